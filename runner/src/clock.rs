@@ -1,11 +1,11 @@
-//! The runner's clock: time since the host's boot, which goes on while the host sleeps, so that a
-//! runner that slept through its `link_grace` knows it. Never compared with another host's.
+//! The runner's clock: the time since the host's boot, including the time for which the host was suspended. A runner
+//! that was suspended for longer than its `link_grace` can therefore tell. Values of two hosts are never compared.
 
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Milliseconds since the boot.
+/// Returns the milliseconds since the host's boot.
 pub(crate) fn now_ms() -> u64 {
     let now = clock_gettime(ClockId::Boottime);
     let seconds = u64::try_from(now.tv_sec).unwrap_or(0);
@@ -13,7 +13,7 @@ pub(crate) fn now_ms() -> u64 {
     seconds.saturating_mul(1000).saturating_add(millis)
 }
 
-/// A duration on this clock.
+/// Converts a duration to milliseconds, saturating.
 pub(crate) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

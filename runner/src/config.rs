@@ -1,6 +1,6 @@
-//! The runner's configuration: TOML, typed, every limit named, checked across its fields at the start.
+//! The runner's configuration: TOML, typed, with a name for each limit, and checked across its fields at the start.
 //!
-//! Looks at no file but its own; whether certificates and bases are there is found where they are used.
+//! It reads only the configuration file. The code that uses certificates and bases checks whether they exist.
 
 mod check;
 mod defaults;
@@ -19,65 +19,65 @@ use serde::Deserialize;
 
 pub use airlock_config::{ConfigError, Problem};
 
-/// What errors call a configuration that has no file.
+/// The name that errors use for a configuration without a file.
 const NAME: &str = "runner configuration";
 
-/// Everything that can be set.
+/// The whole configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunnerConfig {
-    /// The name under which servers know this runner: 1 to 63 of `a-z A-Z 0-9 . _ -`. Without one, the host's.
+    /// The runner's name, as servers see it: 1 to 63 of `a-z A-Z 0-9 . _ -`. The default is the host name.
     #[serde(default = "airlock_config::host_name")]
     pub runner_id: String,
-    /// The runner's own folder: sessions, journal, kept output. One runner at a time uses it.
+    /// The runner's state directory: sessions, journal and kept output. Only one runner at a time uses it.
     pub state_dir: PathBuf,
-    /// Commands at once.
+    /// The number of commands that run at once.
     #[serde(default = "defaults::slots")]
     pub slots: u32,
-    /// bubblewrap, as an absolute path.
+    /// The absolute path of bubblewrap.
     #[serde(default = "defaults::bwrap")]
     pub bwrap: PathBuf,
-    /// The servers to dial, each of them.
+    /// The servers. The runner connects to each of them.
     #[serde(default, rename = "server")]
     pub servers: Vec<ServerConfig>,
-    /// Folders that sessions can begin with a copy of, by name.
+    /// Directories that new sessions can copy, by name.
     #[serde(default)]
     pub bases: BTreeMap<String, PathBuf>,
-    /// What servers can place by.
+    /// Labels that servers use for placement.
     #[serde(default)]
     pub labels: BTreeMap<String, String>,
-    /// The host uids, and gids of the same numbers, from which each session gets one of its own. No
-    /// other runner or account of this host may use them. Only a runner with uid 0 can use it.
+    /// The range of host uids, and of gids with the same numbers. Each session gets one. No other runner or account of
+    /// this host may use them. Requires uid 0.
     #[serde(default)]
     pub uids: UidConfig,
     /// Limits of whole sandboxes by control groups, version 2.
     #[serde(default)]
     pub cgroup: CgroupConfig,
-    /// What a session may take of the disk.
+    /// The disk usage that a session is allowed.
     #[serde(default)]
     pub workspace: WorkspaceConfig,
-    /// What no server can widen.
+    /// The limits that no server can exceed.
     #[serde(default)]
     pub floor: FloorConfig,
-    /// Values that are replaced in the output of commands whose profile names them.
+    /// Values that are replaced in the output of commands if the profile names them.
     #[serde(default)]
     pub secrets: SecretsConfig,
-    /// What profiles pass through of the runner's own environment.
+    /// The variables of the runner's own environment that profiles may pass.
     #[serde(default)]
     pub env: EnvConfig,
     /// The runner's named limits.
     #[serde(default)]
     pub limits: LimitsConfig,
-    /// Files on their way into and out of workspaces, and what workspaces are compared with.
+    /// Limits of file transfers and of the baseline that `diff` compares with.
     #[serde(default)]
     pub transfers: TransfersConfig,
-    /// The pace at which lost servers are dialled again.
+    /// The delays between connection attempts to a lost server.
     #[serde(default)]
     pub reconnect: ReconnectConfig,
-    /// Kept output.
+    /// Limits of kept output.
     #[serde(default)]
     pub spool: SpoolConfig,
-    /// The orderly end of the process.
+    /// The time limits of an orderly stop.
     #[serde(default)]
     pub drain: DrainConfig,
     /// Traces, metrics and logs.
@@ -85,24 +85,24 @@ pub struct RunnerConfig {
     pub telemetry: TelemetryConfig,
 }
 
-/// One server to dial.
+/// One server that the runner connects to.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ServerConfig {
     /// `https://host:port`; `http://` only with `insecure_loopback`.
     pub endpoint: String,
-    /// The name its certificate must carry; one of `floor.servers`.
+    /// The name that its certificate must carry; one of `floor.servers`.
     pub server_name: Option<String>,
-    /// The certificates that may have signed the server's, PEM.
+    /// The CA certificates that may have signed the server's certificate, PEM.
     pub ca: Option<PathBuf>,
     /// The runner's certificate, PEM.
     pub cert: Option<PathBuf>,
     /// The runner's key, PEM.
     pub key: Option<PathBuf>,
-    /// Plain text and no identity, to an address of the loopback only.
+    /// Allows plain text without authentication, to a loopback address only.
     #[serde(default)]
     pub insecure_loopback: bool,
-    /// Each address that the endpoint's name resolves to is a server of its own.
+    /// Treats each address that the endpoint's name resolves to as a separate server.
     #[serde(default)]
     pub discover: bool,
 }
@@ -111,9 +111,9 @@ pub struct ServerConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct UidConfig {
-    /// The first of them.
+    /// The first uid.
     pub first: u32,
-    /// How many.
+    /// The number of uids.
     pub count: u32,
 }
 
@@ -121,10 +121,10 @@ pub struct UidConfig {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CgroupConfig {
-    /// Whether they are used.
+    /// Whether cgroups are used.
     pub mode: CgroupMode,
-    /// The folder of a cgroup that is the runner's to divide, such as
-    /// `/sys/fs/cgroup/airlock`; none: the runner's own.
+    /// The directory of a cgroup that the runner may divide, such as
+    /// `/sys/fs/cgroup/airlock`. `None` means the runner's own cgroup.
     pub parent: Option<PathBuf>,
 }
 
@@ -132,18 +132,18 @@ pub struct CgroupConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CgroupMode {
-    /// Where one can be made, with the controllers that are there; the capability report says which limits
-    /// are not enforced.
+    /// Uses a cgroup if one can be created, with the available controllers. The capability report lists the limits
+    /// that are not enforced.
     #[default]
     Auto,
-    /// The runner does not start where `memory`, `pids` or `cpu` is missing.
+    /// Refuses to start if `memory`, `pids` or `cpu` is missing.
     Require,
-    /// Limits are those of processes only.
+    /// Uses no cgroup. Only the limits per process apply.
     Off,
 }
 
 impl CgroupConfig {
-    /// As the launcher takes it.
+    /// Converts to the launcher's type.
     #[must_use]
     pub fn for_launcher(&self) -> airlock_sandbox::CgroupConfig {
         let mode = match self.mode {
@@ -155,42 +155,42 @@ impl CgroupConfig {
     }
 }
 
-/// What workspace, HOME and /tmp of a session may take of the disk together, with what is in its quarantine,
-/// and who holds it to that.
+/// The disk space that a session may use in workspace, HOME, `/tmp` and quarantine together, and the mechanism that
+/// enforces it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct WorkspaceConfig {
-    /// Who holds sessions to their limits.
+    /// The mechanism that enforces the limits.
     pub backend: WorkspaceBackend,
-    /// Bytes of allocated blocks; none: any number.
+    /// The limit in bytes of allocated blocks. `None` means no limit.
     pub bytes: Option<u64>,
-    /// Files, folders and links; none: any number.
+    /// The limit of files, directories and links. `None` means no limit.
     pub inodes: Option<u64>,
-    /// How often it is counted where the kernel does not hold it, and how often free room of the disk is
-    /// looked at, while a command can write. Where counting takes long, less often.
+    /// The interval at which usage is counted if the kernel does not enforce it, and at which free disk space is
+    /// checked, while a command can write. If counting is slow, the interval grows.
     #[serde(with = "duration")]
     pub watch_every: Duration,
 }
 
-/// Who holds a session to what it may take of the disk.
+/// The mechanism that limits the disk usage of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WorkspaceBackend {
-    /// `quota` where it works, else `watch`.
+    /// `quota` if it works, otherwise `watch`.
     #[default]
     Auto,
-    /// Quotas of projects: `state_dir` is on ext4 or xfs that is mounted with `prjquota`.
+    /// Project quotas: `state_dir` is on ext4 or xfs, mounted with `prjquota`.
     Quota,
-    /// An ext4 in a sparse file for each session.
+    /// An ext4 file system in a sparse file for each session.
     Loop,
-    /// A file system in memory for each session; gone with the host's next start.
+    /// A file system in memory for each session. It is lost when the host restarts.
     Tmpfs,
-    /// Nobody: it is counted from time to time, and a command that took too much is ended.
+    /// No kernel limit: usage is counted periodically, and a command that exceeds the limit is ended.
     Watch,
 }
 
 impl WorkspaceConfig {
-    /// As the sandbox takes it.
+    /// Converts to the sandbox's type.
     #[must_use]
     pub fn for_sandbox(&self) -> DiskConfig {
         let backend = match self.backend {
@@ -204,69 +204,69 @@ impl WorkspaceConfig {
     }
 }
 
-/// What the runner accepts at most, whatever a server says.
+/// The limits that the runner accepts at most, whatever a server requests.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct FloorConfig {
-    /// Layers that must be seen to hold before the runner takes commands, besides those without which no
-    /// command ever runs: names of [`airlock_sandbox::LAYERS`].
+    /// Layers that must hold before the runner accepts commands, in addition to the mandatory layers: names of
+    /// [`airlock_sandbox::LAYERS`].
     pub require: Vec<String>,
-    /// Folders of the host of which a profile may show itself or a part read-only, besides the system's
-    /// minimal root. Links are resolved before they are compared.
+    /// Host directories that a profile may show read-only, whole or in part, in addition to the system's minimal
+    /// root. Links are resolved before paths are compared.
     pub bind_sources: Vec<PathBuf>,
-    /// Folders of the host that hold root file systems, or hold such folders, of which a profile may have one as
-    /// its root. Links are resolved before they are compared; never the host's own root.
+    /// Host directories that are root file systems, or contain them, that a profile may use as its root. Links are
+    /// resolved before paths are compared. The host's own root is never allowed.
     pub rootfs: Vec<PathBuf>,
-    /// Sockets of the host that a profile may show, each by its exact path.
+    /// Host sockets that a profile may show. Exact paths.
     pub unix_sockets: Vec<PathBuf>,
     /// Variables of the runner's own environment that a profile may pass to commands. Exact names.
     pub pass_env: Vec<String>,
     /// Kinds of network that a profile may give.
     pub networks: Vec<NetworkName>,
-    /// Whether a command may run outside the sandbox, where request and profile want it, too. Without root
-    /// none does: it would have the runner's own user.
+    /// Whether a command may run outside the sandbox if the request and the profile ask for it too. Without root it
+    /// never does, because it would run as the runner's own user.
     pub unsandboxed: bool,
-    /// The names of server certificates that are obeyed.
+    /// The server certificate names that the runner trusts.
     pub servers: Vec<String>,
-    /// Wall time of one command.
+    /// The maximum wall time of one command.
     #[serde(with = "duration")]
     pub max_timeout: Duration,
-    /// Between SIGTERM and SIGKILL.
+    /// The maximum time between SIGTERM and SIGKILL.
     #[serde(with = "duration")]
     pub max_grace: Duration,
-    /// Descriptors per process.
+    /// The maximum number of file descriptors per process.
     pub max_open_files: u32,
-    /// Processes and threads of one sandbox.
+    /// The maximum number of processes and threads of one sandbox.
     pub max_processes: u32,
-    /// Bytes of one file.
+    /// The maximum size of one file, in bytes.
     pub max_file_bytes: u64,
-    /// Bytes of output kept per stream.
+    /// The maximum bytes of output kept per stream.
     pub max_output_bytes: u64,
-    /// Bytes of a read-only command's private folder for temporary files.
+    /// The maximum bytes of a read-only command's private directory for temporary files.
     pub max_private_tmp_bytes: u64,
-    /// Bytes of memory of one sandbox, where a cgroup can hold it to them; none: as many as the host has.
+    /// The maximum bytes of memory of one sandbox. Needs a cgroup. `None` means the host's memory.
     pub max_memory_bytes: Option<u64>,
-    /// Processor time of one sandbox, in thousandths of one processor, where a cgroup can hold it to them;
-    /// none: all processors.
+    /// The maximum processor time of one sandbox, in thousandths of one processor. Needs a cgroup. `None` means all
+    /// processors.
     pub max_cpu_millis: Option<u64>,
 }
 
-/// What profiles pass through of the runner's own environment. Names of known secrets never pass.
+/// The variables that profiles may pass from the runner's environment. Names of known secrets never pass.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct EnvConfig {
-    /// Exact names that may pass although they end like those of secrets do.
+    /// Exact names that may pass although they end like the name of a secret.
     pub pass_exceptions: Vec<String>,
 }
 
-/// Where the runner finds the values of secrets when it starts, by their names: letters, digits and `_`. Each value
+/// The sources of secret values, by name (letters, digits and `_`). The runner reads them when it starts. Each value
 /// has 8 bytes to 8 KiB.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SecretsConfig {
-    /// Files, each with a value; a newline at its end is not of it.
+    /// Files with one value each. A final newline is not part of the value.
     pub files: BTreeMap<String, PathBuf>,
-    /// Variables of the runner's own environment.
+    /// Variables of the runner's own environment that hold the values.
     pub env: BTreeMap<String, String>,
 }
 
@@ -274,12 +274,12 @@ pub struct SecretsConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NetworkName {
-    /// The session's own loopback and nothing else.
+    /// The session's own loopback interface only.
     Loopback,
 }
 
 impl NetworkName {
-    /// Whether this is the name of `mode`.
+    /// Reports whether this is the name of `mode`.
     #[must_use]
     pub fn names(self, mode: NetworkMode) -> bool {
         match (self, mode) {
@@ -292,111 +292,111 @@ impl NetworkName {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LimitsConfig {
-    /// Sessions at once.
+    /// The maximum number of sessions.
     pub sessions: u32,
-    /// Bytes of all kept output together.
+    /// The maximum bytes of all kept output together.
     pub spool_total_bytes: u64,
-    /// Bytes that must be free under `state_dir` for a job or a session to be accepted. When there are fewer
-    /// while commands run, the one whose session grows most is ended.
+    /// The bytes that must be free under `state_dir` for the runner to accept a job or a session. If less is free
+    /// while commands run, the command whose session grows most is ended.
     pub disk_reserve_bytes: u64,
-    /// Bytes copied from a base folder into one session.
+    /// The maximum bytes copied from a base directory into one session.
     pub base_bytes: u64,
-    /// Files and folders copied from a base folder into one session.
+    /// The maximum number of files and directories copied from a base directory into one session.
     pub base_entries: u64,
-    /// Jobs that no server has told the runner to forget.
+    /// The maximum number of jobs that no server has told the runner to forget.
     pub jobs_kept: u32,
-    /// Forgotten jobs whose ids are still refused. The oldest go first.
+    /// The number of forgotten jobs whose IDs are still refused. The oldest are dropped first.
     pub ids_remembered: u32,
-    /// Output streams at once, per server.
+    /// The maximum number of output streams per server.
     pub output_streams: u32,
-    /// Exchanges at once, per server: transfers, listings, inputs of commands.
+    /// The maximum number of exchanges per server: transfers, listings, inputs of commands.
     pub exchanges: u32,
-    /// How long an exchange waits for a server that sends or takes nothing. A writer of input may be idle.
+    /// The time after which an exchange with an inactive server ends. A writer of input may be idle.
     #[serde(with = "duration")]
     pub exchange_idle: Duration,
-    /// How long a writer of a command's input waits for the writer before it.
+    /// The time that a new writer of a command's input waits for the previous one.
     #[serde(with = "duration")]
     pub stdin_turn: Duration,
-    /// Messages that wait to be sent on one link; over it the link is made anew.
+    /// The maximum number of messages queued on one link. If it is exceeded, the link is reconnected.
     pub link_queue: u32,
-    /// How long a sandbox may take to start.
+    /// The maximum time for the start of a sandbox.
     #[serde(with = "duration")]
     pub start_timeout: Duration,
-    /// How long a dial may take, the server's answer to it included.
+    /// The maximum time for a connection attempt, including the server's answer.
     #[serde(with = "duration")]
     pub dial_timeout: Duration,
-    /// The shortest heartbeat interval taken from a server.
+    /// The shortest heartbeat interval that a server may set.
     #[serde(with = "duration")]
     pub heartbeat_min: Duration,
-    /// The longest heartbeat interval taken from a server.
+    /// The longest heartbeat interval that a server may set.
     #[serde(with = "duration")]
     pub heartbeat_max: Duration,
-    /// The longest `link_grace` taken from a server.
+    /// The longest `link_grace` that a server may set.
     #[serde(with = "duration")]
     pub link_grace_max: Duration,
 }
 
-/// Files on their way into and out of workspaces, and what workspaces are compared with.
+/// Limits of file transfers and of the baseline that `diff` compares with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TransfersConfig {
-    /// Bytes of one transfer, as they travel: a file, or an archive as it is (compressed or not).
+    /// The maximum bytes of one transfer as sent: a file, or an archive (compressed or not).
     pub bytes: u64,
-    /// Bytes of the files that one archive holds.
+    /// The maximum bytes of the files in one archive.
     pub unpacked_bytes: u64,
-    /// Files, folders and links that one archive holds.
+    /// The maximum number of files, directories and links in one archive.
     pub entries: u64,
-    /// Uploads and downloads under way at once; one session has half of them at most.
+    /// The maximum number of active uploads and downloads. One session may use half of them.
     pub at_once: u32,
-    /// How long a transfer that nobody goes on with is kept, and the answer of one that was done.
+    /// The time for which an interrupted transfer, and the answer of a completed one, are kept.
     #[serde(with = "duration")]
     pub keep: Duration,
-    /// Transfers kept of one session; what was done goes first when there are more.
+    /// The maximum number of transfers kept per session. Completed transfers are dropped first.
     pub per_session: u32,
-    /// Bytes of all kept transfers together, on disk.
+    /// The maximum bytes on disk of all kept transfers together.
     pub total_bytes: u64,
-    /// Bytes of file contents kept for one session, so that changes can be shown line by line.
+    /// The maximum bytes of file contents kept per session, to show changes line by line.
     pub baseline_bytes: u64,
-    /// Bytes of one such file; larger ones are compared, and not shown.
+    /// The maximum bytes of one such file. Larger files are compared without showing their lines.
     pub baseline_file_bytes: u64,
 }
 
-/// The pace at which lost servers are dialled again.
+/// The delays between connection attempts to a lost server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ReconnectConfig {
-    /// The first wait; each further one is twice as long, and each is shortened by up to a half at random.
+    /// The first delay. Each further delay is twice as long. Each is shortened at random, by up to half.
     #[serde(with = "duration")]
     pub first: Duration,
-    /// The longest wait.
+    /// The longest delay.
     #[serde(with = "duration")]
     pub max: Duration,
-    /// The wait after a server said no (another protocol version, not a runner of its).
+    /// The delay after a server refused the runner (other protocol version, or unknown runner).
     #[serde(with = "duration")]
     pub refused: Duration,
-    /// How often the names of servers are looked up that are to be discovered.
+    /// The interval of DNS lookups for servers with `discover`.
     #[serde(with = "duration")]
     pub lookup: Duration,
 }
 
-/// Kept output.
+/// Limits of kept output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SpoolConfig {
-    /// How long an ended job and its output are kept for a server that has not taken them, counted from
+    /// The time for which an ended job and its output are kept for a server that has not fetched them. It starts at
     /// the job's end or the runner's start, whichever is later.
     #[serde(with = "duration")]
     pub keep: Duration,
 }
 
-/// The orderly end of the process.
+/// The time limits of an orderly stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DrainConfig {
-    /// How long running commands may go on.
+    /// The time for which running commands may continue.
     #[serde(with = "duration")]
     pub grace: Duration,
-    /// How long servers may take to fetch the output of what has ended.
+    /// The time for servers to fetch the output of ended commands.
     #[serde(with = "duration")]
     pub handover: Duration,
 }
@@ -405,30 +405,30 @@ pub struct DrainConfig {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TelemetryConfig {
-    /// An OTLP collector's gRPC endpoint; `https://` for TLS; none: nothing is exported.
+    /// The gRPC endpoint of an OTLP collector; `https://` for TLS. `None`: nothing is exported.
     pub otlp_endpoint: Option<String>,
-    /// The authorities that may have signed the collector's certificate, PEM; none: the system's.
+    /// The CA certificates that may have signed the collector's certificate, PEM. `None`: the system's.
     pub otlp_ca: Option<PathBuf>,
-    /// This runner's certificate as the collector's client, and those that lead to its root, PEM.
+    /// The runner's client certificate for the collector, with its chain, PEM.
     pub otlp_certificate: Option<PathBuf>,
-    /// Its private key.
+    /// The private key of that certificate.
     pub otlp_key: Option<PathBuf>,
-    /// Which installation it is part of; alerts and dashboards keep installations apart by it.
+    /// The name of the installation. Alerts and dashboards separate installations by it.
     pub service_namespace: Option<String>,
-    /// How often metrics are sent.
+    /// The interval at which metrics are exported.
     #[serde(with = "duration")]
     pub metrics_interval: Duration,
-    /// How long the last export may take when the process ends.
+    /// The maximum time of the last export when the process ends.
     #[serde(with = "duration")]
     pub flush_timeout: Duration,
-    /// What is logged, such as `info` or `airlock_runner=debug`.
+    /// The log filter, such as `info` or `airlock_runner=debug`.
     pub log: String,
-    /// JSON lines instead of text.
+    /// Whether logs are JSON lines instead of text.
     pub log_json: bool,
 }
 
 impl RunnerConfig {
-    /// A configuration with every default, for one server.
+    /// Returns a configuration with every default, for one server.
     #[must_use]
     pub fn new(runner_id: impl Into<String>, state_dir: impl Into<PathBuf>, server: ServerConfig) -> Self {
         let floor =
@@ -459,13 +459,12 @@ impl RunnerConfig {
     /// Reads and checks the file. Blocks.
     ///
     /// # Errors
-    /// Everything that is wrong, each with file, place, key and cure: first what each key holds, then what
-    /// holds across them.
+    /// Returns every problem with file, location, key and remedy: first invalid values, then conflicts between keys.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
         Self::parse(&airlock_config::read(path)?, path)
     }
 
-    /// Reads and checks text that stands in `path`.
+    /// Reads and checks a text. `path` is used in errors only.
     ///
     /// # Errors
     /// As [`RunnerConfig::load`].
@@ -476,19 +475,19 @@ impl RunnerConfig {
         Ok(config)
     }
 
-    /// Checks across the fields of a configuration that was put together by a program. The range of each
-    /// single field is the program's own care.
+    /// Checks the relations between the fields of a configuration that a program built. The program must keep each
+    /// single field within its range.
     ///
     /// # Errors
-    /// As [`RunnerConfig::load`], without places.
+    /// As [`RunnerConfig::load`], without locations.
     pub fn check(&self) -> Result<(), ConfigError> {
         ConfigError::unless_right(NAME, None, check::problems(self))
     }
 
-    /// The runner's name.
+    /// Returns the parsed name of the runner.
     ///
     /// # Errors
-    /// If it is not of the right form.
+    /// If the name is invalid.
     pub fn id(&self) -> Result<RunnerId, ConfigError> {
         self.runner_id.parse().map_err(|error: airlock_proto::domain::IdError| {
             ConfigError::whole(NAME, &error.to_string(), check::ID_CURE)

@@ -1,7 +1,7 @@
-//! The runner without its links: what servers ask of it, and what it has to say to them.
+//! The runner without its links: the requests of servers and the reports to them.
 //!
-//! Knows no wire type and no connection. Every answer is a report to every server, in an order that a
-//! server can make sense of: a state is journaled before it is reported.
+//! This module uses no wire type and no connection. Each reply is a report to every server. A state is journaled
+//! before it is reported, so that servers see a consistent order.
 
 mod answer;
 mod drain;
@@ -50,12 +50,12 @@ use looks::Looks;
 
 pub(crate) use epoch::LinkClock;
 
-/// The capability without which no command is taken.
+/// The capability that the runner needs to accept any command.
 const FLOOR: &str = "floor";
-/// See [`Core::disk_work`].
+/// The permits of [`Core::disk_work`].
 const DISK_WORK_AT_ONCE: usize = 4;
 
-/// The parts that a core is made of.
+/// The parts from which a [`Core`] is built.
 #[derive(Debug)]
 pub(crate) struct Parts {
     pub(crate) config: RunnerConfig,
@@ -66,23 +66,23 @@ pub(crate) struct Parts {
     pub(crate) sessions: Sessions,
     pub(crate) files: Files,
     pub(crate) tools: Tools,
-    /// The system's minimal root.
+    /// The sandbox profile with the minimal root of the host system.
     pub(crate) root: Profile,
     pub(crate) capabilities: Vec<Capability>,
     /// The names of this host's shells, with their versions.
     pub(crate) shells: BTreeMap<String, String>,
-    /// Whether this host holds less than the floor asks for.
+    /// Whether this host lacks a layer that the floor requires.
     pub(crate) below: Below,
 }
 
-/// A job that has no end yet.
+/// A job that has not ended.
 #[derive(Debug)]
 struct Live {
     session: SessionId,
     handle: Arc<Handle>,
 }
 
-/// See the module.
+/// The state of the runner that all links share.
 #[derive(Debug)]
 pub(crate) struct Core {
     pub(crate) config: RunnerConfig,
@@ -103,20 +103,20 @@ pub(crate) struct Core {
     below: Below,
     outside: Outside,
     live: Mutex<HashMap<ExecutionId, Live>>,
-    /// When ended jobs that no server wants are forgotten, on the runner's clock.
+    /// The time at which an ended job that no server fetched is forgotten, on the runner's clock.
     keep_until: Mutex<HashMap<ExecutionId, u64>>,
     draining: Draining,
     looks: Looks,
     pub(crate) metrics: Metrics,
-    /// Sessions that are made or removed at once: long work of the disk, which must not take the threads
-    /// that drain commands' output.
+    /// Limits how many sessions are created or removed at once. This is slow disk work, which must not occupy the
+    /// threads that drain the output of commands.
     disk_work: Semaphore,
-    /// Everything that must come to its end before the process does.
+    /// The tasks that must finish before the process ends.
     tasks: TaskTracker,
 }
 
 impl Core {
-    /// Begins a new epoch; what earlier ones left without an end is lost.
+    /// Begins a new epoch. Jobs that earlier epochs left without a result become `Lost`.
     ///
     /// # Errors
     /// If the journal cannot be written.
@@ -158,8 +158,8 @@ impl Core {
         Ok(core)
     }
 
-    /// Does what a server asks, or begins to. `OpenOutput`, `OpenExchange`, `Probe` and `Welcome` are the link's own
-    /// business.
+    /// Handles a message of a server, or starts to. The link itself handles `OpenOutput`, `OpenExchange`, `Probe` and
+    /// `Welcome`.
     pub(crate) fn handle(self: &Arc<Self>, message: ToRunner) {
         match message {
             ToRunner::OpenSession { session_id, base, profile } => {
@@ -181,7 +181,7 @@ impl Core {
         }
     }
 
-    /// How the runner introduces itself now.
+    /// Builds the message with which the runner introduces itself.
     pub(crate) fn hello(&self) -> RunnerHello {
         let (intact, vouched_epochs) = {
             let journal = self.journal();
@@ -224,23 +224,23 @@ impl Core {
         }
     }
 
-    /// Why it takes no commands on this host, whoever asks.
+    /// Returns the reason why the runner accepts no commands on this host, or `None` if it accepts them.
     pub(crate) fn below_floor(&self) -> Option<&str> {
         self.below.as_text()
     }
 
-    /// Whether it takes no new commands.
+    /// Reports whether the runner refuses new commands because it drains.
     pub(crate) fn is_draining(&self) -> bool {
         self.draining.is_on()
     }
 
-    /// A sign of life.
+    /// Builds a heartbeat with the clock and the number of running jobs.
     pub(crate) fn heartbeat(&self) -> FromRunner {
         let running = u32::try_from(self.live().len()).unwrap_or(u32::MAX);
         FromRunner::Heartbeat { clock_ms: clock::now_ms(), running }
     }
 
-    /// Everything a server has to be told on a new link: sessions, jobs, and that these are all.
+    /// Returns the reports for a new link: all sessions, all jobs, and the marker that the list is complete.
     pub(crate) fn snapshot(&self) -> Vec<FromRunner> {
         let mut told: Vec<FromRunner> = self
             .sessions
@@ -263,13 +263,14 @@ impl Core {
         told
     }
 
-    /// The output of a job, where it is kept.
+    /// Returns the spool of a job, if it is kept.
     pub(crate) fn output(&self, id: &ExecutionId) -> Option<Arc<JobSpool>> {
         self.tools.spools.find(id)
     }
 
-    /// The message, with what is told of a job's output where it is of its end. That is read just before it is
-    /// sent: no queue holds it.
+    /// Adds the inline output to a message that reports the end of a job. The output is read just before the
+    /// message is
+    /// sent, so that no queue holds it.
     pub(crate) async fn with_inline(&self, mut message: FromRunner) -> FromRunner {
         if let FromRunner::Job(JobReport { execution_id, phase, result: Some(result), .. }) = &mut message
             && matches!(phase, JobPhase::Ended | JobPhase::Lost)
@@ -281,12 +282,12 @@ impl Core {
         message
     }
 
-    /// A job that has no end yet.
+    /// Returns the handle of a job that has not ended.
     pub(crate) fn live_job(&self, id: &ExecutionId) -> Option<Arc<Handle>> {
         self.live().get(id).map(|live| Arc::clone(&live.handle))
     }
 
-    /// Whether it was ever offered to this runner, as far as the runner remembers.
+    /// Reports whether the journal has a record that the job was offered to this runner.
     pub(crate) fn knows_job(&self, id: &ExecutionId) -> bool {
         let journal = self.journal();
         journal.job(id).is_some() || journal.was_forgotten(id)
@@ -311,7 +312,7 @@ impl Core {
     }
 
     fn end_job(&self, id: &ExecutionId, cause: Cause) {
-        // First: an offer that is looked at is live before it is forgotten there.
+        // The pending offers come first: an offer becomes live before it leaves that list.
         self.looks.stop(id, &cause);
         self.end_live(id, cause);
     }
@@ -322,7 +323,7 @@ impl Core {
         }
     }
 
-    /// Reports what the journal says of a job.
+    /// Reports the job's state from the journal.
     fn report_job(&self, id: ExecutionId) {
         let report = self.journal().job(&id).map(|job| report(id, job));
         if let Some(report) = report {

@@ -1,6 +1,6 @@
-//! What stands between a host and commands that run on it: looked at one by one, each with a cure.
+//! The checks of a host: each problem that keeps commands from running there, with a remedy.
 //!
-//! Changes nothing that outlives it, registers nowhere, and says only what it has seen.
+//! The checks leave no changes behind, register with no server, and report only what was observed.
 
 mod configured;
 mod host;
@@ -16,48 +16,48 @@ pub use configured::configured;
 pub use host::{Probe, host};
 pub use reach::{Target, Trust, reach};
 
-/// How something is shown that commands need and that is not there.
+/// The label of a failed check that commands need.
 const FAILED: &str = "failed";
-/// What is lost while something does not work that every command needs.
+/// The consequence of a failed check that every command needs.
 const NO_COMMAND: &str = "no command runs before";
 
-/// One thing that was looked at.
+/// The result of one check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// What was looked at, in a word or two.
+    /// The name of the check, in one or two words.
     pub name: String,
-    /// How much of it is there.
+    /// How well the checked item works.
     pub state: State,
     /// Whether commands cannot run without it.
     pub needed: bool,
-    /// What was seen, in one line.
+    /// The observation, in one line.
     pub seen: String,
-    /// What is lost without it; empty where nothing is.
+    /// The consequence if it does not work. Empty if there is none.
     pub lost: String,
-    /// What to do; empty where there is nothing to do.
+    /// The remedy. Empty if no action is needed.
     pub cure: String,
 }
 
 impl Finding {
-    /// Something that is as it should be.
+    /// Returns the finding of a passed check.
     #[must_use]
     pub fn ok(name: &str, seen: impl AsRef<str>) -> Self {
         Self::new(name, State::Ok, [seen.as_ref(), "", ""])
     }
 
-    /// Something that works, with something to know, and what to do about it.
+    /// Returns the finding of an item that works with a limitation, and the remedy.
     #[must_use]
     pub fn degraded(name: &str, seen: impl AsRef<str>, lost: &str, cure: impl AsRef<str>) -> Self {
         Self::new(name, State::Degraded, [seen.as_ref(), lost, cure.as_ref()])
     }
 
-    /// Something that is needed and does not work, and what to do about it.
+    /// Returns the finding of a required item that does not work, and the remedy.
     #[must_use]
     pub fn failed(name: &str, seen: impl AsRef<str>, cure: impl AsRef<str>) -> Self {
         Self { needed: true, ..Self::new(name, State::Missing, [seen.as_ref(), NO_COMMAND, cure.as_ref()]) }
     }
 
-    /// What a sandbox's probe saw, and whether commands may run without it.
+    /// Converts a result of the sandbox probe. `needed` states whether commands cannot run without it.
     #[must_use]
     pub fn of(check: &Check, needed: bool) -> Self {
         let Check { name, state, seen, lost, cure } = check;
@@ -68,7 +68,7 @@ impl Finding {
         Self { name: line(name), state, needed: false, seen: line(seen), lost: line(lost), cure: line(cure) }
     }
 
-    /// Whether it keeps commands from running.
+    /// Reports whether the finding keeps commands from running.
     #[must_use]
     pub fn is_failure(&self) -> bool {
         self.needed && self.state != State::Ok
@@ -79,19 +79,19 @@ impl Finding {
     }
 }
 
-/// One line without controls: some of it was said by other hosts.
+/// Replaces control characters: some texts come from other hosts.
 fn line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// For people: a line each, what is lost and its cure below it, and how many there are of which.
+/// Renders the findings for people: one line each, the consequence and the remedy below it, and a summary.
 #[must_use]
 pub fn render(findings: &[Finding]) -> String {
     let width = findings.iter().map(|finding| finding.name.chars().count()).max().unwrap_or(0);
     let mut text = String::new();
     for finding in findings {
         let Finding { name, seen, lost, cure, .. } = finding;
-        // Writing to a text does not fail.
+        // Writing to a `String` does not fail.
         let _ = writeln!(text, "{:<8} {name:<width$}  {seen}", finding.shown());
         for (mark, said) in [("lost:", lost), ("->", cure)] {
             if !said.is_empty() {
@@ -105,14 +105,14 @@ pub fn render(findings: &[Finding]) -> String {
     airlock_escape::guard(&text).into_owned()
 }
 
-/// For programs: `{"ok": bool, "checks": [{"name", "state", "needed", "seen", "lost", "cure"}]}`, where state is
-/// `ok`, `degraded` or `missing`.
+/// Renders the findings for programs: `{"ok": bool, "checks": [{"name", "state", "needed", "seen", "lost", "cure"}]}`.
+/// The state is `ok`, `degraded` or `missing`.
 #[must_use]
 pub fn to_json(findings: &[Finding]) -> Value {
     json!({ "ok": is_well(findings), "checks": findings })
 }
 
-/// Whether nothing is missing that commands need.
+/// Reports whether everything that commands need works.
 #[must_use]
 pub fn is_well(findings: &[Finding]) -> bool {
     !findings.iter().any(Finding::is_failure)

@@ -1,5 +1,6 @@
-//! Draining asked for on this host: whoever connects to a unix socket in the state folder makes the runner take no new
-//! work until its process ends, and is told how many commands run, until none does. Ends no command.
+//! Draining on request of a local process. A process that connects to a unix socket in the state directory stops the
+//! runner from accepting new work until the runner ends. It then receives the number of running commands until that
+//! is 0. No command is ended.
 
 use std::{
     io,
@@ -21,18 +22,18 @@ use crate::{
     socket::{LocalSocket, connect},
 };
 
-/// The socket, in the state folder.
+/// The name of the socket in the state directory.
 pub(crate) const SOCKET: &str = "drain.sock";
-/// Who waits at once; more are cut off, and can ask again.
+/// The maximum number of connections. Further ones are closed, and can try again.
 const ASKERS: usize = 8;
-/// How often it is looked what runs.
+/// The interval at which the number of running commands is read.
 const LOOK: Duration = Duration::from_millis(50);
-/// Of one line: who does not take it in time goes without.
+/// The timeout for writing one line.
 const ANSWER_WAIT: Duration = Duration::from_secs(1);
-/// Of all lines of one answer, in bytes.
+/// The maximum size of one answer, in bytes.
 const ANSWER_BYTES: u64 = 1 << 20;
 
-/// Answers until `cancel`.
+/// Serves connections until `cancel`.
 pub(crate) async fn serve(socket: LocalSocket, core: Arc<Core>, cancel: CancellationToken) {
     let mut askers = JoinSet::new();
     while let Some(asker) = socket.asker(&cancel).await {
@@ -45,7 +46,7 @@ pub(crate) async fn serve(socket: LocalSocket, core: Arc<Core>, cancel: Cancella
     while askers.join_next().await.is_some() {}
 }
 
-/// A line with the number of commands, whenever it has changed; the last one says 0.
+/// Sends a line with the number of commands each time it changes. The last line is 0.
 async fn tell(mut asker: UnixStream, core: Arc<Core>, cancel: CancellationToken) {
     let mut told = None;
     loop {
@@ -63,37 +64,38 @@ async fn tell(mut asker: UnixStream, core: Arc<Core>, cancel: CancellationToken)
     }
 }
 
-/// Why it is not known how many commands run.
+/// The reason why the number of running commands is unknown.
 #[derive(Debug, thiserror::Error)]
 pub enum Unanswered {
-    /// Nobody listens there.
+    /// No process listens on the socket.
     #[error("no runner answers in `{}`: {cause}; start it, or name the configuration that it runs with", folder.display())]
     NoRunner {
         /// The runner's `state_dir`.
         folder: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         cause: io::Error,
     },
-    /// It was asked, and has not answered in time. It may drain.
+    /// The runner did not answer in time. It may be draining.
     #[error("the runner of `{}` has not answered in {waited:?}: it is slow, or stands still; wait longer, with --wait", folder.display())]
     Slow {
         /// The runner's `state_dir`.
         folder: PathBuf,
-        /// For how long.
+        /// The time that was waited.
         waited: Duration,
     },
-    /// It ended, or others ask it in the same way. It may drain.
+    /// The runner ended, or has too many connections. It may be draining.
     #[error("the runner of `{}` has cut the connection before it answered: {cause}; ask again", folder.display())]
     Cut {
         /// The runner's `state_dir`.
         folder: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         cause: io::Error,
     },
 }
 
-/// Has the runner of `state_dir` take no new commands from now on, and waits until those that run have ended, at most
-/// `patience`. Returns how many still run then. Cancelling the wait leaves the runner draining.
+/// Stops the runner of `state_dir` from accepting new commands, and waits at most `patience` until the
+/// running ones have
+/// ended. Returns the number that still run. Cancelling the call leaves the runner draining.
 ///
 /// # Errors
 /// See [`Unanswered`].
@@ -117,7 +119,7 @@ pub async fn ask(state_dir: &Path, patience: Duration) -> Result<usize, Unanswer
     let in_time = timeout(patience, told).await;
     match (running, in_time) {
         (_, Ok(Err(error))) => Err(cut(error)),
-        // After that time, what was told last.
+        // After a timeout, use the last number received.
         (Some(running), _) => Ok(running),
         (None, Err(_)) => Err(Unanswered::Slow { folder: folder(), waited: patience }),
         (None, Ok(Ok(()))) => Err(cut(io::ErrorKind::UnexpectedEof.into())),
@@ -134,12 +136,12 @@ mod tests {
         let patience = Duration::from_millis(10);
         let gone = ask(folder.path(), patience).await;
         assert!(matches!(gone, Err(Unanswered::NoRunner { .. })), "{gone:?}");
-        // It listens, and has no time to answer.
+        // It listens and has no time to answer.
         let socket = LocalSocket::bind(folder.path(), SOCKET).unwrap();
         let slow = ask(folder.path(), patience).await;
         assert!(matches!(slow, Err(Unanswered::Slow { .. })), "{slow:?}");
         let (cut, ()) = tokio::join!(ask(folder.path(), Duration::from_secs(120)), async {
-            // The one who has given up, and the one who asks now.
+            // The connection that gave up, and the current one.
             drop((
                 socket.asker(&CancellationToken::new()).await,
                 socket.asker(&CancellationToken::new()).await,

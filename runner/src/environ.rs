@@ -1,26 +1,26 @@
-//! The runner's own environment, as it was when the runner started: what profiles may pass through of it.
+//! The runner's own environment at its start, from which profiles may pass variables.
 //!
-//! Must not be shown or logged: it may hold the secrets of its host.
+//! It must not be printed or logged, because it may hold secrets of the host.
 
 use std::{env, fmt, os::unix::ffi::OsStringExt};
 
 use airlock_sandbox::env::{Scrubbed, Variable, scrub};
 
-/// See the module.
+/// A copy of the environment, with the rules for passing it on.
 pub(crate) struct Environ {
     variables: Vec<Variable>,
-    /// Names that pass although they look like a secret's.
+    /// Names that may pass although they look like the name of a secret.
     exceptions: Vec<String>,
 }
 
 impl Environ {
-    /// Of this process, now.
+    /// Copies the environment of this process.
     pub(crate) fn capture(exceptions: Vec<String>) -> Self {
         let variables = env::vars_os().map(|(name, value)| (name.into_vec(), value.into_vec()));
         Self { variables: variables.collect(), exceptions }
     }
 
-    /// Those of it that `pass` names, without secrets.
+    /// Returns the variables that `pass` names, without secrets.
     pub(crate) fn scrubbed(&self, pass: &[String]) -> Scrubbed {
         if pass.is_empty() { Scrubbed::default() } else { scrub(&self.variables, pass, &self.exceptions) }
     }

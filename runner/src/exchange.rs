@@ -1,7 +1,8 @@
-//! An exchange: one piece of work on a session's files or a job's input, as a server orders it.
+//! An exchange: one operation on a session's files or a job's input, ordered by a server.
 //!
-//! Knows no wire type and no connection. What a server does wrong, or does not do, costs it this exchange
-//! and nothing else: one order, chunks in a row, no wait without an end. Dropped, all of it ends.
+//! Uses no wire type and no connection. A misbehaving server affects only this exchange: there is one order, chunks
+//! must
+//! be contiguous, and no wait is unbounded. Dropping the future ends all work of the exchange.
 
 mod check;
 
@@ -24,22 +25,23 @@ use crate::{
 
 use check::Check;
 
-/// What the server sends after its order. Ends when the server has gone: without `End`, it was cut.
+/// The messages of the server after its order. If the stream ends without `End`, the server disconnected.
 pub(crate) type Incoming = BoxStream<'static, ExchangeToRunner>;
-/// To the server. Where it cannot be sent to, the server has gone.
+/// The channel to the server. A failed send means that the server disconnected.
 pub(crate) type Outgoing = mpsc::Sender<ExchangeFromRunner>;
 
-/// Messages on their way to the server; each a chunk at most.
+/// The maximum number of messages queued for the server. Each holds at most one chunk.
 pub(crate) const OUTGOING: usize = 4;
-/// Messages of the server that were read ahead.
+/// The maximum number of server messages that are read ahead.
 const AHEAD: usize = 1;
 
-/// Why an exchange was given up without an answer.
+/// The exchange was abandoned without an answer, because the server disconnected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Gone;
 
-/// Serves one exchange, from its order to its last message. `from_server` holds what the server sends, and
-/// in place of a message that is not of the contract what is wrong with it. Cancelled by dropping.
+/// Serves one exchange, from its order to its last message. `from_server` yields the server's messages, or a
+/// description
+/// of the problem for an invalid message. Cancelled by dropping.
 pub(crate) async fn serve(
     core: &Arc<Core>,
     mut from_server: impl Stream<Item = Result<ExchangeToRunner, String>> + Unpin,
@@ -60,7 +62,7 @@ pub(crate) async fn serve(
         drop(answers);
     };
     let relay = relay(queue, &to_server, idle);
-    // Without a server that takes answers, there is nobody to work for.
+    // If the server takes no answers, the work has no purpose.
     let both = async {
         tokio::pin!(work, relay);
         tokio::select! {
@@ -73,7 +75,7 @@ pub(crate) async fn serve(
     }
 }
 
-/// The order. Err(None): the server has gone.
+/// Reads the order. `Err(None)` means that the server disconnected.
 async fn first(
     from_server: &mut (impl Stream<Item = Result<ExchangeToRunner, String>> + Unpin),
 ) -> Result<ExchangeOrder, Option<ExchangeFailed>> {
@@ -85,7 +87,7 @@ async fn first(
     }
 }
 
-/// Passes answers on; a server that takes none for `idle` counts as gone.
+/// Forwards answers. A server that accepts none for `idle` counts as disconnected.
 async fn relay(
     mut queue: mpsc::Receiver<ExchangeFromRunner>,
     to_server: &Outgoing,
@@ -104,8 +106,9 @@ async fn relay(
     }
 }
 
-/// Does the work while the server is listened to. Whichever ends first ends the other: what the server did
-/// wrong is the answer then, and a server that has gone gets none.
+/// Performs the work while it listens to the server. If the server violates the protocol, the work ends and the
+/// violation
+/// is the answer. If the server disconnects, the work ends without an answer, except for an upload.
 async fn carry_out(
     core: &Arc<Core>,
     order: ExchangeOrder,
@@ -115,7 +118,7 @@ async fn carry_out(
     let check = Check::new(&order);
     let idle = match order {
         ExchangeOrder::Upload(_) => Some(core.config.limits.exchange_idle),
-        // A person may be at the other end; nothing is due for the others.
+        // A person may type the input. In the other orders the server owes no message.
         _ => None,
     };
     let is_upload = matches!(order, ExchangeOrder::Upload(_));
@@ -129,7 +132,7 @@ async fn carry_out(
         done = &mut work => return done,
         heard = &mut listen => match heard {
             Err(slip) => return Err(slip),
-            // What has come of an upload is worth to be kept; the worker knows how far it came.
+            // The received part of an upload is kept. The worker records its length.
             Ok(Heard::Cut) if is_upload => {}
             Ok(_) => return Ok(()),
         },
@@ -138,13 +141,13 @@ async fn carry_out(
 }
 
 enum Heard {
-    /// The server has gone in the middle.
+    /// The server disconnected before its last message.
     Cut,
-    /// It has gone after its last word.
+    /// The server disconnected after its last message.
     Gone,
 }
 
-/// Reads what the server sends for as long as it may send something.
+/// Reads the server's messages for as long as it may send more.
 async fn listen(
     from_server: &mut (impl Stream<Item = Result<ExchangeToRunner, String>> + Unpin),
     mut check: Check,
@@ -153,7 +156,7 @@ async fn listen(
 ) -> Result<Heard, ExchangeFailed> {
     loop {
         let end = {
-            // A worker that wants to hear nothing more goes on all the same.
+            // Continue to read even if the worker accepts no more messages.
             let room = messages.reserve().await.ok();
             let next = from_server.next();
             let message = match idle.filter(|_| room.is_some()) {
@@ -227,7 +230,7 @@ async fn write_stdin(
     }
 }
 
-/// What an order failed for.
+/// Builds the error for a failed order.
 pub(crate) fn failed(failure: ExchangeFailure, reason: &str, message: impl Into<String>) -> ExchangeFailed {
     ExchangeFailed { failure, reason: reason.to_owned(), message: message.into() }
 }

@@ -1,4 +1,4 @@
-//! When the certificates expire that this runner shows to servers, or knows servers by.
+//! The expiry times of the runner's own certificates and of its CA certificates for servers.
 
 use std::{path::Path, time::SystemTime};
 
@@ -7,17 +7,18 @@ use x509_parser::prelude::{FromDer as _, X509Certificate};
 
 use crate::config::ServerConfig;
 
-/// Seconds until certificates expire; negative afterwards. None where there are none that can be read.
+/// The seconds until certificates expire; negative afterwards. `None` if no certificate can be read.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Expiry {
-    /// Of the runner's certificates and the chains below them, the first.
+    /// The earliest expiry of the runner's certificates and their chains.
     pub(crate) certificate: Option<f64>,
-    /// Of the servers' authorities: the last of each bundle, which may keep an old one; of several bundles, the first.
+    /// The expiry of the CA bundles: the latest in each bundle, which may keep an old certificate; of these,
+    /// the earliest.
     pub(crate) ca: Option<f64>,
 }
 
 impl Expiry {
-    /// Reads the files of these servers. Blocks.
+    /// Reads the certificate files of these servers. Blocks.
     pub(crate) fn of(servers: &[ServerConfig], now: SystemTime) -> Self {
         let now = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs_f64();
         let left = |ends: Vec<i64>, pick: fn(std::vec::IntoIter<i64>) -> Option<i64>| {
@@ -33,7 +34,7 @@ impl Expiry {
     }
 }
 
-/// When each certificate of a PEM file expires, in seconds since 1970.
+/// Returns the expiry of each certificate in a PEM file, in seconds since 1970.
 fn ends(file: &Path) -> Vec<i64> {
     let Ok(all) = CertificateDer::pem_file_iter(file) else { return Vec::new() };
     let end = |der: &CertificateDer<'_>| {
@@ -64,7 +65,7 @@ mod tests {
         let file = folder.path().join("both.pem");
         fs::write(&file, until(2030) + &until(2021)).unwrap();
         let server = ServerConfig { cert: Some(file.clone()), ca: Some(file), ..ServerConfig::default() };
-        // 2021-01-01T00:00:00Z, and a minute.
+        // One minute after 2021-01-01T00:00:00Z.
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_609_459_260);
         let found = Expiry::of(&[server], now);
         assert_eq!(found.certificate, Some(-60.0));

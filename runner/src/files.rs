@@ -1,10 +1,10 @@
-//! Work on the files of sessions, in workspace, HOME and /tmp: upload, download, stat, list; diff, of the workspace;
+//! Work on the files of sessions: upload, download, stat and list in workspace, HOME and `/tmp`; diff of the workspace;
 //! quarantine.
 //!
-//! These folders belong to hostile commands, which may run at the same time. Everything in them is opened
-//! through directory handles, beneath the folder that was named, and looked at once it is open; no link is
-//! followed out, and no pipe is waited for. All of it blocks on threads of its own, and ends when nobody
-//! waits for it, when its session is closed, or when the runner is.
+//! Hostile commands own these directories and may run at the same time. Files are opened through directory handles,
+//! beneath the named directory, and checked after they are open. No link leads outside, and no open waits for a pipe.
+//! All work blocks on threads of its own. It ends if no caller waits for it, if its session closes, or if the runner
+//! stops.
 
 mod baseline;
 mod diff;
@@ -47,18 +47,18 @@ use failure::{internal, invalid, session_closed, shutting_down};
 use transfers::Transfers;
 use work::{Turn, Work};
 
-/// Below `state_dir`.
+/// The directory of transfers, below `state_dir`.
 const FOLDER: &str = "transfers";
-/// How often it is looked for transfers that nobody has gone on with, in parts of `transfers.keep`.
+/// The number of expiry checks within `transfers.keep`.
 const EXPIRY_PARTS: u32 = 10;
 const EXPIRY_PERIOD_MAX: Duration = Duration::from_secs(10);
 
-/// Why file work cannot begin.
+/// The reason why file work cannot begin.
 #[derive(Debug, thiserror::Error)]
 #[error("transfers: the folder `transfers` in `state_dir` cannot be used: {0}")]
 pub struct FilesError(#[from] io::Error);
 
-/// See the module.
+/// The entry point of file work.
 #[derive(Debug)]
 pub(crate) struct Files {
     shared: Arc<Shared>,
@@ -72,18 +72,18 @@ struct Shared {
 }
 
 impl BaselineLimits {
-    /// Those of a configuration.
+    /// Takes the limits from the configuration.
     pub(crate) fn of(config: &TransfersConfig) -> Self {
         Self { bytes: config.baseline_bytes, file_bytes: config.baseline_file_bytes }
     }
 }
 
 impl Files {
-    /// Finds the uploads that an earlier process has left, and removes what cannot be gone on with.
-    /// Nothing may run in their sessions yet. Blocks.
+    /// Loads the uploads of an earlier process, and removes the transfers that cannot be continued.
+    /// No command may run in their sessions yet. Blocks.
     ///
     /// # Errors
-    /// If the folder cannot be made or read.
+    /// If the directory cannot be created or read.
     pub(crate) fn open(
         state_dir: &Path,
         transfers: TransfersConfig,
@@ -102,12 +102,12 @@ impl Files {
         Ok(Self { shared: Arc::new(Shared { work: Work::new(), transfers, baseline }) })
     }
 
-    /// Carries out an order, and sends its answers; an error is for the caller to send. That the server
-    /// has gone is no error. Dropped, it ends soon after; what has come of an upload is kept, and what was
-    /// complete is finished.
+    /// Carries out an order and sends its answers. The caller sends a returned error. A disconnected server is not an
+    /// error. If the future is dropped, the work ends soon after: the received part of an upload is kept, and a
+    /// completely received upload is finished.
     ///
     /// # Errors
-    /// Why it was not done.
+    /// Why the order was not carried out.
     pub(crate) async fn carry_out(
         &self,
         session: Arc<OpenSession>,
@@ -179,7 +179,7 @@ impl Files {
                 return Err(invalid("NOT_A_FILE_ORDER", "the order is not about files"));
             }
         };
-        // That the server has gone is its own affair.
+        // A disconnected server is not an error.
         let _ = outgoing.send(answer).await;
         Ok(())
     }
@@ -193,7 +193,7 @@ impl Files {
         }
     }
 
-    /// Ends, from time to time, what nobody has gone on with for `transfers.keep`.
+    /// Removes, periodically, transfers that were not continued for `transfers.keep`.
     pub(crate) async fn expire(&self, cancel: CancellationToken) {
         let period = (self.shared.transfers.config.keep / EXPIRY_PARTS).min(EXPIRY_PERIOD_MAX);
         while cancel.run_until_cancelled(tokio::time::sleep(period)).await.is_some() {
@@ -204,7 +204,7 @@ impl Files {
         }
     }
 
-    /// Ends all work, now and in future, and waits for it. What has come of uploads stays for the next
+    /// Ends all work, refuses further work, and waits until all has ended. Received parts of uploads stay for the next
     /// process.
     pub(crate) async fn shut_down(&self) {
         self.shared.work.stop.cancel();

@@ -1,7 +1,7 @@
-//! The floor: what this runner accepts at most, whatever a server says, and the sandbox profile that a
-//! grant gets within it.
+//! The floor: the limits that this runner enforces on every grant, and the sandbox profile that a grant gets within
+//! them.
 //!
-//! Everything is checked against the runner's own configuration; nothing a server sends widens it.
+//! Every check compares with the runner's own configuration. Nothing that a server sends can widen the floor.
 
 mod host;
 mod outside;
@@ -19,12 +19,12 @@ use crate::config::{FloorConfig, RunnerConfig};
 pub(crate) use host::is_hosts_root;
 pub(crate) use outside::{NO_USER, NO_USER_CURE, Outside};
 
-/// A start that the runner will not make: a stable name, and words for people.
+/// A refused start: a stable reason and a message for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub(crate) reason: &'static str,
     pub(crate) message: String,
-    /// What was found of the files that it would run, where a person may be asked about it.
+    /// The state of the files that the command would run, if an approval may depend on them.
     pub(crate) files: Vec<BoundFile>,
 }
 
@@ -34,12 +34,12 @@ impl Refusal {
     }
 }
 
-/// What keeps every command from running on this host: layers that were not seen to hold.
+/// The layers that were not seen to hold on this host. While there is one, no command runs.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Below(Option<String>);
 
 impl Below {
-    /// Holds what was found against the sandbox's own floor and what the configuration adds to it.
+    /// Compares the report with the mandatory layers and with the layers that the configuration requires.
     pub(crate) fn of(report: &sandbox::CapabilityReport, require: &[String]) -> Self {
         let missing: Vec<&str> = report.below_floor(require).map(|check| check.name).collect();
         let said = || {
@@ -51,12 +51,12 @@ impl Below {
         Self((!missing.is_empty()).then(said))
     }
 
-    /// In one line; `None` where nothing is missing.
+    /// Returns the problem in one line, or `None` if no layer is missing.
     pub(crate) fn as_text(&self) -> Option<&str> {
         self.0.as_deref()
     }
 
-    /// Refuses whatever would start.
+    /// Refuses every start if a layer is missing.
     pub(crate) fn check(&self) -> Result<(), Refusal> {
         self.0.as_ref().map_or(Ok(()), |said| Err(floor(said)))
     }
@@ -66,11 +66,11 @@ fn floor(message: impl Into<String>) -> Refusal {
     Refusal::new("floor", message)
 }
 
-/// Inside, these belong to the sandbox or the session, and so does what is above one of them.
+/// Paths that belong to the sandbox or the session. A bind may not target them, their children or their parents.
 const RESERVED_TARGETS: [&str; 8] =
     ["/proc", "/dev", "/sys", "/run", "/workspace", sandbox::HOME, "/tmp", "/var/tmp"];
 
-/// Holds a grant against the floor. Whether it may run outside the sandbox is [`Outside`]'s.
+/// Checks a grant against the floor. [`Outside`] decides whether the grant may run outside the sandbox.
 pub(crate) fn check(grant: &Grant, allowed: &FloorConfig) -> Result<(), Refusal> {
     form(grant)?;
     let network = grant.profile.network;
@@ -90,8 +90,8 @@ pub(crate) fn check(grant: &Grant, allowed: &FloorConfig) -> Result<(), Refusal>
     requirements(grant)
 }
 
-/// Refuses what a profile passes of the runner's environment unless the runner's own configuration names it: a server
-/// writes profiles, and must not read this host's secrets by one.
+/// Refuses a profile that passes a variable of the runner's environment unless the runner's configuration names it.
+/// Servers write profiles, and must not be able to read this host's secrets with one.
 fn pass_env(asked: &[String], allowed: &FloorConfig) -> Result<(), Refusal> {
     match asked.iter().find(|name| !allowed.pass_env.contains(name)) {
         Some(name) => Err(floor(format!(
@@ -175,8 +175,8 @@ fn target(bind: &Bind) -> Result<(), Refusal> {
     Err(floor("a bind's target is the sandbox's own"))
 }
 
-/// That it gets read-only mounts where it needs them. The trusted path needs a look at the session's
-/// files; see `trust`.
+/// Checks that a grant that requires read-only mounts is read-only. Module `trust` checks the trusted path, which
+/// depends on the session's files.
 fn requirements(grant: &Grant) -> Result<(), Refusal> {
     if grant.requires.contains(&Requirement::ReadOnlyMount) && !grant.read_only {
         let message = "the grant requires read-only mounts and is not read-only";
@@ -189,13 +189,13 @@ fn search_path(profile: &SandboxProfile) -> &str {
     if profile.path.is_empty() { sandbox_path() } else { &profile.path }
 }
 
-/// The search path of a profile that names none.
+/// The search path for a profile that sets none.
 fn sandbox_path() -> &'static str {
     "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
 }
 
-/// The sandbox profile of a grant that passed [`check`]: the system's minimal root or the root file system that
-/// is asked for, and what is added to it.
+/// Builds the sandbox profile of a grant that passed [`check`]: the system's minimal root or the requested root
+/// file system, plus the profile's additions.
 pub(crate) fn profile(
     root: &sandbox::Profile,
     asked: &SandboxProfile,

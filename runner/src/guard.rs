@@ -1,8 +1,8 @@
-//! Protected names of a session, in its workspace and its HOME, watched for the commands that run in it: from a
-//! grant to what the sandbox has read-only, and from what was found to the violations of a result.
+//! The protected names of a session, in its workspace and its HOME. This module turns a grant into the read-only
+//! mounts of the sandbox, and found changes into the violations of a result.
 //!
-//! All work in the folders is the sandbox's (`airlock_sandbox::protect`), on a thread with the rights of
-//! the session's user. Blocks. Must not decide what a violation means for a command's end.
+//! `airlock_sandbox::protect` does all work in the directories, on a thread with the rights of the session's user.
+//! Blocks. Must not decide how a violation changes the result of a command.
 
 mod turns;
 mod watch;
@@ -29,7 +29,7 @@ pub(crate) use watch::{Watch, failed};
 
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// Why a session's protected names could not be looked at.
+/// The reason why a session's protected names could not be checked.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum GuardError {
     #[error("a session's folder cannot be opened: {0}")]
@@ -40,7 +40,7 @@ pub(crate) enum GuardError {
     Protect(#[from] ProtectError),
 }
 
-/// Of one session. Looks at nothing until it is needed.
+/// The guards of one session. They read nothing until the first use.
 #[derive(Debug)]
 pub(crate) struct SessionGuard {
     pub(crate) workspace: Guarded,
@@ -62,12 +62,12 @@ impl SessionGuard {
         }
     }
 
-    /// Both, in the order in which they are always taken.
+    /// Returns both guards, in the order in which they are always locked.
     pub(crate) fn both(&self) -> [&Guarded; 2] {
         [&self.workspace, &self.home]
     }
 
-    /// Lets go of the session's disk, once its commands have ended.
+    /// Closes the open handles on the session's disk. Call it after the session's commands have ended.
     pub(crate) fn close(&self) {
         for guarded in self.both() {
             guarded.close();
@@ -75,23 +75,23 @@ impl SessionGuard {
     }
 }
 
-/// One folder of a session whose protected names are watched.
+/// One directory of a session with protected names.
 #[derive(Debug)]
 pub(crate) struct Guarded {
-    /// Where it is for commands.
+    /// The path inside the sandbox.
     inside: &'static str,
     path: PathBuf,
-    /// Beside it, on its file system.
+    /// The directory for the guard's records, next to `path` on the same file system.
     folder: PathBuf,
     ids: Option<HostIds>,
     state: Mutex<Option<Guard>>,
 }
 
 impl Guarded {
-    /// Works with the guard and the folder, when it is this folder's turn. Blocks for as long as that takes.
+    /// Calls `work` with the guard and the directory, when it is this directory's turn. Blocks until `work` is done.
     ///
     /// # Errors
-    /// If the folders cannot be opened; and the work's.
+    /// If a directory cannot be opened, or if `work` fails.
     pub(crate) fn with<T>(
         &self,
         work: impl FnOnce(&mut Guard, BorrowedFd<'_>) -> Result<T, ProtectError>,
@@ -115,14 +115,14 @@ impl Guarded {
         Ok(done??)
     }
 
-    /// What [`Guard::still`] says; nothing if another thread is at work there. Does not block.
+    /// Returns [`Guard::still`], or `None` if another thread uses the guard. Does not block.
     pub(crate) fn still(&self) -> Option<u64> {
         let state = self.state.try_lock().ok()?;
-        // Nothing of this process has changed it so far.
+        // No command or upload of this process has changed it yet.
         state.as_ref().map_or(Some(0), Guard::still)
     }
 
-    /// A path inside, relative to this folder; none if it is elsewhere.
+    /// Converts a path inside the sandbox to one relative to this directory. `None` if the path lies elsewhere.
     pub(crate) fn below(&self, inside: &[u8]) -> Option<Vec<u8>> {
         let rest = inside.strip_prefix(self.inside.as_bytes())?;
         if !matches!(rest.first(), None | Some(b'/')) {
@@ -133,7 +133,7 @@ impl Guarded {
         (!parts.contains(&&b".."[..])).then(|| parts.join(&b'/'))
     }
 
-    /// A path relative to this folder, as it is inside.
+    /// Converts a path relative to this directory to the path inside the sandbox.
     pub(crate) fn inside(&self, relative: &[u8]) -> Vec<u8> {
         if relative.is_empty() {
             self.inside.as_bytes().to_vec()

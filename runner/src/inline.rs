@@ -1,8 +1,7 @@
-//! What is told of a job's output with its result: clean text, hints and images, made from its spool when it has
-//! ended.
+//! The inline output of a job's result: clean text, hints and images, computed from the spool after the job has ended.
 //!
-//! Reads all that is kept, in pieces, and holds no more of it than one of them and what is told: an output of any
-//! length costs the same memory. Must not change the spool.
+//! Reads all stored output in pieces, and holds only one piece and the result in memory. Memory use does not depend on
+//! the length of the output. Must not change the spool.
 
 mod hints;
 mod images;
@@ -18,12 +17,12 @@ use hints::Hints;
 use images::Images;
 use utf8::Utf8;
 
-/// Read at once, in bytes.
+/// The number of bytes read at once.
 const PIECE: usize = 256 << 10;
-/// A stream of no more bytes is cleaned as a whole, to see whether it fits then.
+/// The maximum size of a stream that is cleaned as a whole, to find out whether the clean text fits the limit.
 const CLEANED_MAX: u64 = 1 << 20;
 
-/// Makes it. Blocks, for as long as reading the disk takes.
+/// Computes the inline output. Blocks while it reads the disk.
 ///
 /// # Errors
 /// If the disk cannot be read.
@@ -37,7 +36,7 @@ pub(crate) fn of(spool: &JobSpool) -> Result<InlineOutput, SpoolError> {
     Ok(output)
 }
 
-/// What one walk through a stream finds.
+/// The state of one pass over a stream.
 struct Walk<'a> {
     hints: Hints<'a>,
     images: Images<'a>,
@@ -45,7 +44,7 @@ struct Walk<'a> {
     line_ends: u64,
     last: u8,
     cut: bool,
-    /// All of it, if it is not too much.
+    /// All bytes so far, unless there are too many.
     whole: Option<Vec<u8>>,
 }
 
@@ -70,7 +69,7 @@ impl Walk<'_> {
     }
 }
 
-/// The text of one stream; what else is found goes into `output`.
+/// Returns the text of one stream. Adds hints and images to `output`.
 fn one(
     stream: &StreamSpool,
     name: OutputStream,

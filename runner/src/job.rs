@@ -1,8 +1,8 @@
-//! One job: from a grant that was accepted to the truth about its end.
+//! One job, from an accepted grant to its result.
 //!
-//! `Accepted -> Launching -> Running -> Ending -> Ended`, in one task that nothing aborts. Whatever ends
-//! it, the first cause wins, and nothing of it is left when its result is known. Must not decide whether
-//! it may run, and must not report.
+//! `Accepted -> Launching -> Running -> Ending -> Ended`, in one task that is never aborted. The first cause that ends
+//! the job wins. All processes of the job have ended when its result is known. Must not decide whether the job may run,
+//! and must not report.
 
 mod disk;
 mod handle;
@@ -54,10 +54,10 @@ pub(crate) use room::Room;
 pub(crate) use rules::KeptRules;
 pub(crate) use snapshot::{Surroundings, make_snapshot, search_path};
 
-/// Memory for `/dev/shm`, in bytes.
+/// The size of `/dev/shm` in bytes.
 const DEV_SHM_BYTES: u64 = 64 << 20;
 
-/// What every job needs of its runner.
+/// The parts of the runner that every job uses.
 #[derive(Debug)]
 pub(crate) struct Tools {
     pub(crate) launcher: Launcher,
@@ -65,7 +65,7 @@ pub(crate) struct Tools {
     pub(crate) start_timeout: Duration,
     pub(crate) workspace: WorkspaceConfig,
     pub(crate) room: Room,
-    /// The floor's, for a grant that names no limit of its own: bytes, and thousandths of a processor.
+    /// The floor's limit in bytes, for a grant without its own limit. The field below is in thousandths of a processor.
     pub(crate) max_memory_bytes: Option<u64>,
     pub(crate) max_cpu_millis: Option<u64>,
 }
@@ -75,13 +75,13 @@ pub(crate) struct Tools {
 pub(crate) struct Job {
     pub(crate) id: ExecutionId,
     pub(crate) grant: Grant,
-    /// The grant's, within the floor.
+    /// The grant's profile, within the floor.
     pub(crate) profile: Profile,
-    /// What it gets of the runner's own environment, and what it does not.
+    /// The variables passed from the runner's environment, and the names of those removed.
     pub(crate) scrubbed: Scrubbed,
-    /// Replaces the secrets that the profile names in what it writes.
+    /// Replaces, in the command's output, the secrets that the profile names.
     pub(crate) replacer: Option<Replacer>,
-    /// The session's, where the command sources it.
+    /// The session's shell snapshot, if the command sources it.
     pub(crate) snapshot: Option<Vec<u8>>,
     pub(crate) session: Arc<OpenSession>,
     pub(crate) traceparent: String,
@@ -89,7 +89,8 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    /// Why it runs without the shell snapshot that its session was to have; empty if it has it or is to have none.
+    /// Returns the reason why the job runs without the session's shell snapshot. Empty if it has the snapshot or
+    /// needs none.
     fn missed_snapshot(&self) -> String {
         let sources = !self.grant.read_only && !self.grant.unsandboxed && self.grant.shell == Shell::Bash;
         if sources && self.snapshot.is_none() { self.session.snapshot().problem } else { String::new() }
@@ -104,10 +105,10 @@ fn shell(asked: Shell) -> airlock_sandbox::Shell {
     }
 }
 
-/// The environment of a grant's command.
+/// Returns the environment of a grant's command.
 ///
 /// # Errors
-/// Every variable that may not be set.
+/// Returns every variable that may not be set.
 pub(crate) fn environment(
     grant: &Grant,
     profile: &Profile,
@@ -128,7 +129,7 @@ pub(crate) fn environment(
     })
 }
 
-/// Runs the job to its end. `running` is called when its command runs.
+/// Runs the job to its end. Calls `running` when the command has started.
 pub(crate) async fn run(tools: Arc<Tools>, job: Arc<Job>, running: impl FnOnce()) -> ExecutionResult {
     if let Some(cause) = job.handle.switch.cause() {
         return ExecutionResult::not_started(cause);
@@ -144,7 +145,7 @@ pub(crate) async fn run(tools: Arc<Tools>, job: Arc<Job>, running: impl FnOnce()
     let result = match started {
         Ok(Ok(mut started)) => {
             landlock_abi = started.running.landlock.abi;
-            // Before anybody knows that it runs, so that nobody who knows finds it closed.
+            // Before the start is reported, so that no writer finds the input closed.
             open_input(&mut started, &job).await;
             let signals = job.handle.signals();
             running();
@@ -170,17 +171,17 @@ pub(crate) async fn run(tools: Arc<Tools>, job: Arc<Job>, running: impl FnOnce()
     result
 }
 
-/// A job whose command runs.
+/// A job with a running command.
 struct Started {
     running: Running,
     watch: Watch,
     spool: Arc<JobSpool>,
     writers: Writers,
-    /// None where the command cannot write.
+    /// `None` if the command cannot write.
     disk: Option<DiskWatch>,
 }
 
-/// Blocks until the command runs, or certainly does not.
+/// Starts the command. Blocks until the command runs, or has definitely not started.
 fn launch(tools: &Tools, job: &Job, place: &str) -> Result<Started, result::Failure> {
     let Job { grant, profile, scrubbed, session, .. } = job;
     let cap = grant.profile.limits.output_bytes;
@@ -190,9 +191,9 @@ fn launch(tools: &Tools, job: &Job, place: &str) -> Result<Started, result::Fail
     let open = session;
     let (profile, mut masks) = rules::resolve(profile, session, watch.still())?;
     let session = session.for_launch(&tools.launcher, network == Network::SessionLoopback)?;
-    // After the rules': what is protected stays so where both are about one name.
+    // After the rules' masks, so that protected names win if both name the same path.
     masks.extend(watch.masks());
-    // Last: they hold whatever a profile's rules show.
+    // Last: they apply whatever the profile's rules show.
     masks.extend(planted::masks(job, &profile, watch.still())?);
     let place = Some(place).filter(|place| !place.is_empty());
     let spec = LaunchSpec {
@@ -214,7 +215,7 @@ fn launch(tools: &Tools, job: &Job, place: &str) -> Result<Started, result::Fail
     };
     let limits = limits(tools, grant);
     let disk = (!grant.read_only).then(|| DiskWatch::begin(&tools.workspace, &tools.room, open, job.id));
-    // Asked for by name in the grant, and within the floor: never a way out of a sandbox that fails.
+    // The grant requests this explicitly, within the floor. It is never a fallback for a failed sandbox.
     let running = if grant.unsandboxed {
         let env = outside(spec.env.clone(), &session.folders);
         tools.launcher.start_outside(&session, &limits, &LaunchSpec { env, masks: Vec::new(), ..spec })?
@@ -224,13 +225,13 @@ fn launch(tools: &Tools, job: &Job, place: &str) -> Result<Started, result::Fail
     Ok(Started { running, watch, spool, writers, disk })
 }
 
-/// Of the limits that the grant asks for, those that nothing holds to here.
+/// Returns the limits that the grant asks for and that this host does not enforce.
 fn not_enforced(tools: &Tools, grant: &Grant) -> Vec<String> {
     let asked = &grant.profile.limits;
     let asks = |limit: &str| match limit {
         "memory" => asked.memory_bytes.is_some(),
         "cpu" => asked.cpu_millis.is_some(),
-        // Without a cgroup neither is held.
+        // Without a cgroup, neither limit is enforced.
         "cgroup" => asked.memory_bytes.or(asked.cpu_millis).is_some(),
         _ => false,
     };
@@ -253,8 +254,8 @@ fn limits(tools: &Tools, grant: &Grant) -> Limits {
     }
 }
 
-/// Gives the command's pipe or terminal to those who write to it. One that cannot be used is closed, and its input
-/// ends at once.
+/// Makes the command's pipe or terminal available to writers. If it cannot be used, it is closed, and the command's
+/// input ends at once.
 async fn open_input(started: &mut Started, job: &Job) {
     let (Some(input), Some(pipe)) = (&job.handle.input, started.running.streams.stdin.take()) else { return };
     let opened = match job.grant.pty.map(|_| pipe.try_clone()).transpose() {
@@ -269,7 +270,7 @@ async fn open_input(started: &mut Started, job: &Job) {
     }
 }
 
-/// Stays with a running command until nothing of it is left and its output is in the spool.
+/// Waits until a running command and all its processes have ended and its output is in the spool.
 async fn attend(started: Started, signals: mpsc::Receiver<Signal>, job: &Arc<Job>) -> ExecutionResult {
     let Started { running, watch, spool, writers, disk } = started;
     let stop = match Stop::new() {
@@ -302,7 +303,7 @@ async fn attend(started: Started, signals: mpsc::Receiver<Signal>, job: &Arc<Job
             let next = Arc::clone(&job);
             let whole = spawn_blocking(move || result::of(&job, &spool, ended, watch, disk.as_deref()));
             let whole = whole.await;
-            // Not waited for: the next command finds it, or looks itself.
+            // Not awaited: the next command either finds the result or searches itself.
             drop(spawn_blocking(move || rules::look_ahead(&next)));
             whole.unwrap_or_else(|panicked| result::internal_text(&panicked))
         }

@@ -1,9 +1,9 @@
-//! The journal: what this runner accepted, refused, ran and ended, across deaths of its process.
+//! The journal: the jobs that this runner accepted, refused, ran and ended. It survives the death of the process.
 //!
-//! An entry is written with a plain `write` before what it says is acted on or reported: it survives the
-//! process, not the host. After a crash of the host its tail may be missing; another boot id says so, and
-//! then [`Journal::intact`] is false until every server was told: only for the epochs since can it vouch.
-//! Must not start or end anything itself.
+//! A record is written with a plain `write` before the runner acts on it or reports it. It survives a crash of the
+//! process, but not of the host. After a crash of the host the tail of the journal may be missing. The boot ID shows
+//! this, and [`Journal::intact`] is then false until every server was told. Until then the journal vouches only for
+//! later epochs. Must not start or end anything itself.
 
 mod file;
 mod record;
@@ -26,21 +26,21 @@ use state::{Boot, State};
 
 pub(crate) use state::{JobRecord, Phase};
 
-/// The file is rewritten when it has grown by so much, or doubled, whichever is more.
+/// The file is rewritten after it has grown by this many bytes or has doubled, whichever is more.
 const COMPACT_AFTER_BYTES: u64 = 4 << 20;
 
-/// A step of the journal's work that failed.
+/// A failed operation of the journal.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
-    /// It could not be opened or read.
+    /// The journal could not be opened or read.
     #[error("cannot read the journal `{path}`: {source}", path = path.display())]
     Read {
         /// The file.
         path: PathBuf,
-        /// The system's answer.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// An entry could not be written; it counts as not written.
+    /// A record could not be written. It counts as not written.
     #[error("cannot write the journal: {0}")]
     Write(io::Error),
 }
@@ -51,17 +51,18 @@ pub(crate) struct Journal {
     file: JournalFile,
     state: State,
     intact: bool,
-    /// Earlier epochs of which everything is in here, the latest last.
+    /// Earlier epochs that are complete in this journal, the latest last.
     vouched: Vec<Epoch>,
-    /// This process's latest.
+    /// The latest epoch of this process.
     epoch: Option<Epoch>,
     boot_id: String,
     compacted_bytes: u64,
 }
 
 impl Journal {
-    /// Opens the journal in `dir`, or begins one; a torn tail is cut off. `remembered` is how many ids
-    /// of forgotten jobs are kept.
+    /// Opens the journal in `dir`, or creates it. A torn tail is cut off. `remembered` is the number of IDs of
+    /// forgotten
+    /// jobs to keep.
     pub(crate) fn open(dir: &Path, boot_id: &str, remembered: usize) -> Result<Self, JournalError> {
         let (file, read) = JournalFile::open(&dir.join("journal"))?;
         let mut state = State::new(remembered);
@@ -87,22 +88,22 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Whether everything that earlier epochs accepted is certainly in here.
+    /// Reports whether the journal certainly holds everything that earlier epochs accepted.
     pub(crate) fn intact(&self) -> bool {
         self.intact
     }
 
-    /// The latest epochs before this one of which everything is in here, whatever may be missing of others.
+    /// Returns the latest earlier epochs that are complete in the journal, whatever may be missing of others.
     pub(crate) fn vouched(&self) -> &[Epoch] {
         &self.vouched
     }
 
-    /// Whether everything that this epoch accepted is certainly in here.
+    /// Reports whether the journal certainly holds everything that this epoch accepted.
     pub(crate) fn vouches_for(&self, epoch: Epoch) -> bool {
         self.intact || self.vouched.contains(&epoch)
     }
 
-    /// Notes a new epoch.
+    /// Records a new epoch.
     pub(crate) fn begin(&mut self, epoch: Epoch) -> Result<(), JournalError> {
         self.vouched.extend(self.epoch.replace(epoch));
         let over = self.vouched.len().saturating_sub(VOUCHED_EPOCHS);
@@ -115,34 +116,35 @@ impl Journal {
         })
     }
 
-    /// Every server knows that earlier epochs cannot be vouched for; the next start need not say it.
+    /// Records that every server was told that earlier epochs may be incomplete. The next start does not report it
+    /// again.
     pub(crate) fn told(&mut self) -> Result<(), JournalError> {
         self.write(Record::Told)?;
         self.intact = true;
         Ok(())
     }
 
-    /// What is known of a job that was not forgotten.
+    /// Returns the record of a job that was not forgotten.
     pub(crate) fn job(&self, id: &ExecutionId) -> Option<&JobRecord> {
         self.state.jobs.get(id)
     }
 
-    /// Every job that was not forgotten, by id.
+    /// Returns every job that was not forgotten, ordered by ID.
     pub(crate) fn jobs(&self) -> impl Iterator<Item = (&ExecutionId, &JobRecord)> {
         self.state.jobs.iter()
     }
 
-    /// How many jobs were not forgotten.
+    /// Returns the number of jobs that were not forgotten.
     pub(crate) fn job_count(&self) -> usize {
         self.state.jobs.len()
     }
 
-    /// Whether it was forgotten, as far back as is remembered.
+    /// Reports whether the job was forgotten, within the remembered IDs.
     pub(crate) fn was_forgotten(&self, id: &ExecutionId) -> bool {
         self.state.forgotten.contains(id)
     }
 
-    /// Final, and before the fork.
+    /// Records the acceptance of a job. It is final, and is written before the fork.
     pub(crate) fn accept(
         &mut self,
         id: ExecutionId,
@@ -154,7 +156,9 @@ impl Journal {
         self.write(Record::Accepted { id, attempt, epoch, session })
     }
 
-    /// Final for this pair. Counts even where it cannot be written: no other epoch would accept it.
+    /// Records the refusal of an offer. It is final for this execution and attempt. It holds even if it cannot be
+    /// written,
+    /// because no other epoch would accept the offer.
     pub(crate) fn refuse(
         &mut self,
         id: ExecutionId,
@@ -166,12 +170,12 @@ impl Journal {
         self.write_or_keep(Record::Refused { id, attempt, epoch, result: hex::encode(result.encode()) })
     }
 
-    /// It runs.
+    /// Records that the job runs.
     pub(crate) fn running(&mut self, id: ExecutionId) -> Result<(), JournalError> {
         self.write_or_keep(Record::Running { id: id.to_string() })
     }
 
-    /// It ended. `lost`: with the epoch that ran it, and how is not known.
+    /// Records the end of a job. `lost` means that the job ended with the epoch that ran it, and the result is unknown.
     pub(crate) fn end(
         &mut self,
         id: ExecutionId,
@@ -182,7 +186,7 @@ impl Journal {
         self.write_or_keep(Record::Ended { id: id.to_string(), lost, result })
     }
 
-    /// It need not be reported again, and is still never accepted again.
+    /// Records that the job need not be reported again. The job is still never accepted again.
     pub(crate) fn forget(&mut self, id: ExecutionId) -> Result<(), JournalError> {
         self.write_or_keep(Record::Forgotten { ids: vec![id.to_string()] })
     }
@@ -208,7 +212,7 @@ impl Journal {
         Ok(())
     }
 
-    /// What cannot be rewritten now goes on as it is, until it has grown by as much again.
+    /// Rewrites a large file. If that fails, the file stays in use until it has grown by the same amount again.
     fn compact_if_large(&mut self) {
         let bound = self.compacted_bytes.saturating_mul(2).max(COMPACT_AFTER_BYTES);
         if self.file.len() <= bound {

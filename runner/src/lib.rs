@@ -1,7 +1,7 @@
-//! Airlock's worker: it dials the servers, keeps sessions, runs jobs in sandboxes, keeps their output.
+//! Airlock's worker. It connects to the servers, keeps sessions, runs jobs in sandboxes and keeps their output.
 //!
-//! It listens on no network port, holds no credential but its own, and decides nothing: what a server
-//! sends is held against the runner's own floor, and refused where it asks for more.
+//! The runner listens on no network port and holds only its own credential. It makes no decisions: it checks each
+//! request of a server against its own floor, and refuses a request that exceeds the floor.
 
 #![forbid(unsafe_code)]
 
@@ -41,8 +41,8 @@ pub use spool::SpoolError;
 pub use start::{Runner, RunningRunner, StartError};
 pub use telemetry::{METRICS, Telemetry, TelemetryError, level_in};
 
-/// The host's folders and files that each sandbox shows at their own paths, read-only, where it has no root file system
-/// of its own. Looks at the host.
+/// Returns the host paths that each sandbox shows read-only, at the same paths, if the sandbox has no root file
+/// system of its own. Reads the host's file system.
 #[must_use]
 pub fn shown_of_host() -> Vec<std::path::PathBuf> {
     airlock_sandbox::Profile::minimal().binds.into_iter().map(|bind| bind.target).collect()

@@ -1,7 +1,7 @@
-//! The links: each configured server is dialled, and dialled again, for as long as the runner lives.
+//! The links: the runner connects to each configured server, and reconnects for as long as it runs.
 //!
-//! Wire types live here and nowhere else in the runner. A link that is lost costs nothing but itself:
-//! jobs go on, and everything is reported again on the next one.
+//! Within the runner, only this module uses wire types. A lost link does not affect jobs: they continue, and the next
+//! link reports everything again.
 
 mod backoff;
 mod control;
@@ -22,16 +22,16 @@ use crate::{config::ServerConfig, core::Core};
 
 use backoff::Backoff;
 
-/// Why a link ended.
+/// The reason why a link ended.
 #[derive(Debug, thiserror::Error)]
 enum LinkEnd {
     /// The runner stops.
     #[error("the runner stops")]
     Stopped,
-    /// The server is there, and will not have this runner as it is.
+    /// The server is reachable, and refuses this runner.
     #[error("the server refuses this runner: {0}")]
     Refused(String),
-    /// It could not be made, or broke.
+    /// The connection failed or broke.
     #[error("{0}")]
     Lost(String),
 }
@@ -40,8 +40,8 @@ fn lost(what: impl std::fmt::Display) -> LinkEnd {
     LinkEnd::Lost(what.to_string())
 }
 
-/// Keeps the links to a configured server, or to each of those behind its name, until `cancel`. `index` is its place in
-/// the configuration.
+/// Keeps the links to a configured server, or to each server that its name resolves to, until `cancel`. `index` is the
+/// server's position in the configuration.
 pub(crate) async fn keep_all(core: Arc<Core>, index: usize, server: ServerConfig, cancel: CancellationToken) {
     if server.discover {
         discover::all(core, index, server, cancel).await;
@@ -50,7 +50,7 @@ pub(crate) async fn keep_all(core: Arc<Core>, index: usize, server: ServerConfig
     }
 }
 
-/// Keeps a link to one server until `cancel`, or until it ends and is no longer wanted.
+/// Keeps a link to one server until `cancel`, or until the link ends and `is_wanted` returns false.
 async fn keep(
     core: Arc<Core>,
     index: usize,
@@ -61,7 +61,7 @@ async fn keep(
     let mut backoff = Backoff::new(core.config.reconnect);
     let mut known: Option<String> = None;
     while is_wanted() {
-        // Another address of the name leads to the same server, which has one link of a runner.
+        // Another address of the name leads to the same server. A server accepts one link per runner.
         let is_taken = server.discover
             && known.as_ref().is_some_and(|server_id| core.linked_servers.contains(server_id));
         let wait = if is_taken {
@@ -83,7 +83,7 @@ async fn keep(
     tracing::info!(server = server.endpoint, "its name does not lead there any more");
 }
 
-/// How long to wait after a link that ended so; not at all when the runner stops.
+/// Returns the delay before the next connection, or `None` if the runner stops.
 fn wait_after(end: &LinkEnd, endpoint: &str, backoff: &mut Backoff) -> Option<Duration> {
     match end {
         LinkEnd::Stopped => None,
@@ -98,7 +98,7 @@ fn wait_after(end: &LinkEnd, endpoint: &str, backoff: &mut Backoff) -> Option<Du
     }
 }
 
-/// The servers that there is a link to, by the names that they give themselves.
+/// The servers with an open link, by their server IDs.
 #[derive(Debug, Default)]
 pub(crate) struct LinkedServers(Mutex<Vec<String>>);
 

@@ -1,5 +1,5 @@
-//! The program `airlock-runner`: reads its configuration, runs until it is told to stop, and then drains; and
-//! the small commands around that.
+//! The program `airlock-runner`. It reads its configuration, runs until it receives a stop signal, and then drains.
+//! It also provides the administrative subcommands.
 
 use std::{
     path::{Path, PathBuf},
@@ -26,7 +26,7 @@ Signals: SIGTERM, SIGINT and SIGHUP drain it: no new commands, `drain.grace` for
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or a configuration that is refused.";
 
-/// Airlock's worker: dials the servers it is told of and runs commands in sandboxes.
+/// Airlock's worker: connects to the configured servers and runs commands in sandboxes.
 #[derive(Debug, Parser)]
 #[command(
     name = "airlock-runner",
@@ -39,38 +39,38 @@ Exit codes: 0 done, 1 failed, 2 wrong usage or a configuration that is refused."
 struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
-    /// The configuration, TOML.
+    /// The configuration file (TOML).
     #[arg(long, value_name = "FILE", required = true)]
     config: Option<PathBuf>,
-    /// Check the configuration and end; as `check-config`.
+    /// Check the configuration and exit. Same as `check-config`.
     #[arg(long)]
     check_config: bool,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run until SIGTERM, and then drain.
+    /// Run until SIGTERM, then drain.
     Run(ConfigFile),
-    /// Say whether the configuration is right, and whether the files that it names are there.
+    /// Check that the configuration is valid and that the files it names are readable.
     CheckConfig(ConfigFile),
-    /// Look at everything that the configuration asks of this host and its servers.
+    /// Check everything that the configuration requires of this host and of its servers.
     Doctor {
         #[command(flatten)]
         config: ConfigFile,
-        /// One JSON object instead of lines.
+        /// Print one JSON object instead of text.
         #[arg(long)]
         json: bool,
     },
-    /// Ask the runner that runs with this configuration whether it takes commands.
+    /// Ask the running runner of this configuration whether it accepts commands.
     Ready {
         #[command(flatten)]
         config: ConfigFile,
     },
-    /// Have the runner that runs with this configuration take no new commands, and wait until none runs.
+    /// Stop the running runner of this configuration from accepting commands, and wait until no command runs.
     Drain {
         #[command(flatten)]
         config: ConfigFile,
-        /// How long to wait, such as 30s or 5m.
+        /// The maximum time to wait, such as 30s or 5m.
         #[arg(long, value_name = "TIME", default_value = "10m", value_parser = humantime::parse_duration)]
         wait: Duration,
     },
@@ -80,23 +80,23 @@ enum Command {
 
 #[derive(Debug, Args)]
 struct ConfigFile {
-    /// The configuration, TOML.
+    /// The configuration file (TOML).
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
 }
 
-/// It did not start, or something is not as it should be.
+/// The exit code if the start failed or a check failed.
 const FAILED: u8 = 1;
-/// The configuration was refused; the same as clap's for bad arguments.
+/// The exit code if the configuration is invalid. It equals clap's exit code for invalid arguments.
 const REFUSED: u8 = 2;
-/// Of the readiness probe.
+/// The timeout of the readiness probe.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// What to say, and the exit code.
+/// An exit code and the message to print.
 type Failure = (u8, String);
 
 fn main() -> ExitCode {
-    // Fails only where one is installed already.
+    // Fails only if a provider is already installed.
     let _ = rustls::crypto::ring::default_provider().install_default();
     match obey(Arguments::parse()) {
         Ok(()) => ExitCode::SUCCESS,
@@ -141,8 +141,8 @@ fn check(file: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What of the files and folders that the configuration names cannot be read just now. A start does not
-/// look: certificates may come, and change, while the runner dials.
+/// Returns a message for each file or directory that the configuration names and that cannot be read now. A start does
+/// not check this, because certificates can appear and change while the runner dials.
 fn unreadable(config: &RunnerConfig) -> Vec<String> {
     let files = config.servers.iter().enumerate().flat_map(|(index, server)| {
         let named = [("ca", &server.ca), ("cert", &server.cert), ("key", &server.key)];
@@ -207,7 +207,8 @@ struct Stop {
 }
 
 impl Stop {
-    /// Catches them from now on; one that came before the first [`Stop::asked`] is not lost. Needs a runtime.
+    /// Starts to catch the signals. A signal that arrives before the first [`Stop::asked`] is not lost. Needs a
+    /// runtime.
     fn catch() -> std::io::Result<Self> {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
@@ -216,7 +217,7 @@ impl Stop {
         })
     }
 
-    /// Returns when one of them has come. Cancel-safe.
+    /// Waits until one of the signals has arrived. Cancel-safe.
     async fn asked(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
@@ -230,8 +231,8 @@ fn run(file: &Path) -> Result<(), Failure> {
     let runtime = runtime()?;
     let failed = |error: Box<dyn std::error::Error>| (FAILED, error.to_string());
     let ran = runtime.block_on(async {
-        // Before anything that takes time: a process that is the first of its container never sees a signal that it
-        // does not catch.
+        // Install the handlers before any slow step: the first process of a container ignores a signal that it does
+        // not catch.
         let mut stop = Stop::catch().map_err(|error| failed(error.into()))?;
         let path = file.to_owned();
         let loading = tokio::task::spawn_blocking(move || load(&path));
@@ -241,7 +242,7 @@ fn run(file: &Path) -> Result<(), Failure> {
         };
         serve(config, file.to_owned(), stop).await.map_err(failed)
     });
-    // A file that cannot be read to its end blocks a thread, and ends with the process.
+    // A file that blocks the read keeps one thread busy until the process ends.
     runtime.shutdown_background();
     ran
 }
@@ -254,7 +255,7 @@ async fn serve(
     let telemetry = Telemetry::start(&config.telemetry, &config.runner_id)?;
     let following = tokio::spawn(follow(telemetry.level(), file, level_in));
     let _following = AbortOnDropHandle::new(following);
-    // It takes a moment, and leaves mounts and processes in order only at its end.
+    // Not cancelled by a signal: only a completed start leaves mounts and processes in a clean state.
     let runner = Runner::start(config).await?;
     stop.asked().await;
     let cut = runner.shut_down().await;

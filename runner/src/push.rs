@@ -1,7 +1,8 @@
-//! Serves one server's reads of one job's output: a pull protocol in which each read is credit.
+//! Serves one server's reads of one job's output. The protocol is pull: each read grants credit for a number of bytes.
 //!
-//! Reads take turns, a chunk each. What a server asks for can cost it its own stream and nothing else:
-//! bounded reads, bounded chunks, no wait without an end. Knows no wire type.
+//! Reads take turns, one chunk each. A misbehaving server affects only its own stream: reads and chunks are bounded,
+//! and
+//! no wait is unbounded. Uses no wire type.
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
@@ -17,30 +18,30 @@ use tokio::{
 
 use crate::spool::{JobSpool, Piece, SpoolError, StreamSpool, StreamState};
 
-/// How long the end of a growing stream is held back for more, once something of it was sent.
+/// The time for which the last bytes of a growing stream are held back to join more, after a first chunk was sent.
 const COALESCE: Duration = Duration::from_millis(5);
 
-/// How often the bytes behind a gap are looked for, which are deleted while they are.
+/// The number of attempts to read the bytes after a gap while the writer deletes segments.
 const GAP_TRIES: usize = 16;
 
-/// Why an output stream ended.
+/// The reason why an output stream ended.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PushEnd {
-    /// The server closed it, or went away.
+    /// The server closed the stream or disconnected.
     #[error("the server closed it")]
     Closed,
     /// The output was deleted.
     #[error("the output was deleted")]
     Removed,
-    /// The server does not keep to the protocol.
+    /// The server violated the protocol.
     #[error("the server asked for {0}")]
     Protocol(&'static str),
-    /// The disk could not be read.
+    /// The spool could not be read.
     #[error(transparent)]
     Spool(#[from] SpoolError),
 }
 
-/// One read of the server's.
+/// One read of the server.
 #[derive(Debug)]
 struct Read {
     id: u32,
@@ -49,15 +50,15 @@ struct Read {
     credit: u64,
     follow: bool,
     last_sent: Option<Instant>,
-    /// The bytes at `offset`, where they were read together with the gap before them.
+    /// The bytes at `offset`, if they were already read together with the gap before them.
     held: Vec<u8>,
 }
 
-/// What a read can do now.
+/// When a read can be served.
 #[derive(Debug, PartialEq, Eq)]
 enum Ready {
     Now,
-    /// Now, unless more comes before.
+    /// At this time, or earlier if more output arrives.
     At(Instant),
     WhenItGrows,
 }
@@ -79,7 +80,7 @@ impl Read {
     }
 }
 
-/// Serves until the stream ends. Cancelled by dropping.
+/// Serves reads until the stream ends. Cancelled by dropping.
 pub(crate) async fn serve(
     spool: Arc<JobSpool>,
     mut incoming: impl Stream<Item = PushToRunner> + Unpin,
@@ -126,9 +127,9 @@ async fn wait_until(until: Option<Instant>) {
 }
 
 enum Next {
-    /// The read at the front has something to do.
+    /// The read at the front can be served.
     Serve,
-    /// None has, until then or a change.
+    /// No read can be served until this time or a change.
     Wait(Option<Instant>),
 }
 
@@ -164,7 +165,7 @@ impl Server {
         Ok(())
     }
 
-    /// Brings the next read that has something to do to the front.
+    /// Moves the next read that can be served to the front.
     fn next(&mut self, now: Instant) -> Next {
         let stdout = *self.stdout.borrow_and_update();
         let stderr = self.stderr.as_mut().map_or(NOTHING, |stderr| *stderr.borrow_and_update());
@@ -201,12 +202,12 @@ impl Server {
             true = stderr => true,
         };
         if !changed {
-            // The sender lives as long as the spool that this server holds.
+            // Not reached while this server holds the spool: the spool owns the sender.
             std::future::pending::<()>().await;
         }
     }
 
-    /// One answer for the read at the front, which then goes to the back, or is done.
+    /// Produces one answer for the read at the front. The read then moves to the back, or is done.
     async fn step(&mut self) -> Result<Option<PushFromRunner>, SpoolError> {
         let Some(mut read) = self.reads.pop_front() else { return Ok(None) };
         let read_id = read.id;
@@ -246,7 +247,7 @@ impl Server {
     }
 }
 
-/// The answer that ends a read, where the stream is so far.
+/// Builds the answer that ends a read, with the stream's current position.
 fn done(read: &Read, StreamState { total, complete }: StreamState) -> PushFromRunner {
     let end = complete && read.offset >= total;
     let offset = if end { total } else { read.offset };
@@ -255,7 +256,7 @@ fn done(read: &Read, StreamState { total, complete }: StreamState) -> PushFromRu
 
 const NOTHING: StreamState = StreamState { total: 0, complete: true };
 
-/// What is next for a read, and behind a gap the bytes that follow it.
+/// Returns the next piece for a read. After a gap, also returns the bytes that follow it.
 async fn read_piece(stream: Arc<StreamSpool>, read: &Read) -> Result<(Piece, Vec<u8>), SpoolError> {
     let max = usize::try_from(read.credit).unwrap_or(usize::MAX).min(CHUNK_BYTES);
     let offset = read.offset;
@@ -269,9 +270,9 @@ async fn read_piece(stream: Arc<StreamSpool>, read: &Read) -> Result<(Piece, Vec
     })
 }
 
-/// A gap, and the bytes that follow it. The gap of a stream that is written grows with each byte. Its bytes are read at
-/// once, as long as they are on the disk: a reader that came back for them would be told of another gap, and of nothing
-/// but gaps for as long as the command writes.
+/// Returns a gap together with the bytes that follow it. While a stream is written, its gap grows with each byte. The
+/// bytes are therefore read at once: a reader that came back for them would receive another gap, and could receive
+/// only gaps for as long as the command writes.
 fn behind(stream: &StreamSpool, mut to: u64, max: usize) -> Result<(Piece, Vec<u8>), SpoolError> {
     for _ in 0..GAP_TRIES {
         let data = stream.still_there(to, max)?;

@@ -1,7 +1,6 @@
-//! Whether the runner can do its work, asked over a unix socket in its state folder: the probe that
-//! supervisors run.
+//! The readiness probe for supervisors: a unix socket in the state directory.
 //!
-//! Answers one line to whoever connects, reads nothing, and waits for nobody.
+//! The runner writes one line to each connection. It reads nothing from the connection and does not wait for the peer.
 
 use std::{
     io,
@@ -21,35 +20,35 @@ use crate::{
     socket::{LocalSocket, connect},
 };
 
-/// The socket, in the state folder.
+/// The name of the socket in the state directory.
 pub(crate) const SOCKET: &str = "ready.sock";
-/// Of one answer: who does not take it in time goes without.
+/// The timeout for writing one answer.
 const ANSWER_WAIT: Duration = Duration::from_secs(1);
-/// Of an answer, in bytes.
+/// The maximum size of an answer, in bytes.
 const ANSWER_BYTES: u64 = 1024;
 const READY: &str = "ready";
 
-/// What keeps a runner from being ready.
+/// The reason why a runner is not ready.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotReady {
-    /// Nobody answers in its state folder.
+    /// No process answers on the socket.
     #[error("no runner answers in `{}`: {cause}; start it, or name the configuration that it runs with", folder.display())]
     NotRunning {
-        /// The state folder.
+        /// The state directory.
         folder: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         cause: String,
     },
-    /// It runs, and says why not.
+    /// The runner runs and reported the reason.
     #[error("{0}")]
     Said(String),
 }
 
-/// Answers until `cancel`, one asker after the other.
+/// Answers connections one after the other until `cancel`.
 pub(crate) async fn serve(socket: LocalSocket, core: Arc<Core>, cancel: CancellationToken) {
     while let Some(mut asker) = socket.asker(&cancel).await {
         let answer = state(&core);
-        // Who went away needs no answer.
+        // A peer that disconnected needs no answer.
         let _ = timeout(ANSWER_WAIT, asker.write_all(answer.as_bytes())).await;
     }
 }
@@ -68,8 +67,8 @@ fn state(core: &Core) -> String {
     said.to_owned()
 }
 
-/// Asks the runner of `state_dir`: ready is who has a link to a server, on which it has told what it has,
-/// and does not drain, on a host that holds the floor. Takes at most `patience`.
+/// Asks the runner of `state_dir` whether it is ready: it has a link on which its full state was reported, it does not
+/// drain, and its host meets the floor. Waits at most `patience`.
 ///
 /// # Errors
 /// See [`NotReady`].

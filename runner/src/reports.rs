@@ -1,7 +1,7 @@
-//! Reports on their way to the servers: each link has a bounded queue of its own.
+//! The reports to the servers. Each link has its own bounded queue.
 //!
-//! A link that does not keep up is cut and made anew; on a new link everything is reported again, so
-//! that nothing is lost by it. Must not wait for a server.
+//! A link with a full queue is closed and reconnected. A new link reports everything again, so that no report is lost.
+//! Must not wait for a server.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -9,19 +9,19 @@ use airlock_proto::domain::FromRunner;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-/// One link's end.
+/// The sending side of one link's queue.
 #[derive(Debug, Clone)]
 pub(crate) struct Exit {
     queue: mpsc::Sender<FromRunner>,
     cut: CancellationToken,
 }
 
-/// All links that are up.
+/// The queues of all links.
 #[derive(Debug, Default)]
 pub(crate) struct Reports(Mutex<Vec<Exit>>);
 
 impl Reports {
-    /// Tells every server.
+    /// Sends a message to every server.
     pub(crate) fn send(&self, message: &FromRunner) {
         self.lock().retain(|exit| {
             let sent = exit.queue.try_send(message.clone()).is_ok();
@@ -32,8 +32,7 @@ impl Reports {
         });
     }
 
-    /// Begins to tell one more server. `snapshot` is what it has to be told first; whatever changes
-    /// after it goes through the queue.
+    /// Adds a link. `snapshot` returns the messages to send first. Every later change goes through the queue.
     pub(crate) fn attach(
         &self,
         capacity: usize,
@@ -47,16 +46,16 @@ impl Reports {
         (exit, snapshot(), receiver)
     }
 
-    /// Tells one server something, after all that any server was told before.
+    /// Sends a message to one server, after all messages that were sent to every server before.
     pub(crate) fn answer(&self, exit: &Exit, message: FromRunner) {
-        // What is being told to all is told to this one, too, before it is let go.
+        // Holding the lock keeps the order: a message that `send` is distributing reaches this queue first.
         let _told = self.lock();
         if exit.queue.try_send(message).is_err() {
             exit.cut.cancel();
         }
     }
 
-    /// Whether nothing waits on any link.
+    /// Reports whether the queues of all links are empty.
     pub(crate) fn all_sent(&self) -> bool {
         self.lock().iter().all(|exit| exit.queue.capacity() == exit.queue.max_capacity())
     }

@@ -1,7 +1,7 @@
-//! The runner's secrets: values that profiles name, so that they are replaced in what commands write.
+//! The runner's secrets. A profile names secrets, and their values are replaced in the output of its commands.
 //!
-//! A value is known to this process alone: it is in no message, no log and no error, and is given to no command
-//! by this. Must not decide which profile names what.
+//! Only this process holds the values. They appear in no message, log or error, and this module gives them to no
+//! command. Must not decide which profile names which secret.
 
 mod redact;
 
@@ -21,7 +21,7 @@ use crate::config::SecretsConfig;
 use redact::Patterns;
 pub(crate) use redact::Redactor;
 
-/// Why a secret cannot be used. Never says its value.
+/// The reason why a secret cannot be used. Never contains the value.
 #[derive(Debug, thiserror::Error)]
 #[error("the secret `{name}` {what}")]
 pub struct SecretError {
@@ -29,7 +29,7 @@ pub struct SecretError {
     what: String,
 }
 
-/// See the module.
+/// The values of all configured secrets, by name.
 #[derive(Default)]
 pub(crate) struct Secrets(BTreeMap<String, Vec<u8>>);
 
@@ -43,7 +43,7 @@ impl Secrets {
     /// Reads every value. Blocks.
     ///
     /// # Errors
-    /// If one cannot be read, or is not of 8 bytes to 8 KiB.
+    /// If a value cannot be read, or does not have 8 bytes to 8 KiB.
     pub(crate) fn load(config: &SecretsConfig) -> Result<Self, SecretError> {
         let named = |name: &String, value: Result<Vec<u8>, String>| match value.and_then(fitting) {
             Ok(value) => Ok((name.clone(), value)),
@@ -54,10 +54,10 @@ impl Secrets {
         Ok(Self(files.chain(env).collect::<Result<_, _>>()?))
     }
 
-    /// What replaces these secrets in output; none where there are none.
+    /// Returns the replacer for the named secrets, or `None` if `names` is empty.
     ///
     /// # Errors
-    /// What is wrong, for people: a name that this runner does not have, or too many.
+    /// A message for people if this runner lacks a name, or if there are too many names.
     pub(crate) fn replacer(&self, names: &[String]) -> Result<Option<Replacer>, String> {
         if names.is_empty() {
             return Ok(None);
@@ -77,7 +77,7 @@ impl Secrets {
     }
 }
 
-/// Makes what replaces the secrets of one profile, for each stream one.
+/// Creates one redactor per stream for the secrets of one profile.
 #[derive(Clone)]
 pub(crate) struct Replacer(Arc<Patterns>);
 
@@ -95,7 +95,7 @@ impl Replacer {
 
 fn of_file(path: &Path) -> Result<Vec<u8>, String> {
     let mut value = read(path).map_err(|error| format!("cannot be read from its file: {error}"))?;
-    // As editors and `echo` end a file.
+    // Editors and `echo` end a file with a newline.
     if value.ends_with(b"\n") {
         value.pop();
     }
@@ -114,7 +114,7 @@ fn fitting(value: Vec<u8>) -> Result<Vec<u8>, String> {
     }
 }
 
-/// No more than shows that it is too long.
+/// Reads just enough bytes to detect that a value is too long.
 fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut value = Vec::new();
     fs::File::open(path)?.take(SECRET_BYTES_MAX as u64 + 2).read_to_end(&mut value)?;

@@ -1,7 +1,7 @@
-//! Sessions: a workspace, HOME and /tmp of their own, a host uid of their own, a current directory that
-//! persists, a loopback. They outlive the runner's process; only `close` removes them.
+//! Sessions. Each has its own workspace, HOME, `/tmp`, host uid and loopback, and a current directory that persists.
+//! Sessions outlive the runner's process. Only `close` removes them.
 //!
-//! What is in the folders was shaped by hostile commands: it is touched through directory handles only.
+//! Hostile commands control the contents of these directories. Access them through directory handles only.
 
 mod copy;
 mod directory;
@@ -33,23 +33,23 @@ pub(crate) use copy::CopyLimits;
 pub use make::SessionError;
 pub(crate) use table::{Closing, Opening, Reserved, Sessions};
 
-/// Listings and comparisons in one session at once.
+/// The maximum number of listings and comparisons at once in one session.
 const FILE_TURNS: usize = 2;
 
 /// An open session.
 #[derive(Debug)]
 pub(crate) struct OpenSession {
     pub(crate) id: SessionId,
-    /// Its folder on the host: what the runner keeps of it, and its disk.
+    /// The session's directory on the host. It holds the runner's records and the session's disk.
     place: PathBuf,
     disk: SessionDisk,
     folders: Folders,
     ids: Option<HostIds>,
     directory: Mutex<Vec<u8>>,
     net: Mutex<Option<SessionNet>>,
-    /// Cancelled when the session is taken out of use: file work in it ends.
+    /// Cancelled when the session is taken out of use. All its file work then ends.
     closing: CancellationToken,
-    /// File work that is not over yet.
+    /// The file work in progress.
     file_work: TaskTracker,
     file_turns: Semaphore,
     baseline: Baseline,
@@ -79,48 +79,49 @@ impl OpenSession {
         }
     }
 
-    /// Where the workspace is on the host.
+    /// Returns the host path of the workspace.
     pub(crate) fn workspace(&self) -> &Path {
         &self.folders.workspace
     }
 
-    /// Where its folders are on the host.
+    /// Returns the host paths of the session's directories.
     pub(crate) fn folders(&self) -> &Folders {
         &self.folders
     }
 
-    /// What it takes of the disk, and who holds it to its limits.
+    /// Returns the session's disk and the mechanism that limits it.
     pub(crate) fn disk(&self) -> &SessionDisk {
         &self.disk
     }
 
-    /// Who owns what is put into the workspace; none where the runner cannot change owners.
+    /// Returns the owner of files that the runner creates in the workspace. `None` if the runner cannot change owners.
     pub(crate) fn owner(&self) -> Option<(u32, u32)> {
         self.ids.map(|ids| (ids.uid, ids.gid))
     }
 
-    /// What the workspace was made of.
+    /// Returns the record of the workspace's initial contents.
     pub(crate) fn baseline(&self) -> &Baseline {
         &self.baseline
     }
 
-    /// Its protected names.
+    /// Returns the guard of its protected names.
     pub(crate) fn guard(&self) -> &SessionGuard {
         &self.guard
     }
 
-    /// What path rules came to.
+    /// Returns the cached result of the path rules.
     pub(crate) fn kept_rules(&self) -> &KeptRules {
         &self.kept_rules
     }
 
-    /// Its shell snapshot.
+    /// Returns its shell snapshot.
     pub(crate) fn snapshot(&self) -> SessionSnapshot {
         self.snapshot.now()
     }
 
-    /// Makes this its shell snapshot, for the runner's next process too. One that cannot be written is not kept.
-    /// Blocks for a moment.
+    /// Sets the shell snapshot and saves it for the runner's next process. A snapshot that cannot be written is
+    /// discarded.
+    /// Blocks briefly.
     pub(crate) fn keep_snapshot(&self, snapshot: SessionSnapshot) {
         self.snapshot.keep(&self.place, snapshot);
         if let Err(error) = self.saved(&self.directory()).write(&self.place) {
@@ -128,8 +129,9 @@ impl OpenSession {
         }
     }
 
-    /// The text of its shell snapshot, if that is still the one with this digest. If not, the session has none
-    /// from now on. Blocks for a moment.
+    /// Returns the text of the shell snapshot if it still has this digest. Otherwise the session has no snapshot from
+    /// now
+    /// on. Blocks briefly.
     pub(crate) fn verified_snapshot(&self, digest: &[u8]) -> Option<Vec<u8>> {
         let text = snapshot::read(&self.place).ok().flatten();
         let found = text.filter(|text| snapshot::digest_of(text) == digest);
@@ -139,43 +141,43 @@ impl OpenSession {
         found
     }
 
-    /// Registers file work, unless the session is closed. The work ends soon after [`Self::closing`] is
-    /// cancelled.
+    /// Registers file work, unless the session is closed. The work must end soon after [`Self::closing`] is cancelled.
     pub(crate) fn file_work(&self) -> Option<TaskTrackerToken> {
-        // In this order: a close that comes between them waits for the token.
+        // The token comes first: a close between the two steps then waits for it.
         let token = self.file_work.token();
         if self.closing.is_cancelled() { None } else { Some(token) }
     }
 
-    /// Of short file work in it at once, so that other sessions come to theirs.
+    /// Returns the permits for short file work in this session. They keep one session from starving others.
     pub(crate) fn file_turns(&self) -> &Semaphore {
         &self.file_turns
     }
 
-    /// Cancelled when the session is closed.
+    /// Returns the token that is cancelled when the session closes.
     pub(crate) fn closing(&self) -> &CancellationToken {
         &self.closing
     }
 
-    /// Ends all file work in it, now and in future, and waits for what is under way.
+    /// Ends all file work in the session, refuses further work, and waits for the work in progress.
     pub(crate) async fn end_file_work(&self) {
         self.closing.cancel();
         self.file_work.close();
         self.file_work.wait().await;
     }
 
-    /// The current directory, inside the sandbox.
+    /// Returns the current directory as a path inside the sandbox.
     pub(crate) fn directory(&self) -> Vec<u8> {
         self.directory.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Whether a command can start there. Blocks for a moment.
+    /// Reports whether a command can start in this directory. Blocks briefly.
     pub(crate) fn has_directory(&self, inside: &[u8]) -> bool {
         directory::is_beneath(&self.folders.workspace, inside)
     }
 
-    /// Makes what a command said to be its last directory the session's, if it is one; else the
-    /// workspace's root. Blocks for a moment.
+    /// Stores the directory that a command reported as its last one. If it is not a valid directory, stores the
+    /// workspace's
+    /// root instead. Blocks briefly.
     pub(crate) fn keep_directory(&self, claimed: &[u8]) -> DirectoryReport {
         let (directory, report) = if self.has_directory(claimed) {
             (claimed, DirectoryReport::Reported)
@@ -192,11 +194,12 @@ impl OpenSession {
         report
     }
 
-    /// The session for one launch. The loopback is made with the first command that wants it. Blocks
-    /// for some milliseconds then.
+    /// Returns the session's parameters for one launch. The first command that needs the loopback creates it, which
+    /// blocks
+    /// for some milliseconds.
     ///
     /// # Errors
-    /// If the loopback cannot be made.
+    /// If the loopback cannot be created.
     pub(crate) fn for_launch(&self, launcher: &Launcher, with_net: bool) -> Result<Session, LaunchError> {
         let mut net = self.net.lock().unwrap_or_else(PoisonError::into_inner);
         if with_net && net.is_none() {

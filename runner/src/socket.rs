@@ -1,5 +1,5 @@
-//! Unix sockets in the state folder, by which this host asks the runner something. Only the runner's own user may
-//! connect; the runner listens nowhere else.
+//! Unix sockets in the state directory, for requests from local processes. Only the runner's own user may connect. The
+//! runner listens on nothing else.
 
 use std::{
     fs::{self, File},
@@ -13,10 +13,10 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio_util::sync::CancellationToken;
 
 const OWNER_ONLY: u32 = 0o600;
-/// After an accept that failed, such as for want of descriptors.
+/// The pause after a failed accept, for example when no descriptor is free.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// A socket, for as long as it is bound.
+/// A bound socket. The socket file is removed on drop.
 #[derive(Debug)]
 pub(crate) struct LocalSocket {
     listener: UnixListener,
@@ -24,10 +24,12 @@ pub(crate) struct LocalSocket {
 }
 
 impl LocalSocket {
-    /// Binds it in `state_dir`, which the caller has locked; one that a dead runner left is replaced.
+    /// Binds the socket in `state_dir`, which the caller has locked. Replaces the socket of a dead runner. Must be
+    /// called
+    /// within a tokio runtime.
     ///
     /// # Errors
-    /// What the system says. Must be called within a tokio runtime.
+    /// The error of the operating system.
     pub(crate) fn bind(state_dir: &Path, name: &str) -> io::Result<Self> {
         let path = state_dir.join(name);
         match fs::remove_file(&path) {
@@ -40,7 +42,7 @@ impl LocalSocket {
         Ok(Self { listener, path })
     }
 
-    /// The next who asks; nobody once it is cancelled.
+    /// Waits for the next connection. Returns `None` once `cancel` is cancelled.
     pub(crate) async fn asker(&self, cancel: &CancellationToken) -> Option<UnixStream> {
         loop {
             match cancel.run_until_cancelled(self.listener.accept()).await? {
@@ -56,7 +58,7 @@ impl LocalSocket {
 
 impl Drop for LocalSocket {
     fn drop(&mut self) {
-        // Gone already, or replaced by the next start.
+        // The file may be removed already, or replaced by the next start.
         let _ = fs::remove_file(&self.path);
     }
 }
@@ -64,13 +66,13 @@ impl Drop for LocalSocket {
 /// Connects to the runner of `state_dir`.
 ///
 /// # Errors
-/// What the system says.
+/// The error of the operating system.
 pub(crate) async fn connect(state_dir: &Path, name: &str) -> io::Result<UnixStream> {
     let folder = File::open(state_dir)?;
     UnixStream::connect(short(&folder, name)).await
 }
 
-/// A path that fits into a socket's address, however long the folder's is.
+/// Returns a path that fits into a socket address, however long the directory's path is.
 fn short(folder: &File, name: &str) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}/{name}", folder.as_raw_fd()))
 }

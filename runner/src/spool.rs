@@ -1,9 +1,10 @@
-//! The spool: what commands wrote, kept under a cap for each stream, readable while it grows and after
-//! this process has died.
+//! The spool: the output of commands, stored under a cap per stream. It is readable while it grows and after this
+//! process has died.
 //!
-//! A stream is a row of segment files; the first and the last bytes of it are kept, and segments are
-//! deleted from its middle. How long it is and what was cut follows from the files alone. A reader never
-//! holds up the writer, and must not be told bytes that were not written.
+//! A stream is a sequence of segment files. Its first and last bytes are kept, and segments are deleted from the
+//! middle.
+//! The length and the gap of a stream follow from the files alone. A reader never delays the writer, and never receives
+//! bytes that were not written.
 
 mod budget;
 mod drain;
@@ -32,27 +33,27 @@ use meta::Meta;
 pub(crate) use drain::{Drain, Stop};
 pub(crate) use stream::{Piece, StreamSpool, StreamState, StreamWriter};
 
-/// What is told of an output with its job's result, beside it.
+/// The file next to the segments that holds the inline output of the job's result.
 const INLINE: &str = "inline";
 
-/// A step of keeping or reading output that failed.
+/// A failed step of storing or reading output.
 #[derive(Debug, thiserror::Error)]
 pub enum SpoolError {
     /// `limits.spool_total_bytes` is reached.
     #[error("kept output has reached `limits.spool_total_bytes` of {limit}")]
     Full {
-        /// Bytes.
+        /// The limit in bytes.
         limit: u64,
     },
-    /// The disk has no room.
+    /// The disk is full.
     #[error("the disk that holds kept output is full")]
     NoSpace,
-    /// The system said no.
+    /// The operating system reported an error.
     #[error("cannot {action}: {source}")]
     Io {
-        /// What was tried.
+        /// The step that failed.
         action: &'static str,
-        /// The system's answer.
+        /// The error of the operating system.
         source: io::Error,
     },
 }
@@ -78,11 +79,11 @@ pub(crate) struct Spools {
 #[derive(Debug)]
 pub(crate) struct JobSpool {
     folder: PathBuf,
-    /// Bytes of each stream that its result holds whole.
+    /// The maximum bytes of each stream that the result contains in full.
     pub(crate) inline_limit: u32,
     pub(crate) stdout: Arc<StreamSpool>,
     pub(crate) stderr: Option<Arc<StreamSpool>>,
-    /// Cancelled when it is deleted.
+    /// Cancelled when the spool is deleted.
     pub(crate) removed: CancellationToken,
 }
 
@@ -92,7 +93,7 @@ impl JobSpool {
         Self { folder, inline_limit: meta.inline_limit, stdout, stderr, removed }
     }
 
-    /// Keeps what is told of it with its result. Blocks.
+    /// Stores the inline output of the result. Blocks.
     pub(crate) fn keep_inline(&self, inline: &InlineOutput) -> Result<(), SpoolError> {
         let new = self.folder.join("inline.new");
         let written = fs::write(&new, inline.encode());
@@ -101,12 +102,12 @@ impl JobSpool {
             .map_err(SpoolError::io("write what is told of an output"))
     }
 
-    /// What was kept so. Blocks.
+    /// Returns the stored inline output. Blocks.
     pub(crate) fn inline(&self) -> Option<InlineOutput> {
         InlineOutput::decode(&fs::read(self.folder.join(INLINE)).ok()?).ok()
     }
 
-    /// The stream, if it is kept apart.
+    /// Returns the stream, if it is kept separately.
     pub(crate) fn stream(&self, stream: OutputStream) -> Option<&Arc<StreamSpool>> {
         match stream {
             OutputStream::Stdout => Some(&self.stdout),
@@ -123,7 +124,7 @@ pub(crate) struct Writers {
 }
 
 impl Spools {
-    /// Opens the folder `spool` in `state_dir`, with what earlier processes left in it.
+    /// Opens the directory `spool` in `state_dir`, including the spools of earlier processes.
     pub(crate) fn open(state_dir: &Path, total_bytes: u64) -> Result<Self, SpoolError> {
         let folder = state_dir.join("spool");
         fs::DirBuilder::new()
@@ -139,12 +140,12 @@ impl Spools {
         Ok(spools)
     }
 
-    /// Bytes that all of them take.
+    /// Returns the bytes that all spools occupy.
     pub(crate) fn used(&self) -> u64 {
         self.budget.used()
     }
 
-    /// The executions that have a spool.
+    /// Returns the executions that have a spool.
     pub(crate) fn stored(&self) -> Result<Vec<ExecutionId>, SpoolError> {
         let failed = || SpoolError::io("read the folder of kept output");
         let mut ids = Vec::new();
@@ -155,7 +156,7 @@ impl Spools {
         Ok(ids)
     }
 
-    /// A new spool that keeps `cap` bytes of each stream.
+    /// Creates a spool that keeps `cap` bytes of each stream.
     pub(crate) fn create(
         &self,
         id: ExecutionId,
@@ -180,7 +181,7 @@ impl Spools {
         Ok((spool, Writers { stdout: out_writer, stderr: err_writer }))
     }
 
-    /// The spool of a job, where one is kept.
+    /// Returns the spool of a job, if there is one.
     pub(crate) fn find(&self, id: &ExecutionId) -> Option<Arc<JobSpool>> {
         let mut open = self.lock();
         if let Some(spool) = open.get(id) {
@@ -197,7 +198,7 @@ impl Spools {
         Some(spool)
     }
 
-    /// Deletes the spool of a job. Readers that are at it find nothing more.
+    /// Deletes the spool of a job. Active readers find no more data.
     pub(crate) fn remove(&self, id: &ExecutionId) -> Result<(), SpoolError> {
         if let Some(spool) = self.lock().remove(id) {
             spool.removed.cancel();

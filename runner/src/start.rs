@@ -1,4 +1,4 @@
-//! The runner's start and its orderly end: parts are made in order, and taken down in the reverse one.
+//! The runner's start and orderly stop. Parts are created in order, and dropped in reverse order.
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
@@ -35,51 +35,51 @@ use crate::{
 };
 
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
-/// How long the last holders of the runner's parts may take to let go of them.
+/// The time for which a stop waits until the last references to the runner's parts are dropped.
 const LET_GO: Duration = Duration::from_secs(2);
 
-/// Why a runner did not start. Nothing of it is left.
+/// The reason why a runner did not start. A failed start leaves nothing running.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The configuration.
+    /// The configuration is invalid.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// `state_dir` cannot be made or used.
+    /// `state_dir` cannot be created or used.
     #[error("`state_dir` `{path}`: {source}", path = path.display())]
     StateDir {
-        /// The folder or file.
+        /// The directory or file.
         path: PathBuf,
-        /// The system's answer.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// Another runner uses `state_dir`.
     #[error("another runner uses `{path}`; give each runner a `state_dir` of its own", path = .0.display())]
     InUse(PathBuf),
-    /// The host's boot id cannot be read.
+    /// The host's boot ID cannot be read.
     #[error("cannot read {BOOT_ID}: {0}")]
     BootId(io::Error),
-    /// The journal.
+    /// The journal cannot be used.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// Kept output.
+    /// The stored output cannot be used.
     #[error(transparent)]
     Spool(#[from] SpoolError),
-    /// Sessions that are there from before.
+    /// The sessions of an earlier process cannot be loaded.
     #[error("sessions: {0}")]
     Sessions(#[from] SessionError),
-    /// Transfers that are there from before.
+    /// The transfers of an earlier process cannot be loaded.
     #[error(transparent)]
     Files(#[from] FilesError),
     /// The sandbox cannot be used at all.
     #[error("sandbox: {cause}{cure}", cure = cure(cause))]
     Sandbox {
-        /// What is missing.
+        /// The missing requirement.
         cause: LaunchError,
     },
-    /// A value that is to be replaced in output.
+    /// A secret cannot be used.
     #[error(transparent)]
     Secret(#[from] SecretError),
-    /// A thread of the start ended early.
+    /// A task of the start panicked or was cancelled.
     #[error("the start was cut short: {0}")]
     Interrupted(#[from] tokio::task::JoinError),
 }
@@ -92,26 +92,27 @@ fn cure(cause: &LaunchError) -> String {
 #[derive(Debug)]
 pub struct Runner;
 
-/// A runner at work. Dropped without [`RunningRunner::shut_down`], it ends without waiting for anything.
+/// A running runner. If it is dropped without [`RunningRunner::shut_down`], it ends without waiting.
 #[derive(Debug)]
 pub struct RunningRunner {
     core: Arc<Core>,
-    /// Dial, expire and watch; they stop when `stop` does.
+    /// The tasks that dial, expire and watch. They stop when `stop` is dropped.
     tasks: JoinSet<()>,
     stop: DropGuard,
     lock: File,
 }
 
 impl Runner {
-    /// Checks the configuration, takes `state_dir`, finds what earlier processes left there, and begins
-    /// to dial. Returns before any server was reached. Needs a multi-threaded tokio runtime with time
-    /// and I/O, and rustls's provider installed where a server is reached over TLS.
+    /// Checks the configuration, locks `state_dir`, loads the state of earlier processes, and begins to dial. Returns
+    /// before a server is reached. Needs a multi-threaded tokio runtime with time and I/O. If a server is reached
+    /// over TLS,
+    /// rustls needs an installed crypto provider.
     ///
     /// # Errors
     /// See [`StartError`].
     pub fn start(config: RunnerConfig) -> BoxFuture<'static, Result<RunningRunner, StartError>> {
-        // Boxed as a trait object: the compiler generates the runner's code in this crate, and not once more in every
-        // program that polls this future.
+        // Boxed as a trait object, so that the compiler generates the runner's code once in this crate. Otherwise every
+        // program that polls the future contains a copy.
         Box::pin(Self::make(config))
     }
 
@@ -143,16 +144,17 @@ impl Runner {
 }
 
 impl RunningRunner {
-    /// Whether a server can be reached just now.
+    /// Reports whether a server is linked now.
     #[must_use]
     pub fn is_linked(&self) -> bool {
         self.core.clock.is_linked()
     }
 
-    /// Takes no new work and says so to the servers; lets running commands go on for `drain.grace`, then
-    /// ends them as `CANCELLED{drain}`; gives servers `drain.handover` to fetch their output; then closes
-    /// the links. Sessions and output that nobody took stay for the next start. Returns how many commands
-    /// were cut. Must not be cancelled.
+    /// Stops the runner. It refuses new work and tells the servers. Running commands may continue for `drain.grace`,
+    /// and
+    /// are then ended as `CANCELLED{drain}`. Servers have `drain.handover` to fetch their output. Then the links close.
+    /// Sessions, and output that no server fetched, stay for the next start. Returns the number of commands that were
+    /// ended early. Must not be cancelled.
     pub async fn shut_down(self) -> usize {
         let Self { core, mut tasks, stop, lock } = self;
         let cut = core.drain().await;
@@ -165,7 +167,7 @@ impl RunningRunner {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
-        // What is still held then ends with the process.
+        // References that remain after the timeout end with the process.
         let _ = tokio::time::timeout(LET_GO, let_go).await;
         let dropped = spawn_blocking(move || drop(core)).await;
         if let Err(error) = dropped {
@@ -181,7 +183,7 @@ async fn expire_transfers(core: Arc<Core>, stop: CancellationToken) {
     core.files.expire(stop).await;
 }
 
-/// Everything that touches the disk or starts a process. Blocks for some tens of milliseconds.
+/// Performs all steps of the start that use the disk or start a process. Blocks for some tens of milliseconds.
 fn open(config: RunnerConfig, id: RunnerId) -> Result<(Arc<Core>, File), StartError> {
     let lock = take(&config.state_dir)?;
     let boot_id = fs::read_to_string(BOOT_ID).map_err(StartError::BootId)?;
@@ -248,7 +250,7 @@ fn open(config: RunnerConfig, id: RunnerId) -> Result<(Arc<Core>, File), StartEr
     Ok((core, lock))
 }
 
-/// What a look around in a real sandbox found, for servers.
+/// Converts the results of the sandbox probe for the servers.
 fn capabilities(report: &CapabilityReport) -> Vec<Capability> {
     for check in report.checks.iter().filter(|check| !check.is_enforced()) {
         tracing::warn!(layer = check.name, seen = check.seen, cure = check.cure, "not enforced on this host");
@@ -261,7 +263,7 @@ fn capabilities(report: &CapabilityReport) -> Vec<Capability> {
     report.checks.iter().map(capability).collect()
 }
 
-/// Makes `state_dir` if it is not there, and takes it for this process alone.
+/// Creates `state_dir` if necessary, and locks it for this process.
 fn take(state_dir: &Path) -> Result<File, StartError> {
     let failed = |path: &Path| {
         let path = path.to_owned();

@@ -1,8 +1,8 @@
-//! The input of one job: what came for it, in order and once, on its way into the command's pipe or terminal.
+//! The input of one job. It is written to the command's pipe or terminal in order, each byte once.
 //!
-//! One writer at a time; a cut one leaves the input open for the next, and one that takes over ends the one
-//! before it. Nothing waits longer than the job lives, and no thread waits at all. Must not hold bytes back: what
-//! is counted is in the pipe.
+//! There is one writer at a time. If a writer disconnects, the input stays open for the next. A writer that takes over
+//! ends the current one. No wait outlives the job, and no thread blocks. Must not buffer: every counted byte is in the
+//! pipe.
 
 mod sink;
 
@@ -20,23 +20,23 @@ use crate::exchange::{Incoming, Outgoing, failed};
 
 use sink::Sink;
 
-/// The input of a job. Lives from the job's acceptance to its end.
+/// The input of a job. Exists from the acceptance of the job to its end.
 #[derive(Debug)]
 pub(crate) struct Input {
-    /// How long a writer waits for the one before it.
+    /// The time for which a writer waits for the previous one.
     turn: Duration,
-    /// Held by the writer whose turn it is.
+    /// Locked by the active writer.
     state: Mutex<State>,
-    /// How often it was taken over.
+    /// The number of take-overs.
     takes: watch::Sender<u64>,
-    /// The job has ended.
+    /// Cancelled when the job has ended.
     over: CancellationToken,
 }
 
 #[derive(Debug, Default)]
 struct State {
     pipe: Pipe,
-    /// Bytes that are in the pipe, or were read from it.
+    /// The bytes that were written to the pipe.
     accepted: u64,
 }
 
@@ -48,7 +48,7 @@ enum Pipe {
     Open(Sink),
     /// A writer has ended the input.
     Ended,
-    /// Nobody reads it any more.
+    /// No process reads the input any more.
     Broken,
 }
 
@@ -62,10 +62,10 @@ impl Input {
         }
     }
 
-    /// The command runs, and reads from the other end of this pipe or terminal. Needs a runtime with I/O.
+    /// Sets the pipe or terminal of the command, which now runs. Needs a runtime with I/O.
     ///
     /// # Errors
-    /// The system's, if the pipe cannot be waited for.
+    /// The error of the operating system, if the pipe cannot be polled.
     pub(crate) async fn open(&self, pipe: OwnedFd) -> io::Result<()> {
         let opened = Sink::new(pipe);
         let mut state = self.state.lock().await;
@@ -74,16 +74,17 @@ impl Input {
         Ok(())
     }
 
-    /// The job has ended: ends whoever writes, and closes the pipe.
+    /// Ends every writer and closes the pipe, because the job has ended.
     pub(crate) async fn close(&self) {
         self.over.cancel();
         self.state.lock().await.pipe = Pipe::Broken;
     }
 
-    /// Serves one writer to its end: `Ready`, its chunks, `Written`; the last also where it goes no further
-    /// because nobody reads. If the writer is cut, what it sent is in the pipe up to `accepted`, and the
-    /// input stays open. With `take_over` a writer that is there, or waits, is ended first. Cancelled by
-    /// dropping.
+    /// Serves one writer: sends `Ready`, writes its chunks, and sends `Written`. Also sends `Written` if the writer
+    /// cannot
+    /// continue because no process reads the input. If the writer disconnects, its input is in the pipe up to
+    /// `accepted`,
+    /// and the input stays open. With `take_over`, an active or waiting writer is ended first. Cancelled by dropping.
     pub(crate) async fn serve(
         &self,
         incoming: Incoming,
@@ -111,7 +112,7 @@ impl Input {
             }
         };
         let served = self.over.run_until_cancelled(serve).await.unwrap_or_else(|| Some(Err(not_running())));
-        // Whoever took over has the state now.
+        // The writer that took over holds the state now.
         let Some(served) = served else { return Err(taken()) };
         if begun && matches!(&served, Err(no) if no.failure == ExchangeFailure::FailedPrecondition) {
             self.state.lock().await.say_written(outgoing).await;
@@ -124,18 +125,18 @@ impl State {
     async fn say_written(&self, outgoing: &Outgoing) {
         let written =
             ExchangeFromRunner::Written { accepted: self.accepted, ended: matches!(self.pipe, Pipe::Ended) };
-        // Without the server nobody wants to know.
+        // If the server has disconnected, the message has no recipient.
         let _ = outgoing.send(written).await;
     }
 }
 
-/// The writer whose turn it is.
+/// The active writer.
 struct Writer<'a> {
     state: MutexGuard<'a, State>,
 }
 
 impl Writer<'_> {
-    /// Notes in `begun` that `Ready` was said.
+    /// Serves the writer. Sets `begun` once `Ready` was sent.
     async fn serve(
         &mut self,
         mut incoming: Incoming,
@@ -145,10 +146,10 @@ impl Writer<'_> {
         match self.state.pipe {
             Pipe::Due => return Err(not_running()),
             Pipe::Broken => return Err(closed("the command has closed its input")),
-            // A writer that did not hear of its end may ask again.
+            // A writer that missed the answer to its end may repeat it.
             Pipe::Open(_) | Pipe::Ended => {}
         }
-        // Without the server there is nobody to go on for.
+        // A failed send means that the server disconnected. The loop below then ends.
         let _ = outgoing.send(ExchangeFromRunner::Ready { offset: self.state.accepted }).await;
         *begun = true;
         while let Some(message) = incoming.next().await {
@@ -168,7 +169,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Writes what of a chunk is new.
+    /// Writes the part of a chunk that was not written before.
     async fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), ExchangeFailed> {
         let end = self.state.accepted;
         let Some(known) = end.checked_sub(offset) else {
@@ -197,12 +198,12 @@ impl Writer<'_> {
     }
 }
 
-/// The job is not there yet, or no longer.
+/// The error for a job that does not run yet, or no longer.
 pub(crate) fn not_running() -> ExchangeFailed {
     failed(ExchangeFailure::FailedPrecondition, "NOT_RUNNING", "the command does not run")
 }
 
-/// Nothing can be written to it.
+/// The error for an input that cannot be written.
 pub(crate) fn closed(message: &str) -> ExchangeFailed {
     failed(ExchangeFailure::FailedPrecondition, "STDIN_CLOSED", message)
 }

@@ -1,6 +1,6 @@
-//! The runner's events and spans, and how they are set up from its configuration.
+//! The runner's events and spans, and their setup from the configuration.
 //!
-//! A span holds no command text, argument, path or value of a variable. Where they go is `airlock-telemetry`'s business.
+//! A span contains no command text, argument, path or variable value. The crate `airlock-telemetry` does the export.
 
 mod events;
 mod metrics;
@@ -21,11 +21,11 @@ pub(crate) use metrics::{Levels, Metrics};
 
 use crate::config::{RunnerConfig, TelemetryConfig};
 
-/// What collectors know a runner as.
+/// The service name of a runner in telemetry.
 const SERVICE: &str = "airlock-runner";
 
-/// The ends that traces, metrics and logs leave by. Only the runner's own program uses it: where the runner is
-/// embedded, its host has one.
+/// The exporters of traces, metrics and logs. Only the program `airlock-runner` uses them. A program that embeds a
+/// runner sets up its own.
 #[derive(Debug)]
 pub struct Telemetry {
     inner: airlock_telemetry::Telemetry,
@@ -47,7 +47,7 @@ impl Telemetry {
                 ca: config.otlp_ca.clone(),
                 certificate: config.otlp_certificate.clone().zip(config.otlp_key.clone()),
             },
-            // Which traces are kept was decided before one comes here.
+            // The sender of a trace has already made the sampling decision.
             sampling: 1.0,
             interval: config.metrics_interval,
             json: config.log_json,
@@ -58,28 +58,28 @@ impl Telemetry {
         Ok(Self { inner, level })
     }
 
-    /// What changes the level of the log.
+    /// Returns the handle that changes the log level.
     #[must_use]
     pub fn level(&self) -> Level {
         self.level.clone()
     }
 
-    /// Sends what is left, for at most `telemetry.flush_timeout`. Blocks.
+    /// Exports the remaining data, for at most `telemetry.flush_timeout`. Blocks.
     pub fn flush(self) {
         self.inner.flush();
     }
 }
 
-/// The log level that a configuration's text asks for.
+/// Returns the log level that a configuration text sets.
 ///
 /// # Errors
-/// The text is no configuration of a runner.
+/// If the text is not a valid runner configuration.
 pub fn level_in(text: &str) -> Result<String, String> {
     let config = RunnerConfig::parse(text, Path::new("the configuration"));
     Ok(config.map_err(|error| error.to_string())?.telemetry.log)
 }
 
-/// Makes a sandbox, in a span that says whether it was made.
+/// Creates a sandbox in a span that records whether it succeeded.
 pub(crate) fn starting<T, E>(parent: &str, launch: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
     let span = tracing::info_span!("sandbox start", otel.kind = "internal", sandbox.start = "cold");
     let span = child(parent, span);
@@ -90,17 +90,17 @@ pub(crate) fn starting<T, E>(parent: &str, launch: impl FnOnce() -> Result<T, E>
     made
 }
 
-/// A command, from its launch to its end.
+/// Creates the span of a command, from its launch to its end.
 pub(crate) fn run_span(parent: &str) -> Span {
     child(parent, tracing::info_span!("run", otel.kind = "internal"))
 }
 
-/// The way of one output stream into the spool.
+/// Creates the span of writing one output stream to the spool.
 pub(crate) fn spool_span(parent: &str) -> Span {
     child(parent, tracing::info_span!("spool", otel.kind = "internal"))
 }
 
-/// Notes how a command ended, by its cause's name and nothing more.
+/// Records how a command ended: only the name of the cause and the exit code.
 pub(crate) fn ended(span: &Span, result: &ExecutionResult) {
     span.set_attribute("airlock.cause", result.cause.name());
     if let Cause::Exited { code } = result.cause {
@@ -112,7 +112,7 @@ pub(crate) fn ended(span: &Span, result: &ExecutionResult) {
     }
 }
 
-/// Notes that a step of a command's way has failed.
+/// Records that a step of a command has failed.
 pub(crate) fn failed(span: &Span, cause: &Cause) {
     fail(span, cause.name());
 }

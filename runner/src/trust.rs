@@ -1,7 +1,7 @@
-//! What a decision took for granted of names, held against the files that are there: that programs are
-//! found where no command can write, and that paths lead where they say.
+//! Checks the assumptions of a decision against the files: programs lie where no command can write, and paths do not
+//! lead elsewhere through links.
 //!
-//! It makes the decision better. It is not the boundary, and must not be taken for it: the mounts are.
+//! This check improves the decision. It is not the security boundary; the mounts are.
 
 pub(crate) mod bound;
 mod obeyed;
@@ -21,12 +21,12 @@ use crate::{
 };
 use view::{Ground, Led, View};
 
-/// Below this, the kernel's own links lead out of every tree.
+/// Below these paths, links of the kernel lead out of every tree.
 const DESCRIPTORS: &[u8] = b"/dev/fd";
 const PROCESSES: &[u8] = b"/proc/";
 
-/// Holds a grant that requires a trusted path against the sandbox that it would get. `env` is the
-/// command's, `owner` whose the session's files are. Blocks for a moment.
+/// Checks a grant that requires a trusted path against the sandbox that it would get. `env` is the command's
+/// environment, and `owner` owns the session's files. Blocks briefly.
 pub(crate) fn check(
     grant: &Grant,
     profile: &Profile,
@@ -40,7 +40,7 @@ pub(crate) fn check(
     let view = View::open(profile, folders, grant.read_only);
     let look = || {
         programs(grant, env, &view)?;
-        // What is read-only may read through the session's links as it likes: it can change nothing.
+        // A read-only command may read through the session's links: it cannot change anything.
         if grant.read_only {
             grant.decided.paths.iter().try_for_each(|path| reads_the_root(path, &view))?;
             obeyed::check(&grant.decided, &view)
@@ -67,7 +67,7 @@ fn programs(grant: &Grant, env: &[(OsString, OsString)], view: &View) -> Result<
     })
 }
 
-/// A folder of the search path, as it is written, and where it is if no command can write there.
+/// A directory of the search path as written, and its real path if no command can write there.
 struct Folder<'a> {
     written: &'a [u8],
     trusted: Option<Vec<u8>>,
@@ -79,8 +79,8 @@ fn folder<'a>(written: &'a [u8], view: &View) -> Folder<'a> {
     Folder { written, trusted }
 }
 
-/// The first folder of the search path that has it must be a trusted one. One that a command can write to
-/// and that comes before is as bad as one that has it: the command may put it there as it goes.
+/// Checks that the first directory of the search path that contains the program is trusted. A writable directory before
+/// it also fails the check, because the command could create the program there.
 fn by_name(program: &[u8], folders: &[Folder<'_>], view: &View) -> Result<(), Refusal> {
     for Folder { written, trusted } in folders {
         let Some(folder) = trusted else {
@@ -98,14 +98,14 @@ fn by_name(program: &[u8], folders: &[Folder<'_>], view: &View) -> Result<(), Re
             Ok(_) | Err(_) => return Err(leads_out(program)),
         }
     }
-    // A function of the command's own, or nothing that the shell will find.
+    // A shell function of the command, or a name that the shell will not find.
     Ok(())
 }
 
 fn by_path(program: &[u8], view: &View) -> Result<(), Refusal> {
     let led = if program.first() == Some(&b'/') { view.follow(program, true).ok() } else { None };
     match led {
-        // Not through a link that could lead elsewhere when the program is started.
+        // Not through a session's link, which could lead elsewhere when the program starts.
         Some(led) if led.ground == Ground::ReadOnly && !led.by_session => Ok(()),
         _ => Err(leads_out(program)),
     }
@@ -118,7 +118,7 @@ fn leads_out(program: &[u8]) -> Refusal {
 
 fn leads(decided: &DecidedPath, view: &View) -> Result<(), Refusal> {
     let DecidedPath { path, access } = decided;
-    // Removing a link removes the link.
+    // Deleting a link deletes the link itself.
     let Ok(led) = view.follow(path, *access != PathAccess::Delete) else {
         let path = shown(path);
         return Err(refuse(format!(
@@ -137,8 +137,8 @@ fn leads(decided: &DecidedPath, view: &View) -> Result<(), Refusal> {
     Err(refuse(format!("the path `{path}` leads to `{real}`; name that one, or have it approved")))
 }
 
-/// The root may be read without a question, because it is the same for everyone: so its links must not lead to what a
-/// process has.
+/// Checks a read of the root file system. The root may be read without a question because it is the same for everyone.
+/// Its links therefore must not lead to data of a process.
 fn reads_the_root(decided: &DecidedPath, view: &View) -> Result<(), Refusal> {
     let DecidedPath { path, access } = decided;
     if *access != PathAccess::Read || view.ground_of(path) != Ground::ReadOnly {
@@ -153,9 +153,9 @@ fn reads_the_root(decided: &DecidedPath, view: &View) -> Result<(), Refusal> {
     }
 }
 
-/// Whether a link only leads to what a command that just reads may read as well, without a question: through the
-/// root's own links, and from a folder of the session to the root or within that folder. What must not be read is
-/// masked wherever a link leads from, so that nothing rests on the link staying as it is.
+/// Reports whether a link leads only to files that a read-only command may read without a question: through the root's
+/// own links, or from a session directory to the root or within the same directory. Masks hide forbidden files from
+/// every link, so the result does not depend on the link staying unchanged.
 fn is_readable_anyway(path: &[u8], led: &Led, view: &View) -> bool {
     match (view.ground_of(path), led.ground) {
         (Ground::ReadOnly, Ground::ReadOnly) => !led.by_session,
@@ -165,7 +165,7 @@ fn is_readable_anyway(path: &[u8], led: &Led, view: &View) -> bool {
     }
 }
 
-/// Whether the kernel itself makes links there, to whatever a process has.
+/// Reports whether the kernel itself creates links below this path, to the resources of a process.
 fn is_magic(path: &[u8]) -> bool {
     let process = path.strip_prefix(PROCESSES).and_then(|rest| rest.split(|byte| *byte == b'/').next());
     let of_process = process

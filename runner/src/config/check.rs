@@ -1,4 +1,4 @@
-//! What holds between the fields, and the bounds of each.
+//! Checks between the fields of the configuration, and of values that the schema cannot express.
 
 use std::{
     net::IpAddr,
@@ -129,7 +129,7 @@ fn is_address(endpoint: &str) -> bool {
     address(endpoint).is_some()
 }
 
-/// The address that an endpoint names; none for a name.
+/// Returns the address in an endpoint, or `None` if the endpoint has a host name.
 fn address(endpoint: &str) -> Option<IpAddr> {
     let uri: tonic::transport::Uri = endpoint.parse().ok()?;
     uri.host()?.trim_matches(['[', ']']).parse().ok()

@@ -1,4 +1,4 @@
-//! The defaults, in one place.
+//! The default values of the configuration.
 
 use std::{path::PathBuf, time::Duration};
 

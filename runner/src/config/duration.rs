@@ -1,4 +1,4 @@
-//! Durations as people write them: `250ms`, `5s`, `4m`, `24h`.
+//! Parses durations such as `250ms`, `5s`, `4m` and `24h`.
 
 use std::time::Duration;
 

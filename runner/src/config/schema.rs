@@ -1,23 +1,23 @@
-//! What the configuration's file may say, key by key: kinds, ranges, what must be there. Plain data; what
-//! holds across keys is in `check.rs`.
+//! The schema of the configuration file: for each key its kind, its range, and whether it is required. Plain data. The
+//! checks across keys are in `check.rs`.
 
 use std::time::Duration;
 
 use airlock_config::{Field, Kind};
 
-/// Three threads per command at most wait for it; the runtime has 512 for such work.
+/// At most three threads wait for each command. The runtime has 512 blocking threads.
 const MAX_SLOTS: u64 = 128;
-/// A thread each; the runtime has 512 for such work.
+/// Each transfer uses one thread. The runtime has 512 blocking threads.
 const MAX_TRANSFERS_AT_ONCE: u64 = 64;
-/// Content that is shown line by line is held in memory, twice, while it is compared.
+/// Two versions of such a file are held in memory during a comparison.
 const MAX_BASELINE_FILE_BYTES: u64 = 4 << 20;
 /// A link needs room for a burst of reports.
 const LINK_QUEUE_MIN: u64 = 16;
-/// What is kept of an output at least.
+/// The least output that is kept.
 const OUTPUT_BYTES_MIN: u64 = 8 << 10;
-/// Less than this and no sandbox gets as far as its shell.
+/// With less memory, a sandbox does not reach its shell.
 const MEMORY_MIN: u64 = 16 << 20;
-/// What the kernel takes at least: one thousandth of a second in each tenth.
+/// The kernel's minimum: one millisecond in each period of 100 milliseconds.
 const CPU_MILLIS_MIN: u64 = 10;
 
 const ANY_32: Kind = Kind::at_least_u32(0);
@@ -25,11 +25,11 @@ const COUNT_32: Kind = Kind::at_least_u32(1);
 const ANY: Kind = Kind::at_least(0);
 const COUNT: Kind = Kind::at_least(1);
 const TIME: Kind = Kind::time_from(Duration::from_millis(1));
-/// Of what is done again and again.
+/// The kind of intervals of periodic work.
 const INTERVAL: Kind = Kind::time_from(Duration::from_millis(100));
 const ANY_TIME: Kind = Kind::time_from(Duration::ZERO);
 
-/// The whole file.
+/// The schema of the whole file.
 pub(super) const SCHEMA: &[Field] = &[
     Field::new("runner_id", Kind::Text),
     Field::required("state_dir", Kind::Text),

@@ -1,4 +1,4 @@
-//! The example file is right, and what is wrong is named by file and line.
+//! Tests that the example file is valid, and that each problem is reported with file and line.
 
 use super::{schema::SCHEMA, *};
 
@@ -14,7 +14,7 @@ fn parse(text: &str) -> Result<RunnerConfig, ConfigError> {
     RunnerConfig::parse(text, Path::new("r.toml"))
 }
 
-/// The one problem of a text.
+/// Returns the only problem of a text.
 fn problem(text: &str) -> String {
     let error = parse(text).unwrap_err();
     assert_eq!(error.problems.len(), 1, "{error}");
@@ -35,7 +35,7 @@ fn the_example_is_the_defaults() {
         ..ServerConfig::default()
     };
     assert_eq!(example, RunnerConfig::new("runner-1", "/var/lib/airlock-runner", server));
-    // The fields that the example shows as comments are fields, and at their defaults.
+    // Each key that the example shows as a comment exists, with its default value.
     let text = std::fs::read_to_string(&path).unwrap();
     let shown: String = text
         .lines()
@@ -55,7 +55,7 @@ fn little_is_enough() {
     assert_eq!(config.id().unwrap().as_str(), "r1");
 }
 
-/// The example with every key that it shows as a comment.
+/// Returns the example with every commented key enabled.
 fn full() -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/runner.toml");
     let text = std::fs::read_to_string(path).unwrap();

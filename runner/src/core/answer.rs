@@ -1,4 +1,4 @@
-//! The answer to an offer of a job: accepted or refused, journaled before anything is forked.
+//! The answer to an offer of a job: accepted or refused. It is journaled before the fork.
 
 use std::sync::Arc;
 
@@ -18,25 +18,25 @@ use crate::{
     trust,
 };
 
-/// Why nothing new begins while the disk has no more than its reserve.
+/// The refusal of new work while free disk space is at or below the reserve.
 pub(super) const NO_ROOM: &str =
     "less than `limits.disk_reserve_bytes` is free under this runner's `state_dir`";
 
-/// The most variables that a refusal names.
+/// The maximum number of variables that a refusal names.
 const SAID: usize = 16;
 
-/// What the journal says about an offer.
+/// The state of an offer in the journal.
 enum Known {
-    /// Nothing that stands in its way.
+    /// The offer is new.
     New,
-    /// It was answered: say it again.
+    /// The offer was answered before. Repeat the answer.
     Answered,
-    /// Its execution was answered otherwise.
+    /// Another attempt of the execution was answered.
     Conflict(Refusal),
 }
 
-/// A refusal, and the session whose directory or snapshot was found to be gone: servers are told of it first, so
-/// that the next decision is about what is there.
+/// A refusal, and the session if its directory or snapshot was found missing. Servers are told about the session first,
+/// so that the next decision uses the current state.
 pub(super) struct No {
     refusal: Refusal,
     moved: Option<Arc<OpenSession>>,
@@ -60,13 +60,14 @@ impl Core {
         }
     }
 
-    /// Answers an offer of which no more than its id and attempt can be understood.
+    /// Answers an offer of which only the ID and the attempt are valid.
     pub(crate) fn refuse_malformed(self: &Arc<Self>, id: ExecutionId, attempt: u32, problem: &str) {
         self.answer(id, attempt, |_| Err(Refusal::new("malformed_grant", problem).into()));
     }
 
-    /// Answers an offer for good: a repeated one gets the answer that the journal holds. Nothing is
-    /// reported while the journal is held: a new link holds the reports while it reads the journal.
+    /// Answers an offer. The answer is final: a repeated offer gets the answer from the journal. Nothing is reported
+    /// while
+    /// the journal is locked, because a new link locks the reports while it reads the journal.
     pub(super) fn answer(
         self: &Arc<Self>,
         id: ExecutionId,
@@ -83,7 +84,7 @@ impl Core {
                 return;
             }
             Known::Conflict(refusal) => {
-                // The journal's entry, which says so, stays as it is.
+                // The conflicting journal entry stays unchanged.
                 drop(journal);
                 let result = Some(refused(&refusal));
                 let phase = JobPhase::Refused;
@@ -120,7 +121,7 @@ impl Core {
         }
     }
 
-    /// Everything that stands between an offer and its acceptance.
+    /// Checks everything that can prevent the acceptance of an offer.
     pub(super) fn admit(
         &self,
         offer: &StartJob,
@@ -183,7 +184,7 @@ impl Core {
         })
     }
 
-    /// Slots, disk and memory for one more.
+    /// Checks that slots, disk space and memory allow one more job.
     fn room(&self, journal: &mut Journal) -> Result<(), Refusal> {
         let slots = usize::try_from(self.config.slots).unwrap_or(usize::MAX);
         if self.live().len() >= slots {
@@ -200,7 +201,8 @@ impl Core {
     }
 }
 
-/// The snapshot that a grant was decided with. Without it the command could mean something else.
+/// Returns the snapshot that the grant was decided with. Without exactly this snapshot, the command could have a
+/// different meaning.
 fn snapshot(grant: &Grant, session: &Arc<OpenSession>) -> Result<Option<Vec<u8>>, No> {
     if grant.snapshot_digest.is_empty() {
         return Ok(None);
@@ -229,7 +231,7 @@ fn known(journal: &Journal, id: ExecutionId, attempt: u32) -> Known {
     }
 }
 
-/// Makes room by the oldest refusal: its offer is past its `not_after`, or of an older epoch.
+/// Frees a journal slot by forgetting the oldest refusal. Its offer is past its `not_after`, or of an older epoch.
 fn forget_a_refusal(journal: &mut Journal) -> bool {
     let refused = |job: &JobRecord| matches!(job.phase, Phase::Refused(_));
     let oldest: Option<ExecutionId> = journal.jobs().find(|(_, job)| refused(job)).map(|(id, _)| *id);

@@ -1,4 +1,4 @@
-//! No new work: for as long as a server wants it so, or for good because the process is to end.
+//! Draining: no new work, either until a server undoes it, or permanently because the process is to end.
 
 use std::{
     sync::{
@@ -13,55 +13,56 @@ use airlock_proto::domain::{CancelledBy, Cause, FromRunner};
 use super::Core;
 use crate::journal::Phase;
 
-/// Why there is no new work.
+/// The reasons why the runner refuses new work.
 #[derive(Debug, Default)]
 pub(super) struct Draining {
     /// The process is to end.
     stopping: AtomicBool,
     /// A server asked for it.
     asked: AtomicBool,
-    /// Somebody on this host did.
+    /// A local process asked for it.
     by_hand: AtomicBool,
-    /// Held from a change until servers are told of it, so that the last word is the last change.
+    /// Held from a change until servers are told, so that the last report matches the last change.
     telling: Mutex<()>,
-    /// Commands that the end of the drain has ended.
+    /// The number of commands that were ended by the drain.
     cut: AtomicUsize,
 }
 
 impl Draining {
-    /// Counts a command that the end of the drain has ended.
+    /// Counts the command if the drain ended it.
     pub(super) fn count_end(&self, cause: &Cause) {
         let is_cut = *cause == Cause::Cancelled(CancelledBy::Drain);
         self.cut.fetch_add(usize::from(is_cut), Ordering::Relaxed);
     }
 
-    /// Whether new work is refused.
+    /// Reports whether new work is refused.
     pub(super) fn is_on(&self) -> bool {
         [&self.stopping, &self.asked, &self.by_hand].iter().any(|why| why.load(Ordering::Acquire))
     }
 }
 
 impl Core {
-    /// Takes no new work until a server says otherwise, or takes it again. What runs goes on. A runner
-    /// that is to end does not take any again.
+    /// Stops or resumes accepting new work on request of a server. Running commands continue. A runner that is to end
+    /// does
+    /// not resume.
     pub(super) fn drain_for_server(&self, undo: bool) {
         tracing::info!(undo, "a server wants this runner to drain");
         self.set_draining(&self.draining.asked, !undo);
     }
 
-    /// Takes no new work from now on. What runs goes on. No server can undo it.
+    /// Stops accepting new work. Running commands continue. No server can undo it.
     pub(crate) fn drain_for_host(&self) {
         tracing::info!("this host wants the runner to drain");
         self.set_draining(&self.draining.by_hand, true);
         self.let_offers_in();
     }
 
-    /// Commands that have begun and not ended.
+    /// Returns the number of commands that have started and not ended.
     pub(crate) fn running(&self) -> usize {
         self.live().len()
     }
 
-    /// An offer that came before a change of draining is in the table once the journal is free.
+    /// Waits until every offer that was admitted before a change of draining is in the table of live jobs.
     fn let_offers_in(&self) {
         drop(self.journal());
     }
@@ -72,8 +73,8 @@ impl Core {
         self.reports.send(&FromRunner::Draining { over: !self.draining.is_on() });
     }
 
-    /// Takes no new work, lets what runs go on for `drain.grace`, ends the rest, and gives servers
-    /// `drain.handover` to fetch its output. Returns how many jobs were cut.
+    /// Refuses new work, lets running commands continue for `drain.grace`, ends the others, and gives servers
+    /// `drain.handover` to fetch the output. Returns the number of jobs that were ended early.
     pub(crate) async fn drain(&self) -> usize {
         self.set_draining(&self.draining.stopping, true);
         self.let_offers_in();
@@ -93,7 +94,7 @@ impl Core {
         self.draining.cut.load(Ordering::Relaxed)
     }
 
-    /// Waits for what servers asked for at the very last.
+    /// Waits for all remaining tasks.
     pub(crate) async fn settle(&self) {
         self.tasks.wait().await;
     }
@@ -105,6 +106,6 @@ async fn wait_for(at_most: Duration, done: impl Fn() -> bool) {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    // Past the bound it goes on without.
+    // After the timeout, continue regardless.
     let _ = tokio::time::timeout(at_most, wait).await;
 }

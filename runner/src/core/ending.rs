@@ -1,4 +1,4 @@
-//! Jobs on their way and at their end: run, kept, lost, forgotten.
+//! Accepted jobs and their end: running, lost, kept, forgotten.
 
 use std::{
     sync::Arc,
@@ -17,7 +17,7 @@ use crate::{
     telemetry::JobEnded,
 };
 
-/// How often kept jobs are looked through for those whose time is over.
+/// The interval at which expired jobs are removed.
 const EXPIRY_PERIOD: Duration = Duration::from_secs(10);
 
 impl Core {
@@ -51,7 +51,7 @@ impl Core {
         clock::now_ms().saturating_add(clock::millis(self.config.spool.keep))
     }
 
-    /// Jobs without an end in the journal went with the process that ran them.
+    /// Records the jobs without a result as lost. They ended with the process that ran them.
     pub(super) fn bury_the_lost(&self) {
         let mut journal = self.journal();
         let all: Vec<_> = journal.jobs().map(|(id, job)| (*id, job.clone())).collect();
@@ -61,7 +61,7 @@ impl Core {
                 let spool = self.tools.spools.find(&id);
                 let started = match job.phase {
                     Phase::Running => Started::Yes,
-                    // The spool is made before anything is started, and only the host's death takes it away.
+                    // The spool is created before the command starts, and survives unless the host crashes.
                     _ if spool.is_none() && journal.vouches_for(job.epoch) => Started::No,
                     _ => Started::Unknown,
                 };
@@ -72,7 +72,7 @@ impl Core {
             }
             self.keep_until().insert(id, self.keep_deadline());
         }
-        // Output of jobs that the journal does not know: it was lost with the host, or they were forgotten.
+        // Spools without a journal record: the record was lost with the host, or the job was forgotten.
         for id in self.tools.spools.stored().unwrap_or_default() {
             if journal.job(&id).is_none() {
                 self.remove_spool(id);
@@ -80,7 +80,7 @@ impl Core {
         }
     }
 
-    /// The server has what it needs of an ended job.
+    /// Removes an ended job, because a server has fetched its result and output.
     pub(super) fn forget_job(self: &Arc<Self>, id: ExecutionId) {
         if self.live().contains_key(&id) {
             tracing::warn!(execution = %id, "asked to forget a job that has no end yet");
@@ -107,7 +107,7 @@ impl Core {
         hit(Point::AfterSpoolRemove, &"job");
     }
 
-    /// Forgets, from time to time, ended jobs that no server has asked for in `spool.keep`.
+    /// Removes, periodically, ended jobs that no server fetched within `spool.keep`.
     pub(crate) async fn expire(self: Arc<Self>, cancel: CancellationToken) {
         let period = EXPIRY_PERIOD.min(self.config.spool.keep).max(EXPIRY_PERIOD / 100);
         while cancel.run_until_cancelled(tokio::time::sleep(period)).await.is_some() {
@@ -129,11 +129,11 @@ impl Core {
         }
     }
 
-    /// Ends what runs in a session, and waits for it.
+    /// Ends the jobs of a session, and waits for them.
     pub(super) async fn end_session_jobs(&self, session: SessionId) {
         loop {
             let left = {
-                // An offer that found the session open is in the table once the journal is free.
+                // Once the journal is free, an offer that found the session open is in the table.
                 let _journal = self.journal();
                 let live = self.live();
                 let of_session = live.values().filter(|live| live.session == session);

@@ -1,5 +1,4 @@
-//! The epoch and the links: whether any server can be reached, since when none can, and the end of an
-//! epoch once that has lasted for `link_grace`.
+//! The epoch and the state of the links. An epoch ends when no server could be reached for `link_grace`.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,10 +12,10 @@ use tokio_util::sync::CancellationToken;
 use super::Core;
 use crate::clock;
 
-/// How often it is looked at.
+/// The interval of the check.
 const PERIOD: Duration = Duration::from_millis(100);
 
-/// What is known of the links.
+/// The state of the links.
 #[derive(Debug)]
 pub(crate) struct LinkClock(Mutex<Inner>);
 
@@ -24,11 +23,11 @@ pub(crate) struct LinkClock(Mutex<Inner>);
 struct Inner {
     epoch: Epoch,
     up: usize,
-    /// When a server was last heard, on the runner's clock. None: not in this epoch.
+    /// When a server was last heard, on the runner's clock. `None`: not in this epoch.
     heard_ms: Option<u64>,
-    /// By the server's place in the configuration, in milliseconds.
+    /// The `link_grace` in milliseconds by the server's position in the configuration.
     graces: BTreeMap<usize, u64>,
-    /// The servers that know everything that this runner knows, by the same place.
+    /// The servers that have received everything that this runner reports, by the same position.
     told: BTreeSet<usize>,
 }
 
@@ -43,12 +42,12 @@ impl LinkClock {
         }))
     }
 
-    /// This life of the runner, as far as servers are concerned.
+    /// Returns the current epoch of the runner.
     pub(crate) fn epoch(&self) -> Epoch {
         self.lock().epoch
     }
 
-    /// A server has said Welcome to this epoch. False if the epoch has ended meanwhile.
+    /// Records a link to a server that welcomed this epoch. Returns false if the epoch has ended meanwhile.
     pub(crate) fn link_up(&self, server: usize, epoch: Epoch, grace: Duration) -> bool {
         let mut inner = self.lock();
         if inner.epoch != epoch {
@@ -60,23 +59,23 @@ impl LinkClock {
         true
     }
 
-    /// A server was heard.
+    /// Records that a server was heard.
     pub(crate) fn heard(&self) {
         self.lock().heard_ms = Some(clock::now_ms());
     }
 
-    /// A link that was up is gone.
+    /// Records that a link has ended.
     pub(crate) fn link_down(&self) {
         let mut inner = self.lock();
         inner.up = inner.up.saturating_sub(1);
     }
 
-    /// Whether any server can be reached.
+    /// Reports whether a server is linked.
     pub(crate) fn is_linked(&self) -> bool {
         self.lock().up > 0
     }
 
-    /// A new epoch, if no server was heard for the shortest grace of any.
+    /// Begins a new epoch if no server was heard for the shortest `link_grace`.
     fn fence(&self, now_ms: u64) -> Option<Epoch> {
         let mut inner = self.lock();
         let grace = inner.graces.values().min().copied()?;
@@ -95,8 +94,8 @@ impl LinkClock {
 }
 
 impl Core {
-    /// A server has certainly read what this runner could say of earlier epochs. Once all have, the next
-    /// start need not say again what the journal cannot vouch for.
+    /// Records that a server has read the reports about earlier epochs. After all servers have, the next start does not
+    /// report again that the journal may be incomplete.
     pub(crate) fn server_told(&self, server: usize) {
         let told = {
             let mut inner = self.clock.lock();
@@ -112,7 +111,7 @@ impl Core {
         }
     }
 
-    /// Watches for the end of `link_grace`: then the epoch ends, and with it its jobs.
+    /// Waits for the end of `link_grace`. Then the epoch ends, and its jobs with it.
     pub(crate) async fn watch_links(self: Arc<Self>, cancel: CancellationToken) {
         while cancel.run_until_cancelled(tokio::time::sleep(PERIOD)).await.is_some() {
             let Some(epoch) = self.clock.fence(clock::now_ms()) else { continue };

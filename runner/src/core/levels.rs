@@ -1,4 +1,4 @@
-//! How much of what there is on this runner, told to the telemetry from time to time.
+//! Gauges of the runner, reported to telemetry periodically.
 
 use std::{
     sync::Arc,
@@ -11,11 +11,11 @@ use tokio_util::sync::CancellationToken;
 use super::Core;
 use crate::{expiry::Expiry, telemetry::Levels};
 
-/// Between two looks.
+/// The interval of the reports.
 const PERIOD: Duration = Duration::from_secs(5);
 
 impl Core {
-    /// Looks, and tells, until it is cancelled.
+    /// Reports the gauges until `cancel`.
     pub(crate) async fn watch_levels(self: Arc<Self>, cancel: CancellationToken) {
         loop {
             let core = Arc::clone(&self);
@@ -28,7 +28,7 @@ impl Core {
         }
     }
 
-    /// Blocks: it asks the disk.
+    /// Reads the gauges. Blocks, because it asks the file system.
     fn levels(&self) -> Levels {
         let (disk_free, disk_size) = self.tools.room.space().unwrap_or_default();
         Levels {

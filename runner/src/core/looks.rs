@@ -1,5 +1,5 @@
-//! Offers whose files are looked at before they are answered: as much as an answer may be bound to is read beside the
-//! control stream, never on it. Whoever ends such an offer ends the reading; it is answered all the same.
+//! Offers that are answered only after their bound files have been read. The files are read on a separate task, never
+//! on the task of the control stream. Ending such an offer cancels the read, and the offer is still answered.
 
 use std::{
     collections::HashMap,
@@ -13,13 +13,13 @@ use tokio_util::sync::CancellationToken;
 use super::Core;
 use crate::{floor::Refusal, session::OpenSession, trust::bound};
 
-/// Of all sessions: each reads up to the limit of bound files, and hashes it.
+/// The maximum number of reads at once, over all sessions. Each reads and hashes files up to the limit for bound files.
 const LOOKS_AT_ONCE: usize = 2;
 
-/// What an offer is known by.
+/// The key of an offer: the execution and the attempt.
 type Key = (ExecutionId, u32);
 
-/// The offers that are looked at, or wait for it.
+/// The offers that are being checked or wait for a check.
 #[derive(Debug)]
 pub(super) struct Looks {
     turns: Semaphore,
@@ -32,7 +32,7 @@ struct Begun {
     ended: Option<Cause>,
 }
 
-/// What became of an offer that was to be noted.
+/// The result of adding an offer.
 enum Begin {
     New(CancellationToken),
     Known,
@@ -46,7 +46,7 @@ impl Default for Looks {
 }
 
 impl Looks {
-    /// Notes an offer, unless it is noted already or there are `most`.
+    /// Adds an offer, unless it is present already or there are `most` offers.
     fn begin(&self, key: Key, most: usize) -> Begin {
         let mut begun = self.begun();
         if begun.contains_key(&key) {
@@ -60,12 +60,12 @@ impl Looks {
         Begin::New(stop)
     }
 
-    /// Forgets an offer that was answered; and why it was ended meanwhile, if it was.
+    /// Removes an answered offer. Returns the cause if it was ended meanwhile.
     fn end(&self, key: &Key) -> Option<Cause> {
         self.begun().remove(key).and_then(|begun| begun.ended)
     }
 
-    /// Ends the reading for an execution. The first cause stands.
+    /// Cancels the reads for an execution. The first cause wins.
     pub(super) fn stop(&self, id: &ExecutionId, cause: &Cause) {
         for (_, begun) in self.begun().iter_mut().filter(|((of, _), _)| of == id) {
             begun.ended.get_or_insert_with(|| cause.clone());
@@ -73,12 +73,13 @@ impl Looks {
         }
     }
 
-    /// Ends all reading.
+    /// Cancels all reads.
     pub(super) fn stop_all(&self) {
         self.begun().values().for_each(|begun| begun.stop.cancel());
     }
 
-    /// What is there of all that the grant would run; none if the session is closed or the offer ended before.
+    /// Reads the files that the grant is bound to. Returns `None` if the session is closed or the offer was ended
+    /// before.
     async fn found(
         &self,
         grant: &Grant,
@@ -110,7 +111,7 @@ impl Looks {
 }
 
 impl Core {
-    /// Looks at the files of an offer, and answers it then. One that is looked at already is answered once.
+    /// Reads the files of an offer and then answers it. An offer that is already being read is answered once.
     pub(super) fn look_and_answer(self: &Arc<Self>, offer: StartJob, session: Arc<OpenSession>) {
         let key = (offer.execution_id, offer.attempt);
         let most = usize::try_from(self.config.slots).unwrap_or(usize::MAX);
@@ -130,7 +131,7 @@ impl Core {
                 Some(found) => core.admit(&offer, found, journal),
                 None => Err(Refusal::new("ended", "it was ended before its files were looked at").into()),
             });
-            // What ended it between the look and the answer.
+            // The offer was ended between the read and the answer.
             if let Some(cause) = core.looks.end(&key) {
                 core.end_live(&key.0, cause);
             }

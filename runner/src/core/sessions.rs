@@ -1,4 +1,4 @@
-//! Opening and closing sessions, each answered by a report.
+//! Opening and closing of sessions. Each is answered by a report.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -16,7 +16,7 @@ use crate::{
 };
 
 impl Core {
-    /// `profile` is what a shell snapshot is to be made by, where one is.
+    /// Creates a session. `profile` is set if the session gets a shell snapshot.
     pub(super) fn open_session(
         self: &Arc<Self>,
         id: SessionId,
@@ -70,7 +70,7 @@ impl Core {
             session.keep_snapshot(made);
         };
         let sessions = Arc::clone(&self.sessions);
-        // The semaphore is never closed; without a place the work would be done all the same.
+        // The semaphore is never closed. If it were, the work would run without the limit.
         let _place = self.disk_work.acquire().await;
         hit(Point::BeforeSession, &"session");
         match spawn_blocking(move || sessions.make(&reserved, base.as_ref(), prepare)).await {
@@ -109,14 +109,14 @@ impl Core {
         hit(Point::BeforeSessionRemove, &"session");
         match spawn_blocking(move || sessions.remove(&session)).await {
             Ok(Ok(())) => hit(Point::AfterSessionRemove, &"session"),
-            // Out of use all the same, and deleted at the next start.
+            // The session is out of use, and the next start deletes it.
             Ok(Err(error)) => tracing::error!(session = %id, %error, "a closed session was not deleted"),
             Err(panicked) => tracing::error!(session = %id, %panicked, "a closed session was not deleted"),
         }
         self.tell(id, SessionPhase::Closed);
     }
 
-    /// An open session.
+    /// Returns an open session.
     pub(crate) fn session(&self, id: &SessionId) -> Option<Arc<OpenSession>> {
         self.sessions.get(id)
     }
@@ -134,7 +134,7 @@ impl Core {
     }
 }
 
-/// What servers are told of an open session.
+/// Builds the report of an open session.
 pub(super) fn open_phase(session: &OpenSession) -> SessionPhase {
     SessionPhase::Open { directory: session.directory(), snapshot: session.snapshot() }
 }

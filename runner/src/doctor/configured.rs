@@ -1,4 +1,4 @@
-//! What a runner's configuration asks of its host: folders, uids, room, servers.
+//! Checks of the host against a runner's configuration: directories, uids, disk space, servers.
 
 use std::{
     fs,
@@ -22,13 +22,13 @@ use crate::{
     floor::{NO_USER, NO_USER_CURE, Outside, is_hosts_root},
 };
 
-/// Of a certificate's file, in bytes.
+/// The maximum size of a certificate file, in bytes.
 const FILE_BYTES: u64 = 1024 * 1024;
 
-/// Looks at everything that `config` names, and at the host. A runner that runs with it is not disturbed.
+/// Checks everything that `config` names, and the host. A runner that uses the configuration is not disturbed.
 ///
 /// # Errors
-/// If there is no temporary folder to look from, or the look was cut short.
+/// If no temporary directory can be created, or if the check was interrupted.
 pub async fn configured(config: RunnerConfig) -> std::io::Result<Vec<Finding>> {
     let servers = config.servers.clone();
     let mut found = spawn_blocking(move || local(&config)).await.map_err(std::io::Error::other)??;
@@ -48,7 +48,7 @@ fn local(config: &RunnerConfig) -> std::io::Result<Vec<Finding>> {
     found.extend(config.floor.rootfs.iter().map(|path| rootfs(path)));
     found.extend(config.floor.unix_sockets.iter().map(|path| socket(path, config)));
     let scratch = TemporaryDir::new("airlock-doctor-")?;
-    // The last of the range: sessions get the first free one.
+    // The last uid of the range: sessions take the first free one.
     let uid = config.uids.first.saturating_add(config.uids.count.saturating_sub(1));
     let probe = Probe {
         bwrap: config.bwrap.clone(),
@@ -103,7 +103,7 @@ fn room(config: &RunnerConfig) -> Option<Finding> {
     })
 }
 
-/// Whether accounts of the host have uids of the range.
+/// Checks that no account of the host has a uid of the range.
 fn accounts(config: &RunnerConfig) -> Finding {
     const NAME: &str = "uids";
     if UidIsolation::detect() == UidIsolation::None {
@@ -143,7 +143,7 @@ fn accounts(config: &RunnerConfig) -> Finding {
     }
 }
 
-/// Whether what the configuration permits outside the sandbox can be had.
+/// Checks whether commands can run outside the sandbox, if the configuration permits it.
 fn outside(key: Outside) -> Option<Finding> {
     const NAME: &str = "floor.unsandboxed";
     match key {
@@ -179,7 +179,7 @@ fn rootfs(path: &Path) -> Finding {
     }
 }
 
-/// Whether commands could connect to a socket that profiles may show.
+/// Checks that commands could connect to a socket that profiles may show.
 fn socket(path: &Path, config: &RunnerConfig) -> Finding {
     const NAME: &str = "floor.unix_sockets";
     let shown = path.display();
@@ -225,7 +225,7 @@ async fn dialled(server: &ServerConfig) -> Vec<Finding> {
     let ca = server.ca.clone().map(|path: PathBuf| read(&path)).transpose();
     let trust = match ca {
         Ok(ca) => ca.map(|ca| Trust { ca, name: server.server_name.clone().unwrap_or_else(|| host.clone()) }),
-        // Told above.
+        // Reported above.
         Err(_) => return found,
     };
     found.extend(reach(&Target { host, port, trust }).await);
@@ -241,7 +241,7 @@ fn read(path: &Path) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Host and port of an endpoint.
+/// Returns host and port of an endpoint.
 fn place(endpoint: &str) -> Option<(String, u16)> {
     let uri: Uri = endpoint.parse().ok()?;
     let port = uri.port_u16().unwrap_or(if uri.scheme_str() == Some("http") { 80 } else { 443 });

@@ -1,5 +1,5 @@
-//! What this host can enforce: bubblewrap, user namespaces, and every layer as it is seen from inside a
-//! sandbox that is really started.
+//! Checks of what this host can enforce: bubblewrap, user namespaces, and each layer as observed from inside a real
+//! sandbox.
 
 use std::path::PathBuf;
 
@@ -11,26 +11,27 @@ use airlock_sandbox::{
 
 use super::Finding;
 
-/// How to look at a host.
+/// The parameters of a check of the host.
 #[derive(Debug, Clone)]
 pub struct Probe {
-    /// bubblewrap, as an absolute path.
+    /// The absolute path of bubblewrap.
     pub bwrap: PathBuf,
-    /// A folder of the caller's own, in which nothing stays.
+    /// A directory of the caller. The check leaves nothing in it.
     pub scratch: PathBuf,
-    /// A host uid, and gid of the same number, that nothing else runs under; used only by root.
+    /// A host uid, with a gid of the same number, that nothing else uses. Used only as root.
     pub uid: Option<u32>,
-    /// Layers that are needed besides those of the sandbox's own floor.
+    /// Layers that are required in addition to the sandbox's own floor.
     pub require: Vec<String>,
-    /// Where cgroups would be made.
+    /// The place for cgroups.
     pub cgroup: CgroupConfig,
-    /// What sessions may take of the disk.
+    /// The disk limits of sessions.
     pub disk: DiskConfig,
-    /// A folder on the disk of sessions, in which something can be made for a moment; none: `scratch`.
+    /// A directory on the disk of sessions, for temporary files. `None` means `scratch`.
     pub disk_folder: Option<PathBuf>,
 }
 
-/// Starts two sandboxes, tries to get out of them, and says what holds. Blocks for some tens of milliseconds.
+/// Starts two sandboxes, tries to escape from them, and returns the layers that hold. Blocks for some tens of
+/// milliseconds.
 #[must_use]
 pub fn host(probe: &Probe) -> Vec<Finding> {
     let (disk, usable) = disk(probe);
@@ -42,18 +43,18 @@ pub fn host(probe: &Probe) -> Vec<Finding> {
     layers.chain(shells(&report)).collect()
 }
 
-/// The shells that read commands; nothing where no sandbox was there to see them in.
+/// Returns the shells found inside the sandbox. `None` if no sandbox could be started.
 fn shells(report: &CapabilityReport) -> Option<Finding> {
     let name = |shell: &InstalledShell| format!("{} {}", shell.name, shell.version).trim().to_owned();
     let names: Vec<String> = report.shells.iter().map(name).collect();
     (!names.is_empty()).then(|| Finding::ok("shells", names.join(", ")))
 }
 
-/// How sessions would be held to what they may take of the disk, and whether a runner would start.
+/// Checks how the disk usage of sessions would be limited. The second value states whether a runner would start.
 fn disk(probe: &Probe) -> (Check, bool) {
     let folder = probe.disk_folder.as_ref().unwrap_or(&probe.scratch);
     let scratch = TemporaryDir::new_in(".airlock-doctor-", folder);
-    // Where nothing can be made, there is more to mend first, and this line says the rest.
+    // If no directory can be created, another finding reports the cause. This one reports the rest.
     let path = scratch.as_ref().map_or(folder.as_path(), |scratch| scratch.path());
     disk_check(probe.disk, path, ids(probe).map(|ids| ids.uid))
 }

@@ -1,5 +1,5 @@
-//! Whether a server can be reached: its name, its port, its certificate. Speaks no further than the
-//! handshake, and gives no credential away.
+//! Checks whether a server can be reached: name, port and certificate. It stops after the TLS handshake and sends no
+//! credential.
 
 use std::{
     net::SocketAddr,
@@ -22,35 +22,35 @@ use x509_parser::{extensions::GeneralName, prelude::FromDer as _};
 
 use super::Finding;
 
-/// Of each step.
+/// The timeout of each step.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// A certificate that ends sooner is worth a word.
+/// The remaining lifetime of a certificate that causes a warning.
 const SOON: Duration = Duration::from_secs(30 * 24 * 3600);
 const DAY: Duration = Duration::from_secs(24 * 3600);
-/// Of a certificate's names, shown.
+/// The maximum number of certificate names that are shown.
 const NAMES: usize = 8;
 
-/// A server to reach.
+/// The server to check.
 #[derive(Debug, Clone)]
 pub struct Target {
-    /// Its name or address.
+    /// The name or address.
     pub host: String,
-    /// Its port.
+    /// The port.
     pub port: u16,
-    /// How to know it; none: plain text.
+    /// The expected identity. `None` means plain text.
     pub trust: Option<Trust>,
 }
 
-/// How to know a server.
+/// The expected identity of a server.
 #[derive(Debug, Clone)]
 pub struct Trust {
-    /// The authorities that may have signed its certificate, PEM.
+    /// The CA certificates that may have signed the server's certificate, PEM.
     pub ca: Vec<u8>,
     /// The name that its certificate must carry.
     pub name: String,
 }
 
-/// Resolves, connects and shakes hands, each within five seconds. Stops at the first step that fails.
+/// Resolves the name, connects and performs the handshake, each within five seconds. Stops at the first failed step.
 pub async fn reach(target: &Target) -> Vec<Finding> {
     let mut found = Vec::new();
     let Some(addresses) = resolve(target, &mut found).await else { return found };
@@ -144,7 +144,7 @@ fn tls_cure(verdict: Option<&Error>) -> &'static str {
     }
 }
 
-/// The certificate's names and its end.
+/// Checks the names and the expiry of a certificate.
 fn validity(leaf: &CertificateDer<'_>, now: SystemTime) -> Finding {
     let Ok((_, certificate)) = x509_parser::certificate::X509Certificate::from_der(leaf) else {
         return Finding::failed("certificate", "it cannot be read", "give the server a new certificate");
@@ -190,7 +190,7 @@ fn shown(name: &GeneralName<'_>) -> Option<String> {
     }
 }
 
-/// Verifies as rustls does, and keeps what it saw.
+/// A verifier that checks as rustls does, and records the certificate and the error.
 #[derive(Debug)]
 struct Recorder {
     inner: Arc<WebPkiServerVerifier>,

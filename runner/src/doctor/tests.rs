@@ -1,4 +1,4 @@
-//! What is found is told with its cure, and shown whole.
+//! Tests that findings contain a remedy and are shown completely.
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 
@@ -19,7 +19,7 @@ fn findings_are_one_line_each_with_their_cures_below() {
 
 #[tokio::test]
 async fn a_port_that_nobody_listens_on_is_told() {
-    // Held, so that nobody listens there meanwhile.
+    // Bound without listening, so that no other process can listen on it.
     let held = tokio::net::TcpSocket::new_v4().unwrap();
     held.bind(([127, 0, 0, 1], 0).into()).unwrap();
     let free = held.local_addr().unwrap();
@@ -30,7 +30,7 @@ async fn a_port_that_nobody_listens_on_is_told() {
     assert_eq!((found.len(), found[0].name.as_str()), (1, "name"), "{found:?}");
 }
 
-/// A TLS server for `names` until `until`, its port, and its authority.
+/// Starts a TLS server for `names`, with a certificate that is valid until `until`. Returns its port and its CA.
 async fn server(authority: &str, names: &[&str], until: i32) -> (u16, Vec<u8>) {
     let mut params = CertificateParams::default();
     params.distinguished_name.push(DnType::CommonName, authority);

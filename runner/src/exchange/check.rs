@@ -1,14 +1,14 @@
-//! What a server may send after its order: chunks in a row where the order takes any, then the end.
+//! Validates the messages of a server after its order: contiguous chunks if the order accepts any, then the end.
 
 use airlock_proto::domain::{ExchangeFailed, ExchangeOrder, ExchangeToRunner};
 
 use super::invalid;
 
-/// What has come so far.
+/// The messages received so far.
 #[derive(Debug)]
 pub(super) struct Check {
     takes_chunks: bool,
-    /// Where the next chunk begins, once there was one.
+    /// The offset of the next chunk, after the first one.
     next: Option<u64>,
 }
 
@@ -18,7 +18,7 @@ impl Check {
         Self { takes_chunks, next: None }
     }
 
-    /// The message, if it may come now.
+    /// Returns the message if it is valid at this point.
     pub(super) fn take(&mut self, message: ExchangeToRunner) -> Result<ExchangeToRunner, ExchangeFailed> {
         match &message {
             ExchangeToRunner::Order(_) => return Err(invalid("a second order came")),

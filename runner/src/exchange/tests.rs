@@ -1,4 +1,4 @@
-//! What an exchange does with a server that is slow, gone or out of order.
+//! Tests of exchanges with a server that is slow, disconnected or violates the protocol.
 
 use airlock_proto::domain::{FileFormat, SessionId, UploadOrder};
 use futures::stream;
@@ -33,12 +33,12 @@ fn end() -> FromServer {
     Ok(ExchangeToRunner::End { close: false })
 }
 
-/// A server that sends this and then neither sends nor goes.
+/// Returns a stream that yields these messages, and then neither yields nor ends.
 fn silent(messages: Vec<FromServer>) -> BoxStream<'static, FromServer> {
     stream::iter(messages).chain(stream::pending()).boxed()
 }
 
-/// Listens as for an order, to a worker that takes all.
+/// Listens to a server for an order, with a worker that accepts every message.
 async fn heard(
     order: &ExchangeOrder,
     mut from_server: BoxStream<'static, FromServer>,
@@ -87,7 +87,7 @@ async fn an_upload_does_not_wait_for_its_server_for_ever() {
 
 #[tokio::test(start_paused = true)]
 async fn what_is_not_waited_for_may_take_its_time() {
-    // A person at an input, an upload that is being unpacked, and a worker that is busy itself.
+    // A person who types input, an upload that is being unpacked, and a busy worker.
     let long = IDLE * 10;
     let (messages, _taken) = mpsc::channel(AHEAD);
     let mut from_server = silent(vec![chunk(0), chunk(4), chunk(8)]);

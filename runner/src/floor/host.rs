@@ -1,7 +1,8 @@
-//! What of the host a grant may show: sources of binds, sockets, a root file system.
+//! The parts of the host that a grant may show: bind sources, sockets, a root file system.
 //!
-//! Links are resolved before anything is compared, and what was compared is what the sandbox gets. Must not
-//! take a path from a server that the configuration does not name, or what holds the runner's own.
+//! Links are resolved before paths are compared, and the sandbox gets the compared path. Must not accept a path that
+//! the
+//! configuration does not name, or a path that contains the runner's own files.
 
 use std::{
     fs,
@@ -12,20 +13,20 @@ use std::{
 use super::{Refusal, floor, plain};
 use crate::config::{FloorConfig, RunnerConfig};
 
-/// Where a bind's source really is.
+/// Returns the real path of a bind's source.
 pub(super) fn bind_source(source: &str, allowed: &FloorConfig) -> Result<PathBuf, Refusal> {
     below(source, &allowed.bind_sources)
         .ok_or_else(|| floor("a bind's source is not below `floor.bind_sources`"))
 }
 
-/// A socket, which is named by the configuration letter by letter; what stands there is looked at when a
-/// command starts.
+/// Returns the path of an allowed socket. It must equal a configured path exactly. The file is checked when a command
+/// starts.
 pub(super) fn socket(path: &str, allowed: &FloorConfig) -> Result<PathBuf, Refusal> {
     let named = allowed.unix_sockets.iter().find(|socket| socket.as_os_str() == path);
     named.cloned().ok_or_else(|| floor("a socket of the host is not one of `floor.unix_sockets`"))
 }
 
-/// Where a root file system really is.
+/// Returns the real path of a root file system.
 pub(super) fn root(path: &str, allowed: &FloorConfig) -> Result<PathBuf, Refusal> {
     let folder = below(path, &allowed.rootfs)
         .ok_or_else(|| floor("the root file system is not below `floor.rootfs`, or is not there"))?;
@@ -36,16 +37,16 @@ pub(super) fn root(path: &str, allowed: &FloorConfig) -> Result<PathBuf, Refusal
     }
 }
 
-/// Whether a folder is the host's root, under whatever name.
+/// Reports whether a directory is the host's root, under any name.
 ///
 /// # Errors
-/// It cannot be looked at.
+/// If the directory cannot be read.
 pub(crate) fn is_hosts_root(folder: &Path) -> std::io::Result<bool> {
     let (found, root) = (fs::metadata(folder)?, fs::metadata("/")?);
     Ok((found.dev(), found.ino()) == (root.dev(), root.ino()))
 }
 
-/// Refuses a root file system in which the runner's state or one of its keys would be seen.
+/// Refuses a root file system that contains the runner's state or one of its keys.
 pub(super) fn apart(folder: &Path, config: &RunnerConfig) -> Result<(), Refusal> {
     let real = |path: &PathBuf| fs::canonicalize(path).unwrap_or_else(|_| path.clone());
     let state = real(&config.state_dir);

@@ -1,7 +1,7 @@
-//! The runner's key to running outside the sandbox: its configuration says so, and it can give commands a user
-//! that is not its own.
+//! The runner's permission to run commands outside the sandbox: the configuration allows it, and commands can run as a
+//! user other than the runner's.
 //!
-//! Must not be turned by anything that a server sends.
+//! Nothing that a server sends may change this permission.
 
 use airlock_proto::domain::Grant;
 use airlock_sandbox::UidIsolation;
@@ -10,7 +10,7 @@ use super::{Refusal, floor};
 use crate::config::FloorConfig;
 
 const CLOSED: &str = "this runner runs nothing outside the sandbox";
-/// What a command as the runner's own user could do, and the cure.
+/// The danger of a command that runs as the runner's own user. The remedy follows.
 pub(crate) const NO_USER: &str = "outside the sandbox a command would run as the runner's own user, and could read \
                                   its state and its keys";
 pub(crate) const NO_USER_CURE: &str =
@@ -20,9 +20,9 @@ pub(crate) const NO_USER_CURE: &str =
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outside {
     Open,
-    /// The configuration does not say so.
+    /// The configuration does not allow it.
     Closed,
-    /// The configuration says so, and every command would be of the runner's own user.
+    /// The configuration allows it, but every command would run as the runner's own user.
     NoUser,
 }
 
@@ -39,7 +39,7 @@ impl Outside {
         self == Self::Open
     }
 
-    /// In one line, for servers.
+    /// Returns the state in one line, for servers.
     pub(crate) fn as_text(self) -> &'static str {
         match self {
             Self::Open => "`floor.unsandboxed` of its configuration permits it",
@@ -48,7 +48,8 @@ impl Outside {
         }
     }
 
-    /// Refuses a grant for outside where this key is not turned, and one that asks for what only a sandbox holds.
+    /// Refuses a grant outside the sandbox if it is not permitted, or if it asks for something that only a sandbox
+    /// enforces.
     pub(crate) fn check(self, grant: &Grant) -> Result<(), Refusal> {
         if !grant.unsandboxed {
             return Ok(());

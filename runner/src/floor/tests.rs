@@ -1,4 +1,4 @@
-//! The floor as a table: a grant within it, and each way of asking for more.
+//! Tests of the floor: a grant within it, and each way to exceed it.
 
 use std::{collections::BTreeMap, fs, path::PathBuf, time::Duration};
 
@@ -49,7 +49,7 @@ fn bind(source: &str, target: &str) -> Bind {
     Bind { source: source.to_owned(), target: target.to_owned() }
 }
 
-/// The reason of the refusal of a changed grant.
+/// Returns the reason for which a changed grant is refused.
 fn refused(allowed: &FloorConfig, change: impl FnOnce(&mut Grant)) -> &'static str {
     let mut grant = grant();
     change(&mut grant);
@@ -169,7 +169,7 @@ fn a_root_file_system_is_held_against_what_it_really_is() {
     for bad in ["other", "roots/out", "roots/all", "roots/all/etc", "roots/none", "roots/../other", ""] {
         assert_eq!(asked(&config, &root.join(bad)).unwrap_err().reason, "floor", "{bad}");
     }
-    // What is the runner's own is in none of them, even where the configuration names a folder above it.
+    // A root never contains the runner's own files, even if the configuration names a directory above them.
     config.state_dir = root.join("roots/mine/state");
     for bad in ["roots", "roots/mine", "roots/mine/state"] {
         assert!(asked(&config, &root.join(bad)).unwrap_err().message.contains("own"), "{bad}");

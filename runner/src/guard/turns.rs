@@ -1,15 +1,15 @@
-//! How many workspaces are looked through at once: each takes handles for as deep as it is nested, and a
-//! hostile one much of a processor. Must not be held while a command runs.
+//! Limits how many workspaces are scanned at once. A scan needs one handle per nesting level, and a hostile workspace
+//! costs much processor time. A turn must not be held while a command runs.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
-/// Workspaces at once.
+/// The maximum number of concurrent scans.
 const AT_ONCE: usize = 2;
 
 static TAKEN: Mutex<usize> = Mutex::new(0);
 static FREE: Condvar = Condvar::new();
 
-/// A turn, until it is dropped.
+/// A turn. It ends on drop.
 pub(super) struct Turn(());
 
 /// Waits for a turn.

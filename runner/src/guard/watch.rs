@@ -1,4 +1,4 @@
-//! One command under watch, from before its start to after its end.
+//! The watch over one command, from before its start to after its end.
 
 use std::sync::Arc;
 
@@ -14,14 +14,14 @@ use airlock_sandbox::{
 use super::{GuardError, Guarded, SessionGuard};
 use crate::session::OpenSession;
 
-/// The step that failed, of a command whose protected names could not be watched or are its failure.
+/// The failed step in a result: protected names could not be watched, or the command violated them.
 const STEP: &str = "protected_names";
 
-/// See the module. Dropped without [`Watch::finish`], what the command did is found at the next one's end.
+/// The watch of one command. If it is dropped without [`Watch::finish`], the end of the next command finds the changes.
 #[derive(Debug)]
 pub(crate) struct Watch {
     session: Arc<OpenSession>,
-    /// None where there is nothing to watch.
+    /// `None` if nothing is watched.
     workspace: Option<u64>,
     home: Option<u64>,
     directory: Vec<u8>,
@@ -30,10 +30,10 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Before the start. Blocks for as long as it takes to look through workspace and HOME, the first time.
+    /// Begins the watch, before the command starts. The first call blocks while it scans workspace and HOME.
     ///
     /// # Errors
-    /// If that fails: then the command must not start.
+    /// If the scan fails. The command must then not start.
     pub(crate) fn begin(
         session: &Arc<OpenSession>,
         id: ExecutionId,
@@ -50,7 +50,7 @@ impl Watch {
             still: None,
         };
         if writer.writes {
-            // What it makes of repositories is said of the workspace only.
+            // New repositories are reported for the workspace only.
             let git = GitUses { made: Vec::new(), ..writer.git.clone() };
             let in_home = Writer { git, directory: Vec::new(), ..self::writer(id, grant, home) };
             watch.home = Some(home.with(|guard, folder| guard.begin(folder, in_home))?.id);
@@ -64,18 +64,19 @@ impl Watch {
         Ok(watch)
     }
 
-    /// What the command has read-only.
+    /// Returns the masks that make protected names read-only for the command.
     pub(crate) fn masks(&mut self) -> Vec<Mask> {
         std::mem::take(&mut self.masks)
     }
 
-    /// A number for the session's folders as the command finds them, if nothing else can change them.
+    /// Returns a number for the state of the session's directories before the command, if nothing else can change them.
     pub(crate) fn still(&self) -> Option<u64> {
         self.still
     }
 
-    /// After its end, or when it could not be started: what was found, and the cause that this makes of
-    /// its end. Blocks for as long as it takes to look through workspace and HOME.
+    /// Ends the watch, after the command has ended or could not be started. Returns the violations, and the cause if
+    /// they
+    /// change the result. Blocks while it scans workspace and HOME.
     pub(crate) fn finish(mut self) -> (Vec<Violation>, Option<Cause>) {
         let session = Arc::clone(&self.session);
         let SessionGuard { workspace, home } = session.guard();
@@ -114,7 +115,7 @@ impl Drop for Watch {
     }
 }
 
-/// The end of a command whose protected names could not be watched, or are its failure.
+/// Returns the cause for a command whose protected names could not be watched, or that violated them.
 pub(crate) fn failed(message: String) -> Cause {
     let hint = "the result's violations say more; `airlock quarantine list` shows what was moved".to_owned();
     Cause::SandboxFailed { step: STEP.to_owned(), message, hint }

@@ -1,16 +1,17 @@
-//! Lines that are hints: `<airlock-hint .../>` and `<claude-code-hint .../>`, whole lines but for blanks around
-//! them.
+//! Finds hint lines: `<airlock-hint .../>` and `<claude-code-hint .../>`. A hint is a whole line, apart from
+//! surrounding
+//! blanks.
 
 use airlock_proto::limits::{HINT_BYTES, HINTS};
 use memchr::{memchr, memmem, memrchr};
 
-/// In every hint.
+/// A byte sequence that every hint contains.
 const MARK: &[u8] = b"-hint";
 const NAMES: [&[u8]; 2] = [b"<airlock-hint", b"<claude-code-hint"];
-/// Blanks around a hint that is as long as may be.
+/// The maximum number of blanks around a hint of maximum length.
 const BLANKS: usize = 64;
 
-/// The hint that a line is.
+/// Returns the hint if the line is one.
 pub(super) fn hint(line: &[u8]) -> Option<String> {
     let line = line.trim_ascii();
     let rest = NAMES.iter().find_map(|name| line.strip_prefix(*name))?;
@@ -20,12 +21,12 @@ pub(super) fn hint(line: &[u8]) -> Option<String> {
     is_hint.then(|| String::from_utf8_lossy(line).into_owned()).filter(|hint| hint.len() <= HINT_BYTES)
 }
 
-/// Collects them from a stream that comes in pieces.
+/// Collects hints from a stream that arrives in pieces.
 pub(super) struct Hints<'a> {
     found: &'a mut Vec<String>,
-    /// The beginning of the line that is not complete.
+    /// The beginning of the incomplete line.
     open: Vec<u8>,
-    /// The line that is not complete is none.
+    /// Whether the incomplete line is already known not to be a hint.
     skip: bool,
 }
 
@@ -38,7 +39,7 @@ impl<'a> Hints<'a> {
         if self.found.len() >= HINTS {
             return;
         }
-        // The line that was not complete goes on to its end.
+        // Complete the line from the previous piece.
         if self.skip || !self.open.is_empty() {
             let end = memchr(b'\n', data);
             let (line, rest) = match end {
@@ -67,7 +68,7 @@ impl<'a> Hints<'a> {
         }
     }
 
-    /// Looks through whole lines.
+    /// Searches complete lines.
     fn look(&mut self, lines: &[u8]) {
         let mut rest = lines;
         while let Some(mark) = memmem::find(rest, MARK) {
@@ -85,13 +86,13 @@ impl<'a> Hints<'a> {
         }
     }
 
-    /// What comes next does not follow what came.
+    /// Handles a gap: the next bytes do not follow the previous ones.
     pub(super) fn gap(&mut self) {
         self.open.clear();
         self.skip = true;
     }
 
-    /// The line that was not complete goes on no more.
+    /// Handles the end of the stream, which ends the incomplete line.
     pub(super) fn end(&mut self) {
         let line = std::mem::take(&mut self.open);
         if !std::mem::take(&mut self.skip) {

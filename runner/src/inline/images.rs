@@ -1,7 +1,7 @@
-//! Images in the output: one that is the whole stream, and those in `data:` URIs.
+//! Finds images in the output: a stream that is one image, and images in `data:` URIs.
 //!
-//! Looks at their first bytes only. What a command wrote may be made to mislead whoever reads it: a fault while
-//! its size in pixels is read leaves that size out and nothing else.
+//! Reads only their first bytes. The output may be crafted. If the size in pixels cannot be read, only the size is left
+//! out.
 
 use airlock_proto::{
     domain::{ImageKind, OutputImage, OutputStream},
@@ -19,28 +19,28 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 );
 const URI: &[u8] = b"data:image/";
 const BASE64_MARK: &[u8] = b";base64,";
-/// From `data:` to the first byte of base64, at most.
+/// The maximum number of bytes from `data:` to the first byte of base64.
 const HEAD: usize = 128;
-/// Of an image's first bytes, for its kind and size in pixels.
+/// The number of first bytes kept of an image, to find its kind and its size in pixels.
 const FIRST: usize = 24 << 10;
-/// Smaller is no image.
+/// The minimum size of an image.
 const LEAST: u64 = 16;
 
-/// A URI whose base64 is not at its end.
+/// A URI with base64 that has not ended yet.
 struct Open {
     offset: u64,
-    /// The base64 so far, and its first characters.
+    /// The length of the base64 so far. The field below holds its first characters.
     length: u64,
     first: Vec<u8>,
 }
 
-/// Collects them from a stream that comes in pieces.
+/// Collects images from a stream that arrives in pieces.
 pub(super) struct Images<'a> {
     stream: OutputStream,
     total: u64,
     found: &'a mut Vec<OutputImage>,
     open: Option<Open>,
-    /// What may be the beginning of a URI.
+    /// Bytes that may be the beginning of a URI.
     tail: Vec<u8>,
     is_image: bool,
 }
@@ -50,7 +50,7 @@ impl<'a> Images<'a> {
         Self { stream, total, found, open: None, tail: Vec::new(), is_image: false }
     }
 
-    /// Whether the whole stream is an image.
+    /// Reports whether the whole stream is an image.
     pub(super) fn is_image(&self) -> bool {
         self.is_image
     }
@@ -79,13 +79,13 @@ impl<'a> Images<'a> {
         self.look(at, &text);
     }
 
-    /// What comes next does not follow what came.
+    /// Handles a gap: the next bytes do not follow the previous ones.
     pub(super) fn gap(&mut self) {
         self.end();
         self.tail.clear();
     }
 
-    /// An open URI is at its end.
+    /// Ends an open URI.
     pub(super) fn end(&mut self) {
         let Some(open) = self.open.take() else { return };
         let whole = open.first.len() / 4 * 4;
@@ -98,7 +98,7 @@ impl<'a> Images<'a> {
         }
     }
 
-    /// Finds URIs in `text`, which begins at `at`.
+    /// Finds URIs in `text`, which begins at offset `at`.
     fn look(&mut self, at: u64, text: &[u8]) {
         let mut from = 0;
         while let Some(found) = memmem::find(text.get(from..).unwrap_or_default(), URI) {
@@ -125,7 +125,7 @@ impl<'a> Images<'a> {
         self.tail = text.get(keep..).unwrap_or_default().to_vec();
     }
 
-    /// Takes base64 from the beginning of `data`; says how much of it there was.
+    /// Reads base64 from the beginning of `data`. Returns the number of bytes read.
     fn go_on(&mut self, data: &[u8]) -> usize {
         let is_base64 = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
         let used = data.iter().position(|byte| !is_base64(byte));
@@ -149,7 +149,7 @@ impl<'a> Images<'a> {
     }
 }
 
-/// Width and height, where the first bytes tell.
+/// Returns width and height if the first bytes contain them.
 fn pixels(first: &[u8]) -> Option<(u32, u32)> {
     let size = std::panic::catch_unwind(|| imagesize::blob_size(first)).ok()?.ok()?;
     Some((size.width.try_into().ok()?, size.height.try_into().ok()?))

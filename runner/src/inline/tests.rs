@@ -1,4 +1,4 @@
-//! What is told of streams of every kind, and that no length of them takes more memory.
+//! Tests of inline output for streams of each kind, and of bounded memory for any length.
 
 use airlock_proto::{
     domain::{ExecutionId, ImageKind},
@@ -13,7 +13,7 @@ use crate::spool::Spools;
 
 const CAP: u64 = 8 << 20;
 
-/// A spool with this in its stdout, written in pieces.
+/// Creates a spool with these pieces in its stdout.
 fn spool_of(pieces: &[&[u8]], cap: u64, limit: u32) -> (TempDir, std::sync::Arc<JobSpool>) {
     let dir = tempfile::tempdir().unwrap();
     let spools = Spools::open(dir.path(), 1 << 40).unwrap();
@@ -43,7 +43,7 @@ fn what_fits_is_whole_and_clean() {
     assert_eq!(it, InlineOutput { stdout: expected, ..InlineOutput::default() });
     assert_eq!(told(b"").stdout, InlineText { whole: true, total_lines: Some(0), ..InlineText::default() });
     assert_eq!(told(&[b'x'; 30_000]).stdout.text.len(), 30_000);
-    // Much that was drawn over is little.
+    // Lines that overwrite each other result in a short text.
     let bar: String = (0..20_000).map(|step| format!("\r{step:>10} of 20000")).collect();
     let it = told(bar.as_bytes()).stdout;
     assert_eq!((it.text.as_str(), it.whole), ("     19999 of 20000", true));
@@ -98,7 +98,7 @@ fn what_the_spool_cut_is_counted() {
         it.text.len() as u64 - format!("[... {} bytes truncated ...]\n", it.truncated_bytes).len() as u64;
     assert_eq!(shown + it.truncated_bytes, 100_000);
     spool.keep_inline(&of(&spool).unwrap()).unwrap();
-    // After a restart nobody knows how many lines there were in what was cut.
+    // After a restart the number of lines in the gap is unknown.
     let again = Spools::open(dir.path(), 1 << 40).unwrap().find(&id).unwrap();
     assert_eq!(of(&again).unwrap().stdout, InlineText { total_lines: None, ..it.clone() });
     assert_eq!(again.inline().unwrap().stdout, it, "what was kept is found");
@@ -236,7 +236,7 @@ proptest! {
     ) {
         let all = parts.concat();
         let whole = told(&all);
-        // As the walk sees it, from pieces of any size.
+        // The same input in pieces of any size gives the same result.
         let (mut hints, mut images) = (Vec::new(), Vec::new());
         let mut utf8 = Utf8::default();
         {

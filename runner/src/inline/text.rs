@@ -1,4 +1,4 @@
-//! The text of a stream: all of it, or its head and its tail.
+//! The text of a stream: the whole text, or its head and its tail.
 
 use airlock_proto::{
     limits::PREVIEW_END_BYTES,
@@ -9,17 +9,18 @@ use memchr::{memchr, memrchr};
 use super::hints::hint;
 use crate::spool::{Piece, SpoolError, StreamSpool};
 
-/// Movements of the cursor can make an end longer than it was; one that is longer than this is not shown.
+/// The maximum length of one end as text. Cursor movements can make the text longer than its bytes. A longer text is
+/// not shown.
 const END_TEXT_MAX: usize = 4 * PREVIEW_END_BYTES;
 
 /// A text of both ends.
 pub(super) struct Preview {
     pub(super) text: String,
-    /// Bytes of the stream between them.
+    /// The bytes of the stream between the two ends.
     pub(super) left_out: u64,
 }
 
-/// The clean text of all of it, without the hints that were noted; none if it is longer than `limit`.
+/// Returns the clean text of the whole stream without its hints, or `None` if the text is longer than `limit`.
 pub(super) fn whole(raw: &[u8], hints: &[String], limit: usize) -> Option<String> {
     if hints.is_empty() {
         return clean(raw, limit);
@@ -53,8 +54,8 @@ pub(super) fn preview(stream: &StreamSpool, total: u64, hints: &[String]) -> Res
     Ok(Preview { text: shown, left_out })
 }
 
-/// What is kept from `from` to `to`, and where it begins: of two stretches with a gap between them the first, or
-/// the last.
+/// Returns the stored bytes from `from` to `to`, and their offset. If a gap divides them, `last` selects the part after
+/// it instead of the part before it.
 fn read(stream: &StreamSpool, from: u64, to: u64, last: bool) -> Result<(u64, Vec<u8>), SpoolError> {
     let (mut start, mut at, mut all) = (from, from, Vec::new());
     while at < to {
@@ -75,7 +76,7 @@ fn read(stream: &StreamSpool, from: u64, to: u64, last: bool) -> Result<(u64, Ve
     Ok((start, all))
 }
 
-/// Where a head ends: after a line, if there is one in its second half, else between two characters.
+/// Returns the end of a head: after a line, if one ends in the second half, otherwise between two characters.
 fn head_end(head: &[u8]) -> usize {
     let half = head.len() / 2;
     if let Some(end) = memrchr(b'\n', head).filter(|end| *end >= half) {
@@ -87,7 +88,7 @@ fn head_end(head: &[u8]) -> usize {
     }
 }
 
-/// Where a tail begins: at a line, if there is one in its first half, else at a character.
+/// Returns the start of a tail: at a line, if one begins in the first half, otherwise at a character.
 fn tail_start(tail: &[u8]) -> usize {
     let half = tail.len() / 2;
     match memchr(b'\n', tail).filter(|end| *end < half) {

@@ -1,11 +1,11 @@
-//! Whether bytes that come in pieces are UTF-8.
+//! Checks whether bytes that arrive in pieces are UTF-8.
 
-/// See the module.
+/// The state of the check.
 #[derive(Default)]
 pub(super) struct Utf8 {
-    /// The beginning of a character that is not complete.
+    /// The beginning of an incomplete character.
     open: Vec<u8>,
-    /// What came before is not known: a character may have begun there.
+    /// Whether the previous bytes are unknown: a character may have begun there.
     after_gap: bool,
     invalid: bool,
 }
@@ -36,13 +36,13 @@ impl Utf8 {
         }
     }
 
-    /// What comes next does not follow what came.
+    /// Handles a gap: the next bytes do not follow the previous ones.
     pub(super) fn gap(&mut self) {
         self.open.clear();
         self.after_gap = true;
     }
 
-    /// Asked at the end.
+    /// Reports, at the end of the stream, whether any byte was invalid.
     pub(super) fn is_invalid(&self) -> bool {
         self.invalid || !self.open.is_empty()
     }

@@ -1,8 +1,8 @@
-//! The disk that a session takes, watched while one of its commands can write.
+//! Watches a session's disk usage while one of its commands can write.
 //!
-//! Where the kernel holds the session to its limits, its writes fail and the command goes on; only free room
-//! of the disk is watched. Where nobody does, what it takes is counted with the runner's rights, so that no mode
-//! hides anything from it; only names are read.
+//! If the kernel enforces the session's limits, writes fail and the command continues; only the free disk space is
+//! watched. Otherwise usage is counted with the runner's rights, so that file modes hide nothing. Only names and sizes
+//! are read.
 
 use std::{
     sync::{Arc, OnceLock},
@@ -16,38 +16,38 @@ use tokio::{task::spawn_blocking, time::sleep};
 use super::Room;
 use crate::{config::WorkspaceConfig, session::OpenSession};
 
-/// Looking takes at most one part in this many of the time.
+/// Counting takes at most one part in this many of the time.
 const REST: u32 = 10;
 const ALL: DiskUse = DiskUse { bytes: u64::MAX, inodes: u64::MAX };
 const LAYER: &str = "disk";
 
-/// One command's session, and what it may take. Dropped, it counts no more.
+/// The watch of one command's session. Counting stops on drop.
 #[derive(Debug)]
 pub(super) struct DiskWatch {
     session: Arc<OpenSession>,
     execution: ExecutionId,
-    /// What is counted; none where the kernel counts, or nothing is limited.
+    /// The limit for counting. `None` if the kernel counts or no limit is set.
     most: Option<DiskUse>,
-    /// The look from before the command began.
+    /// The usage before the command began.
     before: Seen,
     room: Room,
     every: Duration,
-    /// Why the command was ended.
+    /// The reason why the command was ended.
     told: OnceLock<(&'static str, String)>,
 }
 
-/// What one look leaves for the next.
+/// The state that one count passes to the next.
 #[derive(Debug, Clone, Copy)]
 struct Seen {
-    /// What it may take, or took before the command began.
+    /// The limit, or the usage before the command began if that is higher.
     most: Option<DiskUse>,
-    /// Bytes when they were first counted.
+    /// The bytes of the first count.
     first: Option<u64>,
 }
 
 impl DiskWatch {
-    /// Counts what the session takes before its command begins: what a command writes at once is not taken for what was
-    /// there. Blocks for as long as it takes to count, where nobody else does.
+    /// Counts the session's usage before its command begins, so that its first writes are not taken for existing data.
+    /// Blocks while it counts, unless the kernel counts.
     pub(super) fn begin(
         config: &WorkspaceConfig,
         room: &Room,
@@ -68,7 +68,7 @@ impl DiskWatch {
         };
         match watch.look(watch.before) {
             Ok(Some(seen)) => watch.before = seen,
-            // The first look at the running command finds the same.
+            // The first count of the running command finds the same.
             Ok(None) => {}
             Err(error) => {
                 tracing::warn!(%execution, %error, "what a session takes of the disk cannot be counted");
@@ -77,8 +77,8 @@ impl DiskWatch {
         watch
     }
 
-    /// Returns once the session takes more than it may, or most of what the disk has not got. One that took
-    /// too much already when the command began, may go on with what it has: so it can be made smaller.
+    /// Returns once the session exceeds its limit, or once it uses most of a disk that is full. A session that exceeded
+    /// its limit before the command may continue with that usage, so that a command can delete files.
     pub(super) async fn exceeded(self: Arc<Self>) -> Cause {
         let execution = self.execution;
         let mut seen = self.before;
@@ -99,7 +99,7 @@ impl DiskWatch {
         }
     }
 
-    /// None once it is too much. Blocks.
+    /// Counts once. Returns `None` if a limit is exceeded. Blocks.
     fn look(&self, seen: Seen) -> std::io::Result<Option<Seen>> {
         let first = seen.first.is_none();
         let Some(used) = self.used(seen)? else { return Ok(Some(seen)) };
@@ -126,19 +126,19 @@ impl DiskWatch {
         Ok(Some(Seen { most, first: Some(began) }))
     }
 
-    /// What it takes now, if anybody wants to know; an error inside if that cannot be said.
+    /// Returns the current usage if it is needed. The inner error means that it could not be determined.
     fn used(&self, seen: Seen) -> std::io::Result<Option<Result<DiskUse, ()>>> {
         let disk = self.session.disk();
         let near = || self.room.is_near();
         let by_names = match disk.backend() {
             DiskBackend::Watch => seen.most.is_some() || near(),
-            // The kernel shows the whole disk where a project's limit is not below it.
+            // With a project quota the kernel shows the whole disk if no limit is set.
             DiskBackend::Quota => near(),
-            // Its file system says it; memory is not the disk's.
+            // Counted from its file system if needed. Memory does not use the disk.
             DiskBackend::Loop | DiskBackend::Tmpfs => false,
         };
         if by_names {
-            // At first all of it: it may have been too much before.
+            // The first count is complete: the usage may exceed the limit already.
             let until = seen.most.filter(|_| seen.first.is_some()).unwrap_or(ALL);
             return Ok(Some(disk_use(self.session.folders(), until)?.ok_or(())));
         }
@@ -149,11 +149,11 @@ impl DiskWatch {
     }
 
     fn tell(&self, kind: &'static str, detail: String) {
-        // The first counts.
+        // The first reason wins.
         let _ = self.told.set((kind, detail));
     }
 
-    /// What there is to say of the disk at the command's end. Blocks for a moment.
+    /// Returns the violations of disk limits at the command's end. Blocks briefly.
     pub(super) fn violations(&self) -> Vec<Violation> {
         let violation = |kind: &str, action, detail: String| Violation {
             layer: LAYER.to_owned(),

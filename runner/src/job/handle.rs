@@ -1,7 +1,7 @@
-//! What others can do to a job from its acceptance to its end: end it, signal it, send it to the
-//! background, write to its input, change the size of its terminal.
+//! The operations on a job from its acceptance to its end: end it, signal it, send it to the background, write to its
+//! input, change the size of its terminal.
 //!
-//! Must not wait: whoever asks goes on at once, and the job's own task does it.
+//! Must not block: the caller continues at once, and the job's own task does the work.
 
 use std::{
     io,
@@ -17,26 +17,26 @@ use tokio::sync::{mpsc, watch};
 use super::EndSwitch;
 use crate::stdin::Input;
 
-/// Signals on their way to one job; what comes beyond them before it took any is dropped.
+/// The maximum number of queued signals of one job. Further ones are dropped.
 const SIGNALS: usize = 16;
 
-/// See the module.
+/// The handle of one job.
 #[derive(Debug)]
 pub(crate) struct Handle {
     pub(crate) switch: EndSwitch,
-    /// None where the grant gives it none.
+    /// `None` if the grant provides no input.
     pub(crate) input: Option<Input>,
-    /// There is somebody to take them while the job runs.
+    /// The queue of signals, while the job runs.
     signals: Mutex<Option<mpsc::Sender<Signal>>>,
     background: watch::Sender<Option<Duration>>,
-    /// Why its output could not be kept, where it could not.
+    /// The reason why its output could not be kept, if that happened.
     unkept: OnceLock<String>,
-    /// While it runs, the controlling end of its terminal, where it has one.
+    /// The controlling end of its terminal, while the job runs on one.
     terminal: Mutex<Option<OwnedFd>>,
 }
 
 impl Handle {
-    /// Of a job that was accepted just now.
+    /// Creates the handle of a newly accepted job.
     pub(crate) fn new(input: Option<Input>) -> Self {
         Self {
             switch: EndSwitch::new(),
@@ -48,7 +48,8 @@ impl Handle {
         }
     }
 
-    /// Sends a signal to all of it. Does nothing unless it runs. False: more came than it could take.
+    /// Sends a signal to all processes of the job. Does nothing unless the job runs. Returns false if the queue is
+    /// full.
     pub(crate) fn signal(&self, signal: Signal) -> bool {
         let signals = self.signals.lock().unwrap_or_else(PoisonError::into_inner);
         let full = |queue: &mpsc::Sender<_>| {
@@ -57,23 +58,24 @@ impl Handle {
         !signals.as_ref().is_some_and(full)
     }
 
-    /// It runs: the signals that come from now on. They are no longer taken once the receiver is dropped.
+    /// Opens the queue of signals when the job starts. Signals are ignored after the receiver is dropped.
     pub(super) fn signals(&self) -> mpsc::Receiver<Signal> {
         let (queue, signals) = mpsc::channel(SIGNALS);
         *self.signals.lock().unwrap_or_else(PoisonError::into_inner) = Some(queue);
         signals
     }
 
-    /// It runs on this terminal; none: it has ended.
+    /// Sets the terminal of the running job. `None`: the job has ended.
     pub(super) fn set_terminal(&self, terminal: Option<OwnedFd>) {
         *self.terminal.lock().unwrap_or_else(PoisonError::into_inner) = terminal;
     }
 
-    /// Changes the size of its terminal, and has the kernel tell its programs. Does nothing unless it runs on
-    /// one.
+    /// Changes the size of the job's terminal; the kernel then signals its programs. Does nothing unless the job runs
+    /// on a
+    /// terminal.
     ///
     /// # Errors
-    /// The system's.
+    /// The error of the operating system.
     pub(crate) fn resize(&self, size: TerminalSize) -> io::Result<()> {
         let terminal = self.terminal.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(terminal) = &*terminal else { return Ok(()) };
@@ -81,7 +83,7 @@ impl Handle {
         Ok(tcsetwinsize(terminal, size)?)
     }
 
-    /// Sends it to the background, where it has so much wall time from its start. The first time counts.
+    /// Sends the job to the background, with this wall time counted from its start. Only the first call has an effect.
     pub(crate) fn detach(&self, timeout: Duration) {
         self.background.send_if_modified(|current| {
             let first = current.is_none();
@@ -92,7 +94,7 @@ impl Handle {
         });
     }
 
-    /// Notes why its output cannot be kept from here on. The first time counts.
+    /// Records why its output cannot be kept from now on. Only the first call has an effect.
     pub(super) fn set_unkept(&self, why: String) {
         let _ = self.unkept.set(why);
     }
@@ -105,9 +107,9 @@ impl Handle {
         self.background.borrow().is_some()
     }
 
-    /// Returns its wall time in the background once it was sent there.
+    /// Waits until the job is sent to the background, and returns its wall time there.
     pub(super) async fn detached(&self) -> Duration {
-        // The sender lives in `self`, so that the wait cannot fail.
+        // The sender is part of `self`, so the wait cannot fail.
         match self.background.subscribe().wait_for(Option::is_some).await.map(|timeout| *timeout) {
             Ok(Some(timeout)) => timeout,
             _ => std::future::pending().await,

@@ -1,4 +1,4 @@
-//! The time of a running command: its clocks, the signals that are sent to it, and its end.
+//! The time in which a command runs: its clocks, the signals sent to it, and its end.
 
 use std::{
     sync::Arc,
@@ -16,7 +16,7 @@ use tokio::{
 use super::{Job, disk::DiskWatch};
 use crate::spool::{JobSpool, StreamSpool, StreamState};
 
-/// A command that runs.
+/// A running command.
 pub(super) struct Life<'a> {
     pub(super) control: &'a Control,
     pub(super) job: &'a Job,
@@ -26,8 +26,9 @@ pub(super) struct Life<'a> {
 }
 
 impl Life<'_> {
-    /// Waits for the end, and brings it about when a limit is reached or somebody wants it: SIGTERM to all
-    /// of it, the grace, then the end of its pid namespace.
+    /// Waits for the end. Ends the command when a limit is reached or a cause is set: SIGTERM to all processes, the
+    /// grace
+    /// period, then the end of its pid namespace.
     pub(super) async fn until_ended(
         &self,
         wait: &mut JoinHandle<Ended>,
@@ -54,8 +55,8 @@ impl Life<'_> {
         wait.await
     }
 
-    /// Passes signals on until `over`, or the end. What was sent before it was over comes before what
-    /// follows: a stop must not come after the end that it came before.
+    /// Forwards signals until `over`, or until the end. A signal that was sent before `over` is delivered before the
+    /// following steps, so that the order of a signal and an end is kept.
     async fn attend(
         &self,
         wait: &mut JoinHandle<Ended>,
@@ -71,7 +72,7 @@ impl Life<'_> {
                 Some(signal) = signals.recv() => self.control.signal(of_sandbox(signal)),
             }
         }
-        // No more than there is room for: others may go on sending.
+        // Bounded by the queue's size, because senders may continue.
         for _ in 0..signals.max_capacity() {
             let Ok(signal) = signals.try_recv() else { break };
             self.control.signal(of_sandbox(signal));
@@ -79,7 +80,7 @@ impl Life<'_> {
         None
     }
 
-    /// Returns once its wall time is over, or in the background its output more than is kept.
+    /// Returns once the wall time is over or, in the background, once the output exceeds what is kept.
     async fn reaches_a_limit(&self) -> Cause {
         let timed_out = Cause::TimedOut(TimeoutKind::Wall);
         let timeout = tokio::select! {
@@ -95,8 +96,8 @@ impl Life<'_> {
         }
     }
 
-    /// Returns once it has written nothing for as long as it may. Its own clock: no other one moves it, and
-    /// where the command runs does not matter.
+    /// Returns once the command has written nothing for its idle timeout. This clock is independent of all others, and
+    /// also applies in the background.
     async fn falls_silent(&self) -> Cause {
         let Some(patience) = self.job.grant.idle_timeout else { return std::future::pending().await };
         let stderr = self.spool.stderr.as_ref().map(|stream| stream.watch());
@@ -111,13 +112,13 @@ impl Life<'_> {
         }
     }
 
-    /// Not a moment in time: one that is too far away would be a panic.
+    /// Returns the remaining duration. An `Instant` too far in the future would panic.
     fn left(&self, timeout: Duration) -> Duration {
         timeout.saturating_sub(self.started.elapsed())
     }
 }
 
-/// Returns once there is more of the stream than `cap` bytes.
+/// Returns once the stream is longer than `cap` bytes.
 async fn passes(stream: Option<&StreamSpool>, cap: u64) {
     let passed = match stream {
         Some(stream) => stream.watch().wait_for(|state| state.total > cap).await.is_ok(),
@@ -128,7 +129,7 @@ async fn passes(stream: Option<&StreamSpool>, cap: u64) {
     }
 }
 
-/// Returns once no stream has grown for so long, counted from `since` at first. Cancel-safe.
+/// Returns once no stream has grown for `patience`, counted from `since` at first. Cancel-safe.
 async fn silence(
     patience: Duration,
     since: tokio::time::Instant,
@@ -146,7 +147,7 @@ async fn silence(
     }
 }
 
-/// Returns when the stream has grown since it was last asked about. One that is closed never does.
+/// Returns when the stream has grown since the last call. Never returns for a closed stream.
 async fn grows(stream: &mut Option<watch::Receiver<StreamState>>) {
     let Some(state) = stream else { return std::future::pending().await };
     let before = state.borrow_and_update().total;

@@ -1,8 +1,8 @@
-//! Programs that commands have planted in repositories, kept out of one launch: of a command that only reads, that
-//! was allowed without a person or a sandbox's profile standing behind it, or that runs outside the sandbox.
+//! Hides programs that commands have planted in repositories from certain launches: a read-only command, a command that
+//! was allowed neither by a person nor by the profile's sandbox rules, or a command that runs outside the sandbox.
 //!
-//! A command that a person or the profile lets run in the sandbox as it is gets everything: there an agent's own
-//! hooks are its own.
+//! A command that a person or the profile allowed to run unrestricted in the sandbox sees everything, including hooks
+//! that the agent itself installed.
 
 use std::{ffi::OsString, os::unix::ffi::OsStringExt, path::PathBuf};
 
@@ -15,15 +15,15 @@ use airlock_sandbox::{
 use super::{Job, result::Failure};
 use crate::files;
 
-/// Programs besides git itself that only read and run git.
+/// Programs other than git that only read and run git.
 const GIT_USERS: [&[u8]; 1] = [b"gh"];
 
-/// What the command gets in place of what is planted. `still` is what the session's folders are, if nothing else can
-/// change them. Outside the sandbox, what is planted is moved into quarantine instead. Blocks for as long as it takes
-/// to look at the session's repositories.
+/// Returns masks for the planted programs. `still` numbers the state of the session's directories, if nothing else can
+/// change them. For a command outside the sandbox, planted programs are moved into quarantine instead. Blocks while it
+/// reads the session's repositories.
 ///
 /// # Errors
-/// Nobody could say what is planted, or it can be neither covered nor moved.
+/// If the planted programs cannot be determined, covered or moved.
 pub(super) fn masks(job: &Job, profile: &Profile, still: Option<u64>) -> Result<Vec<Mask>, Failure> {
     let grant = &job.grant;
     let uses_git = uses_git(grant);
@@ -69,7 +69,7 @@ fn uses_git(grant: &Grant) -> bool {
     !grant.decided.git.is_empty() || grant.decided.programs.iter().any(name)
 }
 
-/// Where it starts, and what it names.
+/// Returns the command's directory and the paths that it names.
 fn named(grant: &Grant) -> Vec<PathBuf> {
     let paths = grant.decided.paths.iter().map(|used| &used.path);
     let all = std::iter::once(&grant.directory).chain(paths);

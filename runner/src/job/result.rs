@@ -1,4 +1,4 @@
-//! From what was seen of an end to the result that servers get.
+//! Converts the observed end of a command into the result for servers.
 
 use std::{fmt::Display, os::unix::ffi::OsStrExt, time::Duration};
 
@@ -18,7 +18,7 @@ use crate::{
     spool::{JobSpool, SpoolError},
 };
 
-/// Why a command was not started.
+/// The reason why a command was not started.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Failure {
     #[error(transparent)]
@@ -41,7 +41,7 @@ pub(super) enum Failure {
 
 impl From<Vec<EnvError>> for Failure {
     fn from(_: Vec<EnvError>) -> Self {
-        // Checked before the job was accepted.
+        // The environment was checked before the job was accepted.
         Self::Environment
     }
 }
@@ -93,7 +93,7 @@ fn from_sandbox(started: sandbox::Started) -> Started {
     }
 }
 
-/// A fault of the runner's own, whose detail goes to its log.
+/// Returns the result for an internal error. The details go to the runner's log.
 pub(super) fn internal(job: &Job, fault: &dyn Display) -> ExecutionResult {
     tracing::error!(execution = %job.id, %fault, "a job failed inside the runner");
     internal_text(fault)
@@ -106,14 +106,14 @@ pub(super) fn internal_text(fault: &dyn Display) -> ExecutionResult {
     ExecutionResult { started: Started::Unknown, ..result }
 }
 
-/// Without a drain the command cannot go on; the sandbox ends with its handles.
+/// Returns the result for output that cannot be drained. The sandbox ends when its handles are dropped.
 pub(super) fn no_drain(job: &Job, spool: &JobSpool, error: &SpoolError) -> ExecutionResult {
     let cause = job.handle.switch.settle(spool_cause(error));
     let result = ExecutionResult { started: Started::Yes, ..ExecutionResult::not_started(cause) };
     with_output(result, spool)
 }
 
-/// The result of a job whose end was seen. Looks at the session's folder and through its workspace.
+/// Returns the result of a job that ended. Reads the session's directory and scans its workspace.
 pub(super) fn of(
     job: &Job,
     spool: &JobSpool,
@@ -125,7 +125,7 @@ pub(super) fn of(
     let (mut violations, failure) = watch.finish();
     violations.splice(0..0, disk.map(DiskWatch::violations).unwrap_or_default());
     violations.splice(0..0, job.handle.unkept().map(unkept));
-    // The last one says how many more there were.
+    // The last violation states how many more there were.
     while violations.len() > VIOLATIONS {
         violations.remove(VIOLATIONS - 1);
     }
@@ -144,7 +144,7 @@ pub(super) fn of(
     with_output(result, spool)
 }
 
-/// What is said of output that could not be kept.
+/// Returns the violation for output that could not be kept.
 fn unkept(why: &str) -> Violation {
     Violation {
         layer: "disk".to_owned(),
@@ -161,7 +161,7 @@ fn own_cause(cause: sandbox::Cause) -> Cause {
         sandbox::Cause::Exited(code) => Cause::Exited { code },
         sandbox::Cause::Signaled { signal, core } => Cause::Signaled { signal: signal.into(), core },
         sandbox::Cause::OomKilled => Cause::OomKilled,
-        // Only what has a cause already is killed.
+        // A process is killed only after a cause was set.
         sandbox::Cause::Killed => Cause::Internal { message: "killed without a cause".to_owned() },
         sandbox::Cause::SandboxFailed { step, detail } => {
             Cause::SandboxFailed { step: step.to_owned(), message: detail, hint: String::new() }
@@ -178,7 +178,7 @@ fn directory(job: &Job, ended: &Ended) -> (Vec<u8>, DirectoryReport) {
     (job.session.directory(), report)
 }
 
-/// With what it wrote; what is told of that besides numbers is kept beside the spool, so that it takes no memory.
+/// Adds the output's numbers to a result. The inline output is stored next to the spool, so that it uses no memory.
 fn with_output(result: ExecutionResult, spool: &JobSpool) -> ExecutionResult {
     if let Err(error) = inline::of(spool).and_then(|inline| spool.keep_inline(&inline)) {
         tracing::error!(%error, "a result is told without its output");
@@ -193,12 +193,12 @@ fn with_output(result: ExecutionResult, spool: &JobSpool) -> ExecutionResult {
     }
 }
 
-/// What is told of an output with its job's result. Where there was no room to keep that, it is made again.
+/// Returns the inline output of a result. If it could not be stored, it is computed again.
 pub(crate) fn inline(spool: &JobSpool) -> Option<InlineOutput> {
     spool.inline().or_else(|| inline::of(spool).ok())
 }
 
-/// The result of a job that went with an earlier epoch of this runner.
+/// Returns the result of a job that ended with an earlier epoch of this runner.
 pub(crate) fn lost(
     started: Started,
     session: Option<&OpenSession>,

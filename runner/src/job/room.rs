@@ -1,7 +1,8 @@
-//! The room that is left on the disk of the runner's own state, and whose commands take it.
+//! The free space on the disk of the runner's state, and the commands that use it up.
 //!
-//! Sessions together may be allowed more than the disk has: when it has no more than the reserve, the command
-//! whose session grows most is ended, and the others go on.
+//! All sessions together may be allowed more space than the disk has. If free space drops below the reserve, the
+//! command
+//! whose session has grown most is ended, and the others continue.
 
 use std::{
     collections::HashMap,
@@ -12,18 +13,18 @@ use std::{
 use airlock_proto::domain::ExecutionId;
 use rustix::fs::statvfs;
 
-/// With less than so many reserves left, it is looked at who takes them.
+/// Below this many reserves of free space, the growth of sessions is counted.
 const NEAR: u64 = 4;
 
-/// What takes less, in bytes, is not what fills a disk: ending it would give no room.
+/// The growth in bytes below which ending a command would not free enough space.
 const LITTLE: u64 = 1 << 20;
 
-/// See the module.
+/// The disk of the runner's state.
 #[derive(Debug, Clone)]
 pub(crate) struct Room {
     state_dir: PathBuf,
     reserve: u64,
-    /// What sessions have grown by since their running commands began, in bytes.
+    /// The bytes by which sessions have grown since their running commands began.
     grown: Arc<Mutex<HashMap<ExecutionId, u64>>>,
 }
 
@@ -32,30 +33,29 @@ impl Room {
         Self { state_dir: state_dir.to_owned(), reserve, grown: Arc::default() }
     }
 
-    /// Bytes that are free; none where that cannot be seen.
+    /// Returns the free bytes, or 0 if they cannot be read.
     pub(super) fn free(&self) -> u64 {
         self.space().map_or(0, |(free, _)| free)
     }
 
-    /// What is free of the disk, and its size, in bytes; none where that cannot be seen.
+    /// Returns the free bytes and the size of the disk. `None` if they cannot be read.
     pub(crate) fn space(&self) -> Option<(u64, u64)> {
         let disk = statvfs(&self.state_dir).ok()?;
         let bytes = |blocks: u64| blocks.saturating_mul(disk.f_frsize);
         Some((bytes(disk.f_bavail), bytes(disk.f_blocks)))
     }
 
-    /// Whether no more than the reserve is left: nothing new begins.
+    /// Reports whether free space is below the reserve. Nothing new may then begin.
     pub(crate) fn is_short(&self) -> bool {
         self.free() < self.reserve
     }
 
-    /// Whether it may soon be short.
+    /// Reports whether free space is close to the reserve.
     pub(super) fn is_near(&self) -> bool {
         self.free() < self.reserve.saturating_mul(NEAR)
     }
 
-    /// Notes what a command's session has grown by. True if it is too much: there is no room, and none has
-    /// grown more.
+    /// Records the growth of a command's session. Returns true if space is short and no session has grown more.
     pub(super) fn takes_too_much(&self, execution: ExecutionId, bytes: u64) -> bool {
         let mut grown = self.grown();
         grown.insert(execution, bytes);
@@ -64,7 +64,7 @@ impl Room {
         bytes > LITTLE && bytes >= most && self.is_short()
     }
 
-    /// The command has ended.
+    /// Removes a command that has ended.
     pub(super) fn forget(&self, execution: ExecutionId) {
         self.grown().remove(&execution);
     }

@@ -1,7 +1,8 @@
-//! A profile's path rules, for one launch.
+//! A profile's path rules, resolved for one launch.
 //!
-//! The session's folders are gone through with no more rights than its user has. What came of it is kept for
-//! as long as nothing can have changed them, and looked for again behind a command's end, when nobody waits.
+//! The session's directories are scanned with the rights of the session's user. The result is kept while nothing can
+//! have
+//! changed the directories. After a command ends, it is computed again in the background.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -10,15 +11,15 @@ use airlock_sandbox::{Mask, PathRuleError, PathRules, Profile, Resolved, RuleSco
 use super::{Job, result::Failure};
 use crate::{files, session::OpenSession};
 
-/// What path rules came to for a session.
+/// The cached result of the path rules of a session.
 #[derive(Debug, Default)]
 pub(crate) struct KeptRules(Mutex<Option<Kept>>);
 
 #[derive(Debug)]
 struct Kept {
-    /// What the folders were then.
+    /// The state of the directories at that time.
     at: u64,
-    /// The rules, and what else they are about.
+    /// The profile that contains the rules.
     profile: Profile,
     resolved: Resolved,
 }
@@ -36,12 +37,12 @@ impl KeptRules {
     }
 }
 
-/// What path rules come to for this launch: a profile that covers parts of the root, and masks of the
-/// session's folders. `still` is what the folders are, if nothing else can change them. Blocks for as long as it
-/// takes to go through them, if it is not known.
+/// Resolves the path rules for this launch: a profile that covers parts of the root, and masks for the session's
+/// directories. `still` numbers the state of the directories, if nothing else can change them. Blocks while it scans
+/// them, unless the result is cached.
 ///
 /// # Errors
-/// A rule cannot be kept.
+/// If a rule cannot be enforced.
 pub(super) fn resolve(
     profile: &Profile,
     open: &OpenSession,
@@ -55,7 +56,7 @@ pub(super) fn resolve(
     Ok((Profile { covers, ..profile.clone() }, masks))
 }
 
-/// And whether it depends on the session's folders alone.
+/// Resolves the rules. The second value states whether the result depends on the session's directories alone.
 fn walk(profile: &Profile, open: &OpenSession) -> Result<(Resolved, bool), Failure> {
     let Some(scope) = RuleScope::open(&profile.paths, open.folders(), profile)? else {
         return Ok((Resolved::default(), true));
@@ -64,8 +65,8 @@ fn walk(profile: &Profile, open: &OpenSession) -> Result<(Resolved, bool), Failu
     Ok((resolved, scope.is_of_session()))
 }
 
-/// Behind a command's end, for the next one: goes through the folders if nothing can change them meanwhile. What
-/// cannot be kept is found by the launch that needs it. Blocks for as long as that takes.
+/// Resolves the rules for the next command after one has ended, if nothing can change the directories meanwhile. An
+/// error is left to the launch that needs the rules. Blocks while it scans.
 pub(super) fn look_ahead(job: &Job) {
     let open = &job.session;
     let (true, Some(_token)) = (job.profile.paths != PathRules::default(), open.file_work()) else { return };

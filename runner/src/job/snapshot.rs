@@ -1,7 +1,7 @@
-//! The making of a session's shell snapshot: what the profile's `shell.init` makes of a shell, run once inside the
+//! Creates a session's shell snapshot: the state of a shell after the profile's `shell.init`, which runs once in the
 //! session's sandbox, on read-only mounts and without a network.
 //!
-//! What it prints is data from inside: bounded, and believed in nothing but that it is what commands will source.
+//! The output is untrusted data from inside the sandbox. It is bounded, and used only as the text that commands source.
 
 use std::{
     fs::File,
@@ -22,28 +22,28 @@ use tokio_util::sync::CancellationToken;
 use super::{Tools, environment, limits, rules};
 use crate::{config::RunnerConfig, floor, session::OpenSession};
 
-/// What runs: see there.
+/// The script that prints the snapshot.
 const CAPTURE: &str = include_str!("snapshot.bash");
-/// How long it may run.
+/// The timeout of the script.
 const TIME: Duration = Duration::from_secs(10);
-/// How often it is looked whether somebody closes the session.
+/// The interval at which the closing of the session is checked.
 const LOOK: Duration = Duration::from_millis(50);
-/// Before the search path, in the first line.
+/// The prefix of the first line, before the search path.
 const PATH: &[u8] = b"# PATH=";
 /// The last line.
 const COMPLETE: &[u8] = b"# complete\n";
 
-/// What a session is made in.
+/// The parts of the runner for the creation of a snapshot.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Surroundings<'a> {
     pub(crate) tools: &'a Tools,
-    /// The system's minimal root.
+    /// The sandbox profile with the minimal root of the host system.
     pub(crate) root: &'a Profile,
     pub(crate) config: &'a RunnerConfig,
 }
 
-/// The snapshot of a session that nobody uses yet, or why there is none. Blocks for as long as `shell.init` takes,
-/// at most [`TIME`] and a start; nothing that it started is left.
+/// Returns the snapshot of a new session, or the reason why there is none. Blocks for the duration of `shell.init`, at
+/// most [`TIME`] plus the start. All its processes have ended afterwards.
 pub(crate) fn make_snapshot(
     runner: Surroundings<'_>,
     session: &OpenSession,
@@ -56,7 +56,7 @@ pub(crate) fn make_snapshot(
     }
 }
 
-/// The search path that a snapshot says, if it is one: absolute folders.
+/// Returns the search path in a snapshot, if it consists of absolute directories.
 pub(crate) fn search_path(snapshot: &[u8]) -> Option<&str> {
     let line = snapshot.split(|byte| *byte == b'\n').next()?;
     let path = std::str::from_utf8(line.strip_prefix(PATH)?).ok()?;
@@ -92,7 +92,7 @@ fn start(runner: Surroundings<'_>, session: &OpenSession, asked: &SandboxProfile
     tools.launcher.start(&profile, &place, &limits(tools, &grant), &spec).map_err(|error| error.to_string())
 }
 
-/// As a command that only reads.
+/// Returns the grant of the script: read-only.
 fn grant(session: &OpenSession, asked: &SandboxProfile) -> Grant {
     Grant {
         session_id: session.id,
@@ -116,14 +116,14 @@ fn grant(session: &OpenSession, asked: &SandboxProfile) -> Grant {
     }
 }
 
-/// What it prints until it ends, is too much or too long, or the session is closed.
+/// Reads the output until the script ends, exceeds a limit, or the session is closed.
 fn printed(running: Running, cancel: &CancellationToken) -> Result<Vec<u8>, String> {
     let Running { streams, control, waiter, .. } = running;
     let (done, wait) = mpsc::sync_channel(1);
     thread::spawn(move || {
         let mut text = Vec::new();
         let read = File::from(streams.stdout).take(SNAPSHOT_BYTES as u64 + 1).read_to_end(&mut text);
-        // Nobody waits any more once it took too long.
+        // After a timeout the receiver no longer exists.
         let _ = done.send(read.map(|_| text));
     });
     let deadline = Instant::now() + TIME;
@@ -139,7 +139,7 @@ fn printed(running: Running, cancel: &CancellationToken) -> Result<Vec<u8>, Stri
         }
     };
     control.kill();
-    // How it ended says nothing that what it printed does not.
+    // The exit status adds no information: the output contains its own end marker.
     let _ = waiter.wait();
     text
 }

@@ -1,11 +1,11 @@
-//! Why a job ends: the first cause wins, whoever brings it.
+//! The cause for which a job ends. The first cause wins.
 
 use std::sync::Arc;
 
 use airlock_proto::domain::Cause;
 use tokio::sync::watch;
 
-/// Clones are of the same job.
+/// The end switch of one job. Clones share it.
 #[derive(Debug, Clone)]
 pub(crate) struct EndSwitch(Arc<watch::Sender<Option<Cause>>>);
 
@@ -14,7 +14,7 @@ impl EndSwitch {
         Self(Arc::new(watch::Sender::new(None)))
     }
 
-    /// Asks for the end. Does nothing if there is a cause already.
+    /// Sets the cause. Does nothing if there is one already.
     pub(crate) fn end(&self, cause: Cause) {
         self.0.send_if_modified(|current| {
             let first = current.is_none();
@@ -25,20 +25,20 @@ impl EndSwitch {
         });
     }
 
-    /// The cause, if there is one.
+    /// Returns the cause, if there is one.
     pub(crate) fn cause(&self) -> Option<Cause> {
         self.0.borrow().clone()
     }
 
-    /// The cause, which is `own` if there was none.
+    /// Sets `own` if there is no cause yet, and returns the cause.
     pub(crate) fn settle(&self, own: Cause) -> Cause {
         self.end(own.clone());
         self.cause().unwrap_or(own)
     }
 
-    /// Returns once there is a cause.
+    /// Waits until there is a cause.
     pub(crate) async fn ended(&self) {
-        // The sender lives in `self`, so that the wait cannot fail.
+        // The sender is part of `self`, so the wait cannot fail.
         let _ = self.0.subscribe().wait_for(Option::is_some).await;
     }
 }

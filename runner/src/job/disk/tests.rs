@@ -1,4 +1,4 @@
-//! What counts as there before a command, and what as written by it.
+//! Tests which usage counts as existing before a command, and which as written by it.
 
 use std::{fs, path::Path};
 
@@ -14,7 +14,7 @@ use crate::{
 };
 
 const MIB: u64 = 1 << 20;
-/// Longer than any host is busy.
+/// Longer than any delay of a busy host.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 fn config() -> WorkspaceConfig {

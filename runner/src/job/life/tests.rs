@@ -1,4 +1,4 @@
-//! Silence, by a clock that the test moves: no machine is too slow for it.
+//! Tests of the idle timeout, with a paused clock that the test advances.
 
 use tokio::time::{Instant, advance};
 
@@ -17,7 +17,7 @@ fn grow(stream: &watch::Sender<StreamState>) {
     stream.send_modify(|state| state.total += 1);
 }
 
-/// Lets everything happen that can happen now.
+/// Lets all ready tasks run, and reports whether the wait is over.
 async fn is_over(waiting: &JoinHandle<()>) -> bool {
     for _ in 0..16 {
         tokio::task::yield_now().await;

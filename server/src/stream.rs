@@ -1,8 +1,9 @@
-//! The reading side of executions: views that can be cut and resumed, live output that any number of
-//! readers share, and the copying of finished output into the storage.
+//! The read side of executions: resumable views, live output that all readers share, and the copying of finished
+//! output into the output storage.
 //!
-//! A view costs no task and is only as fast as its reader: it is polled, and looks at what is there. It
-//! must not decide anything about an execution: that is the engine's, and the truth is in the store.
+//! A view has no task of its own. It makes progress only when its reader polls it, and reads at its reader's pace.
+//! This module must not make decisions about an execution: the engine does, and the store holds the authoritative
+//! state.
 
 use std::{
     sync::{Arc, Mutex},
@@ -63,45 +64,45 @@ use registry::Registry;
 use storing_slots::StoringSlots;
 use tickets::{Opened, Tickets};
 
-/// The events of one view. It reads nothing ahead of being polled, keeps at most one catch-up read for
-/// itself, and can be dropped at any time. It ends after [`crate::api::EventKind::Finished`] or an
-/// error; one that ends otherwise does not exist.
+/// The events of one view. It reads nothing before it is polled, buffers at most one catch-up read, and can be
+/// dropped at any time. Its last item is [`crate::api::EventKind::Finished`],
+/// [`crate::api::EventKind::Backgrounded`] or an error.
 pub type EventStream = BoxStream<'static, Result<Event, ApiError>>;
 
-/// What the streams are built from.
+/// The dependencies of [`Streams`].
 pub struct StreamParts {
-    /// The truth about executions.
+    /// The authoritative state of executions.
     pub store: Arc<dyn Store>,
-    /// Where finished output goes.
+    /// The storage of finished output.
     pub outputs: Arc<dyn OutputShelf>,
-    /// The way to the runners.
+    /// Opens output streams on the links to the runners.
     pub door: Arc<dyn OutputDoor>,
     /// Hints that an execution has changed.
     pub changes: Changes,
-    /// Names this server in the leases of outputs that it stores.
+    /// The name of this server in the leases of outputs that it stores.
     pub server_id: String,
-    /// Checked already.
+    /// The limits, which must have passed [`StreamLimits::check`].
     pub limits: StreamLimits,
-    /// Told what happens.
+    /// Receives events for telemetry.
     pub observer: Arc<dyn StreamObserver>,
-    /// Ends every view and task.
+    /// Ends every view and task when it is cancelled.
     pub cancel: CancellationToken,
 }
 
-/// How a runner introduces an output stream.
+/// The first message of a runner on an output stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PushHello {
-    /// Who; the edge has compared it with who was authenticated.
+    /// The runner. The transport layer has compared it with the authenticated identity.
     pub runner_id: RunnerId,
-    /// Whose output.
+    /// The execution of the output.
     pub execution_id: ExecutionId,
-    /// From `OpenOutput`.
+    /// The ticket from `OpenOutput`.
     pub ticket: String,
-    /// Nothing is held for it.
+    /// Whether the runner holds no output of the execution.
     pub missing: bool,
 }
 
-/// The reading side of executions. Cheap to clone.
+/// The read side of executions. Clones are cheap and share the same state.
 #[derive(Clone)]
 pub struct Streams {
     inner: Arc<Inner>,
@@ -126,7 +127,7 @@ struct Inner {
 }
 
 impl Streams {
-    /// Streams over these parts. Nothing runs before it is asked for.
+    /// Creates the streams. Starts no task until it is needed.
     #[must_use]
     pub fn new(parts: StreamParts) -> Self {
         let StreamParts { store, outputs, door, changes, server_id, limits, observer, cancel } = parts;
@@ -152,14 +153,14 @@ impl Streams {
         Self { inner: Arc::new(inner) }
     }
 
-    /// A view of an execution: its header, then every change of state and every byte of output after
-    /// `from`, exactly once and each with the cursor to go on from, and the end when all was given.
+    /// Opens a view of an execution. It returns the header, then every change of state and every byte of output
+    /// after `from`, each exactly once and with a cursor to resume from, and then the closing event.
     ///
-    /// The view outlives neither an error nor the server: `UNAVAILABLE` is a reason to attach again
-    /// with the last cursor.
+    /// The view ends with an error, or when the server stops. After `UNAVAILABLE`, clients attach again with the
+    /// last cursor.
     ///
     /// # Errors
-    /// `Exhausted` with too many readers; `OutOfRange` past the end of a finished output;
+    /// `Exhausted` if there are too many readers; `OutOfRange` if `from` is past the end of a finished output;
     /// `Unavailable` while the server stops.
     pub async fn attach(
         &self,
@@ -169,21 +170,21 @@ impl Streams {
         view::open(&self.inner, execution, from, view::Whose::Reader)
     }
 
-    /// Likewise from the beginning, for the call that started the execution: one that begins in the background
-    /// closes it at once with `Backgrounded`, unless it has finished.
+    /// Opens a view from the beginning for the call that started the execution. If the execution starts in the
+    /// background, the view closes at once with `Backgrounded`, unless the execution has finished.
     ///
     /// # Errors
-    /// As [`Streams::attach`].
+    /// See [`Streams::attach`].
     pub async fn attach_starter(&self, execution: ExecutionRecord) -> Result<EventStream, ApiError> {
         let from = AttachFrom::Offsets { stdout: 0, stderr: 0 };
         view::open(&self.inner, execution, from, view::Whose::Starter)
     }
 
-    /// Takes an output stream that a runner opened, and gives the messages to be sent on it. The
-    /// stream is to be ended when those end; the streams stop reading `incoming` then.
+    /// Accepts an output stream that a runner opened and returns the messages to send on it. When these messages
+    /// end, the caller must close the stream; `incoming` is not read any further.
     ///
     /// # Errors
-    /// If its ticket is not valid for it.
+    /// [`TicketRefused`] if the ticket is not valid for this stream.
     pub fn accept_push<S>(
         &self,
         hello: &PushHello,
@@ -203,11 +204,11 @@ impl Streams {
         Ok(messages)
     }
 
-    /// Opens an output stream on one of `links` for another server, which says what is read. None: the runner holds
-    /// nothing. What the other server does not ask for is not sent.
+    /// Opens an output stream on one of `links` on behalf of another server, which requests the reads. Returns
+    /// `None` if the runner holds no output. The runner sends only what the other server requests.
     ///
     /// # Errors
-    /// [`NotLent`].
+    /// [`NotLent`] if the runner has no link here or does not open the stream in time.
     pub async fn lend(
         &self,
         links: &Links,
@@ -217,8 +218,8 @@ impl Streams {
         self.inner.lend(links, runner, execution).await
     }
 
-    /// Takes up what the server had not copied into the storage when it last stopped. Call it once,
-    /// at the start; it returns when all of it is under way.
+    /// Resumes the copying of outputs that was incomplete when the server last stopped. Call it once, at the start.
+    /// It returns when every copy is queued.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -226,20 +227,20 @@ impl Streams {
         self.inner.resume_storing().await
     }
 
-    /// How many views there are.
+    /// Returns the number of open views.
     #[must_use]
     pub fn readers(&self) -> usize {
         self.inner.readers.taken()
     }
 
-    /// What is kept in memory for readers of live output, in bytes, with what each piece costs.
+    /// Returns the memory that holds live output for readers, in bytes, including the overhead of each piece.
     #[must_use]
     pub fn retained_bytes(&self) -> usize {
         self.inner.registry.retained_bytes()
     }
 
-    /// Ends every view with `UNAVAILABLE` and every task, and waits for the tasks. What was being
-    /// copied is taken up by [`Streams::resume_storing`].
+    /// Ends every view with `UNAVAILABLE`, ends every task, and waits for the tasks. [`Streams::resume_storing`]
+    /// resumes copies that are interrupted here.
     pub async fn shut_down(&self) {
         self.inner.cancel.cancel();
         self.inner.tasks.close();
@@ -247,7 +248,7 @@ impl Streams {
     }
 }
 
-/// The server stops.
+/// Returns the error for a server that is stopping.
 fn stopping() -> ApiError {
     ApiError::Unavailable {
         reason: "SHUTTING_DOWN",

@@ -1,27 +1,28 @@
-//! Where the engine and the output streams meet. The engine owns the links to the runners; the streams
-//! own everything that is done with output. Neither knows more of the other than these two traits.
+//! The interfaces between the engine and the output streams. The engine owns the links to the runners,
+//! and the streams own all work on output. They depend on each other only through these two traits.
 
 use airlock_proto::domain::{ExecutionId, RunnerId};
 
 use crate::model::ExecutionRecord;
 
-/// Why a runner could not be told something.
+/// Why a message could not be sent to a runner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DoorError {
-    /// It has no link to this server just now. When it is back it reports every job that it was not
-    /// told to forget, and the engine calls [`OutputKeeper::ended`] again for each that has ended.
+    /// The runner has no link to this server. When it reconnects, it reports every job that it was not
+    /// told to forget. The engine then calls [`OutputKeeper::ended`] again for each job that has
+    /// ended.
     #[error("the runner has no link to this server")]
     NotConnected,
-    /// The link ended, or took no message for too long, while this one waited to be sent.
+    /// The link ended or was blocked for too long while the message waited to be sent.
     #[error("the link to the runner has just ended")]
     LinkEnded,
 }
 
-/// What the streams ask of a runner; the links implement it.
+/// What the streams need of a runner's link. The links implement it.
 #[async_trait::async_trait]
 pub trait OutputDoor: Send + Sync {
-    /// Asks the runner for a `PushOutput` stream of `execution`, to carry `ticket`. Returns when the
-    /// message is on its way; whether and when the stream opens is the streams' to wait for.
+    /// Asks the runner to open a `PushOutput` stream of `execution` with `ticket`. Returns after the
+    /// request is sent; the caller waits for the stream.
     async fn open_output(
         &self,
         runner: &RunnerId,
@@ -29,17 +30,17 @@ pub trait OutputDoor: Send + Sync {
         ticket: &str,
     ) -> Result<(), DoorError>;
 
-    /// Tells the runner that nothing more is wanted of a job: its spool may go.
+    /// Tells the runner that a job is no longer needed, so that it can delete the spool.
     async fn forget_job(&self, runner: &RunnerId, execution: ExecutionId) -> Result<(), DoorError>;
 }
 
-/// What the engine tells the streams; the streams implement it. The call returns soon and may be
-/// repeated for the same execution; the work is done in tasks of the streams' own.
+/// What the engine reports to the streams. The streams implement it. The call returns quickly, may be
+/// repeated for the same execution, and does its work in background tasks.
 #[async_trait::async_trait]
 pub trait OutputKeeper: Send + Sync {
-    /// `record` is `FINISHED`, and its runner is connected: copy what it holds of the output into the
-    /// storage, say in the store what became of it, then [`OutputDoor::forget_job`]. For an execution
-    /// that was `RUNNER_LOST` by the passing of time it is called when its runner comes back, whether
-    /// or not that still knows of it.
+    /// Copies the output that the runner holds into the storage, records the result in the store, and
+    /// then calls [`OutputDoor::forget_job`]. `record` is `FINISHED` and its runner is connected. For
+    /// an execution that became `RUNNER_LOST` by a timeout, it is called when the runner reconnects,
+    /// even if the runner no longer has the job.
     async fn ended(&self, record: &ExecutionRecord);
 }

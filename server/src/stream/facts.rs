@@ -1,5 +1,5 @@
-//! What a view must know of a record: whether it has ended, and where its output is. Small, so that a
-//! reader that stopped holds no record.
+//! The part of a record that a view needs: whether it has ended, and where its output is. It is small, so an
+//! idle reader does not hold a whole record.
 
 use airlock_proto::domain::{Cause, ExecutionResult, ExecutionState, OutputState, OutputStream};
 
@@ -8,18 +8,18 @@ use crate::{
     model::{ExecutionRecord, Micros},
 };
 
-/// Where a stream of output is to be read.
+/// Where a stream of output must be read from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Source {
-    /// Nothing runs yet.
+    /// Nothing, because the command does not run yet.
     NotYet,
-    /// From the runner.
+    /// The runner.
     Live,
-    /// From the output storage.
+    /// The output storage.
     Shelf,
-    /// From nowhere: there was none, or it is lost.
+    /// Nothing, because there was no output or it is lost.
     Gone {
-        /// Of what was written.
+        /// The number of bytes that were written.
         length: u64,
     },
 }
@@ -29,7 +29,7 @@ pub(super) enum Source {
 pub(super) struct Facts {
     pub(super) version: u64,
     pub(super) finished: bool,
-    /// A cursor may be past the end without being made up: the latest bytes were lost with a host.
+    /// Whether a valid cursor can be past the end, because the latest bytes were lost with a host.
     pub(super) may_be_past_end: bool,
     running: bool,
     started: Option<Micros>,
@@ -37,14 +37,14 @@ pub(super) struct Facts {
     separate_stderr: bool,
     stdout_bytes: u64,
     stderr_bytes: u64,
-    /// Of stdout and stderr, whether the spool was certainly never cut.
+    /// Whether the spools of stdout and stderr are known to have no gaps.
     whole: (bool, bool),
 }
 
 impl Facts {
     pub(super) fn of(record: &ExecutionRecord) -> Self {
         let result = record.result.as_ref();
-        // Who says that a runner is lost does not know what was cut.
+        // The server reports `RUNNER_LOST` without information about gaps.
         let vouched = result.filter(|result| result.cause != Cause::RunnerLost);
         let whole = |cut: fn(&ExecutionResult) -> u64| vouched.is_some_and(|result| cut(result) == 0);
         Self {
@@ -61,12 +61,12 @@ impl Facts {
         }
     }
 
-    /// When it began to run, by the store's clock; none while it does not run.
+    /// Returns when the command started, by the store's clock. Returns `None` unless it is running.
     pub(super) fn running_since(&self) -> Option<Micros> {
         self.started.filter(|_| self.running)
     }
 
-    /// What the result says was written to `stream`.
+    /// Returns the length of `stream` according to the result, in bytes.
     pub(super) fn length(&self, stream: OutputStream) -> u64 {
         match stream {
             OutputStream::Stdout => self.stdout_bytes,
@@ -74,8 +74,8 @@ impl Facts {
         }
     }
 
-    /// Whether what was read of `stream` while it was live is what its spool holds now. Of one that was cut a
-    /// live reader may have bytes that are not kept, and gaps that have grown since.
+    /// Returns whether live reads of `stream` match what its spool holds now. If the stream has a gap, a live
+    /// reader may have bytes that are no longer kept, and gaps that have grown since.
     pub(super) fn ring_is_spool(&self, stream: OutputStream) -> bool {
         let whole = match stream {
             OutputStream::Stdout => self.whole.0,
@@ -84,7 +84,7 @@ impl Facts {
         whole || !self.finished
     }
 
-    /// Where `stream` is to be read.
+    /// Returns where `stream` must be read from.
     pub(super) fn source(&self, stream: OutputStream) -> Source {
         match self.output {
             _ if self.running => Source::Live,
@@ -95,18 +95,18 @@ impl Facts {
         }
     }
 
-    /// Whether a reader at `offset` has had all of `stream`, by what the result says. Then nobody need be
-    /// asked for it.
+    /// Returns whether a reader at `offset` has all of `stream` according to the result, so that no request
+    /// is needed.
     pub(super) fn is_end(&self, stream: OutputStream, offset: u64) -> bool {
         self.finished && !self.may_be_past_end && offset == self.length(stream)
     }
 
-    /// How long `stream` is, if the result vouches for it.
+    /// Returns the length of `stream` if the result is authoritative.
     pub(super) fn known_length(&self, stream: OutputStream) -> Option<u64> {
         (self.finished && !self.may_be_past_end).then(|| self.length(stream))
     }
 
-    /// Refuses an offset that can be told to be past the end without asking for the output.
+    /// Rejects an offset that is known to be past the end without a request for the output.
     ///
     /// # Errors
     /// [`ApiError::OutOfRange`].

@@ -1,4 +1,4 @@
-//! The latest record of one execution, read from the store once for all who want it at the same time.
+//! The latest record of one execution. Concurrent readers share one read of the store.
 
 use std::sync::Arc;
 
@@ -7,17 +7,17 @@ use tokio::{sync::Mutex, time::Instant};
 
 use crate::{api::ApiError, model::ExecutionRecord, store::Store};
 
-/// The latest record, and since when it is known.
+/// The latest record, and when it was read.
 #[derive(Debug, Default)]
 pub(super) struct Feed {
     latest: Mutex<Option<(Instant, Arc<ExecutionRecord>)>>,
 }
 
 impl Feed {
-    /// The record as it was at `not_before` or later.
+    /// Returns the record as of `not_before` or later.
     ///
     /// # Errors
-    /// If the store cannot be read, or no longer has the execution.
+    /// If the store cannot be read, or no longer contains the execution.
     pub(super) async fn record(
         &self,
         store: &dyn Store,

@@ -1,8 +1,9 @@
-//! The live output of one execution: two rings, the readers' own reads, and what is wanted of the
-//! runner. Readers ask here, and the task that has the output stream ([`super::push`]) fills it.
+//! The live output of one execution: two rings, individual reads of slow readers, and the demand for
+//! data from the runner. Readers ask here, and the task that owns the output stream ([`super::push`])
+//! supplies the data.
 //!
-//! Nothing here waits or does I/O: one short lock, and two bells. No reader can make another wait: each
-//! takes what is there, or asks and comes back when the bell rings.
+//! Nothing here waits or does I/O: there is one short lock and two notifiers. No reader can block
+//! another: each takes what is there, or registers its demand and retries after a notification.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -37,7 +38,7 @@ pub(super) struct Hub {
     _registered: Registered,
     /// The latest record, read once for all readers.
     pub(super) feed: Feed,
-    /// Rung for the task that has the output stream.
+    /// Notifies the task that owns the output stream.
     pub(super) wake: Notify,
     bell: watch::Sender<()>,
     state: Mutex<State>,
@@ -57,7 +58,7 @@ impl Hub {
             state: Mutex::new(State::new(limits.ring_bytes)),
             ahead_bytes: limits.ahead_bytes,
             catch_up_bytes: limits.catch_up_bytes,
-            // Both rings may follow at the same time.
+            // Two reads are reserved for the rings.
             claims_at_once: limits.reads_at_once.saturating_sub(2),
         }
     }
@@ -66,12 +67,13 @@ impl Hub {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Rings after every change that a waiting reader may be waiting for.
+    /// Returns a receiver that is notified after every change that a waiting reader may be interested
+    /// in.
     pub(super) fn bell(&self) -> watch::Receiver<()> {
         self.bell.subscribe()
     }
 
-    /// Counts a reader, unless there are `at_most` already.
+    /// Registers a reader, unless there are `at_most` already. Returns whether it did.
     pub(super) fn enter(&self, at_most: usize) -> bool {
         let mut state = self.lock();
         let fits = state.readers < at_most;
@@ -81,7 +83,7 @@ impl Hub {
         fits
     }
 
-    /// Forgets a reader.
+    /// Removes a reader.
     pub(super) fn leave(&self) {
         let mut state = self.lock();
         state.readers = state.readers.saturating_sub(1);
@@ -90,7 +92,7 @@ impl Hub {
         }
     }
 
-    /// Notes which runner has the output, and whether the execution has ended.
+    /// Records which runner has the output, and whether the execution has ended.
     pub(super) fn learn(&self, runner: Option<&RunnerId>, ended: bool) {
         let mut state = self.lock();
         if state.runner.as_ref() != runner {
@@ -98,7 +100,7 @@ impl Hub {
         }
         if ended && state.ended.is_none() {
             state.ended = Some(Instant::now());
-            // A read that follows has a time-out from now on.
+            // A read that follows new output has a timeout from now on.
             self.wake.notify_one();
         }
     }
@@ -107,12 +109,13 @@ impl Hub {
         self.lock().runner.clone()
     }
 
-    /// The next step of the reader at `place`. True beside it: the reader has just fallen behind.
+    /// Returns the next step of the reader at `place`, and whether the reader has just fallen behind
+    /// the ring.
     pub(super) fn step(&self, place: &mut Place, now: Instant) -> (Step, bool) {
         self.step_by(State::step, place, now)
     }
 
-    /// The next step of one who saves what the runner keeps of a stream that was cut.
+    /// Returns the next step of the task that copies what the runner keeps of a stream with a gap.
     pub(super) fn step_of_spool(&self, place: &mut Place, now: Instant) -> Step {
         self.step_by(State::step_of_spool, place, now).0
     }
@@ -136,9 +139,9 @@ impl Hub {
         (step, fell_behind)
     }
 
-    /// What is at the place now, for a reader that waits for nothing that is not written yet: at most
-    /// `want` bytes are asked for, and with 0 only how long the stream is. The place stays where it is.
-    /// `of_ring`: what was read live is as good as what is kept.
+    /// Returns what is available at `place` now, without waiting for bytes that are not written yet.
+    /// Requests at most `want` bytes; 0 requests the length of the stream only. Does not move `place`.
+    /// `of_ring` permits data of the ring.
     pub(super) fn look(&self, place: &mut Place, want: u64, of_ring: bool) -> Seen {
         let mut state = self.lock();
         let seen = state.look(place, want, of_ring);
@@ -148,19 +151,19 @@ impl Hub {
         seen
     }
 
-    /// The first byte at or after the place that the ring holds, for one who saves what is left.
+    /// Returns the first offset at or after `place` that the ring holds, for copying what is left.
     pub(super) fn next_held(&self, place: &Place) -> Option<u64> {
         let mut state = self.lock();
         let ring = &state.track(place.stream).ring;
         (!ring.is_empty() && ring.tail() >= place.offset).then(|| ring.tail())
     }
 
-    /// How much of the stream is known to be written.
+    /// Returns the number of bytes of the stream that are known to be written.
     pub(super) fn known_end(&self, stream: OutputStream) -> u64 {
         self.lock().track(stream).known_end
     }
 
-    /// Gives up what the reader at `place` had asked for itself.
+    /// Cancels the individual read of the reader at `place`.
     pub(super) fn release(&self, place: &mut Place) {
         if let Some(claim) = place.claim.take() {
             let mut state = self.lock();
@@ -169,7 +172,8 @@ impl Hub {
         }
     }
 
-    /// Whether a task must be started to open an output stream; it is noted as started.
+    /// Returns whether the caller must start a task that opens an output stream, and marks it as
+    /// started.
     pub(super) fn begin_driving(&self) -> bool {
         let mut state = self.lock();
         let begin = !state.driven && state.has_demand(self.ahead_bytes);
@@ -177,23 +181,23 @@ impl Hub {
         begin
     }
 
-    /// Whether the task that drives has more to do; if not, it is noted as ended.
+    /// Returns whether the driving task has more to do, and otherwise marks it as ended.
     pub(super) fn go_on_driving(&self) -> bool {
         let mut state = self.lock();
         state.driven = state.has_demand(self.ahead_bytes);
         if !state.driven && state.way == Way::Missing {
-            // Whoever still wants it asks again, and then the runner is asked again.
+            // A reader that still needs data registers its demand again, and the runner is asked again.
             state.way = Way::Usable;
         }
         state.driven
     }
 
-    /// Notes that the task that drives has ended, whatever there is to do.
+    /// Marks the driving task as ended, even if there is more to do.
     pub(super) fn end_driving(&self) {
         self.lock().driven = false;
     }
 
-    /// Notes what became of the way to the runner. After [`Way::Retired`] nothing is kept here.
+    /// Sets the state of the connection to the runner. After [`Way::Retired`] no data is kept here.
     pub(super) fn set_way(&self, way: Way) {
         let mut state = self.lock();
         if state.way != Way::Retired {
@@ -211,19 +215,19 @@ impl Hub {
         self.bell.send_replace(());
     }
 
-    /// Notes that no output stream could be had.
+    /// Records a failed attempt to open an output stream.
     pub(super) fn fail(&self) {
         self.lock().failures += 1;
         self.bell.send_replace(());
     }
 
-    /// How often no output stream could be had.
+    /// Returns the number of failed attempts to open an output stream.
     pub(super) fn failures(&self) -> u64 {
         self.lock().failures
     }
 
-    /// The messages to be sent now: cancellations, credit for the rings, and as many of the readers'
-    /// own reads as may be under way at once.
+    /// Returns the messages to send now: cancellations, credit for the rings, and as many individual
+    /// reads as may be in progress at once.
     pub(super) fn plan(&self, now: Instant) -> Result<Vec<PushToRunner>, Violation> {
         let mut state = self.lock();
         if let Some(violation) = state.fault.take() {
@@ -240,7 +244,7 @@ impl Hub {
         Ok(messages)
     }
 
-    /// Takes what the runner sent.
+    /// Processes a message of the runner.
     pub(super) fn take(&self, message: PushFromRunner, now: Instant) -> Result<(), Violation> {
         let mut state = self.lock();
         let accepted = state.reads.accept(message, now)?;
@@ -250,7 +254,7 @@ impl Hub {
         Ok(())
     }
 
-    /// Notes that the output stream ended: what was under way will not be answered.
+    /// Records that the output stream ended. Reads in progress will not be answered.
     pub(super) fn cut(&self) {
         let mut state = self.lock();
         state.reads = Reads::default();
@@ -265,7 +269,7 @@ impl Hub {
         self.bell.send_replace(());
     }
 
-    /// Whether the output stream is of no use just now: nobody reads, or nothing is wanted.
+    /// Returns whether the output stream is not needed now, because there are no readers or no demand.
     pub(super) fn is_idle(&self) -> bool {
         let state = self.lock();
         state.readers == 0 || (state.reads.is_empty() && !state.has_demand(self.ahead_bytes))
@@ -275,13 +279,13 @@ impl Hub {
         self.lock().way == Way::Retired
     }
 
-    /// When the longest silence began among the reads that must be answered.
+    /// Returns the start of the longest silence of the reads that the runner must answer.
     pub(super) fn silent_since(&self) -> Option<Instant> {
         let state = self.lock();
         state.reads.silent_since(state.ended)
     }
 
-    /// What is kept here for readers, in bytes, with what each piece costs.
+    /// Returns the memory that is held for readers, in bytes, including the overhead of each piece.
     pub(super) fn retained_bytes(&self) -> usize {
         let state = self.lock();
         let claims: usize = state.claims.values().map(Claim::cost).sum();

@@ -1,8 +1,8 @@
-//! Copies the output of finished executions from the runner into the storage, says where it is, and lets
-//! the runner forget it.
+//! Copies the output of finished executions from the runner into the storage, records the result, and tells the
+//! runner to forget the job.
 //!
-//! Views do not wait for this, and it does not wait for them. What a runner no longer has is said to be
-//! lost, never taken for the end of the output.
+//! Views and copies do not wait for each other. Output that a runner no longer has is recorded as lost, never as
+//! the end of the output.
 
 use std::{
     collections::HashMap,
@@ -34,9 +34,9 @@ use crate::{
     stream_door::OutputKeeper,
 };
 
-/// For the store to take that a stopping server no longer stores an output.
+/// The time limit for releasing the lease of an output when the server stops.
 const HAND_OVER: Duration = Duration::from_secs(1);
-/// Executions looked at in one step of [`Inner::resume_storing`].
+/// The page size in [`Inner::resume_storing`].
 const PAGE: u32 = 500;
 
 /// Why an output is not in the storage yet.
@@ -54,13 +54,13 @@ enum KeepError {
     Shelf(#[from] ShelfError),
 }
 
-/// What became of the bytes while they were copied.
+/// Statistics of a copy.
 #[derive(Debug, Default)]
 struct Survey {
     bytes: u64,
-    /// The runner had lost something before all was copied, or had more gaps than are kept.
+    /// Whether the runner lost output before the copy, or had more gaps than can be kept.
     cut_short: bool,
-    /// Where stdout begins, if not at 0.
+    /// The first offset of stdout, if it is not 0.
     stdout_from: Option<u64>,
 }
 
@@ -90,17 +90,17 @@ impl OutputKeeper for Streams {
     }
 }
 
-/// The outputs that are copied, or wait for that.
+/// The outputs that are being copied or wait for it.
 pub(super) type StoringMap = HashMap<ExecutionId, Entry>;
 
-/// One of them.
+/// An output that is being copied or waits for it.
 pub(super) struct Entry {
     runner: Option<RunnerId>,
-    /// Has it tried again at once.
+    /// Triggers an immediate retry.
     again: Arc<Notify>,
 }
 
-/// The task that copies an output; its entry is taken away when it ends.
+/// The task that copies an output. Its entry is removed when the task ends.
 struct Storing {
     id: ExecutionId,
     inner: Arc<Inner>,
@@ -119,7 +119,7 @@ impl Inner {
         self.storing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has the output of a finished execution copied, or tried again at once if it is under way.
+    /// Starts to copy the output of a finished execution, or triggers a retry if a task exists.
     fn keep(self: &Arc<Self>, record: &ExecutionRecord) {
         if self.cancel.is_cancelled() {
             return;
@@ -151,7 +151,7 @@ impl Inner {
         });
     }
 
-    /// Takes up every finished execution whose output is not in the storage.
+    /// Starts to copy the output of every finished execution that is not stored yet.
     pub(super) async fn resume_storing(self: &Arc<Self>) -> Result<(), ApiError> {
         let query = ExecutionQuery { unstored: true, ..ExecutionQuery::default() };
         let mut page = PageQuery { size: PAGE, token: None };
@@ -196,7 +196,7 @@ impl Storing {
             let whose = Whose { runner: record.runner_id.clone(), tenant: record.tenant.clone() };
             let _slot = self.inner.storing_slots.acquire(whose).await;
             if !self.renew().await? {
-                // Another server stores it, and tells the runner; or it was stored meanwhile.
+                // Another server stores the output and will tell the runner, or the output is already stored.
                 return Ok(());
             }
             tokio::select! {
@@ -212,13 +212,13 @@ impl Storing {
         if let Some(runner) = &record.runner_id
             && let Err(error) = self.inner.door.forget_job(runner, self.id).await
         {
-            // It reports the job when it is back, and then it is told again.
+            // The runner reports the job when it reconnects, and is then told again.
             tracing::debug!(execution_id = %self.id, %error, "the runner was not told to forget");
         }
         Ok(())
     }
 
-    /// How long copying an output may take. A runner may say that it wrote any number of bytes.
+    /// Returns the time limit of the copy. It is bounded, because the size is the runner's claim.
     fn time_for(&self, record: &ExecutionRecord) -> Duration {
         let limits = &self.inner.limits;
         let kept = record.result.as_ref().map_or(0, |result| {
@@ -229,13 +229,14 @@ impl Storing {
         limits.storing_time.saturating_add(for_bytes).min(limits.storing_time_most)
     }
 
-    /// Takes the storing of this output for a while, unless another server has it.
+    /// Acquires or renews the lease of this output. Returns false if another server holds it or the output is
+    /// stored.
     async fn renew(&self) -> Result<bool, StoreError> {
         let lease = micros(self.inner.limits.storing_lease);
         self.inner.store.take_storing(self.id, &self.inner.server_id, lease).await
     }
 
-    /// Returns when another server has taken it over, which it does only if this one could not renew.
+    /// Renews the lease until another server has taken over, which it can do only if this server failed to renew.
     async fn keep_lease(&self) -> Result<(), KeepError> {
         loop {
             sleep(self.inner.limits.storing_lease / 3).await;
@@ -247,7 +248,7 @@ impl Storing {
         }
     }
 
-    /// Lets another server store it at once.
+    /// Releases the lease, so that another server can store the output at once.
     async fn hand_over(&self) {
         let handed = self.inner.store.take_storing(self.id, &self.inner.server_id, 0);
         if !matches!(timeout(HAND_OVER, handed).await, Ok(Ok(_))) {
@@ -274,7 +275,7 @@ impl Storing {
             tracing::warn!(execution_id = %self.id, ?output, "the runner no longer had all of the output");
             self.inner.observer.lost();
         }
-        // Only now: a view that is turned away here finds the new place in the store.
+        // This comes after the store is updated, so that a view that is sent away finds the new location there.
         seat.hub.set_way(Way::Retired);
         Ok(())
     }
@@ -288,7 +289,7 @@ impl Storing {
         Ok(())
     }
 
-    /// Copies one stream. `facts` say how long it is where the runner no longer can.
+    /// Copies one stream. `facts` contains its length in case the runner no longer has it.
     async fn copy_stream(
         &self,
         seat: &Seat,
@@ -348,7 +349,7 @@ impl Storing {
     }
 }
 
-/// The gaps of a stream that were seen. Those that follow each other are one.
+/// The gaps of a stream so far. Adjacent gaps count as one.
 #[derive(Default)]
 struct Gaps {
     count: usize,
@@ -356,7 +357,8 @@ struct Gaps {
 }
 
 impl Gaps {
-    /// The piece as it is kept: the last gap that there may be goes to the end of the stream. Whether this is that.
+    /// Returns the piece to store, and whether it is the last. The last permitted gap extends to the end of the
+    /// stream.
     fn bound(&mut self, piece: Piece, end: impl FnOnce() -> u64) -> (Piece, bool) {
         let Piece::Gap { from, to } = piece else { return (piece, false) };
         if self.end != Some(from) {
@@ -370,7 +372,7 @@ impl Gaps {
     }
 }
 
-/// Gives up the keeper's own read when it goes.
+/// Cancels the individual read when it is dropped.
 struct Reader<'a> {
     seat: &'a Seat,
     place: Place,

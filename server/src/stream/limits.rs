@@ -1,4 +1,4 @@
-//! The named limits and clocks of output streams, and what must hold between them. Plain data.
+//! The named limits and timeouts of output streams, and their constraints. Plain data.
 
 use std::time::Duration;
 
@@ -6,61 +6,61 @@ use airlock_proto::limits::{CHUNK_BYTES, READS_AT_ONCE};
 
 use crate::limits::LimitError;
 
-/// How much of everything, and how long. Durations are measured on the monotonic clock.
+/// The limits on amounts and durations. Durations use the monotonic clock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StreamLimits {
-    /// Readers at once of one execution.
+    /// The maximum number of concurrent readers per execution.
     pub readers_per_execution: usize,
-    /// Readers at once of all executions.
+    /// The maximum number of concurrent readers of all executions.
     pub readers: usize,
-    /// Of those, of one tenant's executions.
+    /// The maximum number of concurrent readers of one tenant's executions.
     pub readers_per_tenant: usize,
-    /// Bytes of each of the two rings of an execution, small chunks counted as larger than they are.
+    /// The size of each of the two rings of an execution, in bytes. Each piece counts with a fixed overhead.
     pub ring_bytes: usize,
-    /// Bytes that are asked for ahead of the fastest reader.
+    /// The number of bytes that are requested ahead of the fastest reader.
     pub ahead_bytes: u64,
-    /// Bytes that one reader behind the ring asks for at once.
+    /// The number of bytes per request of a reader that is behind the ring.
     pub catch_up_bytes: u64,
-    /// Reads at once on one output stream, at most [`READS_AT_ONCE`].
+    /// The maximum number of concurrent reads on one output stream, at most [`READS_AT_ONCE`].
     pub reads_at_once: usize,
-    /// From `OpenOutput` to the stream that carries its ticket.
+    /// The time limit from `OpenOutput` until the stream with its ticket opens.
     pub open_wait: Duration,
-    /// A read of bytes that are there, or of an execution that has ended, without an answer.
+    /// The time limit for an answer to a read of existing bytes, or to any read after the execution has ended.
     pub read_timeout: Duration,
-    /// An output stream that nobody wants anything of.
+    /// How long an output stream without demand stays open.
     pub idle_close: Duration,
-    /// A view of a finished execution that gets nothing from its runner ends after so long.
+    /// How long a view of a finished execution waits for its runner before it ends.
     pub unreachable_wait: Duration,
-    /// How often views and the keeping of outputs look at the store without being told to.
+    /// The interval at which views and copies read the store without a hint.
     pub poll: Duration,
-    /// The first wait before something that failed is tried again; doubled each time.
+    /// The first delay before a retry. It doubles with each retry.
     pub retry_first: Duration,
-    /// The longest such wait for readers.
+    /// The maximum retry delay for readers.
     pub retry_most: Duration,
-    /// The longest such wait for copying an output into the storage.
+    /// The maximum retry delay for copying an output into the storage.
     pub store_retry_most: Duration,
-    /// Copying is given up after so long without success; it starts anew when the runner is back.
+    /// How long copying is retried before it is given up. It starts over when the runner reconnects.
     pub store_retry_for: Duration,
-    /// How long a server that stores an output may do so without renewing. By the store's clock.
+    /// The lease of a server that stores an output, by the store's clock.
     pub storing_lease: Duration,
-    /// Outputs that are copied into the storage at once.
+    /// The maximum number of concurrent copies into the storage.
     pub storing_at_once: usize,
-    /// Of those, of one runner.
+    /// The maximum number of concurrent copies from one runner.
     pub storing_per_runner: usize,
-    /// Of those, of one tenant.
+    /// The maximum number of concurrent copies of one tenant.
     pub storing_per_tenant: usize,
-    /// The time for copying one output, beside what [`StreamLimits::storing_rate`] gives it for its bytes. However
-    /// many bytes come meanwhile, it is not begun anew.
+    /// The base time limit for copying one output, in addition to the time for its bytes by
+    /// [`StreamLimits::storing_rate`]. Progress does not extend it.
     pub storing_time: Duration,
-    /// Bytes of an output that a runner sends in a second at least.
+    /// The minimum rate at which a runner must send an output, in bytes per second.
     pub storing_rate: u64,
-    /// The longest that copying one output may take, however long it is.
+    /// The maximum time limit for copying one output of any size.
     pub storing_time_most: Duration,
-    /// Outputs that wait to be copied.
+    /// The maximum number of outputs that wait to be copied.
     pub storing_waiting: usize,
-    /// Of those, of one runner.
+    /// The maximum number of outputs of one runner that wait to be copied.
     pub storing_waiting_per_runner: usize,
-    /// Searches that have a processor at the same time; each gives it up after a chunk.
+    /// The maximum number of searches that use a processor at once. Each yields after one chunk.
     pub searches_at_once: usize,
 }
 
@@ -98,10 +98,10 @@ impl Default for StreamLimits {
 }
 
 impl StreamLimits {
-    /// Checks the limits against each other.
+    /// Checks that the limits are valid and consistent.
     ///
     /// # Errors
-    /// The first limit that cannot be.
+    /// The first limit that is invalid.
     pub fn check(&self) -> Result<(), LimitError> {
         let chunk = CHUNK_BYTES as u64;
         require("readers_per_execution", self.readers_per_execution > 0, "must not be 0")?;
@@ -116,18 +116,18 @@ impl StreamLimits {
         require("storing_waiting_per_runner", self.storing_waiting_per_runner > 0, "must not be 0")?;
         require("ahead_bytes", self.ahead_bytes >= 2 * chunk, "must be at least two chunks (64 KiB)")?;
         require("catch_up_bytes", self.catch_up_bytes >= chunk, "must be at least one chunk (32 KiB)")?;
-        // What is asked for ahead of a reader must not push out what it has not had yet.
+        // Data that is requested ahead of a reader must not evict data that the reader still needs.
         require(
             "ring_bytes",
             self.ring_bytes as u64 >= 2 * self.ahead_bytes,
             "must be at least twice `ahead_bytes`",
         )?;
-        // Both rings follow; catching up needs at least one read more.
+        // Each ring uses one read, and catching up needs at least one more.
         require("reads_at_once", (3..=READS_AT_ONCE).contains(&self.reads_at_once), "must be from 3 to 16")?;
         for (limit, value) in self.durations() {
             require(limit, !value.is_zero(), "must not be 0")?;
         }
-        // A stream that was silent is opened again within the patience of a view.
+        // A view must wait long enough for one silent stream to be detected and opened again.
         require(
             "unreachable_wait",
             self.unreachable_wait > self.open_wait + self.read_timeout,

@@ -1,32 +1,33 @@
-//! What the streams tell the telemetry. Only counts: nothing of what was written, and no id.
+//! The events of the streams for telemetry. They contain counts only: no output and no IDs.
 
-/// Told what happens in the streams. Called on the way of every event, so it must return at once.
+/// Receives the events of the streams. The calls are on the path of every event and must return at
+/// once.
 pub trait StreamObserver: Send + Sync {
-    /// A view began.
+    /// A view was opened.
     fn reader_opened(&self) {}
-    /// A view ended, for whatever reason.
+    /// A view ended for any reason.
     fn reader_closed(&self) {}
-    /// A reader was given so many bytes of output.
+    /// Output was delivered to a reader, in bytes.
     fn bytes_out(&self, _bytes: u64) {}
-    /// Readers were told that so many bytes are no longer held.
+    /// A reader was told of a gap, in bytes.
     fn bytes_missing(&self, _bytes: u64) {}
-    /// A reader fell behind the ring, and reads by itself.
+    /// A reader fell behind the ring and uses individual reads.
     fn caught_up(&self) {}
-    /// An output stream from a runner was opened.
+    /// A runner opened an output stream.
     fn push_opened(&self) {}
-    /// An output stream from a runner was ended because of what it carried.
+    /// An output stream was ended because the runner violated the protocol.
     fn push_misbehaved(&self) {}
-    /// An output is in the storage, with so many bytes.
+    /// An output was stored, with its size in bytes.
     fn stored(&self, _bytes: u64) {}
-    /// An output, or a part of it, is gone.
+    /// An output was lost, completely or in part.
     fn lost(&self) {}
-    /// The output of an execution that has ended waits to be put into the storage.
+    /// The output of an ended execution was queued for copying into the storage.
     fn storing_began(&self) {}
-    /// It is there, is gone, or is given up for now.
+    /// The copy was stored, lost or given up for now.
     fn storing_ended(&self) {}
 }
 
-/// Hears everything and says nothing.
+/// An observer that ignores all events.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Unobserved;
 

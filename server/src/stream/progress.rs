@@ -1,8 +1,8 @@
-//! What a view tells of a running command besides its output: how long it runs, how much it has written, its last
-//! lines.
+//! The progress events of a view: how long the command has run, how much it has written, and its last lines.
 //!
-//! Made when the reader asks for its next event and a second has passed since the last one, from what this very
-//! view gave out: there is never more than one, nothing of it is queued, and output waits for none.
+//! An event is created when the reader asks for the next event and a second has passed since the last one. It is
+//! computed from what this view has delivered. There is never more than one, none is queued, and output never
+//! waits for it.
 
 use std::time::Duration;
 
@@ -15,31 +15,31 @@ use tokio::time::Instant;
 use super::facts::Facts;
 use crate::{api::Progress, model::Micros};
 
-/// How long a command runs before anything is told of it so.
+/// How long a command must run before the first progress event.
 const FIRST: Duration = Duration::from_secs(2);
-/// From one to the next.
+/// The interval between progress events.
 const PERIOD: Duration = Duration::from_secs(1);
-/// Of the last lines, in bytes.
+/// The size of the buffer for the last lines, in bytes.
 const TAIL: usize = PROGRESS_LINES * PROGRESS_LINE_BYTES;
 
-/// See the module.
+/// The state for the progress events of one view.
 #[derive(Debug, Default)]
 pub(super) struct Pace {
-    /// By the store's clock; none while it does not run.
+    /// When the command started, by the store's clock. `None` unless it is running.
     started: Option<Micros>,
-    /// By this process's clock, once that was found out.
+    /// When the command started, by this process's clock, once that is computed.
     began: Option<Instant>,
     next: Option<Instant>,
     line_ends: u64,
-    /// Whether the last byte of each lane ends no line.
+    /// Whether the last byte of each lane is part of an unfinished line.
     open_lines: [bool; 2],
     tail: Vec<u8>,
-    /// Bytes that are no longer held were passed over, or it began after the first.
+    /// Whether the view skipped a gap or did not begin at the first byte.
     missed: bool,
 }
 
 impl Pace {
-    /// Of a view that begins at the first byte, or does not.
+    /// Creates the state of a view. `from_start` states whether it begins at the first byte.
     pub(super) fn new(from_start: bool) -> Self {
         Self { missed: !from_start, ..Self::default() }
     }
@@ -52,22 +52,22 @@ impl Pace {
         }
     }
 
-    /// When there is something to tell.
+    /// Returns when the next event is due.
     pub(super) fn next(&self) -> Option<Instant> {
         self.next
     }
 
-    /// When the command began by the store's clock, if it is to be compared with that.
+    /// Returns when the command started, by the store's clock, if the elapsed time must still be computed.
     pub(super) fn asks_for_clock(&self) -> Option<Micros> {
         self.started.filter(|_| self.began.is_none())
     }
 
-    /// It has run for so long now.
+    /// Sets how long the command has run.
     pub(super) fn runs_for(&mut self, elapsed: Duration, now: Instant) {
         self.began = now.checked_sub(elapsed).or(Some(now));
     }
 
-    /// Notes what was given out on a lane.
+    /// Records what was delivered on a lane.
     pub(super) fn gave(&mut self, lane: usize, data: &[u8]) {
         if self.started.is_none() {
             return;
@@ -82,12 +82,13 @@ impl Pace {
         self.tail.extend_from_slice(new);
     }
 
-    /// Notes that bytes were passed over.
+    /// Records that a gap was skipped.
     pub(super) fn passed_over(&mut self) {
         self.missed = true;
     }
 
-    /// What is to be told now. `known` is how much is known to be written, `given` how much of that was given out.
+    /// Returns the event that is due now. `known` is the number of written bytes, `given` the number of delivered
+    /// bytes.
     pub(super) fn tell(&mut self, known: u64, given: u64, now: Instant) -> Option<Progress> {
         self.next = now.checked_add(PERIOD);
         let elapsed = now.saturating_duration_since(self.began?);

@@ -1,8 +1,8 @@
-//! The task that has an execution's output stream: it asks the runner for one while somebody wants
-//! something of it, turns what is wanted into credit, and takes what comes.
+//! The task that owns an execution's output stream. It asks the runner for a stream while there is
+//! demand, converts the demand to credit, and receives the data.
 //!
-//! There is at most one such task for each execution. It ends when nothing is wanted any more, so a
-//! reader that stopped keeps none busy. It never waits for a reader.
+//! There is at most one such task per execution. It ends when there is no demand, so an idle reader
+//! does not keep it busy. It never waits for a reader.
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
@@ -25,18 +25,18 @@ use super::{
     tickets::Opened,
 };
 
-/// Messages to a runner that wait for the transport. Each read is one message, and one more if it is
-/// cancelled.
+/// The number of messages to a runner that may wait for the transport. Each read is one message, plus
+/// one if it is cancelled.
 pub(super) const OUTGOING: usize = 2 * READS_AT_ONCE;
 
-/// The messages of one output stream, as they come.
+/// The messages of one output stream, in order.
 pub(super) type Incoming = BoxStream<'static, Result<PushFromRunner, PushBroken>>;
 
-/// The transport of an output stream failed, or carried something unreadable.
+/// The transport of an output stream failed, or a message could not be decoded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct PushBroken(
-    /// For the operator.
+    /// The details for the operator.
     pub String,
 );
 
@@ -46,20 +46,20 @@ pub(super) struct Push {
     pub(super) outgoing: mpsc::Sender<PushToRunner>,
 }
 
-/// An output stream that was opened for another server.
+/// An output stream that was opened on behalf of another server.
 pub struct LentOutput {
-    /// What the runner says.
+    /// The messages of the runner.
     pub incoming: BoxStream<'static, Result<PushFromRunner, PushBroken>>,
-    /// What it is to be told.
+    /// The messages to the runner.
     pub outgoing: mpsc::Sender<PushToRunner>,
 }
 
-/// An output stream could not be opened for another server.
+/// The error of an output stream that could not be opened on behalf of another server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the runner has no link here, or opened no output stream in time")]
 pub struct NotLent;
 
-/// Why an output stream could not be had.
+/// Why an output stream could not be opened.
 #[derive(Debug, thiserror::Error)]
 enum OpenError {
     #[error("it is not known which runner has the output")]
@@ -75,16 +75,16 @@ enum OpenError {
 /// How an output stream ended.
 #[derive(Debug, PartialEq, Eq)]
 enum End {
-    /// It is no longer wanted.
+    /// There is no demand.
     Unwanted,
     /// The transport or the runner ended it.
     Broken,
-    /// What came was not to be taken.
+    /// The runner violated the protocol.
     Misbehaved(Violation),
 }
 
 impl Inner {
-    /// Sees to it that what is wanted of the runner is asked for.
+    /// Starts the task for an output stream if there is demand and no task yet.
     pub(super) fn drive(self: &Arc<Self>, hub: &Arc<Hub>) {
         if self.cancel.is_cancelled() || !hub.begin_driving() {
             return;
@@ -146,7 +146,7 @@ impl Inner {
         self.open_by(self.door.as_ref(), &runner, hub.id).await
     }
 
-    /// Opens an output stream on a link of this server's own, for another.
+    /// Opens an output stream on a link of this server on behalf of another.
     pub(super) async fn lend(
         &self,
         links: &Links,
@@ -175,7 +175,7 @@ impl Inner {
         }
     }
 
-    /// Serves what is wanted until the stream ends. True beside it: the runner has answered something.
+    /// Serves the demand until the stream ends. Also returns whether the runner has answered any read.
     async fn serve(&self, hub: &Hub, push: Push) -> (End, bool) {
         let Push { mut incoming, outgoing } = push;
         let mut waiting = VecDeque::new();
@@ -183,7 +183,7 @@ impl Inner {
         let mut answered = false;
         loop {
             let now = Instant::now();
-            // While the transport takes nothing, no more is asked for.
+            // Do not request more while the transport is blocked.
             if waiting.len() < OUTGOING {
                 match hub.plan(now) {
                     Ok(messages) => waiting.extend(messages),
@@ -223,5 +223,5 @@ impl Inner {
     }
 }
 
-/// Longer than any limit; the loop looks again then, and nothing comes of it.
+/// A wake-up without effect, longer than any limit.
 const FAR: Duration = Duration::from_secs(3600);

@@ -1,9 +1,9 @@
-//! Reading output on demand: a range, the head, the tail, or the lines that match a pattern, of what is
-//! written by now.
+//! On-demand reads of output that is already written: a range, the head, the tail, or the lines that
+//! match a pattern.
 //!
-//! Every read goes through one primitive ([`source`]): what is at this offset now, whether that is on the
-//! runner, in the storage or nowhere any more. A read waits for no byte that is not written, keeps a few
-//! chunks in memory whatever it was asked for, and moves only when it is polled.
+//! Every read uses one primitive ([`source`]): what is at this offset now, on the runner, in the storage
+//! or lost. A read never waits for bytes that are not written, holds a few chunks in memory whatever its
+//! size, and makes progress only when it is polled.
 
 mod grep;
 mod line;
@@ -29,130 +29,132 @@ use crate::{
     model::ExecutionRecord,
 };
 
-/// What is to be read.
+/// A request to read output.
 #[derive(Debug)]
 pub struct ReadOutput {
-    /// Of which stream.
+    /// The stream to read.
     pub stream: OutputStream,
-    /// Which part of it.
+    /// The part of the stream to read.
     pub selection: Selection,
 }
 
 /// A part of a stream. Offsets and amounts are in bytes of the stream, gaps included.
 #[derive(Debug)]
 pub enum Selection {
-    /// From an offset on.
+    /// The bytes from an offset.
     Range {
-        /// Of the first byte.
+        /// The offset of the first byte.
         offset: u64,
-        /// None: to the end.
+        /// The number of bytes. `None` reads to the end.
         length: Option<u64>,
     },
-    /// The beginning.
+    /// The beginning of the stream.
     Head(Amount),
-    /// The end.
+    /// The end of the stream.
     Tail(Amount),
-    /// The lines that match.
+    /// The lines that match a search.
     Search(Search),
 }
 
-/// How much of a head or tail.
+/// The size of a head or tail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Amount {
-    /// So many bytes.
+    /// A number of bytes.
     Bytes(u64),
-    /// So many lines.
+    /// A number of lines.
     Lines(u64),
 }
 
-/// Which lines.
+/// A search for lines.
 #[derive(Debug)]
 pub struct Search {
-    /// What they match.
+    /// The pattern to match.
     pub pattern: Pattern,
-    /// The others are meant.
+    /// Whether to return the lines that do not match.
     pub invert: bool,
-    /// Lines shown before each.
+    /// The number of context lines before each match.
     pub before: u32,
-    /// Lines shown after each.
+    /// The number of context lines after each match.
     pub after: u32,
-    /// The search ends after so many; at least 1.
+    /// The number of matches after which the search ends; at least 1.
     pub max_matches: u32,
-    /// Where it begins.
+    /// The offset at which the search begins.
     pub offset: u64,
 }
 
-/// A part of what was asked for.
+/// A part of the result of a read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReadPart {
-    /// Bytes.
+    /// Bytes of the output.
     Output {
-        /// Of which stream.
+        /// The stream of the bytes.
         stream: OutputStream,
-        /// Of the first.
+        /// The offset of the first byte.
         offset: u64,
-        /// At most [`airlock_proto::limits::CHUNK_BYTES`].
+        /// At most [`airlock_proto::limits::CHUNK_BYTES`] bytes.
         data: Bytes,
     },
-    /// Bytes that are not held.
+    /// A range that is no longer held.
     Gap {
-        /// Of which stream.
+        /// The stream of the range.
         stream: OutputStream,
-        /// The first.
+        /// The first offset of the range.
         from: u64,
-        /// The first after them.
+        /// The end of the range, exclusive.
         to: u64,
     },
-    /// A line that matched, or stands beside one.
+    /// A matching line or a context line.
     Line(OutputLine),
     /// The end of the read.
     Done(ReadDone),
 }
 
-/// A line, as it is shown.
+/// A line of a search result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutputLine {
-    /// Of which stream.
+    /// The stream of the line.
     pub stream: OutputStream,
-    /// Of its first byte.
+    /// The offset of the first byte of the line.
     pub offset: u64,
-    /// Its beginning, without its newline.
+    /// The beginning of the line, without its newline.
     pub data: Bytes,
-    /// There is more of it than `data`.
+    /// Whether the line is longer than `data`.
     pub truncated: bool,
-    /// From 1; 0 if it is not known.
+    /// The line number, counted from 1, or 0 if it is unknown.
     pub number: u64,
-    /// It stands beside one that matched.
+    /// Whether this is a context line.
     pub context: bool,
-    /// Where in `data` the pattern matched, in bytes, ends not included.
+    /// The byte ranges in `data` that match the pattern, with exclusive ends.
     pub matches: Vec<(u32, u32)>,
 }
 
-/// How a read ended.
+/// The final state of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ReadDone {
-    /// Where the next one would go on.
+    /// The offset at which the next read can continue.
     pub next_offset: u64,
-    /// Length of the stream, as it was when the read began.
+    /// The length of the stream when the read began, in bytes.
     pub total: u64,
-    /// The stream will not grow.
+    /// Whether the stream is complete.
     pub complete: bool,
-    /// Lines that matched.
+    /// The number of matching lines.
     pub matches: u64,
-    /// The search stopped at its largest number of matches, and did not see the end.
+    /// Whether the search stopped at its maximum number of matches, before the end of the stream.
     pub more: bool,
 }
 
-/// The parts of one read, the last of them [`ReadPart::Done`], or an error. Dropped, all of it ends.
+/// The parts of one read. The last is [`ReadPart::Done`] or an error. Dropping the stream cancels the
+/// read.
 pub type ReadStream = BoxStream<'static, Result<ReadPart, ApiError>>;
 
 impl Streams {
     /// Reads a part of an output as it is now. The read counts as a reader.
     ///
     /// # Errors
-    /// `OutOfRange` for what begins past the end, `Invalid` for a stderr that was not asked for apart,
-    /// `Exhausted` with too many readers, `Unavailable` if the runner or the storage that has it cannot
-    /// be reached. The parts can fail with `Unavailable` too; then read on from where they ended.
+    /// `OutOfRange` if the read begins past the end, `Invalid` for stderr that was not captured
+    /// separately, `Exhausted` if there are too many readers, `Unavailable` if the runner or the storage
+    /// cannot be reached. The parts can fail with `Unavailable` too; the client can then continue from
+    /// the last offset.
     pub async fn read_output(
         &self,
         execution: ExecutionRecord,
@@ -199,13 +201,13 @@ impl Streams {
     }
 }
 
-/// A read under way.
+/// A read in progress.
 trait Reading: Send {
-    /// The next part; none after the last.
+    /// Returns the next part, or `None` after the last.
     fn next(&mut self) -> impl Future<Output = Result<Option<ReadPart>, ApiError>> + Send;
 }
 
-/// The parts of a read, up to the first error.
+/// Converts a read to a stream of its parts, up to the first error.
 fn parts(reading: impl Reading + 'static) -> ReadStream {
     let parts = stream::unfold(Some(reading), |reading| async move {
         let mut reading = reading?;

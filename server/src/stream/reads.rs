@@ -1,7 +1,7 @@
-//! The reads that are under way on one output stream, and the check of everything that the runner sends.
+//! The reads in progress on one output stream, and the validation of everything that the runner sends.
 //!
-//! Nothing that a runner says goes further unchecked: bytes come in order, within the credit that was
-//! given, and only for a read that was asked for. Plain data, no I/O.
+//! The runner is not trusted: data must be in order, within the granted credit, and belong to a requested read. Plain
+//! data without I/O.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -13,18 +13,18 @@ use tokio::time::Instant;
 
 use super::ring::Piece;
 
-/// A spool may have lost its beginning, and has one stretch cut from its middle, which grows while the
-/// command writes faster than it is read: at worst after each chunk, however short that is. So many gaps are permitted
-/// besides one for each chunk.
+/// The number of gaps per read that are permitted in addition to one per chunk. A spool can have lost its beginning,
+/// and has one range cut from its middle. That range grows while the command writes faster than it is read, at worst
+/// after each chunk.
 const GAPS_PER_READ: u64 = 16;
 
-/// Of bytes that are there a runner sends full chunks; far smaller ones would cost more than they carry.
+/// The minimum average chunk size of existing data. Much smaller chunks would cost more than they carry.
 const SMALL_CHUNK_BYTES: u64 = 1024;
 
-/// Reads that were cancelled and may still be answered, since the messages cross.
+/// The number of cancelled reads that are remembered, because their answers can already be on the way.
 const CANCELLED_REMEMBERED: usize = 64;
 
-/// What a runner did that it must not.
+/// A protocol violation by a runner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Violation {
     #[error("a second hello")]
@@ -47,16 +47,16 @@ pub(super) enum Violation {
     Silent,
 }
 
-/// Who a read is for.
+/// The recipient of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Target {
-    /// All readers of a stream.
+    /// All readers of a stream, through the ring.
     Ring,
     /// The reader with this claim.
     Claim(u64),
 }
 
-/// A checked message.
+/// A valid message.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Accepted {
     Piece {
@@ -64,17 +64,17 @@ pub(super) enum Accepted {
         stream: OutputStream,
         piece: Piece,
     },
-    /// The read is over: it began at `start` and got as far as `reached`.
+    /// The read from `start` is complete up to `reached`.
     Done {
         target: Target,
         stream: OutputStream,
         start: u64,
         reached: u64,
         end: bool,
-        /// Length of the stream as the runner says.
+        /// The length of the stream, as reported by the runner.
         total: u64,
     },
-    /// An answer that crossed the cancellation of its read.
+    /// An answer to a read that was cancelled meanwhile.
     Late,
 }
 
@@ -85,10 +85,10 @@ struct Read {
     start: u64,
     next: u64,
     credit: u64,
-    /// None: as many as the runner has, since a command may write bytes one by one.
+    /// The number of chunks left. `None` means no limit, because a command can write single bytes.
     chunks_left: Option<u64>,
     gaps_left: u64,
-    /// Of the request or the latest answer.
+    /// The time of the request or of the latest answer.
     heard: Instant,
 }
 
@@ -101,7 +101,7 @@ pub(super) struct Reads {
 }
 
 impl Reads {
-    /// How many are under way for single readers.
+    /// Returns the number of individual reads in progress.
     pub(super) fn of_claims(&self) -> usize {
         self.under_way.values().filter(|read| read.target != Target::Ring).count()
     }
@@ -110,7 +110,7 @@ impl Reads {
         self.under_way.is_empty()
     }
 
-    /// Begins a read and gives its message. One for the ring waits for bytes that are not written yet.
+    /// Starts a read and returns its ID and message. A read for the ring waits for bytes that are not written yet.
     pub(super) fn begin(
         &mut self,
         target: Target,
@@ -137,7 +137,7 @@ impl Reads {
         (self.latest_id, message)
     }
 
-    /// Forgets a read and gives the message that tells the runner.
+    /// Cancels a read and returns the message for the runner.
     pub(super) fn cancel(&mut self, read_id: u32) -> Option<PushToRunner> {
         self.under_way.remove(&read_id)?;
         if self.cancelled.len() == CANCELLED_REMEMBERED {
@@ -147,7 +147,7 @@ impl Reads {
         Some(PushToRunner::Cancel { read_id })
     }
 
-    /// Checks a message.
+    /// Validates a message.
     pub(super) fn accept(&mut self, message: PushFromRunner, now: Instant) -> Result<Accepted, Violation> {
         let read_id = match &message {
             PushFromRunner::Hello { .. } => return Err(Violation::SecondHello),
@@ -180,8 +180,8 @@ impl Reads {
         }
     }
 
-    /// When the longest silence began among the reads that must be answered: those of bytes that are
-    /// there, and all once the execution has ended.
+    /// Returns the start of the longest silence of the reads that the runner must answer: individual reads, and all
+    /// reads after the execution has ended.
     pub(super) fn silent_since(&self, ended: Option<Instant>) -> Option<Instant> {
         let waited = |read: &Read| match read.target {
             Target::Claim(_) => Some(read.heard),
@@ -219,21 +219,21 @@ impl Read {
     }
 
     fn check_done(&self, offset: u64, end: bool, total: u64) -> Result<(), Violation> {
-        // A stream that ended before the read began says where it ended.
+        // If the stream ended before the start of the read, the answer contains its end.
         let ended_before = end && self.next == self.start && offset < self.start;
         if offset != self.next && !ended_before {
             return Err(Violation::OutOfOrder);
         }
         let contradicts = match end {
             true => total != offset,
-            // Nothing was there, or all that there was credit for.
+            // If nothing was sent, no data may be available, unless there was no credit.
             false if self.next == self.start => self.credit > 0 && total > offset,
             false => total < offset,
         };
         if contradicts {
             return Err(Violation::WrongEnd);
         }
-        // Asked again at once it would be done at once, without end.
+        // The same read would be answered again at once without progress.
         if self.target == Target::Ring && !end && self.credit > 0 {
             return Err(Violation::WrongEnd);
         }

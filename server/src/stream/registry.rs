@@ -1,4 +1,4 @@
-//! Which executions have live output in memory. Holds an entry only while somebody uses it.
+//! The executions with live output in memory. An entry exists only while it is in use.
 
 use std::{
     collections::HashMap,
@@ -9,13 +9,13 @@ use airlock_proto::domain::ExecutionId;
 
 use super::{hub::Hub, limits::StreamLimits};
 
-/// The hubs that are in use.
+/// The hubs in use.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Registry {
     hubs: Arc<Mutex<HashMap<ExecutionId, Weak<Hub>>>>,
 }
 
-/// Takes the entry away when the hub is dropped.
+/// Removes the entry when the hub is dropped.
 #[derive(Debug)]
 pub(super) struct Registered {
     id: ExecutionId,
@@ -27,7 +27,7 @@ impl Registry {
         self.hubs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the readers of an execution share.
+    /// Returns the hub that the readers of an execution share.
     pub(super) fn hub(&self, id: ExecutionId, limits: &StreamLimits) -> Arc<Hub> {
         let mut hubs = self.lock();
         if let Some(hub) = hubs.get(&id).and_then(Weak::upgrade) {
@@ -38,9 +38,9 @@ impl Registry {
         hub
     }
 
-    /// What is kept in memory for readers, in bytes.
+    /// Returns the memory that is held for readers, in bytes.
     pub(super) fn retained_bytes(&self) -> usize {
-        // Collected first: a hub whose last owner this is takes the lock when it is dropped.
+        // Collect first: dropping the last reference to a hub takes the lock.
         let hubs: Vec<Arc<Hub>> = self.lock().values().filter_map(Weak::upgrade).collect();
         hubs.iter().map(|hub| hub.retained_bytes()).sum()
     }
@@ -49,7 +49,7 @@ impl Registry {
 impl Drop for Registered {
     fn drop(&mut self) {
         let mut hubs = self.registry.lock();
-        // Another may have come in its place since the last owner went.
+        // A new hub may have replaced this one since its last owner was dropped.
         if hubs.get(&self.id).is_some_and(|hub| hub.strong_count() == 0) {
             hubs.remove(&self.id);
         }

@@ -1,46 +1,46 @@
-//! The ring: the newest part of one live output stream, kept once for all of its readers.
+//! The ring: the newest part of one live output stream, shared by all readers.
 //!
-//! Plain data, without clock or lock. It never waits for a reader: what does not fit is let go at its
-//! old end.
+//! Plain data without clock or lock. It never waits for a reader: when it is full, it drops its
+//! oldest data.
 
 use std::collections::VecDeque;
 
 use bytes::Bytes;
 
-/// What a piece costs besides its bytes. It bounds the number of pieces that a command which writes
-/// single bytes can make the ring hold.
+/// The overhead of a piece in bytes. It bounds the number of pieces in the ring if a command writes
+/// single bytes.
 const PIECE_COST: usize = 512;
 
-/// Chunks smaller than this are copied, so that they do not keep the transport's buffer alive.
+/// The size below which chunks are copied, so that they do not keep the transport's buffer in memory.
 const COPIED_BELOW: usize = 4 * 1024;
 
-/// A stretch of an output stream. Cloning shares the bytes.
+/// A contiguous part of an output stream. Clones share the bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Piece {
-    /// Bytes.
+    /// Bytes of the output.
     Data {
-        /// Of the first.
+        /// The offset of the first byte.
         offset: u64,
-        /// At least one.
+        /// At least one byte.
         data: Bytes,
     },
-    /// Bytes that are no longer held.
+    /// A range that is no longer held.
     Gap {
-        /// The first.
+        /// The first offset of the range.
         from: u64,
-        /// The first after them.
+        /// The end of the range, exclusive.
         to: u64,
     },
 }
 
 impl Piece {
-    /// Bytes at `offset`, detached from a larger buffer if they are few.
+    /// Creates a piece. Copies few bytes out of a larger buffer.
     pub(super) fn data(offset: u64, data: Bytes) -> Self {
         let data = if data.len() < COPIED_BELOW { Bytes::copy_from_slice(&data) } else { data };
         Self::Data { offset, data }
     }
 
-    /// The offset of its first byte.
+    /// Returns the offset of its first byte.
     pub(super) fn start(&self) -> u64 {
         match self {
             Self::Data { offset, .. } => *offset,
@@ -48,7 +48,7 @@ impl Piece {
         }
     }
 
-    /// The offset after its last byte.
+    /// Returns the offset after its last byte.
     pub(super) fn end(&self) -> u64 {
         match self {
             Self::Data { offset, data } => offset.saturating_add(data.len() as u64),
@@ -56,7 +56,7 @@ impl Piece {
         }
     }
 
-    /// What it counts for in a ring or in a reader's own buffer.
+    /// Returns the cost of the piece in a ring or in a reader's buffer, in bytes.
     pub(super) fn cost(&self) -> usize {
         match self {
             Self::Data { data, .. } => PIECE_COST.saturating_add(data.len()),
@@ -64,7 +64,7 @@ impl Piece {
         }
     }
 
-    /// The part before `offset`, which is after its start. Shares the bytes.
+    /// Returns the part before `offset`, which must be after the start. Shares the bytes.
     pub(super) fn until(self, offset: u64) -> Self {
         match self {
             Self::Data { offset: start, mut data } => {
@@ -75,7 +75,7 @@ impl Piece {
         }
     }
 
-    /// The part from `offset` on, which lies inside. Shares the bytes.
+    /// Returns the part from `offset`, which must be inside. Shares the bytes.
     pub(super) fn cut(&self, offset: u64) -> Self {
         match self {
             Self::Data { offset: start, data } => {
@@ -87,20 +87,20 @@ impl Piece {
     }
 }
 
-/// Where an offset is, seen from the ring.
+/// The position of an offset relative to the ring.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Find {
-    /// In it.
+    /// Inside the ring.
     Held(Piece),
-    /// The next to come.
+    /// The next byte to arrive.
     Head,
-    /// Let go, or before the ring began.
+    /// Already dropped, or before the start of the ring.
     Behind,
-    /// Further on than what has come.
+    /// Past the next byte to arrive.
     Ahead,
 }
 
-/// The newest part of one stream: without holes, from `tail` up to `head`.
+/// The newest part of one stream: contiguous from `tail` to `head`.
 #[derive(Debug)]
 pub(super) struct Ring {
     pieces: VecDeque<Piece>,
@@ -115,7 +115,7 @@ impl Ring {
         Self { pieces: VecDeque::new(), tail: 0, head: 0, cost: 0, capacity }
     }
 
-    /// Lets everything go and begins anew at `offset`.
+    /// Drops all data and restarts at `offset`.
     pub(super) fn reset(&mut self, offset: u64) {
         self.pieces = VecDeque::new();
         self.cost = 0;
@@ -123,12 +123,12 @@ impl Ring {
         self.head = offset;
     }
 
-    /// The offset of the oldest byte that is held.
+    /// Returns the offset of the oldest byte.
     pub(super) fn tail(&self) -> u64 {
         self.tail
     }
 
-    /// The offset of the next byte to come.
+    /// Returns the offset of the next byte to arrive.
     pub(super) fn head(&self) -> u64 {
         self.head
     }
@@ -137,12 +137,12 @@ impl Ring {
         self.pieces.is_empty()
     }
 
-    /// The cost of what is held; at most the capacity, and one piece more than that for a moment.
+    /// Returns the cost of the held data, at most the capacity.
     pub(super) fn cost(&self) -> usize {
         self.cost
     }
 
-    /// Adds the piece at the head, and lets old ones go for it.
+    /// Appends a piece and drops the oldest data if the ring is full.
     pub(super) fn push(&mut self, piece: Piece) {
         debug_assert_eq!(piece.start(), self.head, "the reads check what they let through");
         self.head = piece.end();

@@ -1,4 +1,4 @@
-//! A reader's seat: its place in the counts of readers, given back when it goes.
+//! The registration of a reader, which counts against the limits until it is dropped.
 
 use std::sync::Arc;
 
@@ -11,19 +11,20 @@ use crate::{
     shares::{Full, Share},
 };
 
-/// One reader of one execution, counted.
+/// One registered reader of one execution.
 pub(super) struct Seat {
     pub(super) inner: Arc<Inner>,
     pub(super) hub: Arc<Hub>,
-    /// Its place among all readers; the server itself takes none.
+    /// The slot among all readers. The server's own readers have none.
     share: Option<Share<String>>,
 }
 
 impl Seat {
-    /// Takes a seat for a view.
+    /// Registers a view.
     ///
     /// # Errors
-    /// If all are taken, or all of the execution's tenant, or the server stops.
+    /// If the readers of all tenants, of the tenant or of the execution are at their limit, or the
+    /// server stops.
     pub(super) fn take(inner: &Arc<Inner>, record: &ExecutionRecord) -> Result<Self, ApiError> {
         if inner.cancel.is_cancelled() {
             return Err(stopping());
@@ -47,7 +48,7 @@ impl Seat {
         Ok(Self { inner: Arc::clone(inner), hub, share: Some(share) })
     }
 
-    /// Takes a seat for the server itself, beside those of the views.
+    /// Registers a reader of the server itself, which does not count against the limits.
     pub(super) fn of_server(inner: &Arc<Inner>, id: ExecutionId) -> Self {
         let hub = inner.registry.hub(id, &inner.limits);
         hub.enter(usize::MAX);

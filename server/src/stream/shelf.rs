@@ -1,20 +1,21 @@
-//! What the streams need of the output storage.
+//! The interface of the output storage that the streams use.
 
 use airlock_proto::domain::{ExecutionId, OutputStream};
 
 use super::ring::Piece;
 use crate::api::ApiError;
 
-/// Gaps of one stored stream, at most. An honest spool has one, and one more if its beginning was lost.
+/// The maximum number of gaps per stored stream. A correct spool has one, plus one if its beginning was
+/// lost.
 pub const GAPS_MOST: usize = 64;
 
-/// The storage could not do it.
+/// An error of the output storage.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ShelfError {
-    /// It cannot be reached, or is full.
+    /// The storage cannot be reached, or is full.
     #[error("the output storage cannot be reached: {0}")]
     Unavailable(String),
-    /// It holds something else than what was written.
+    /// The stored data is invalid.
     #[error("the output storage holds something unreadable: {0}")]
     Corrupt(String),
 }
@@ -22,45 +23,45 @@ pub enum ShelfError {
 /// What is at an offset of a stored stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Shelved {
-    /// A stretch that begins there.
+    /// A piece that begins there.
     Piece(Piece),
     /// The end of the stream.
     End,
-    /// The stream ends before it, here.
+    /// The offset is past the end of the stream, which is at this offset.
     PastEnd(u64),
 }
 
-/// Finished outputs, by execution.
+/// The storage of finished outputs, by execution.
 #[async_trait::async_trait]
 pub trait OutputShelf: Send + Sync {
     /// Opens `stream` of a stored output.
     async fn open(&self, id: ExecutionId, stream: OutputStream) -> Result<Box<dyn ShelfReader>, ShelfError>;
 
-    /// Begins to store an output, in the place of one that was begun and not finished.
+    /// Starts to store an output, and replaces an unfinished attempt.
     async fn begin(&self, id: ExecutionId) -> Result<Box<dyn ShelfWriter>, ShelfError>;
 }
 
-/// A stored stream that is open. It never changes.
+/// An open stored stream. Its content never changes.
 #[async_trait::async_trait]
 pub trait ShelfReader: Send {
-    /// Of the stream in bytes, gaps included.
+    /// Returns the length of the stream in bytes, gaps included.
     fn length(&self) -> u64;
 
-    /// What is at `offset`, at most a chunk of it.
+    /// Returns what is at `offset`, at most one chunk.
     async fn read(&mut self, offset: u64) -> Result<Shelved, ShelfError>;
 }
 
-/// A reader's way to a stored stream, opened when it is first wanted.
+/// A reader's access to a stored stream, opened on first use.
 #[derive(Default)]
 pub(super) struct Shelf {
     open: Option<Box<dyn ShelfReader>>,
 }
 
 impl Shelf {
-    /// The reader, opened if it was not yet.
+    /// Returns the reader, and opens it if necessary.
     ///
     /// # Errors
-    /// If it cannot be opened.
+    /// If the stream cannot be opened.
     pub(super) async fn reader(
         &mut self,
         shelf: &dyn OutputShelf,
@@ -75,13 +76,13 @@ impl Shelf {
     }
 }
 
-/// An output that is being stored. Dropped before it is finished, it was never there.
+/// A writer of one output. If it is dropped before it is finished, nothing is stored.
 #[async_trait::async_trait]
 pub trait ShelfWriter: Send {
-    /// Adds the next stretch of `stream`; those of one stream come one after the other.
+    /// Appends the next piece of `stream`. The pieces of a stream must be in order.
     async fn write(&mut self, stream: OutputStream, piece: Piece) -> Result<(), ShelfError>;
 
-    /// Makes it readable, as one step.
+    /// Makes the output readable in one atomic step.
     async fn finish(self: Box<Self>) -> Result<(), ShelfError>;
 }
 

@@ -1,5 +1,5 @@
-//! Slots for the copying of outputs, in shares: no runner and no tenant has more than a part of them, so that one that
-//! answers slowly, or never, holds up nobody else.
+//! Slots for copying outputs, limited per runner and per tenant. A slow or silent runner thus does not block the
+//! others.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -12,14 +12,14 @@ use tokio::sync::oneshot;
 
 use super::StreamLimits;
 
-/// Whose share a slot is of.
+/// The runner and the tenant that a slot counts against.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Whose {
     pub(super) runner: Option<RunnerId>,
     pub(super) tenant: String,
 }
 
-/// The slots. Those who wait get one in the order in which they came, but for those whose share is used up.
+/// The slots. Waiters get a slot in order of arrival, except those at the limit of their runner or tenant.
 #[derive(Debug)]
 pub(super) struct StoringSlots {
     at_once: usize,
@@ -42,7 +42,7 @@ struct Waiting {
     granted: oneshot::Sender<Slot>,
 }
 
-/// A slot, given back when it is dropped.
+/// A slot, which is released when it is dropped.
 #[derive(Debug)]
 pub(super) struct Slot {
     shares: Arc<StoringSlots>,
@@ -66,7 +66,7 @@ impl StoringSlots {
         })
     }
 
-    /// Waits for a slot. Cancel-safe: a slot that was granted meanwhile is given back.
+    /// Waits for a slot. Cancel-safe: a slot that was granted meanwhile is released.
     pub(super) async fn acquire(self: &Arc<Self>, whose: Whose) -> Slot {
         loop {
             let (granted, slot) = oneshot::channel();
@@ -78,15 +78,15 @@ impl StoringSlots {
         }
     }
 
-    /// Gives away the slots that are free.
+    /// Grants the free slots.
     fn grant(self: &Arc<Self>) {
         while let Some(Waiting { whose, granted }) = self.next() {
-            // Outside the lock: where nobody waits any more, the slot comes back at once.
+            // Outside the lock: if the waiter is gone, dropping the slot takes the lock again.
             drop(granted.send(Slot { shares: Arc::clone(self), whose }));
         }
     }
 
-    /// The next who waits and may have a slot, which is counted as taken.
+    /// Removes the next waiter that may have a slot, and counts its slot as taken.
     fn next(&self) -> Option<Waiting> {
         let mut body = self.lock();
         body.waiting.retain(|waiting| !waiting.granted.is_closed());
@@ -192,7 +192,7 @@ mod tests {
         let mut next = Box::pin(shares.acquire(whose("a", "t")));
         assert!(gives_up.as_mut().now_or_never().is_none() && next.as_mut().now_or_never().is_none());
         let [one, _other] = held;
-        // It is granted, and dropped before it is looked at.
+        // The slot is granted and dropped before it is polled.
         drop(one);
         drop(gives_up);
         assert!(next.now_or_never().is_some());

@@ -1,5 +1,5 @@
-//! What a reader of an execution can rely on, against a runner, a store and a storage in memory. Time is
-//! virtual (it moves when nothing else does), but for [`real`].
+//! Tests of the guarantees for readers of an execution, with a runner, a store and a storage in memory.
+//! Except in [`real`], time is virtual: it advances when all tasks are idle.
 
 mod agree;
 mod background;

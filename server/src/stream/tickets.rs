@@ -1,10 +1,10 @@
-//! What a runner answers to `OpenOutput`, and the tickets that it answers with.
+//! The answer of a runner to `OpenOutput`, and its ticket.
 
 use airlock_proto::domain::ExecutionId;
 
 use super::push::Push;
 
-/// What the runner's answer to `OpenOutput` was.
+/// The answer of a runner to `OpenOutput`.
 pub(super) enum Opened {
     /// An output stream.
     Push(Push),
@@ -12,5 +12,5 @@ pub(super) enum Opened {
     Missing,
 }
 
-/// At most one for each execution.
+/// The tickets of output streams. There is at most one per execution.
 pub(super) type Tickets = crate::tickets::Tickets<ExecutionId, Opened>;

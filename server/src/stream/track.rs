@@ -1,4 +1,4 @@
-//! One output stream of a live execution as the server knows it, and a reader's place in it.
+//! One output stream of a live execution, and a reader's place in it.
 //!
 //! Plain data, used under the lock of the [`super::hub`].
 
@@ -12,16 +12,16 @@ use super::{
     ring::{Piece, Ring},
 };
 
-/// How long a reader that is further on than what is written waits before it asks again.
+/// How long a reader that is past the written bytes waits before it asks again.
 const REST: Duration = Duration::from_secs(1);
 
-/// A reader's place in one stream.
+/// The position of a reader in one stream.
 #[derive(Debug)]
 pub(super) struct Place {
     pub(super) stream: OutputStream,
-    /// Of the next byte it wants.
+    /// The offset of the next byte.
     pub(super) offset: u64,
-    /// Its own read, while it has one.
+    /// The reader's individual read, if there is one.
     pub(super) claim: Option<u64>,
     rests_until: Option<Instant>,
 }
@@ -31,7 +31,7 @@ impl Place {
         Self { stream, offset, claim: None, rests_until: None }
     }
 
-    /// Whether it is too early to ask again.
+    /// Returns whether it is too early to ask again.
     pub(super) fn rests(&self, now: Instant) -> bool {
         self.rests_until.is_some_and(|until| now < until)
     }
@@ -45,32 +45,32 @@ impl Place {
     }
 }
 
-/// Where a reader's own read is.
+/// The state of an individual read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
     Queued,
     UnderWay,
     Over {
-        /// The runner answered, had nothing there, and the stream is not at its end.
+        /// Whether the runner had no data there and the stream has not ended.
         empty: bool,
-        /// Length of the stream, if the runner answered to the end.
+        /// The length of the stream, if the answer was complete.
         total: Option<u64>,
     },
 }
 
 impl Phase {
-    /// Over without an answer; whoever still wants it asks again.
+    /// Ended without an answer. The reader asks again if it still needs the data.
     pub(super) const UNANSWERED: Self = Self::Over { empty: false, total: None };
 }
 
-/// A reader's own read: what it has been given and has not taken yet.
+/// The individual read of one reader, with the pieces that the reader has not taken yet.
 #[derive(Debug)]
 pub(super) struct Claim {
     pub(super) stream: OutputStream,
     pub(super) offset: u64,
-    /// Of a reader ahead of the ring, to see whether there is anything.
+    /// Whether a reader past the ring only checks for data.
     pub(super) probe: bool,
-    /// It asks for at most so many bytes.
+    /// The maximum number of bytes to request.
     pub(super) want: u64,
     pub(super) pieces: VecDeque<Piece>,
     pub(super) phase: Phase,
@@ -91,15 +91,15 @@ impl Claim {
 #[derive(Debug)]
 pub(super) struct Track {
     pub(super) ring: Ring,
-    /// Whether the first reader has said where the ring is to begin.
+    /// Whether the first reader has set the start of the ring.
     placed: bool,
-    /// The furthest place of a reader of the ring; none while it has none.
+    /// The furthest position of a reader of the ring, or `None` without readers.
     pub(super) wanted: Option<u64>,
-    /// The read that feeds the ring.
+    /// The ID of the read that fills the ring.
     pub(super) follow: Option<u32>,
-    /// As much as is known to be written.
+    /// The number of bytes that are known to be written.
     pub(super) known_end: u64,
-    /// Known once the stream is complete.
+    /// The length of the stream, known once it is complete.
     pub(super) length: Option<u64>,
 }
 
@@ -115,7 +115,7 @@ impl Track {
         }
     }
 
-    /// Begins the ring where its first reader is.
+    /// Starts the ring at the position of its first reader.
     pub(super) fn place_ring(&mut self, offset: u64) {
         if !self.placed {
             self.placed = true;
@@ -123,12 +123,13 @@ impl Track {
         }
     }
 
-    /// Notes that a reader of the ring has got as far as `offset`.
+    /// Records that a reader of the ring has reached `offset`.
     pub(super) fn want(&mut self, offset: u64) {
         self.wanted = Some(self.wanted.map_or(offset, |wanted| wanted.max(offset)));
     }
 
-    /// Whether the ring should be fed: it has a reader, and is less than half of `ahead` further on.
+    /// Returns whether the ring needs data: it has a reader, and its head is less than half of
+    /// `ahead` past that reader.
     pub(super) fn lacks(&self, ahead: u64) -> bool {
         let near = |wanted: u64| self.ring.head() < wanted.saturating_add(ahead / 2);
         self.follow.is_none()
@@ -136,7 +137,7 @@ impl Track {
             && self.wanted.is_some_and(near)
     }
 
-    /// Notes that the stream goes on at least to `end`.
+    /// Records that the stream has at least `end` bytes.
     pub(super) fn reach(&mut self, end: u64) -> Result<(), Violation> {
         if self.length.is_some_and(|length| end > length) {
             return Err(Violation::WrongEnd);
@@ -145,7 +146,7 @@ impl Track {
         Ok(())
     }
 
-    /// Notes that the stream is complete.
+    /// Records that the stream is complete.
     pub(super) fn end_at(&mut self, length: u64) -> Result<(), Violation> {
         if self.length.is_some_and(|known| known != length) || self.known_end > length {
             return Err(Violation::WrongEnd);

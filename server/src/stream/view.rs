@@ -1,8 +1,8 @@
-//! One reader's view of an execution: its header, what is new since its cursor, and the end.
+//! A reader's view of an execution: its header, the changes since its cursor, and the end.
 //!
-//! A view is a state machine without a task: it moves when it is polled. Where the output comes from
-//! (the runner, the storage, or nowhere any more) is decided anew for each piece by the latest record,
-//! so that a view goes on over the move from one to the other.
+//! A view is a state machine without a task: it makes progress when it is polled. The location of the output
+//! (the runner, the storage, or lost) is determined by the latest record for each piece. A view therefore
+//! continues when the output moves from the runner to the storage.
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
@@ -34,14 +34,14 @@ use crate::{
     store::{STATE_CHANGES_AT_ONCE, StoreError},
 };
 
-/// A stream of the execution, and whether the reader has had all of it.
+/// The reader's state for one stream of the execution.
 struct Lane {
     place: Place,
     shelf: Shelf,
     done: bool,
 }
 
-/// What one look at a lane gives.
+/// The result of one look at a lane.
 enum Look {
     Piece(Piece),
     Nothing,
@@ -53,37 +53,37 @@ struct View {
     watch: ChangeWatch,
     bell: watch::Receiver<()>,
     cursor: Cursor,
-    /// Until it was given out.
+    /// The header, until it is delivered.
     header: Option<Box<ExecutionRecord>>,
     facts: Facts,
-    /// Changes of state that are still to be given out.
+    /// The changes of state that are not delivered yet.
     pending: VecDeque<StateChange>,
-    /// The version up to which changes were taken from the store.
+    /// The version up to which changes were read from the store.
     history: u64,
     lanes: Vec<Lane>,
-    /// The lane to look at first.
+    /// The index of the lane to look at first.
     turn: usize,
-    /// It was opened after the end: it gives what is kept, not what others read live.
+    /// Whether the view was opened after the end. It then returns what is kept, not what live readers got.
     late: bool,
-    /// It ends when the command leaves the foreground.
+    /// Whether the view ends when the command moves to the background.
     in_foreground: bool,
-    /// The version with which it did.
+    /// The version of the move to the background.
     left_foreground: Option<u64>,
     pace: Pace,
-    /// When the store was last looked at.
+    /// When the store was last read.
     looked: Option<Instant>,
-    /// The store is to be looked at again at once.
+    /// Whether the store must be read again at once.
     hinted: bool,
     failing_since: Option<Instant>,
     closed: bool,
 }
 
-/// Whose a view is.
+/// The kind of caller of a view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Whose {
-    /// The call's that started the execution: it ends at once if that was to begin in the background.
+    /// The call that started the execution. The view ends at once if the execution starts in the background.
     Starter,
-    /// Any other.
+    /// Any other call.
     Reader,
 }
 
@@ -106,7 +106,7 @@ pub(super) fn open(
     let watch = inner.changes.watch(record.id);
     let leaves_at_once = whose == Whose::Starter && record.backgrounded == Some(BackgroundedBy::Request);
     let mut view = View::new(seat, watch, record, facts, cursor);
-    // The first step in its history is in the background, which ends the view of the foreground.
+    // The first version is already in the background, which ends a foreground view.
     view.in_foreground |= leaves_at_once;
     let events = stream::unfold(Some(view), |view| async move {
         let mut view = view?;
@@ -151,7 +151,7 @@ impl View {
         }
     }
 
-    /// The next event; none after the closing one. Dropped midway, nothing is lost.
+    /// Returns the next event, or `None` after the closing event. Dropping the future loses nothing.
     async fn next(&mut self) -> Result<Option<Event>, ApiError> {
         if self.closed {
             return Ok(None);
@@ -190,9 +190,9 @@ impl View {
         }
     }
 
-    /// Closes the view of a command that left the foreground and runs on. Output that was not given out is
-    /// not waited for: whoever follows it goes on after the cursor. Of one that has ended meanwhile the view
-    /// gives the end instead.
+    /// Closes the view of a command that moved to the background and still runs. Does not wait for output
+    /// that is not delivered; clients resume from the cursor. If the command has ended meanwhile, the view
+    /// delivers its end instead.
     async fn leave(&mut self, version: u64) -> Result<Option<Event>, ApiError> {
         let (inner, hub) = (&self.seat.inner, &self.seat.hub);
         let record = hub.feed.record(inner.store.as_ref(), hub.id, Instant::now()).await?;
@@ -208,13 +208,13 @@ impl View {
         Ok(Some(Event { cursor: self.cursor, kind }))
     }
 
-    /// How far the command is, if it is time to say so.
+    /// Returns a progress event if one is due.
     async fn progress(&mut self) -> Option<Event> {
         let now = Instant::now();
         self.pace.learn(&self.facts, now);
         self.pace.next().filter(|next| now >= *next)?;
         let (inner, hub) = (&self.seat.inner, &self.seat.hub);
-        // While the store is away, nothing is told.
+        // Without the store's clock there is no event.
         if let Some(started) = self.pace.asks_for_clock()
             && let Ok(clock) = inner.store.now().await
         {
@@ -227,7 +227,7 @@ impl View {
         Some(Event { cursor: self.cursor, kind })
     }
 
-    /// Everything was given out, but for the end.
+    /// Returns whether everything except the closing event was delivered.
     fn is_complete(&self) -> bool {
         self.facts.finished
             && !self.hinted
@@ -248,8 +248,8 @@ impl View {
         })
     }
 
-    /// Waits until there may be something new. A finished execution whose output does not come has
-    /// its view ended: the reader can attach again, and is not told an end that nobody knows.
+    /// Waits for a possible change. If the output of a finished execution does not arrive in time, the view
+    /// ends with an error. The reader can attach again, and never gets an unconfirmed end.
     async fn wait(&mut self, waits_since: &mut Option<Instant>) -> Result<(), ApiError> {
         let now = Instant::now();
         let limits = &self.seat.inner.limits;
@@ -267,15 +267,15 @@ impl View {
         tokio::select! {
             () = self.seat.inner.cancel.cancelled() => {}
             () = self.watch.changed() => self.hinted = true,
-            // The hub lives as long as the seat, so that this cannot fail.
+            // The seat holds the hub, so this cannot fail.
             _ = self.bell.changed() => {}
             () = sleep_until(wake_at) => {}
         }
         Ok(())
     }
 
-    /// Takes what the store has that is new, if there was a hint or it is time. A store that is away
-    /// does not end the view at once: what runs goes on, and so does its output.
+    /// Reads changes from the store after a hint or at the poll interval. An unavailable store does not end
+    /// the view at once, because the command and its output continue.
     async fn look_at_store(&mut self) -> Result<(), ApiError> {
         let now = Instant::now();
         let poll = self.seat.inner.limits.poll;
@@ -287,7 +287,7 @@ impl View {
         let not_before = if self.hinted { now } else { now.checked_sub(poll).unwrap_or(now) };
         self.hinted = false;
         self.looked = Some(now);
-        // A store that does not answer must not hold up what the command writes.
+        // A store that does not answer must not delay the command's output.
         let news = timeout(poll, self.take_news(not_before)).await;
         match news.unwrap_or_else(|_| Err(StoreError::Unavailable("no answer".to_owned()).into())) {
             Ok(()) => self.failing_since = None,
@@ -315,7 +315,7 @@ impl View {
                     break;
                 }
                 self.history = self.history.max(change.version);
-                // The end is the closing event, and only the record has it in full.
+                // The end is delivered as the closing event, which needs the complete record.
                 if change.state == ExecutionState::Finished {
                     more |= record.state != ExecutionState::Finished;
                 } else {
@@ -405,7 +405,7 @@ impl View {
         }
     }
 
-    /// Makes the event, and moves the reader on.
+    /// Creates the event and moves the reader forward.
     fn give(&mut self, index: usize, piece: Piece) -> Option<Event> {
         let place = &mut self.lanes.get_mut(index)?.place;
         let stream = place.stream;

@@ -1,5 +1,5 @@
-//! What a reader on demand sees: bytes that are written, or how far the stream goes. It shares the ring
-//! where that has what it wants, and has nothing fed into it.
+//! The view of an on-demand reader: bytes that are already written, or the length of the stream. It
+//! uses data of the ring where possible, but never requests data into the ring.
 
 use super::{State, Way};
 use crate::stream::{
@@ -7,23 +7,23 @@ use crate::stream::{
     track::{Phase, Place},
 };
 
-/// Further on than any stream goes. Of a read from there only the answer's end says something.
+/// An offset past the end of any stream. A read from there only returns the length.
 const BEYOND: u64 = u64::MAX;
 
-/// What a look gives.
+/// The result of a look.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::stream) enum Seen {
-    /// A stretch that begins at the place.
+    /// A piece that begins at the reader's place.
     Piece(Piece),
-    /// Nothing yet: look again when the bell has rung, or at the next poll.
+    /// No data yet. Look again after a notification or at the next poll.
     Wait,
-    /// The stream goes as far as here, now.
+    /// The stream currently ends here.
     End {
         total: u64,
-        /// It will not grow.
+        /// Whether the stream is complete.
         complete: bool,
     },
-    /// Nothing to be had here: look into the store.
+    /// No data is available here. The store has the new location.
     Elsewhere,
 }
 
@@ -57,7 +57,7 @@ impl State {
         Seen::Wait
     }
 
-    /// What the reader's own read gave, while it has one.
+    /// Returns the result of the reader's individual read, if there is one.
     fn look_at_claim(&mut self, place: &mut Place) -> Option<Seen> {
         let id = place.claim?;
         let claim = self.claims.get_mut(&id)?;

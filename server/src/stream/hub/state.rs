@@ -1,4 +1,4 @@
-//! What the [`super`] knows, as one value that changes in one step. Plain data, without lock or bell.
+//! The state of [`super`] as one value. Plain data, without lock or notifier.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -11,39 +11,39 @@ use crate::stream::{
     track::{Claim, Phase, Place, Track},
 };
 
-/// What became of the way to the runner.
+/// The state of the connection to the runner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::stream) enum Way {
-    /// There is an output stream, or there can be one.
+    /// An output stream is open or can be opened.
     Usable,
-    /// The runner holds nothing for this execution.
+    /// The runner holds no output of this execution.
     Missing,
-    /// The output is in the storage, or was given up; the store says which.
+    /// The output is in the storage or was given up; the store states which.
     Retired,
 }
 
-/// What a reader gets when it asks.
+/// The result of a reader's request.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::stream) enum Step {
-    /// The next piece; the reader's place is already after it.
+    /// The next piece. The reader's place has already moved past it.
     Piece(Piece),
-    /// Nothing yet: ask again when the bell has rung, or at the next poll.
+    /// No data yet. Ask again after a notification or at the next poll.
     Wait,
     /// The reader is at the end of the stream.
     End,
-    /// The reader is past the end of the stream, which is here.
+    /// The reader is past the end of the stream, which is at this offset.
     PastEnd(u64),
-    /// Nothing to be had here: look into the store.
+    /// No data is available here. The store has the new location.
     Elsewhere(Way),
 }
 
-/// What is held and wanted of the output of one execution.
+/// The data and the demand of one execution's output.
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) stdout: Track,
     pub(super) stderr: Track,
     pub(super) claims: HashMap<u64, Claim>,
-    /// Claims that wait for a read of their own, in the order in which they came.
+    /// Claims that wait for an individual read, in order of arrival.
     pub(super) queue: VecDeque<u64>,
     pub(super) latest_claim: u64,
     pub(super) reads: Reads,
@@ -122,8 +122,8 @@ impl State {
         }
     }
 
-    /// As [`State::step`], for one who wants what the runner keeps: not what the ring still has of it. Only what
-    /// the runner no longer has is taken from there.
+    /// Works like [`State::step`] for a caller that needs what the runner keeps. The ring is used only for data
+    /// that the runner no longer has.
     pub(super) fn step_of_spool(&mut self, place: &mut Place, now: Instant) -> Step {
         if let Some(step) = self.step_of_claim(place, now) {
             return step;
@@ -138,7 +138,7 @@ impl State {
         Step::Wait
     }
 
-    /// What the reader's own read gave, while it has one.
+    /// Returns the result of the reader's individual read, if there is one.
     fn step_of_claim(&mut self, place: &mut Place, now: Instant) -> Option<Step> {
         let claim = self.claims.get_mut(&place.claim?)?;
         if let Some(piece) = claim.pieces.pop_front() {
@@ -155,7 +155,7 @@ impl State {
         None
     }
 
-    /// The runner has nothing at the place yet, nor is it the end.
+    /// Handles an answer without data before the end of the stream.
     fn found_nothing(&mut self, place: &mut Place, probe: bool, now: Instant) {
         place.rest(now);
         let track = self.track(place.stream);
@@ -163,8 +163,8 @@ impl State {
             return;
         }
         if track.ring.is_empty() {
-            // Somebody placed the ring further on than the command has written: a cursor that was
-            // made up, or one from before the runner's host lost the latest bytes.
+            // The ring was placed past the written bytes. The cursor was forged, or the host of the runner lost
+            // the latest bytes.
             place.rest_over();
             self.move_ring(place.stream, place.offset);
         } else if !probe {
@@ -172,7 +172,7 @@ impl State {
         }
     }
 
-    /// Begins the ring anew at `offset`.
+    /// Resets the ring to `offset`.
     fn move_ring(&mut self, stream: OutputStream, offset: u64) {
         let track = self.track(stream);
         track.ring.reset(offset);
@@ -183,7 +183,7 @@ impl State {
         }
     }
 
-    /// Asks for a read of its own for the reader at `place`.
+    /// Queues an individual read for the reader at `place`.
     pub(super) fn claim(&mut self, place: &mut Place, probe: bool, want: u64) {
         self.latest_claim += 1;
         self.claims.insert(self.latest_claim, Claim::new(place, probe, want));
@@ -223,7 +223,7 @@ impl State {
                 self.track(stream).reach(piece.end())?;
                 match target {
                     Target::Ring => self.track(stream).ring.push(piece),
-                    // A reader that has gone wants it no more.
+                    // The reader may be gone.
                     Target::Claim(id) => {
                         if let Some(claim) = self.claims.get_mut(&id) {
                             claim.pieces.push_back(piece);
@@ -247,7 +247,7 @@ impl State {
         }
     }
 
-    /// Sends those who wait for a read of their own back to ask again.
+    /// Ends all queued individual reads, so that their readers ask again.
     pub(super) fn give_up_queue(&mut self) {
         for id in std::mem::take(&mut self.queue) {
             if let Some(claim) = self.claims.get_mut(&id) {

@@ -1,5 +1,5 @@
-//! Finds the lines that match, with those beside them. Works on what it is given, in bounded steps;
-//! knows neither where it comes from nor where it goes, and waits for nothing.
+//! Finds matching lines and their context. It processes its input in bounded steps, does no I/O and
+//! never waits.
 
 use std::collections::VecDeque;
 
@@ -17,49 +17,49 @@ use super::{
     source::Extent,
 };
 
-/// A step ends when it has made about so much, in bytes.
+/// The approximate size of the results after which a step ends, in bytes.
 const STEP_BYTES: usize = 64 * 1024;
-/// What a part costs besides its bytes.
+/// The overhead of a part, in bytes.
 const PART_COST: usize = 128;
-/// Lines that may be shown because of a match yet to come are kept up to so many bytes, all together.
+/// The total size limit of the lines that are held as context for a later match, in bytes.
 const HELD_BYTES: usize = 256 * 1024;
 
-/// What a search goes on with.
+/// The next input of a search.
 #[derive(Debug)]
 pub(super) enum Feed {
-    /// Bytes.
+    /// Bytes of the stream.
     Data { offset: u64, data: Bytes },
-    /// Bytes that are not held.
+    /// A range that is no longer held.
     Gap { from: u64, to: u64 },
-    /// Nothing more; the stream's end is there.
+    /// The end of the input.
     End { at: u64, extent: Extent },
-    /// All was taken.
+    /// The previous input was consumed.
     Empty,
 }
 
-/// A search under way.
+/// The state of a search.
 pub(super) struct Grep {
     stream: OutputStream,
     pattern: Pattern,
     cache: Cache,
     search: Wanted,
     line: Unfinished,
-    /// Of the next line; 0 if it is not known.
+    /// The number of the next line, or 0 if it is unknown.
     number: u64,
     /// The latest lines that did not match.
     held: VecDeque<OutputLine>,
-    /// So many lines after the latest match are still to be shown.
+    /// The number of context lines to show after the latest match.
     after_left: u32,
     matches: u64,
-    /// Where another search goes on, once there were as many matches as wanted.
+    /// The offset at which another search continues, set after the maximum number of matches.
     resume: Option<u64>,
-    /// Nothing more is wanted.
+    /// Whether the search needs no more lines.
     stopped: bool,
     out: Vec<ReadPart>,
     cost: usize,
 }
 
-/// What of the request the lines are measured by.
+/// The parameters of the search.
 struct Wanted {
     invert: bool,
     before: usize,
@@ -87,13 +87,13 @@ impl Grep {
         }
     }
 
-    /// Whether nothing more is wanted but [`Feed::End`].
+    /// Returns whether the search needs no input other than [`Feed::End`].
     pub(super) fn stopped(&self) -> bool {
         self.stopped
     }
 
-    /// Goes on with `feed`, of which it takes what it has gone through, until that is all, or enough was
-    /// made, or `cancel`. Blocks for as long as that takes. Gives what it has made.
+    /// Processes `feed` and returns the results. Stops when the input is consumed, when a step is full,
+    /// or on `cancel`. Removes the processed part from `feed`. Blocks while it works.
     pub(super) fn work(&mut self, feed: &mut Feed, cancel: &CancellationToken) -> Vec<ReadPart> {
         match feed {
             Feed::Data { offset, data } => {
@@ -126,7 +126,7 @@ impl Grep {
         let mut line = std::mem::take(&mut self.line);
         line.end(from, true, |line| self.see(line, cancel));
         self.line = line;
-        // What stands beside what is not known.
+        // Lines on the other side of a gap are not context.
         self.held.clear();
         self.after_left = 0;
         self.stopped |= self.resume.is_some();
@@ -142,7 +142,7 @@ impl Grep {
             let mut line = std::mem::take(&mut self.line);
             let (begin, before) = (line.offset(), self.matches);
             line.end(at, false, |line| self.see(line, cancel));
-            // It may still become one that matches.
+            // The incomplete last line can still become a match.
             if !extent.complete && self.matches == before {
                 next_offset = begin.unwrap_or(at);
             }
@@ -199,7 +199,7 @@ impl Grep {
         }
     }
 
-    /// A copy, so that it keeps no chunk alive.
+    /// Copies the text, so that the result does not keep a whole chunk in memory.
     fn shown(&self, line: &Line<'_>, number: u64, most: usize, context: bool) -> OutputLine {
         let text = line.text.get(..most).unwrap_or(line.text);
         OutputLine {

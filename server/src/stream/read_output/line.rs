@@ -1,37 +1,37 @@
-//! Puts lines together out of chunks. A line of any length is held up to a limit; the rest is counted.
+//! Assembles lines from chunks. It holds a limited prefix of each line and counts the rest.
 
 use airlock_proto::limits::LINE_BYTES;
 use bytes::Bytes;
 
-/// A line that has come to its end, or to the end of what is held.
+/// A line that is complete, or that ends at a gap or at the end of the available data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Line<'a> {
-    /// Of its first byte.
+    /// The offset of the first byte.
     pub(super) offset: u64,
-    /// Its beginning, without its newline.
+    /// The beginning of the line, without its newline.
     pub(super) text: &'a [u8],
-    /// There is more of it than `text`.
+    /// Whether the line is longer than `text`.
     pub(super) longer: bool,
-    /// Where the next line begins.
+    /// The offset of the next line.
     pub(super) next: u64,
 }
 
-/// The line whose end has not come yet.
+/// The current line, which has no end yet.
 #[derive(Debug, Default)]
 pub(super) struct Unfinished {
-    /// None while there is no such line.
+    /// The offset of the line, or `None` if there is no current line.
     offset: Option<u64>,
     text: Vec<u8>,
     longer: bool,
 }
 
 impl Unfinished {
-    /// Where it begins, if there is one.
+    /// Returns the offset of the current line, if there is one.
     pub(super) fn offset(&self) -> Option<u64> {
         self.offset
     }
 
-    /// Takes bytes at `offset` without a newline.
+    /// Adds bytes without a newline.
     fn push(&mut self, offset: u64, data: &[u8]) {
         if data.is_empty() {
             return;
@@ -42,8 +42,8 @@ impl Unfinished {
         self.longer |= room < data.len();
     }
 
-    /// Takes bytes up to the first newline away from `data`, which begins at `offset`; gives `see` the
-    /// line if that ends it. False if all was taken and no line has ended.
+    /// Removes the bytes up to the first newline from `data`, which begins at `offset`, and calls `see`
+    /// with the completed line. Returns false if `data` had no newline and was consumed completely.
     pub(super) fn take_line(
         &mut self,
         offset: &mut u64,
@@ -69,7 +69,7 @@ impl Unfinished {
         true
     }
 
-    /// Gives `see` the line as far as it has come, if there is one. `cut`: it goes on beyond what is held.
+    /// Calls `see` with the current line, if there is one. `cut` states that the line continues in a gap.
     pub(super) fn end(&mut self, next: u64, cut: bool, see: impl FnOnce(Line<'_>)) {
         if let Some(offset) = self.offset.take() {
             see(Line { offset, text: &self.text, longer: self.longer || cut, next });

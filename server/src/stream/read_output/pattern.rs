@@ -1,5 +1,5 @@
-//! What lines are matched against. Bytes, not characters: any output can be searched, and `.` is any byte.
-//! Both the compiled form and what a search with it may keep are bounded.
+//! The patterns of searches. They match bytes, not characters: any output can be searched, and `.` matches
+//! any byte. Both the compiled size and the cache of a search are limited.
 
 use std::fmt;
 
@@ -9,42 +9,43 @@ use regex_automata::{
     util::{iter::Searcher, syntax},
 };
 
-/// Of a compiled pattern, in bytes. It bounds the time that a byte of output can cost.
+/// The maximum size of a compiled pattern in bytes. It bounds the time per byte of output.
 const COMPILED_BYTES: usize = 64 * 1024;
-/// Of what a search keeps so as to be fast, in bytes.
+/// The maximum size of the cache of a search, in bytes.
 const CACHE_BYTES: usize = 128 * 1024;
 
-/// A pattern that a line matches or does not.
+/// A compiled pattern for lines.
 #[derive(Clone)]
 pub struct Pattern {
     regex: Regex,
 }
 
 impl fmt::Debug for Pattern {
-    /// Without its text, which may be a secret's.
+    /// Omits the pattern, which can contain a secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Pattern").finish_non_exhaustive()
     }
 }
 
-/// Why a pattern was refused.
+/// Why a pattern was rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PatternError {
-    /// It is no regular expression.
+    /// The pattern is not a regular expression.
     #[error("is not a regular expression: {problem}, at byte {at}; set `fixed` to search for it as text")]
     Syntax {
-        /// What is wrong.
+        /// The syntax error.
         problem: String,
-        /// Where in the pattern.
+        /// The position in the pattern, in bytes.
         at: usize,
     },
-    /// It is one that would cost too much.
+    /// The pattern is too expensive.
     #[error("is too large when compiled, at most {COMPILED_BYTES} bytes; use fewer or smaller repetitions")]
     TooLarge,
 }
 
 impl Pattern {
-    /// Compiles an expression, or with `fixed` a text. Case is ignored for ASCII letters.
+    /// Compiles a regular expression, or with `fixed` a literal text. `ignore_case` applies to ASCII
+    /// letters.
     ///
     /// # Errors
     /// See [`PatternError`].
@@ -70,13 +71,13 @@ impl Pattern {
         self.regex.create_cache()
     }
 
-    /// Whether a line matches.
+    /// Returns whether a line matches.
     pub(super) fn matches(&self, cache: &mut Cache, line: &[u8]) -> bool {
         self.regex.search_half_with(cache, &Input::new(line).earliest(true)).is_some()
     }
 
-    /// Where a line matches: the first `most` places at the most, without those of no length. Looks for
-    /// the next one while `go_on` says so.
+    /// Returns at most `most` matches within a line, without empty ones. Continues only while `go_on`
+    /// returns true.
     pub(super) fn spans(
         &self,
         cache: &mut Cache,

@@ -1,5 +1,5 @@
-//! Drives a search: fetches what comes next, and has it looked through on a thread for blocking work,
-//! a chunk at a time, where searches take turns. Nothing is looked through before it is polled for.
+//! Runs a search: fetches the next data and processes it on a blocking thread, one chunk at a time,
+//! in turn with other searches. It processes nothing before it is polled.
 
 use std::collections::VecDeque;
 
@@ -12,14 +12,15 @@ use super::{
 };
 use crate::{api::ApiError, stream::ring::Piece};
 
-/// A search under way.
+/// A search in progress.
 pub(super) struct Searching {
     source: Source,
     tenant: String,
     extent: Extent,
-    /// Of what is fetched next.
+    /// The offset of the next data to fetch.
     offset: u64,
-    /// None while it is at work, and after a work that did not come to its end.
+    /// The state of the search. `None` while it is on the blocking thread, and after a cancelled
+    /// step.
     grep: Option<Box<Grep>>,
     feed: Feed,
     out: VecDeque<ReadPart>,
@@ -29,7 +30,7 @@ pub(super) struct Searching {
 }
 
 impl Searching {
-    /// A search of what is within `extent`, for this tenant.
+    /// Creates a search within `extent` for this tenant.
     pub(super) fn new(source: Source, extent: Extent, search: Search, tenant: String) -> Self {
         let cancel = source.seat.inner.cancel.child_token();
         Self {
@@ -60,7 +61,8 @@ impl Searching {
                     };
                     return Ok(());
                 }
-                // Shorter than it was: a host went down and took the latest bytes along.
+                // The stream is shorter than before, because a host crashed and lost the latest
+                // bytes.
                 At::End(extent) => self.extent = extent,
             }
         }

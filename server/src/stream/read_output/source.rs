@@ -1,5 +1,6 @@
-//! What is at an offset of a stream now. Where it comes from (the runner, the storage, or nowhere any
-//! more) is looked up anew for each piece, so that a read goes on over the move from one to the other.
+//! The primitive read: what is at an offset of a stream now. The location (the runner, the storage, or
+//! lost) is determined for each piece, so a read continues when the output moves from the runner to
+//! the storage.
 
 use std::sync::Arc;
 
@@ -25,24 +26,24 @@ use crate::{
     },
 };
 
-/// How far a stream goes.
+/// The extent of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Extent {
-    /// In bytes, gaps included.
+    /// The length in bytes, gaps included.
     pub(super) total: u64,
-    /// It will not grow.
+    /// Whether the stream is complete.
     pub(super) complete: bool,
 }
 
 /// What is at an offset.
 pub(super) enum At {
-    /// A stretch that begins there; it may go further than was wanted.
+    /// A piece that begins there. It can be longer than requested.
     Piece(Piece),
-    /// Nothing: the stream goes as far as this.
+    /// Nothing. The stream ends before or at this offset.
     End(Extent),
 }
 
-/// One reader's way to a stream.
+/// The access of one reader to a stream.
 pub(super) struct Source {
     pub(super) seat: Seat,
     watch: ChangeWatch,
@@ -50,15 +51,15 @@ pub(super) struct Source {
     facts: Facts,
     place: Place,
     shelf: Shelf,
-    /// When the store was last looked at.
+    /// When the store was last read.
     looked: Instant,
 }
 
 impl Source {
-    /// Takes a seat for a read.
+    /// Registers a reader.
     ///
     /// # Errors
-    /// If all are taken, or the server stops.
+    /// If there are too many readers, or the server stops.
     pub(super) fn open(
         inner: &Arc<Inner>,
         record: &ExecutionRecord,
@@ -82,7 +83,7 @@ impl Source {
         self.place.stream
     }
 
-    /// The piece as it is given to the client.
+    /// Converts a piece for the client and counts it.
     pub(super) fn part(&self, piece: Piece) -> ReadPart {
         let stream = self.place.stream;
         let part = match piece {
@@ -93,7 +94,7 @@ impl Source {
         part
     }
 
-    /// Counts what a client is given.
+    /// Counts what a client receives.
     pub(super) fn observe(&self, part: &ReadPart) {
         let observer = &self.seat.inner.observer;
         match part {
@@ -104,7 +105,7 @@ impl Source {
         }
     }
 
-    /// How far the stream goes now.
+    /// Returns the current extent of the stream.
     ///
     /// # Errors
     /// See [`Source::at`].
@@ -115,10 +116,10 @@ impl Source {
         }
     }
 
-    /// What is at `offset`; at most `want` bytes are asked for. With 0, only how far the stream goes.
+    /// Returns what is at `offset`. Requests at most `want` bytes; 0 requests the extent only.
     ///
     /// # Errors
-    /// `Unavailable` if whoever has it cannot be reached for a while, or the server stops.
+    /// `Unavailable` if the runner or the storage cannot be reached for a while, or the server stops.
     pub(super) async fn at(&mut self, offset: u64, want: u64) -> Result<At, ApiError> {
         if self.place.offset != offset {
             self.seat.hub.release(&mut self.place);
@@ -147,7 +148,7 @@ impl Source {
         }
     }
 
-    /// What there is without waiting; beside it, whether the store may know another place for it.
+    /// Returns what is available without waiting, and whether the store may have a new location.
     async fn look(&mut self, offset: u64, want: u64) -> Result<(Option<At>, bool), ApiError> {
         let Seat { inner, hub, .. } = &self.seat;
         let stream = self.place.stream;
@@ -186,7 +187,7 @@ impl Source {
         Ok((Some(at), false))
     }
 
-    /// Waits until there may be something new, and takes it from the store if that changed.
+    /// Waits for a possible change, and reads the record again after a hint or at the poll interval.
     async fn wait(&mut self, patience: Instant) -> Result<(), ApiError> {
         let limits = &self.seat.inner.limits;
         if Instant::now() >= patience {
@@ -200,12 +201,12 @@ impl Source {
         let look = tokio::select! {
             () = self.seat.inner.cancel.cancelled() => false,
             () = self.watch.changed() => true,
-            // The hub lives as long as the seat, so that this cannot fail.
+            // The seat holds the hub, so this cannot fail.
             _ = self.bell.changed() => false,
             () = sleep_until(poll_at) => true,
         };
         match if look { self.refresh(Instant::now()).await } else { Ok(()) } {
-            // What runs goes on without the store, and so does its output.
+            // Output of a running command is available even if the store is not.
             Err(ApiError::Unavailable { .. }) if Instant::now() < patience => Ok(()),
             other => other,
         }

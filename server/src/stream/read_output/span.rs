@@ -1,4 +1,4 @@
-//! The bytes from one offset to another, or up to a number of lines.
+//! Reads of a range of bytes, or of a number of lines.
 
 use std::ops::Range;
 
@@ -8,24 +8,24 @@ use super::{
 };
 use crate::{api::ApiError, stream::ring::Piece};
 
-/// A read that goes forward.
+/// A forward read.
 pub(super) struct Span {
     source: Source,
     extent: Extent,
-    /// What is still to be given.
+    /// The range that is not delivered yet.
     rest: Range<u64>,
-    /// It ends after so many newlines.
+    /// The number of newlines after which the read ends.
     lines: Option<u64>,
     over: bool,
 }
 
 impl Span {
-    /// Reads `range`, which lies within `extent`.
+    /// Creates a read of `range`, which must be within `extent`.
     pub(super) fn new(source: Source, extent: Extent, range: Range<u64>) -> Self {
         Self { source, extent, rest: range, lines: None, over: false }
     }
 
-    /// Ends it after so many lines.
+    /// Ends the read after this number of lines.
     pub(super) fn with_lines(mut self, lines: u64) -> Self {
         self.lines = Some(lines);
         self
@@ -57,7 +57,8 @@ impl Reading for Span {
         if !self.rest.is_empty() && self.lines != Some(0) {
             match self.source.at(self.rest.start, self.rest.end - self.rest.start).await? {
                 At::Piece(piece) => return Ok(Some(self.give(piece))),
-                // Shorter than it was: a host went down and took the latest bytes along.
+                // The stream is shorter than before, because a host crashed and lost the latest
+                // bytes.
                 At::End(extent) => self.extent = extent,
             }
         }

@@ -1,37 +1,39 @@
-//! Where the last lines of a stream begin. Looks at it backwards, block by block, and keeps none of it.
+//! Finds the start of the last lines of a stream. It scans backwards, block by block, and retains no
+//! data.
 //!
-//! How many lines a gap had nobody knows, so that a tail goes back to a gap at most, and shows it.
+//! The number of lines in a gap is unknown. A tail therefore goes back to the last gap at most, and
+//! includes it.
 
 use super::source::{At, Source};
 use crate::{api::ApiError, stream::ring::Piece};
 
-/// Looked at in one go.
+/// The size of a block in bytes.
 const BLOCK_BYTES: u64 = 256 * 1024;
 
-/// What a block holds after its last gap.
+/// The part of a block after its last gap.
 #[derive(Debug, Default)]
 struct Block {
-    /// Where that begins.
+    /// The offset of this part.
     start: u64,
     newlines: u64,
-    /// It ends with a newline.
+    /// Whether the part ends with a newline.
     ends_line: bool,
     gap: Option<Gap>,
-    /// The stream ends here, before the block does.
+    /// The end of the stream, if it is within the block.
     ends: Option<u64>,
 }
 
-/// A gap, as it was met.
+/// A gap, from the offset at which it was met.
 #[derive(Debug, Clone, Copy)]
 struct Gap {
     from: u64,
     to: u64,
 }
 
-/// Where the last `lines` lines of the first `end` bytes begin; at a gap if one comes before that.
+/// Returns the offset of the last `lines` lines of the first `end` bytes, or of a gap within them.
 ///
 /// # Errors
-/// Those of [`Source::at`].
+/// See [`Source::at`].
 pub(super) async fn start(source: &mut Source, end: u64, lines: u64) -> Result<u64, ApiError> {
     let mut below = end;
     let mut wanted = None;
@@ -39,11 +41,11 @@ pub(super) async fn start(source: &mut Source, end: u64, lines: u64) -> Result<u
         let from = below.saturating_sub(BLOCK_BYTES);
         let block = survey(source, from, below).await?;
         if let Some(end) = block.ends.filter(|end| *end <= from) {
-            // Shorter than it was: a host went down and took the latest bytes along.
+            // The stream is shorter than before, because a host crashed and lost the latest bytes.
             below = end;
             continue;
         }
-        // The newline at the very end begins no line of its own.
+        // A final newline does not start another line.
         let left = wanted.unwrap_or(lines + u64::from(block.ends_line));
         if block.newlines >= left {
             return after_newline(source, block.start, below, block.newlines - left).await;
@@ -82,13 +84,13 @@ async fn survey(source: &mut Source, from: u64, to: u64) -> Result<Block, ApiErr
     Ok(block)
 }
 
-/// Where the line after the newline with this index begins, counted from `from`.
+/// Returns the offset after the newline with this index, counted from `from`.
 async fn after_newline(source: &mut Source, from: u64, to: u64, mut index: u64) -> Result<u64, ApiError> {
     let mut offset = from;
     while offset < to {
         let At::Piece(piece) = source.at(offset, to - offset).await? else { break };
         let Piece::Data { data, .. } = &piece else {
-            // Cut since it was looked at.
+            // The range was cut after it was surveyed.
             return Ok(offset);
         };
         for at in memchr::memchr_iter(b'\n', data) {
@@ -102,7 +104,7 @@ async fn after_newline(source: &mut Source, from: u64, to: u64, mut index: u64) 
     Ok(offset.min(to))
 }
 
-/// Where a gap begins that was met in its middle.
+/// Finds the start of a gap from an offset inside it.
 async fn gap_start(source: &mut Source, gap: Gap) -> Result<u64, ApiError> {
     let (mut low, mut high) = (0, gap.from);
     while low < high {

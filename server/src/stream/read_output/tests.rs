@@ -1,4 +1,4 @@
-//! The search against a plain one over lines that are all in memory, however its input is cut.
+//! Compares the search with a simple implementation on complete lines, for any chunking of the input.
 
 use airlock_proto::{domain::OutputStream::Stdout, limits::LINE_BYTES};
 use bytes::Bytes;
@@ -16,7 +16,7 @@ fn wanted(pattern: &str, invert: bool, context: (u32, u32), max_matches: u32) ->
     Search { pattern, invert, before: context.0, after: context.1, max_matches, offset: 0 }
 }
 
-/// Runs a search over `text` in chunks of these lengths, one after the other and again from the first.
+/// Runs a search over `text` in chunks of these lengths, which are used cyclically.
 fn run(search: Search, text: &[u8], chunks: &[usize]) -> (Vec<OutputLine>, ReadDone) {
     let cancel = CancellationToken::new();
     let mut offset = search.offset;
@@ -40,7 +40,7 @@ fn run(search: Search, text: &[u8], chunks: &[usize]) -> (Vec<OutputLine>, ReadD
     (parts.into_iter().map(line).collect(), done)
 }
 
-/// Offsets and numbers of the lines that a plain search shows, and whether each is context.
+/// Returns offset, number and context flag of the lines that the simple search shows.
 fn plain(
     text: &[u8],
     found: impl Fn(&[u8]) -> bool,

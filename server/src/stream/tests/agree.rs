@@ -1,4 +1,4 @@
-//! Attach and reads on demand say the same of the same bytes: offsets, gaps and lengths.
+//! Attach and on-demand reads return the same data: offsets, gaps and lengths.
 
 use airlock_proto::domain::{ExecutionId, OutputState};
 use proptest::prelude::*;
@@ -12,7 +12,7 @@ use crate::stream::{Amount, Selection, StreamLimits};
 #[derive(Debug, Clone)]
 struct Story {
     writes: Vec<usize>,
-    /// Shares of the whole, in thousandths.
+    /// The range of the gap, in thousandths of the output.
     cut: Option<(usize, usize)>,
     ranges: Vec<(usize, usize)>,
     store_it: bool,
@@ -81,7 +81,7 @@ async fn live(story: &Story) {
     compare(&world, id, story, total).await;
 }
 
-/// Reads the finished output in both ways.
+/// Compares both kinds of reads of the finished output.
 async fn compare(world: &World, id: ExecutionId, story: &Story, total: usize) {
     let at = |share: usize| (total * share / 1000) as u64;
     let mut view = world.reader(id).await;

@@ -1,4 +1,4 @@
-//! What becomes of views when a command leaves the foreground.
+//! Views of a command that moves to the background.
 
 use std::sync::atomic::Ordering;
 
@@ -7,7 +7,7 @@ use crate::api::AttachFrom;
 
 const FIRST: usize = 100_000;
 
-/// A view that has read [`FIRST`] bytes of a command, which then leaves the foreground.
+/// Opens a view, reads [`FIRST`] bytes, and moves the command to the background.
 async fn left_behind(world: &World) -> (airlock_proto::domain::ExecutionId, Heard, Vec<u8>) {
     let id = world.run(false);
     let bytes = pattern(3 * FIRST);
@@ -40,7 +40,7 @@ async fn a_view_of_the_foreground_ends_and_another_goes_on_with_all_that_came_af
 async fn a_view_of_the_background_sees_the_step_and_goes_on_to_the_end_whatever_its_cursor() {
     let world = World::new();
     let (id, heard, bytes) = left_behind(&world).await;
-    // From before it left the foreground: as if the closing event had been lost.
+    // A cursor from before the move, as if the closing event had been lost.
     let mut before = heard.clone();
     before.cursor.version = 3;
     before.versions.truncate(3);

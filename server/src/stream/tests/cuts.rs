@@ -1,4 +1,5 @@
-//! Whatever is cut, and whenever: a reader that goes on by its cursor has every state and byte once.
+//! A reader that is cut at any time and resumes by its cursor gets every state and byte exactly
+//! once.
 
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use tokio::time::sleep;
 use super::world::{Heard, Stderr, Stdout, World, pattern};
 use crate::{api::ApiError, stream::StreamLimits};
 
-/// What happens between two lives of the reader.
+/// The fault between two views of the reader.
 #[derive(Debug, Clone, Copy)]
 enum Blow {
     Nothing,
@@ -20,9 +21,9 @@ enum Blow {
 
 #[derive(Debug, Clone)]
 struct Story {
-    /// Bytes that are written at once, and milliseconds before the next.
+    /// The number of bytes per write, and the pause after it in milliseconds.
     writes: Vec<(usize, u64)>,
-    /// Events in each life of the reader, and what happens after it.
+    /// The number of events per view, and the fault after it.
     lives: Vec<(usize, Blow)>,
     separate_stderr: bool,
     store_it: bool,
@@ -42,7 +43,7 @@ fn stories() -> impl Strategy<Value = Story> {
     })
 }
 
-/// Small, so that a story is full of laps of the ring and of catching up.
+/// Small limits, so that the ring wraps and readers must catch up often.
 fn small() -> StreamLimits {
     StreamLimits {
         ring_bytes: 160 * 1024,
@@ -113,7 +114,7 @@ async fn stored(world: &World, id: airlock_proto::domain::ExecutionId) -> Vec<u8
     reader.heard.stdout
 }
 
-/// Reads so many events from where the last life ended.
+/// Reads up to `events` events with a view that resumes from `heard`.
 async fn one_life(
     world: &World,
     id: airlock_proto::domain::ExecutionId,
@@ -122,7 +123,7 @@ async fn one_life(
 ) -> Heard {
     let mut reader = world.go_on(id, heard).await;
     for _ in 0..events {
-        // A reader of a command that writes nothing for long is cut too.
+        // A command can be silent for long, so the reader is also cut after a timeout.
         match tokio::time::timeout(Duration::from_secs(20), reader.next()).await {
             Ok(Some(Ok(()))) => {}
             Ok(Some(Err(ApiError::Unavailable { .. }))) | Ok(None) | Err(_) => break,

@@ -1,4 +1,4 @@
-//! How views end, and what is said where bytes are missing.
+//! How views end, and how missing bytes are reported.
 
 use std::{sync::atomic::Ordering, time::Duration};
 
@@ -68,7 +68,7 @@ async fn a_command_that_waits_in_the_queue_is_watched_until_it_runs() {
     });
     for state in [ExecutionState::Starting, ExecutionState::Running] {
         sleep(Duration::from_secs(1)).await;
-        // No hint: the poll is the truth.
+        // There is no hint, so the view must poll.
         world.store.step(id, state, None);
     }
     world.write(id, Stdout, b"hello");

@@ -1,4 +1,4 @@
-//! Runners that do not keep to the protocol, and streams that nobody asked for.
+//! Runners that violate the protocol, and streams that were not requested.
 
 use std::time::Duration;
 
@@ -66,7 +66,7 @@ async fn a_runner_that_misbehaves_costs_its_own_stream_and_invents_no_end() {
 #[tokio::test(start_paused = true)]
 async fn a_runner_that_comes_to_its_senses_is_read_again() {
     for (name, trick) in tricks() {
-        // These deliver bytes or gaps before they are found out; what was delivered stays.
+        // These deliver data before the violation is detected, and that data stays.
         if matches!(name, "more than credit" | "gaps without end") {
             continue;
         }

@@ -1,4 +1,4 @@
-//! Parts of an output on demand: what there is by now, wherever it is, and no waiting for more.
+//! On-demand reads: what is available now, wherever it is, without waiting for more.
 
 use std::{sync::Arc, time::Duration};
 
@@ -19,7 +19,7 @@ use crate::{
 const MIB: usize = 1024 * 1024;
 pub(super) const ALL: Selection = Selection::Range { offset: 0, length: None };
 
-/// What a read has given, with zeros for gaps.
+/// The result of a read, with zeros in place of gaps.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Read {
     pub(super) start: Option<u64>,
@@ -54,7 +54,7 @@ impl World {
     }
 }
 
-/// Checks that the parts follow one another and that the last alone is the end.
+/// Checks that the parts are contiguous and that only the last one is the end.
 pub(super) fn gather(parts: Vec<ReadPart>) -> Read {
     let mut read = Read::default();
     let count = parts.len();
@@ -83,7 +83,7 @@ pub(super) fn gather(parts: Vec<ReadPart>) -> Read {
     read
 }
 
-/// A text, a number of lines, the first of them and the last.
+/// A text, a number of lines, and the expected head and tail.
 type HeadAndTail = (&'static [u8], u64, &'static [u8], &'static [u8]);
 
 fn range(offset: u64, length: u64) -> Selection {
@@ -197,7 +197,8 @@ async fn a_tail_of_many_lines_is_found_over_many_blocks() {
 #[tokio::test(start_paused = true)]
 async fn a_tail_goes_back_to_a_gap_and_shows_it() {
     let lines: Vec<u8> = b"0123456789abcde\n".repeat(100_000);
-    // Within a block, on a block's border, many blocks long, at the beginning, at the end.
+    // Gaps within a block, at the border of a block, across many blocks, at the beginning and at
+    // the end.
     let total = lines.len() as u64;
     for (from, to) in [
         (total - 100_000, total - 1600),
@@ -323,7 +324,7 @@ async fn a_runner_that_misbehaves_ends_a_read_in_time_and_invents_nothing() {
     let done = |offset, end, total| PushFromRunner::Done { read_id: 1, offset, end, total };
     let tricks = [
         Trick::Silence,
-        // Past what can be, shorter than what was read, and an end that contradicts itself.
+        // A gap past the end, a contradictory length, and a contradictory end.
         Trick::Say(vec![PushFromRunner::Gap { read_id: 1, from: 0, to: 5 }]),
         Trick::Say(vec![done(7, false, 100)]),
         Trick::Say(vec![done(50, true, 100)]),
@@ -349,7 +350,7 @@ async fn the_tail_of_a_stream_that_is_far_shorter_than_was_said_is_not_looked_fo
     world.runner.play(Some(Trick::Say(vec![said])));
     let tail = world.open(id, Stdout, Selection::Tail(Amount::Lines(1)));
     let honest_again = async {
-        // Whatever comes after its first word.
+        // Behave correctly after the first stream was opened.
         while world.runner.opened() == 0 {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
@@ -380,7 +381,7 @@ async fn reads_count_as_readers_and_a_dropped_one_leaves_nothing() {
     drop(stopped);
     let held = world.streams.retained_bytes();
     assert!(held < 300 * 1024, "{held} bytes");
-    // One that stopped holds up nobody.
+    // A stopped reader does not block other readers.
     assert!(world.read(id, ALL).await.unwrap().bytes == pattern(MIB));
 }
 

@@ -1,4 +1,4 @@
-//! Any number of readers, at any pace.
+//! Any number of readers at any pace.
 
 use std::time::Duration;
 
@@ -62,7 +62,7 @@ async fn stderr_that_was_asked_for_apart_has_offsets_of_its_own() {
     let mut reader = world.reader(id).await;
     while reader.heard.stdout.len() + reader.heard.stderr.len() < MIB {
         reader.next().await.unwrap().unwrap();
-        // Slow, so that both always have something.
+        // The pause ensures that both streams always have data.
         sleep(Duration::from_millis(5)).await;
     }
     assert!(reader.heard.stdout.len() > 300_000 && reader.heard.stderr.len() > 300_000, "they take turns");

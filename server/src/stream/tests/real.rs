@@ -1,4 +1,4 @@
-//! The same on real threads, in real time, with the real storage in a folder.
+//! The same guarantees on real threads, in real time, with a storage in a local directory.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 use super::world::{Stderr, Stdout, World, patient};
 use crate::outputs::Outputs;
 
-/// What `seq 1 n` writes.
+/// Returns the output of `seq 1 n`.
 fn numbers(n: usize) -> Vec<u8> {
     (1..=n).flat_map(|number| format!("{number}\n").into_bytes()).collect()
 }

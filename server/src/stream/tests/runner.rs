@@ -1,5 +1,5 @@
-//! A runner in memory: spools, a link that can be cut, and the serving of reads as the protocol says, or
-//! with a trick.
+//! A runner in memory: spools, a link that can be cut, and a server of reads that follows or violates
+//! the protocol.
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},
@@ -26,23 +26,23 @@ use crate::{
 
 type ToServer = mpsc::Sender<Result<PushFromRunner, PushBroken>>;
 
-/// What was written to one stream.
+/// The content of one stream.
 #[derive(Clone, Default)]
 pub(super) struct Spool {
     pub(super) bytes: Vec<u8>,
     pub(super) complete: bool,
-    /// Stretches that are no longer held, in order.
+    /// The ranges that are no longer held, in order.
     pub(super) cuts: Vec<(u64, u64)>,
 }
 
-/// A runner that does something else than the protocol says, once it has a read.
+/// A deviation from the protocol, applied once there is a read.
 #[derive(Clone)]
 pub(super) enum Trick {
-    /// Sends these in answer to the first read of each stream.
+    /// Answers the first read of each stream with these messages.
     Say(Vec<PushFromRunner>),
-    /// Answers nothing.
+    /// Never answers.
     Silence,
-    /// Sends one byte at a time, each after so long.
+    /// Sends one byte at a time, with this pause before each.
     Trickle(Duration),
 }
 
@@ -55,14 +55,14 @@ struct State {
     streams: Option<Streams>,
     away: bool,
     trick: Option<Trick>,
-    /// Of single executions.
+    /// The tricks for single executions.
     tricks: HashMap<ExecutionId, Trick>,
     opened: usize,
     bytes_sent: u64,
     cut: CancellationToken,
 }
 
-/// The runner. Every call is at once.
+/// The runner. Every call takes effect immediately.
 #[derive(Clone, Default)]
 pub(super) struct MemoryRunner {
     state: Arc<Mutex<State>>,
@@ -102,7 +102,7 @@ impl MemoryRunner {
         self.cut_streams();
     }
 
-    /// Only this execution is out of reach, as if another runner had it.
+    /// Makes only this execution unreachable, as if another runner had it.
     pub(super) fn cut_off(&self, id: ExecutionId) {
         self.with(|state| state.cut_off.insert(id));
     }
@@ -119,7 +119,7 @@ impl MemoryRunner {
         self.with(|state| state.trick = trick);
     }
 
-    /// Only this execution is tricked with, or no longer.
+    /// Sets or removes the trick for this execution only.
     pub(super) fn play_on(&self, id: ExecutionId, trick: Option<Trick>) {
         self.with(|state| match trick {
             Some(trick) => state.tricks.insert(id, trick),
@@ -183,7 +183,7 @@ impl MemoryRunner {
                     for message in messages {
                         let _ = to_server.send(Ok(message.clone())).await;
                     }
-                    // It stays open: it is the server that must end it.
+                    // Stay open: the server must end the stream.
                     return to_server.closed().await;
                 }
                 Some(Trick::Silence) => return to_server.closed().await,
@@ -215,7 +215,7 @@ impl MemoryRunner {
         }
     }
 
-    /// The next message of a read, and what is left of it.
+    /// Returns the next message of a read, and the remaining read.
     fn answer(
         &self,
         id: ExecutionId,

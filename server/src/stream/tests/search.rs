@@ -1,4 +1,4 @@
-//! Searches through what commands wrote, where it is live and where it is stored.
+//! Searches of live and stored output.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub(super) fn search(pattern: &str, change: impl FnOnce(&mut Search)) -> Selecti
     Selection::Search(search)
 }
 
-/// What a search has given.
+/// The result of a search.
 #[derive(Debug, Default)]
 struct Found {
     lines: Vec<OutputLine>,
@@ -98,7 +98,7 @@ async fn a_gap_stands_in_its_place_and_ends_what_is_known_of_numbers() {
     assert!(before.iter().all(|line| line.number * 11 == line.offset + 11));
     assert_eq!(after.len(), 1000);
     assert!(after.iter().all(|line| line.number == 0));
-    // A line is shown as far as it is held, before the gap and after it.
+    // The lines at the gap are shown as far as they are held.
     let found = world.search(id, search("^line \\d+$", |search| search.invert = true)).await;
     let [first, last] = &found.lines[..] else { panic!("{found:?}") };
     assert_eq!((first.offset, &first.data[..], first.truncated), (1000 * 11, &b"line"[..], true));
@@ -154,7 +154,7 @@ async fn a_line_that_is_not_finished_is_looked_at_again_until_it_matches() {
 async fn the_worst_pattern_ends_with_its_reader_and_holds_up_no_other() {
     let world = World::with(patient());
     let (id, other) = (world.run(false), world.run(false));
-    // Lines of the greatest length at which it never matches, and never soon.
+    // Lines of the maximum length that never match, and where every match attempt is long.
     let letters = (0..8 << 20_u32).map(|at: u32| match at {
         at if at % (64 * 1024) == 0 => b'\n',
         at if at.wrapping_mul(0x9E37_79B1) >> 31 == 0 => b'a',
@@ -175,6 +175,6 @@ async fn the_worst_pattern_ends_with_its_reader_and_holds_up_no_other() {
         let _ended = task.await;
     }
     assert_eq!(world.streams.readers(), 0);
-    // Nothing goes on for those who have gone.
+    // No search continues without its reader.
     world.streams.shut_down().await;
 }

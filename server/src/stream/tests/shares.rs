@@ -1,4 +1,4 @@
-//! Runners that send outputs slowly, or in too many pieces, while others have outputs to store.
+//! Runners that send outputs slowly or in too many pieces, while other outputs must be stored.
 
 use std::time::Duration;
 
@@ -11,14 +11,14 @@ use super::{
 };
 use crate::stream::GAPS_MOST;
 
-/// Short of every limit on silence, so that each byte is heard in time.
+/// Shorter than every silence timeout, so that each byte arrives in time.
 const PAUSE: Duration = Duration::from_secs(5);
 
 fn runner(number: usize) -> RunnerId {
     format!("slow-{number}").parse().unwrap()
 }
 
-/// An output that comes byte by byte, for far longer than any test.
+/// Creates an output that arrives byte by byte, for longer than any test.
 async fn trickles(world: &World, runner: RunnerId, tenant: &str) -> ExecutionId {
     let id = world.run_on(runner, tenant, false);
     world.write(id, Stdout, &pattern(1_000_000));
@@ -68,7 +68,7 @@ async fn bytes_do_not_put_off_the_end_of_a_copy() {
     let wait = 2 * world.limits.storing_time;
     assert!(stored(&world, runner_id(), "t", wait).await, "its own runner's other outputs get their turn");
     slow.iter().for_each(|id| assert_ne!(world.store.record(*id).output, OutputState::Stored));
-    // The runner comes to its senses; what was begun with it is cut.
+    // The runner behaves again. Its open streams are cut.
     slow.iter().for_each(|id| world.runner.play_on(*id, None));
     world.runner.cut_streams();
     for id in slow {

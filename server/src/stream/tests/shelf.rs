@@ -14,7 +14,7 @@ use crate::stream::{OutputShelf, Piece, ShelfError, ShelfReader, ShelfWriter, Sh
 
 type Stored = HashMap<(ExecutionId, OutputStream), Vec<Piece>>;
 
-/// Finished outputs.
+/// The stored outputs.
 #[derive(Default)]
 pub(super) struct MemoryShelf {
     opened: AtomicUsize,
@@ -22,7 +22,7 @@ pub(super) struct MemoryShelf {
 }
 
 impl MemoryShelf {
-    /// How often a stream was opened.
+    /// Returns how often a stream was opened.
     pub(super) fn opened(&self) -> usize {
         self.opened.load(Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! A store in memory, as much of one as the streams use.
+//! A store in memory with the methods that the streams use.
 
 use std::{
     collections::HashMap,
@@ -31,14 +31,14 @@ type Row = (ExecutionRecord, Vec<StateChange>);
 #[derive(Default)]
 pub(super) struct MemoryStore {
     rows: Mutex<HashMap<ExecutionId, Row>>,
-    /// Refuses everything.
+    /// Whether every call fails.
     pub(super) away: AtomicBool,
-    /// How often it was asked.
+    /// The number of calls.
     pub(super) questions: AtomicUsize,
 }
 
 impl MemoryStore {
-    /// Adds an execution that has been through these states.
+    /// Adds an execution with a history of these states.
     pub(super) fn add(&self, record: ExecutionRecord, states: &[ExecutionState]) {
         let id = record.id;
         self.rows.lock().unwrap().insert(id, (record, Vec::new()));
@@ -67,13 +67,13 @@ impl MemoryStore {
         });
     }
 
-    /// Sends a running one to the background.
+    /// Moves a running execution to the background.
     pub(super) fn send_to_background(&self, id: ExecutionId) {
         self.rows.lock().unwrap().get_mut(&id).unwrap().0.backgrounded = Some(BackgroundedBy::Client);
         self.step(id, ExecutionState::Running, None);
     }
 
-    /// Says where an output is, and which server said so.
+    /// Sets the state of an output and the server that stores it.
     pub(super) fn put_output(&self, id: ExecutionId, output: OutputState, server: &str) {
         let mut rows = self.rows.lock().unwrap();
         let (record, _) = rows.get_mut(&id).unwrap();

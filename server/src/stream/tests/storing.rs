@@ -1,4 +1,4 @@
-//! The move of finished output from the runner into the storage.
+//! The copying of finished output from the runner into the storage.
 
 use std::time::Duration;
 
@@ -55,8 +55,8 @@ async fn reading_and_storing_at_once_give_the_same() {
     assert!(reading.join_all().await.into_iter().all(|read| read == bytes));
 }
 
-/// A command that writes faster than its one live reader reads: the reader is told gaps that grow, and has bytes
-/// that are cut after it had them. Whatever it has, what is kept has one gap.
+/// The command writes faster than its only live reader reads. The reader gets growing gaps, and has bytes that
+/// are cut later. The stored output has one gap in any case.
 #[tokio::test(start_paused = true)]
 async fn what_was_cut_is_one_gap_in_what_is_stored_whatever_a_live_reader_has_of_it() {
     let world = World::new();
@@ -222,7 +222,7 @@ async fn a_server_that_was_followed_by_another_does_not_say_that_what_the_other_
     world.keep(id).await;
     sleep(Duration::from_secs(1)).await;
     assert_eq!(world.store.record(id).owner_server.as_deref(), Some("server-1"));
-    // The other has stored it and told the runner to forget it, while this one could not renew its lease.
+    // The other server has stored the output while this one could not renew its lease.
     world.store.put_output(id, OutputState::Stored, "server-2");
     world.runner.lose(id);
     sleep(Duration::from_secs(100)).await;

@@ -1,4 +1,5 @@
-//! A server's streams with all that is around them, and a reader that checks what it is given.
+//! The fixture: the streams of a server with their dependencies, and a reader that checks its
+//! events.
 
 use std::{sync::Arc, time::Duration};
 
@@ -28,10 +29,10 @@ use crate::{
 pub(super) const START: AttachFrom = AttachFrom::Offsets { stdout: 0, stderr: 0 };
 pub(super) use OutputStream::{Stderr, Stdout};
 
-/// Long beyond every limit; a test that waits so long hangs.
+/// Longer than any limit. A test that waits this long hangs.
 const FOREVER: Duration = Duration::from_secs(3600);
 
-/// For tests in real time: nobody is given up for being slow.
+/// Limits for tests in real time, where slowness must not cause a failure.
 pub(super) fn patient() -> StreamLimits {
     StreamLimits {
         open_wait: testing::PATIENCE,
@@ -41,7 +42,7 @@ pub(super) fn patient() -> StreamLimits {
     }
 }
 
-/// Everything there is.
+/// The complete fixture.
 pub(super) struct World {
     pub(super) store: Arc<MemoryStore>,
     pub(super) shelf: Arc<dyn OutputShelf>,
@@ -68,24 +69,24 @@ impl World {
         Self { store, shelf, runner, changes, limits, streams }
     }
 
-    /// Another life of the server, over what the last one left.
+    /// Restarts the server over the same store, storage and runner.
     pub(super) async fn restart(&mut self) {
         self.streams.shut_down().await;
         self.changes = Changes::default();
         self.streams = streams(&self.store, &self.shelf, &self.runner, &self.changes, &self.limits);
     }
 
-    /// An execution that runs.
+    /// Creates a running execution.
     pub(super) fn run(&self, separate_stderr: bool) -> ExecutionId {
         self.run_of(&testing::execution().tenant, separate_stderr)
     }
 
-    /// A running command of this tenant.
+    /// Creates a running execution of this tenant.
     pub(super) fn run_of(&self, tenant: &str, separate_stderr: bool) -> ExecutionId {
         self.run_on(runner_id(), tenant, separate_stderr)
     }
 
-    /// Likewise, on this runner.
+    /// Creates a running execution of this tenant on this runner.
     pub(super) fn run_on(&self, runner: RunnerId, tenant: &str, separate_stderr: bool) -> ExecutionId {
         let mut record = testing::execution();
         tenant.clone_into(&mut record.tenant);
@@ -104,13 +105,13 @@ impl World {
         self.runner.spool(id, stream, |spool| spool.bytes.extend_from_slice(bytes));
     }
 
-    /// The command ends, the server hears of it.
+    /// Ends the command and records its result.
     pub(super) fn finish(&self, id: ExecutionId) {
         self.runner.end(id);
         self.finish_as(id, &Cause::Exited { code: 0 });
     }
 
-    /// The server says that it ended so.
+    /// Records this cause as the end of the execution.
     pub(super) fn finish_as(&self, id: ExecutionId, cause: &Cause) {
         let mut result = ExecutionResult::not_started(cause.clone());
         result.started = Started::Yes;
@@ -128,12 +129,12 @@ impl World {
         self.changes.notify(id);
     }
 
-    /// The engine has the output kept.
+    /// Starts to copy the output, as the engine does.
     pub(super) async fn keep(&self, id: ExecutionId) {
         self.streams.ended(&self.store.record(id)).await;
     }
 
-    /// Waits until the output is there.
+    /// Waits until the output has this state.
     pub(super) async fn until_output(&self, id: ExecutionId, output: OutputState) {
         let reached = async {
             while self.store.record(id).output != output {
@@ -148,12 +149,12 @@ impl World {
         self.streams.attach(self.store.record(id), from).await
     }
 
-    /// A reader from the beginning.
+    /// Opens a reader from the beginning.
     pub(super) async fn reader(&self, id: ExecutionId) -> Reader {
         Reader { events: self.attach(id, START).await.unwrap(), heard: Heard::default() }
     }
 
-    /// A reader that goes on where another was.
+    /// Opens a reader that resumes from `heard`.
     pub(super) async fn go_on(&self, id: ExecutionId, heard: Heard) -> Reader {
         let events = self.attach(id, AttachFrom::Cursor(heard.cursor)).await.unwrap();
         Reader { events, heard: Heard { opened: false, backgrounded: false, ..heard } }
@@ -181,23 +182,23 @@ fn streams(
     streams
 }
 
-/// What was heard, over any number of views.
+/// The events of any number of consecutive views.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Heard {
     pub(super) cursor: Cursor,
     pub(super) opened: bool,
     pub(super) versions: Vec<u64>,
-    /// With zeros where there was a gap.
+    /// The bytes of stdout, with zeros in place of gaps.
     pub(super) stdout: Vec<u8>,
     pub(super) stderr: Vec<u8>,
     pub(super) gaps: Vec<(OutputStream, u64, u64)>,
     pub(super) finished: bool,
-    /// The view ended because the command left the foreground.
+    /// Whether the view ended because the command moved to the background.
     pub(super) backgrounded: bool,
 }
 
 impl Heard {
-    /// Takes an event, and checks that it is the next one.
+    /// Adds an event and checks that it is the expected next one.
     pub(super) fn take(&mut self, event: Event) {
         assert!(!self.finished && !self.backgrounded, "nothing comes after the end");
         assert_eq!(self.opened, !matches!(event.kind, EventKind::Opened(_)), "the header is first, once");
@@ -231,7 +232,7 @@ impl Heard {
             }
             EventKind::Backgrounded(record) => {
                 assert!(record.backgrounded.is_some() && record.result.is_none());
-                // Its step is told by this event.
+                // This event also reports the change of state.
                 self.versions.push(event.cursor.version);
                 self.backgrounded = true;
             }
@@ -251,20 +252,20 @@ impl Heard {
     }
 }
 
-/// A view, and what it has given.
+/// A view and what it has delivered.
 pub(super) struct Reader {
     pub(super) events: EventStream,
     pub(super) heard: Heard,
 }
 
 impl Reader {
-    /// Takes one event; none at the end of the view.
+    /// Takes one event. Returns `None` at the end of the view.
     pub(super) async fn next(&mut self) -> Option<Result<(), ApiError>> {
         let event = timeout(FOREVER, self.events.next()).await.expect("no view waits for ever")?;
         Some(event.map(|event| self.heard.take(event)))
     }
 
-    /// Reads until so many bytes of stdout have come.
+    /// Reads until stdout has this number of bytes.
     pub(super) async fn read_to(&mut self, stdout: usize) {
         while self.heard.stdout.len() < stdout {
             self.next().await.expect("the view goes on").expect("without an error");
@@ -281,7 +282,7 @@ impl Reader {
     }
 }
 
-/// Bytes that are told apart wherever they are.
+/// Returns bytes in which any shift or mix-up shows.
 pub(super) fn pattern(length: usize) -> Vec<u8> {
     (0..length as u64).map(|index| (index.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8).collect()
 }

@@ -1,5 +1,4 @@
-//! The Rust client of `airlock.v1`: typed calls, and executions as streams of events that survive
-//! broken connections.
+//! A Rust client for `airlock.v1`: typed calls, and executions as streams of events that survive broken connections.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), airlock_cli::client::ClientError> {
@@ -15,7 +14,7 @@
 //! # }
 //! ```
 //!
-//! Nothing here prints or looks at the environment, and no file is touched but those that a call or the settings name.
+//! This module prints nothing, does not read the environment, and touches only files that a call or the settings name.
 
 mod calls;
 mod download;
@@ -58,31 +57,31 @@ pub use watch::Watch;
 use live::Live;
 use settings::Wire;
 
-/// Of one answer. A page of full executions may be long, and is bounded by what the server sends.
+/// The largest response, in bytes. The server bounds a page of full executions below this.
 const ANSWER_BYTES: usize = 32 * 1024 * 1024;
-/// Of a call whose answer takes no waiting.
+/// The timeout of a call that does not wait.
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
-/// Of a call that waits for a runner.
+/// The timeout of a call that waits for a runner.
 const SLOW_CALL_TIMEOUT: Duration = Duration::from_secs(90);
-/// For the first sign of a stream.
+/// The timeout for the first message of a stream.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A connection to a server. Cheap to clone; clones share their connections.
 #[derive(Debug, Clone)]
 pub struct Client {
-    /// As they were given; their authority and credentials may have been replaced since.
+    /// The settings as they were given. The CA and the credentials in use may be newer.
     settings: Arc<Settings>,
     live: Live,
-    /// Work on disks here.
+    /// Blocking work on local files.
     disk: TaskTracker,
 }
 
 impl Client {
-    /// Connects to a server. The connection is made anew by itself when it breaks.
+    /// Connects to a server. A broken connection is re-established automatically.
     ///
     /// # Errors
-    /// [`ClientError::Settings`] where the settings cannot be used, [`ClientError::Transport`] where
-    /// the server cannot be reached within a few seconds.
+    /// [`ClientError::Settings`] if the settings are invalid, [`ClientError::Transport`] if the server cannot be
+    /// reached within a few seconds.
     pub async fn connect(settings: Settings) -> Result<Self, ClientError> {
         let calls = settings.way()?.connect(&settings.patience).await.map_err(|error| {
             ClientError::from_status(&settings.address, &tonic::Status::from_error(error.into()))
@@ -90,11 +89,10 @@ impl Client {
         Self::over(settings, calls)
     }
 
-    /// A client that connects at its first call.
+    /// Returns a client that connects at its first call. Must be called within a tokio runtime.
     ///
     /// # Errors
-    /// [`ClientError::Settings`] where the settings cannot be used. Must be called within a tokio
-    /// runtime.
+    /// [`ClientError::Settings`] if the settings are invalid.
     pub fn connect_lazy(settings: Settings) -> Result<Self, ClientError> {
         let calls = settings.way()?.connect_lazy();
         Self::over(settings, calls)
@@ -105,15 +103,15 @@ impl Client {
         Ok(Self { settings: Arc::new(settings), live, disk: TaskTracker::new() })
     }
 
-    /// Where the server is.
+    /// Returns the address of the server.
     #[must_use]
     pub fn address(&self) -> &str {
         &self.settings.address
     }
 
-    /// Runs a command and gives its events, from its beginning to its end. Nothing is sent before the
-    /// first [`Events::next`]. A spec without `request_id` gets one, so that the start can be repeated
-    /// after a broken connection and the command still runs at most once.
+    /// Runs a command and returns its events, from its beginning to its end. Nothing is sent before the first
+    /// [`Events::next`]. A spec without `request_id` gets one, so that the start can be repeated after a broken
+    /// connection and the command still runs at most once.
     ///
     /// Dropping the events ends the view, not the command (but see `kill_on_disconnect`).
     #[must_use]
@@ -121,16 +119,16 @@ impl Client {
         Events::run(self.clone(), with_request_id(spec))
     }
 
-    /// The events of an execution from its beginning, or from where a reader was. Nothing is sent
-    /// before the first [`Events::next`]. All views of a client share a connection; at most 256 can be
-    /// open at once, unless the server says otherwise, and views beyond that wait.
+    /// Returns the events of an execution from its beginning, or from a reader's position. Nothing is sent before the
+    /// first [`Events::next`]. All views of a client share one connection. At most 256 can be open at once, unless the
+    /// server allows another number; further views wait.
     #[must_use]
     pub fn attach(&self, execution_id: impl Into<String>, from: From) -> Events {
         Events::attach(self.clone(), execution_id.into(), from)
     }
 
-    /// Waits until nothing of this client and its clones works on a disk any more: a copy of a folder whose
-    /// call was dropped takes a moment to remove what is half there.
+    /// Waits until this client and its clones have finished their work on local files. A dropped directory copy needs
+    /// a moment to remove its partial result.
     pub async fn settled(&self) {
         self.disk.close();
         self.disk.wait().await;
@@ -150,13 +148,14 @@ impl Client {
         Wire::new(now.views.clone(), now.headers.clone())
     }
 
-    /// A connection of its own, for what may stand still because the other side takes nothing.
+    /// Returns a separate connection, for a stream that can block because the other side stops reading.
     fn own_wire(&self) -> Wire {
         let now = self.live.now();
         Wire::new(now.way.connect_lazy(), now.headers.clone())
     }
 
-    /// The next message of a view that has brought nothing new since `since`, and should. Cancel-safe.
+    /// Returns the next message of a view that received its last new data at `since`. Fails if the view stays silent for
+    /// too long. Cancel-safe.
     async fn heard<T>(&self, view: &mut Streaming<T>, since: Instant) -> Result<Option<T>, ClientError> {
         let left = self.patience().silence.saturating_sub(since.elapsed());
         match timeout(left, view.message()).await {

@@ -1,7 +1,7 @@
-//! A server and a runner in one process, with SQLite and local folders: what `airlock dev` and
-//! `airlock run --local` start. The two speak over TLS on loopback, as strangers do.
+//! A server and a runner in one process, with SQLite and local directories, for `airlock dev` and `airlock run
+//! --local`. They communicate over TLS on loopback, as separate processes do.
 //!
-//! Nothing here is a way around a door: the server decides, the runner has its floor.
+//! Nothing here bypasses a check: the server decides, and the runner enforces its floor.
 
 mod error;
 pub(crate) mod keys;
@@ -33,37 +33,37 @@ use crate::{
 use keys::Keys;
 pub(crate) use uids::UidBlock;
 
-/// The profile of those who name none: a person's own machine, on which agents work all day.
+/// The default profile: for a person's own machine, on which agents work all day.
 pub(crate) const PROFILE: &str = "agent";
-/// The name of the one who uses a dev, and of the tenant.
+/// The name of the only user, and of its tenant.
 const NAME: &str = "dev";
-/// How long the runner may take to reach the server beside it.
+/// The time in which the runner must connect to the server.
 const LINK_TIMEOUT: Duration = Duration::from_secs(30);
 const LINK_PAUSE: Duration = Duration::from_millis(5);
 const FILE_BYTES: u64 = 64 * 1024;
 
-/// How a dev is to be.
+/// The options of a dev.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Where to listen; loopback only.
+    /// The address to listen on; loopback only.
     pub listen: SocketAddr,
-    /// The profile of those who name none.
+    /// The default profile.
     pub profile: String,
-    /// A folder of further profiles.
+    /// A directory with further profiles.
     pub profiles: Option<PathBuf>,
-    /// Folders that workspaces can be copied from, by name.
+    /// Directories that workspaces can be copied from, by name.
     pub bases: Vec<(String, PathBuf)>,
-    /// An OTLP collector.
+    /// The URL of an OTLP collector.
     pub otlp: Option<String>,
-    /// What is logged to standard error.
+    /// The log filter for standard error.
     pub log: String,
-    /// How long running commands may go on when it is stopped.
+    /// The time that running commands have to end when the dev is stopped.
     pub drain: Duration,
-    /// A folder with a root file system, in place of the host's own programs.
+    /// A directory with a root file system that replaces the host's own programs.
     pub rootfs: Option<PathBuf>,
-    /// Folders and files of the host, shown read-only at the path beside each.
+    /// Directories and files of the host, each with the path at which it is shown read-only.
     pub binds: Vec<(PathBuf, String)>,
-    /// The longest time that a request may give a command; none: that of the profile and the runner's floor.
+    /// The longest timeout that a request may set. `None`: the limit is that of the profile and the runner's floor.
     pub max_timeout: Option<Duration>,
 }
 
@@ -84,11 +84,11 @@ impl Default for Options {
     }
 }
 
-/// A dev that runs. Stop it with [`Dev::stop`]; dropped, it cuts everything at once.
+/// A running dev. Stop it with [`Dev::stop`]; dropping it ends everything at once.
 pub struct Dev {
     folder: StateFolder,
     connection: Connection,
-    // Fields go in this order: the runner before its server, and the right to the folder last.
+    // Fields are dropped in this order: the runner before its server, the lock of the directory last.
     runner: RunningRunner,
     server: RunningServer,
     _uids: Option<UidBlock>,
@@ -97,16 +97,16 @@ pub struct Dev {
 }
 
 impl Dev {
-    /// Starts a dev in a state folder; when this returns, it takes commands. Installs a global
-    /// subscriber for logs and traces, if there is none yet.
+    /// Starts a dev in a state directory. When this returns, the dev accepts commands. Installs a global subscriber
+    /// for logs and traces, if there is none yet.
     ///
     /// # Errors
-    /// See [`DevError`]; nothing runs then.
+    /// See [`DevError`]. After an error nothing runs.
     pub async fn start(folder: StateFolder, options: Options) -> Result<Self, DevError> {
         Self::start_in(folder, None, options).await
     }
 
-    /// Starts a dev in a new folder, which goes with it.
+    /// Starts a dev in a temporary directory that is removed with it.
     ///
     /// # Errors
     /// As for [`Dev::start`].
@@ -130,13 +130,13 @@ impl Dev {
 
         let ground = ground(&options)?;
         let config = server_config(&folder, &options, &keys, ground.clone())?;
-        // Telemetry is the first to use it, and has no good words for what is wrong with it.
+        // The check comes first because it has better error messages than the start of the telemetry.
         Server::check(&config).map_err(|error| match error {
             StartError::Profiles(error) => DevError::Profiles(error),
             error => DevError::Server(error),
         })?;
         let telemetry = Telemetry::start(&config.telemetry, NAME).map_err(DevError::Telemetry)?;
-        // Where a subscriber is there already, logs and traces go its way.
+        // An existing subscriber keeps receiving logs and traces.
         let _ = telemetry.install();
         let parts = ServerOptions { telemetry: Some(telemetry), ..ServerOptions::default() };
         let server = Server::start_with(config, parts).await.map_err(DevError::Server)?;
@@ -166,22 +166,22 @@ impl Dev {
         Ok(Self { folder, connection, runner, server, _uids: uids, _tenure: tenure, temporary })
     }
 
-    /// Where it listens: `https://HOST:PORT`.
+    /// Returns the address: `https://HOST:PORT`.
     #[must_use]
     pub fn address(&self) -> &str {
         &self.connection.address
     }
 
-    /// Its state folder.
+    /// Returns the state directory.
     #[must_use]
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// How to be its client.
+    /// Returns the settings for a client.
     ///
     /// # Errors
-    /// [`DevError::State`] where its own files cannot be read.
+    /// [`DevError::State`] if the dev's own files cannot be read.
     pub fn settings(&self) -> Result<Settings, DevError> {
         let token = read_bounded(&self.connection.token_file, FILE_BYTES)?;
         let mut settings = Settings::new(self.address());
@@ -190,13 +190,13 @@ impl Dev {
         Ok(settings)
     }
 
-    /// Returns only if the server ends by itself, with the reason. Cancel-safe.
+    /// Returns only if the server ends without a request, with the reason. Cancel-safe.
     pub async fn wait(&mut self) -> DevError {
         DevError::Ended(self.server.wait().await)
     }
 
-    /// Takes no new work, lets commands go on for the drain time, ends them, and ends. Returns how many
-    /// commands were cut. Do not drop it midway.
+    /// Takes no new work, lets commands run for the drain time, ends them, and stops. Returns the number of
+    /// commands that were ended. Not cancel-safe: do not drop the future.
     pub async fn stop(self) -> usize {
         self.folder.withdraw();
         let cut = self.runner.shut_down().await;
@@ -208,7 +208,7 @@ impl Dev {
     }
 }
 
-/// Waits until the runner has reached the server.
+/// Waits until the runner has connected to the server.
 async fn linked(runner: RunningRunner) -> Result<RunningRunner, DevError> {
     let linked = async {
         while !runner.is_linked() {
@@ -253,7 +253,7 @@ fn server_config(
     Ok(server)
 }
 
-/// The folders and files of the host that the profiles show, by their real paths.
+/// Returns the directories and files of the host that the profiles show, by their real paths.
 fn ground(options: &Options) -> Result<Ground, DevError> {
     let real = |path: &PathBuf| {
         let shown = std::fs::canonicalize(path).and_then(|real| {
@@ -276,7 +276,8 @@ fn ground(options: &Options) -> Result<Ground, DevError> {
     })
 }
 
-/// The folder that is shown read-only and in which the target does not exist, so that nothing can be mounted there.
+/// Returns a directory that is shown read-only and does not contain the target, so that nothing can be mounted
+/// there.
 fn read_only_without(system: &[PathBuf], root_binds: &[Bind], target: &str) -> Option<String> {
     let bound = root_binds.iter().map(|bind| (Path::new(&bind.source), Path::new(&bind.target)));
     let mut shown = bound.chain(system.iter().map(|path| (path.as_path(), path.as_path())));
@@ -287,13 +288,13 @@ fn read_only_without(system: &[PathBuf], root_binds: &[Bind], target: &str) -> O
     Some(folder.display().to_string())
 }
 
-/// The one who uses it, who may do everything, and the runner.
+/// Returns the identity of the user, with all roles, and that of the runner.
 fn identities(options: &Options, keys: &Keys) -> Vec<Identity> {
     let user = Identity {
         name: NAME.to_owned(),
         tenant: NAME.to_owned(),
         roles: vec![RoleName::Executor, RoleName::Approver, RoleName::Auditor, RoleName::Admin],
-        // Also those that are put into the folder while it runs.
+        // This includes profiles that are added to the directory while the dev runs.
         profiles: vec![options.profile.clone(), ANY_PROFILE.to_owned()],
         matches: Match::TokenSha256(keys.token_sha256.clone()),
         runner_ids: Vec::new(),

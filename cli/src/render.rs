@@ -1,5 +1,5 @@
-//! What the command line shows: text for people and JSON for programs. Pure: nothing here prints or
-//! asks a server.
+//! Formatting of results: text for people and JSON for programs. Pure: nothing here prints or calls
+//! a server.
 
 pub use airlock_escape as escape;
 

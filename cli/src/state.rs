@@ -1,5 +1,5 @@
-//! The state folder of `airlock dev`: where it is, who may use it, and how other commands find the
-//! server in it. It starts nothing.
+//! The state directory of `airlock dev`: its location, its permissions, and the file with which
+//! other commands find the server. This module starts nothing.
 
 use std::{
     env, fs,
@@ -12,106 +12,107 @@ use std::{
 use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
 
-/// The mode of the folder: its owner's alone.
+/// The mode of the directory: accessible only to its owner.
 const FOLDER_MODE: u32 = 0o700;
-/// The mode of files that hold a secret.
+/// The mode of files with secrets.
 const SECRET_MODE: u32 = 0o600;
-/// Commands that look whether a dev is running hold its lock for a moment.
+/// The number of attempts to take the lock. Commands that check for a running dev hold the lock
+/// briefly.
 const LOCK_TRIES: u32 = 20;
 const LOCK_PAUSE: Duration = Duration::from_millis(50);
-/// Of the connection file, in bytes.
+/// The largest connection file, in bytes.
 const CONNECTION_BYTES: u64 = 64 * 1024;
 
-/// A state folder.
+/// A state directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StateFolder {
     path: PathBuf,
 }
 
-/// How to reach the dev of a state folder: `connection.json`.
+/// The connection data of the dev of a state directory: `connection.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Connection {
-    /// `https://HOST:PORT`.
+    /// The address, `https://HOST:PORT`.
     pub address: String,
-    /// The authority's certificate, PEM; relative to the folder.
+    /// The path of the CA certificate (PEM), relative to the directory.
     pub ca: PathBuf,
-    /// The file of the client's token; relative to the folder.
+    /// The path of the client's token file, relative to the directory.
     pub token_file: PathBuf,
-    /// The process that listens there.
+    /// The process ID of the dev.
     pub pid: u32,
-    /// The profile of those who name none.
+    /// The default profile.
     pub profile: String,
-    /// The folder of further profiles.
+    /// The directory with further profiles.
     pub profiles: Option<PathBuf>,
 }
 
-/// The right to be the dev of a folder, for as long as it lives.
+/// The exclusive lock of a state directory, held by its dev.
 #[derive(Debug)]
 pub struct Tenure {
     _lock: Flock<fs::File>,
 }
 
-/// What is wrong with a state folder.
+/// An error of a state directory.
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
-    /// Nothing says where it should be.
+    /// No location is configured.
     #[error("there is no place for the state folder: set HOME, or name one with --state DIR")]
     NoPlace,
-    /// It cannot be made.
+    /// The directory cannot be created.
     #[error("the state folder {} cannot be made: {source}; name another with --state DIR", path.display())]
     NoFolder {
-        /// The folder.
+        /// The directory.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// It belongs to somebody else.
+    /// The directory belongs to another user.
     #[error("the state folder {} belongs to another user; name another with --state DIR", .0.display())]
     NotOurs(PathBuf),
-    /// Another dev uses it.
+    /// Another dev uses the directory.
     #[error(
         "another `airlock dev` uses the state folder {}{}; end it, or name another folder with --state DIR",
         .path.display(),
         .pid.map(|pid| format!(" (process {pid})")).unwrap_or_default()
     )]
     InUse {
-        /// The folder.
+        /// The directory.
         path: PathBuf,
-        /// Who uses it, if it says so.
+        /// The process ID of the other dev, if known.
         pid: Option<u32>,
     },
-    /// No dev uses it.
+    /// No dev uses the directory.
     #[error("no airlock dev is running with the state folder {}; start one with `airlock dev`", .0.display())]
     NotRunning(PathBuf),
-    /// A dev uses it, and listens nowhere yet.
+    /// A dev uses the directory, but does not listen yet or any more.
     #[error("the airlock dev of {} is starting or stopping; try again in a moment", .0.display())]
     NotReady(PathBuf),
-    /// A file cannot be used.
+    /// An operation on a file failed.
     #[error("{what} {} failed: {source}", path.display())]
     Io {
-        /// The step.
+        /// The operation.
         what: &'static str,
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// The connection file is not one.
+    /// The connection file is invalid.
     #[error("{} is not a connection file: {message}; end the dev, remove the file, and start it again", path.display())]
     Malformed {
         /// The file.
         path: PathBuf,
-        /// Where and why.
+        /// The position and the problem.
         message: String,
     },
 }
 
 impl StateFolder {
-    /// The folder that was named, or the usual one.
+    /// Returns the named directory, or the default one.
     ///
     /// # Errors
-    /// [`StateError::NoPlace`] where nothing was named and the environment names no home.
+    /// [`StateError::NoPlace`] if no directory was named and the environment contains no home.
     pub fn locate(named: Option<&Path>) -> Result<Self, StateError> {
         let absolute = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let path = match named {
@@ -124,17 +125,17 @@ impl StateFolder {
         Ok(Self { path })
     }
 
-    /// Where it is.
+    /// Returns the path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Makes the folder if need be, sees to it that nobody else can look into it, and takes it.
+    /// Creates the directory if necessary, restricts it to its owner, and locks it.
     ///
     /// # Errors
-    /// [`StateError::InUse`] where another dev has it, [`StateError::NotOurs`] where it is another
-    /// user's.
+    /// [`StateError::InUse`] if another dev holds the lock, [`StateError::NotOurs`] if another user
+    /// owns the directory.
     pub fn take(&self) -> Result<Tenure, StateError> {
         let path = &self.path;
         fs::DirBuilder::new()
@@ -155,7 +156,7 @@ impl StateFolder {
                 std::thread::sleep(LOCK_PAUSE);
             }
             if let Some(lock) = self.lock()? {
-                // What a dev that died left behind says nothing true any more.
+                // A connection file from an earlier dev is stale.
                 self.withdraw();
                 return Ok(Tenure { _lock: lock });
             }
@@ -164,11 +165,11 @@ impl StateFolder {
         Err(StateError::InUse { path: path.clone(), pid })
     }
 
-    /// How to reach the dev that has the folder.
+    /// Returns the connection data of the dev that holds the lock.
     ///
     /// # Errors
-    /// [`StateError::NotRunning`] where there is none, whatever files are left;
-    /// [`StateError::NotReady`] where it does not listen.
+    /// [`StateError::NotRunning`] if no dev holds the lock, even if files remain;
+    /// [`StateError::NotReady`] if the dev does not listen.
     pub fn connection(&self) -> Result<Connection, StateError> {
         let lock = match fs::File::open(self.lock_path()) {
             Ok(file) => try_lock(file, FlockArg::LockSharedNonblock),
@@ -188,7 +189,7 @@ impl StateFolder {
         }
     }
 
-    /// Says where the dev listens. The file appears whole or not at all.
+    /// Writes the connection file atomically.
     ///
     /// # Errors
     /// [`StateError::Io`].
@@ -199,9 +200,9 @@ impl StateFolder {
         write_secret(&path, text.as_bytes())
     }
 
-    /// Takes back what [`StateFolder::publish`] said.
+    /// Removes the connection file.
     pub fn withdraw(&self) {
-        // Gone already, or else found stale by whoever reads it.
+        // If the removal fails, readers detect the stale file by the lock.
         let _ = fs::remove_file(self.connection_path());
     }
 
@@ -213,7 +214,7 @@ impl StateFolder {
         self.path.join("lock")
     }
 
-    /// The lock, or none where somebody else has it.
+    /// Takes the exclusive lock, or returns `None` if another process holds a lock.
     fn lock(&self) -> Result<Option<Flock<fs::File>>, StateError> {
         let path = self.lock_path();
         let file = fs::OpenOptions::new()
@@ -234,7 +235,7 @@ impl StateFolder {
     }
 }
 
-/// The lock, or none where somebody else has it.
+/// Takes a lock, or returns `None` if another process holds it.
 fn try_lock(file: fs::File, how: FlockArg) -> io::Result<Option<Flock<fs::File>>> {
     match Flock::lock(file, how) {
         Ok(lock) => Ok(Some(lock)),
@@ -243,10 +244,10 @@ fn try_lock(file: fs::File, how: FlockArg) -> io::Result<Option<Flock<fs::File>>
     }
 }
 
-/// The bytes of a file of at most `limit`.
+/// Reads a file of at most `limit` bytes.
 ///
 /// # Errors
-/// [`StateError::Io`] for one that is longer, too.
+/// [`StateError::Io`], also for a longer file.
 pub fn read_bounded(path: &Path, limit: u64) -> Result<Vec<u8>, StateError> {
     let read = || {
         let mut bytes = Vec::new();
@@ -259,7 +260,7 @@ pub fn read_bounded(path: &Path, limit: u64) -> Result<Vec<u8>, StateError> {
     read().map_err(io_error("reading", path))
 }
 
-/// Writes a file that only its owner can read, whole or not at all.
+/// Writes a file atomically that only its owner can read.
 ///
 /// # Errors
 /// [`StateError::Io`].

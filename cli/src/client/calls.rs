@@ -1,5 +1,5 @@
-//! The calls that are not streams, one method each. Every one is safe to repeat, and is repeated while
-//! the server cannot be reached and patience lasts.
+//! The unary calls, one method each. Each call is safe to repeat, and is repeated while the server
+//! cannot be reached and the client's patience lasts.
 
 use std::{future::Future, time::Duration};
 
@@ -34,8 +34,8 @@ impl Client {
     /// repeated and the command still runs at most once.
     ///
     /// # Errors
-    /// [`ClientError::Rejected`] where the server refuses it; [`ClientError::StartUnknown`] where no
-    /// answer came.
+    /// [`ClientError::Rejected`] if the server refuses the start; [`ClientError::StartUnknown`] if no
+    /// response arrived.
     pub async fn start(&self, spec: v1::ExecutionSpec) -> Result<v1::Execution, ClientError> {
         let spec = with_request_id(spec);
         let request_id = spec.request_id.clone();
@@ -49,7 +49,8 @@ impl Client {
         }
     }
 
-    /// Waits until the execution has finished or `timeout` is over; look at its state.
+    /// Waits until the execution has finished or `timeout` has expired. The returned state tells
+    /// which.
     ///
     /// # Errors
     /// As for any call.
@@ -63,10 +64,10 @@ impl Client {
         self.present(answer.execution, "execution")
     }
 
-    /// One execution, with its command and decision.
+    /// Returns one execution, with its command and decision.
     ///
     /// # Errors
-    /// As for any call; `NOT_FOUND` for an unknown id.
+    /// As for any call; `NOT_FOUND` for an unknown ID.
     pub async fn execution(&self, execution_id: &str) -> Result<v1::Execution, ClientError> {
         let request = v1::ExecutionServiceGetRequest {
             execution_id: execution_id.to_owned(),
@@ -76,7 +77,7 @@ impl Client {
         self.present(answer.execution, "execution")
     }
 
-    /// One page of executions, newest first.
+    /// Returns one page of executions, newest first.
     ///
     /// # Errors
     /// As for any call.
@@ -87,18 +88,18 @@ impl Client {
         call!(self, ExecutionServiceClient::list, request, CALL_TIMEOUT)
     }
 
-    /// Asks for the end of an execution, and gives it as it then is.
+    /// Requests the end of an execution, and returns its current state.
     ///
     /// # Errors
-    /// As for any call; `NOT_FOUND` for an unknown id.
+    /// As for any call; `NOT_FOUND` for an unknown ID.
     pub async fn cancel(&self, execution_id: &str) -> Result<v1::Execution, ClientError> {
         let request = v1::ExecutionServiceCancelRequest { execution_id: execution_id.to_owned() };
         let answer = call!(self, ExecutionServiceClient::cancel, request, CALL_TIMEOUT)?;
         self.present(answer.execution, "execution")
     }
 
-    /// Sends a signal to every process of a running command, and gives the execution as it then was. A
-    /// signal whose answer was lost is sent again, so that it may come twice.
+    /// Sends a signal to every process of a running command, and returns the execution as it was then.
+    /// If the response is lost the signal is sent again, so it can arrive twice.
     ///
     /// # Errors
     /// As for any call; `FAILED_PRECONDITION` (`NOT_RUNNING`) before its start and after its end.
@@ -111,7 +112,7 @@ impl Client {
         self.present(answer.execution, "execution")
     }
 
-    /// Changes the size of a running command's terminal, and gives the execution as it then was.
+    /// Changes the size of a running command's terminal, and returns the execution as it was then.
     ///
     /// # Errors
     /// As for any call; `FAILED_PRECONDITION` (`NOT_RUNNING`, `NO_TERMINAL`).
@@ -126,7 +127,7 @@ impl Client {
         self.present(answer.execution, "execution")
     }
 
-    /// Sends a running command to the background, and gives the execution as it then is.
+    /// Sends a running command to the background, and returns the execution.
     ///
     /// # Errors
     /// As for any call; `FAILED_PRECONDITION` (`NOT_RUNNING`) before its start and after its end.
@@ -151,17 +152,17 @@ impl Client {
         self.present(answer.session, "session")
     }
 
-    /// One session.
+    /// Returns one session.
     ///
     /// # Errors
-    /// As for any call; `NOT_FOUND` for an unknown id.
+    /// As for any call; `NOT_FOUND` for an unknown ID.
     pub async fn session(&self, session_id: &str) -> Result<v1::Session, ClientError> {
         let request = v1::SessionServiceGetRequest { session_id: session_id.to_owned() };
         let answer = call!(self, SessionServiceClient::get, request, CALL_TIMEOUT)?;
         self.present(answer.session, "session")
     }
 
-    /// One page of sessions, newest first.
+    /// Returns one page of sessions, newest first.
     ///
     /// # Errors
     /// As for any call.
@@ -172,10 +173,11 @@ impl Client {
         call!(self, SessionServiceClient::list, request, CALL_TIMEOUT)
     }
 
-    /// Changes the mode or the idle time-out of a session; what is not given stays as it is.
+    /// Changes the mode or the idle timeout of a session. Omitted fields keep their values.
     ///
     /// # Errors
-    /// As for any call; `NOT_FOUND` for an unknown id, `FAILED_PRECONDITION` unless it is open.
+    /// As for any call; `NOT_FOUND` for an unknown ID, `FAILED_PRECONDITION` unless the session is
+    /// open.
     pub async fn update_session(
         &self,
         request: v1::SessionServiceUpdateRequest,
@@ -184,10 +186,10 @@ impl Client {
         self.present(answer.session, "session")
     }
 
-    /// Ends what runs in a session and removes its workspace.
+    /// Ends the running commands of a session and removes its workspace.
     ///
     /// # Errors
-    /// As for any call; `NOT_FOUND` for an unknown id.
+    /// As for any call; `NOT_FOUND` for an unknown ID.
     pub async fn close_session(&self, session_id: &str) -> Result<v1::Session, ClientError> {
         let request = v1::SessionServiceCloseRequest { session_id: session_id.to_owned() };
         let answer = call!(self, SessionServiceClient::close, request, SLOW_CALL_TIMEOUT)?;

@@ -1,5 +1,5 @@
-//! Downloads that outlive their connections: every byte once, and all of them checked against the hash
-//! that the server gives at the end.
+//! Downloads that survive broken connections: each byte is returned once, and the whole is checked against the hash
+//! that the server sends at the end.
 
 use std::io;
 
@@ -20,10 +20,10 @@ use super::{
     },
 };
 
-/// The reason of an error where the server no longer has a transfer.
+/// The error reason for a transfer that the server no longer holds.
 const GONE: &str = "TRANSFER_GONE";
 
-/// A file or an archive that is on its way.
+/// A download of a file or an archive.
 #[derive(Debug)]
 pub struct Download {
     client: Client,
@@ -32,7 +32,7 @@ pub struct Download {
     view: Option<Streaming<FileServiceDownloadResponse>>,
     header: Option<DownloadHeader>,
     have: u64,
-    /// When there was something new, or a new view.
+    /// The time of the last new data or of the last new view.
     since: Instant,
     hash: Sha256,
     done: Option<DownloadDone>,
@@ -40,8 +40,8 @@ pub struct Download {
 }
 
 impl Client {
-    /// A file of a session, or a folder as a tar archive of at most `most` bytes. Nothing is
-    /// sent before the first call of its methods; dropping it ends it.
+    /// Downloads a file of a session, or a directory as a tar archive of at most `most` bytes. Nothing is sent before
+    /// the first call of a method; dropping the download ends it.
     #[must_use]
     pub fn download(&self, request: FileServiceDownloadRequest, most: u64) -> Download {
         Download {
@@ -60,7 +60,7 @@ impl Client {
 }
 
 impl Download {
-    /// What will come.
+    /// Returns the header, which describes the file or archive.
     ///
     /// # Errors
     /// As for [`Download::next`].
@@ -75,12 +75,12 @@ impl Download {
         }
     }
 
-    /// The next bytes, in order, or none once all have come and their hash is right. Cancel-safe.
+    /// Returns the next bytes in order, or `None` once all bytes have arrived and their hash matches. Cancel-safe.
     ///
     /// # Errors
-    /// [`ClientError::Rejected`] where the server refuses it, [`ClientError::Transport`] once nothing has
-    /// come for as long as patience for a call, or for silence, lasts, [`ClientError::Contract`] for bytes that are not
-    /// what the server says they are, or too many. What was given out before an error is not to be used.
+    /// [`ClientError::Rejected`] if the server refuses the download, [`ClientError::Transport`] if nothing arrives
+    /// within the patience for a call or for silence, [`ClientError::Contract`] if the bytes do not match the server's
+    /// description or exceed the limit. Bytes that were returned before an error must not be used.
     pub async fn next(&mut self) -> Result<Option<Bytes>, ClientError> {
         while self.done.is_none() {
             match self.step().await {
@@ -92,16 +92,16 @@ impl Download {
         Ok(None)
     }
 
-    /// What came in all; nothing before all has come.
+    /// Returns the totals of the download; empty until all bytes have arrived.
     #[must_use]
     pub fn done(&self) -> DownloadDone {
         self.done.clone().unwrap_or_default()
     }
 
-    /// Writes all that is left to `sink` and flushes it.
+    /// Writes all remaining bytes to `sink` and flushes it.
     ///
     /// # Errors
-    /// As for [`Download::next`], and [`ClientError::Local`] where the sink does not take it.
+    /// As for [`Download::next`], and [`ClientError::Local`] if the sink cannot be written.
     pub async fn copy_to<W>(&mut self, sink: &mut W, progress: &Progress) -> Result<DownloadDone, ClientError>
     where
         W: AsyncWrite + Unpin + Send,
@@ -111,7 +111,7 @@ impl Download {
         self.copy(sink, progress, unwritable).await
     }
 
-    /// As [`Download::copy_to`], to a sink that has words of its own for what it does not take.
+    /// Like [`Download::copy_to`], with a given error for a sink that cannot be written.
     pub(super) async fn copy<W>(
         &mut self,
         sink: &mut W,
@@ -129,7 +129,7 @@ impl Download {
         Ok(self.done())
     }
 
-    /// One message; bytes that are new, if it brought any.
+    /// Reads one message and returns its new bytes, if it has any.
     async fn step(&mut self) -> Result<Option<Bytes>, ClientError> {
         if self.view.is_none() {
             self.view = Some(self.open().await?);
@@ -210,7 +210,7 @@ impl Download {
         Ok(())
     }
 
-    /// Pauses if `error` may pass.
+    /// Pauses if `error` may pass, otherwise returns it.
     async fn outlast(&mut self, error: ClientError) -> Result<(), ClientError> {
         self.view = None;
         let gone = error.rejection().is_some_and(|rejection| rejection.reason == GONE);

@@ -1,111 +1,114 @@
-//! What can go wrong between a client and a server, read out of a status and its `google.rpc`
-//! details. Nothing here retries; it only says what may be retried.
+//! The errors of calls, parsed from a gRPC status and its `google.rpc` details. This module does not
+//! retry; it only reports what may be retried.
 
 use std::{collections::HashMap, error::Error as _, io, path::Path, time::Duration};
 
 use tonic::{Code, Status};
 use tonic_types::StatusExt as _;
 
-/// Why a call did not give what was asked for.
+/// The reason why a call failed.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ClientError {
-    /// The connection's settings cannot be used; nothing was sent.
+    /// The connection settings are invalid; nothing was sent.
     #[error("{0}")]
     Settings(String),
-    /// No answer came: no connection, a broken one, or nobody home. What was sent may have been done.
+    /// No response arrived: there was no connection, or it broke. The server may have acted on the
+    /// request.
     #[error("no answer from {address}: {message}")]
     Transport {
         /// The server's address.
         address: String,
-        /// What broke.
+        /// The cause.
         message: String,
     },
-    /// What answered is not the server that was meant, or does not take this client's certificate.
+    /// TLS failed: the server's certificate is not trusted, or the server refuses this client's
+    /// certificate.
     #[error("no secure connection to {address}: {message}")]
     Untrusted {
         /// The server's address.
         address: String,
-        /// What is wrong with which certificate.
+        /// The certificate problem.
         message: String,
     },
-    /// The server answered with an error.
+    /// The server responded with an error.
     #[error("{}", .0.message)]
     Rejected(Box<Rejection>),
-    /// The view of an execution broke again and again without a new event; its outcome is unknown.
+    /// The view of an execution broke repeatedly without a new event; the result of the execution is
+    /// unknown.
     #[error("the view of execution {execution_id} broke and could not be taken up again: {last}")]
     ViewLost {
-        /// Which execution.
+        /// The execution.
         execution_id: String,
-        /// Attach with it to go on.
+        /// The cursor to attach with to continue.
         cursor: Vec<u8>,
         /// The last failure.
         last: Box<ClientError>,
     },
-    /// A start was sent, and no answer came: the command runs, or ran, or never will.
+    /// A start was sent and no response arrived. The command may run, may have run, or may never run.
     #[error("no answer to the start, so it is not known whether the command runs: {last}")]
     StartUnknown {
-        /// A repeated start with the same key finds it, if it is there.
+        /// The key of the start. A repeated start with this key returns the execution, if there is one.
         request_id: String,
         /// The last failure.
         last: Box<ClientError>,
     },
-    /// A file of this side could not be read or written.
+    /// A local file could not be read or written.
     #[error("{0}")]
     Local(String),
-    /// What came as an archive is not put into the folder, or the folder cannot be packed.
+    /// A received archive was refused, or a local directory cannot be packed.
     #[error("{message}")]
     Archive {
-        /// What is wrong, where, and what to do.
+        /// The problem, its place and the remedy.
         message: String,
-        /// How many files, folders and links were put there before that was noticed.
+        /// The number of files, directories and links that were written before the error.
         put: u64,
     },
-    /// The server answered with something that the contract does not permit.
+    /// The server's response violates the contract.
     #[error("the server at {address} broke the contract: {message}")]
     Contract {
         /// The server's address.
         address: String,
-        /// What it did.
+        /// The violation.
         message: String,
     },
 }
 
-/// An error that the server gave, with its details.
+/// An error response of the server, with its details.
 #[derive(Debug, Clone)]
 pub struct Rejection {
     /// The gRPC code.
     pub code: Code,
-    /// The stable name of the error, such as `APPROVAL_REQUIRED`; empty where there is none.
+    /// The stable name of the error, such as `APPROVAL_REQUIRED`; empty if there is none.
     pub reason: String,
-    /// For people; one line.
+    /// A message for people; one line.
     pub message: String,
-    /// Every bad field of the request.
+    /// All invalid fields of the request.
     pub violations: Vec<Violation>,
-    /// When to try again, where that may help.
+    /// The time after which to retry, if a retry may help.
     pub retry_after: Option<Duration>,
-    /// The execution that the error is about, where there is one.
+    /// The execution that the error refers to.
     pub execution_id: Option<String>,
-    /// What else the error carries.
+    /// The remaining metadata of the error.
     pub metadata: HashMap<String, String>,
 }
 
-/// One bad field of a request.
+/// An invalid field of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
-    /// Its path in the request.
+    /// The path of the field in the request.
     pub field: String,
-    /// What is wrong with it.
+    /// The problem with the field.
     pub description: String,
 }
 
 impl ClientError {
-    /// Reads a status that a call to `address` ended with.
+    /// Converts the status of a call to `address`.
     #[must_use]
     pub(super) fn from_status(address: &str, status: &Status) -> Self {
         let details = status.get_error_details();
         let info = details.error_info();
-        // What the server itself says always carries an ErrorInfo; without one, these codes are what
-        // tonic makes of a connection that broke.
+        // The server's own errors always contain an ErrorInfo. Without one, tonic produced these codes for
+        // a broken connection.
         let unsaid = matches!(
             status.code(),
             Code::Unavailable | Code::Unknown | Code::Internal | Code::Cancelled | Code::DeadlineExceeded
@@ -137,7 +140,7 @@ impl ClientError {
         }))
     }
 
-    /// The server's own error, if this is one.
+    /// Returns the server's error response, if there is one.
     #[must_use]
     pub fn rejection(&self) -> Option<&Rejection> {
         match self {
@@ -152,13 +155,13 @@ impl ClientError {
         }
     }
 
-    /// The gRPC code, if the server gave one.
+    /// Returns the gRPC code, if the server sent one.
     #[must_use]
     pub fn code(&self) -> Option<Code> {
         self.rejection().map(|rejection| rejection.code)
     }
 
-    /// Whether the same call may succeed soon, and is safe to repeat.
+    /// Reports whether the same call may succeed soon and is safe to repeat.
     #[must_use]
     pub fn is_passing(&self) -> bool {
         match self {
@@ -168,20 +171,20 @@ impl ClientError {
         }
     }
 
-    /// When to try again, if the server said so.
+    /// Returns the time after which to retry, if the server sent one.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         self.rejection().and_then(|rejection| rejection.retry_after)
     }
 }
 
-/// What could not be done with a path of this side, and what to do where that can be told.
+/// Returns an error for a failed operation on a local path, with a remedy if one is known.
 pub(super) fn local(doing: &str, path: &Path, error: &io::Error) -> ClientError {
     let cure = cure(error.kind());
     ClientError::Local(format!("{doing} `{}`: {error}{cure}", path.display()))
 }
 
-/// What to do about an error of a path of this side, where that can be told.
+/// Returns the remedy for an error on a local path, or an empty string.
 pub(super) fn cure(kind: io::ErrorKind) -> &'static str {
     match kind {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
@@ -194,11 +197,12 @@ pub(super) fn cure(kind: io::ErrorKind) -> &'static str {
     }
 }
 
-/// What is wrong with a certificate, where that is why there is no connection. It does not pass by itself.
+/// Returns the TLS error that prevented a connection, if there is one. Such an error does not pass without
+/// a change.
 fn tls_error(status: &Status) -> Option<&rustls::Error> {
     let mut source = status.source();
     while let Some(error) = source {
-        // An I/O error does not name what it wraps as its source.
+        // An I/O error does not return the error that it wraps as its source.
         let wrapped = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
         let tls = wrapped.and_then(|error| error.downcast_ref()).or_else(|| error.downcast_ref());
         if let Some(tls @ (rustls::Error::InvalidCertificate(_) | rustls::Error::AlertReceived(_))) = tls {
@@ -209,7 +213,7 @@ fn tls_error(status: &Status) -> Option<&rustls::Error> {
     None
 }
 
-/// A status's message and the messages of what caused it, in one line.
+/// Returns a status's message and the messages of its causes on one line.
 fn causes(status: &Status) -> String {
     let mut parts = vec![one_line(status.message(), status.code())];
     let mut source = status.source();
@@ -223,7 +227,7 @@ fn causes(status: &Status) -> String {
     parts.join(": ")
 }
 
-/// The message without line ends and other controls, which a terminal must not get from a server.
+/// Returns the message without line feeds and other control characters, which must not reach a terminal.
 fn one_line(message: &str, code: Code) -> String {
     let text = message.trim();
     if text.is_empty() {

@@ -1,5 +1,5 @@
-//! An execution as a stream of events that outlives its connections: where a view breaks, or ends
-//! without a closing event, it is taken up again after the last event that was given out.
+//! An execution as a stream of events that survives broken connections. If a view breaks or ends without
+//! a closing event, a new view continues after the last event that was returned.
 
 use bytes::Bytes;
 use tokio::{sync::watch, time::Instant};
@@ -15,19 +15,19 @@ use super::{
     },
 };
 
-/// Where a reader begins.
+/// The position at which a reader starts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum From {
-    /// With the first event.
+    /// The first event.
     #[default]
     Beginning,
-    /// After the event that had this cursor.
+    /// The event after the one with this cursor.
     Cursor(Bytes),
-    /// With all states, and the bytes from these offsets on.
+    /// All states, and the output from these offsets.
     Offsets {
-        /// Bytes.
+        /// The offset in standard output, in bytes.
         stdout: u64,
-        /// Bytes.
+        /// The offset in standard error, in bytes.
         stderr: u64,
     },
 }
@@ -38,7 +38,7 @@ pub struct Events {
     client: Client,
     source: Source,
     view: Option<View>,
-    /// When the view brought its first event.
+    /// The time of the view's first event.
     began: Option<Instant>,
     seen: Seen,
     backoff: Backoff,
@@ -46,16 +46,16 @@ pub struct Events {
     trouble: watch::Sender<Option<String>>,
 }
 
-/// Where the next view comes from.
+/// The request that opens the next view.
 #[derive(Debug)]
 enum Source {
-    /// The start has not been answered yet.
+    /// The start has not been confirmed yet.
     Start {
         spec: Box<ExecutionSpec>,
-        /// It may have reached the server.
+        /// Whether the server may have received the start.
         sent: bool,
     },
-    /// The execution is known.
+    /// The ID of the execution is known.
     Execution { id: String, from: From },
 }
 
@@ -103,7 +103,7 @@ impl Events {
         }
     }
 
-    /// The execution's id, once it is known.
+    /// Returns the execution's ID, once it is known.
     #[must_use]
     pub fn execution_id(&self) -> Option<&str> {
         match &self.source {
@@ -112,7 +112,7 @@ impl Events {
         }
     }
 
-    /// Attach with it to get what comes after the last event that was given out.
+    /// Returns the position after the last event that was returned, for a later attach.
     #[must_use]
     pub fn position(&self) -> From {
         match &self.source {
@@ -121,28 +121,28 @@ impl Events {
         }
     }
 
-    /// What keeps events from coming just now, such as a server that cannot be reached; none while all is
-    /// well. [`Events::next`] goes on trying meanwhile.
+    /// Returns the reason why no events arrive at present, such as an unreachable server, or `None`.
+    /// [`Events::next`] continues to retry.
     #[must_use]
     pub fn trouble(&self) -> watch::Receiver<Option<String>> {
         self.trouble.subscribe()
     }
 
-    /// After a closing `backgrounded`: what comes next is how it goes on there, up to its end.
+    /// Continues after a closing `backgrounded` event. The next events follow the execution to its end.
     pub fn go_on(&mut self) {
         self.finished = false;
         self.view = None;
     }
 
-    /// The next event, or none after the closing one. Waits as long as the execution goes on, and
-    /// takes a broken view up again for as long as the client's patience lasts.
+    /// Returns the next event, or `None` after the closing one. Waits while the execution continues, and
+    /// reopens a broken view while the client's patience lasts.
     ///
     /// Cancel-safe: a dropped call loses no event.
     ///
     /// # Errors
-    /// [`ClientError::Rejected`] where the server refuses the start or the view,
-    /// [`ClientError::StartUnknown`] and [`ClientError::ViewLost`] where patience ended. The outcome of
-    /// a command whose events end in an error is not known, and must not be taken for a success.
+    /// [`ClientError::Rejected`] if the server refuses the start or the view;
+    /// [`ClientError::StartUnknown`] or [`ClientError::ViewLost`] if the patience ended. After an error
+    /// the result of the command is unknown; do not treat it as a success.
     pub async fn next(&mut self) -> Result<Option<Event>, ClientError> {
         while !self.finished {
             match self.step().await {
@@ -160,7 +160,7 @@ impl Events {
         Ok(None)
     }
 
-    /// One event of the view, opened if need be; none for an event that is not new.
+    /// Returns one event of the view, which is opened if necessary, or `None` if the event is not new.
     async fn step(&mut self) -> Result<Option<Event>, ClientError> {
         if self.view.is_none() {
             self.view = Some(self.open().await?);
@@ -215,7 +215,8 @@ impl Events {
         }
     }
 
-    /// From the first event on, the execution is known, and is attached to instead of started again.
+    /// Takes the execution's ID from the first event. From then on, views attach to it instead of
+    /// repeating the start.
     fn adopt_id(&mut self, event: &Event) {
         let (Source::Start { .. }, Some(Kind::Opened(opened))) = (&self.source, &event.event) else {
             return;
@@ -225,7 +226,7 @@ impl Events {
         }
     }
 
-    /// Pauses if `error` may pass.
+    /// Pauses if `error` may pass, otherwise returns it.
     async fn pause_after(&mut self, error: ClientError) -> Result<(), ClientError> {
         let patience = self.client.patience();
         let limit = match &self.source {
@@ -244,7 +245,8 @@ impl Events {
     }
 
     fn may_pass(&self, error: &ClientError) -> bool {
-        // What runs already is only read, so that a full server and a confused view are waited for too.
+        // A view of a known execution only reads, so an overloaded server or a contract violation is
+        // retried, too.
         let reading = matches!(self.source, Source::Execution { .. })
             && (error.code() == Some(Code::ResourceExhausted)
                 || matches!(error, ClientError::Contract { .. }));

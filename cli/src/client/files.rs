@@ -1,4 +1,4 @@
-//! One file from a session to a path of here.
+//! Download of one file of a session to a local path.
 
 use std::{
     fs::Permissions,
@@ -14,9 +14,10 @@ use super::{
 };
 
 impl Client {
-    /// Puts the file `path` of a session to `to`. The file there is replaced at once when all
-    /// has come and was checked, or stays as it is; what is there and is no file, such as a device, is
-    /// written to. Permissions are those of the session, less this process's umask.
+    /// Copies the file `path` of a session to `to`. An existing file is replaced atomically after all
+    /// data has arrived and was checked. A local file that is not a regular file, such as a device, is
+    /// written to. The permissions are those of the session's file without the bits of this process's
+    /// umask.
     ///
     /// # Errors
     /// As for [`Download::next`](super::Download::next), and [`ClientError::Local`].
@@ -59,7 +60,7 @@ impl Client {
     }
 }
 
-/// The path with the links that it ends with followed, as long as they lead somewhere.
+/// Follows the links at the end of the path, if their target exists.
 fn resolved(path: &Path) -> io::Result<PathBuf> {
     match path.symlink_metadata() {
         Ok(meta) if meta.is_symlink() => path.canonicalize(),

@@ -1,6 +1,6 @@
-//! Whole folders, there and back. They travel as archives, which are packed into and kept in files without a
-//! name until they are whole: so a broken connection is resumed with the same bytes, and nothing of an
-//! archive is put anywhere before all of it has been checked.
+//! Transfer of whole directories as archives. An archive is kept in an unnamed file until it is complete. A broken
+//! connection is therefore resumed with the same bytes, and an archive is checked completely before anything is
+//! unpacked.
 
 use std::{
     collections::BTreeMap,
@@ -19,24 +19,24 @@ use super::{
     v1::{DownloadDone, FileFormat, FileServiceDownloadRequest, FileServiceUploadResponse, UploadHeader},
 };
 
-/// Entries of an archive at most.
+/// The largest number of entries in an archive.
 const ENTRIES: u64 = 1_000_000;
-/// Of an archive, packed or unpacked.
+/// The largest size of an archive, packed or unpacked, in bytes.
 const BYTES: u64 = 64 * 1024 * 1024 * 1024;
 
-/// How to move a folder.
+/// The options of a directory transfer.
 #[derive(Debug, Clone)]
 pub struct FolderOptions {
-    /// Globs over the path below the folder: `*` without and `**` with slashes.
+    /// Globs for paths below the directory that are skipped: `*` does not match slashes, `**` does.
     pub exclude: Vec<String>,
-    /// What an archive may hold; more is an error.
+    /// The limits of an archive; a larger archive is an error.
     pub limits: Limits,
-    /// Where the archive is kept on the way, in a file without a name.
+    /// The directory for the unnamed file that holds the archive.
     pub scratch: PathBuf,
 }
 
 impl FolderOptions {
-    /// Everything, kept in the folder `scratch` on the way: at most a million entries and 64 GiB.
+    /// Returns options that exclude nothing and keep the archive in `scratch`: at most a million entries and 64 GiB.
     #[must_use]
     pub fn new(scratch: impl Into<PathBuf>) -> Self {
         let limits = Limits { entries: ENTRIES, bytes: BYTES, ..Limits::PATHS };
@@ -49,30 +49,30 @@ impl FolderOptions {
     }
 }
 
-/// A folder that was uploaded.
+/// The result of a directory upload.
 #[derive(Debug, Clone)]
 pub struct FolderUploaded {
     /// The server's counts of files and bytes that the session received.
     pub uploaded: FileServiceUploadResponse,
-    /// What was packed, and what was left out.
+    /// The packed and the skipped entries.
     pub packed: Packed,
 }
 
-/// A folder that was downloaded.
+/// The result of a directory download.
 #[derive(Debug, Clone)]
 pub struct FolderDownloaded {
-    /// What was sent, and what was left out there.
+    /// The entries that the server sent, and those that it skipped.
     pub done: DownloadDone,
-    /// What was put into the folder here.
+    /// The entries that were written to the local directory.
     pub counts: Counts,
 }
 
 impl Client {
-    /// Uploads the content of the local folder `from` into the folder `path` of a session. The folder `path` is made if
-    /// it does not exist. No link is followed; owners stay behind.
+    /// Uploads the content of the local directory `from` into the directory `path` of a session, which is created if it
+    /// does not exist. Links are not followed. Owners are not transferred.
     ///
     /// # Errors
-    /// As for [`Client::upload`]; [`ClientError::Archive`] where the folder cannot be packed.
+    /// As for [`Client::upload`]; [`ClientError::Archive`] if the directory cannot be packed.
     pub async fn upload_folder(
         &self,
         session_id: &str,
@@ -93,15 +93,14 @@ impl Client {
         Ok(FolderUploaded { uploaded, packed })
     }
 
-    /// Downloads the content of the folder `path` of a session into the local folder `into`. The folder `into` is made
-    /// if it does not exist. The whole archive is there and checked before anything is put into the folder, and a
-    /// folder that has to be made appears whole or not at all. Nothing outside of it is touched, whatever
-    /// the server sends. Permissions are those of the session, less this process's umask; owners stay
-    /// behind.
+    /// Downloads the content of the directory `path` of a session into the local directory `into`, which is created if
+    /// it does not exist. The whole archive is checked before anything is written; a new directory appears complete or
+    /// not at all. Nothing outside the directory is changed. The permissions are those of
+    /// the session's files without the bits of this process's umask. Owners are not transferred.
     ///
     /// # Errors
-    /// As for [`Download::next`](super::Download::next); [`ClientError::Archive`] where the archive is
-    /// refused or something is in its way, with how much was put there before.
+    /// As for [`Download::next`](super::Download::next); [`ClientError::Archive`] if the archive is refused or an
+    /// existing file is in the way, with the number of entries that were written before.
     pub async fn download_folder(
         &self,
         session_id: &str,
@@ -180,7 +179,7 @@ impl Client {
                 .tempdir_in(parent)
                 .map_err(cannot)?;
             let counts = unpack(&Dir::open_ambient_dir(made.path(), ambient_authority()).map_err(cannot)?)?;
-            // Its owner can always enter it.
+            // The owner can always enter the directory.
             let mode = mode & 0o777 & !umask | 0o700;
             fs::set_permissions(made.path(), Permissions::from_mode(mode)).map_err(cannot)?;
             fs::rename(made.path(), &into).map_err(cannot)?;
@@ -189,7 +188,7 @@ impl Client {
         .await
     }
 
-    /// Does disk work where it holds nobody up; it ends early when the call is dropped.
+    /// Runs blocking work on a thread of its own. The work is cancelled when the call is dropped.
     async fn blocking<T, F>(&self, work: F) -> Result<T, ClientError>
     where
         T: Send + 'static,
@@ -210,8 +209,8 @@ impl Client {
     }
 }
 
-/// The permission bits that this process's files do not get. It can be asked for without being changed only
-/// here, and where even that is not known, nobody else may write to what is put there.
+/// Returns the umask of this process. The system call that reads it also sets it, so it is read from /proc. If that
+/// fails, a umask that permits writing to the owner only is assumed.
 fn umask() -> u32 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("Umask:"));

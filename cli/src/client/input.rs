@@ -1,6 +1,6 @@
-//! A command's input: forwarded as it is read, and after a broken connection from the last byte that is
-//! known to have reached the command. What may have to be sent again is held, and bounded. Keys that are typed
-//! at a terminal go the same way, but for its end.
+//! The input of a command: forwarded as it is read and, after a broken connection, from the last byte that the
+//! command is known to have received. Unconfirmed input is held in a bounded buffer. Keys from a terminal are
+//! forwarded in the same way, but do not end the input.
 
 use airlock_proto::limits::TRANSFER_CHUNK_BYTES;
 use bytes::{Buf as _, Bytes, BytesMut};
@@ -21,31 +21,31 @@ use super::{
     },
 };
 
-/// Of input that is sent before the server has to confirm it.
+/// The number of bytes that are sent before the server must confirm them.
 const WINDOW: usize = 1024 * 1024;
-/// Of input that is read at once.
+/// The number of bytes per read.
 const READ: usize = 32 * 1024;
-/// Messages between what reads the source and what sends them.
+/// The capacity of the queue between reading and sending, in messages.
 const QUEUE: usize = 2;
 
-/// What became of an input.
+/// The result of forwarding an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Written {
-    /// Bytes that have reached the command's pipe, counted from the start of the input.
+    /// The number of bytes that have reached the command's pipe, counted from the start of the input.
     pub accepted: u64,
 }
 
-/// What is read and not confirmed.
+/// Input that was read and is not confirmed.
 struct Held {
-    /// Offset of its first byte.
+    /// The offset of the first byte.
     at: u64,
     bytes: BytesMut,
-    /// The source has no more.
+    /// Whether the source has ended.
     ended: bool,
 }
 
 impl Held {
-    /// What comes after `offset`, at most one message of it.
+    /// Returns the bytes after `offset`, at most one message of them.
     fn after(&self, offset: u64) -> Bytes {
         let skip = usize::try_from(offset.saturating_sub(self.at)).unwrap_or(usize::MAX);
         let rest = self.bytes.get(skip..).unwrap_or_default();
@@ -56,7 +56,7 @@ impl Held {
         self.at + self.bytes.len() as u64
     }
 
-    /// Whether the server really has what it says, which must be between what it had and what there is.
+    /// Removes confirmed bytes. Returns false if the server confirmed less than before or more than was sent.
     fn confirm(&mut self, accepted: u64) -> bool {
         let Some(new) = accepted.checked_sub(self.at).filter(|_| accepted <= self.end()) else {
             return false;
@@ -66,7 +66,7 @@ impl Held {
         true
     }
 
-    /// The input is here now, whoever wrote it.
+    /// Like [`Held::confirm`], but also accepts input that another client has written.
     fn catch_up(&mut self, accepted: u64) -> bool {
         if accepted > self.end() {
             self.bytes.clear();
@@ -76,26 +76,25 @@ impl Held {
     }
 }
 
-/// How an input is written.
+/// The way in which an input is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Manner {
-    /// The end of the source is the end of the input.
+    /// The end of the source ends the input.
     ToItsEnd,
-    /// The input stays open, and whoever writes to it is ended.
+    /// The input stays open, and another client's write to it is ended.
     Keys,
 }
 
 impl Client {
-    /// Forwards all of `source` to the input of a running command that was started with `stdin`, and then
-    /// ends that input. `source` begins at the input's byte `offset`. Returns when the command has all of
-    /// it, or has ended with all of it that had come; a command that does not run yet is waited for, and one that
-    /// does not read until it ends. Dropping the call leaves the input
-    /// open.
+    /// Forwards all of `source` to the input of a running command that was started with `stdin`, then ends the
+    /// input. `source` starts at the input's byte `offset`. Returns when the command has received everything, or
+    /// has ended after receiving everything that was sent. Waits for a command that does not run yet or that does
+    /// not read. Dropping the call leaves the input open.
     ///
     /// # Errors
-    /// [`ClientError::Rejected`] with `STDIN_CLOSED` or `NOT_RUNNING` where the command takes no more,
-    /// [`ClientError::Local`] where the source cannot be read, [`ClientError::Transport`] once nothing has
-    /// come through for as long as patience for a view lasts.
+    /// [`ClientError::Rejected`] with `STDIN_CLOSED` or `NOT_RUNNING` if the command takes no more input,
+    /// [`ClientError::Local`] if the source cannot be read, [`ClientError::Transport`] if there is no progress
+    /// within the patience for a view.
     pub async fn write_stdin<R>(
         &self,
         execution_id: &str,
@@ -115,7 +114,7 @@ impl Client {
                     if !held.confirm(answer.accepted) {
                         return Err(self.contract("it confirmed input that was not sent"));
                     }
-                    // It ended with its source, or with the command.
+                    // The input ended with its source or with the command.
                     if answer.ended && held.bytes.is_empty() {
                         return Ok(Written { accepted: answer.accepted });
                     }
@@ -134,13 +133,14 @@ impl Client {
         }
     }
 
-    /// Types what comes from `source` at the terminal of a running command, from the input's byte `offset` on,
-    /// or from where the input is. Whoever writes to it is ended: the last client has the keyboard. Returns when
-    /// the source has ended and all of it has come there; the input stays open. Dropping the call leaves it so.
+    /// Types the bytes of `source` at the terminal of a running command, from the input's byte `offset` or from
+    /// the current end of the input. Another client that types is ended: the last client has the keyboard.
+    /// Returns when the source has ended and all its bytes were delivered. The input stays open, also if the call
+    /// is dropped.
     ///
     /// # Errors
-    /// As [`Client::write_stdin`], and [`ClientError::Rejected`] with `STDIN_TAKEN` once another client has the
-    /// keyboard.
+    /// As for [`Client::write_stdin`], and [`ClientError::Rejected`] with `STDIN_TAKEN` once another client has
+    /// the keyboard.
     pub async fn type_into<R>(
         &self,
         execution_id: &str,
@@ -158,7 +158,7 @@ impl Client {
             let answer = if is_known {
                 self.forward(execution_id, &mut held, source, Manner::Keys).await
             } else {
-                // Nothing of it is read: where the input is comes first.
+                // The first request sends no data. It only finds the current position of the input.
                 let mut nothing = Held { at: 0, bytes: BytesMut::new(), ended: true };
                 self.forward(execution_id, &mut nothing, &mut tokio::io::empty(), Manner::Keys).await
             };
@@ -189,7 +189,7 @@ impl Client {
         }
     }
 
-    /// Forwards until the window is full, the source has ended, or the server answers.
+    /// Forwards until the window is full, the source has ended or the server responds.
     async fn forward<R>(
         &self,
         execution_id: &str,
@@ -214,7 +214,7 @@ impl Client {
     }
 }
 
-/// Sends what is held and what the source gives on. Cancel-safe: what was read is held.
+/// Sends the held bytes and the further bytes of the source. Cancel-safe: bytes that were read are held.
 async fn pump<R>(
     queue: mpsc::Sender<ExecutionServiceWriteStdinRequest>,
     execution_id: &str,
@@ -226,7 +226,7 @@ where
     R: AsyncRead + Unpin,
 {
     let mut offset = held.at;
-    // Says whose input it is, before there may be any.
+    // The first message names the execution, before there is any data.
     let mut message = ExecutionServiceWriteStdinRequest {
         execution_id: execution_id.to_owned(),
         offset,
@@ -239,7 +239,7 @@ where
         offset += message.data.len() as u64;
         let last = held.ended && offset == held.end();
         message.end = last && manner == Manner::ToItsEnd;
-        // Whoever no longer takes it answers why.
+        // If the receiver is closed, the response contains the reason.
         if queue.send(std::mem::take(&mut message)).await.is_err() || last {
             return Ok(());
         }

@@ -1,5 +1,5 @@
-//! The connections of a client, with the credentials of now: files that change are read again, and the next call goes
-//! over new connections. Calls and views that are open stay where they are.
+//! The connections of a client, with its current credentials. Changed files are read again, and the next call uses
+//! new connections. Open calls and views keep their connections.
 
 use std::{
     fs, io,
@@ -16,28 +16,29 @@ use super::{
     way::Way,
 };
 
-/// Between two looks at the files.
+/// The interval between two checks of the files.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// The connections in use. A cheap handle; all clones are one.
+/// The current connections. A cheap handle; all clones share them.
 #[derive(Debug, Clone)]
 pub(super) struct Live(Arc<RwLock<Arc<Made>>>);
 
-/// What calls go over.
+/// The connections and headers of calls.
 #[derive(Debug)]
 pub(super) struct Made {
     pub(super) headers: Headers,
     pub(super) way: Way,
     pub(super) calls: Channel,
-    // Views have a connection of their own, so that output nobody reads cannot hold up a Cancel.
+    // Views have a separate connection, so that unread output cannot block a Cancel.
     pub(super) views: Channel,
 }
 
 impl Live {
-    /// Follows the files of the settings, if they name any, until the last clone is dropped. Needs a tokio runtime.
+    /// Creates the connections and, if the settings name files, follows those files until the last clone is dropped.
+    /// Needs a tokio runtime.
     ///
     /// # Errors
-    /// [`ClientError::Settings`] where the settings cannot be used.
+    /// [`ClientError::Settings`] if the settings are invalid.
     pub(super) fn new(settings: &Settings, calls: Channel) -> Result<Self, ClientError> {
         let way = settings.way()?;
         let made = Made { headers: settings.headers()?, views: way.connect_lazy(), way, calls };
@@ -60,7 +61,8 @@ impl Made {
     }
 }
 
-/// Replaces the connections whenever the files hold something else that can be used; otherwise those of before stay.
+/// Replaces the connections when the files have new, valid content. With invalid content the current connections
+/// stay.
 async fn follow(live: Weak<RwLock<Arc<Made>>>, mut settings: Settings, files: Files) {
     loop {
         tokio::time::sleep(LOOK).await;
@@ -82,7 +84,7 @@ async fn follow(live: Weak<RwLock<Arc<Made>>>, mut settings: Settings, files: Fi
 }
 
 impl Files {
-    /// Blocks.
+    /// Reads the files. Blocks.
     fn read(&self) -> io::Result<(Option<Vec<u8>>, Credentials)> {
         let ca = self.ca.as_deref().map(content).transpose()?;
         let credentials = match (&self.token, &self.certificate) {
@@ -99,7 +101,7 @@ impl Files {
     }
 }
 
-/// Of a file. A pipe is not read again: that could wait without an end.
+/// Returns the content of a file. A pipe is refused, because reading it again could block forever.
 fn content(path: &Path) -> io::Result<Vec<u8>> {
     if !fs::metadata(path)?.is_file() {
         return Err(io::ErrorKind::InvalidInput.into());

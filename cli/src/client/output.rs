@@ -1,5 +1,5 @@
-//! Parts of an execution's output: read on after a broken connection from where they were, with no byte
-//! lost or doubled.
+//! Parts of an execution's output. After a broken connection, reading continues at the same position
+//! without losing or repeating a byte.
 
 use bytes::Bytes;
 use tokio::time::Instant;
@@ -17,54 +17,54 @@ use super::{
     },
 };
 
-/// Which part of a stream.
+/// A part of a stream.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Selection {
-    /// As it is now.
+    /// The whole stream as it is now.
     All,
-    /// Bytes from an offset on.
+    /// The bytes from an offset on.
     Range {
-        /// Of the first byte.
+        /// The offset of the first byte.
         offset: u64,
-        /// How many; 0: to the end.
+        /// The number of bytes; 0 means up to the end.
         length: u64,
     },
-    /// So many bytes of its beginning.
+    /// A number of bytes at the start.
     HeadBytes(u64),
-    /// So many lines of its beginning.
+    /// A number of lines at the start.
     HeadLines(u64),
-    /// So many bytes of its end.
+    /// A number of bytes at the end.
     TailBytes(u64),
-    /// So many lines of its end.
+    /// A number of lines at the end.
     TailLines(u64),
     /// The lines that match a pattern.
     Search(v1::OutputSearch),
 }
 
-/// A piece of what was asked for.
+/// A piece of the selected output.
 #[derive(Debug, Clone, PartialEq)]
 pub enum OutputPiece {
-    /// Bytes, with the offset of the first.
+    /// Bytes, with the offset of the first one.
     Bytes {
-        /// Counted from the stream's start.
+        /// The offset from the start of the stream.
         offset: u64,
-        /// Never empty.
+        /// The bytes; never empty.
         data: Bytes,
     },
     /// Bytes that are no longer held.
     Gap {
-        /// The first.
+        /// The offset of the first missing byte.
         from: u64,
-        /// Not included.
+        /// The offset after the last missing byte.
         to: u64,
     },
-    /// A line that matched, or stands beside one. After a broken connection its number may not be known.
+    /// A matching line or a context line. After a broken connection its number may be unknown.
     Line(v1::OutputLine),
     /// The last piece.
     Done(OutputDone),
 }
 
-/// A part of one stream of an execution's output.
+/// A reader of one part of one output stream.
 #[derive(Debug)]
 pub struct OutputReader {
     client: Client,
@@ -72,15 +72,15 @@ pub struct OutputReader {
     stream: v1::OutputStream,
     place: Place,
     view: Option<Streaming<ExecutionServiceReadOutputResponse>>,
-    /// When there was something new, or a new view.
+    /// The time of the last new data or of the last new view.
     since: Instant,
     backoff: Backoff,
     finished: bool,
 }
 
 impl Client {
-    /// A part of an execution's output, live or stored, as it is now. Nothing is sent before the first
-    /// [`OutputReader::next`]; dropping it ends it.
+    /// Reads a part of an execution's output, live or stored, as it is now. Nothing is sent before the
+    /// first [`OutputReader::next`]; dropping the reader ends the request.
     #[must_use]
     pub fn read_output(
         &self,
@@ -102,11 +102,11 @@ impl Client {
 }
 
 impl OutputReader {
-    /// The next piece, or none after [`OutputPiece::Done`]. Cancel-safe.
+    /// Returns the next piece, or `None` after [`OutputPiece::Done`]. Cancel-safe.
     ///
     /// # Errors
-    /// [`ClientError::Rejected`] where the server refuses it, [`ClientError::Transport`] once nothing has
-    /// come for as long as patience for a call, or for silence, lasts.
+    /// [`ClientError::Rejected`] if the server refuses the request, [`ClientError::Transport`] if nothing
+    /// arrives within the patience for a call or for silence.
     pub async fn next(&mut self) -> Result<Option<OutputPiece>, ClientError> {
         while !self.finished {
             match self.step().await {
@@ -164,7 +164,7 @@ impl OutputReader {
     }
 }
 
-/// Where a reader is.
+/// The position of a reader.
 #[derive(Debug)]
 enum Place {
     Bytes(BytesPlace),
@@ -199,7 +199,8 @@ impl Place {
         }
     }
 
-    /// Everything has come but the last piece, which this view will not bring in time.
+    /// Reports whether everything but the last piece has arrived, and the open view will not deliver that
+    /// piece in time.
     fn has_all(&mut self) -> bool {
         match self {
             Self::Bytes(place) => place.wants_end(),
@@ -208,7 +209,7 @@ impl Place {
     }
 }
 
-/// What is still to come.
+/// The amount that remains to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Left {
     ToTheEnd,
@@ -219,22 +220,22 @@ enum Left {
 #[derive(Debug)]
 struct BytesPlace {
     first: Option<WireSelection>,
-    /// Where the next byte is; none before the first one of a tail.
+    /// The offset of the next byte; `None` before the first byte of a tail.
     at: Option<u64>,
     left: Left,
-    /// Something has been given, so that what is left has to be asked for as a range.
+    /// Whether data was returned, so that the rest must be requested as a range.
     moved: bool,
     view: ViewOf,
 }
 
-/// What the open view was asked for.
+/// The request that the open view answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ViewOf {
-    /// What the reader wants.
+    /// The whole selection.
     First,
-    /// What is left of it.
+    /// The rest of the selection.
     Rest,
-    /// Nothing but the closing piece.
+    /// Only the closing piece.
     End,
 }
 
@@ -310,7 +311,8 @@ impl BytesPlace {
         }
     }
 
-    /// Where something that begins at `offset` goes on for the reader, and how much of it is known.
+    /// Returns the offset at which a piece that starts at `offset` continues for the reader, and the
+    /// number of its bytes that the reader already has.
     fn place_of(&self, offset: u64) -> Result<(u64, u64), &'static str> {
         let start = self.at.unwrap_or(offset);
         let have = start.checked_sub(offset).ok_or("it skipped bytes without saying so")?;
@@ -322,7 +324,7 @@ impl BytesPlace {
         self.moved = true;
     }
 
-    /// As much of `data` as is still wanted.
+    /// Returns the part of `data` that is still wanted.
     fn wanted(&mut self, data: &Bytes) -> Bytes {
         let length = match &mut self.left {
             Left::ToTheEnd => data.len(),

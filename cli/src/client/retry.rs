@@ -1,4 +1,4 @@
-//! When to try again: bounded, growing pauses with jitter, and an end to patience.
+//! Retries: bounded, growing pauses with jitter, up to the client's patience.
 
 use std::{error::Error, future::Future, time::Duration};
 
@@ -7,12 +7,12 @@ use tonic::transport::{Channel, Endpoint};
 
 use super::{ClientError, Patience};
 
-/// How often a connection that was cut while it was made is made again.
+/// The number of attempts for a connection that is cut while it is established.
 const CUT_TRIES: usize = 4;
-/// How long a connection holds that is good for something.
+/// A connection that lasted this long counts as a success.
 const HELD: Duration = Duration::from_secs(1);
 
-/// The pauses between tries, since the last success.
+/// The pauses between attempts since the last success.
 #[derive(Debug, Clone)]
 pub(super) struct Backoff {
     first: Duration,
@@ -31,21 +31,21 @@ impl Backoff {
         }
     }
 
-    /// Something came through: start from the shortest pause again.
+    /// Records a success: the next pause is the shortest again.
     pub(super) fn reset(&mut self) {
         self.next = self.first;
         self.since = None;
     }
 
-    /// A connection has broken that held since `began`. One that held for a while is no failure, even if
-    /// it had nothing to bring.
+    /// Records that a connection that was open since `began` has broken. If it lasted long enough, it
+    /// counts as a success, even without data.
     pub(super) fn held_since(&mut self, began: Instant) {
         if began.elapsed() >= HELD {
             self.reset();
         }
     }
 
-    /// How long to pause after `error`, or none once nothing has worked for `patience`.
+    /// Returns the pause after `error`, or `None` if nothing has succeeded for `patience`.
     pub(super) fn pause(&mut self, error: &ClientError, patience: Duration) -> Option<Duration> {
         let now = Instant::now();
         let since = *self.since.get_or_insert(now);
@@ -57,7 +57,7 @@ impl Backoff {
 }
 
 impl Backoff {
-    /// Pauses if `error` may pass, and gives it back if it may not, or once nothing has worked for
+    /// Pauses if `error` may pass. Returns the error if it may not, or if nothing has succeeded for
     /// `patience`.
     ///
     /// # Errors
@@ -78,8 +78,8 @@ impl Backoff {
     }
 }
 
-/// Connects; a connection that was cut while it was made is made again. A server that is not there is an
-/// error at once.
+/// Connects. An attempt that is cut while the connection is established is repeated. An unreachable
+/// server is an error at once.
 ///
 /// # Errors
 /// The last error.
@@ -107,7 +107,8 @@ fn was_cut(error: &tonic::transport::Error) -> bool {
         .any(|kind| matches!(kind, BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof))
 }
 
-/// Between half of the pause and all of it, so that many clients do not come back at once.
+/// Returns a random duration between half of the pause and all of it, so that many clients do not retry
+/// at once.
 fn jittered(pause: Duration) -> Duration {
     let mut byte = [0_u8; 1];
     if getrandom::fill(&mut byte).is_err() {
@@ -117,7 +118,7 @@ fn jittered(pause: Duration) -> Duration {
     pause.mul_f64(0.5 + f64::from(byte) / 510.0)
 }
 
-/// Repeats a call that is safe to repeat, until it succeeds, fails for good, or patience ends.
+/// Repeats a call that is safe to repeat, until it succeeds, fails permanently, or the patience ends.
 ///
 /// # Errors
 /// The last error of `call`.
@@ -197,7 +198,7 @@ mod tests {
         });
         assert!(connected(&endpoint, &patience).await.is_err());
         tokio::time::timeout(Duration::from_secs(10), cutting).await.unwrap().unwrap();
-        // Nobody listens any more: no second try, so that there is nothing to wait for.
+        // The port is closed now, which is not a cut connection, so there is no second attempt.
         assert!(!was_cut(&endpoint.connect().await.unwrap_err()));
     }
 

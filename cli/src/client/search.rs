@@ -1,9 +1,9 @@
-//! The place of a reader in a search of an output, so that every line comes once although the search has
-//! to be asked for again.
+//! The position of a reader in a search, so that each line is returned once although the search is requested
+//! again.
 //!
-//! A search that was cut is asked for again from its beginning, and what is known is left out: so the
-//! numbers of lines stay known. Where connections do not last for long enough to get any further so, it goes
-//! on from the last match instead.
+//! A search that was cut is requested again from its beginning, and known lines are skipped, so line numbers
+//! stay known. If connections break too early for progress, the search continues from the last match
+//! instead, without line numbers.
 
 use airlock_proto::limits::MATCHES_DEFAULT;
 
@@ -12,23 +12,23 @@ use super::{
     v1::{OutputSearch, execution_service_read_output_response::Part},
 };
 
-/// Views in a row that brought nothing new, before line numbers are given up.
+/// The number of consecutive views without new data after which line numbers are given up.
 const VAIN: u32 = 2;
 
 #[derive(Debug)]
 pub(super) struct Place {
     search: OutputSearch,
-    /// Offset of the last line that was given.
+    /// The offset of the last line that was returned.
     last_line: Option<u64>,
     last_match: Option<u64>,
-    /// Matches that were given.
+    /// The number of matches that were returned.
     matches: u64,
-    /// Of those, how many the open view does not count.
+    /// The number of those matches that the open view does not count.
     before_view: u64,
     gap_to: u64,
     brought: bool,
     vain: u32,
-    /// Line numbers were given up.
+    /// Whether line numbers were given up.
     by_offset: bool,
 }
 
@@ -52,7 +52,8 @@ impl Place {
         self.before_view = 0;
         let mut search = self.search.clone();
         if let Some(offset) = self.last_match.filter(|_| self.by_offset) {
-            // From the last match on, which is found again, so that the lines after it are shown.
+            // The search starts at the last match, which is found again, so that the context lines after it
+            // are shown.
             self.before_view = self.matches.saturating_sub(1);
             let most = match search.max_matches {
                 0 => MATCHES_DEFAULT,
@@ -65,7 +66,7 @@ impl Place {
         search
     }
 
-    /// The view broke.
+    /// Records that the view broke.
     pub(super) fn cut(&mut self) {
         self.vain = if self.brought { 0 } else { self.vain.saturating_add(1) };
         self.by_offset |= self.vain >= VAIN;

@@ -1,9 +1,9 @@
-//! What a reader has been given, so that no event and no byte is given twice, and none is skipped
-//! without a word.
+//! The events and bytes that a reader has received, so that nothing is returned twice and nothing
+//! is skipped silently.
 
 use super::v1::{Event, OutputStream, event::Event as Kind};
 
-/// The place of a reader in an execution's events.
+/// The position of a reader in an execution's events.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Seen {
     opened: bool,
@@ -12,29 +12,29 @@ pub(super) struct Seen {
     stderr: Option<u64>,
 }
 
-/// What to do with an event.
+/// The treatment of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Admission {
-    /// It is new; give it on.
+    /// The event is new and must be returned.
     New,
-    /// The reader has all of it.
+    /// The reader already has all of it.
     Old,
-    /// It cannot follow what the reader has.
+    /// The event cannot follow the previous ones.
     Broken(&'static str),
 }
 
 impl Seen {
-    /// A reader that begins at these offsets.
+    /// Creates the position of a reader that starts at these offsets.
     pub(super) fn at(stdout: u64, stderr: u64) -> Self {
         Self { stdout: Some(stdout), stderr: Some(stderr), ..Self::default() }
     }
 
-    /// Takes an event in, and cuts off it what the reader already has.
+    /// Records an event, and removes the part of it that the reader already has.
     pub(super) fn admit(&mut self, event: &mut Event) -> Admission {
         let new = match &mut event.event {
-            // Of a later version of the contract, which only ever adds.
+            // An event of a later version of the contract. Later versions only add events.
             None => false,
-            // A header of the view: the reader wants it once.
+            // Each view begins with a header; the reader receives the first one only.
             Some(Kind::Opened(_)) => !std::mem::replace(&mut self.opened, true),
             Some(Kind::StateChanged(change)) => {
                 let now = (change.version, change.state, change.link);
@@ -105,7 +105,7 @@ mod tests {
         Event { cursor: "c".into(), event: Some(kind) }
     }
 
-    /// What is left of an event, if it is new.
+    /// Returns the rest of an event, if it is new.
     fn admitted(seen: &mut Seen, mut event: Event) -> Option<Event> {
         (seen.admit(&mut event) == Admission::New).then_some(event)
     }

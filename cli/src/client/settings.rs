@@ -1,5 +1,5 @@
-//! How to reach a server and who to be there. It opens channels and attaches credentials; it reads no
-//! file and no environment.
+//! The address of a server and the credentials for it. This module opens channels and attaches credentials. It reads
+//! no files and no environment.
 
 use std::{fmt, net::IpAddr, path::PathBuf, time::Duration};
 
@@ -15,76 +15,76 @@ use super::{ClientError, way::Way};
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(10);
 const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Of unread data a view may hold.
+/// The number of unread bytes that a view may hold.
 const STREAM_WINDOW: u32 = 256 * 1024;
-/// Of unread data that all views of a client may hold together: 512 stopped readers hold up nobody.
+/// The number of unread bytes that all views of a client may hold together. 512 stopped readers block no other
+/// reader.
 const CONNECTION_WINDOW: u32 = 512 * STREAM_WINDOW;
 
-/// Where a server is, and who to be there.
+/// The address of a server, and the credentials for it.
 #[derive(Clone)]
 pub struct Settings {
-    /// `https://HOST:PORT`, or `http://` on loopback where that was asked for by name. Several, with commas between
-    /// them, are servers of one store: a connection is made to one that can be reached, and made anew to another when
-    /// that goes.
+    /// `https://HOST:PORT`, or `http://` on loopback if that is permitted. Several addresses, separated by commas,
+    /// are servers of one store: the client connects to one that can be reached, and to another if that one fails.
     pub address: String,
-    /// PEM certificates of the authorities that the server's certificate may come from.
+    /// PEM certificates of the CAs that may have signed the server's certificate.
     pub ca: Option<Vec<u8>>,
-    /// The name in the server's certificate, where it is not the host of the address; of several, of the first.
+    /// The name in the server's certificate, if it differs from the host of the (first) address.
     pub server_name: Option<String>,
-    /// Who to be.
+    /// The credentials of the caller.
     pub credentials: Credentials,
-    /// Where `ca` and `credentials` come from. A client looks at these files once a second, and calls with their new
-    /// content when it has changed and can be used; it does not read them before. None: nothing is read again.
+    /// The files that `ca` and `credentials` were read from. The client checks them once a second, and uses new
+    /// content if it is valid. It does not read them at the start. `None`: nothing is read again.
     pub files: Option<Files>,
-    /// Permits plain text, to loopback only.
+    /// Whether plain text is permitted, on loopback only.
     pub insecure_loopback: bool,
-    /// W3C trace context that every call belongs to.
+    /// The W3C trace context of every call.
     pub traceparent: Option<String>,
-    /// How long to go on trying.
+    /// The time to retry.
     pub patience: Patience,
 }
 
-/// Who to be at a server.
+/// The credentials of the caller.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub enum Credentials {
-    /// Nobody; only a server on plain loopback lets nobody in.
+    /// No credentials. Only a server on plain loopback accepts an unauthenticated caller.
     #[default]
     None,
-    /// The holder of a bearer token.
+    /// A bearer token.
     Token(String),
-    /// The holder of a client certificate.
+    /// A client certificate.
     Certificate {
-        /// The chain, PEM.
+        /// The certificate chain (PEM).
         chain: Vec<u8>,
-        /// The private key, PEM.
+        /// The private key (PEM).
         key: Vec<u8>,
     },
 }
 
-/// Files that hold what a client shows to its server, and knows it by.
+/// The files with a client's credentials and its server's CA.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Files {
-    /// As [`Settings::ca`].
+    /// The file for [`Settings::ca`].
     pub ca: Option<PathBuf>,
-    /// A bearer token, with or without spaces around it.
+    /// A bearer token; surrounding white space is ignored.
     pub token: Option<PathBuf>,
-    /// A client certificate and its key, where there is no token.
+    /// A client certificate and its key, used if there is no token.
     pub certificate: Option<(PathBuf, PathBuf)>,
 }
 
-/// How long to go on trying without success.
+/// The time to retry without success.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Patience {
-    /// A call, or the start of a command.
+    /// The time for a call or for the start of a command.
     pub call: Duration,
-    /// A view of an execution, since its last event or the last sign that it is there.
+    /// The time for a view of an execution, since its last event or keepalive.
     pub view: Duration,
-    /// A download or a part of an output that brings nothing new, although its connection stands. Longer
-    /// than a server waits for its runner.
+    /// The time for a download or an output reader that receives nothing new on an open connection. It must be longer
+    /// than the server's wait for its runner.
     pub silence: Duration,
-    /// Between the first two tries; doubled each time.
+    /// The pause before the first retry; it doubles with each retry.
     pub backoff_first: Duration,
-    /// Between two tries at most.
+    /// The longest pause between two attempts.
     pub backoff_max: Duration,
 }
 
@@ -101,7 +101,7 @@ impl Default for Patience {
 }
 
 impl Settings {
-    /// Settings for a server at `address`, without credentials.
+    /// Returns settings for a server at `address`, without credentials.
     #[must_use]
     pub fn new(address: impl Into<String>) -> Self {
         Self {
@@ -116,10 +116,10 @@ impl Settings {
         }
     }
 
-    /// The way to the server, or to whichever of several can be reached.
+    /// Returns a connector for the server, or for several servers.
     ///
     /// # Errors
-    /// [`ClientError::Settings`] for an address or PEM text that cannot be used.
+    /// [`ClientError::Settings`] for an invalid address or PEM text.
     pub(super) fn way(&self) -> Result<Way, ClientError> {
         let addresses: Vec<&str> = self.address.split(',').map(str::trim).collect();
         let mut endpoints = addresses.iter().map(|address| self.endpoint(address));
@@ -176,8 +176,10 @@ impl Settings {
         Ok(tls)
     }
 
+    /// Returns the headers of every call.
+    ///
     /// # Errors
-    /// [`ClientError::Settings`] for a token that does not fit into a header.
+    /// [`ClientError::Settings`] for a token that is not valid in a header.
     pub(super) fn headers(&self) -> Result<Headers, ClientError> {
         let authorization = match &self.credentials {
             Credentials::Token(token) => {
@@ -190,7 +192,7 @@ impl Settings {
             }
             Credentials::None | Credentials::Certificate { .. } => None,
         };
-        // A trace context that is not one is left out: it must not keep a command from running.
+        // An invalid trace context is omitted: it must not prevent a command from running.
         let traceparent = self.traceparent.as_ref().and_then(|text| text.parse().ok());
         Ok(Headers { authorization, traceparent })
     }
@@ -200,7 +202,7 @@ fn bad(address: &str, what: &str) -> ClientError {
     ClientError::Settings(format!("the server's address `{address}` {what}"))
 }
 
-/// An error and what caused it; tonic's own texts say only that there is one.
+/// Returns the root cause of an error; tonic's own messages do not contain it.
 fn causes(error: &dyn std::error::Error) -> String {
     let sources = std::iter::successors(error.source(), |error| error.source());
     sources.last().map_or_else(|| error.to_string(), ToString::to_string)
@@ -230,7 +232,7 @@ impl fmt::Debug for Credentials {
     }
 }
 
-/// What every call carries.
+/// The headers of every call.
 #[derive(Debug, Clone)]
 pub(super) struct Headers {
     authorization: Option<MetadataValue<Ascii>>,
@@ -250,7 +252,7 @@ impl Interceptor for Headers {
     }
 }
 
-/// The channel with its headers.
+/// A channel that adds the headers.
 pub(super) type Wire = tonic::service::interceptor::InterceptedService<Channel, Headers>;
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! For tests: dice that fall the same in every run, clients without patience for pauses, and a relay that
-//! cuts connections at any byte.
+//! Test helpers: a seeded random generator, patience with short pauses, and a relay that cuts connections
+//! at any byte.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -11,7 +11,7 @@ use tokio::{
 
 use super::{Client, Patience, Settings};
 
-/// Small numbers that differ from each other and are the same in every run with the same seed.
+/// A generator of small pseudo-random numbers that depend only on the seed.
 #[derive(Debug, Clone)]
 pub(super) struct Dice(u64);
 
@@ -20,7 +20,7 @@ impl Dice {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
-    /// Below `sides`.
+    /// Returns a number below `sides`.
     pub(super) fn roll(&mut self, sides: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -29,10 +29,10 @@ impl Dice {
     }
 }
 
-/// How long a test waits for what must happen. All of it passes only where the test fails.
+/// The time that a test waits for an expected event. Only a failing test waits that long.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Pauses that are over at once.
+/// Returns patience with very short pauses.
 pub(super) fn quick() -> Patience {
     Patience {
         call: PATIENCE,
@@ -49,14 +49,15 @@ pub(super) fn client(address: SocketAddr, patience: Patience) -> Client {
     Client::connect_lazy(settings).unwrap()
 }
 
-/// Which way a relay counts.
+/// The direction in which a relay counts bytes.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Way {
     Up,
     Down,
 }
 
-/// Relays connections to `to`, and cuts the first `cuts` of them after a few bytes that went `way`.
+/// Relays connections to `to`, and cuts the first `cuts` connections after a few bytes in the direction
+/// `way`.
 pub(super) async fn relay(
     to: SocketAddr,
     way: Way,

@@ -1,4 +1,5 @@
-//! Files, output, input and watches through connections that break at any byte, and from servers that lie.
+//! Tests of files, output, input and watches with connections that break at any byte, and with servers
+//! that lie.
 
 mod fake;
 mod files;

@@ -1,5 +1,5 @@
-//! Uploads that outlive their connections: the bytes that a cut stream had brought are not sent again. It
-//! reads what it is given and nothing else.
+//! Uploads that survive broken connections: bytes that the server already holds are not sent again. This module reads
+//! only the given source.
 
 use std::{
     io::SeekFrom,
@@ -30,19 +30,19 @@ use super::{
     },
 };
 
-/// Chunks between what reads the source and what sends them.
+/// The capacity of the queue between reading and sending, in chunks.
 const QUEUE: usize = 2;
-/// For one chunk to be taken.
+/// The time in which the server must take one chunk.
 const STALL: Duration = Duration::from_secs(60);
-/// For the answer, after the last chunk: a long archive takes its time to be unpacked.
+/// The time for the response after the last chunk. A large archive takes time to unpack.
 const ANSWER: Duration = Duration::from_secs(600);
 
-/// How far a transfer is, to be looked at while it goes on. Clones show the same.
+/// The progress of a transfer. Clones share the value.
 #[derive(Debug, Clone, Default)]
 pub struct Progress(Arc<AtomicU64>);
 
 impl Progress {
-    /// Bytes that have gone, or come.
+    /// Returns the number of bytes that were sent or received.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
@@ -54,13 +54,14 @@ impl Progress {
 }
 
 impl Client {
-    /// Uploads a file, or the content of a tar archive, into a session. `source` must hold all of its bytes. Size and hash of the header are set from what the source holds. A header without
-    /// `transfer_id` gets one. Dropping the call ends the upload, and the session is as it was.
+    /// Uploads a file, or the content of a tar archive, into a session. `source` must contain all bytes; the header's
+    /// size and hash are computed from it. A header without `transfer_id` gets one. Dropping the call ends the upload
+    /// and leaves the session unchanged.
     ///
     /// # Errors
-    /// [`ClientError::Rejected`] where the server refuses it (`ARCHIVE_REFUSED` with the bad entry),
-    /// [`ClientError::Local`] where the source cannot be read, [`ClientError::Transport`] once nothing has
-    /// come through for as long as patience for a call lasts.
+    /// [`ClientError::Rejected`] if the server refuses the upload (`ARCHIVE_REFUSED` names the invalid entry),
+    /// [`ClientError::Local`] if the source cannot be read, [`ClientError::Transport`] if there is no progress within
+    /// the patience for a call.
     pub async fn upload<S>(
         &self,
         mut header: UploadHeader,
@@ -86,7 +87,7 @@ impl Client {
                 Err(error) => error,
             };
             match end_of(&error) {
-                // A cut lost what is between: more is there than was ever known, so that it moves.
+                // The server holds more than it had ever confirmed, although less than was sent: there is progress.
                 Some(end) if (there + 1..from).contains(&end) => {
                     (from, there) = (end, end);
                     backoff.reset();
@@ -104,7 +105,7 @@ impl Client {
         }
     }
 
-    /// Sends what comes after `sent`, which counts on.
+    /// Sends the bytes after `sent`, and updates `sent`.
     async fn send<S>(
         &self,
         header: &UploadHeader,
@@ -126,7 +127,7 @@ impl Client {
         };
         match pumped {
             Ok(()) => {}
-            // The answer says why.
+            // The response contains the reason.
             Err(Halt::NotTaken) => return self.answered(answer.await),
             Err(Halt::Stalled) => return Err(self.transport("it takes no more bytes")),
             Err(Halt::Source(error)) => return Err(error),
@@ -142,13 +143,13 @@ impl Client {
     }
 }
 
-/// Why a pump stopped before the end.
+/// The reason why a pump stopped before the end.
 enum Halt {
-    /// The call is over.
+    /// The call has ended.
     NotTaken,
-    /// Nothing moved for too long.
+    /// There was no progress for too long.
     Stalled,
-    /// The source has no more.
+    /// The source cannot be read.
     Source(ClientError),
 }
 
@@ -158,7 +159,7 @@ impl From<ClientError> for Halt {
     }
 }
 
-/// Sends the header and all that is left; the end of the queue is the end of the upload.
+/// Sends the header and all remaining bytes. Closing the queue ends the upload.
 async fn pump<S>(
     queue: mpsc::Sender<FileServiceUploadRequest>,
     header: &UploadHeader,
@@ -190,7 +191,7 @@ async fn put(queue: &mpsc::Sender<FileServiceUploadRequest>, part: Part) -> Resu
     }
 }
 
-/// The next bytes of the source.
+/// Reads the next chunk of the source.
 async fn chunk<S>(source: &mut S, offset: u64, size: u64) -> Result<v1::FileChunk, ClientError>
 where
     S: AsyncRead + Unpin,
@@ -204,7 +205,7 @@ where
     Ok(v1::FileChunk { offset, data: data.freeze() })
 }
 
-/// Length and hash of all of it.
+/// Returns the length and the hash of the source.
 async fn digest<S>(source: &mut S) -> Result<(u64, [u8; 32]), ClientError>
 where
     S: AsyncRead + AsyncSeek + Unpin,
@@ -220,7 +221,7 @@ where
     Ok((size, hash.finalize().into()))
 }
 
-/// Where a transfer goes on, if that is what the error says.
+/// Returns the offset at which a transfer must continue, if the error contains one.
 pub(super) fn end_of(error: &ClientError) -> Option<u64> {
     let rejection = error.rejection().filter(|rejection| rejection.code == Code::OutOfRange)?;
     rejection.metadata.get("end")?.parse().ok()

@@ -1,4 +1,4 @@
-//! The starts and ends of executions as they happen, each once, through broken connections.
+//! The starts and ends of executions as they happen, each once, across broken connections.
 
 use bytes::Bytes;
 use tonic::Streaming;
@@ -12,7 +12,7 @@ use super::{
     },
 };
 
-/// What happens to executions from now on.
+/// A watch of executions.
 #[derive(Debug)]
 pub struct Watch {
     client: Client,
@@ -24,9 +24,9 @@ pub struct Watch {
 }
 
 impl Client {
-    /// Watches the executions of a session, or with an empty id all of the caller's tenant: after an event
-    /// that had `cursor`, or with an empty one from now on. Nothing is sent before the first
-    /// [`Watch::next`]; dropping it ends it.
+    /// Watches the executions of a session, or with an empty ID those of the caller's tenant. With `cursor`
+    /// the watch continues after that event; with an empty cursor it starts now. Nothing is sent before the
+    /// first [`Watch::next`]; dropping the watch ends it.
     #[must_use]
     pub fn watch(&self, session_id: impl Into<String>, cursor: Bytes) -> Watch {
         Watch {
@@ -41,13 +41,12 @@ impl Client {
 }
 
 impl Watch {
-    /// What happened next. The first one has no execution and says that the watch stands: what happens
-    /// from then on is not missed. Waits for as long as nothing happens. Cancel-safe.
+    /// Returns the next event. The first event has no execution. It confirms that the watch is active:
+    /// later events are not missed. Waits while nothing happens. Cancel-safe.
     ///
     /// # Errors
-    /// [`ClientError::Rejected`] where the server refuses it (`OUT_OF_RANGE` for a cursor that is too old),
-    /// [`ClientError::Transport`] once it could not be taken up again for as long as patience for a view
-    /// lasts.
+    /// [`ClientError::Rejected`] if the server refuses the watch (`OUT_OF_RANGE` for a cursor that is too
+    /// old), [`ClientError::Transport`] if it could not be reopened within the patience for a view.
     pub async fn next(&mut self) -> Result<ExecutionServiceWatchResponse, ClientError> {
         loop {
             match self.step().await {

@@ -1,5 +1,5 @@
-//! The way to a server, or to one of several of one store: each new connection goes to the next of them that can be
-//! reached. Only connections are made here; what is said on them, and when to give up, is the callers'.
+//! Connections to a server, or to one of several servers of one store. Each new connection goes to the next server
+//! that can be reached. This module only opens connections; callers decide what to send and when to give up.
 
 use std::{
     future::Future,
@@ -20,12 +20,12 @@ use tower::Service;
 
 use super::{Patience, retry};
 
-/// For one address, before the next is tried.
+/// The time for one address before the next is tried.
 const ONE_TIMEOUT: Duration = Duration::from_secs(2);
 const HTTPS_PORT: u16 = 443;
 const HTTP_PORT: u16 = 80;
 
-/// How connections are made.
+/// A connector for the configured servers.
 #[derive(Debug, Clone)]
 pub(super) struct Way {
     endpoint: Endpoint,
@@ -37,7 +37,7 @@ impl Way {
         Self { endpoint, servers: servers.map(Servers::new) }
     }
 
-    /// A connection, now.
+    /// Connects now.
     pub(super) async fn connect(&self, patience: &Patience) -> Result<Channel, tonic::transport::Error> {
         match &self.servers {
             None => retry::connected(&self.endpoint, patience).await,
@@ -45,7 +45,7 @@ impl Way {
         }
     }
 
-    /// A connection that is made at its first use.
+    /// Returns a connection that is established at its first use.
     pub(super) fn connect_lazy(&self) -> Channel {
         match &self.servers {
             None => self.endpoint.connect_lazy(),
@@ -54,8 +54,8 @@ impl Way {
     }
 }
 
-/// Several servers; a connector for [`Endpoint`]. Clones go round together, so that what one has found away the others
-/// do not try first.
+/// A connector for several servers, for use with [`Endpoint`]. Clones share their position, so an address that one
+/// clone found unreachable is not tried first by the others.
 #[derive(Debug, Clone)]
 struct Servers {
     all: Arc<[Uri]>,
@@ -64,7 +64,7 @@ struct Servers {
 
 impl Servers {
     fn new(all: Vec<Uri>) -> Self {
-        // Clients begin anywhere, so that not all of them are with the first.
+        // Clients start at a random server, so that they do not all use the first one.
         let first = getrandom::u64().map_or(0, |random| usize::try_from(random % 1024).unwrap_or(0));
         Self { all: all.into(), next: Arc::new(AtomicUsize::new(first)) }
     }
@@ -78,7 +78,7 @@ impl Servers {
                 Ok(stream) => return Ok(TokioIo::new(stream)),
                 Err(error) => last = io::Error::new(error.kind(), format!("{uri}: {error}")),
             }
-            // If another has gone on meanwhile, this one follows it.
+            // If another clone has moved on meanwhile, its position is kept.
             let _ = self.next.compare_exchange(
                 place,
                 place.wrapping_add(1),

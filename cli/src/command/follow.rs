@@ -125,7 +125,7 @@ pub(super) async fn follow(client: &Client, events: Events, how: How) -> Result<
             Ok(denied::not_followed(client, &error, started).await)
         }
         Err(failure) => {
-            // As in a local pipeline, a command whose output has no reader is ended.
+            // As in a local pipeline, a command is ended when its output has no reader.
             if failure.is_broken_pipe() && how.owns {
                 let id = id.borrow().clone();
                 if let Some(id) = id {

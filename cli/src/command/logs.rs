@@ -41,7 +41,7 @@ pub(super) struct Logs {
     /// Show the last lines, or with --bytes the last bytes.
     #[arg(long, value_name = "COUNT", value_parser = args::number, conflicts_with_all = ["range", "grep"])]
     tail: Option<u64>,
-    /// Show the bytes from offset FROM up to, but without, offset TO; FROM- goes on to the end.
+    /// Show the bytes from offset FROM up to, but without, offset TO; FROM- extends to the end.
     #[arg(long, value_name = "FROM-TO", value_parser = range, conflicts_with = "grep")]
     range: Option<Selection>,
     /// Let --head and --tail count bytes.

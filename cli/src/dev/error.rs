@@ -1,4 +1,4 @@
-//! Why a dev does not start or does not go on.
+//! The reasons why a dev fails to start or ends.
 
 use std::{io, net::SocketAddr, path::PathBuf};
 
@@ -11,61 +11,61 @@ use airlock_server::{
 use super::KeysError;
 use crate::state::StateError;
 
-/// Why a dev does not start or does not go on.
+/// The reason why a dev failed to start or ended.
 #[derive(Debug, thiserror::Error)]
 pub enum DevError {
-    /// The address can be reached from other hosts.
+    /// The address is reachable from other hosts.
     #[error(
         "`airlock dev` is for this machine alone and listens on loopback only, not on {0}; for others there is airlock-server"
     )]
     NotLoopback(SocketAddr),
-    /// The state folder cannot be used.
+    /// The state directory is unusable.
     #[error(transparent)]
     State(#[from] StateError),
-    /// The keys cannot be had.
+    /// The keys are unusable.
     #[error(transparent)]
     Keys(#[from] KeysError),
-    /// There is no place for a temporary folder.
+    /// A temporary directory cannot be created.
     #[error("a temporary folder cannot be made: {0}; set TMPDIR to a folder that can be written")]
     Temporary(io::Error),
-    /// No host uids are left for its sessions.
+    /// All blocks of host uids are in use.
     #[error("all blocks of host uids are taken by other devs of this machine; end one of them")]
     NoUids,
     /// Host uids cannot be reserved.
     #[error("host uids for its sessions cannot be reserved: {0}")]
     Uids(io::Error),
-    /// A base folder is none.
+    /// A base is not a readable directory.
     #[error("the base `{name}` is not a folder that can be read: {}: {source}", path.display())]
     Base {
-        /// Its name.
+        /// The name of the base.
         name: String,
-        /// Where it should be.
+        /// The path of the base.
         path: PathBuf,
-        /// Why it is not.
+        /// The cause.
         source: io::Error,
     },
-    /// A folder or file of the host that `--bind` or `--rootfs` names does not exist.
+    /// A directory or file that `--bind` or `--rootfs` names does not exist on the host.
     #[error("`{}` cannot be shown inside: {source}", path.display())]
     Shown {
-        /// As it was given.
+        /// The path as it was given.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
-    /// The target of a bind is below a read-only folder and does not exist there.
+    /// The target of a bind is below a read-only directory and does not exist there.
     #[error(
         "nothing can be shown at `{target}`: `{folder}` is read-only inside and has no such path; take a TARGET such as `/opt/tools`"
     )]
     NoPlace {
-        /// Where it was to be shown.
+        /// The target.
         target: String,
-        /// The read-only folder.
+        /// The read-only directory.
         folder: String,
     },
-    /// Two base folders have one name.
+    /// Two bases have the same name.
     #[error("two bases are called `{0}`; give each a name of its own")]
     BaseTwice(String),
-    /// A copy of the base folder would hold the state, and every copy before it.
+    /// A copy of the base would contain the state directory, and every earlier copy.
     #[error(
         "the base folder {} holds the state folder {}; offer a folder further down, or keep the state elsewhere (--state DIR; TMPDIR for --local)",
         base.display(),
@@ -74,10 +74,10 @@ pub enum DevError {
     BaseHoldsState {
         /// The base.
         base: PathBuf,
-        /// The state folder.
+        /// The state directory.
         state: PathBuf,
     },
-    /// The profiles do not load.
+    /// The profiles cannot be loaded.
     #[error(transparent)]
     Profiles(ProfilesError),
     /// Telemetry does not start.
@@ -89,10 +89,10 @@ pub enum DevError {
     /// The runner does not start.
     #[error("the runner does not start: {0}")]
     Runner(airlock_runner::StartError),
-    /// The runner did not reach the server beside it.
+    /// The runner did not connect to its server in time.
     #[error("the runner did not reach the server within 30 s; its log says why (--log info)")]
     NotLinked,
-    /// The server ended by itself.
+    /// The server ended without a request.
     #[error("the server ended by itself: {0}")]
     Ended(ServeError),
 }

@@ -1,5 +1,5 @@
-//! Keys: an authority, certificates that it signs, and tokens. Those of `airlock dev` are made once, kept, and
-//! made anew only when they are no good any more; `airlock keys` makes others.
+//! Keys: a CA, certificates that it signs, and tokens. The keys of `airlock dev` are created once and kept.
+//! They are replaced only when they are invalid or expire soon. `airlock keys` creates further keys.
 
 use std::{
     fs,
@@ -26,23 +26,23 @@ const AUTHORITY_NAME: &str = "airlock dev authority";
 const DAY: Duration = Duration::from_secs(24 * 3600);
 const AUTHORITY_VALID: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 const LEAF_VALID: Duration = Duration::from_secs(365 * 24 * 3600);
-/// What has less than this left is made anew.
+/// A certificate with less than this remaining lifetime is replaced.
 const RENEW_BEFORE: Duration = Duration::from_secs(30 * 24 * 3600);
 const FILE_BYTES: u64 = 64 * 1024;
 const TOKEN_BYTES: usize = 32;
 
-/// Where the keys are.
+/// The paths of the keys.
 #[derive(Debug, Clone)]
 pub(super) struct Keys {
     pub(super) ca: PathBuf,
     pub(super) server: Files,
     pub(super) runner: Files,
     pub(super) token_file: PathBuf,
-    /// SHA-256 of the token, in hexadecimal.
+    /// The SHA-256 of the token, in hexadecimal.
     pub(super) token_sha256: String,
 }
 
-/// A certificate and its key.
+/// The paths of a certificate and its key.
 #[derive(Debug, Clone)]
 pub(crate) struct Files {
     pub(crate) certificate: PathBuf,
@@ -50,34 +50,34 @@ pub(crate) struct Files {
 }
 
 impl Files {
-    /// `NAME.pem` and `NAME.key`.
+    /// Returns the paths `NAME.pem` and `NAME.key`.
     pub(crate) fn named(folder: &Path, name: &str) -> Self {
         Self { certificate: folder.join(format!("{name}.pem")), key: folder.join(format!("{name}.key")) }
     }
 }
 
-/// Why there are no keys.
+/// The reason why keys are not available.
 #[derive(Debug, thiserror::Error)]
 pub enum KeysError {
-    /// A file cannot be used.
+    /// A file cannot be read or written.
     #[error(transparent)]
     File(#[from] StateError),
-    /// A key or certificate cannot be made.
+    /// A key or certificate cannot be created.
     #[error("the {what} cannot be made: {source}")]
     Make {
-        /// Which.
+        /// The key or certificate.
         what: &'static str,
-        /// Why.
+        /// The cause.
         source: rcgen::Error,
     },
-    /// The system gives no random bytes.
+    /// The system provides no random bytes.
     #[error("the system gives no random bytes for the token: {0}")]
     Random(getrandom::Error),
 }
 
 impl Keys {
-    /// The keys in `folder`, made where they are missing or no good at `now`. Must be called by one
-    /// process at a time.
+    /// Returns the keys in `folder`. Keys that are missing, or invalid at `now`, are created. Only one process
+    /// may call this at a time.
     ///
     /// # Errors
     /// See [`KeysError`].
@@ -98,19 +98,19 @@ impl Keys {
     }
 }
 
-/// A folder that only its owner can look into.
+/// Creates a directory that only its owner can read.
 pub(crate) fn make_folder(folder: &Path) -> Result<(), StateError> {
     let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
     made.map_err(|source| StateError::Io { what: "making", path: folder.to_owned(), source })
 }
 
-/// Who signs.
+/// A CA.
 pub(crate) struct Authority {
     pem: Pem,
     issuer: Issuer<'static, KeyPair>,
 }
 
-/// What a certificate is to say.
+/// The contents of a certificate to issue.
 pub(crate) struct Leaf {
     what: &'static str,
     common_name: String,
@@ -119,10 +119,10 @@ pub(crate) struct Leaf {
 }
 
 impl Leaf {
-    /// A server that is reached under these names and addresses; the first is its common name.
+    /// Describes a certificate for a server with these names and addresses. The first one is the common name.
     ///
     /// # Errors
-    /// A name that no certificate can carry.
+    /// Fails for a name that a certificate cannot contain.
     pub(crate) fn server(names: &[String]) -> Result<Self, KeysError> {
         let what = "server certificate";
         let params = CertificateParams::new(names).map_err(|source| KeysError::Make { what, source })?;
@@ -131,10 +131,10 @@ impl Leaf {
         Ok(Self { what, common_name, names: params.subject_alt_names, usage })
     }
 
-    /// A client or runner that is known by a SPIFFE id or a DNS name.
+    /// Describes a certificate for a client or runner with a SPIFFE ID or a DNS name.
     ///
     /// # Errors
-    /// A name that no certificate can carry.
+    /// Fails for a name that a certificate cannot contain.
     pub(crate) fn client(name: &str) -> Result<Self, KeysError> {
         let mut leaf = Self::named_only(name);
         let text = name.try_into().map_err(|source| KeysError::Make { what: leaf.what, source })?;
@@ -146,7 +146,7 @@ impl Leaf {
         Ok(leaf)
     }
 
-    /// A client or runner that is known by its common name.
+    /// Describes a certificate for a client or runner with only a common name.
     fn named_only(name: &str) -> Self {
         let usage = ExtendedKeyUsagePurpose::ClientAuth;
         Self { what: "client certificate", common_name: name.to_owned(), names: Vec::new(), usage }
@@ -166,14 +166,14 @@ impl Leaf {
 }
 
 impl Authority {
-    /// The authority of these files, if they are one that is good for a while yet.
+    /// Returns the CA in these files, if it is valid and does not expire soon.
     pub(crate) fn open(files: &Files, name: &str, now: SystemTime) -> Option<Self> {
         let pair = Kept::read(files, now).filter(|kept| kept.is_signed_by(&kept.pem))?;
         let issuer = Issuer::new(authority_params(name, now), pair.key);
         Some(Self { pem: pair.pem, issuer })
     }
 
-    /// A new authority in these files.
+    /// Creates a CA in these files.
     ///
     /// # Errors
     /// See [`KeysError`].
@@ -187,7 +187,7 @@ impl Authority {
         Ok(Self { pem, issuer: Issuer::new(params, key) })
     }
 
-    /// Signs a new certificate.
+    /// Issues a certificate.
     ///
     /// # Errors
     /// See [`KeysError`].
@@ -222,7 +222,7 @@ fn named(common_name: &str) -> DistinguishedName {
     name
 }
 
-/// A certificate and key that fit each other and are valid for a while yet.
+/// A certificate with its matching key that is valid and does not expire soon.
 struct Kept {
     pem: Pem,
     key: KeyPair,
@@ -256,7 +256,7 @@ fn parse(text: &[u8]) -> Option<Pem> {
     pem.parse_x509().is_ok().then_some(pem)
 }
 
-/// The bytes of a file that nobody else could read; a key that was open to others is no good.
+/// Reads a secret file. Returns `None` if another user owns it or can access it.
 fn read_secret(path: &Path) -> Option<Vec<u8>> {
     let metadata = fs::metadata(path).ok()?;
     let ours = metadata.uid() == nix::unistd::geteuid().as_raw();
@@ -264,7 +264,7 @@ fn read_secret(path: &Path) -> Option<Vec<u8>> {
     (ours && closed).then(|| read_bounded(path, FILE_BYTES).ok())?
 }
 
-/// The key first: a certificate without its key is found wanting and made anew.
+/// Writes the key first: a certificate without its key is detected as invalid and replaced.
 fn write(files: &Files, certificate: &str, key: &KeyPair) -> Result<(), KeysError> {
     write_secret(&files.key, key.serialize_pem().as_bytes())?;
     write_secret(&files.certificate, certificate.as_bytes())?;
@@ -280,7 +280,7 @@ fn ensure_token(path: &Path) -> Result<String, KeysError> {
     }
 }
 
-/// Makes a token, and gives its SHA-256 in hexadecimal.
+/// Creates a token file, and returns the token's SHA-256 in hexadecimal.
 ///
 /// # Errors
 /// See [`KeysError`].

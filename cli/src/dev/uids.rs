@@ -1,7 +1,7 @@
-//! A block of host uids for the sessions of one dev, so that two devs of one machine never take each
-//! other's processes for strays of their own.
+//! A block of host uids for the sessions of one dev, so that two devs on one host do not treat each other's
+//! processes as stray processes of their own.
 //!
-//! The block is held by an abstract socket: it is gone when the process is, however it ended.
+//! An abstract socket reserves the block. The kernel releases it when the process ends.
 
 use std::{
     io,
@@ -16,15 +16,15 @@ use sha2::{Digest as _, Sha256};
 
 use super::DevError;
 
-/// Uids in a block.
+/// The number of uids in a block.
 pub(super) const COUNT: u32 = 1024;
 /// The first uid of the first block.
 const FIRST: u32 = 2_100_000;
-/// So many that two state folders hardly ever want the same: a dev that gave way to another would find sessions of
-/// other uids when it starts again.
+/// The number of blocks. It is large, so that two state directories rarely prefer the same block. A dev that had
+/// to take another block finds sessions with other uids after a restart.
 const BLOCKS: u32 = 1 << 15;
 
-/// The right to a block of uids, for as long as it lives.
+/// The reservation of a block of uids; dropping it releases the block.
 #[derive(Debug)]
 pub(crate) struct UidBlock {
     index: u32,
@@ -32,8 +32,8 @@ pub(crate) struct UidBlock {
 }
 
 impl UidBlock {
-    /// A block that no other dev has; the same for the same state folder, if it is free. None where this
-    /// process cannot give uids to others anyway.
+    /// Reserves a block that no other dev uses. One state directory gets the same block each time, if it is free.
+    /// Returns `None` if this process cannot assign uids because it is not root.
     pub(crate) fn reserve(folder: &Path) -> Result<Option<Self>, DevError> {
         if !nix::unistd::geteuid().is_root() {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! Approvals and remembered rules for people. The command comes whole, and before anything that its author wrote
+//! Approvals and remembered rules as text. The whole command is shown, before any text that its author wrote
 //! about it.
 
 mod terms;
@@ -8,10 +8,10 @@ use std::{fmt::Write as _, time::SystemTime};
 use super::{decision, escape, execution::push_command, names, table::table, time};
 use crate::client::v1::{Approval, BoundFile, BoundFileState, RememberedRule, RuleScope, Shell};
 
-/// Columns of a command in a table.
+/// The columns of a command in a table.
 const COMMAND_COLUMNS: usize = 48;
 
-/// Everything that a person needs to answer an approval.
+/// Formats an approval with everything that a person needs to answer it.
 #[must_use]
 pub fn approval(one: &Approval) -> String {
     let mut out = format!(
@@ -51,7 +51,7 @@ pub fn approval(one: &Approval) -> String {
     out
 }
 
-/// A table of approvals.
+/// Formats a table of approvals.
 #[must_use]
 pub fn approvals(list: &[Approval], now: SystemTime) -> String {
     let rows: Vec<_> = list
@@ -69,7 +69,7 @@ pub fn approvals(list: &[Approval], now: SystemTime) -> String {
     table(["APPROVAL ID", "COMMAND", "ASKED", "BY", "EXECUTION ID"], &rows)
 }
 
-/// What the answer is bound to, besides the command.
+/// Appends the files that the answer is bound to.
 fn push_files(out: &mut String, files: &[BoundFile]) {
     if files.is_empty() {
         return;
@@ -91,7 +91,7 @@ fn state(file: &BoundFile) -> String {
     }
 }
 
-/// A table of remembered rules.
+/// Formats a table of remembered rules.
 #[must_use]
 pub fn rules(list: &[RememberedRule], now: SystemTime) -> String {
     let rows: Vec<_> = list

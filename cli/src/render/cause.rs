@@ -1,4 +1,4 @@
-//! How an execution ended: as an exit code for scripts, and in a sentence for people.
+//! The result of an execution as an exit code for scripts and as a sentence for people.
 
 use std::fmt::Write as _;
 
@@ -10,21 +10,22 @@ use crate::client::v1::{
     TimeoutKind, Violation, ViolationAction, cause::Detail,
 };
 
-/// The command was sent to the background, and runs on.
+/// The exit code for a command that was sent to the background and still runs.
 pub const BACKGROUNDED: u8 = 123;
-/// The command did not run.
+/// The exit code for a command that did not run.
 pub const NOT_RUN: u8 = 125;
-/// The wall time was up.
+/// The exit code for a timeout.
 pub const TIMED_OUT: u8 = 124;
-/// Airlock failed, or nobody knows how the command ended.
+/// The exit code for a failure of Airlock, or for an unknown result.
 pub const FAILED: u8 = 1;
-/// What a signal's number is added to.
+/// The base of the exit codes for signals; the signal's number is added to it.
 pub const SIGNAL_BASE: u8 = 128;
 
 const SIGINT: u8 = 2;
 const SIGKILL: u8 = 9;
 
-/// The exit code of `airlock run` for a result. Only a shell that is known to have exited with 0 is 0.
+/// Returns the exit code of `airlock run` for a result. It is 0 only if the shell is known to have
+/// exited with 0.
 #[must_use]
 pub fn exit_code(outcome: Option<&Outcome>) -> u8 {
     let Some(outcome) = outcome else {
@@ -48,7 +49,7 @@ pub fn exit_code(outcome: Option<&Outcome>) -> u8 {
     }
 }
 
-/// How it ended, in a word or two.
+/// Returns the cause in one or two words.
 #[must_use]
 pub fn short(outcome: Option<&Outcome>) -> String {
     let Some(cause) = outcome.and_then(|outcome| outcome.cause.as_ref()) else {
@@ -68,7 +69,7 @@ pub fn short(outcome: Option<&Outcome>) -> String {
     format!("{name} ({more})")
 }
 
-/// How it ended, in one line without a stop.
+/// Returns the result as one line without a final period.
 #[must_use]
 pub fn sentence(outcome: Option<&Outcome>) -> String {
     let Some((outcome, cause)) = outcome.and_then(|outcome| Some((outcome, outcome.cause.as_ref()?))) else {
@@ -148,7 +149,8 @@ fn by_whom(by: CancelledBy) -> &'static str {
     }
 }
 
-/// How it ended and what it took, in one line for a person who watched. The result's notes say the rest.
+/// Returns the result and the usage in one line, for a person who watched the command. The result's
+/// notes contain the rest.
 #[must_use]
 pub fn summary(outcome: Option<&Outcome>) -> String {
     let ended = sentence(outcome);
@@ -170,7 +172,7 @@ pub fn summary(outcome: Option<&Outcome>) -> String {
     parts.join(", ")
 }
 
-/// The run time and the rest of what a result counts, for `airlock show`.
+/// Returns the run time and the other counts of a result, for `airlock show`.
 #[must_use]
 pub fn figures(outcome: &Outcome) -> Vec<(&'static str, String)> {
     let mut rows = Vec::new();
@@ -210,7 +212,7 @@ pub fn figures(outcome: &Outcome) -> Vec<(&'static str, String)> {
     rows
 }
 
-/// The images and hints in its output.
+/// Returns rows for the images and hints that were found in the output.
 fn found(inline: &InlineOutput) -> Vec<(&'static str, String)> {
     let image = |one: &OutputImage| {
         let pixels =
@@ -222,7 +224,7 @@ fn found(inline: &InlineOutput) -> Vec<(&'static str, String)> {
     inline.images.iter().map(image).chain(hints).collect()
 }
 
-/// One line about something that the sandbox saw.
+/// Returns one line about a violation that the sandbox reported.
 fn violation(one: &Violation) -> String {
     let Violation { layer, kind, detail, quarantine_id, .. } = one;
     let path = String::from_utf8_lossy(one.path());

@@ -1,11 +1,11 @@
-//! What has changed in a workspace, in the form of `git diff`: for people, and for `git apply`.
+//! The changes in a workspace in the form of `git diff`, for people and for `git apply`.
 
 use std::fmt::Write as _;
 
 use super::{escape, files::typed};
 use crate::client::v1::{ChangeKind, FileChange, FileInfo, FileType};
 
-/// Columns of a name in a list of counts, and of its bar.
+/// The columns of a bar in a list of counts.
 const BAR: usize = 50;
 
 const BOLD: &str = "\x1b[1m";
@@ -14,14 +14,14 @@ const GREEN: &str = "\x1b[32m";
 const CYAN: &str = "\x1b[36m";
 const PLAIN: &str = "\x1b[0m";
 
-/// The path of what changed.
+/// Returns the path of the changed file.
 #[must_use]
 pub fn path(change: &FileChange) -> &[u8] {
     let file = change.after.as_ref().or(change.before.as_ref());
     file.map_or(&[], |file| file.path())
 }
 
-/// One letter: A, M or D.
+/// Returns the letter of a change: A, M or D.
 #[must_use]
 pub fn letter(change: &FileChange) -> char {
     match change.kind() {
@@ -32,7 +32,7 @@ pub fn letter(change: &FileChange) -> char {
     }
 }
 
-/// One change as a patch, byte for byte.
+/// Returns one change as a patch, in exact bytes.
 #[must_use]
 pub fn patch(change: &FileChange) -> Vec<u8> {
     let name = typed(path(change));
@@ -59,7 +59,7 @@ pub fn patch(change: &FileChange) -> Vec<u8> {
     out
 }
 
-/// What git says of a link that appears, goes or leads elsewhere: its target is its text.
+/// Returns git's form of an added, removed or changed link, which treats the target as its text.
 fn links(change: &FileChange) -> Option<Vec<u8>> {
     let sides = [(b'-', change.before.as_ref()), (b'+', change.after.as_ref())];
     if sides.iter().any(|(_, side)| side.is_some_and(|file| file.r#type() != FileType::Symlink)) {
@@ -75,7 +75,7 @@ fn links(change: &FileChange) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// The patch without a header of its own.
+/// Returns the patch without its own header.
 fn hunks(patch: &[u8]) -> &[u8] {
     let mut rest = patch;
     while !rest.starts_with(b"@@") {
@@ -87,7 +87,7 @@ fn hunks(patch: &[u8]) -> &[u8] {
     rest
 }
 
-/// Lines about a file that appears, goes, or has other permissions.
+/// Returns git's header lines for a new file, a deleted file or changed permissions.
 fn modes(change: &FileChange) -> String {
     match (&change.before, &change.after) {
         (None, Some(after)) => format!("new file mode {}\n", git_mode(after)),
@@ -108,7 +108,7 @@ fn git_mode(file: &FileInfo) -> String {
     format!("{:06o}", kind | file.mode & 0o777)
 }
 
-/// Why there is no text to compare, where that is worth a line.
+/// Returns the reason why there is no text to compare, if it is worth a line.
 fn why_not(change: &FileChange) -> Option<String> {
     match change.patch_omitted.as_str() {
         "" | "not_a_file" => None,
@@ -119,7 +119,7 @@ fn why_not(change: &FileChange) -> Option<String> {
     }
 }
 
-/// A patch for a terminal: coloured, and without what would change the terminal.
+/// Returns a patch for a terminal: coloured, with control characters escaped.
 #[must_use]
 pub fn coloured(patch: &[u8]) -> String {
     let mut out = String::new();
@@ -139,7 +139,7 @@ pub fn coloured(patch: &[u8]) -> String {
     out
 }
 
-/// Lines that were added and removed; none where that is not known.
+/// Returns the number of added and removed lines, or `None` if it is unknown.
 #[must_use]
 pub fn counts(change: &FileChange) -> Option<(u64, u64)> {
     if change.patch().is_empty() {
@@ -150,7 +150,7 @@ pub fn counts(change: &FileChange) -> Option<(u64, u64)> {
     Some((count(b'+'), count(b'-')))
 }
 
-/// What a list of counts says of one change.
+/// One change in a list of counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
     name: String,
@@ -159,7 +159,7 @@ pub struct Line {
 }
 
 impl Line {
-    /// Of this change.
+    /// Creates the line for a change.
     #[must_use]
     pub fn of(change: &FileChange) -> Self {
         Self {
@@ -170,7 +170,7 @@ impl Line {
     }
 }
 
-/// Every change with how many lines it is about, and the sum.
+/// Formats each change with its number of lines, and the totals.
 #[must_use]
 pub fn stat(lines: &[Line]) -> String {
     let width = lines.iter().map(|line| line.name.chars().count()).max().unwrap_or(0);
@@ -193,7 +193,7 @@ pub fn stat(lines: &[Line]) -> String {
     out
 }
 
-/// The last line, as git has it: what there is none of is left out, unless there is none of either.
+/// Returns the last line as git writes it: a count of zero is omitted, unless both are zero.
 fn total(files: u64, plus: u64, minus: u64) -> String {
     let counted = |count: u64, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
     let mut text = format!(" {} changed", counted(files, "file"));
@@ -206,13 +206,13 @@ fn total(files: u64, plus: u64, minus: u64) -> String {
     text
 }
 
-/// So that the longest bar fits, and what is there is never nothing.
+/// Scales a count so that the longest bar fits and a nonzero count is at least 1.
 fn scaled(count: u64, most: u64) -> u64 {
     let bar = BAR as u64;
     if most <= bar { count } else { (count * bar).div_ceil(most) }
 }
 
-/// Whether it is about a folder alone, of which a patch says nothing.
+/// Reports whether the change is only about a directory, which a patch does not contain.
 #[must_use]
 pub fn is_folder(change: &FileChange) -> bool {
     let file = change.after.as_ref().or(change.before.as_ref());

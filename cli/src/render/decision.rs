@@ -1,14 +1,14 @@
-//! A decision of the server's policy, for people: what was decided by what, with the span underlined.
+//! A policy decision as text: the verdict, its reasons, and the underlined span of each reason.
 
 use std::fmt::Write as _;
 
 use super::escape;
 use crate::client::v1::{Decision, Reason, Verdict};
 
-/// Columns of a line of a command; longer ones are cut.
+/// The columns of a line of a command; longer lines are cut.
 const COLUMNS: usize = 160;
 
-/// The verdict and its first reason's code, such as `deny (deny_rule)`.
+/// Returns the verdict and the code of its first reason, such as `deny (deny_rule)`.
 #[must_use]
 pub fn headline(decision: &Decision) -> String {
     let verdict = verdict(decision.verdict());
@@ -25,7 +25,7 @@ pub fn headline(decision: &Decision) -> String {
     line
 }
 
-/// What a verdict is called; one that this client does not know is a denial.
+/// Returns the name of a verdict. An unknown verdict counts as a denial.
 #[must_use]
 pub fn verdict(verdict: Verdict) -> &'static str {
     match verdict {
@@ -35,7 +35,8 @@ pub fn verdict(verdict: Verdict) -> &'static str {
     }
 }
 
-/// Every reason with the text it is about, then warnings and rewrites; each line ends with a line feed.
+/// Formats each reason with its part of the command, then warnings and rewrites. Each line ends with a
+/// line feed.
 #[must_use]
 pub fn reasons(command: &[u8], decision: &Decision) -> String {
     let mut out = String::new();
@@ -51,7 +52,7 @@ pub fn reasons(command: &[u8], decision: &Decision) -> String {
     out
 }
 
-/// The rules that would allow it, one a line; empty where there are none.
+/// Formats the rules that would allow the command, one per line; empty if there are none.
 #[must_use]
 pub fn suggestions(decision: &Decision) -> String {
     decision.suggested_rules.iter().fold(String::new(), |mut out, rule| {

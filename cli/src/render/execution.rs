@@ -1,4 +1,4 @@
-//! Executions, sessions and runners for people: rows of tables and whole pages.
+//! Executions, sessions and runners as text: tables and pages.
 
 use std::{fmt::Write as _, time::SystemTime};
 
@@ -8,13 +8,13 @@ use crate::client::v1::{
     SessionState, Shell, Started,
 };
 
-/// What a runner tells servers of its own records: no layer of a sandbox.
+/// The capability that reports the state of a runner's journal. It is not a layer of the sandbox.
 const JOURNAL: &str = "journal_intact";
 
-/// Columns of a command in a table.
+/// The columns of a command in a table.
 const COMMAND_COLUMNS: usize = 48;
 
-/// A table of executions, as `airlock ps` shows it.
+/// Formats a table of executions for `airlock ps`.
 #[must_use]
 pub fn executions(list: &[Execution], now: SystemTime) -> String {
     let rows: Vec<_> = list
@@ -43,7 +43,7 @@ fn short_status(execution: &Execution) -> String {
     }
 }
 
-/// Where an execution is in its life, and how it ended.
+/// Returns the state of an execution, or its result if it has finished.
 #[must_use]
 pub fn status(execution: &Execution) -> String {
     if execution.state() == ExecutionState::Finished {
@@ -59,7 +59,7 @@ pub fn status(execution: &Execution) -> String {
     }
 }
 
-/// Everything about one execution, as `airlock show` shows it.
+/// Formats everything about one execution for `airlock show`.
 #[must_use]
 pub fn execution(one: &Execution) -> String {
     let mut out = String::new();
@@ -118,7 +118,7 @@ fn push_asked(out: &mut String, one: &Execution) {
     }
 }
 
-/// The whole command, each of its lines with a number. Never cut.
+/// Appends the whole command with line numbers. The command is never cut.
 pub(super) fn push_command(out: &mut String, command: &[u8]) {
     let _ = writeln!(out, "\ncommand, {} bytes", command.len());
     for (number, line) in (1..).zip(escape::lines(command).split('\n')) {
@@ -126,7 +126,7 @@ pub(super) fn push_command(out: &mut String, command: &[u8]) {
     }
 }
 
-/// A table of sessions.
+/// Formats a table of sessions.
 #[must_use]
 pub fn sessions(list: &[Session], now: SystemTime) -> String {
     let rows: Vec<_> = list
@@ -146,7 +146,7 @@ pub fn sessions(list: &[Session], now: SystemTime) -> String {
     table(["SESSION ID", "STATE", "PROFILE", "MODE", "DIRECTORY", "CREATED", "RUNNER"], &rows)
 }
 
-/// A table of runners.
+/// Formats a table of runners.
 #[must_use]
 pub fn runners(list: &[Runner], now: SystemTime) -> String {
     let rows: Vec<_> = list

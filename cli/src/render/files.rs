@@ -1,27 +1,27 @@
-//! Files of a session as lines, as `ls` shows them.
+//! Files of a session as lines, in the form of `ls`.
 
 use std::fmt::Write as _;
 
 use super::{escape, time};
 use crate::client::v1::{FileInfo, FileType};
 
-/// What every path of a workspace begins with.
+/// The prefix of each path in a workspace.
 const WORKSPACE: &[u8] = b"/workspace/";
 
-/// A path as it is typed: relative to the workspace's root where it is in it.
+/// Returns a path as a user types it: relative to the workspace's root if it is in the workspace.
 #[must_use]
 pub fn typed(path: &[u8]) -> &[u8] {
     path.strip_prefix(WORKSPACE).unwrap_or(path)
 }
 
-/// A path relative to `folder` where it is below it.
+/// Returns a path relative to `folder` if it is below it.
 #[must_use]
 pub fn below<'a>(path: &'a [u8], folder: &[u8]) -> &'a [u8] {
     let rest = path.strip_prefix(folder).and_then(|rest| rest.strip_prefix(b"/"));
     rest.filter(|rest| !rest.is_empty()).unwrap_or(path)
 }
 
-/// Kind and permissions, such as `drwxr-xr-x`.
+/// Returns the type and the permissions, such as `drwxr-xr-x`.
 #[must_use]
 pub fn mode(file: &FileInfo) -> String {
     let kind = match file.r#type() {
@@ -35,7 +35,7 @@ pub fn mode(file: &FileInfo) -> String {
     std::iter::once(kind).chain(bits).collect()
 }
 
-/// Lines of mode, size, time and name; `name` says what a file is called.
+/// Formats lines with mode, size, time and name. `name` returns the name to show for a file.
 #[must_use]
 pub fn long<'a>(list: &'a [FileInfo], name: impl Fn(&'a FileInfo) -> &'a [u8]) -> String {
     let width = list.iter().map(|file| file.size.to_string().len()).max().unwrap_or(0);

@@ -1,5 +1,5 @@
-//! Everything as JSON, for programs. Bytes are `text` with `lossy`, and where that is true also
-//! `base64`; times are RFC 3339; spans of time are seconds.
+//! Results as JSON. Bytes have the form `text` with `lossy`, and if `lossy` is true also `base64`.
+//! Times are RFC 3339; durations are in seconds.
 
 mod approval;
 mod files;
@@ -21,8 +21,8 @@ use crate::client::{
     },
 };
 
-/// One event as an object with `event`, its kind; `execution_id`; `cursor`; and what it says under the
-/// name of its kind.
+/// Formats one event as an object with `event` (its kind), `execution_id`, `cursor`, and its contents
+/// under the name of its kind.
 #[must_use]
 pub fn event(execution_id: &str, event: &Event) -> Value {
     let (kind, says) = match &event.event {
@@ -57,7 +57,7 @@ pub fn event(execution_id: &str, event: &Event) -> Value {
     json!({"event": kind, "execution_id": execution_id, "cursor": cursor, kind: says})
 }
 
-/// An error as an object with `event: "error"`.
+/// Formats an error as an object with `event: "error"`.
 #[must_use]
 pub fn error(error: &ClientError) -> Value {
     let rejection = error.rejection();
@@ -76,7 +76,7 @@ pub fn error(error: &ClientError) -> Value {
     json!({"event": "error", "execution_id": execution_id, "error": says})
 }
 
-/// An execution.
+/// Formats an execution.
 #[must_use]
 pub fn execution(one: &Execution) -> Value {
     let times = one.times.unwrap_or_default();
@@ -237,7 +237,7 @@ fn decision(one: &Decision) -> Value {
     })
 }
 
-/// A session.
+/// Formats a session.
 #[must_use]
 pub fn session(one: &Session) -> Value {
     json!({
@@ -260,7 +260,7 @@ pub fn session(one: &Session) -> Value {
     })
 }
 
-/// A runner.
+/// Formats a runner.
 #[must_use]
 pub fn runner(one: &Runner) -> Value {
     let capabilities =
@@ -280,7 +280,7 @@ pub fn runner(one: &Runner) -> Value {
     })
 }
 
-/// An approval.
+/// Formats an approval.
 #[must_use]
 pub fn approval(one: &Approval) -> Value {
     json!({
@@ -312,7 +312,7 @@ fn bound_file(one: &BoundFile) -> Value {
     })
 }
 
-/// A remembered rule.
+/// Formats a remembered rule.
 #[must_use]
 pub fn rule(one: &RememberedRule) -> Value {
     json!({
@@ -327,7 +327,7 @@ pub fn rule(one: &RememberedRule) -> Value {
     })
 }
 
-/// Bytes as text, and where that is not exact in base64 as well.
+/// Formats bytes as text and, if they are not UTF-8, also as base64.
 fn bytes(data: &[u8]) -> Value {
     match std::str::from_utf8(data) {
         Ok(text) => json!({"text": text, "lossy": false}),

@@ -1,4 +1,4 @@
-//! The wire's enums by the names that people read and type.
+//! The names of wire enum values that people read and type.
 
 use crate::client::v1::{
     ApprovalState, BackgroundedBy, BoundFileState, CauseCode, ChangeKind, DirectoryReport, ExecutionState,
@@ -6,12 +6,12 @@ use crate::client::v1::{
     Started, Verdict, ViolationAction, WatchKind,
 };
 
-/// A wire enum with names.
+/// A wire enum with named values.
 pub trait Named: TryFrom<i32> + Copy {
-    /// What the names on the wire begin with.
+    /// The prefix of the values' wire names.
     const PREFIX: &'static str;
 
-    /// The name on the wire.
+    /// Returns the wire name.
     fn wire_name(self) -> &'static str;
 }
 
@@ -50,8 +50,8 @@ named! {
     WatchKind "WATCH_KIND_",
 }
 
-/// The short name of a value, such as `RUNNING`; one that this client does not know is `UNKNOWN_` and
-/// its number.
+/// Returns the short name of a value, such as `RUNNING`. A value that this client does not know is
+/// `UNKNOWN_` and its number.
 #[must_use]
 pub fn upper<T: Named>(value: i32) -> String {
     T::try_from(value).map_or_else(
@@ -60,7 +60,7 @@ pub fn upper<T: Named>(value: i32) -> String {
     )
 }
 
-/// The short name of a value in lower case, such as `running`.
+/// Returns the short name of a value in lower case, such as `running`.
 #[must_use]
 pub fn lower<T: Named>(value: i32) -> String {
     upper::<T>(value).to_lowercase()

@@ -1,11 +1,12 @@
-//! One runner, and profiles, for people. What hosts and operators wrote is shown without controls.
+//! One runner, and profiles, as text. Text from hosts and operators is shown without control
+//! characters.
 
 use std::{fmt::Write as _, time::SystemTime};
 
 use super::{escape, names, table::table, time};
 use crate::client::v1::{Mode, Profile, Runner, RunnerState, Verdict};
 
-/// Everything about a runner, with every layer of its host.
+/// Formats everything about a runner, with each layer of its host.
 #[must_use]
 pub fn page(one: &Runner, now: SystemTime) -> String {
     let labels: Vec<String> =
@@ -33,7 +34,7 @@ pub fn page(one: &Runner, now: SystemTime) -> String {
     text
 }
 
-/// A table of profiles.
+/// Formats a table of profiles.
 #[must_use]
 pub fn profiles(list: &[Profile]) -> String {
     let rows: Vec<_> = list
@@ -51,7 +52,7 @@ pub fn profiles(list: &[Profile]) -> String {
     table(["PROFILE", "DEFAULT", "MODE", "MODES", "LONGEST"], &rows)
 }
 
-/// Everything about a profile, its rules in the order in which they are tried.
+/// Formats everything about a profile. Rules appear in the order in which they are tried.
 #[must_use]
 pub fn profile(one: &Profile) -> String {
     let limits = one.limits.unwrap_or_default();
@@ -85,7 +86,7 @@ pub fn profile(one: &Profile) -> String {
 fn facts(facts: &[(&str, String)]) -> String {
     let mut text = String::new();
     for (name, value) in facts.iter().filter(|(_, value)| !value.is_empty()) {
-        // Writing to a text does not fail.
+        // Writing to a string does not fail.
         let _ = writeln!(text, "{name:<12}{value}");
     }
     text

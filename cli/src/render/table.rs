@@ -1,8 +1,9 @@
-//! Columns of text that line up, by what terminals show of each letter.
+//! Tables with columns aligned by the display width of their characters.
 
 use unicode_width::UnicodeWidthStr as _;
 
-/// Rows under a header; each column as wide as its widest cell, the last one as it is.
+/// Formats rows under a header. Each column is as wide as its widest cell; the last one is not
+/// padded.
 #[must_use]
 pub fn table<const N: usize>(header: [&str; N], rows: &[[String; N]]) -> String {
     let mut widths = header.map(|cell| cell.width());

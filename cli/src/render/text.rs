@@ -1,5 +1,5 @@
-//! A result as text for who reads output: what the command wrote, then Airlock's own lines about it. Each of those begins
-//! with [`PREFIX`]; a line of the output that begins so, too, is marked, so that no command can write one.
+//! A result as text for a reader of the output: the output, then Airlock's notes. Each note starts with [`PREFIX`]. A
+//! line of the output with the same start is marked, so that a command cannot forge a note.
 
 mod mark;
 
@@ -10,13 +10,13 @@ pub use mark::Marker;
 use super::{cause, escape};
 use crate::client::v1::{InlineText, Note, Result as Outcome};
 
-/// What every line of Airlock's own begins with.
+/// The start of each of Airlock's lines.
 pub const PREFIX: &str = "airlock: ";
-/// Of notes about the inline text alone: what has shown the whole output leaves it out.
+/// The code of the note about shortened inline text. It is omitted if the whole output was shown.
 const SHORTENED: &str = "output_shortened";
 
-/// The result's inline output and, with `notes`, Airlock's lines: how it ended unless its exit code is 0, and every
-/// note. Without `notes` it is the output as it is.
+/// Formats the result's inline output. With `notes`, Airlock's lines follow: the result, unless the exit code is 0, and
+/// every note. Without `notes` the output is unchanged.
 #[must_use]
 pub fn result(outcome: &Outcome, notes: bool) -> String {
     let inline = outcome.inline.as_ref();
@@ -34,7 +34,7 @@ pub fn result(outcome: &Outcome, notes: bool) -> String {
     out
 }
 
-/// The lines about a result whose whole output was shown, without their prefix.
+/// Returns the notes of a result without their prefix, for a view that showed the whole output.
 #[must_use]
 pub fn notes(outcome: Option<&Outcome>) -> Vec<String> {
     let all = outcome.into_iter().flat_map(|outcome| &outcome.notes);

@@ -1,14 +1,14 @@
-//! Points and spans of time, as people and programs read them.
+//! Times and durations for people and programs.
 
 use std::time::{Duration, SystemTime};
 
-/// In UTC to the millisecond, as RFC 3339 writes it; none for a time that cannot be.
+/// Formats a time as RFC 3339 in UTC with milliseconds. Returns `None` for an invalid time.
 #[must_use]
 pub fn rfc3339(at: Option<&prost_types::Timestamp>) -> Option<String> {
     system_time(at).map(|time| humantime::format_rfc3339_millis(time).to_string())
 }
 
-/// How long ago, in one unit: `5 seconds ago`. A time that is ahead counts as now.
+/// Formats the age of a time in one unit, such as `5 seconds ago`. A future time counts as now.
 #[must_use]
 pub fn ago(at: Option<&prost_types::Timestamp>, now: SystemTime) -> String {
     let Some(at) = system_time(at) else {
@@ -24,19 +24,19 @@ pub fn ago(at: Option<&prost_types::Timestamp>, now: SystemTime) -> String {
     format!("{count} {unit}{} ago", if count == 1 { "" } else { "s" })
 }
 
-/// A wire duration; none for a negative one.
+/// Converts a wire duration. Returns `None` for a negative one.
 #[must_use]
 pub fn duration(wire: Option<&prost_types::Duration>) -> Option<Duration> {
     Duration::try_from(*wire?).ok()
 }
 
-/// A span in seconds with three digits after the point, such as `0.042 s`.
+/// Formats a duration in seconds with three decimals, such as `0.042 s`.
 #[must_use]
 pub fn seconds(span: Duration) -> String {
     format!("{:.3} s", span.as_secs_f64())
 }
 
-/// A span as somebody who waits reads it: `42s`, `3m 07s`, `2h 05m`.
+/// Formats a duration for a person who waits: `42s`, `3m 07s`, `2h 05m`.
 #[must_use]
 pub fn short(span: Duration) -> String {
     let seconds = span.as_secs();
@@ -49,7 +49,7 @@ pub fn short(span: Duration) -> String {
 
 fn system_time(at: Option<&prost_types::Timestamp>) -> Option<SystemTime> {
     SystemTime::try_from(*at?).ok().filter(|time| {
-        // Later ones have no four-digit year, which the format needs.
+        // The format needs a four-digit year.
         time.duration_since(SystemTime::UNIX_EPOCH).is_ok_and(|since| since.as_secs() < 253_402_300_800)
     })
 }

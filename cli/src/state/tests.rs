@@ -1,4 +1,4 @@
-//! The state folder: who may look, who has it, and what a dead dev leaves.
+//! Tests of the state directory: permissions, the lock, and the files of a dev that died.
 
 use super::*;
 
@@ -88,7 +88,7 @@ fn a_look_makes_nothing() {
     fs::create_dir_all(state.path()).unwrap();
     assert!(matches!(state.connection(), Err(StateError::NotRunning(_))));
     assert_eq!(fs::read_dir(state.path()).unwrap().count(), 0);
-    // Not to be looked into is not the same as nobody being there.
+    // A directory that cannot be read is not reported as a dev that does not run.
     fs::create_dir(state.lock_path()).unwrap();
     let inside = StateFolder::locate(Some(&state.path().join("lock/file"))).unwrap();
     fs::remove_dir(state.lock_path()).unwrap();

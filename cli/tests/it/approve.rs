@@ -1,4 +1,5 @@
-//! `airlock approve`: the whole of what is asked, nothing hidden, and the answer that was given.
+//! Tests of `airlock approve`: the whole request is shown, nothing is hidden, and the answer takes
+//! effect.
 
 use std::process::Stdio;
 

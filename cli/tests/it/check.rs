@@ -1,4 +1,4 @@
-//! `airlock check`, as evaluation sets and CI use it.
+//! Tests of `airlock check` as evaluation sets and CI use it.
 
 use std::{
     io::{BufRead as _, BufReader, Write as _},
@@ -80,7 +80,7 @@ fn lines_are_answered_one_by_one_at_once() {
     ] {
         writeln!(input, "{line}").unwrap();
         let mut answer = String::new();
-        // The input is still open: an answer that waited for its end would never come.
+        // The input is still open, so the answer must arrive before its end.
         output.read_line(&mut answer).unwrap();
         let answer: Value = serde_json::from_str(&answer).unwrap();
         assert_eq!(answer["decision"], decision, "{line}: {answer}");

@@ -1,4 +1,5 @@
-//! `airlock completions`: bash itself completes with it; zsh and fish read theirs where they are there.
+//! Tests of `airlock completions`: bash completes with the script; zsh and fish parse theirs where they
+//! are installed.
 
 use std::process::Command;
 
@@ -10,7 +11,7 @@ fn script(shell: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// What bash offers after `line`, by its own `complete`.
+/// Returns the words that bash offers after `line`, using its own `complete`.
 fn completed(line: &str) -> Vec<String> {
     let ask = r#"
         set -eu

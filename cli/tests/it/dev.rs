@@ -1,4 +1,5 @@
-//! `airlock dev`: its state folder, its end, and what the others say when it is not there.
+//! Tests of `airlock dev`: its state directory, its shutdown, and the errors of other commands when
+//! it does not run.
 
 use std::{
     collections::BTreeMap,
@@ -65,10 +66,10 @@ fn commands_that_run_are_ended_with_it() {
     eventually("it runs", || site.text(&["ps"]).contains("running"));
     assert_eq!(site.stop(Signal::SIGTERM), Some(0), "{}", site.log());
     assert!(site.log().contains("commands cut: 1"), "{}", site.log());
-    // It ended as cancelled, or the client learned that nobody is there any more.
+    // The client received the result `CANCELLED`, or the error that the dev has ended.
     assert!(matches!(crate::support::end(&mut child), Some(1 | 130)));
     site.start(&[]);
-    // The runner reports the end now, because it could not report it before it stopped.
+    // The runner could not report the end before it stopped, so it reports it now.
     eventually("it was cancelled", || site.text(&["ps", "--all"]).contains("cancelled (drain)"));
 }
 
@@ -100,7 +101,7 @@ fn a_wait_whose_dev_died_says_so_and_soon() {
     let output = wait.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     let why = crate::support::stderr(&output);
-    // The second where it died before the wait had reached it.
+    // The second message appears if the dev ended before the wait reached it.
     let says = ["the airlock dev has ended", "no airlock dev is running"];
     assert!(says.iter().any(|piece| why.contains(piece)), "{why}");
     assert_eq!(crate::support::end(&mut run), Some(1));

@@ -1,4 +1,4 @@
-//! `airlock doctor`: what is right, what is not, and what to do.
+//! Tests of `airlock doctor`: what works, what does not, and the remedies.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::support::Site;
 
-/// Exit code, and each check's health by its name.
+/// Returns the exit code, and the name, state and text of each check.
 fn checks(site: &Site, more: &[&str]) -> (i32, Vec<(String, String, String)>) {
     let output = site.output(&[&["doctor", "--json"], more].concat());
     let found: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -69,7 +69,7 @@ fn what_is_wrong_is_found_at_its_step() {
     let file = |site: &Site, name: &str| site.state().join("keys").join(name).display().to_string();
     let (ca, token) = (file(&site, "ca.pem"), file(&site, "client.token"));
     let (stranger, wrong) = (file(&other, "ca.pem"), file(&other, "client.token"));
-    // Nothing here listens on a port of the system's own.
+    // No test process listens on a reserved port.
     let closed = "https://127.0.0.1:1";
     let unnamed = format!("https://127.0.0.2:{port}");
     for (address, ca, token, step, says) in [

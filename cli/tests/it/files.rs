@@ -1,4 +1,5 @@
-//! `cp`, `ls`, `diff` and `session create --upload`, as docker's and git's users expect them.
+//! Tests of `cp`, `ls`, `diff` and `session create --upload` against the behaviour of docker and
+//! git.
 
 use std::{
     fs,
@@ -10,7 +11,7 @@ use std::{
 
 use crate::support::{Site, stderr};
 
-/// A dev, a session, and a folder of here with a project in it.
+/// A dev, a session, and a local directory that contains a project.
 struct Desk {
     site: Site,
     session: String,
@@ -48,7 +49,7 @@ impl Desk {
         self.text(&["run", "--session", &self.session, "--", command])
     }
 
-    /// Does what policy would ask about if it saw it.
+    /// Runs a script from a file, for commands that policy would ask about in the command line.
     fn script(&self, text: &str) {
         let sent = self.fed(&["cp", "-", &self.there("script.sh")], text.as_bytes());
         assert!(sent.status.success(), "{}", stderr(&sent));
@@ -77,7 +78,7 @@ impl Desk {
 fn copies_land_where_docker_would_put_them() {
     let desk = Desk::new();
     let there = |path: &str| desk.there(path);
-    // A folder: to a new name, into a folder, and its contents alone.
+    // A directory: to a new name, into a directory, and only its contents.
     desk.text(&["cp", "project", &there("new")]);
     desk.text(&["cp", "project", &there("new")]);
     desk.text(&["cp", "project/.", &there("")]);
@@ -86,12 +87,12 @@ fn copies_land_where_docker_would_put_them() {
         assert!(all.lines().any(|line| line == path), "{path} in {all}");
     }
     assert_eq!(desk.run("readlink link; sh link"), "hello.sh\nhello\n");
-    // A file: to a new name, onto a file, into a folder.
+    // A file: to a new name, over a file, into a directory.
     desk.text(&["cp", "project/hello.sh", &there("one")]);
     desk.text(&["cp", "project/sub/numbers", &there("one")]);
     desk.text(&["cp", "project/hello.sh", &there("/workspace/sub/")]);
     assert_eq!(desk.run("cat one; cat sub/hello.sh"), "1\n2\n3\necho hello\n");
-    // And back.
+    // The opposite direction.
     desk.text(&["cp", &there("new"), "back"]);
     desk.text(&["cp", &there("new"), "back"]);
     desk.text(&["cp", &there("new/."), "contents"]);
@@ -141,7 +142,7 @@ fn dashes_are_the_standard_streams() {
     let sent = desk.fed(&["cp", "-", &desk.there("again/")], &tar);
     assert!(sent.status.success(), "{}", stderr(&sent));
     assert_eq!(desk.run("diff -r project again && echo same"), "same\n");
-    // What is no archive leaves no trace.
+    // An invalid archive leaves no trace.
     let sent = desk.fed(&["cp", "-", &desk.there("again/")], &[b'x'; 2000]);
     assert_eq!(sent.status.code(), Some(1));
     assert!(stderr(&sent).contains("ARCHIVE_REFUSED"), "{}", stderr(&sent));
@@ -247,7 +248,7 @@ fn changes_are_a_patch_that_git_applies() {
 
 fn git(folder: &Path, arguments: &[&str]) -> ExitStatus {
     let mut git = Command::new("git");
-    // A repository that the folder may be in by chance has nothing to do with it.
+    // A repository that may contain the directory must not be found.
     git.env("GIT_CEILING_DIRECTORIES", folder.parent().unwrap());
     git.args(arguments).current_dir(folder).status().unwrap()
 }

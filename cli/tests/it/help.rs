@@ -1,4 +1,4 @@
-//! Help teaches: every example of every subcommand's help runs, as it stands there.
+//! Tests of the help pages: every example of every subcommand runs exactly as written.
 
 use std::{fs, path::Path, process::Command};
 
@@ -6,7 +6,7 @@ use nix::sys::signal::Signal;
 
 use crate::support::{Site, airlock, end, eventually, send, stderr};
 
-/// Every subcommand that does something, its path and its examples.
+/// Returns each subcommand that performs an action, with its path and its examples.
 fn examples() -> Vec<(String, Vec<String>)> {
     fn visit(command: &clap::Command, path: &str, found: &mut Vec<(String, Vec<String>)>) {
         for child in command.get_subcommands().filter(|child| child.get_name() != "help") {
@@ -25,7 +25,7 @@ fn examples() -> Vec<(String, Vec<String>)> {
     found
 }
 
-/// The lines as one script, in an empty folder, with an empty HOME, beside one dev.
+/// Runs the lines as one script in an empty directory with an empty HOME, against a dev.
 fn run(site: &Site, path: &str, lines: &[String]) {
     let folder = tempfile::Builder::new().prefix("airlock-test-help-").tempdir().unwrap();
     fs::copy(
@@ -33,7 +33,7 @@ fn run(site: &Site, path: &str, lines: &[String]) {
         folder.path().join("team.toml"),
     )
     .unwrap();
-    // The verdict of a check is its exit code; only what is wrong usage fails it.
+    // The exit code of a check is its verdict, so only wrong usage fails the test.
     let verdict = |line: &String| match path {
         "check" => format!("{line} || [ $? -ge 10 ]\n"),
         _ => format!("{line}\n"),
@@ -69,7 +69,7 @@ fn every_example_of_every_subcommand_runs() {
     }
 }
 
-/// A dev runs until it is stopped, so that its examples are tried one by one.
+/// A dev runs until it is stopped, so each example runs separately.
 #[test]
 fn every_example_of_dev_starts_one() {
     let (_, lines) = examples().into_iter().find(|(path, _)| path == "dev").unwrap();

@@ -1,4 +1,4 @@
-//! `run -i`: standard input on its way to a command.
+//! Tests of `run -i`: standard input for a command.
 
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},

@@ -1,4 +1,4 @@
-//! The `airlock` command against a real server, a real runner and real sandboxes.
+//! Tests of the `airlock` command with a real server, a real runner and real sandboxes.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 

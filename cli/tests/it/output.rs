@@ -1,4 +1,4 @@
-//! `start`, `logs`, `watch`, `signal` and `detach`.
+//! Tests of `start`, `logs`, `watch`, `signal` and `detach`.
 
 use std::{fs::File, io::Read as _, process::Stdio};
 

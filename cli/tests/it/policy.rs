@@ -1,4 +1,4 @@
-//! `airlock policy`, as CI and people with other settings use it.
+//! Tests of `airlock policy` as CI and users of another tool use it.
 
 use std::{fs, io::Write as _, path::Path, process::Output};
 
@@ -106,7 +106,7 @@ fn settings_from_standard_input_become_a_profile_on_standard_output() {
         let mut command = airlock(&[&["policy", "import", "-"], arguments].concat());
         let pipe = std::process::Stdio::piped;
         let mut child = command.stdin(pipe()).stdout(pipe()).stderr(pipe()).spawn().unwrap();
-        // One that refuses its arguments reads nothing.
+        // A command that refuses its arguments does not read its input.
         let _ = child.stdin.take().unwrap().write_all(input);
         child.wait_with_output().unwrap()
     };

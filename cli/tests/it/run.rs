@@ -1,4 +1,5 @@
-//! `airlock run`: exact bytes, true exit codes, and the reason where nothing ran.
+//! Tests of `airlock run`: exact bytes, correct exit codes, and the reason if the command did not
+//! run.
 
 use std::{
     io::{BufRead as _, BufReader, Read as _},
@@ -201,7 +202,7 @@ fn ctrl_c_ends_the_command_and_a_second_one_leaves_it() {
     let mut rest = String::new();
     errors.read_to_string(&mut rest).unwrap();
     assert!(rest.contains("airlock attach"), "{rest}");
-    // It ignores SIGTERM, and is ended after its grace all the same.
+    // The command ignores SIGTERM and is killed after the grace period.
     let id = site.text(&["ps", "--all", "--quiet", "--last", "1"]);
     assert_eq!(site.output(&["wait", id.trim()]).status.code(), Some(130));
 }

@@ -1,4 +1,4 @@
-//! Starts the `airlock` command and devs of its own for tests. Not a test itself.
+//! Fixtures that start the `airlock` command and devs. This file contains no tests.
 
 use std::{
     path::{Path, PathBuf},
@@ -12,22 +12,22 @@ use nix::{
 };
 use tempfile::TempDir;
 
-/// How long a test waits for what must happen. All of it passes only where the test fails.
+/// The time that a test waits for an expected event. Only a failing test waits that long.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A state folder, and the dev in it while one is started.
+/// A state directory, and its dev while one is started.
 pub(crate) struct Site {
     folder: TempDir,
     dev: Option<Child>,
 }
 
 impl Site {
-    /// A state folder without a dev.
+    /// Creates a state directory without a dev.
     pub(crate) fn empty() -> Self {
         Self { folder: tempfile::Builder::new().prefix("airlock-cli-test-").tempdir().unwrap(), dev: None }
     }
 
-    /// A state folder with a dev that takes commands.
+    /// Creates a state directory with a dev that accepts commands.
     pub(crate) fn with_dev(arguments: &[&str]) -> Self {
         let mut site = Self::empty();
         site.start(arguments);
@@ -38,7 +38,7 @@ impl Site {
         self.folder.path().join("state")
     }
 
-    /// The command with the state folder in its environment.
+    /// Returns the command with the state directory in its environment.
     pub(crate) fn airlock(&self, arguments: &[&str]) -> Command {
         let mut command = airlock(arguments);
         command.env("AIRLOCK_STATE", self.state()).env("TMPDIR", self.folder.path());
@@ -49,14 +49,14 @@ impl Site {
         self.airlock(arguments).output().unwrap()
     }
 
-    /// What it writes to standard output; it must succeed.
+    /// Runs the command, asserts success, and returns its standard output.
     pub(crate) fn text(&self, arguments: &[&str]) -> String {
         let output = self.output(arguments);
         assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// The exit code and standard error.
+    /// Runs the command and returns its exit code and standard error.
     pub(crate) fn fails(&self, arguments: &[&str]) -> (i32, String) {
         let output = self.output(arguments);
         (output.status.code().unwrap(), stderr(&output))
@@ -74,7 +74,7 @@ impl Site {
         });
     }
 
-    /// Sends the dev a signal and gives its exit code, if it has one.
+    /// Sends the dev a signal and returns its exit code, if it has one.
     pub(crate) fn stop(&mut self, signal: Signal) -> Option<i32> {
         let mut dev = self.dev.take().unwrap();
         send(&dev, signal);
@@ -85,7 +85,7 @@ impl Site {
         std::fs::read_to_string(self.folder.path().join("dev.log")).unwrap_or_default()
     }
 
-    /// Everything in the folder that tests live in, besides the state folder and the log.
+    /// Returns all entries of the test's directory except the state directory and the log.
     pub(crate) fn leftovers(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.folder.path()).unwrap().flatten();
         let names = entries.map(|entry| entry.file_name().into_string().unwrap());
@@ -99,14 +99,14 @@ impl Drop for Site {
             send(&dev, Signal::SIGTERM);
             end(&mut dev);
         }
-        // One that was killed has left its cgroup, which stands outside of the folder.
+        // A killed dev leaves its cgroup, which is outside the directory.
         if let Err(error) = airlock_sandbox::sweep_cgroups(&self.state().join("runner/launcher")) {
             eprintln!("a cgroup is left behind: {error}");
         }
     }
 }
 
-/// The command, without anything of the test's own environment that it would look at.
+/// Returns the command without environment variables that could change its behaviour.
 pub(crate) fn airlock(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_airlock"));
     for name in ["AIRLOCK_STATE", "AIRLOCK_ADDRESS", "AIRLOCK_CA", "AIRLOCK_TOKEN_FILE", "TRACEPARENT"] {
@@ -120,7 +120,7 @@ pub(crate) fn send(child: &Child, signal: Signal) {
     kill(Pid::from_raw(i32::try_from(child.id()).unwrap()), signal).unwrap();
 }
 
-/// Waits for the end, and gives the exit code.
+/// Waits for the process to end and returns its exit code.
 pub(crate) fn end(child: &mut Child) -> Option<i32> {
     let mut status = None;
     eventually("the process ends", || {
@@ -130,7 +130,7 @@ pub(crate) fn end(child: &mut Child) -> Option<i32> {
     status.unwrap().code()
 }
 
-/// Waits until something holds.
+/// Waits until a condition holds.
 pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let until = Instant::now() + PATIENCE;
     while !holds() {
@@ -143,7 +143,7 @@ pub(crate) fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// The mode of a file.
+/// Returns the mode of a file.
 pub(crate) fn mode(path: &Path) -> u32 {
     std::os::unix::fs::MetadataExt::mode(&std::fs::metadata(path).unwrap()) & 0o777
 }

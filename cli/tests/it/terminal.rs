@@ -1,4 +1,4 @@
-//! What a person sees in a terminal, as a terminal shows it; and that a pipe gets none of it.
+//! Tests of the output on a terminal, as a terminal emulator shows it. A pipe receives none of the decorations.
 
 use std::{
     fs::File,
@@ -17,7 +17,7 @@ use crate::support::{Site, end, eventually};
 const ROWS: u16 = 12;
 const COLUMNS: u16 = 100;
 
-/// Of a time such as `7s` or `1m 07s`; 0 if it is none.
+/// Returns the seconds of a time such as `7s` or `1m 07s`, or 0 if the text is not a time.
 fn seconds(time: &str) -> u64 {
     let (minutes, seconds) = time.split_once("m ").unwrap_or(("0", time));
     let number = |digits: &str| digits.parse::<u64>().unwrap_or(0);
@@ -28,7 +28,7 @@ fn size(cells: u16) -> NonZeroU16 {
     NonZeroU16::new(cells).unwrap()
 }
 
-/// A terminal with a program in it, as an emulator understands what it is told.
+/// A terminal emulator with a program that runs in it.
 struct Terminal {
     child: Child,
     screen: Arc<Mutex<vt100::Parser>>,
@@ -44,7 +44,7 @@ impl Terminal {
         command.env("TERM", "xterm-256color");
         let slave = pty.slave;
         let child = command.stdin(end(&slave)).stdout(end(&slave)).stderr(slave).spawn().unwrap();
-        // The command holds the other descriptors of the slave.
+        // The command holds the remaining descriptors of the slave.
         drop(command);
         let screen = Arc::new(Mutex::new(vt100::Parser::new(size(ROWS), size(COLUMNS), 0)));
         let reader = {
@@ -52,7 +52,7 @@ impl Terminal {
             let mut master = File::from(pty.master);
             std::thread::spawn(move || {
                 let (mut all, mut buffer) = (Vec::new(), [0; 4096]);
-                // The end of a terminal is an error.
+                // Reading from a closed terminal is an error.
                 while let Ok(got @ 1..) = master.read(&mut buffer) {
                     let new = buffer.get(..got).unwrap();
                     all.extend_from_slice(new);
@@ -77,7 +77,8 @@ impl Terminal {
         eventually(text, || self.lines().iter().any(|line| line.contains(text)));
     }
 
-    /// Waits until it shows this and at least so many seconds; how many it shows. Not every number need be seen.
+    /// Waits until the screen shows the text with at least this number of seconds, and returns the number. A
+    /// value can be skipped.
     fn shows_seconds(&self, text: &str, least: u64) -> u64 {
         let mut shown = 0;
         eventually(text, || {
@@ -89,7 +90,7 @@ impl Terminal {
         shown
     }
 
-    /// The exit code, the lines at the end, and every byte that was written.
+    /// Returns the exit code, the lines on the screen at the end, and all bytes that were written.
     fn end(mut self) -> (Option<i32>, Vec<String>, String) {
         let code = end(&mut self.child);
         let lines = Arc::clone(&self.screen);
@@ -125,7 +126,7 @@ fn a_line_that_the_output_has_begun_is_left_alone() {
     let terminal = Terminal::run(&site, &["run", "--", "printf begun; sleep 2.5; printf ' and ended'"]);
     let (code, lines, all) = terminal.end();
     assert_eq!(code, Some(0));
-    // Before it, there may be something to say.
+    // Status lines may precede the output.
     let (_, since) = all.split_once("begun").unwrap();
     assert!(!since.contains("running,"), "{all:?}");
     assert_eq!(lines[0], "begun and ended");
@@ -157,7 +158,7 @@ fn a_pipe_gets_the_output_and_nothing_else() {
         (output.status.code(), &output.stdout[..], &output.stderr[..]),
         (Some(3), &b"out\n"[..], &b""[..])
     );
-    // Nor does a terminal that cannot be drawn on get more than lines.
+    // A terminal that cannot be drawn on also receives only lines.
     let mut plain = site.airlock(&["run", "--", "sleep 1.5; echo out"]);
     let pty = openpty(None, None).unwrap();
     let child = plain.env("TERM", "dumb").stdout(pty.slave.try_clone().unwrap()).stderr(pty.slave);

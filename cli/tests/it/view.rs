@@ -1,4 +1,5 @@
-//! Looking at executions and sessions: `attach`, `wait`, `ps`, `show`, `kill`, `session`, `--json`.
+//! Tests of commands that show executions and sessions: `attach`, `wait`, `ps`, `show`, `kill`,
+//! `session`, `--json`.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::Value;

@@ -1,12 +1,11 @@
-//! Every option of every subcommand, got wrong in every way: exit code 2, nothing on standard output, and a
-//! message that says what, where, and what to do. An option without a case fails.
+//! Tests with each wrong use of each option of each subcommand: exit code 2, no standard output, and a message
+//! that states the problem, its place and the remedy. An option without a case fails the test.
 
 use clap::{Arg, ArgAction, Command};
 
 use crate::support::{airlock, stderr};
 
-/// Values that are wrong, and what the message says of them; by the option's long name or the argument's
-/// value name.
+/// Wrong values and a part of the expected message, by the option's long name or the argument's value name.
 const BAD: &[(&str, &str, &str)] = &[
     ("after-context", "many", "whole number"),
     ("before-context", "many", "whole number"),
@@ -35,8 +34,8 @@ const BAD: &[(&str, &str, &str)] = &[
     ("yield-after", "later", "such as 30s"),
 ];
 
-/// What may be any text, or is looked at later, where more is known: paths, names, ids, patterns. What is said
-/// of those is tested with the subcommands.
+/// Options that accept any text or are checked later: paths, names, IDs, patterns. Their errors are tested
+/// with the subcommands.
 const ANY: &[&str] = &[
     "address",
     "base",
@@ -77,11 +76,11 @@ const ANY: &[&str] = &[
     "SRC",
 ];
 
-/// Words that mean nothing to people.
+/// Terms of Rust that a message must not contain.
 const FOREIGN: [&str; 9] =
     ["Some(", "Err(", "ParseIntError", "invalid digit", "u16", "u32", "u64", "usize", "not in 1.."];
 
-/// Runs it; gives what it says, after checking what holds of every wrong use.
+/// Runs a wrong command line, checks the properties of every such error, and returns the message.
 fn refused(line: &[&str]) -> String {
     let output = airlock(line).output().unwrap();
     let said = stderr(&output);
@@ -93,7 +92,7 @@ fn refused(line: &[&str]) -> String {
     said
 }
 
-/// Every subcommand and its path.
+/// Returns each subcommand with its path.
 fn subcommands(command: &Command, path: &[String], found: &mut Vec<(Vec<String>, Command)>) {
     for child in command.get_subcommands().filter(|child| child.get_name() != "help") {
         let path = [path, &[child.get_name().to_owned()]].concat();
@@ -122,7 +121,7 @@ fn takes_value(arg: &Arg) -> bool {
     matches!(arg.get_action(), ArgAction::Set | ArgAction::Append)
 }
 
-/// A value that an option would take.
+/// Returns a value that an option accepts.
 fn good(arg: &Arg, long: &str) -> String {
     if let Some(value) = arg.get_possible_values().first() {
         return value.get_name().to_owned();
@@ -272,7 +271,7 @@ fn a_misspelt_subcommand_is_answered_with_the_one_that_was_meant() {
         let Some((last, parents)) = path.split_last() else { continue };
         let wrong = format!("{last}x");
         let line = with(parents, &[&wrong]);
-        // Where a subcommand is optional, what follows may be an argument.
+        // If a subcommand is optional, the word can also be an argument.
         let said = refused(&line);
         assert!(
             said.contains(&wrong) && said.contains(&format!("'{}'", command.get_name())),
@@ -291,7 +290,7 @@ fn nothing_at_all_is_answered_with_help() {
     assert!(output.stdout.is_empty() && stderr(&output).contains("Run commands:"), "{}", stderr(&output));
 }
 
-/// What people who know other tools type first.
+/// Subcommands and options of other tools get a tip with the Airlock equivalent.
 #[test]
 fn words_of_other_tools_are_answered_with_the_ones_of_here() {
     let id = "01234567-89ab-7def-8123-456789abcdef";
@@ -318,7 +317,7 @@ fn words_of_other_tools_are_answered_with_the_ones_of_here() {
     }
 }
 
-/// What clap cannot know.
+/// Combinations that clap cannot check.
 #[test]
 fn what_does_not_go_together_says_so() {
     for (line, piece) in [

@@ -1,4 +1,4 @@
-//! What policy, approvers and administrators are asked.
+//! The calls for policy, approvals and administration.
 
 use super::super::{
     ANSWER_BYTES, CALL_TIMEOUT, Client, ClientError,
@@ -10,7 +10,7 @@ use super::super::{
 use super::with_timeout;
 
 impl Client {
-    /// What policy says of a command, without running it.
+    /// Returns the decision about a command, without running it.
     ///
     /// # Errors
     /// As for any call.
@@ -19,7 +19,7 @@ impl Client {
         self.present(answer.decision, "decision")
     }
 
-    /// One page of approvals, oldest first.
+    /// Returns one page of approvals, oldest first.
     ///
     /// # Errors
     /// As for any call.
@@ -30,10 +30,10 @@ impl Client {
         call!(self, ApprovalServiceClient::list, request, CALL_TIMEOUT)
     }
 
-    /// Answers an approval. `binding` must be that of the approval as it was shown.
+    /// Answers an approval. `binding` must be that of the approval that was shown.
     ///
     /// # Errors
-    /// As for any call; `FAILED_PRECONDITION` if it is no longer open, or has changed.
+    /// As for any call; `FAILED_PRECONDITION` if the approval is no longer open or has changed.
     pub async fn decide(
         &self,
         request: v1::ApprovalServiceDecideRequest,
@@ -42,7 +42,7 @@ impl Client {
         self.present(answer.approval, "approval")
     }
 
-    /// One page of remembered rules, oldest first.
+    /// Returns one page of remembered rules, oldest first.
     ///
     /// # Errors
     /// As for any call.
@@ -63,7 +63,7 @@ impl Client {
         self.present(answer.rule, "rule")
     }
 
-    /// One page of runners, by id.
+    /// Returns one page of runners, ordered by ID.
     ///
     /// # Errors
     /// As for any call.
@@ -74,8 +74,8 @@ impl Client {
         call!(self, AdminServiceClient::list_runners, request, CALL_TIMEOUT)
     }
 
-    /// Lets a runner finish what it runs and gives it nothing new, or with `undo` takes that back. Look at
-    /// `running` of the runner it gives: it is drained when that is 0.
+    /// Drains a runner, or with `undo` lets it take new work again. The runner is drained when `running`
+    /// of the response is 0.
     ///
     /// # Errors
     /// As for any call; `NOT_FOUND` for an unknown runner.
@@ -85,7 +85,8 @@ impl Client {
         self.present(answer.runner, "runner")
     }
 
-    /// What the server is and allows, and what the host of a runner (empty: of every one) can enforce.
+    /// Returns the server's version and limits, and the layers that a runner's host can enforce. An empty
+    /// `runner_id` selects all runners.
     ///
     /// # Errors
     /// As for any call.
@@ -97,17 +98,17 @@ impl Client {
         call!(self, AdminServiceClient::get_capabilities, request, CALL_TIMEOUT)
     }
 
-    /// One profile; an empty name is the caller's default.
+    /// Returns one profile; an empty name selects the caller's default profile.
     ///
     /// # Errors
-    /// As for any call; `NOT_FOUND` for one that is not there or that the caller cannot use.
+    /// As for any call; `NOT_FOUND` for a profile that does not exist or that the caller may not use.
     pub async fn profile(&self, name: &str, view: v1::ProfileView) -> Result<v1::Profile, ClientError> {
         let request = v1::PolicyServiceGetProfileRequest { name: name.to_owned(), view: view.into() };
         let answer = call!(self, PolicyServiceClient::get_profile, request, CALL_TIMEOUT)?;
         self.present(answer.profile, "profile")
     }
 
-    /// One page of profiles, by name.
+    /// Returns one page of profiles, ordered by name.
     ///
     /// # Errors
     /// As for any call.

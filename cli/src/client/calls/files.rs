@@ -1,4 +1,4 @@
-//! Calls that read a session's list of files and its quarantine. They transfer no content.
+//! The calls that list a session's files and its quarantine. They transfer no content.
 
 use super::super::{
     ANSWER_BYTES, CALL_TIMEOUT, Client, ClientError, SLOW_CALL_TIMEOUT,
@@ -7,10 +7,11 @@ use super::super::{
 use super::with_timeout;
 
 impl Client {
-    /// One file of a session; a link is described, not followed. An empty path is the workspace itself.
+    /// Returns information about one file of a session. Links are not followed. An empty path is the
+    /// workspace itself.
     ///
     /// # Errors
-    /// As for any call; `NOT_FOUND` for a path that is not there.
+    /// As for any call; `NOT_FOUND` for a path that does not exist.
     pub async fn stat(&self, session_id: &str, path: &[u8]) -> Result<v1::FileInfo, ClientError> {
         let request = v1::FileServiceStatRequest { session_id: session_id.to_owned(), ..Default::default() }
             .with_path(path.to_vec());
@@ -18,10 +19,10 @@ impl Client {
         self.present(answer.file, "file")
     }
 
-    /// One page of the files in a folder, or of everything below it, ordered by path.
+    /// Returns one page of the files in a directory, or of all files below it, ordered by path.
     ///
     /// # Errors
-    /// As for any call; `NOT_FOUND` for a path that is not there.
+    /// As for any call; `NOT_FOUND` for a path that does not exist.
     pub async fn files(
         &self,
         request: v1::FileServiceListRequest,
@@ -29,7 +30,7 @@ impl Client {
         call!(self, FileServiceClient::list, request, SLOW_CALL_TIMEOUT)
     }
 
-    /// One page of the quarantine: files that were moved out of a workspace or HOME, the oldest first.
+    /// Returns one page of the quarantine, oldest entry first.
     ///
     /// # Errors
     /// As for any call.
@@ -40,10 +41,10 @@ impl Client {
         call!(self, FileServiceClient::list_quarantine, request, SLOW_CALL_TIMEOUT)
     }
 
-    /// Gives something back from the quarantine to where it was.
+    /// Restores an entry of the quarantine to its previous path.
     ///
     /// # Errors
-    /// As for any call; `NOT_FOUND` for what is not in the quarantine.
+    /// As for any call; `NOT_FOUND` if the entry is not in the quarantine.
     pub async fn restore(
         &self,
         session_id: &str,
@@ -54,10 +55,10 @@ impl Client {
         call!(self, FileServiceClient::restore_quarantine, request, SLOW_CALL_TIMEOUT)
     }
 
-    /// One page of what has changed in a workspace since it was made, ordered by path.
+    /// Returns one page of the changes in a workspace since it was created, ordered by path.
     ///
     /// # Errors
-    /// As for any call; `NOT_FOUND` for a path that is not there and was not.
+    /// As for any call; `NOT_FOUND` for a path that does not exist and did not exist.
     pub async fn changes(
         &self,
         request: v1::FileServiceDiffRequest,

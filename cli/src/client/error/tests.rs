@@ -1,4 +1,4 @@
-//! Reading statuses: every detail, and what may be tried again.
+//! Tests of parsing statuses: all details, and which errors may be retried.
 
 use tonic_types::ErrorDetails;
 

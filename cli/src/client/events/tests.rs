@@ -1,4 +1,4 @@
-//! Views that break at any event and any byte: the reader gets everything, once.
+//! Tests with views that break at any event and any byte: the reader receives everything once.
 
 mod fake;
 
@@ -17,7 +17,7 @@ use crate::client::{
     testing::{Dice, Way, client, quick, relay},
 };
 
-/// A script: states, output of both streams, a gap, and the closing event.
+/// Returns a script: states, output of both streams, a gap, and the closing event.
 fn script(dice: &mut Dice) -> Vec<Event> {
     let mut offsets = [0_u64, 0];
     let mut kinds = vec![Kind::StateChanged(v1::StateChanged {
@@ -49,7 +49,7 @@ fn script(dice: &mut Dice) -> Vec<Event> {
     numbered.map(|(index, kind)| Event { cursor: cursor(index + 1), event: Some(kind) }).collect()
 }
 
-/// The bytes of both streams with gaps as zeros, and the versions of the states.
+/// Returns the bytes of both streams, with gaps as zeros, and the versions of the states.
 fn digest(events: &[Event]) -> (Vec<u8>, Vec<u8>, Vec<u64>) {
     let (mut stdout, mut stderr, mut versions) = (Vec::new(), Vec::new(), Vec::new());
     for event in events {

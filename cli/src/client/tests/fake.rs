@@ -1,4 +1,4 @@
-//! A server with one workspace that holds one file, as an honest one would answer or as a liar.
+//! A fake server with one workspace and one file. It can be honest or lie.
 
 use std::{
     collections::HashMap,
@@ -23,38 +23,38 @@ use crate::client::v1::{
     file_service_upload_request::Part as Up,
 };
 
-/// Of a chunk of a download.
+/// The size of a download's chunk, in bytes.
 const CHUNK: usize = 1500;
 
-/// How a download lies.
+/// The fault of a download.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lie {
     None,
-    /// The hash is that of something else.
+    /// The hash belongs to other content.
     Hash,
-    /// A chunk is missing in the middle.
+    /// A chunk in the middle is missing.
     Hole,
-    /// Bytes without end.
+    /// The bytes do not end.
     Endless,
-    /// It goes on with another transfer.
+    /// The download continues with another transfer.
     Transfer,
-    /// It never ends well.
+    /// Every attempt breaks before the end.
     Cut,
-    /// It begins, and then nothing comes.
+    /// The download starts, and then sends nothing.
     Silent,
-    /// Each upload goes on one byte further on than the one before.
+    /// Each upload reports an end one byte further than the previous one.
     Ends,
 }
 
 #[derive(Debug)]
 pub(super) struct Fake {
-    /// What can be downloaded.
+    /// The content of the download.
     pub(super) content: Bytes,
     pub(super) format: v1::FileFormat,
     pub(super) lie: Lie,
-    /// What came of each transfer.
+    /// The bytes that arrived for each transfer.
     pub(super) uploads: Mutex<HashMap<String, Vec<u8>>>,
-    /// How many uploads were done.
+    /// The number of completed uploads.
     pub(super) done: Mutex<usize>,
     pub(super) calls: Mutex<usize>,
 }
@@ -124,7 +124,7 @@ impl Fake {
     }
 }
 
-/// That a transfer goes on at `end`.
+/// Returns the status that tells a client to continue at `end`.
 fn beyond(end: usize) -> Status {
     let metadata = HashMap::from([("end".to_owned(), end.to_string())]);
     let details = ErrorDetails::with_error_info("OUT_OF_RANGE", "airlock", metadata);

@@ -1,4 +1,4 @@
-//! Uploads and downloads.
+//! Tests of uploads and downloads.
 
 use std::{io::Cursor, time::Duration};
 
@@ -106,7 +106,7 @@ async fn a_lying_download_is_an_error_and_its_file_never_appears() {
         let folder = tempfile::tempdir().unwrap();
         let to = folder.path().join("file");
         std::fs::write(&to, "before").unwrap();
-        // A lie is noticed even when it arrives slowly. A silent server is given up after `silence`.
+        // A lie is detected even if it arrives slowly. A silent server is given up after `silence`.
         let silence = if lie == Lie::Silent { 4 * short } else { patience.silence };
         let client = client(address, Patience { silence, ..patience });
         let error = client.download_file("s", b"file", &to, &Progress::default()).await.unwrap_err();
@@ -133,7 +133,7 @@ async fn a_downloaded_file_replaces_the_one_that_a_link_leads_to() {
     client.download_file("s", b"file", &link, &Progress::default()).await.unwrap();
     assert!(link.is_symlink());
     assert_eq!(std::fs::read(&real).unwrap(), b"new");
-    // A device is written to and not replaced.
+    // A device is written to, not replaced.
     client.download_file("s", b"file", "/dev/null".as_ref(), &Progress::default()).await.unwrap();
     assert!(!std::fs::metadata("/dev/null").unwrap().is_file());
 }

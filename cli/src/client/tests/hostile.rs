@@ -1,4 +1,5 @@
-//! Archives from a hostile server: nothing outside of the folder is touched, and no half of one appears.
+//! Tests with archives from a hostile server: nothing outside the directory changes, and no partial
+//! directory appears.
 
 use std::{
     collections::BTreeMap,
@@ -16,7 +17,7 @@ use crate::client::{
     v1::FileFormat,
 };
 
-/// Every file, folder and link, with its content or target.
+/// Returns each file, directory and link, with its content or target.
 fn tree(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut all = BTreeMap::new();
     let mut open = vec![folder.to_owned()];
@@ -118,7 +119,7 @@ async fn what_everybody_could_write_to_in_a_session_only_its_owner_can_here() {
     let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o7777;
     std::fs::create_dir_all(from.join("deep")).unwrap();
     std::fs::write(from.join("deep/file"), "x").unwrap();
-    // What the system gives to a new file that asks for everything.
+    // The mode that the system gives to a new directory that requests all bits.
     let probe = home.path().join("probe");
     std::fs::create_dir(&probe).unwrap();
     let most = mode(&probe);
@@ -153,7 +154,7 @@ async fn a_folder_that_nobody_waits_for_any_more_leaves_nothing() {
     let client =
         client(serve(Fake::new(archive.end(), FileFormat::Tar, Lie::None), &mut tasks).await, quick());
     let into = home.path().join("new");
-    // Files come and go meanwhile: whether there is any is all that is looked at.
+    // The test only checks whether any file exists, since files come and go.
     let begun = async {
         while std::fs::read_dir(home.path()).unwrap().next().is_none() {
             tokio::task::yield_now().await;

@@ -1,4 +1,4 @@
-//! Output, input and watches.
+//! Tests of output, input and watches.
 
 mod fake;
 
@@ -13,7 +13,7 @@ use crate::client::{
     v1::{OutputDone, OutputLine, OutputSearch, OutputStream},
 };
 
-/// What a reader got.
+/// The data that a reader received.
 #[derive(Debug, Default, PartialEq)]
 struct Read {
     bytes: Vec<u8>,
@@ -89,7 +89,7 @@ async fn every_line_of_a_search_comes_once_through_every_cut() {
             assert!(!whole.lines.is_empty());
             fake.break_views(8);
             let mut cut = read(&bad, Selection::Search(search.clone())).await;
-            // Where connections break at once again and again, numbers may be given up.
+            // If connections break repeatedly at once, line numbers may be unknown.
             for (cut, whole) in cut.lines.iter_mut().zip(&whole.lines) {
                 if cut.number == 0 {
                     cut.number = whole.number;
@@ -106,7 +106,7 @@ async fn a_search_gets_on_where_no_connection_lasts() {
     let mut tasks = JoinSet::new();
     let (good, _, fake) = both(1, &mut tasks).await;
     let mut whole = read(&good, Selection::Search(search.clone())).await;
-    // Every view brings three pieces.
+    // Every view delivers three pieces.
     fake.shorten_views(3);
     let mut short = read(&good, Selection::Search(search)).await;
     for line in short.lines.iter_mut().chain(&mut whole.lines) {
@@ -138,7 +138,7 @@ async fn keys_arrive_once_and_in_order_through_every_cut_and_end_nothing() {
         let fake = Fake::new(seed);
         let server = serve(fake.clone(), &mut tasks).await;
         let address = relay(server, Way::Up, 10, Dice::new(seed), &mut tasks).await;
-        // Of a client that was here before.
+        // Input from an earlier client.
         fake.input.lock().unwrap().bytes = b"before".to_vec();
         let sent: Vec<u8> = (0..2_500_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
         let typed = client(address, quick()).type_into("e", None, &mut sent.as_slice()).await.unwrap();

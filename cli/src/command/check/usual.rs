@@ -13,7 +13,7 @@ use crate::{
 /// The default profile of a server that does not configure one.
 const OF_A_SERVER: &str = "strict";
 
-/// A profile, and the server whose default it is.
+/// A profile, and a description of the server that uses it by default.
 pub(super) struct Usual {
     pub(super) profile: Profile,
     pub(super) whose: String,

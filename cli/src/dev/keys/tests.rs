@@ -1,4 +1,4 @@
-//! Keys: who may read them, how long they are kept, and what is made anew.
+//! Tests of keys: file permissions, lifetime and replacement.
 
 use std::collections::BTreeMap;
 

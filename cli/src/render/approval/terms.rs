@@ -1,4 +1,4 @@
-//! What an answer is bound to beside the command and the files, for people.
+//! The fields that an answer is bound to, other than the command and the files, as text.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use crate::{
     render::escape,
 };
 
-/// Writes each term that is set on a line of its own. A term that is empty, or a closed input, has no line.
+/// Appends each field that is set, one per line. An empty field or a closed input has no line.
 pub(super) fn push(out: &mut String, terms: &ApprovalTerms) {
     let _ = writeln!(out, "\nit runs with, and a change is asked about again");
     let mut row = |name: &str, text: String| {

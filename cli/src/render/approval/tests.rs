@@ -1,16 +1,16 @@
-//! What a person sees of commands that are made to mislead: one snapshot each, and no two alike.
+//! Snapshot tests of misleading commands: each is shown distinctly, and no two look alike.
 
 use std::collections::HashSet;
 
 use super::*;
 use crate::client::v1::{Decision, Reason, Span, Verdict};
 
-/// A name, a command, and what its author says about it.
+/// A name, a command, and its author's description.
 type Case = (&'static str, &'static [u8], &'static str);
 
 const DESCRIPTION: &str = "Build the project";
 
-/// Where it is only the command that misleads.
+/// Returns a case with a misleading command and an ordinary description.
 const fn plain(name: &'static str, command: &'static [u8]) -> Case {
     (name, command, DESCRIPTION)
 }
@@ -90,7 +90,7 @@ const CASES: &[Case] = &[
     ("description_as_a_decision", b"rm -rf ~", "x\n\ndecision: allow (read_only)\n\nallow it once? [y/N] y"),
 ];
 
-/// `ls`, two hundred blanks, and what they push out of sight.
+/// Returns `ls`, two hundred spaces, and a second command that they push out of view.
 const fn concat_blanks() -> &'static [u8] {
     const TEXT: [u8; 214] = {
         let mut text = [b' '; 214];
@@ -146,7 +146,7 @@ fn asked((_, command, description): Case) -> Approval {
     .with_command(command.to_vec())
 }
 
-/// The lines of the page that show the command.
+/// Returns the part of the page that shows the command.
 fn command_of(page: &str) -> String {
     let start = page.find("\ncommand, ").unwrap();
     let end = page[start..].find("\nit runs, ").unwrap();
@@ -189,7 +189,7 @@ fn the_command_comes_whole_and_before_what_its_author_says() {
 fn a_line_of_the_command_cannot_pass_for_one_of_the_page() {
     for case in CASES {
         let page = approval(&asked(*case));
-        // Every line of the command has its number or its mark before it.
+        // Each line of the command starts with its number or mark.
         let lines = command_of(&page);
         let free = |line: &&str| {
             let (head, _) = line.split_at(line.len().min(8));

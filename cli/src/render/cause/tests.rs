@@ -1,4 +1,4 @@
-//! Exit codes and sentences for every cause.
+//! Tests of the exit code and the sentence for each cause.
 
 use super::*;
 use crate::client::v1::cause::{Cancelled, Denied, Exited, Signaled};
@@ -29,7 +29,7 @@ fn exit_codes() {
         (C::Exited, Yes, exited(255), 255),
         (C::Exited, Yes, exited(256), FAILED),
         (C::Exited, Yes, exited(-1), FAILED),
-        // A success that is not spelled out is none.
+        // Without an explicit exit code, the result is not a success.
         (C::Exited, Yes, None, FAILED),
         (C::Signaled, Yes, signaled(15), 143),
         (C::Signaled, Yes, signaled(-3), FAILED),

@@ -1,4 +1,4 @@
-//! Changes as git shows them.
+//! Tests of changes in git's form.
 
 use super::*;
 

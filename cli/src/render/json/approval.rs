@@ -1,11 +1,11 @@
-//! What an answer is bound to, as JSON.
+//! The fields that an answer is bound to, as JSON.
 
 use serde_json::{Value, json};
 
 use super::{bytes, known};
 use crate::client::v1::{ApprovalTerms, BoundPath, BoundVariable, Word};
 
-/// What an answer is bound to.
+/// Formats the fields that an answer is bound to.
 pub(super) fn terms(one: &ApprovalTerms) -> Value {
     json!({
         "env": one.env.iter().map(variable).collect::<Vec<_>>(),

@@ -8,7 +8,7 @@ use crate::client::{
     v1::{ChangeKind, FileChange, FileInfo, FileType, OutputDone, OutputLine, QuarantinedFile},
 };
 
-/// A file of a workspace.
+/// Formats a file of a session.
 #[must_use]
 pub fn file(one: &FileInfo) -> Value {
     json!({
@@ -21,7 +21,7 @@ pub fn file(one: &FileInfo) -> Value {
     })
 }
 
-/// Something in quarantine.
+/// Formats an entry of the quarantine.
 #[must_use]
 pub fn quarantined(one: &QuarantinedFile) -> Value {
     json!({
@@ -33,7 +33,7 @@ pub fn quarantined(one: &QuarantinedFile) -> Value {
     })
 }
 
-/// A change in a workspace.
+/// Formats a change in a workspace.
 #[must_use]
 pub fn change(one: &FileChange) -> Value {
     json!({
@@ -45,7 +45,7 @@ pub fn change(one: &FileChange) -> Value {
     })
 }
 
-/// A piece of an output of the stream called `stream`.
+/// Formats a piece of the output stream named `stream`.
 #[must_use]
 pub fn piece(stream: &str, one: &OutputPiece) -> Value {
     let (kind, mut says) = match one {

@@ -1,4 +1,4 @@
-//! What a command wrote, in short, and how far it is.
+//! The inline output and the state of the output streams of a result, as JSON.
 
 use serde_json::{Value, json};
 

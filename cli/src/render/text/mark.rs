@@ -1,27 +1,27 @@
 //! Marks lines of an output that look like Airlock's own.
 
-/// How such a line begins, after blanks, controls and escapes of a terminal.
+/// The start of such a line, after spaces, control characters and terminal escape sequences.
 const LOOKS: &[u8] = b"airlock:";
-/// What is put before it.
+/// The mark that is inserted before such a line.
 const MARK: &[u8] = b"| ";
 
 const ESCAPE: u8 = 0x1b;
 
-/// Where the output is.
+/// The position in the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum At {
-    /// At the beginning of a line, after so many letters of [`LOOKS`].
+    /// At the start of a line; the held bytes match the start of [`LOOKS`].
     #[default]
     Start,
-    /// After the beginning of an escape.
+    /// After the start of an escape sequence.
     Escape,
-    /// In the parameters of an escape, up to its last letter.
+    /// In the parameters of an escape sequence, before its final byte.
     Parameters,
-    /// In a line that looks like no other.
+    /// In a line that needs no mark.
     Line,
 }
 
-/// Marks one stream as it comes. What may be the beginning of such a line is held back until the next byte.
+/// A marker of one stream. Bytes that can be the start of a line to mark are held back until the next byte.
 #[derive(Debug, Default)]
 pub struct Marker {
     at: At,
@@ -29,7 +29,7 @@ pub struct Marker {
 }
 
 impl Marker {
-    /// The next bytes, marked.
+    /// Returns the next bytes with marks.
     #[must_use]
     pub fn push(&mut self, data: &[u8]) -> Vec<u8> {
         let mut out = Vec::with_capacity(data.len() + MARK.len());
@@ -39,7 +39,7 @@ impl Marker {
         out
     }
 
-    /// What was held back, at the end.
+    /// Returns the bytes that are still held back, at the end of the stream.
     #[must_use]
     pub fn finish(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.held)
@@ -77,7 +77,7 @@ mod tests {
     fn marked(text: &str) -> String {
         let mut marker = Marker::default();
         let whole = [marker.push(text.as_bytes()), marker.finish()].concat();
-        // However it is cut, it is the same.
+        // The result must not depend on how the text is split.
         let mut marker = Marker::default();
         let mut pieces: Vec<u8> = text.bytes().flat_map(|byte| marker.push(&[byte])).collect();
         pieces.extend(marker.finish());

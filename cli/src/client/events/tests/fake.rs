@@ -1,4 +1,4 @@
-//! A server that holds one scripted execution, and cuts every view of it short.
+//! A fake server with one scripted execution that cuts every view short.
 
 use std::{
     collections::HashSet,
@@ -25,10 +25,10 @@ use crate::client::{
 pub(super) struct Fake {
     pub(super) events: Vec<v1::Event>,
     pub(super) dice: Mutex<Dice>,
-    /// Of all starts that were asked for.
+    /// The request IDs of all starts.
     pub(super) request_ids: Mutex<HashSet<String>>,
     pub(super) views: Mutex<usize>,
-    /// Views never end well before this many.
+    /// The number of views that end in a fault.
     pub(super) faults: usize,
 }
 
@@ -44,7 +44,7 @@ impl Fake {
         }
     }
 
-    /// The event after `next`, if it shows that `next` is missing.
+    /// Returns the event after `next` if it reveals that `next` is missing.
     fn after_hole(&self, next: usize) -> Option<&v1::Event> {
         use v1::event::Event::Output;
         let stream = |event: &v1::Event| match &event.event {
@@ -55,20 +55,20 @@ impl Fake {
         (stream(skipped).is_some() && stream(skipped) == stream(shown)).then_some(shown)
     }
 
-    /// A view from event `from` on, in which something goes wrong somewhere.
+    /// Returns a view from event `from` on, with a fault at a random place.
     fn view(&self, from: usize) -> Vec<Result<v1::Event, Status>> {
         let mut dice = self.dice.lock().unwrap();
         let mut views = self.views.lock().unwrap();
         *views += 1;
         let faulty = *views <= self.faults;
-        // Doubled events and bytes are a fault that a client must hide as well.
+        // Repeated events and bytes are faults that a client must hide, too.
         let begin = if faulty && dice.roll(3) == 0 { from.saturating_sub(dice.roll(3)) } else { from };
         let mut out = vec![Ok(self.opened(from))];
         out.extend(self.events.iter().skip(begin).cloned().map(Ok));
         if !faulty {
             return out;
         }
-        // The closing event is never reached in a faulty view.
+        // A faulty view never reaches the closing event.
         out.truncate(dice.roll(out.len().min(12)));
         match dice.roll(5) {
             0 => {}

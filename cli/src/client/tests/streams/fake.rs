@@ -1,4 +1,4 @@
-//! A server with one execution whose output, input and milestones can be had, and whose views break.
+//! A fake server with one execution that offers output, input and milestones, and breaks its views.
 
 use std::{
     net::SocketAddr,
@@ -25,13 +25,13 @@ use crate::client::{
     },
 };
 
-/// Lines of the output.
+/// The number of lines of the output.
 pub(super) const LINES: usize = 6000;
-/// What a watch brings.
+/// The number of events of a watch.
 pub(super) const EVENTS: u64 = 40;
 const CHUNK: usize = 700;
 
-/// The output.
+/// Returns the output.
 pub(super) fn text() -> Vec<u8> {
     (1..=LINES).flat_map(|number| format!("{number} {}\n", "x".repeat(number % 13)).into_bytes()).collect()
 }
@@ -47,9 +47,9 @@ pub(super) struct Fake {
     text: Bytes,
     dice: Mutex<Dice>,
     pub(super) input: Mutex<Input>,
-    /// So many views end early.
+    /// The number of views that still end early.
     broken: Mutex<usize>,
-    /// How many pieces any view brings.
+    /// The largest number of pieces that a view delivers.
     most: Mutex<usize>,
 }
 
@@ -72,7 +72,7 @@ impl Fake {
         *self.most.lock().unwrap() = most;
     }
 
-    /// A view of these pieces, in which something may go wrong.
+    /// Returns a view of these pieces, possibly with a fault.
     fn view<T: Send + 'static>(&self, pieces: Vec<T>) -> View<T> {
         let mut out: Vec<_> = pieces.into_iter().map(Ok).collect();
         out.truncate(*self.most.lock().unwrap());

@@ -1,5 +1,4 @@
-//! Compiles the .proto files with protox, so that no protoc is needed, and writes their descriptors
-//! for reflection.
+//! Compiles the .proto files with protox, which needs no protoc, and writes their descriptors for reflection.
 
 use std::{env, error::Error, fs, path::PathBuf};
 

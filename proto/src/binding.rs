@@ -1,21 +1,20 @@
 //! The hash that decisions, approvals and grants are bound to.
 //!
-//! Server and runner compute it from their own view of what is to run; it must not depend on anything
-//! else.
+//! Server and runner compute it independently. It must depend on nothing except the grant.
 
 use crate::{
     canonical::{CanonicalHash, HASH_BYTES},
     domain::{FileState, Grant, NetworkMode, ObeyedFormat, PathAccess, PathRules, SandboxProfile},
 };
 
-/// SHA-256 in bytes.
+/// The length of a SHA-256 digest in bytes.
 pub const BINDING_BYTES: usize = HASH_BYTES;
 
 const DOMAIN: &[u8] = b"airlock grant v1";
 
 impl Grant {
-    /// The hash of what was decided: session, command, shell, directory, environment, resolved
-    /// profile, snapshot, sandbox flag, requirements, whether its input is open, and its terminal.
+    /// Returns the hash of the decided fields: session, command, shell, directory, environment, resolved
+    /// profile, snapshot, sandbox flag, requirements, open input and terminal.
     #[must_use]
     pub fn binding(&self) -> [u8; BINDING_BYTES] {
         let mut hash = CanonicalHash::new(DOMAIN);
@@ -62,7 +61,7 @@ impl Grant {
 }
 
 impl SandboxProfile {
-    /// SHA-256 of everything the sandbox is built from.
+    /// Returns the SHA-256 of all settings that the sandbox is built from.
     #[must_use]
     pub fn digest(&self) -> [u8; BINDING_BYTES] {
         let mut hash = CanonicalHash::new(b"airlock sandbox profile v1");
@@ -150,7 +149,7 @@ impl FileState {
         }
     }
 
-    /// The SHA-256 of the contents, where it is known.
+    /// Returns the SHA-256 of the contents, if it is known.
     #[must_use]
     pub fn digest(&self) -> Option<&[u8; 32]> {
         match self {

@@ -1,11 +1,11 @@
-//! A hash over fields, in a form that no two different sequences of fields share: each is preceded by its
-//! length. Bindings, profile digests and request hashes are made with it.
+//! A hash over a sequence of fields. Each field is preceded by its length, so that different sequences have
+//! different encodings. Bindings, profile digests and request hashes use it.
 
 use std::collections::BTreeMap;
 
 use sha2::{Digest as _, Sha256};
 
-/// Bytes of the hash.
+/// The length of the hash in bytes.
 pub const HASH_BYTES: usize = 32;
 
 /// SHA-256 over fields.
@@ -13,8 +13,8 @@ pub const HASH_BYTES: usize = 32;
 pub struct CanonicalHash(Sha256);
 
 impl CanonicalHash {
-    /// Begins a hash. `domain` names what is hashed and the version of its form, so that hashes of
-    /// different things are never equal.
+    /// Begins a hash. `domain` names the kind of the hashed object and the version of its encoding, so that
+    /// hashes of different kinds are never equal.
     #[must_use]
     pub fn new(domain: &[u8]) -> Self {
         let mut hash = Self(Sha256::new());
@@ -27,7 +27,7 @@ impl CanonicalHash {
         self.0.update(value.to_be_bytes());
     }
 
-    /// Adds a yes or no.
+    /// Adds a Boolean value.
     pub fn flag(&mut self, value: bool) {
         self.number(u64::from(value));
     }
@@ -38,7 +38,7 @@ impl CanonicalHash {
         self.0.update(value);
     }
 
-    /// Adds bytes that may be absent; absent is not the same as empty.
+    /// Adds optional bytes. Absent differs from empty.
     pub fn optional(&mut self, value: Option<impl AsRef<[u8]>>) {
         self.flag(value.is_some());
         if let Some(value) = value {
@@ -63,7 +63,7 @@ impl CanonicalHash {
         }
     }
 
-    /// The hash.
+    /// Returns the hash.
     #[must_use]
     pub fn finish(self) -> [u8; HASH_BYTES] {
         self.0.finalize().into()

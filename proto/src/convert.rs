@@ -1,7 +1,7 @@
-//! Wire types to domain types and back.
+//! Conversion between wire types and domain types.
 //!
-//! Into the domain everything is checked: an unknown enum value, a missing message or a malformed id
-//! is a [`ConvertError`] that names the field. Out of it nothing can fail.
+//! Conversion to the domain checks everything: an unknown enum value, a missing message or a malformed ID
+//! returns a [`ConvertError`] that names the field. Conversion to the wire cannot fail.
 
 mod bound;
 mod cause;
@@ -23,13 +23,13 @@ use bytes::Bytes;
 
 use crate::twin;
 
-/// A message that is not of the contract's form.
+/// An error for a message that violates the contract.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("field `{field}`: {problem}")]
 pub struct ConvertError {
-    /// The field's path in the message.
+    /// The path of the field in the message.
     pub field: &'static str,
-    /// What is wrong with it.
+    /// The problem with the field.
     pub problem: String,
 }
 
@@ -39,12 +39,12 @@ impl ConvertError {
     }
 }
 
-/// The message in a field that must be set.
+/// Returns the message in a required field.
 pub(crate) fn required<T>(field: &'static str, value: Option<T>) -> Result<T, ConvertError> {
     value.ok_or_else(|| ConvertError::new(field, "is missing"))
 }
 
-/// An id or another parsed text.
+/// Parses an ID or another text.
 pub(crate) fn parsed<T>(field: &'static str, text: &str) -> Result<T, ConvertError>
 where
     T: FromStr,
@@ -53,12 +53,12 @@ where
     text.parse().map_err(|error: T::Err| ConvertError::new(field, error.to_string()))
 }
 
-/// A text of two fields, of which at most one is set.
+/// Joins the two fields of a text, of which at most one may be set.
 pub(crate) fn joined(field: &'static str, text: String, bytes: Bytes) -> Result<Vec<u8>, ConvertError> {
     twin::join(text, bytes).map(Into::into).map_err(|error| ConvertError::new(field, error.to_string()))
 }
 
-/// A duration that must be set, and not be negative.
+/// Converts a required, non-negative duration.
 pub(crate) fn duration(
     field: &'static str,
     value: Option<prost_types::Duration>,
@@ -66,13 +66,13 @@ pub(crate) fn duration(
     required(field, value)?.try_into().map_err(|_| ConvertError::new(field, "is negative or too large"))
 }
 
-/// A duration for the wire. What does not fit is the largest that does, some 10,000 years.
+/// Converts a duration for the wire. A larger value becomes the maximum, about 10,000 years.
 pub(crate) fn wire_duration(value: Duration) -> prost_types::Duration {
     const MAX: prost_types::Duration = prost_types::Duration { seconds: 315_576_000_000, nanos: 0 };
     value.try_into().unwrap_or(MAX)
 }
 
-/// Exactly thirty-two bytes.
+/// Converts a digest of exactly 32 bytes.
 pub(crate) fn digest(field: &'static str, bytes: &[u8]) -> Result<[u8; 32], ConvertError> {
     bytes.try_into().map_err(|_| ConvertError::new(field, format!("has {} bytes, not 32", bytes.len())))
 }

@@ -1,7 +1,7 @@
-//! The cursor: where a reader of an execution's events is.
+//! The cursor: a reader's position in the events of an execution.
 //!
-//! It is opaque to clients, versioned, and holds the runner's epoch, the number of the last change of
-//! state seen, and the offset of the next byte of each stream. Nothing in it is trusted: a forged
+//! It is opaque to clients and versioned. It holds the runner's epoch, the number of the last change of state
+//! that the reader has seen, and the offset of the next byte of each stream. It is not trusted: a forged
 //! cursor only moves its own reader.
 
 use crate::domain::{Epoch, OutputStream};
@@ -9,12 +9,12 @@ use crate::domain::{Epoch, OutputStream};
 const VERSION: u8 = 1;
 const BYTES: usize = 1 + 16 + 8 + 8 + 8;
 
-/// Where a reader is.
+/// A reader's position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Cursor {
-    /// The epoch of the runner whose bytes were read; none before the start.
+    /// The epoch of the runner that supplied the bytes. `None` before the start.
     pub epoch: Option<Epoch>,
-    /// The version of the last change of state that was seen.
+    /// The version of the last change of state that the reader has seen.
     pub version: u64,
     /// The offset of the next byte of stdout.
     pub stdout: u64,
@@ -22,13 +22,13 @@ pub struct Cursor {
     pub stderr: u64,
 }
 
-/// A cursor that was not made by this service.
+/// An error for bytes that are not a cursor of this service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a cursor of this service")]
 pub struct CursorError;
 
 impl Cursor {
-    /// The offset in `stream`.
+    /// Returns the offset in `stream`.
     #[must_use]
     pub fn offset(&self, stream: OutputStream) -> u64 {
         match stream {
@@ -45,7 +45,7 @@ impl Cursor {
         }
     }
 
-    /// The cursor as clients get it.
+    /// Encodes the cursor in the form that clients receive.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(BYTES);
@@ -57,10 +57,10 @@ impl Cursor {
         out
     }
 
-    /// Reads a cursor that a client gave back.
+    /// Decodes a cursor from a client.
     ///
     /// # Errors
-    /// If it was not made by [`Cursor::encode`].
+    /// Returns an error if [`Cursor::encode`] did not create the bytes.
     pub fn decode(bytes: &[u8]) -> Result<Self, CursorError> {
         let (&version, rest) = bytes.split_first().ok_or(CursorError)?;
         let (epoch, rest) = rest.split_first_chunk::<16>().ok_or(CursorError)?;

@@ -1,6 +1,6 @@
 //! The domain types that server, runner and client library share.
 //!
-//! They are plain data: no generated type, no I/O, no clock. Each enum is closed.
+//! They are plain data without generated types, I/O or clocks. Each enum is closed.
 
 mod cause;
 mod exchange;

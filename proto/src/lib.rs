@@ -1,9 +1,8 @@
-//! The contract: the generated code of `airlock.v1`, `airlock.runner.v1` and
-//! `airlock.server.v1`, the domain types that
-//! every other crate works with, and the conversion between the two.
+//! The contract: the generated code of `airlock.v1`, `airlock.runner.v1` and `airlock.server.v1`, the domain
+//! types that all other crates use, and the conversion between them.
 //!
-//! Generated types stop at the gRPC edge: beyond it there are only [`domain`] types. Nothing here
-//! does I/O.
+//! Generated types are used only at the gRPC edge; all other code uses the [`domain`] types. This crate does
+//! no I/O.
 
 #![forbid(unsafe_code)]
 
@@ -19,7 +18,7 @@ pub mod twin;
 
 pub use generated::{runner::v1 as runner_v1, server::v1 as server_v1, v1};
 
-/// Generated code, in modules nested as the packages are.
+/// The generated code, in modules nested like the packages.
 #[expect(
     missing_docs,
     clippy::all,
@@ -46,8 +45,8 @@ mod generated {
     }
 }
 
-/// The serialized `FileDescriptorSet` of all of the contract, for reflection.
+/// The serialized `FileDescriptorSet` of the whole contract, for reflection.
 pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/airlock.bin"));
 
-/// The version of the link's protocol. A server accepts runners of this version and of the one before.
+/// The version of the link protocol. A server accepts runners of this version and of the previous one.
 pub const LINK_PROTOCOL_VERSION: u32 = 1;

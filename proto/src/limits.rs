@@ -1,142 +1,143 @@
-//! The contract's named limits. Bytes and counts; those of a deployment are in its configuration and
-//! can only be lower.
+//! The named limits of the contract, in bytes or counts. The limits of a deployment are part of its
+//! configuration and can only be lower.
 
 use std::time::Duration;
 
-/// Of a command. One byte less than the kernel's limit for one argument of a program, so that the
-/// shell can be given it whole.
+/// Bytes of a command. One less than the kernel's limit for one argument, so that the whole command fits into
+/// an argument of the shell.
 pub const COMMAND_BYTES: usize = 128 * 1024 - 1;
-/// Of a `request_id`.
+/// Bytes of a `request_id`.
 pub const REQUEST_ID_BYTES: usize = 128;
-/// Of a description.
+/// Bytes of a description.
 pub const DESCRIPTION_BYTES: usize = 1024;
-/// Of the reason of a denial by a person.
+/// Bytes of the reason with which a person denies.
 pub const REASON_BYTES: usize = 1024;
 /// Variables in a request or a session.
 pub const ENV_ENTRIES: usize = 256;
-/// Of all names and values of those together.
+/// Bytes of all names and values of these variables.
 pub const ENV_BYTES: usize = 128 * 1024;
 /// Labels of an execution, session or runner.
 pub const LABELS: usize = 32;
-/// Of a label's key.
+/// Bytes of a label's key.
 pub const LABEL_KEY_BYTES: usize = 63;
-/// Of a label's value.
+/// Bytes of a label's value.
 pub const LABEL_VALUE_BYTES: usize = 255;
-/// Of a profile's or base folder's name.
+/// Bytes of the name of a profile or base.
 pub const NAME_BYTES: usize = 128;
-/// Entries of a page when none is asked for.
+/// Entries of a page if the request does not set a size.
 pub const PAGE_SIZE_DEFAULT: i32 = 100;
-/// Entries of a page at most.
+/// The maximum number of entries of a page.
 pub const PAGE_SIZE_MAX: i32 = 1000;
-/// Of a page token.
+/// Bytes of a page token.
 pub const PAGE_TOKEN_BYTES: usize = 256;
-/// Of a directory.
+/// Bytes of a directory.
 pub const DIRECTORY_BYTES: usize = 4096;
 /// Violations in one result.
 pub const VIOLATIONS: usize = 100;
-/// Paths, and programs, that a grant tells its runner of.
+/// Paths and programs in a grant, each.
 pub const DECIDED_PATHS: usize = 1024;
-/// Of one kind of file that a program obeys: paths, and settings.
+/// Paths, and settings, of one kind of file that a program obeys.
 pub const OBEYED_NAMES: usize = 1024;
-/// Bytes of a file that a program obeys; one that is longer is taken for one that names a program.
+/// Bytes of a file that a program obeys. A longer file is treated as one that names a program.
 pub const OBEYED_FILE_BYTES: u64 = 256 * 1024;
-/// Files that programs of one command obey, with those that they include, and directories that are listed for them.
+/// Files that the programs of one command obey, including included files and listed directories.
 pub const OBEYED_FILES: usize = 512;
-/// Of a cursor.
+/// Bytes of a cursor.
 pub const CURSOR_BYTES: usize = 64;
-/// Of one output chunk, live.
+/// Bytes of one chunk of live output.
 pub const CHUNK_BYTES: usize = 32 * 1024;
-/// Of one chunk of an upload, a download or an input.
+/// Bytes of one chunk of an upload, a download or an input.
 pub const TRANSFER_CHUNK_BYTES: usize = 256 * 1024;
-/// Of a `transfer_id`.
+/// Bytes of a `transfer_id`.
 pub const TRANSFER_ID_BYTES: usize = 128;
-/// Of a file's path.
+/// Bytes of a file's path.
 pub const PATH_BYTES: usize = 4096;
 /// Globs of one kind in a filter.
 pub const GLOBS: usize = 64;
-/// Of one glob.
+/// Bytes of one glob.
 pub const GLOB_BYTES: usize = 1024;
 /// Rules that are remembered with one answer.
 pub const RULES: usize = 16;
-/// Of one such rule.
+/// Bytes of one such rule.
 pub const RULE_BYTES: usize = 1024;
-/// Files whose contents an approval is bound to.
+/// Files that an approval is bound to.
 pub const BOUND_FILES: usize = 64;
-/// Of one such file; a larger one is not compared.
+/// Bytes of one such file. A larger file is not compared.
 pub const BOUND_FILE_BYTES: u64 = 16 << 20;
-/// Of all of one command's together; those after it are not compared.
+/// Bytes of all such files of one command. Further files are not compared.
 pub const BOUND_FILES_BYTES: u64 = 32 << 20;
-/// Files that a download names as left out.
+/// Skipped files that a download names.
 pub const SKIPPED_FILES: usize = 100;
-/// Of one file's unified diff.
+/// Bytes of the unified diff of one file.
 pub const PATCH_BYTES: usize = 64 * 1024;
 /// Rows and columns of a terminal.
 pub const TERMINAL_CELLS: u16 = 4096;
-/// Of the name of a terminal's kind.
+/// Bytes of a terminal's TERM value.
 pub const TERM_BYTES: usize = 64;
-/// Of a search pattern.
+/// Bytes of a search pattern.
 pub const PATTERN_BYTES: usize = 1024;
-/// Of a line, as it is searched and shown.
+/// Bytes of a line that a search compares and returns.
 pub const LINE_BYTES: usize = 64 * 1024;
 /// Lines of a head or tail.
 pub const EDGE_LINES: u64 = 1_000_000;
-/// Lines before and after a match.
+/// Lines of context before, and after, a match.
 pub const CONTEXT_LINES: u32 = 100;
-/// Matches of a search when no number is asked for.
+/// Matches of a search if the request does not set a number.
 pub const MATCHES_DEFAULT: u32 = 1000;
-/// Matches of a search at most.
+/// The maximum number of matches of a search.
 pub const MATCHES_MAX: u32 = 100_000;
-/// Ranges shown of the matches in one line.
+/// Matching ranges that are returned for one line.
 pub const SPANS_PER_LINE: usize = 64;
-/// Bytes of each stream that a result holds whole, as text, unless the profile or the request says otherwise.
+/// Bytes up to which a result contains each stream in full as text, unless the profile or the request sets
+/// another value.
 pub const INLINE_DEFAULT: u32 = 30_000;
-/// The same, at most.
+/// The maximum of that value.
 pub const INLINE_MAX: usize = 150_000;
-/// What a result holds of each end of a longer stream.
+/// Bytes that a result contains of each end of a longer stream.
 pub const PREVIEW_END_BYTES: usize = 2_500;
-/// Images that a result names.
+/// Images in a result.
 pub const IMAGES: usize = 16;
-/// Hints that a result holds.
+/// Hints in a result.
 pub const HINTS: usize = 32;
-/// Of one hint.
+/// Bytes of one hint.
 pub const HINT_BYTES: usize = 4 * 1024;
 /// Names of secrets in a profile.
 pub const SECRETS: usize = 64;
-/// Of a secret's value, at least: what is shorter would be found in what is none.
+/// The minimum length of a secret's value in bytes. Shorter values would also match ordinary text.
 pub const SECRET_BYTES_MIN: usize = 8;
-/// Of a secret's value, at most.
+/// The maximum length of a secret's value in bytes.
 pub const SECRET_BYTES_MAX: usize = 8 * 1024;
-/// Lines that a progress event shows.
+/// Lines in a progress event.
 pub const PROGRESS_LINES: usize = 5;
-/// Of one such line.
+/// Bytes of one such line.
 pub const PROGRESS_LINE_BYTES: usize = 1024;
-/// Of one gRPC message, both ways.
+/// Bytes of one gRPC message, in both directions.
 pub const MESSAGE_BYTES: usize = 1024 * 1024;
-/// Of all `google.rpc` details of one error.
+/// Bytes of all `google.rpc` details of one error.
 pub const ERROR_DETAIL_BYTES: usize = 4 * 1024;
-/// Wall time when none is asked for.
+/// The timeout if the request does not set one.
 pub const TIMEOUT_DEFAULT: Duration = Duration::from_secs(120);
-/// Wall time at most, unless the profile says otherwise.
+/// The maximum timeout, unless the profile sets another one.
 pub const TIMEOUT_MAX: Duration = Duration::from_secs(30 * 60);
-/// Of one Wait when none is asked for.
+/// The timeout of one Wait call if the request does not set one.
 pub const WAIT_DEFAULT: Duration = Duration::from_secs(30);
-/// Of one Wait at most.
+/// The maximum timeout of one Wait call.
 pub const WAIT_MAX: Duration = Duration::from_secs(60);
-/// A session's idle time-out when none is asked for.
+/// A session's idle timeout if the request does not set one.
 pub const IDLE_TIMEOUT_DEFAULT: Duration = Duration::from_secs(3600);
-/// A session's idle time-out at most.
+/// The maximum idle timeout of a session.
 pub const IDLE_TIMEOUT_MAX: Duration = Duration::from_secs(24 * 3600);
-/// Reads at once on one output stream.
+/// Concurrent reads on one output stream.
 pub const READS_AT_ONCE: usize = 16;
-/// Of a profile's `shell.init`.
+/// Bytes of a profile's `shell.init`.
 pub const SHELL_INIT_BYTES: usize = 64 * 1024;
 /// Words of a profile's `shell.prefix`.
 pub const SHELL_PREFIX_WORDS: usize = 16;
-/// Of a session's shell snapshot.
+/// Bytes of a session's shell snapshot.
 pub const SNAPSHOT_BYTES: usize = 256 * 1024;
-/// Of a session's search path.
+/// Bytes of a session's search path.
 pub const SEARCH_PATH_BYTES: usize = 4096;
-/// Why a session has no shell snapshot, in bytes.
+/// Bytes of the reason why a session has no shell snapshot.
 pub const SNAPSHOT_PROBLEM_BYTES: usize = 1024;
-/// Earlier epochs of a runner that it vouches for one by one.
+/// Earlier epochs that a runner vouches for.
 pub const VOUCHED_EPOCHS: usize = 16;

@@ -1,9 +1,10 @@
-//! Values that look like secrets, by the name of their variable or by their form, so that a person who has to judge
-//! them is shown a digest instead.
+//! Detection of values that look like secrets, by the name or the form of the value. An approver sees a
+//! digest instead.
 //!
-//! A guess, and no boundary: it decides what a page shows, never what may run or be passed on.
+//! The detection is a heuristic and not a security boundary. It affects only what is displayed, never what
+//! may run or be passed on.
 
-/// Parts of the names of secrets, compared without regard to case and to what joins words.
+/// Parts of the names of secrets. They are compared in upper case and without separators.
 const NAMES: [&str; 18] = [
     "ACCESSKEY",
     "APIKEY",
@@ -25,7 +26,7 @@ const NAMES: [&str; 18] = [
     "TOKEN",
 ];
 
-/// How secrets begin that say what they are.
+/// Prefixes that identify a value as a secret.
 const BEGINNINGS: [&str; 16] = [
     "-----BEGIN ",
     "AIza",
@@ -45,13 +46,13 @@ const BEGINNINGS: [&str; 16] = [
     "xox",
 ];
 
-/// The shortest value that is taken for a secret by how it begins, in bytes.
+/// The minimum length, in bytes, of a value that is a secret because of its prefix.
 const SHORTEST: usize = 16;
 
-/// Whether a variable's value looks like a secret.
+/// Reports whether the value of a variable looks like a secret.
 ///
-/// By its form alone only a value without blanks is one, or one whole key or header: options and code, which a person
-/// has to see, have blanks or say what they are.
+/// Without a telling name, only a value without white space, or one whole key or header, counts as a secret.
+/// Options and code contain white space, and an approver must see them.
 #[must_use]
 pub fn looks_secret(name: &str, value: &[u8]) -> bool {
     if value.is_empty() {
@@ -75,7 +76,7 @@ fn begins_like_one(text: &str) -> bool {
     is_key || (text.len() >= SHORTEST && !rest.contains(char::is_whitespace))
 }
 
-/// `scheme://user:password@host`.
+/// Reports whether the text has the form `scheme://user:password@host`.
 fn has_password(text: &str) -> bool {
     let Some((scheme, rest)) = text.split_once("://") else { return false };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();

@@ -1,16 +1,16 @@
-//! Output as text: what a person would last have seen of it, line by line, had a terminal shown it.
+//! Output as text: the final content of each line, as a terminal would show it.
 //!
-//! Terminal escapes and other controls are gone; carriage returns, backspaces and movements of the cursor are
-//! carried out, so that of a progress bar its last state is left. Bytes that are not UTF-8 become U+FFFD. It is
-//! no terminal: what positions text on a whole screen is ignored. Pure, and bounded by what it is given and its
-//! limit.
+//! Terminal escapes and other control characters are removed. Carriage returns, backspaces and cursor
+//! movements are applied, so that only the last state of a progress bar remains. Invalid UTF-8 becomes
+//! U+FFFD. The module does not emulate a terminal: positions on a whole screen are ignored. It does no I/O,
+//! and its memory is bounded by the input and the limit.
 
 mod screen;
 
 use screen::Screen;
 use vte::Parser;
 
-/// Cleans one stretch of output.
+/// A converter of one range of output to clean text.
 #[derive(Default)]
 pub struct Cleaner {
     parser: Parser,
@@ -18,26 +18,26 @@ pub struct Cleaner {
 }
 
 impl Cleaner {
-    /// One that stops when it has more than `limit` bytes of text.
+    /// Creates a cleaner that stops after more than `limit` bytes of text.
     #[must_use]
     pub fn new(limit: usize) -> Self {
         Self { parser: Parser::new(), screen: Screen::new(limit) }
     }
 
-    /// Takes the next bytes.
+    /// Processes the next bytes.
     pub fn push(&mut self, bytes: &[u8]) {
-        // What comes once it has stopped makes no difference.
+        // Bytes after the stop have no effect.
         let _ = self.parser.advance_until_terminated(&mut self.screen, bytes);
     }
 
-    /// The text; none if it is longer than the limit.
+    /// Returns the text, or `None` if it is longer than the limit.
     #[must_use]
     pub fn finish(self) -> Option<String> {
         self.screen.finish()
     }
 }
 
-/// All of `bytes` as text; none if it is longer than `limit` bytes.
+/// Converts all of `bytes` to text. Returns `None` if the text is longer than `limit` bytes.
 #[must_use]
 pub fn clean(bytes: &[u8], limit: usize) -> Option<String> {
     let mut cleaner = Cleaner::new(limit);

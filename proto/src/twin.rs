@@ -1,8 +1,8 @@
-//! Text that may not be UTF-8, as two fields of the contract: a `string`, and its twin `NAME_bytes`.
+//! Text that may not be UTF-8, as two fields of the contract: a `string` and a bytes field, `NAME_bytes`.
 //!
-//! Commands, paths and values of variables are bytes on Linux, and nearly always UTF-8. A client that writes JSON
-//! writes the `string`; the twin is for the rest. Airlock itself fills the `string` where it can, and the twin
-//! otherwise, never both. This is the only place that knows about the two: beyond it, text is bytes.
+//! Commands, paths and values of variables are bytes on Linux, and nearly always UTF-8. A client that writes
+//! JSON uses the `string` field. Airlock sets the `string` field if the text is UTF-8 and the bytes field
+//! otherwise, never both. Only this module handles the two fields; all other code treats text as bytes.
 
 use std::collections::BTreeMap;
 
@@ -10,12 +10,13 @@ use bytes::Bytes;
 
 use crate::v1;
 
-/// Both fields of one text are set, and nothing says which of them is meant.
+/// An error: both fields of one text are set, so the text is ambiguous.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("is set twice, as text and as bytes: set one of the two")]
 pub struct BothSet;
 
-/// The two fields for a text: the second is empty if the text is UTF-8, and the first otherwise.
+/// Splits a text into its two fields: the `string` field if it is UTF-8, else the bytes field. The other
+/// field is empty.
 #[must_use]
 pub fn split(text: impl Into<Bytes>) -> (String, Bytes) {
     let bytes = text.into();
@@ -25,10 +26,10 @@ pub fn split(text: impl Into<Bytes>) -> (String, Bytes) {
     }
 }
 
-/// The text of two fields. Two empty ones are the empty text.
+/// Joins the two fields of a text. If both are empty, the text is empty.
 ///
 /// # Errors
-/// [`BothSet`] if neither is empty, even where they say the same.
+/// Returns [`BothSet`] if both fields are set, even to equal values.
 pub fn join(text: String, bytes: Bytes) -> Result<Bytes, BothSet> {
     match (text.is_empty(), bytes.is_empty()) {
         (false, false) => Err(BothSet),
@@ -37,7 +38,7 @@ pub fn join(text: String, bytes: Bytes) -> Result<Bytes, BothSet> {
     }
 }
 
-/// The two maps for named texts, such as an environment: a name is in one of them.
+/// Splits named texts, such as an environment, into two maps. Each name is in exactly one of them.
 #[must_use]
 pub fn split_map(
     texts: impl IntoIterator<Item = (String, Bytes)>,
@@ -52,7 +53,8 @@ pub fn split_map(
     maps
 }
 
-/// The texts of two maps, and the names that are in both, of which the value in bytes is taken.
+/// Joins two maps of named texts. Also returns the names that are in both maps; for these, the bytes value is
+/// used.
 #[must_use]
 pub fn join_maps(
     texts: BTreeMap<String, String>,
@@ -68,12 +70,13 @@ pub fn join_maps(
     (joined, both)
 }
 
-/// The text of two fields of an answer. A server sets one of them; from one that sets both, the bytes count.
+/// Returns the text of two fields of a response. A server sets only one; if both are set, the bytes field is
+/// used.
 fn shown<'a>(text: &'a str, bytes: &'a [u8]) -> &'a [u8] {
     if bytes.is_empty() { text.as_bytes() } else { bytes }
 }
 
-/// Reads and sets the texts of messages as bytes.
+/// Implements accessors that read and set the texts of messages as bytes.
 macro_rules! texts {
     ($($message:ident { $($text:ident, $bytes:ident, $with:ident;)+ })+) => {$(
         impl v1::$message {
@@ -130,11 +133,11 @@ texts! {
     Violation { path, path_bytes, with_path; }
 }
 
-/// Sets the environments of messages.
+/// Implements setters for the environments of messages.
 macro_rules! environments {
     ($($message:ident)+) => {$(
         impl v1::$message {
-            /// With these variables, each in the map that can hold its value.
+            /// Sets these variables, each in the map that can hold its value.
             #[must_use]
             pub fn with_env(mut self, env: impl IntoIterator<Item = (String, Bytes)>) -> Self {
                 (self.env, self.env_bytes) = split_map(env);
@@ -147,7 +150,7 @@ macro_rules! environments {
 environments! { ExecutionSpec SessionServiceCreateRequest }
 
 impl v1::Word {
-    /// A word that is known.
+    /// Returns a word with a known value.
     #[must_use]
     pub fn known(text: impl Into<Bytes>) -> Self {
         let (text, bytes) = split(text);
@@ -158,7 +161,7 @@ impl v1::Word {
         }
     }
 
-    /// The bytes of a word that is known; the empty word is known too.
+    /// Returns the bytes of a word with a known value, which can be empty.
     #[must_use]
     pub fn bytes(&self) -> Option<&[u8]> {
         self.text_bytes.as_deref().or(self.text.as_deref().map(str::as_bytes))

@@ -1,4 +1,4 @@
-//! Files that answers are bound to.
+//! Conversion of the files that answers are bound to.
 
 use super::{ConvertError, joined};
 use crate::{
@@ -42,7 +42,7 @@ impl TryFrom<v1::BoundFile> for BoundFile {
     }
 }
 
-/// All of them, of which there are not too many.
+/// Converts a list of files and checks its length.
 pub(super) fn files(field: &'static str, files: Vec<v1::BoundFile>) -> Result<Vec<BoundFile>, ConvertError> {
     if files.len() > BOUND_FILES {
         let problem = format!("holds {} files, at most {BOUND_FILES}", files.len());

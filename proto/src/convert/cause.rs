@@ -1,6 +1,6 @@
-//! Causes and results.
+//! Conversion of causes and results.
 //!
-//! A cause that this version does not know becomes [`Cause::Internal`]: unknown means failure.
+//! A cause that this version does not recognize becomes [`Cause::Internal`], so that it counts as a failure.
 
 use std::sync::Arc;
 
@@ -56,7 +56,7 @@ impl From<Cause> for v1::Cause {
     }
 }
 
-/// The causes without a detail, the others being handled by the caller.
+/// Converts the causes without a detail. The caller handles the others.
 fn plain_cause(cause: Cause) -> (v1::CauseCode, String, Option<Detail>) {
     let (code, message) = match cause {
         Cause::OomKilled => (v1::CauseCode::OomKilled, String::new()),
@@ -154,7 +154,7 @@ impl From<ExecutionResult> for v1::Result {
             limits_not_enforced: result.limits_not_enforced,
             unsandboxed: result.unsandboxed,
             landlock_abi: result.landlock_abi,
-            // The server adds what follows from the decision.
+            // The server derives these fields from the decision.
             interpretation: None,
             no_output_expected: false,
             interrupted: false,
@@ -197,7 +197,8 @@ impl TryFrom<v1::Result> for ExecutionResult {
     }
 }
 
-/// Of a hostile runner no more than the contract allows.
+/// Converts violations and drops those beyond the limit of the contract, because a hostile runner can send
+/// any number.
 fn violations(wire: Vec<v1::Violation>) -> Result<Vec<Violation>, ConvertError> {
     wire.into_iter().take(VIOLATIONS).map(TryInto::try_into).collect()
 }

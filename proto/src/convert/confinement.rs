@@ -1,4 +1,4 @@
-//! What a sandbox is confined by, and what a decision was made about.
+//! Conversion of the settings that confine a sandbox, and of the facts that a decision relies on.
 
 use super::ConvertError;
 use crate::{

@@ -1,10 +1,10 @@
-//! Enums that are the same on both sides.
+//! Conversion of enums that have the same values in the domain and on the wire.
 
 use super::ConvertError;
 use crate::{domain, runner_v1, v1};
 
-/// Both directions of an enum whose values correspond one to one. What is not listed (`UNSPECIFIED`,
-/// and values of a later version) is an error on the way in.
+/// Implements both directions for an enum with a one-to-one correspondence. A wire value that is not listed
+/// (`UNSPECIFIED`, or a value of a later version) is an error.
 macro_rules! same_enum {
     ($domain:path, $wire:path, $field:literal, { $($d:ident = $w:ident),+ $(,)? }) => {
         impl From<$domain> for $wire {

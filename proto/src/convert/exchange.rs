@@ -1,4 +1,4 @@
-//! The messages of an exchange.
+//! Conversion of the messages of an exchange.
 
 use bytes::Bytes;
 
@@ -160,7 +160,8 @@ impl TryFrom<wire::ExchangeResponse> for ExchangeToRunner {
     }
 }
 
-/// The offset and bytes of a chunk, of which there are not too many, and which end within 64 bits.
+/// Returns the offset and the bytes of a chunk. It checks that the chunk is not too long and that its end
+/// fits into 64 bits.
 fn checked(chunk: v1::FileChunk) -> Result<(u64, Bytes), ConvertError> {
     let length = chunk.data.len();
     if length > TRANSFER_CHUNK_BYTES {
@@ -198,7 +199,7 @@ impl From<ExchangeFailed> for wire::ExchangeFailed {
 }
 
 impl From<wire::ExchangeFailed> for ExchangeFailed {
-    /// A failure that this version does not know is the runner's own fault.
+    /// Converts a failure. A kind that this version does not recognize is an internal failure of the runner.
     fn from(failed: wire::ExchangeFailed) -> Self {
         use wire::ExchangeFailure as Wire;
         let failure = match failed.failure() {

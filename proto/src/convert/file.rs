@@ -1,4 +1,4 @@
-//! Files, filters, changes, and the orders about them.
+//! Conversion of files, filters and changes, and of the orders that concern them.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -14,13 +14,13 @@ use crate::{
 
 const MICROS_PER_SECOND: i64 = 1_000_000;
 
-/// Microseconds since 1970 as a timestamp.
+/// Converts microseconds since 1970 to a timestamp.
 fn timestamp(micros: i64) -> prost_types::Timestamp {
     let distance = Duration::from_micros(micros.unsigned_abs());
     if micros < 0 { (UNIX_EPOCH - distance).into() } else { (UNIX_EPOCH + distance).into() }
 }
 
-/// A timestamp in microseconds since 1970; one that does not fit is the nearest that does.
+/// Converts a timestamp to microseconds since 1970. A value out of range is saturated.
 fn micros(time: &prost_types::Timestamp) -> i64 {
     time.seconds.saturating_mul(MICROS_PER_SECOND).saturating_add(i64::from(time.nanos) / 1000)
 }

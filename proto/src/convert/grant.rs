@@ -1,4 +1,4 @@
-//! Grants and sandbox profiles.
+//! Conversion of grants and sandbox profiles.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ const READ_ONLY_MOUNT: &str = "READ_ONLY_MOUNT";
 const TRUSTED_PATH: &str = "TRUSTED_PATH";
 
 impl Requirement {
-    /// The stable name of the requirement, as on the wire.
+    /// Returns the stable name of the requirement, as on the wire.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -44,7 +44,7 @@ fn domain_env(env: BTreeMap<String, Bytes>) -> BTreeMap<String, Vec<u8>> {
 }
 
 impl Grant {
-    /// The grant as it is sent, with the hash that the decision is bound to.
+    /// Converts the grant to its wire form, with the hash that the decision is bound to.
     #[must_use]
     pub fn into_wire(self, binding: [u8; 32]) -> wire::Grant {
         wire::Grant {
@@ -70,11 +70,11 @@ impl Grant {
         }
     }
 
-    /// The grant as it was sent, and the hash that came with it. Whether they belong together is for
-    /// the runner to check.
+    /// Converts a grant from its wire form. Returns the hash that came with it without checking it: the
+    /// runner compares it with [`Grant::binding`].
     ///
     /// # Errors
-    /// If a field is missing or not of the contract's form.
+    /// Returns an error if a field is missing or malformed.
     pub fn from_wire(grant: wire::Grant) -> Result<(Self, [u8; 32]), ConvertError> {
         let binding = super::digest("grant.binding", &grant.binding)?;
         let shell = grant.shell().try_into()?;

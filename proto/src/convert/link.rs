@@ -1,4 +1,4 @@
-//! The control stream's messages.
+//! Conversion of the messages of the control stream.
 
 use super::{ConvertError, duration, parsed, required, terminal::terminal_size, wire_duration};
 use crate::{

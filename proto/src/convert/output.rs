@@ -1,4 +1,4 @@
-//! What a command wrote, in short. Of a hostile runner no more is taken than the contract allows.
+//! Conversion of inline output. Values from a hostile runner are cut to the limits of the contract.
 
 use prost::Message;
 
@@ -10,23 +10,23 @@ use crate::{
 };
 
 impl InlineOutput {
-    /// In the contract's encoding, which later versions can read.
+    /// Encodes the output in the format of the contract, which later versions can read.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         v1::InlineOutput::from(self.clone()).encode_to_vec()
     }
 
-    /// Reads what [`InlineOutput::encode`] gave.
+    /// Decodes the format that [`InlineOutput::encode`] writes.
     ///
     /// # Errors
-    /// If the bytes are not of the contract.
+    /// Returns an error if the bytes are not a valid `InlineOutput`.
     pub fn decode(bytes: &[u8]) -> Result<Self, ConvertError> {
         v1::InlineOutput::decode(bytes)
             .map_err(|error| ConvertError::new("result.inline", error.to_string()))?
             .try_into()
     }
 
-    /// Bytes of all its texts.
+    /// Returns the total length of all texts in bytes.
     #[must_use]
     pub fn text_bytes(&self) -> usize {
         let hints: usize = self.hints.iter().map(String::len).sum();
@@ -52,7 +52,7 @@ impl TryFrom<v1::InlineOutput> for InlineOutput {
         Ok(Self {
             stdout: required("result.inline.stdout", wire.stdout)?.into(),
             stderr: wire.stderr.map(Into::into),
-            // Of a later version's kinds nothing is known.
+            // Kinds of a later version are unknown and are dropped.
             images: wire.images.iter().filter_map(image).take(IMAGES).collect(),
             hints: wire.hints.into_iter().filter(|hint| hint.len() <= HINT_BYTES).take(HINTS).collect(),
         })

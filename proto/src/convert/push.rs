@@ -1,4 +1,4 @@
-//! The output stream's messages.
+//! Conversion of the messages of an output stream.
 
 use super::{ConvertError, parsed, required};
 use crate::{

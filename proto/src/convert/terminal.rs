@@ -1,4 +1,4 @@
-//! Terminals and their sizes.
+//! Conversion of terminals and their sizes.
 
 use super::ConvertError;
 use crate::{
@@ -19,7 +19,7 @@ impl From<Pty> for v1::Pty {
     }
 }
 
-/// The size that `field` holds.
+/// Converts the size in `field` and checks its bounds.
 pub(super) fn terminal_size(
     field: &'static str,
     size: &v1::TerminalSize,

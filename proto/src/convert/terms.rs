@@ -1,4 +1,4 @@
-//! What an answer to an approval is bound to, for people.
+//! The terms of an approval: the bound fields of a grant, in a form for people.
 
 use prost::Message as _;
 use sha2::{Digest as _, Sha256};
@@ -9,8 +9,9 @@ use crate::{
 };
 
 impl Grant {
-    /// What [`Grant::binding`] covers beside session, command, shell, directory and files, as an encoded
-    /// `airlock.v1.ApprovalTerms`. Values of variables that look like secrets are masked.
+    /// Returns the fields that [`Grant::binding`] covers in addition to session, command, shell, directory
+    /// and files, as an encoded `airlock.v1.ApprovalTerms`. Values of variables that look like secrets are
+    /// masked.
     #[must_use]
     pub fn terms(&self) -> Vec<u8> {
         v1::ApprovalTerms::from(self).encode_to_vec()

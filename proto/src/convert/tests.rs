@@ -1,4 +1,4 @@
-//! What goes out comes back the same, and what is malformed is named.
+//! Tests that each message survives a round trip, and that errors name the malformed field.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 

@@ -1,4 +1,4 @@
-//! How executions end.
+//! The causes and results of executions.
 
 use std::{sync::Arc, time::Duration};
 
@@ -6,113 +6,114 @@ use super::InlineOutput;
 
 use super::BoundFile;
 
-/// Why an execution ended. Only [`Cause::Exited`] with code 0 means success.
+/// The reason why an execution ended. Only [`Cause::Exited`] with code 0 means success.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cause {
-    /// The shell exited by itself.
+    /// The shell exited.
     Exited {
-        /// 0 to 255.
+        /// The exit code, 0 to 255.
         code: u8,
     },
-    /// The shell was ended by a signal that Airlock did not send.
+    /// A signal that Airlock did not send on its own initiative ended the shell.
     Signaled {
         /// The signal's number.
         signal: i32,
         /// Whether a core was dumped.
         core: bool,
     },
-    /// A clock ran out.
+    /// A timeout expired.
     TimedOut(TimeoutKind),
-    /// The kernel ended it for want of memory.
+    /// The kernel killed a process because the memory limit was reached.
     OomKilled,
-    /// It wrote more than it may.
+    /// A command in the background wrote more output than is kept.
     OutputLimit,
-    /// It used more disk than it may.
+    /// The disk limit of the session was reached, or the disk of the runner was full.
     DiskLimit,
-    /// Somebody ended it.
+    /// The execution was cancelled.
     Cancelled(CancelledBy),
-    /// It was not allowed to run.
+    /// The command was not allowed to run.
     Denied {
-        /// Who said no.
+        /// The party that denied it.
         by: DeniedBy,
-        /// Why: the approver's words, or policy's first reason.
+        /// The approver's words, or policy's first reason.
         reason: String,
     },
-    /// Nobody answered in time.
+    /// No approver answered in time.
     ApprovalExpired,
-    /// It waited in the queue for too long.
+    /// The time in the queue expired.
     QueueExpired,
-    /// The runner said no before the start.
+    /// The runner refused the offer before the start.
     Refused {
         /// A stable name, such as `floor` or `binding_mismatch`.
         reason: String,
-        /// For people.
+        /// A message for people.
         message: String,
-        /// What the runner found of the files that it would run, where that is why, or matters for what follows.
+        /// The files that the command would run, as the runner found them, if they are relevant to the
+        /// refusal.
         files: Vec<BoundFile>,
     },
-    /// Its sandbox could not be built, or what it reported was not to be believed.
+    /// The sandbox could not be built, or its report was invalid.
     SandboxFailed {
-        /// The step, by its stable name.
+        /// The stable name of the step that failed.
         step: String,
-        /// What went wrong, for people.
+        /// The problem, for people.
         message: String,
-        /// What to do about it.
+        /// The remedy.
         hint: String,
     },
-    /// The shell that was asked for is not there.
+    /// The requested shell is not available.
     ShellUnavailable {
-        /// Which are.
+        /// The shells that are available.
         message: String,
     },
-    /// Its runner is gone, and with it the knowledge of its end.
+    /// The runner was lost, so the outcome is unknown.
     RunnerLost,
-    /// A fault of Airlock's own.
+    /// An internal error of Airlock.
     Internal {
-        /// For people; no detail that a client must not see.
+        /// A message for people. It contains no detail that a client must not see.
         message: String,
     },
 }
 
-/// Which clock ran out.
+/// The timeout that expired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TimeoutKind {
-    /// Time since the command started.
+    /// The time since the command started.
     Wall,
-    /// Time since it last wrote.
+    /// The time since the command last wrote.
     Idle,
 }
 
-/// Who ended an execution.
+/// The origin of a cancellation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CancelledBy {
-    /// A client's Cancel.
+    /// A Cancel call of the tenant.
     Client,
-    /// An administrator.
+    /// A Cancel call of an administrator.
     Admin,
-    /// The stream that started it ended, and it asked to end with it.
+    /// The Run stream ended, and the request set `kill_on_disconnect`.
     Disconnect,
-    /// Its session was closed.
+    /// The session was closed.
     Session,
-    /// Its runner was drained.
+    /// The runner was drained.
     Drain,
 }
 
-/// Who said no.
+/// The party that denied a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeniedBy {
-    /// A rule, or a mode.
+    /// A rule or a mode.
     Policy,
     /// An approver.
     Person,
-    /// Policy left it open, and the request did not want to wait.
+    /// Policy asked for a person, and the request did not want to wait.
     NobodyToAsk,
 }
 
 /// Whether the command began to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Started {
-    /// It did not, and will not.
+    /// It did not, and it never will.
     No,
     /// It did.
     Yes,
@@ -120,94 +121,96 @@ pub enum Started {
     Unknown,
 }
 
-/// What became of the session's current directory.
+/// How the session's working directory was determined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DirectoryReport {
     /// The shell reported it.
     Reported,
-    /// The shell ended without a report; it is as before.
+    /// The shell ended without a report. The directory is unchanged.
     Unchanged,
-    /// It was outside the workspace or gone, and was set back to the workspace's root.
+    /// The reported directory was outside the workspace or did not exist. It was reset to the workspace's
+    /// root.
     SnappedBack,
-    /// This run cannot change the session's directory.
+    /// The execution cannot change the session's directory.
     NotKept,
 }
 
-/// How an execution ended, in full.
+/// The outcome of an execution.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExecutionResult {
-    /// Why.
+    /// The reason why it ended.
     pub cause: Cause,
     /// Whether the command began to run.
     pub started: Started,
-    /// The session's directory after it, inside the sandbox.
+    /// The session's working directory after it, inside the sandbox.
     pub directory: Vec<u8>,
-    /// Where that directory comes from.
+    /// How that directory was determined.
     pub directory_report: DirectoryReport,
-    /// Processes outlived the shell and were ended with it.
+    /// Airlock ended processes that were still running when the shell exited.
     pub leftovers_killed: bool,
-    /// User and system time of all its processes.
+    /// User and system time of all processes.
     pub cpu_time: Duration,
-    /// Bytes, of the largest process.
+    /// The peak memory of the largest process, in bytes.
     pub peak_memory: u64,
-    /// By the runner's monotonic clock.
+    /// The run time by the runner's monotonic clock.
     pub run_time: Duration,
-    /// Length of stdout in bytes, whether kept or not.
+    /// The length of stdout in bytes, including bytes that were not kept.
     pub stdout_bytes: u64,
-    /// Length of stderr in bytes, whether kept or not.
+    /// The length of stderr in bytes, including bytes that were not kept.
     pub stderr_bytes: u64,
-    /// Bytes of stdout that were cut from its middle.
+    /// Bytes that were cut from the middle of stdout.
     pub stdout_cut_bytes: u64,
-    /// Bytes of stderr that were cut from its middle.
+    /// Bytes that were cut from the middle of stderr.
     pub stderr_cut_bytes: u64,
-    /// What it tried against the sandbox, or changed of what is protected; at most
+    /// Attempts against the sandbox and changes of protected names. At most
     /// [`VIOLATIONS`](crate::limits::VIOLATIONS).
     pub violations: Vec<Violation>,
-    /// Variables of the runner that the profile passes through and that were held back as secrets.
+    /// Names of the runner's environment variables that the profile passes through and that were withheld as
+    /// secrets.
     pub scrubbed_env: Vec<String>,
-    /// Limits that were asked for and that the runner cannot enforce.
+    /// Requested limits that the runner cannot enforce.
     pub limits_not_enforced: Vec<String>,
-    /// It ran outside the sandbox.
+    /// The command ran outside the sandbox.
     pub unsandboxed: bool,
-    /// The version of Landlock's interface that was in force around it; 0 where none was.
+    /// The version of the Landlock interface that confined the command. 0: none.
     pub landlock_abi: u32,
-    /// What it wrote, in short; none where nothing ran, and where it is kept apart. Shared, because it may be
-    /// large.
+    /// The short form of the output. `None` if nothing ran, or if it is stored separately. Shared, because it
+    /// can be large.
     pub inline: Option<Arc<InlineOutput>>,
-    /// Why it ran without the shell snapshot that its profile asks for; empty otherwise.
+    /// The reason why the command ran without the shell snapshot that its profile requires. Empty otherwise.
     pub snapshot_problem: String,
 }
 
-/// Something that a layer of the sandbox saw.
+/// An action that a layer of the sandbox detected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
-    /// Which layer: `protected_names`, `git`, `disk`, ...
+    /// The layer: `protected_names`, `git`, `disk`, ...
     pub layer: String,
-    /// A stable name of what happened: `created`, `changed`, `git_config`, `bare_repository`, ...
+    /// A stable name for the action: `created`, `changed`, `git_config`, `bare_repository`, ...
     pub kind: String,
-    /// Inside, absolute; empty where it is not about a path.
+    /// An absolute path inside the sandbox. Empty if the violation does not concern a path.
     pub path: Vec<u8>,
-    /// What was done about it.
+    /// The response.
     pub action: ViolationAction,
-    /// One line.
+    /// One line for people.
     pub detail: String,
-    /// By which it can be given back; empty unless it is in quarantine.
+    /// The ID for a restore. Empty unless the file is in quarantine.
     pub quarantine_id: String,
 }
 
-/// What was done about a violation.
+/// The response to a violation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ViolationAction {
-    /// Nothing more than this report.
+    /// Only reported.
     Reported,
-    /// It is where no command reaches it.
+    /// Moved out of reach of all commands.
     Quarantined,
-    /// It made the command's failure.
+    /// The execution failed.
     Failed,
 }
 
 impl ExecutionResult {
-    /// The result of an execution that ended before anything ran.
+    /// Returns the result of an execution that ended before anything ran.
     #[must_use]
     pub fn not_started(cause: Cause) -> Self {
         Self {
@@ -235,13 +238,13 @@ impl ExecutionResult {
 }
 
 impl Cause {
-    /// A refusal that is not about files.
+    /// Returns a refusal that does not concern files.
     #[must_use]
     pub fn refused(reason: &str, message: String) -> Self {
         Self::Refused { reason: reason.to_owned(), message, files: Vec::new() }
     }
 
-    /// The stable name of the cause, as in metrics, the audit and the store.
+    /// Returns the stable name of the cause, as in metrics, the audit and the store.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! The messages of an exchange: one piece of work on a session's files or an execution's input.
+//! The messages of an exchange: one operation on a session's files or an execution's input.
 
 use bytes::Bytes;
 
@@ -7,45 +7,45 @@ use super::{
     ListOrder, QuarantineOrder, QuarantinedFile, RunnerId, SessionId, UploadOrder, Uploaded,
 };
 
-/// What a runner is asked to do.
+/// An operation for a runner. Each variant lists the messages that follow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExchangeOrder {
-    /// Answered `Ready`; then chunks and `End`; then `Uploaded`.
+    /// `Ready`, then the server's chunks and `End`, then `Uploaded`.
     Upload(UploadOrder),
-    /// Answered `DownloadStarted`, chunks, `Downloaded`.
+    /// `DownloadStarted`, chunks and `Downloaded`.
     Download(DownloadOrder),
-    /// Answered `File`.
+    /// `File`.
     Stat {
-        /// Whose workspace.
+        /// The session of the file.
         session_id: SessionId,
-        /// Empty: its root.
+        /// The path. Empty: the workspace's root.
         path: Vec<u8>,
     },
-    /// Answered `Files`.
+    /// `Files`.
     List(ListOrder),
-    /// Answered `Changes`.
+    /// `Changes`.
     Diff(DiffOrder),
-    /// Answered `Quarantine`.
+    /// `Quarantine`.
     Quarantine(QuarantineOrder),
-    /// Answered `Restored`.
+    /// `Restored`.
     Restore {
-        /// Whose workspace.
+        /// The session of the file.
         session_id: SessionId,
-        /// Of the item.
+        /// The ID of the quarantined file.
         quarantine_id: String,
     },
-    /// Answered `Digests`.
+    /// `Digests`.
     Digests {
-        /// Whose files.
+        /// The session of the files.
         session_id: SessionId,
-        /// Absolute, inside; at most [`BOUND_FILES`](crate::limits::BOUND_FILES).
+        /// Absolute paths inside the sandbox. At most [`BOUND_FILES`](crate::limits::BOUND_FILES).
         paths: Vec<Vec<u8>>,
     },
-    /// Answered `Ready`; then chunks and `End`; then `Written`.
+    /// `Ready`, then the server's chunks and `End`, then `Written`.
     Stdin {
-        /// Whose input.
+        /// The execution that reads the input.
         execution_id: ExecutionId,
-        /// A writer that is there is ended, and not waited for.
+        /// Ends the active writer instead of waiting for it.
         take_over: bool,
     },
 }
@@ -53,18 +53,18 @@ pub enum ExchangeOrder {
 /// Server to runner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExchangeToRunner {
-    /// Always first, and once.
+    /// The first message, sent once.
     Order(ExchangeOrder),
     /// Bytes of an upload or an input.
     Chunk {
-        /// Of the first byte.
+        /// The offset of the first byte.
         offset: u64,
         /// At most [`crate::limits::TRANSFER_CHUNK_BYTES`].
         data: Bytes,
     },
-    /// Nothing comes after it.
+    /// The last message.
     End {
-        /// The command gets the end of its input.
+        /// Closes the command's input.
         close: bool,
     },
 }
@@ -72,109 +72,109 @@ pub enum ExchangeToRunner {
 /// Runner to server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExchangeFromRunner {
-    /// Always first.
+    /// The first message.
     Hello {
-        /// Who.
+        /// The runner.
         runner_id: RunnerId,
-        /// From `OpenExchange`.
+        /// The ticket from `OpenExchange`.
         ticket: String,
     },
-    /// The order was taken: go on from here.
+    /// The order was accepted. The server sends data from this offset on.
     Ready {
         /// In bytes.
         offset: u64,
     },
     /// Bytes of a download.
     Chunk {
-        /// Of the first byte.
+        /// The offset of the first byte.
         offset: u64,
         /// At most [`crate::limits::TRANSFER_CHUNK_BYTES`].
         data: Bytes,
     },
-    /// What will come.
+    /// The properties of the download that follows.
     DownloadStarted(DownloadStarted),
     /// The download is complete.
     Downloaded(Downloaded),
     /// The upload is in the workspace.
     Uploaded(Uploaded),
-    /// The file asked for.
+    /// The requested file.
     File(FileInfo),
     /// A page of a listing.
     Files {
-        /// By path.
+        /// Ordered by path.
         files: Vec<FileInfo>,
-        /// There are more after the last.
+        /// More files follow the last one.
         more: bool,
     },
     /// A page of a comparison.
     Changes {
-        /// By path.
+        /// Ordered by path.
         changes: Vec<FileChange>,
-        /// There are more after the last.
+        /// More changes follow the last one.
         more: bool,
     },
-    /// A page of what is in quarantine.
+    /// A page of the quarantine.
     Quarantine {
-        /// The oldest first.
+        /// Oldest first.
         files: Vec<QuarantinedFile>,
-        /// There are more after the last.
+        /// More files follow the last one.
         more: bool,
     },
-    /// It was given back.
+    /// The file was restored.
     Restored {
-        /// Where it is.
+        /// Its path.
         path: Vec<u8>,
-        /// Of what stood there before; empty if nothing did.
+        /// The quarantine ID of the file that existed at this path. Empty: no file existed.
         replaced_id: String,
     },
-    /// What is at the paths, in their order.
+    /// The states of the paths, in the order of the request.
     Digests(Vec<BoundFile>),
-    /// The input has come so far.
+    /// The number of input bytes that were written.
     Written {
-        /// Bytes in the command's pipe, counted from its start.
+        /// Bytes in the command's pipe, counted from the start of the input.
         accepted: u64,
-        /// It was ended.
+        /// The input was closed.
         ended: bool,
     },
-    /// It was not done; the last message.
+    /// The order failed. The last message.
     Failed(ExchangeFailed),
 }
 
-/// Why an order was not done.
+/// The reason why an order failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ExchangeFailed {
-    /// Which kind of no.
+    /// The class of the failure.
     pub failure: ExchangeFailure,
-    /// A stable name, upper case.
+    /// A stable name in upper case.
     pub reason: String,
-    /// For the client; one line.
+    /// One line for the client.
     pub message: String,
 }
 
-/// Which kind of no.
+/// The class of a failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExchangeFailure {
-    /// There is no such file, session, transfer or job.
+    /// The file, session, transfer or job does not exist.
     NotFound,
-    /// The order, or what came with it, cannot be right.
+    /// The order or its data is invalid.
     Invalid,
-    /// It begins or ends at the wrong place.
+    /// The data begins or ends at the wrong offset.
     OutOfRange {
-        /// Where to go on, in bytes.
+        /// The offset to resume from, in bytes.
         end: u64,
     },
-    /// Not in this state.
+    /// The operation is not possible in the current state.
     FailedPrecondition,
     /// A limit is reached.
     Exhausted {
-        /// Its name in the runner's configuration.
+        /// The name of the limit in the runner's configuration.
         limit: String,
         /// Its value.
         value: u64,
     },
-    /// Not now.
+    /// The operation is temporarily not possible.
     Unavailable,
-    /// A fault of the runner's own.
+    /// An internal error of the runner.
     Internal,
 }

@@ -2,15 +2,14 @@
 
 use super::{Epoch, ExecutionId, ExecutionResult};
 
-/// Where an execution is in its life. The only ways from one to another are those of
-/// [`ExecutionState::may_become`].
+/// The state of an execution. [`ExecutionState::may_become`] defines the permitted transitions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ExecutionState {
-    /// Waits for a person.
+    /// Waits for an approver.
     PendingApproval,
     /// Waits for its turn, or for a runner.
     Queued,
-    /// Offered to a runner; whether it runs is not known yet.
+    /// Offered to a runner. Whether it runs is not yet known.
     Starting,
     /// Runs.
     Running,
@@ -19,11 +18,11 @@ pub enum ExecutionState {
 }
 
 impl ExecutionState {
-    /// Every state, in the order of a life.
+    /// All states in the order of their occurrence.
     pub const ALL: [Self; 5] =
         [Self::PendingApproval, Self::Queued, Self::Starting, Self::Running, Self::Finished];
 
-    /// Whether this state may be followed by `next`.
+    /// Reports whether `next` may follow this state.
     #[must_use]
     pub fn may_become(self, next: Self) -> bool {
         use ExecutionState::{Finished, PendingApproval, Queued, Running, Starting};
@@ -37,113 +36,113 @@ impl ExecutionState {
     }
 }
 
-/// The size of a terminal in characters; neither is 0, nor over [`TERMINAL_CELLS`](crate::limits::TERMINAL_CELLS).
+/// The size of a terminal in characters. Each side is 1 to [`TERMINAL_CELLS`](crate::limits::TERMINAL_CELLS).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TerminalSize {
-    /// Lines.
+    /// The number of lines.
     pub rows: u16,
-    /// Characters of a line.
+    /// The number of characters in a line.
     pub cols: u16,
 }
 
 impl TerminalSize {
-    /// That of a terminal of which nothing is known.
+    /// The default size of a terminal.
     pub const DEFAULT: Self = Self { rows: 24, cols: 80 };
 }
 
-/// A terminal of a command's own.
+/// A terminal for a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pty {
-    /// At first.
+    /// The initial size.
     pub size: TerminalSize,
-    /// The command's TERM.
+    /// The value of TERM.
     pub term: String,
 }
 
 /// Whether the runner that holds an execution can be reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LinkState {
-    /// It can.
+    /// It can be reached.
     Connected,
-    /// It cannot, for now.
+    /// It cannot be reached at present.
     Unreachable,
 }
 
-/// Where the output of an execution is.
+/// The place where the output of an execution is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum OutputState {
-    /// There is none, because nothing ran.
+    /// There is no output, because nothing ran.
     None,
     /// On the runner.
     Live,
-    /// On its way from the runner to the output storage.
+    /// Being copied from the runner to the output storage.
     Storing,
     /// In the output storage.
     Stored,
-    /// Only what comes after this offset of stdout survived.
+    /// Only the part of stdout from this offset on was kept.
     Partial {
-        /// Bytes.
+        /// The offset in bytes.
         from: u64,
     },
-    /// Gone.
+    /// No output was kept.
     Lost,
 }
 
 /// One of a command's output streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum OutputStream {
-    /// Standard output, and standard error with it unless that was asked for apart.
+    /// Standard output. Includes standard error unless the request set `separate_stderr`.
     Stdout,
-    /// Standard error, where it was asked for apart.
+    /// Standard error, if the request set `separate_stderr`.
     Stderr,
 }
 
-/// Who sent a command to the background.
+/// The reason why a command runs in the background.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BackgroundedBy {
-    /// Somebody, by Detach.
+    /// A Detach call.
     Client,
-    /// The request that started it.
+    /// The `background` field of the request.
     Request,
-    /// Its budget of time in the foreground, which is over.
+    /// Its time in the foreground (`yield_after`) expired.
     Budget,
 }
 
 /// A signal for every process of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Signal {
-    /// Hang-up.
+    /// SIGHUP: hang-up.
     Hup,
-    /// What Ctrl+C sends.
+    /// SIGINT, as from Ctrl+C.
     Int,
-    /// What Ctrl+\ sends.
+    /// SIGQUIT, as from Ctrl+\.
     Quit,
-    /// The program's own.
+    /// SIGUSR1: defined by the program.
     Usr1,
-    /// The program's own.
+    /// SIGUSR2: defined by the program.
     Usr2,
-    /// Please end.
+    /// SIGTERM: request to end.
     Term,
-    /// End.
+    /// SIGKILL: immediate end.
     Kill,
-    /// Stand still.
+    /// SIGSTOP: suspend.
     Stop,
-    /// Go on.
+    /// SIGCONT: resume.
     Cont,
 }
 
-/// What a runner knows of one attempt to run an execution.
+/// The phase of one attempt to run an execution, on its runner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JobPhase {
-    /// Journaled: it will be started, once.
+    /// Journaled: the runner starts the job, exactly once.
     Accepted,
-    /// Journaled: it was not and will not be started under this attempt.
+    /// Journaled: the runner did not start the job and never starts it under this attempt.
     Refused,
     /// Runs.
     Running,
     /// Ended.
     Ended,
-    /// Accepted by an earlier epoch, whose end took it along.
+    /// An earlier epoch accepted the job and ended, which also ended the job.
     Lost,
 }
 
@@ -152,12 +151,12 @@ pub enum JobPhase {
 pub struct JobReport {
     /// The execution.
     pub execution_id: ExecutionId,
-    /// Which offer of it.
+    /// The number of the offer.
     pub attempt: u32,
     /// The epoch that accepted or refused it.
     pub epoch: Epoch,
-    /// What is known.
+    /// The phase of the job.
     pub phase: JobPhase,
-    /// In `Ended`, `Lost` and `Refused`.
+    /// Set in `Ended`, `Lost` and `Refused`.
     pub result: Option<ExecutionResult>,
 }

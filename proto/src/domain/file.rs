@@ -1,244 +1,245 @@
-//! Files of a session's workspace, HOME and /tmp, and what can be asked of them.
+//! The files of a session (workspace, HOME and `/tmp`) and the orders that concern them.
 
 use super::SessionId;
 
-/// What the bytes of a transfer are.
+/// The format of a transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FileFormat {
-    /// One file's content.
+    /// The contents of one file.
     File,
     /// A tar archive.
     Tar,
-    /// A tar archive, compressed with gzip.
+    /// A tar archive compressed with gzip.
     TarGzip,
 }
 
-/// What a file is.
+/// The type of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FileType {
     /// A regular file.
     Regular,
-    /// A folder.
+    /// A directory.
     Directory,
     /// A symbolic link.
     Symlink,
-    /// A socket, a named pipe.
+    /// For example a socket or a named pipe.
     Other,
 }
 
 /// A file of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileInfo {
-    /// Absolute, inside the sandbox.
+    /// An absolute path inside the sandbox.
     pub path: Vec<u8>,
-    /// What it is.
+    /// Its type.
     pub file_type: FileType,
-    /// Bytes; of a regular file.
+    /// The size in bytes of a regular file.
     pub size: u64,
     /// Permission bits.
     pub mode: u32,
-    /// Microseconds since 1970, by the runner's clock.
+    /// Microseconds since 1970 by the runner's clock.
     pub modified_micros: i64,
-    /// Of a link, as it was written.
+    /// The target of a symbolic link, as it was written.
     pub link_target: Vec<u8>,
 }
 
-/// Which files.
+/// A selection of files. All conditions must hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FileFilter {
-    /// Empty: all.
+    /// Empty: all types.
     pub types: Vec<FileType>,
-    /// Globs over the path below the one asked for; empty: all.
+    /// Globs over paths relative to the requested path. Empty: all files.
     pub include: Vec<String>,
-    /// Neither these nor what is below them.
+    /// Globs of files and directories to omit, including everything below these directories.
     pub exclude: Vec<String>,
 }
 
 /// An upload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UploadOrder {
-    /// Whose files.
+    /// The session of the files.
     pub session_id: SessionId,
-    /// The client's key, or one made by the server.
+    /// The client's key, or one from the server.
     pub transfer_id: String,
-    /// The file, or the folder to unpack into; empty: the workspace's root.
+    /// The path of the file, or the directory to unpack into. Empty: the workspace's root.
     pub path: Vec<u8>,
-    /// What comes.
+    /// The format of the data.
     pub format: FileFormat,
-    /// How many bytes will come, if that is known.
+    /// The total number of bytes, if it is known.
     pub size: Option<u64>,
-    /// SHA-256 of all of them, if that is known.
+    /// SHA-256 of all bytes, if it is known.
     pub sha256: Option<[u8; 32]>,
     /// Permission bits of a single file.
     pub mode: u32,
 }
 
-/// What an upload put into the session.
+/// The result of an upload.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Uploaded {
-    /// Bytes that came.
+    /// Bytes that were received.
     pub received: u64,
     /// Regular files.
     pub files: u64,
-    /// Folders.
+    /// Directories.
     pub directories: u64,
     /// Symbolic and hard links.
     pub links: u64,
-    /// Of the files' contents.
+    /// The total size of the files in bytes.
     pub bytes: u64,
 }
 
 /// A download.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DownloadOrder {
-    /// Whose files.
+    /// The session of the files.
     pub session_id: SessionId,
-    /// From an earlier download, or made by the server.
+    /// The key of an earlier download, or one from the server.
     pub transfer_id: String,
-    /// It must be there already.
+    /// The transfer must already exist.
     pub resume: bool,
-    /// What; empty: the workspace's root.
+    /// The path. Empty: the workspace's root.
     pub path: Vec<u8>,
-    /// None: by what it is.
+    /// The format. `None`: derived from the type of the file.
     pub format: Option<FileFormat>,
-    /// From where on.
+    /// The offset to begin at.
     pub offset: u64,
-    /// Globs of what to leave out.
+    /// Globs of files and directories to omit.
     pub exclude: Vec<String>,
 }
 
-/// How a download begins.
+/// The properties of a download.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DownloadStarted {
-    /// What will come.
+    /// The format of the data.
     pub format: FileFormat,
-    /// Of the path that was asked for.
+    /// The requested file or directory.
     pub info: FileInfo,
 }
 
-/// How a download ended.
+/// The end of a download.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Downloaded {
     /// Bytes of the file or archive.
     pub size: u64,
-    /// SHA-256 of all of them.
+    /// SHA-256 of all bytes.
     pub sha256: [u8; 32],
     /// Regular files.
     pub files: u64,
-    /// Folders.
+    /// Directories.
     pub directories: u64,
     /// Symbolic links.
     pub links: u64,
-    /// The first of those that are not in it.
+    /// The first of the files that are missing from the archive.
     pub skipped: Vec<SkippedFile>,
-    /// How many these are.
+    /// The total number of these files.
     pub skipped_total: u64,
 }
 
-/// A file that is not in an archive.
+/// A file that is missing from an archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkippedFile {
-    /// Absolute, inside the sandbox.
+    /// An absolute path inside the sandbox.
     pub path: Vec<u8>,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
-/// A listing of a folder.
+/// A listing of a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListOrder {
-    /// Whose files.
+    /// The session of the files.
     pub session_id: SessionId,
-    /// Which folder; empty: the workspace's root.
+    /// The directory. Empty: the workspace's root.
     pub path: Vec<u8>,
-    /// Everything below it.
+    /// Lists all files below the directory.
     pub recursive: bool,
-    /// Only what comes after this path; empty: from the first.
+    /// Returns only files after this path. Empty: from the first.
     pub after: Vec<u8>,
-    /// Files at most.
+    /// The maximum number of files.
     pub page_size: u32,
-    /// Which files.
+    /// The files to return.
     pub filter: FileFilter,
 }
 
-/// What was moved out of a workspace.
+/// A listing of the quarantine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QuarantineOrder {
-    /// Whose files.
+    /// The session of the files.
     pub session_id: SessionId,
-    /// Only what comes after this id; empty: from the first.
+    /// Returns only entries after this ID. Empty: from the first.
     pub after: String,
-    /// Items at most.
+    /// The maximum number of entries.
     pub page_size: u32,
 }
 
-/// Something that was moved out of a workspace.
+/// A file or directory in quarantine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QuarantinedFile {
-    /// By which it is given back.
+    /// The ID for a restore.
     pub id: String,
-    /// What it is, and where it was.
+    /// Its type and original path.
     pub info: FileInfo,
     /// A stable name: `created`, `changed`, ...
     pub reason: String,
-    /// When, in microseconds since 1970.
+    /// The time of the move in microseconds since 1970.
     pub moved_micros: i64,
-    /// At the end of which command it was found; empty if of none.
+    /// The execution after which the file was found. Empty: none.
     pub execution_id: String,
 }
 
-/// A comparison with how the workspace was.
+/// A comparison with the initial workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiffOrder {
-    /// Whose files.
+    /// The session of the files.
     pub session_id: SessionId,
-    /// Only this, or what is below it; empty: all.
+    /// A file, or a directory with everything below it. Empty: the whole workspace.
     pub path: Vec<u8>,
-    /// Only what comes after this path; empty: from the first.
+    /// Returns only changes after this path. Empty: from the first.
     pub after: Vec<u8>,
-    /// Changes at most.
+    /// The maximum number of changes.
     pub page_size: u32,
-    /// Which files.
+    /// The files to compare.
     pub filter: FileFilter,
-    /// With unified diffs.
+    /// Adds unified diffs.
     pub patch: bool,
 }
 
-/// What became of a file.
+/// A changed file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileChange {
-    /// What it was and what it is; at least one of them is there.
+    /// The kind of the change, with the file before and after it.
     pub kind: ChangeKind,
-    /// A unified diff; empty where there is none.
+    /// A unified diff. Empty: none.
     pub patch: Vec<u8>,
-    /// Why there is none: `binary`, `too_large`, `not_kept`, `not_a_file`; empty if none was wanted.
+    /// The reason for a missing diff: `binary`, `too_large`, `not_kept`, `not_a_file`. Empty if no diff was
+    /// requested.
     pub patch_omitted: String,
 }
 
-/// How a file differs.
+/// The kind of a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChangeKind {
-    /// It was not there.
+    /// The file is new.
     Added {
-        /// As it is.
+        /// The file after the change.
         after: FileInfo,
     },
-    /// It was otherwise.
+    /// The file differs.
     Modified {
-        /// As it was.
+        /// The file before the change.
         before: FileInfo,
-        /// As it is.
+        /// The file after the change.
         after: FileInfo,
     },
-    /// It is gone.
+    /// The file was removed.
     Deleted {
-        /// As it was.
+        /// The file before the change.
         before: FileInfo,
     },
 }
 
 impl ChangeKind {
-    /// The file's path, which does not change.
+    /// Returns the path of the file, which does not change.
     #[must_use]
     pub fn path(&self) -> &[u8] {
         match self {

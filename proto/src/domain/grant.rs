@@ -1,10 +1,10 @@
-//! What a runner is told to run, and within which bounds.
+//! The grant: the command that a runner may run, and its limits.
 
 use std::{collections::BTreeMap, time::Duration};
 
 use super::{SessionId, TerminalSize};
 
-/// Which shell reads a command.
+/// The shell that reads a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Shell {
     /// bash.
@@ -16,7 +16,7 @@ pub enum Shell {
 }
 
 impl Shell {
-    /// The stable name of the shell, as in configuration and the store.
+    /// Returns the stable name of the shell, as in configuration and the store.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -27,21 +27,21 @@ impl Shell {
     }
 }
 
-/// How much policy lets through without asking. Ordered from the loosest to the tightest.
+/// The strictness of a session: how much policy allows without asking. Ordered from loosest to tightest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Mode {
-    /// Whatever no rule denies or asks about.
+    /// Allows what no rule denies or asks about.
     Bypass,
-    /// Edits inside the workspace, too.
+    /// Also allows edits inside the workspace.
     AcceptEdits,
-    /// What is proven read-only or allowed by a rule.
+    /// Allows commands that are proven read-only or that a rule allows.
     Default,
-    /// Only what is proven read-only.
+    /// Allows only commands that are proven read-only.
     Plan,
 }
 
 impl Mode {
-    /// The stable name of the mode, as in configuration and the store.
+    /// Returns the stable name of the mode, as in configuration and the store.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -53,147 +53,147 @@ impl Mode {
     }
 }
 
-/// What a runner must give a command, or refuse it.
+/// A property that the runner must ensure, or else refuse the command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Requirement {
-    /// Workspace, HOME and /tmp read-only, an empty network, a fixed PATH.
+    /// The workspace, HOME and `/tmp` are read-only, the network is empty, and PATH is fixed.
     ReadOnlyMount,
-    /// The decided programs are found under trusted directories.
+    /// The decided programs are found in trusted directories.
     TrustedPath,
 }
 
-/// Exactly what was decided. Its hash ([`Grant::binding`](crate::binding)) is what the permit and any
-/// approval are bound to.
+/// The exact subject of a decision. The permit and any approval are bound to its hash
+/// ([`Grant::binding`](crate::binding)).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grant {
-    /// The session it runs in.
+    /// The session of the command.
     pub session_id: SessionId,
-    /// At most 128 KiB, without NUL bytes.
+    /// The command. At most [`COMMAND_BYTES`](crate::limits::COMMAND_BYTES), without NUL bytes.
     pub command: Vec<u8>,
-    /// What reads the command.
+    /// The shell that reads the command.
     pub shell: Shell,
-    /// The current directory, inside the sandbox.
+    /// The working directory inside the sandbox.
     pub directory: Vec<u8>,
-    /// Of the session and the request together.
+    /// The variables of the session and of the request.
     pub env: BTreeMap<String, Vec<u8>>,
-    /// What the sandbox is built from.
+    /// The settings that the sandbox is built from.
     pub profile: SandboxProfile,
-    /// It runs on read-only mounts or not at all.
+    /// The command runs on read-only mounts or not at all.
     pub read_only: bool,
-    /// What else it needs; sorted, without doubles.
+    /// Further requirements, sorted and without duplicates.
     pub requires: Vec<Requirement>,
-    /// Two streams instead of one.
+    /// Keeps stderr as a separate stream.
     pub separate_stderr: bool,
-    /// Wall time, from the start of the command.
+    /// The limit of the run time, counted from the start of the command.
     pub timeout: Duration,
-    /// It ends once it has written nothing for so long; none: silence ends nothing.
+    /// The timeout for a command that writes nothing. `None`: no limit.
     pub idle_timeout: Option<Duration>,
-    /// Whether its last directory becomes the session's.
+    /// Whether the last directory of the command becomes the session's working directory.
     pub keep_directory: bool,
-    /// Outside the sandbox.
+    /// Runs outside the sandbox.
     pub unsandboxed: bool,
-    /// SHA-256 of the session's shell snapshot; empty without one.
+    /// SHA-256 of the session's shell snapshot. Empty if there is no snapshot.
     pub snapshot_digest: Vec<u8>,
-    /// Its input stays open for what is written to it.
+    /// Keeps the input open for later data.
     pub stdin: bool,
-    /// What the decision found in the command.
+    /// The facts that the decision found in the command.
     pub decided: Decided,
-    /// Bytes of each stream that the result holds whole, as text.
+    /// The length in bytes up to which the result contains a stream in full as text.
     pub inline_limit: u32,
-    /// It has a terminal of this size, which is its input and its output.
+    /// The initial size of the terminal. `None`: no terminal.
     pub pty: Option<TerminalSize>,
 }
 
-/// What a decision was made about, for the runner to hold against the files it sees.
+/// The facts that a decision relies on. The runner compares them with the actual files.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Decided {
-    /// The programs it would start, as the command names them; sorted, without doubles.
+    /// The programs that the command starts, as the command names them. Sorted and without duplicates.
     pub programs: Vec<Vec<u8>>,
-    /// The subcommands of git among them, such as `init` or `worktree add`; sorted, without doubles.
+    /// The subcommands of git among them, such as `init` or `worktree add`. Sorted and without duplicates.
     pub git: Vec<String>,
-    /// The paths it names.
+    /// The paths that the command uses.
     pub paths: Vec<DecidedPath>,
-    /// What it would run of what commands of the session can write; at most
-    /// [`BOUND_FILES`](crate::limits::BOUND_FILES), by path.
+    /// The files that the command would run and that commands of the session can write. At most
+    /// [`BOUND_FILES`](crate::limits::BOUND_FILES), ordered by path.
     pub files: Vec<BoundFile>,
-    /// Files that its programs obey, where the read-only proof is all that allows it; at most
-    /// [`DECIDED_PATHS`](crate::limits::DECIDED_PATHS).
+    /// The configuration files that the programs obey, if only the read-only proof allows the command. At
+    /// most [`DECIDED_PATHS`](crate::limits::DECIDED_PATHS).
     pub obeyed: Vec<Obeyed>,
 }
 
-/// Files that a program obeys before it does its work.
+/// The configuration files that a program obeys.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Obeyed {
     /// The program that obeys them.
     pub program: String,
-    /// Absolute, inside; `*` stands for any part of one name. Empty: where they are is not known.
+    /// Absolute paths inside the sandbox. `*` matches any part of one name. Empty: the paths are unknown.
     pub paths: Vec<String>,
-    /// How settings stand in them.
+    /// The format of the files, which determines the syntax of `settings`.
     pub format: ObeyedFormat,
     /// The settings that name a program.
     pub settings: Vec<String>,
 }
 
-/// How settings stand in a file that a program obeys.
+/// The format of a configuration file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ObeyedFormat {
-    /// Keys of TOML, such as `build.rustc-wrapper`; `*` stands for one name.
+    /// Keys of TOML, such as `build.rustc-wrapper`. `*` matches one name.
     Toml,
-    /// Keys of JSON, likewise.
+    /// Keys of JSON. `*` matches one name.
     Json,
-    /// A repository, or a file of git's configuration; keys in small letters, `*` for any subsection.
+    /// A repository, or a configuration file of git. Keys are in lower case. `*` matches any subsection.
     Git,
-    /// Texts that stand anywhere in the file, once quotes and escapes are removed.
+    /// Texts anywhere in the file, after quotes and escapes are removed.
     Text,
-    /// That the file is there is enough.
+    /// The existence of the file is sufficient.
     Present,
 }
 
-/// A file that a command would run, and what was there.
+/// A file that a command would run, and its state.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BoundFile {
-    /// Absolute, inside.
+    /// An absolute path inside the sandbox.
     pub path: Vec<u8>,
-    /// What is, or must be, there.
+    /// The found or required state.
     pub state: FileState,
 }
 
-/// What is at a path.
+/// The state of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FileState {
-    /// It does not matter.
+    /// Any state is accepted.
     Any,
-    /// Contents with this SHA-256.
+    /// A file whose contents have this SHA-256.
     Digest([u8; 32]),
-    /// Nothing.
+    /// No file.
     Absent,
-    /// No file that can be read.
+    /// Not a readable file.
     Other,
-    /// More bytes than are compared.
+    /// A file that is too large to be compared.
     TooLarge,
-    /// Nobody could look. No file is ever found so.
+    /// The runner could not be asked. This state never matches a file.
     Unknown,
 }
 
-/// A path that a decision knows of.
+/// A path that a command uses.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct DecidedPath {
-    /// Absolute, inside.
+    /// An absolute path inside the sandbox.
     pub path: Vec<u8>,
-    /// What is done to it.
+    /// The kind of access.
     pub access: PathAccess,
 }
 
-/// What is done to a path.
+/// A kind of access to a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PathAccess {
-    /// Its contents or metadata are read.
+    /// Reads contents or metadata.
     Read,
-    /// Its contents or metadata are changed.
+    /// Changes contents or metadata.
     Write,
-    /// It is made.
+    /// Creates the path.
     Create,
-    /// It is removed.
+    /// Removes the path.
     Delete,
 }
 
@@ -202,60 +202,61 @@ pub enum PathAccess {
 pub struct SandboxProfile {
     /// The profile's name.
     pub name: String,
-    /// Shown read-only, besides the minimal root.
+    /// Read-only mounts in addition to the minimal root.
     pub root_binds: Vec<Bind>,
-    /// What it can reach.
+    /// The network that the command can reach.
     pub network: NetworkMode,
     /// Fixed variables.
     pub env: BTreeMap<String, Vec<u8>>,
     /// The PATH of every command.
     pub path: String,
-    /// Variables that change what runs, but may be set by sessions and requests all the same.
+    /// Variables that influence which program runs, and that sessions and requests may set nevertheless.
     pub allowed_env: Vec<String>,
-    /// At most so much of everything.
+    /// The limits of each command.
     pub limits: SandboxLimits,
-    /// A folder of the host that holds a root file system; none: the smallest root of the host's own.
+    /// The directory on the host that holds the root file system. `None`: the minimal root from the host's
+    /// own.
     pub rootfs: Option<String>,
-    /// What may be read and written.
+    /// The paths that can be read and written.
     pub paths: PathRules,
-    /// What is done about names whose content runs later.
+    /// The handling of protected names.
     pub protect: Protect,
-    /// Which sockets there are.
+    /// The sockets that commands may use.
     pub sockets: Sockets,
-    /// Variables of the runner's own environment that are passed through, secrets never.
+    /// Variables of the runner's environment that are passed through. Secrets are never passed.
     pub pass_env: Vec<String>,
-    /// Names of the runner's own secrets, whose values are replaced in the output.
+    /// Names of the runner's secrets. Their values are replaced in the output.
     pub secrets: Vec<String>,
-    /// What a session's shell snapshot is made of, at most [`crate::limits::SHELL_INIT_BYTES`]; empty: none is
-    /// made. Not in grants: the snapshot is bound by its digest.
+    /// The script that creates a session's shell snapshot. At most [`crate::limits::SHELL_INIT_BYTES`].
+    /// Empty: no snapshot. Always empty in a grant, which binds the snapshot by its digest.
     pub shell_init: String,
-    /// A program and its words in front of the shell; empty for none.
+    /// A program with its arguments that starts the shell. Empty: none.
     pub shell_prefix: Vec<String>,
 }
 
-/// Globs as in a `.gitignore`, relative to the workspace, or absolute as seen inside.
+/// Globs in the syntax of `.gitignore`, relative to the workspace, or absolute paths inside the sandbox.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PathRules {
-    /// Cannot be read.
+    /// Paths that cannot be read.
     pub deny_read: Vec<String>,
-    /// Can be read, inside what `deny_read` names.
+    /// Exceptions from `deny_read`.
     pub allow_read: Vec<String>,
-    /// All that can be written of workspace, HOME and `/tmp`; none: all of them.
+    /// The writable part of the workspace, HOME and `/tmp`. `None`: all of it.
     pub allow_write: Option<Vec<String>>,
-    /// Cannot be written, inside what can be.
+    /// Exceptions from the writable part.
     pub deny_write: Vec<String>,
 }
 
-/// What is done about names whose content runs later.
+/// The handling of protected names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Protect {
-    /// When a command makes or changes one.
+    /// The response to a command that creates or changes a protected name.
     pub action: ProtectAction,
     /// Whether git may write to `.git` at the workspace's root.
     pub git_writes: bool,
-    /// Whether commands may set what git's configuration runs.
+    /// Whether commands may change settings of git that name a program.
     pub git_config: bool,
-    /// Names besides those that are always protected.
+    /// Protected names in addition to the built-in ones.
     pub names: Vec<String>,
 }
 
@@ -265,19 +266,19 @@ impl Default for Protect {
     }
 }
 
-/// What follows when a command makes or changes a protected name.
+/// The response to a command that creates or changes a protected name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ProtectAction {
-    /// The result says so.
+    /// Reports the change in the result.
     Report,
-    /// It is moved where no command reaches it, and can be given back.
+    /// Moves the file out of reach of all commands. It can be restored.
     Quarantine,
-    /// The command has failed.
+    /// Fails the command.
     Fail,
 }
 
 impl ProtectAction {
-    /// The stable name, as in configuration.
+    /// Returns the stable name, as in configuration.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -288,14 +289,14 @@ impl ProtectAction {
     }
 }
 
-/// Which sockets can be made and reached.
+/// The sockets that commands may create and reach.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sockets {
-    /// Whether sockets of the family UNIX can be made.
+    /// Whether sockets of the family UNIX can be created.
     pub unix: bool,
-    /// Whether interfaces and routes can be asked for.
+    /// Whether interfaces and routes can be queried.
     pub netlink_route: bool,
-    /// Sockets of the host that are shown inside.
+    /// Sockets of the host that are visible inside the sandbox.
     pub allowed_unix: Vec<String>,
 }
 
@@ -305,40 +306,40 @@ impl Default for Sockets {
     }
 }
 
-/// A host folder or file shown read-only inside.
+/// A file or directory of the host that is mounted read-only.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bind {
-    /// On the host, absolute.
+    /// An absolute path on the host.
     pub source: String,
-    /// Inside, absolute.
+    /// An absolute path inside the sandbox.
     pub target: String,
 }
 
-/// What a sandbox can reach.
+/// The network that a sandbox can reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum NetworkMode {
-    /// The session's own loopback and nothing else.
+    /// Only the session's own loopback interface.
     Loopback,
 }
 
-/// Bounds of one command.
+/// The limits of one command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SandboxLimits {
-    /// Descriptors per process.
+    /// Open files per process.
     pub open_files: u32,
     /// Processes and threads of the session's user.
     pub processes: u32,
     /// Bytes of one file.
     pub file_size: u64,
-    /// Bytes of output kept per stream.
+    /// Bytes of output that are kept per stream.
     pub output_bytes: u64,
-    /// Between SIGTERM and SIGKILL.
+    /// The time between SIGTERM and SIGKILL.
     pub grace: Duration,
-    /// Bytes of a read-only command's private folder for temporary files.
+    /// Bytes of a read-only command's private temporary directory.
     pub private_tmp_bytes: u64,
-    /// Bytes of all its processes together; none: the runner's limit alone.
+    /// Bytes of memory of all processes together. `None`: only the runner's limit.
     pub memory_bytes: Option<u64>,
-    /// Thousandths of one processor; none: the runner's limit alone.
+    /// Thousandths of one processor. `None`: only the runner's limit.
     pub cpu_millis: Option<u64>,
 }
 

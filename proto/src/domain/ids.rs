@@ -1,11 +1,11 @@
-//! Identifiers. Those of executions, sessions, approvals and rules are made by the server (UUIDv7, so they
-//! sort by time); those of runners come from their configuration.
+//! Identifiers. The server creates those of executions, sessions, approvals and rules as UUIDv7, which sort
+//! by time. Runners have configured names.
 
 use std::{fmt, str::FromStr};
 
 use uuid::Uuid;
 
-/// An identifier that could not be read.
+/// An error for a text that is not a valid identifier.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not {expected}")]
 pub struct IdError {
@@ -28,14 +28,14 @@ macro_rules! uuid_id {
         pub struct $name(Uuid);
 
         impl $name {
-            /// A new identifier that sorts after all that this process made before.
+            /// Creates an identifier that sorts after all earlier ones of this process.
             #[must_use]
             #[expect(clippy::new_without_default, reason = "each call gives another value")]
             pub fn new() -> Self {
                 Self(Uuid::now_v7())
             }
 
-            /// The sixteen bytes of the identifier.
+            /// Returns the 16 bytes of the identifier.
             #[must_use]
             pub fn as_bytes(&self) -> &[u8; 16] {
                 self.0.as_bytes()
@@ -62,22 +62,22 @@ macro_rules! uuid_id {
 }
 
 uuid_id!(
-    /// Names an execution, for all time and across tenants.
+    /// The ID of an execution, unique across all tenants.
     ExecutionId,
     "an execution id (a hyphenated UUID)"
 );
 uuid_id!(
-    /// Names a session.
+    /// The ID of a session.
     SessionId,
     "a session id (a hyphenated UUID)"
 );
 uuid_id!(
-    /// Names an approval.
+    /// The ID of an approval.
     ApprovalId,
     "an approval id (a hyphenated UUID)"
 );
 uuid_id!(
-    /// Names a remembered rule.
+    /// The ID of a remembered rule.
     RuleId,
     "a rule id (a hyphenated UUID)"
 );
@@ -87,7 +87,7 @@ uuid_id!(
 pub struct RunnerId(String);
 
 impl RunnerId {
-    /// The name as text.
+    /// Returns the name as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -114,25 +114,26 @@ impl FromStr for RunnerId {
     }
 }
 
-/// One life of a runner's process. What an earlier epoch accepted and did not finish is lost.
+/// The ID of one start of a runner's process. Jobs that an earlier epoch accepted and did not finish are
+/// lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Epoch(Uuid);
 
 impl Epoch {
-    /// A random epoch.
+    /// Creates a random epoch.
     #[must_use]
     #[expect(clippy::new_without_default, reason = "each call gives another value")]
     pub fn new() -> Self {
         Self(Uuid::new_v4())
     }
 
-    /// The sixteen bytes of the epoch.
+    /// Returns the 16 bytes of the epoch.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8; 16] {
         self.0.as_bytes()
     }
 
-    /// The epoch with these bytes.
+    /// Returns the epoch with these bytes.
     #[must_use]
     pub fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(Uuid::from_bytes(bytes))

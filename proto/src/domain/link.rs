@@ -13,120 +13,121 @@ use super::{
 /// Runner to server, on the control stream.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FromRunner {
-    /// Always first.
+    /// The first message.
     Hello(RunnerHello),
-    /// At least as often as the server asked for.
+    /// Sent at least as often as the server requires.
     Heartbeat {
-        /// Milliseconds of the runner's monotonic clock, within its epoch.
+        /// The runner's monotonic clock in milliseconds, valid within its epoch.
         clock_ms: u64,
-        /// Jobs that run.
+        /// The number of running jobs.
         running: u32,
     },
-    /// What is known of a job.
+    /// The state of a job.
     Job(JobReport),
-    /// Every job that the runner has not been told to forget has been reported on this link.
+    /// Every job that the runner was not told to forget has been reported on this link.
     Reconciled,
-    /// What became of a session.
+    /// The state of a session.
     Session(SessionReport),
-    /// No new work, please.
+    /// The runner accepts no new work.
     Draining {
-        /// New work again.
+        /// The runner accepts new work again.
         over: bool,
     },
-    /// Everything that was known when a `Probe` came has been said on this link.
+    /// Every report that was pending when the `Probe` arrived has been sent on this link.
     Probed {
-        /// The probe's.
+        /// The number from the probe.
         number: u64,
     },
 }
 
-/// How a runner introduces itself.
+/// The identification of a runner.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunnerHello {
     /// See [`crate::LINK_PROTOCOL_VERSION`].
     pub protocol_version: u32,
-    /// Configured.
+    /// The configured name.
     pub runner_id: RunnerId,
-    /// This life of the process.
+    /// The epoch of this process.
     pub epoch: Epoch,
-    /// Airlock's version, for people.
+    /// The version of Airlock, for people.
     pub version: String,
-    /// Configured.
+    /// The configured labels.
     pub labels: BTreeMap<String, String>,
-    /// Commands at once.
+    /// The number of commands that can run at the same time.
     pub slots: u32,
-    /// Base folders it offers.
+    /// The bases that workspaces can be copied from.
     pub bases: Vec<String>,
-    /// What its host can enforce.
+    /// The capabilities of its host.
     pub capabilities: Vec<Capability>,
-    /// The names of its shells, with their versions. None at all: they are not known.
+    /// The names of its shells with their versions. Empty: unknown.
     pub shells: BTreeMap<String, String>,
-    /// Milliseconds of the runner's monotonic clock, within its epoch.
+    /// The runner's monotonic clock in milliseconds, valid within its epoch.
     pub clock_ms: u64,
-    /// Earlier lives of which it knows everything that they accepted, even where its journal is new.
+    /// Earlier epochs whose accepted jobs are all known, even if the journal is new.
     pub vouched_epochs: Vec<Epoch>,
-    /// Whether it answers `Probe`.
+    /// Whether the runner answers `Probe`.
     pub answers_probes: bool,
 }
 
-/// One thing a runner's host can or cannot enforce.
+/// One protection or limit, and whether a runner's host can enforce it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Capability {
     /// A stable name.
     pub name: String,
-    /// Whether it holds.
+    /// Whether it is enforced.
     pub enforced: bool,
-    /// What was found, and what to do where something is missing.
+    /// The state that was found, and the remedy if something is missing.
     pub detail: String,
 }
 
-/// What became of a session on its runner.
+/// A report of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionReport {
-    /// Which.
+    /// The session.
     pub session_id: SessionId,
-    /// What became of it.
+    /// The phase of the session.
     pub phase: SessionPhase,
 }
 
-/// What became of a session on its runner.
+/// The phase of a session on its runner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SessionPhase {
-    /// Usable, with this current directory (inside the sandbox).
+    /// The session is usable.
     Open {
-        /// Inside the sandbox.
+        /// The working directory inside the sandbox.
         directory: Vec<u8>,
-        /// Its shell snapshot.
+        /// The shell snapshot.
         snapshot: SessionSnapshot,
     },
-    /// It could not be made.
+    /// The session could not be created.
     Failed {
         /// A stable name: `no_such_base`, `too_many_sessions`, `disk`, `floor`, ...
         reason: String,
-        /// For people.
+        /// A message for people.
         message: String,
     },
-    /// Its folders are gone.
+    /// The directories of the session were removed.
     Closed,
 }
 
-/// A session's shell snapshot: what the profile's `shell.init` made of aliases, functions, options and PATH.
+/// A session's shell snapshot: the aliases, functions, options and PATH that the profile's `shell.init`
+/// defines.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SessionSnapshot {
-    /// As commands source it, at most [`crate::limits::SNAPSHOT_BYTES`]; empty: there is none.
+    /// The text that commands source. At most [`crate::limits::SNAPSHOT_BYTES`]. Empty: no snapshot.
     pub text: Vec<u8>,
-    /// Why there is none, though one was to be made.
+    /// The reason why a required snapshot is missing.
     pub problem: String,
 }
 
 impl SessionSnapshot {
-    /// One that could not be made, or is lost.
+    /// Returns an empty snapshot with the reason why it is missing.
     #[must_use]
     pub fn missing(problem: impl Into<String>) -> Self {
         Self { text: Vec::new(), problem: problem.into() }
     }
 
-    /// SHA-256 of its text; empty where there is none.
+    /// Returns the SHA-256 of the text, or nothing if the text is empty.
     #[must_use]
     pub fn digest(&self) -> Vec<u8> {
         if self.text.is_empty() { Vec::new() } else { Sha256::digest(&self.text).to_vec() }
@@ -136,152 +137,152 @@ impl SessionSnapshot {
 /// Server to runner, on the control stream.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ToRunner {
-    /// The answer to `Hello`.
+    /// The response to `Hello`.
     Welcome {
         /// The server's name.
         server_id: String,
-        /// The version both will speak.
+        /// The protocol version of the link.
         protocol_version: u32,
-        /// How often to send heartbeats.
+        /// The interval of heartbeats.
         heartbeat_interval: Duration,
-        /// How long jobs go on while no server can be reached.
+        /// How long jobs continue while no server can be reached.
         link_grace: Duration,
     },
-    /// Idempotent.
+    /// Creates a session. Idempotent.
     OpenSession {
-        /// Which.
+        /// The session.
         session_id: SessionId,
-        /// The base folder to copy; empty for none.
+        /// The base to copy. Empty: none.
         base: String,
-        /// What a shell snapshot is to be made by, where one is.
+        /// The profile for the shell snapshot, if one is required.
         profile: Option<Box<SandboxProfile>>,
     },
-    /// Idempotent.
+    /// Closes a session. Idempotent.
     CloseSession {
-        /// Which.
+        /// The session.
         session_id: SessionId,
     },
-    /// Idempotent by execution and attempt.
+    /// Offers a job. Idempotent by execution and attempt.
     StartJob(Box<StartJob>),
     /// Ends a job, or the wait for its start. Idempotent.
     EndJob {
-        /// Which.
+        /// The execution.
         execution_id: ExecutionId,
-        /// Why.
+        /// The cause.
         cause: Cause,
     },
     /// Asks for a `PushOutput` stream.
     OpenOutput {
-        /// Of which execution.
+        /// The execution.
         execution_id: ExecutionId,
-        /// To be repeated there.
+        /// Repeated in the stream's first message.
         ticket: String,
     },
-    /// The spool and the journal's entry may go.
+    /// Permits the runner to delete the spool and the journal's entry.
     ForgetJob {
-        /// Which.
+        /// The execution.
         execution_id: ExecutionId,
     },
-    /// Sends a signal to every process of a job; does nothing unless it runs.
+    /// Sends a signal to every process of a job. Ignored if the job does not run.
     SignalJob {
-        /// Which.
+        /// The execution.
         execution_id: ExecutionId,
-        /// What.
+        /// The signal.
         signal: Signal,
     },
-    /// Changes the size of a job's terminal; does nothing unless it runs and has one. Idempotent.
+    /// Sets the size of a job's terminal. Ignored if the job does not run or has no terminal. Idempotent.
     ResizeJob {
-        /// Which.
+        /// The execution.
         execution_id: ExecutionId,
-        /// From now on.
+        /// The new size.
         size: TerminalSize,
     },
-    /// Sends a job to the background. Idempotent.
+    /// Moves a job to the background. Idempotent.
     DetachJob {
-        /// Which.
+        /// The execution.
         execution_id: ExecutionId,
-        /// Its wall time from its start.
+        /// The timeout, counted from the start of the command.
         timeout: Duration,
     },
-    /// Take no new work, or take it again. Answered `Draining`. Idempotent.
+    /// Starts or ends a drain. Answered with `Draining`. Idempotent.
     Drain {
-        /// Take it again.
+        /// Ends the drain.
         undo: bool,
     },
     /// Asks for an `Exchange` stream.
     OpenExchange {
-        /// To be repeated there.
+        /// Repeated in the stream's first message.
         ticket: String,
     },
-    /// Asks whether everything was said. Answered `Probed`, by runners that say that they do.
+    /// Asks whether all reports were sent. Runners with `answers_probes` respond with `Probed`.
     Probe {
-        /// To be repeated in the answer.
+        /// Repeated in the response.
         number: u64,
     },
-    /// Sent when there is nothing else to say, so that a runner can tell a dead link.
+    /// Sent if no other message is pending, so that the runner can detect a dead link.
     Heartbeat,
 }
 
 /// One offer of an execution to a runner.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StartJob {
-    /// Which.
+    /// The execution.
     pub execution_id: ExecutionId,
-    /// Which offer of it.
+    /// The number of the offer.
     pub attempt: u32,
     /// The epoch that it is meant for.
     pub epoch: Epoch,
-    /// Refused after this time of that epoch's monotonic clock, in milliseconds.
+    /// The deadline on that epoch's monotonic clock, in milliseconds. The runner refuses the offer after it.
     pub not_after_clock_ms: u64,
-    /// What was decided, as the server says.
+    /// The subject of the decision.
     pub grant: Grant,
-    /// The hash that the decision is bound to; the runner computes it again.
+    /// The hash that the decision is bound to. The runner recomputes it.
     pub binding: [u8; 32],
-    /// W3C trace context of the request; may be empty.
+    /// The W3C trace context of the request. Can be empty.
     pub traceparent: String,
 }
 
 /// Runner to server, on an output stream.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PushFromRunner {
-    /// Always first.
+    /// The first message.
     Hello {
-        /// Who.
+        /// The runner.
         runner_id: RunnerId,
-        /// Whose output.
+        /// The execution.
         execution_id: ExecutionId,
-        /// From `OpenOutput`.
+        /// The ticket from `OpenOutput`.
         ticket: String,
-        /// Nothing is held for it.
+        /// The runner holds no output of the execution.
         missing: bool,
     },
-    /// Bytes, at most [`crate::limits::CHUNK_BYTES`].
+    /// A chunk of at most [`crate::limits::CHUNK_BYTES`].
     Chunk {
-        /// Of which read.
+        /// The read that it belongs to.
         read_id: u32,
-        /// Of the first byte.
+        /// The offset of the first byte.
         offset: u64,
         /// The bytes.
         data: Bytes,
     },
-    /// Bytes that were cut or lost; the read goes on after them.
+    /// Bytes that were cut or lost. The read continues after them.
     Gap {
-        /// Of which read.
+        /// The read that it belongs to.
         read_id: u32,
         /// The first missing byte.
         from: u64,
-        /// The first byte after them.
+        /// The first byte after the gap.
         to: u64,
     },
-    /// The read has used its credit or reached the end.
+    /// The read used its credit or reached the end.
     Done {
-        /// Which read.
+        /// The read.
         read_id: u32,
-        /// Where the next would begin.
+        /// The offset at which the next read begins.
         offset: u64,
-        /// The stream is complete, and was read to its end.
+        /// The stream is complete, and the read reached its end.
         end: bool,
-        /// Length of the stream as it is now.
+        /// The current length of the stream in bytes.
         total: u64,
     },
 }
@@ -289,22 +290,22 @@ pub enum PushFromRunner {
 /// Server to runner, on an output stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PushToRunner {
-    /// Credit for so many bytes.
+    /// A read, which grants credit.
     Read {
-        /// Chosen by the server, unique in the stream.
+        /// Chosen by the server, unique within the stream.
         read_id: u32,
-        /// Of which output.
+        /// The stream to read.
         stream: OutputStream,
-        /// From where.
+        /// The offset to begin at.
         offset: u64,
-        /// At most so many bytes.
+        /// The maximum number of bytes.
         max_bytes: u64,
-        /// Wait for bytes that are not written yet.
+        /// Waits for bytes that are not yet written.
         follow: bool,
     },
-    /// Forget the read.
+    /// Cancels a read.
     Cancel {
-        /// Which.
+        /// The read.
         read_id: u32,
     },
 }

@@ -1,56 +1,56 @@
-//! What a command wrote, in short, as it is told with its result.
+//! The short form of a command's output that is part of its result.
 
 use super::OutputStream;
 
-/// See the module. The whole is in the spool or the output storage, byte for byte.
+/// The short form of the output. The spool or the output storage holds the exact bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct InlineOutput {
     /// Standard output.
     pub stdout: InlineText,
-    /// Standard error, where it was asked for apart.
+    /// Standard error, if the request set `separate_stderr`.
     pub stderr: Option<InlineText>,
-    /// At most [`IMAGES`](crate::limits::IMAGES).
+    /// Images in the output. At most [`IMAGES`](crate::limits::IMAGES).
     pub images: Vec<OutputImage>,
-    /// Whole lines that were taken out of the text; at most [`HINTS`](crate::limits::HINTS) of
-    /// [`HINT_BYTES`](crate::limits::HINT_BYTES).
+    /// Whole lines that were removed from the text. At most [`HINTS`](crate::limits::HINTS) of
+    /// [`HINT_BYTES`](crate::limits::HINT_BYTES) each.
     pub hints: Vec<String>,
 }
 
 /// One stream as clean text.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct InlineText {
-    /// Without terminal escapes; at most [`INLINE_MAX`](crate::limits::INLINE_MAX) bytes.
+    /// The text without terminal escapes. At most [`INLINE_MAX`](crate::limits::INLINE_MAX) bytes.
     pub text: String,
-    /// It is made of the whole stream.
+    /// The text covers the whole stream.
     pub whole: bool,
-    /// Length of the stream in bytes, whether kept or not.
+    /// The length of the stream in bytes, including bytes that were not kept.
     pub total_bytes: u64,
-    /// None where what was cut was not counted.
+    /// The number of lines. `None` if the lines of the cut part were not counted.
     pub total_lines: Option<u64>,
-    /// Bytes of the stream that the text leaves out.
+    /// The number of bytes of the stream that the text omits.
     pub truncated_bytes: u64,
-    /// What is kept of it is not UTF-8 throughout.
+    /// The kept part of the stream contains invalid UTF-8.
     pub invalid_utf8: bool,
 }
 
-/// An image that was found in the output.
+/// An image in the output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutputImage {
-    /// Where it is.
+    /// The stream that contains it.
     pub stream: OutputStream,
-    /// Of its first byte, or of the `data:` of its URI.
+    /// The offset of its first byte, or of the `data:` of its URI.
     pub offset: u64,
-    /// Which kind.
+    /// Its kind.
     pub kind: ImageKind,
-    /// Of the image, decoded.
+    /// The size of the decoded image in bytes.
     pub bytes: u64,
-    /// Width and height in pixels, where its first bytes tell.
+    /// Width and height in pixels, if the first bytes contain them.
     pub pixels: Option<(u32, u32)>,
-    /// It is a URI in the text; else the stream begins with it.
+    /// The image is a `data:` URI in the text. If false, the stream begins with the image.
     pub data_uri: bool,
 }
 
-/// The kinds of images that are recognised.
+/// The image formats that are recognized.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ImageKind {
     /// PNG.
@@ -64,10 +64,10 @@ pub enum ImageKind {
 }
 
 impl ImageKind {
-    /// Every kind.
+    /// All kinds.
     pub const ALL: [Self; 4] = [Self::Png, Self::Jpeg, Self::Gif, Self::Webp];
 
-    /// Its media type.
+    /// Returns the media type.
     #[must_use]
     pub fn media_type(self) -> &'static str {
         match self {
@@ -78,7 +78,7 @@ impl ImageKind {
         }
     }
 
-    /// What an image of a recognised kind begins with.
+    /// Detects the kind of an image from its first bytes.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Option<Self> {
         match bytes {

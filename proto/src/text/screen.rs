@@ -1,18 +1,18 @@
-//! The lines that can still change, and the text that cannot.
+//! The last lines of the text, which the cursor can still change, and the final text before them.
 
 use std::collections::VecDeque;
 
 use vte::{Params, Perform};
 
-/// Lines that a cursor can go back to.
+/// The number of lines that the cursor can move back to.
 const LINES: usize = 64;
-/// How far to the right of a line's end a cursor can go.
+/// The number of columns that the cursor can move past the end of a line.
 const COLUMNS: usize = 512;
 
-/// See the module.
+/// The screen state of a [`Cleaner`](super::Cleaner).
 #[derive(Default)]
 pub(super) struct Screen {
-    /// What has left the lines.
+    /// The final text: lines that the cursor can no longer reach.
     done: String,
     limit: usize,
     lines: VecDeque<Vec<char>>,
@@ -33,13 +33,13 @@ impl Screen {
         (self.done.len() <= self.limit).then_some(self.done)
     }
 
-    /// Characters that are held.
+    /// Returns the number of characters that are held.
     #[cfg(test)]
     pub(super) fn held(&self) -> usize {
         self.done.len() + self.lines.iter().map(Vec::len).sum::<usize>()
     }
 
-    /// The first line changes no more.
+    /// Moves the first line to the final text.
     fn scroll(&mut self) {
         if let Some(line) = self.lines.pop_front() {
             self.done.extend(line);
@@ -112,7 +112,7 @@ impl Screen {
 
 impl Perform for Screen {
     fn print(&mut self, what: char) {
-        // DEL prints nothing; of C1 only the escapes mean anything.
+        // DEL prints nothing. C1 controls are ignored, except those that begin an escape.
         if !what.is_control() {
             self.put(what);
         }

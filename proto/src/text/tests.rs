@@ -1,4 +1,4 @@
-//! What is left of escapes, progress bars and bytes that are no text.
+//! Tests of cleaned text: escapes, progress bars and invalid UTF-8.
 
 use proptest::prelude::*;
 
@@ -48,7 +48,7 @@ fn more_than_the_limit_is_no_text_and_stops_early() {
     assert_eq!(clean(b"123456", 5), None);
     let mut cleaner = Cleaner::new(10);
     for _ in 0..100_000 {
-        // Each makes a line of hundreds of columns.
+        // Each line has hundreds of columns.
         cleaner.push(b"\x1b[65535Gx\n");
     }
     assert!(cleaner.screen.held() < 256 * 1024, "{}", cleaner.screen.held());

@@ -1,4 +1,4 @@
-//! Text is `string` in the contract that clients see, and no text is lost by that.
+//! Tests that every text in the client contract has a `string` field, and that no text is lost in conversion.
 
 use proptest::prelude::*;
 use prost::Message as _;
@@ -10,11 +10,12 @@ use prost_types::{
 use super::*;
 use crate::FILE_DESCRIPTOR_SET;
 
-/// Fields of type bytes that hold no text: what a client passes on without reading it, digests, and data.
+/// Fields of type bytes that hold no text: opaque values, digests and data.
 const BINARY: &[&str] =
     &["binding", "cursor", "data", "policy_version", "profile_sha256", "sha256", "snapshot_sha256"];
 
-/// Every field of every message that clients see, as `Message.field`, with its type. Of a map, that of its values.
+/// Returns every field of the given messages as `Message.field`, with its type. For a map, the type is that
+/// of the values.
 fn fields(messages: &[DescriptorProto]) -> Vec<(String, Type, bool)> {
     let mut found = Vec::new();
     for message in messages {
@@ -73,7 +74,7 @@ fn a_word_is_empty_or_unknown() {
     assert_eq!(v1::Word::default().bytes(), None);
 }
 
-/// Bytes, about half of them UTF-8.
+/// Generates byte strings. About half of them are UTF-8.
 fn text() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![any::<Vec<u8>>(), any::<String>().prop_map(String::into_bytes)]
 }

@@ -1,4 +1,4 @@
-//! Exchanges: what goes out comes back the same, and what is malformed is named.
+//! Tests that each message of an exchange survives a round trip, and that errors name the malformed field.
 
 use super::*;
 use crate::domain::{

@@ -1,4 +1,4 @@
-//! A person sees everything that their answer is bound to.
+//! Tests that an approval shows every field that its answer is bound to.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -8,7 +8,7 @@ use crate::{
     domain::{FileState, SessionId, Shell, TerminalSize},
 };
 
-/// A field of the grant, or of what was decided, and another value for it.
+/// The name of a field of the grant or of its decided facts, and a function that changes its value.
 type Change = (&'static str, fn(&mut Grant));
 
 const CHANGES: [Change; 23] = [
@@ -39,18 +39,18 @@ const CHANGES: [Change; 23] = [
     }),
 ];
 
-/// What no answer is bound to: how long it may run, and what becomes of its output and its directory.
+/// Fields that no answer is bound to: run time, output and working directory.
 const NOT_BOUND: [&str; 6] =
     ["decided", "idle_timeout", "inline_limit", "keep_directory", "separate_stderr", "timeout"];
 
-/// The fields of a struct, as its `Debug` names them.
+/// Returns the field names of a struct from its `Debug` output.
 fn fields(debug: &str) -> BTreeSet<String> {
     let lines = debug.lines().filter_map(|line| line.strip_prefix("    "));
     let names = lines.filter(|line| line.starts_with(|c: char| c.is_ascii_lowercase()));
     names.filter_map(|line| Some(line.split_once(':')?.0.to_owned())).collect()
 }
 
-/// What an approval shows of a grant.
+/// Returns the part of a grant that an approval shows.
 fn shown(grant: &Grant) -> impl PartialEq + std::fmt::Debug + use<> {
     let Grant { session_id, command, shell, directory, decided, .. } = grant.clone();
     (session_id, command, shell, directory, decided.files, grant.terms())

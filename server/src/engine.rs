@@ -1,7 +1,7 @@
-//! The engine: what the gRPC edge calls, and the tasks that drive every execution to an outcome.
+//! The engine: the operations that the gRPC layer calls, and the tasks that drive every execution to its end.
 //!
-//! The truth is in the store; what the engine holds in memory are hints, clocks and links, and it can
-//! lose them at any time. No generated protobuf type, no `tonic::Status`.
+//! The store holds the authoritative state. The engine keeps only hints, timers and links in memory, and can lose them
+//! at any time. This module must not use generated protobuf types or `tonic::Status`.
 
 mod core;
 mod observer;
@@ -48,15 +48,15 @@ use crate::{
     stream_door::OutputKeeper,
 };
 
-/// Encodes a decision, made by the profile of this name, as `airlock.v1.Decision`.
+/// Encodes a decision by the profile with this name as `airlock.v1.Decision`.
 pub type DecisionEncoder = fn(&airlock_policy::Decision, &str) -> Vec<u8>;
 
-/// How the engine takes part in traces without knowing how they are carried.
+/// The trace context functions. They keep the engine independent of the tracing protocol.
 #[derive(Debug, Clone, Copy)]
 pub struct TraceHooks {
-    /// Makes the span a child of the one that this W3C `traceparent` names; empty: of none.
+    /// Makes the span a child of the span in this W3C `traceparent`. An empty string means no parent.
     pub adopt: fn(&tracing::Span, &str),
-    /// The W3C `traceparent` of the current span; empty without one.
+    /// Returns the W3C `traceparent` of the current span, or an empty string.
     pub current: fn() -> String,
 }
 
@@ -66,37 +66,37 @@ impl Default for TraceHooks {
     }
 }
 
-/// What the engine is made of.
+/// The dependencies of [`Engine`].
 pub struct EngineParts {
-    /// The truth.
+    /// The authoritative state.
     pub store: Arc<dyn Store>,
-    /// What policy decides by, and what sandboxes are built from.
+    /// The profiles, for decisions and for sandboxes.
     pub profiles: LiveProfiles,
-    /// The runners; made first, because the streams need it too.
+    /// The links to the runners. They exist before the engine, because the streams need them too.
     pub links: Links,
-    /// Takes the output of what has ended.
+    /// Copies the output of ended executions.
     pub output: Arc<dyn OutputKeeper>,
-    /// Looks at files of sessions.
+    /// Reads the state of files in sessions.
     pub files: Arc<dyn FileLook>,
-    /// Wakes those who wait for an execution.
+    /// Notifies tasks that wait for an execution.
     pub changes: Changes,
     /// The other servers of the store.
     pub fleet: Fleet,
-    /// Names this server in leases.
+    /// The name of this server in leases.
     pub server_id: String,
-    /// Where other servers reach this one; none where they cannot.
+    /// The address of this server for other servers, or `None` if they cannot reach it.
     pub advertise: Option<String>,
-    /// At most so much of everything.
+    /// The limits of the engine.
     pub limits: EngineLimits,
-    /// The contract's encoding of decisions.
+    /// Encodes decisions for the contract.
     pub encode_decision: DecisionEncoder,
-    /// How traces are carried.
+    /// The trace context functions.
     pub trace: TraceHooks,
-    /// Counts what happens.
+    /// Receives events for telemetry.
     pub observer: Arc<dyn Observer>,
 }
 
-/// Why the engine did not start.
+/// Why the engine failed to start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartUpError {
     /// The limits contradict each other.
@@ -110,54 +110,54 @@ pub enum StartUpError {
 /// An approver's answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ApproverAnswer {
-    /// This command, this once.
+    /// Allows this execution once.
     AllowOnce,
-    /// This command, and what the rules cover from then on.
+    /// Allows this execution and remembers rules for later ones.
     AllowAndRemember {
-        /// For what they count.
+        /// The scope of the rules.
         scope: RuleScope,
-        /// Empty: those that the decision suggests.
+        /// The rules. Empty selects those that the decision suggests.
         rules: Vec<String>,
     },
-    /// No.
+    /// Denies the execution.
     Deny {
-        /// Shown to the agent.
+        /// The reason, which is shown to the client.
         reason: String,
     },
 }
 
-/// The state of a runner as people see it.
+/// The state of a runner in the API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RunnerState {
-    /// It has a link.
+    /// A server has a link to it.
     Connected,
-    /// It has none just now.
+    /// No server has a link to it now.
     Unreachable,
-    /// It takes no new work.
+    /// It accepts no new work.
     Draining,
-    /// It was away for too long.
+    /// It was unreachable for too long.
     Lost,
 }
 
-/// A runner as people see it.
+/// A runner in the API.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunnerView {
-    /// As it introduced itself.
+    /// The record from its last hello.
     pub record: RunnerRecord,
-    /// Whether it can be reached.
+    /// The state of the runner.
     pub state: RunnerState,
-    /// Executions that it was given and that have not finished, as far as this server knows.
+    /// The number of its executions that have not finished, as known to this server.
     pub running: u32,
 }
 
-/// The engine. A cheap handle; all clones are one.
+/// The engine. Clones are cheap and share the same state.
 #[derive(Clone)]
 pub struct Engine {
     core: Arc<Core>,
 }
 
 impl Engine {
-    /// Takes over what has not finished, attaches to the links and begins to drive. Call it once.
+    /// Takes over unfinished executions, attaches to the links and starts the tasks. Call it once.
     ///
     /// # Errors
     /// The limits contradict each other, or the store cannot be read.
@@ -173,23 +173,23 @@ impl Engine {
         Ok(Self { core })
     }
 
-    /// What policy decides by now, for the edge.
+    /// Returns the current profiles.
     #[must_use]
     pub fn profiles(&self) -> Arc<Profiles> {
         self.core.parts.profiles.now()
     }
 
-    /// The links, for the edge.
+    /// Returns the links.
     #[must_use]
     pub fn links(&self) -> &Links {
         &self.core.parts.links
     }
 
-    /// Makes a session and waits, at most `open_wait`, until it is usable.
+    /// Creates a session and waits for at most `open_wait` until it is open.
     ///
     /// # Errors
-    /// `Forbidden` or `NotFound` for the profile, `Exhausted` over a limit, `AlreadyExists`,
-    /// `Unavailable` without a runner, `FailedPrecondition` if no runner could ever take it.
+    /// `Forbidden` or `NotFound` for the profile, `Exhausted` if a limit is reached, `AlreadyExists`, `Unavailable`
+    /// without a runner, `FailedPrecondition` if no runner can ever match.
     pub async fn create_session(
         &self,
         who: &Principal,
@@ -198,7 +198,7 @@ impl Engine {
         self.core.create_session(who, request).await
     }
 
-    /// One session of the caller's tenant.
+    /// Returns a session of the caller's tenant.
     ///
     /// # Errors
     /// `NotFound`.
@@ -206,8 +206,8 @@ impl Engine {
         self.core.session(who, id).await
     }
 
-    /// A session of the caller's tenant whose files are to be worked on: it is `OPEN`, and is not idle
-    /// until what this gives is dropped.
+    /// Returns an `OPEN` session of the caller's tenant for work on its files. The session does not count as idle until
+    /// the result is dropped.
     ///
     /// # Errors
     /// `NotFound`, `FailedPrecondition` (`SESSION_CLOSED`, `SESSION_LOST`, `SESSION_NOT_OPEN`).
@@ -215,7 +215,7 @@ impl Engine {
         self.core.session_in_use(who, id).await
     }
 
-    /// Sessions of the caller's tenant, newest first. The query's tenant is set here.
+    /// Lists sessions of the caller's tenant, newest first. Overrides the tenant of the query.
     ///
     /// # Errors
     /// `Unavailable`.
@@ -228,11 +228,11 @@ impl Engine {
         self.core.list_sessions(who, query, page).await
     }
 
-    /// Changes an open session; this is a use of it.
+    /// Changes an open session. This counts as a use of the session.
     ///
     /// # Errors
-    /// `NotFound`, `FailedPrecondition` (`SESSION_CLOSED`, `SESSION_LOST`, `SESSION_NOT_OPEN`), `Invalid` for
-    /// a mode that the profile does not permit.
+    /// `NotFound`, `FailedPrecondition` (`SESSION_CLOSED`, `SESSION_LOST`, `SESSION_NOT_OPEN`), `Invalid` for a mode
+    /// that the profile does not permit.
     pub async fn update_session(
         &self,
         who: &Principal,
@@ -242,8 +242,8 @@ impl Engine {
         self.core.update_session(who, id, update).await
     }
 
-    /// Ends what runs in a session and has its runner remove it; waits for that at most `close_wait`,
-    /// and then returns it as it is.
+    /// Ends the executions of a session and tells its runner to remove it. Waits for at most `close_wait`, and then
+    /// returns the session in its current state.
     ///
     /// # Errors
     /// `NotFound`.
@@ -251,16 +251,16 @@ impl Engine {
         self.core.close_session(who, id).await
     }
 
-    /// Decides a command and, if it may run, queues it.
+    /// Decides a command and queues it if it may run.
     ///
     /// # Errors
-    /// `Denied` with the finished execution, `AlreadyExists`, `NotFound`, `FailedPrecondition`,
-    /// `Invalid`, `Exhausted`, `Unavailable`.
+    /// `Denied` with the finished execution, `AlreadyExists`, `NotFound`, `FailedPrecondition`, `Invalid`, `Exhausted`,
+    /// `Unavailable`.
     pub async fn start(&self, who: &Principal, request: StartExecution) -> Result<ExecutionRecord, ApiError> {
         self.core.start(who, request).await
     }
 
-    /// One execution of the caller's tenant.
+    /// Returns an execution of the caller's tenant.
     ///
     /// # Errors
     /// `NotFound`.
@@ -268,7 +268,7 @@ impl Engine {
         self.core.execution(who, id).await
     }
 
-    /// Executions of the caller's tenant, newest first. The query's tenant is set here.
+    /// Lists executions of the caller's tenant, newest first. Overrides the tenant of the query.
     ///
     /// # Errors
     /// `Unavailable`.
@@ -281,7 +281,7 @@ impl Engine {
         self.core.list_executions(who, query, page).await
     }
 
-    /// Asks for the end of an execution, and returns it as it then is.
+    /// Requests the end of an execution and returns its current record.
     ///
     /// # Errors
     /// `NotFound`.
@@ -294,7 +294,7 @@ impl Engine {
         self.core.cancel(who, id, by).await
     }
 
-    /// Sends a signal to every process of a command, and returns its execution as it was then.
+    /// Sends a signal to every process of a command and returns its current record.
     ///
     /// # Errors
     /// `NotFound`, `FailedPrecondition` (`NOT_RUNNING`), `Unavailable` (`RUNNER_UNREACHABLE`).
@@ -307,7 +307,7 @@ impl Engine {
         self.core.signal(who, id, signal).await
     }
 
-    /// Changes the size of a command's terminal, and returns its execution as it was then.
+    /// Changes the size of a command's terminal and returns its current record.
     ///
     /// # Errors
     /// `NotFound`, `FailedPrecondition` (`NOT_RUNNING`, `NO_TERMINAL`), `Unavailable` (`RUNNER_UNREACHABLE`).
@@ -320,7 +320,7 @@ impl Engine {
         self.core.resize(who, id, size).await
     }
 
-    /// Sends a command to the background. Doing it again changes nothing.
+    /// Moves a command to the background. Idempotent.
     ///
     /// # Errors
     /// `NotFound`, `FailedPrecondition` (`NOT_RUNNING`, `NO_BACKGROUND`).
@@ -328,16 +328,15 @@ impl Engine {
         self.core.detach(who, id).await
     }
 
-    /// The starts, backgroundings and ends of the tenant's executions, or a session's, as they happen.
+    /// Streams the starts, moves to the background and ends of the executions of the tenant or of one session.
     ///
     /// # Errors
-    /// `NotFound` for the session, `Invalid` and `CursorOutOfRange` for the cursor, `Exhausted`,
-    /// `Unavailable`.
+    /// `NotFound` for the session, `Invalid` and `CursorOutOfRange` for the cursor, `Exhausted`, `Unavailable`.
     pub async fn watch(&self, who: &Principal, request: WatchExecutions) -> Result<WatchStream, ApiError> {
         self.core.watch(who, request).await
     }
 
-    /// Waits until the execution has finished, at most `timeout`, and returns it as it then is.
+    /// Waits for at most `timeout` until the execution has finished, and returns its current record.
     ///
     /// # Errors
     /// `NotFound`.
@@ -350,7 +349,7 @@ impl Engine {
         self.core.wait(who, id, timeout).await
     }
 
-    /// Decides a command without running it; also the name of the profile that decided.
+    /// Decides a command without running it. Also returns the name of the profile.
     ///
     /// # Errors
     /// `NotFound` for a session or profile that the caller cannot use, `Invalid`.
@@ -362,7 +361,7 @@ impl Engine {
         self.core.check(who, request).await
     }
 
-    /// Approvals of the caller's tenant, oldest first. The query's tenant is set here.
+    /// Lists approvals of the caller's tenant, oldest first. Overrides the tenant of the query.
     ///
     /// # Errors
     /// `Unavailable`.
@@ -375,12 +374,12 @@ impl Engine {
         self.core.list_approvals(who, query, page).await
     }
 
-    /// Answers an approval that was shown with this binding.
+    /// Answers an approval. `binding` is the binding that the approver was shown.
     ///
     /// # Errors
-    /// `NotFound`, `Forbidden` for one's own request, `FailedPrecondition` if it is no longer open or
-    /// bound to something else, or the profile does not let it be remembered; `Invalid` for rules that do not cover
-    /// it or cover much more; `Exhausted` with too many of them.
+    /// `NotFound`; `Forbidden` for the caller's own request; `FailedPrecondition` if the approval is no longer open,
+    /// has another binding, or must not be remembered by its profile; `Invalid` for rules that do not cover the command
+    /// or cover much more; `Exhausted` if there are too many rules.
     pub async fn decide_approval(
         &self,
         who: &Principal,
@@ -391,7 +390,7 @@ impl Engine {
         self.core.decide_approval(who, id, binding, answer).await
     }
 
-    /// Rules that were remembered in the caller's tenant, or in a session of it, oldest first.
+    /// Lists remembered rules of the caller's tenant or of one of its sessions, oldest first.
     ///
     /// # Errors
     /// `Unavailable`.
@@ -412,7 +411,8 @@ impl Engine {
         self.core.remove_rule(who, id).await
     }
 
-    /// Runners by id, in these states; empty: all but `Lost`. A page may hold fewer than asked for.
+    /// Lists runners in these states by ID. Empty `states` selects all except `Lost`. A page may hold fewer items than
+    /// requested.
     ///
     /// # Errors
     /// `Unavailable`.
@@ -424,7 +424,7 @@ impl Engine {
         self.core.list_runners(states, page).await
     }
 
-    /// One runner, whatever its state.
+    /// Returns a runner in any state.
     ///
     /// # Errors
     /// `NotFound`, `Unavailable`.
@@ -432,8 +432,8 @@ impl Engine {
         self.core.runner(id).await
     }
 
-    /// Has a runner take no new work, or with `undo` take it again; returns it when it has said so, at most
-    /// `drain_wait` later.
+    /// Tells a runner to drain, or with `undo` to accept new work again. Waits for at most `drain_wait` for its
+    /// confirmation.
     ///
     /// # Errors
     /// `NotFound`, `Unavailable` (`RUNNER_UNREACHABLE`) if it has no link or does not answer.
@@ -441,14 +441,13 @@ impl Engine {
         self.core.drain_runner(id, undo).await
     }
 
-    /// Of the runners that other servers had links to a moment ago, how many have a link to this one, and how many there
-    /// are.
+    /// Returns how many of the runners with a link to any other server have a link to this one, and their total number.
     #[must_use]
     pub fn coverage(&self) -> (usize, usize) {
         self.core.coverage()
     }
 
-    /// Another server says that a session has something to do here. A session that is not there is nothing.
+    /// Handles the hint of another server that a session has work here. Does nothing if the session does not exist.
     ///
     /// # Errors
     /// `Unavailable`.
@@ -456,15 +455,15 @@ impl Engine {
         Ok(self.core.nudged(id).await?)
     }
 
-    /// Stops: no new starts, leases handed over, links closed, tasks ended; within `stop_wait`.
-    /// Commands go on on their runners.
+    /// Stops the engine within `stop_wait`: starts no more commands, ends the tasks, releases the leases and closes the
+    /// links. Commands continue on their runners.
     pub async fn shut_down(&self) {
         let core = &self.core;
         core.stop.cancel();
         core.tasks.close();
         let handed_over = async {
             core.tasks.wait().await;
-            // Only now, so that no task renews them again.
+            // The tasks have ended, so none of them renews the leases again.
             let handed = core.store().renew_leases(&core.parts.server_id, 0).await.map(drop);
             if let Err(error) = handed.and(core.leave().await) {
                 tracing::warn!(%error, "leases could not be handed over; others wait until they are over");

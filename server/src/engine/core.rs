@@ -1,5 +1,5 @@
-//! What the parts of the engine share: the store and the other parts, hints, clocks, slots. The ways of
-//! a request are in the modules named after them, each with its own `impl Core`.
+//! The shared state of the engine's parts: the store and other dependencies, hints, clocks, slots. Each operation has
+//! its own module with an `impl Core`.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -27,19 +27,19 @@ use crate::{
     store::{Store, StoreError},
 };
 
-/// What the parts of the engine share.
+/// The shared state of the engine's parts.
 pub(crate) struct Core {
     pub(crate) parts: EngineParts,
     pub(crate) wake: Wake<SessionId>,
-    /// Runners with free slots that somebody waits for.
+    /// Runners with free slots that executions wait for.
     pub(crate) vacant: Wake<RunnerId>,
     pub(crate) session_waits: SessionWaits,
     pub(crate) seats: Seats,
     pub(crate) watches: WatchRoom,
-    /// For work of the policy, as many as there are processors.
+    /// The slots for policy decisions, one per processor.
     policy: Arc<Slots>,
     pub(crate) uses: SessionUses,
-    /// Wants the poll to run now.
+    /// Triggers an immediate reconciliation.
     pub(crate) poll_now: Notify,
     pub(crate) stop: CancellationToken,
     pub(crate) tasks: TaskTracker,
@@ -47,22 +47,22 @@ pub(crate) struct Core {
     clock: Mutex<(Micros, Instant)>,
 }
 
-/// What is remembered between polls, and may be forgotten.
+/// The state that is kept between reconciliations. Losing it does no harm.
 #[derive(Default)]
 struct Memory {
-    /// Who asked for the end of what has not ended.
+    /// The origin of the cancel request of executions that have not ended.
     cancels: HashMap<ExecutionId, CancelledBy>,
-    /// Since when an execution has waited for nothing but a runner.
+    /// Since when an execution has waited only for a runner.
     heads: HashMap<ExecutionId, Instant>,
-    /// One open span for each execution in the queue.
+    /// The open trace span of each queued execution.
     queue_spans: HashMap<ExecutionId, Span>,
-    /// What is remembered here of executions that the last poll did not find alive.
+    /// The executions with state here that were not live at the last reconciliation.
     doubtful: HashSet<ExecutionId>,
-    /// Since when this server is there.
+    /// The start of this server.
     began: Option<Instant>,
     /// Since when a runner has had no link here.
     unlinked: HashMap<RunnerId, Instant>,
-    /// Runners that were away for too long.
+    /// Runners that were unreachable for too long.
     lost: HashSet<RunnerId>,
     runners: KnownRunners,
 }
@@ -91,7 +91,7 @@ impl Core {
         &self.parts.store
     }
 
-    /// Begins a task that ends with the engine.
+    /// Starts a task that ends with the engine.
     pub(crate) fn spawn(self: &Arc<Self>, task: impl Future<Output = ()> + Send + 'static) {
         let stop = self.stop.clone();
         self.tasks.spawn(async move {
@@ -103,8 +103,9 @@ impl Core {
         });
     }
 
-    /// Does work of the policy for a tenant, in the current span: on a thread that may block, since the worst text takes a
-    /// hundred milliseconds, and in the tenant's turn. Dropped midway, the work that has begun is done for nobody.
+    /// Runs a policy decision for a tenant in the current span. It runs on a blocking thread, because the worst input
+    /// takes a hundred milliseconds, and tenants take turns. If the future is dropped, running work continues and its
+    /// result is discarded.
     ///
     /// # Errors
     /// `Unavailable` while the server stops.
@@ -123,12 +124,12 @@ impl Core {
         judged.await.map_err(|_| cut())
     }
 
-    /// Refuses new work while the server stops.
+    /// Rejects new work while the server stops.
     pub(crate) fn check_running(&self) -> Result<(), ApiError> {
         if self.stop.is_cancelled() { Err(ApiError::shutting_down()) } else { Ok(()) }
     }
 
-    /// The store's clock, as it was last read and with what has passed since.
+    /// Returns the time of the store's clock: the last reading plus the time since.
     pub(crate) fn now(&self) -> Micros {
         let (base, read) = *self.clock.lock().unwrap_or_else(PoisonError::into_inner);
         Micros(base.0.saturating_add(micros(read.elapsed())))
@@ -138,7 +139,7 @@ impl Core {
         *self.clock.lock().unwrap_or_else(PoisonError::into_inner) = (now, Instant::now());
     }
 
-    /// How long ago that was, by the store's clock.
+    /// Returns the time since `then` by the store's clock.
     pub(crate) fn since(&self, then: Micros) -> Duration {
         self.now().since(then)
     }
@@ -151,7 +152,7 @@ impl Core {
         self.memory().cancels.get(&id).copied()
     }
 
-    /// Since when this execution has waited for nothing but a runner; from now on, if it is new.
+    /// Returns since when this execution has waited only for a runner, which is now for a new one.
     pub(crate) fn head_since(&self, id: ExecutionId) -> Instant {
         *self.memory().heads.entry(id).or_insert_with(Instant::now)
     }
@@ -160,27 +161,28 @@ impl Core {
         self.memory().queue_spans.insert(id, span);
     }
 
-    /// Forgets that an execution was in the queue.
+    /// Removes the state of an execution's time in the queue.
     pub(crate) fn left_queue(&self, id: ExecutionId) {
         let span = self.memory().queue_spans.remove(&id);
-        // It is exported as it ends, outside the lock.
+        // The span is exported when it is dropped, so drop it outside the lock.
         drop(span);
     }
 
-    /// Forgets how long an execution has waited for a runner. An offer that may still be refused for want of a slot
-    /// does not end the wait.
+    /// Ends the wait of an execution for a runner. The caller must not call this for an offer that can still be refused
+    /// for lack of a slot.
     pub(crate) fn placed_for_good(&self, id: ExecutionId) {
         self.memory().heads.remove(&id);
     }
 
-    /// Forgets an execution that has ended.
+    /// Removes the state of an execution that has ended.
     pub(crate) fn forget(&self, id: ExecutionId) {
         self.left_queue(id);
         self.placed_for_good(id);
         self.memory().cancels.remove(&id);
     }
 
-    /// Forgets what ended while it was just being noted: whatever two polls in a row did not find alive.
+    /// Removes the state of every execution that was not live at two consecutive reconciliations. An execution can end
+    /// while its state is being added.
     pub(crate) fn prune(&self, live: &HashSet<ExecutionId>) {
         let mut memory = self.memory();
         let noted = memory.cancels.keys().chain(memory.heads.keys()).chain(memory.queue_spans.keys());
@@ -192,24 +194,24 @@ impl Core {
         memory.doubtful = doubtful;
     }
 
-    /// A runner has its link, and its jobs are known.
+    /// Records that a runner has a link and has reported its jobs.
     pub(crate) fn set_linked(&self, runner: &RunnerId) {
         let mut memory = self.memory();
         memory.unlinked.remove(runner);
         memory.lost.remove(runner);
     }
 
-    /// For how long this server has been there, since it was first asked.
+    /// Returns the time since the first call.
     pub(crate) fn up_for(&self) -> Duration {
         self.memory().began.get_or_insert_with(Instant::now).elapsed()
     }
 
-    /// For how long a runner has had no link here, as far as this process knows.
+    /// Returns the time since this process first saw the runner without a link here.
     pub(crate) fn unlinked_for(&self, runner: &RunnerId) -> Duration {
         self.memory().unlinked.entry(runner.clone()).or_insert_with(Instant::now).elapsed()
     }
 
-    /// Whether it was not so before.
+    /// Marks a runner as lost. Returns whether it was not marked before.
     pub(crate) fn set_lost(&self, runner: &RunnerId) -> bool {
         self.memory().lost.insert(runner.clone())
     }
@@ -218,7 +220,8 @@ impl Core {
         self.memory().lost.contains(runner)
     }
 
-    /// Forgets since when runners have had no link: while the store could not be read, nobody could say that they had.
+    /// Forgets since when runners have had no link. While the store could not be read, links to other servers were
+    /// unknown.
     pub(super) fn forget_absences(&self) {
         self.memory().unlinked.clear();
     }
@@ -227,17 +230,17 @@ impl Core {
         self.memory().runners.replace(runners);
     }
 
-    /// A runner as it was read just now.
+    /// Updates a runner that was just read.
     pub(super) fn learn_runner(&self, runner: RunnerRecord) {
         self.memory().runners.put(runner);
     }
 
-    /// A runner as the store had it at the last look.
+    /// Returns a runner as of the last reconciliation.
     pub(crate) fn known_runner(&self, id: &RunnerId) -> Option<Arc<RunnerRecord>> {
         self.memory().runners.get(id)
     }
 
-    /// All of them.
+    /// Returns all runners as of the last reconciliation.
     pub(crate) fn known_runners(&self) -> Vec<Arc<RunnerRecord>> {
         self.memory().runners.all()
     }
@@ -249,7 +252,7 @@ impl Core {
 
 #[cfg(test)]
 impl Core {
-    /// Has everything that is measured by this process's clock begun so much earlier. Links are left as they are.
+    /// Moves the start of every timer of this process back by `time`. Links are unchanged.
     pub(super) fn pass(&self, time: Duration) {
         let mut memory = self.memory();
         let Memory { heads, unlinked, began, .. } = &mut *memory;
@@ -258,13 +261,13 @@ impl Core {
         }
     }
 
-    /// Whether an execution is known to wait for nothing but a runner.
+    /// Returns whether an execution is known to wait only for a runner.
     pub(super) fn is_head(&self, id: ExecutionId) -> bool {
         self.memory().heads.contains_key(&id)
     }
 }
 
-/// A duration in the store's unit.
+/// Converts a duration to the store's unit.
 pub(crate) fn micros(duration: Duration) -> i64 {
     i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
 }

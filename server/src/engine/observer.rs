@@ -1,4 +1,5 @@
-//! What the engine tells telemetry. Bounded values only: never a command, a path or an id.
+//! The events of the engine for telemetry. They contain bounded values only: no commands, paths or
+//! IDs.
 
 use std::time::Duration;
 
@@ -6,51 +7,50 @@ use airlock_proto::domain::Cause;
 
 use crate::model::SessionLevels;
 
-/// Counts what happens in the engine. Called on the way of requests: it must return at once.
+/// Receives the events of the engine. The calls are on the path of requests and must return at once.
 pub trait Observer: Send + Sync {
-    /// Policy has said this, for this reason (a code from a closed set).
+    /// Policy returned this verdict. The reason code is from a closed set.
     fn decided(&self, _verdict: &'static str, _reason_code: &str) {}
-    /// An execution was offered to a runner after so long in the queue.
+    /// An execution was offered to a runner after `queued` in the queue.
     fn placed(&self, _queued: Duration) {}
-    /// A command began to run so long after it was offered.
+    /// A command began to run `starting` after it was offered.
     fn started(&self, _starting: Duration) {}
-    /// An execution has ended, after it ran for so long.
+    /// An execution has ended after it ran for `run`.
     fn finished(&self, _cause: &Cause, _run: Duration) {}
-    /// An approval was answered or has expired: `allowed`, `denied`, `expired`; so long after it was
-    /// asked.
+    /// An approval was `allowed`, `denied` or `expired`, `open` after it was created.
     fn approval_answered(&self, _answer: &'static str, _open: Duration) {}
-    /// So many outputs were given up, because their runners stayed away.
+    /// Outputs were marked as lost, because their runners were unreachable for too long.
     fn outputs_lost(&self, _count: u64) {}
-    /// The gauges, once a second.
+    /// The gauges, once per second.
     fn levels(&self, _levels: &Levels) {}
-    /// Sessions, every few seconds.
+    /// The numbers of sessions, every few seconds.
     fn sessions(&self, _levels: &SessionLevels) {}
 }
 
-/// How much of what there is just now, on this server.
+/// The current gauges of this server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Levels {
-    /// Executions that wait in the queue.
+    /// The number of queued executions.
     pub queued: u64,
-    /// How long the oldest of them has waited.
+    /// The age of the oldest queued execution.
     pub queue_age: Duration,
-    /// Executions that are `STARTING` or `RUNNING`.
+    /// The number of executions that are `STARTING` or `RUNNING`.
     pub active: u64,
-    /// Executions that wait for a person.
+    /// The number of executions that wait for an approval.
     pub pending_approval: u64,
-    /// How long the oldest of those has waited.
+    /// The age of the oldest execution that waits for an approval.
     pub approval_age: Duration,
-    /// Runners with a link.
+    /// The number of runners with a link.
     pub runners: u64,
-    /// Those of them that drain.
+    /// The number of those runners that drain.
     pub draining: u64,
-    /// The runners' slots.
+    /// The number of slots of those runners.
     pub slots: u64,
-    /// Those that are taken.
+    /// The number of slots in use.
     pub slots_taken: u64,
 }
 
-/// Counts nothing.
+/// An observer that ignores all events.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoObserver;
 

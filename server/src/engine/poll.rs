@@ -1,5 +1,5 @@
-//! The poll: each second, and when there is a hint, looks at everything that has not ended. It is the
-//! truth of every clock here; whatever else tells of a change only makes it faster.
+//! The reconciliation loop. Once per second, and after a hint, it checks everything that has not
+//! ended. It enforces all timeouts; other notifications only make a change visible sooner.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -16,27 +16,27 @@ use crate::{
 };
 
 const INTERVAL: Duration = Duration::from_secs(1);
-/// Between looks at what changes slowly.
+/// The interval of checks for slow changes.
 const SLOW: Duration = Duration::from_secs(5);
-/// Between looks for outputs of runners that stay away.
+/// The interval of checks for outputs of unreachable runners.
 const RARE: Duration = Duration::from_secs(60);
-/// Between looks for what is due sooner than at the next one.
+/// The minimum pause before a check that is due sooner than the regular interval.
 const SHORTEST: Duration = Duration::from_millis(20);
-/// Approvals and sessions that are ended in one look.
+/// The maximum number of approvals and sessions that are ended per check.
 const AT_ONCE: u32 = 100;
 
-/// When something was last done.
+/// When each periodic step was last done.
 #[derive(Default)]
 struct Done {
     leases: Option<Instant>,
     slow: Option<Instant>,
     outputs: Option<Instant>,
     said: Said,
-    /// When the next time in the foreground is over, as far as this look saw.
+    /// The earliest end of a foreground budget, as of this check.
     next_yield: Option<Micros>,
 }
 
-/// Polls until the engine stops.
+/// Reconciles until the engine stops.
 pub(super) async fn poll_forever(core: Arc<Core>) {
     let mut done = Done::default();
     let mut failing = false;
@@ -60,7 +60,7 @@ pub(super) async fn poll_forever(core: Arc<Core>) {
     }
 }
 
-/// One look at everything, at the start.
+/// Reconciles once, at the start.
 pub(super) async fn poll_once(core: &Core) -> Result<(), StoreError> {
     core.poll(&mut Done::default()).await
 }
@@ -94,14 +94,15 @@ impl Core {
             }
             self.parts.observer.sessions(&self.store().session_levels().await?);
         }
-        // After this time every runner that is there was heard, however long all servers were away.
+        // After this time every available runner has reported, even if all servers were down for
+        // long.
         if self.up_for() >= limits.lost_after && is_due(&mut done.outputs, RARE) {
             self.lose_outputs().await?;
         }
         Ok(())
     }
 
-    /// Gives up outputs whose runners have stayed away for too long.
+    /// Marks outputs as lost if their runners were unreachable for too long.
     async fn lose_outputs(&self) -> Result<(), StoreError> {
         loop {
             let away = micros(self.parts.limits.outputs_lost_after);
@@ -117,7 +118,7 @@ impl Core {
         }
     }
 
-    /// Says that this server is there, and ends links whose other side is not.
+    /// Sends heartbeats, and ends links that are silent or do not answer an offer.
     fn tend_links(&self) {
         let limits = &self.parts.limits;
         for link in self.parts.links.all() {
@@ -147,12 +148,12 @@ impl Core {
         }
     }
 
-    /// How long until the next look.
+    /// Returns the time until the next check.
     fn pause(&self, next_yield: Option<Micros>) -> Duration {
         next_yield.map_or(INTERVAL, |at| at.since(self.now()).clamp(SHORTEST, INTERVAL))
     }
 
-    /// Looks after every execution; gives when the next time in the foreground is over.
+    /// Reconciles every execution. Returns the earliest end of a foreground budget.
     async fn poll_executions(&self) -> Result<Option<Micros>, StoreError> {
         let links = self.parts.links.all();
         let mut levels = Levels {
@@ -191,7 +192,7 @@ impl Core {
                 match self.tend_execution(record).await {
                     Ok(()) => {}
                     Err(error @ StoreError::Unavailable(_)) => return Err(error),
-                    // One that cannot be looked after must not keep the others from it.
+                    // A failure with one execution must not stop the others.
                     Err(error) => tracing::error!(execution_id = %record.id, %error, "an execution is stuck"),
                 }
             }
@@ -226,7 +227,7 @@ impl Core {
     }
 }
 
-/// Whether it was last done so long ago; then it counts as done now.
+/// Returns whether the step is due after `every`, and if so records it as done now.
 fn is_due(last: &mut Option<Instant>, every: Duration) -> bool {
     let due = last.is_none_or(|last| last.elapsed() >= every);
     if due {

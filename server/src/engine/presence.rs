@@ -1,5 +1,5 @@
-//! This server among the others of its store: what it says of itself, what it reads of them, and how what it
-//! cannot do for want of a link is done by one that can.
+//! This server among the other servers of the store: what it announces, what it reads about them, and how it
+//! delegates work that needs a link it does not have.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -12,11 +12,11 @@ use crate::{
     store::{StoreError, Transition},
 };
 
-/// What was last said of this server.
+/// The links that this server announced last.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Said(Option<Vec<(RunnerId, Epoch)>>);
 
-/// The runners of the store, as they were last read.
+/// The runners of the store, as of the last read.
 #[derive(Debug, Default)]
 pub(super) struct KnownRunners(HashMap<RunnerId, Arc<RunnerRecord>>);
 
@@ -39,7 +39,7 @@ impl KnownRunners {
 }
 
 impl Core {
-    /// Says that this server is there and which links it has, if that is news or `due`.
+    /// Announces this server and its links, if they have changed or `due` is set.
     pub(super) async fn announce(&self, said: &mut Said, due: bool) -> Result<(), StoreError> {
         let mut links: Vec<(RunnerId, Epoch)> = self
             .parts
@@ -58,7 +58,7 @@ impl Core {
         Ok(())
     }
 
-    /// Says that this server leaves.
+    /// Announces that this server leaves.
     pub(super) async fn leave(&self) -> Result<(), StoreError> {
         self.store().announce(&self.server_record(), 0).await
     }
@@ -75,7 +75,8 @@ impl Core {
         (live.iter().filter(is_linked).count(), live.len())
     }
 
-    /// Whether this server may decide what becomes of what a runner did not report: it drives it, or nobody does.
+    /// Returns whether this server may settle an execution that its runner did not report: it owns the execution, or
+    /// the lease has expired.
     pub(super) fn may_settle(&self, record: &LiveExecution) -> bool {
         match record.owner_server.as_deref() {
             Some(owner) if owner == self.parts.server_id => true,
@@ -84,25 +85,24 @@ impl Core {
         }
     }
 
-    /// Has the server that has a link to its runner drive an execution that this one drives and cannot reach. Whether
-    /// there is one.
+    /// Hands the ownership of an execution to a server with a link to its runner. Returns whether there is one.
     pub(super) async fn hand_over(&self, record: &LiveExecution, to: &RunnerId) -> Result<bool, StoreError> {
         let Some(other) = self.parts.fleet.linked(to).into_iter().next() else { return Ok(false) };
         let lease = Some((other, micros(self.parts.limits.lease)));
         let step = Transition { lease, ..Transition::default() };
-        // Once, by version; the next look has it again if it was lost to another step.
+        // A single attempt by version. If another step came first, the next reconciliation tries again.
         self.store().transition(record.id, record.version, &step).await?;
         Ok(true)
     }
 
-    /// Hints a server with a link to its runner that a session has something to do.
+    /// Sends a hint to a server with a link to the runner that a session has work.
     pub(crate) async fn nudge(&self, runner: &RunnerId, session: SessionId) {
         let wait = self.parts.limits.send_wait;
-        // The next look does it again if it comes too late.
+        // A late hint does no harm: the next reconciliation repeats it.
         let _ = tokio::time::timeout(wait, self.parts.fleet.nudge(runner, session)).await;
     }
 
-    /// Another server says that a session has something to do here.
+    /// Handles the hint of another server that a session has work here.
     pub(super) async fn nudged(&self, id: SessionId) -> Result<(), StoreError> {
         let Some(session) = self.store().session(id).await? else { return Ok(()) };
         if matches!(session.state, SessionState::Opening | SessionState::Closing) {
@@ -112,16 +112,16 @@ impl Core {
         Ok(())
     }
 
-    /// Whether the life that a link belongs to is the runner's latest.
+    /// Returns whether the link belongs to the runner's latest epoch.
     pub(crate) async fn is_current(&self, link: &Link) -> Result<bool, StoreError> {
         let runner = self.store().runner(&link.hello.runner_id).await?;
         Ok(runner.is_some_and(|runner| runner.epoch == link.hello.epoch))
     }
 
-    /// Ends a link of a life that was followed by another, which has come to another server.
+    /// Ends the link of an epoch that was replaced by a later one, which connected to another server.
     pub(super) async fn end_fenced(&self, runner: &RunnerRecord) -> Result<(), StoreError> {
         let Some(link) = self.parts.links.get(&runner.id) else { return Ok(()) };
-        // A link enters only after its life was written, so what is read now is no older than that.
+        // A link is added only after its epoch is written, so the store cannot contain an older one.
         if link.hello.epoch != runner.epoch && !self.is_current(&link).await? {
             link.end("the runner was started anew");
         }

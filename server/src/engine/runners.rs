@@ -1,4 +1,4 @@
-//! The runners as people see them and lead them, and the policy asked alone.
+//! Operations on runners, and decisions without an execution.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -14,7 +14,7 @@ use crate::{
     store::{Page, PageQuery},
 };
 
-/// Between looks at what a runner said to another server.
+/// The interval of checks for a confirmation that the runner sent to another server.
 const LOOK: Duration = Duration::from_millis(200);
 
 impl Core {
@@ -36,7 +36,7 @@ impl Core {
         Ok(Page { items, next: found.next })
     }
 
-    /// Has a runner take no new work, or take it again, and waits until it has said so.
+    /// Tells a runner to drain or to resume, and waits for its confirmation.
     pub(super) async fn drain_runner(&self, id: &RunnerId, undo: bool) -> Result<RunnerView, ApiError> {
         self.runner(id).await?;
         let Some(link) = self.parts.links.get(id) else { return self.drain_far_runner(id, undo).await };
@@ -44,7 +44,7 @@ impl Core {
         let limits = &self.parts.limits;
         link.send(ToRunner::Drain { undo }, limits.send_wait).await.map_err(|_| runner_unreachable(id))?;
         tokio::select! {
-            // The sender lives as long as the link, so that this cannot fail.
+            // The link holds the sender, so this cannot fail.
             _ = words.changed() => {}
             _ = link.ended() => return Err(runner_unreachable(id)),
             () = tokio::time::sleep(limits.drain_wait) => return Err(runner_unreachable(id)),
@@ -53,7 +53,7 @@ impl Core {
         self.runner(id).await
     }
 
-    /// Likewise through another server. That the runner has said so is then read from the store.
+    /// Does the same through another server. The confirmation is then read from the store.
     async fn drain_far_runner(&self, id: &RunnerId, undo: bool) -> Result<RunnerView, ApiError> {
         let told = self.parts.fleet.tell(id, ToRunner::Drain { undo }).await;
         told.map_err(|_| runner_unreachable(id))?;
@@ -74,7 +74,7 @@ impl Core {
         }
     }
 
-    /// One runner, whatever its state.
+    /// Returns a runner in any state.
     pub(super) async fn runner(&self, id: &RunnerId) -> Result<RunnerView, ApiError> {
         let missing = || ApiError::NotFound { what: "runner", id: id.to_string() };
         Ok(self.runner_view(self.store().runner(id).await?.ok_or_else(missing)?))
@@ -102,7 +102,7 @@ impl Core {
         }
     }
 
-    /// What policy would say, and the name of the profile that says it.
+    /// Returns the policy's decision and the name of the profile.
     #[tracing::instrument(name = "check", skip_all)]
     pub(super) async fn check(
         &self,
@@ -152,7 +152,7 @@ impl Core {
     }
 }
 
-/// It has no link just now, or does not answer.
+/// Returns the error for a runner that has no link now or does not answer.
 pub(crate) fn runner_unreachable(runner: &RunnerId) -> ApiError {
     ApiError::Unavailable {
         reason: "RUNNER_UNREACHABLE",

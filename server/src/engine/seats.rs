@@ -1,6 +1,6 @@
-//! Which execution takes up a slot of which runner, and whether others wait for one. Memory only: it
-//! is counted anew from the store whenever a runner makes a link, and follows what it reports of other servers'
-//! executions. Whose turn the next free slot is, the store says.
+//! The executions that use the slots of each runner, and whether others wait. This state is in memory only. It is
+//! rebuilt from the store whenever a runner connects, and updated by reports about the executions of other servers.
+//! The store decides which execution gets the next free slot.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -17,32 +17,32 @@ use airlock_proto::domain::{ExecutionId, RunnerId};
 #[derive(Debug, Default)]
 pub(crate) struct Seats {
     runners: Mutex<HashMap<RunnerId, Runner>>,
-    /// Other servers have something in the queue.
+    /// Whether other servers have queued executions.
     others_wait: AtomicBool,
 }
 
 #[derive(Debug, Default)]
 struct Runner {
-    /// Since when.
+    /// The executions, and since when they use a slot.
     taken: HashMap<ExecutionId, Instant>,
-    /// How often somebody asked in vain, since it was last seen that nobody waits.
+    /// The number of failed attempts to get a slot since there were last no waiters.
     asked: u64,
-    /// It has said that it has no room, whatever is counted here.
+    /// Whether the runner reported that it is full, independently of the count here.
     is_full: bool,
 }
 
-/// What became of the wish for a slot.
+/// The result of asking for a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Seat {
-    /// It has one.
+    /// The execution has a slot.
     Taken,
-    /// One is free, but others wait for it too: the store says who is next.
+    /// A slot is free, but others wait too. The store decides which is next.
     Contended,
-    /// None is free. Who waits is found by the store when one is.
+    /// No slot is free. The store finds the waiting executions when one becomes free.
     Full,
 }
 
-/// Free slots that somebody waits for.
+/// Free slots that executions wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Vacancy {
     pub(crate) free: u32,
@@ -73,7 +73,7 @@ impl Seats {
         if is_free { Seat::Contended } else { Seat::Full }
     }
 
-    /// Holds a slot for what was taken from the queue. Whether there is one.
+    /// Takes a slot for an execution from the queue. Returns whether one is free.
     pub(crate) fn hold(&self, runner: &RunnerId, slots: u32, id: ExecutionId) -> bool {
         let mut runners = self.lock();
         let runner = runners.entry(runner.clone()).or_default();
@@ -84,7 +84,7 @@ impl Seats {
         holds
     }
 
-    /// The free slots of a runner, if somebody waits for one.
+    /// Returns the free slots of a runner if executions wait for one.
     pub(crate) fn vacancy(&self, runner: &RunnerId, slots: u32) -> Option<Vacancy> {
         let mut runners = self.lock();
         let runner = runners.get_mut(runner)?;
@@ -92,7 +92,7 @@ impl Seats {
         (free > 0 && runner.asked > 0).then_some(Vacancy { free, asked: runner.asked })
     }
 
-    /// Nobody waits any more, but for who has asked since this vacancy was seen.
+    /// Records that nothing waits, unless there was another attempt since `seen`.
     pub(crate) fn none_waits(&self, runner: &RunnerId, seen: Vacancy) {
         if let Some(runner) = self.lock().get_mut(runner)
             && runner.asked == seen.asked
@@ -101,12 +101,13 @@ impl Seats {
         }
     }
 
-    /// The runner has said that it has no room: so it is until something there ends, or the next look at everything.
+    /// Records that the runner reported to be full. This lasts until an execution on it ends, or until the next
+    /// reconciliation.
     pub(crate) fn set_full(&self, runner: &RunnerId) {
         self.lock().entry(runner.clone()).or_default().is_full = true;
     }
 
-    /// Something there has ended.
+    /// Records that an execution on the runner has ended.
     pub(crate) fn has_room(&self, runner: &RunnerId) {
         if let Some(runner) = self.lock().get_mut(runner) {
             runner.is_full = false;
@@ -117,13 +118,13 @@ impl Seats {
         self.others_wait.store(wait, Ordering::Relaxed);
     }
 
-    /// Notes that a runner has an execution, whichever server offered it.
+    /// Records that a runner has an execution, whichever server offered it.
     pub(crate) fn note(&self, runner: &RunnerId, id: ExecutionId) {
         self.lock().entry(runner.clone()).or_default().taken.entry(id).or_insert_with(Instant::now);
     }
 
-    /// Gives back what is not among `placed`, which was read after `since`: its end was another server's step, and not
-    /// heard of here.
+    /// Frees the slots of executions that are not in `placed`, which was read after `since`. They were ended by
+    /// another server without a report here.
     pub(crate) fn prune(&self, placed: &HashSet<ExecutionId>, since: Instant) {
         for runner in self.lock().values_mut() {
             runner.taken.retain(|id, taken| *taken >= since || placed.contains(id));
@@ -143,7 +144,7 @@ impl Seats {
             taken.into_iter().map(|id| (id, now)).collect();
     }
 
-    /// Forgets a runner that is gone for good.
+    /// Removes a runner that is lost.
     pub(crate) fn remove(&self, runner: &RunnerId) {
         self.lock().remove(runner);
     }

@@ -1,4 +1,4 @@
-//! What runners say, taken in for the links.
+//! The handling of the runners' messages, for the links.
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,7 +12,7 @@ use crate::{
     store::{ExecutionQuery, PageQuery, RunnerPut, SessionQuery, StoreError},
 };
 
-/// Between tries of a report that the store did not take.
+/// The pause before a report is offered to the store again.
 const RETRY: Duration = Duration::from_millis(250);
 
 #[async_trait::async_trait]
@@ -22,7 +22,8 @@ impl LinkSink for Core {
         if self.stop.is_cancelled() {
             return Err(LinkRefusal::Unavailable { reason: "the server stops".to_owned() });
         }
-        // Whether it drains it says after its first words; until then another server may know.
+        // The hello does not state whether the runner drains. Until it does, keep what another server may
+        // have stored.
         let known = self.store().runner(&hello.runner_id).await.map_err(unavailable)?;
         let drains = known.is_some_and(|known| known.epoch == hello.epoch && known.draining);
         match self.store().put_runner(&self.runner_record(hello, drains)).await.map_err(unavailable)? {
@@ -36,8 +37,8 @@ impl LinkSink for Core {
             match self.take_in(link, message.clone()).await {
                 Err(TakeIn::Protocol(what)) => return Err(LinkError::Protocol(what)),
                 Ok(()) => return Ok(()),
-                // The link reads nothing more until this is kept; if that takes too long it is ended for
-                // its silence, and the runner says everything again on the next one.
+                // The link reads no further message until this one is stored. If that takes too long, the
+                // link is ended for its silence, and the runner repeats its reports on the next one.
                 Err(TakeIn::Store(StoreError::Unavailable(_))) => tokio::time::sleep(RETRY).await,
                 Err(TakeIn::Store(error)) => {
                     tracing::error!(runner = %link.hello.runner_id, %error, "a report cannot be kept");
@@ -49,7 +50,7 @@ impl LinkSink for Core {
 
     fn gone(&self, link: &Arc<Link>) {
         tracing::info!(runner = %link.hello.runner_id, "the link is lost");
-        // The poll finds what has no link any more.
+        // The reconciliation finds the executions without a link.
         self.poll_now.notify_one();
     }
 }
@@ -80,7 +81,7 @@ impl Core {
                 self.store().put_runner(&self.runner_record(&link.hello, !over)).await?;
                 link.drain_word_taken();
                 if over {
-                    // What waited for it can be placed.
+                    // Executions that waited for the runner can be placed.
                     self.poll_now.notify_one();
                 }
             }
@@ -90,8 +91,8 @@ impl Core {
         Ok(())
     }
 
-    /// The runner has reported every job it has. Settles what the store has there and it has not, then
-    /// lets it have new work.
+    /// Handles the end of the runner's initial reports. Settles executions that the store has and the
+    /// runner did not report, and then permits new work.
     async fn reconcile(&self, link: &Arc<Link>) -> Result<(), StoreError> {
         let runner = &link.hello.runner_id;
         let placed = self.placed_on(link).await?;
@@ -113,7 +114,8 @@ impl Core {
         Ok(())
     }
 
-    /// Goes on with sessions that are to be made or removed. One that is open here and not there is lost.
+    /// Continues to open or close sessions. A session that is open in the store and was not reported is
+    /// lost.
     async fn reconcile_sessions(&self, link: &Link) -> Result<(), StoreError> {
         let reported = link.sessions();
         let query = SessionQuery {
@@ -137,7 +139,7 @@ impl Core {
                 break;
             }
         }
-        // One that was opened for another server is open in the store before it is reported here.
+        // A session that another server opened is open in the store before its report arrives here.
         if link.miss_sessions(missing) {
             return self.lose_missing(link).await;
         }
@@ -145,7 +147,7 @@ impl Core {
         Ok(())
     }
 
-    /// Says that the sessions are lost which a runner has not reported, though it had the time to.
+    /// Marks sessions as lost that a runner has not reported in time.
     async fn lose_missing(&self, link: &Link) -> Result<(), StoreError> {
         for id in link.take_missing_sessions() {
             self.lose_session(id, "its runner does not have it any more").await?;
@@ -153,10 +155,10 @@ impl Core {
         Ok(())
     }
 
-    /// Asks a runner to say that it has said everything, if anybody waits for that.
+    /// Asks a runner to confirm that it has reported everything, if a session or execution depends on it.
     pub(crate) async fn send_probe(&self, link: &Link) {
         if let Some(number) = link.next_probe() {
-            // Not sent means that the link has ended, and the next one begins anew.
+            // A failure means that the link has ended; the next link starts over.
             let _ = link.send(ToRunner::Probe { number }, self.parts.limits.send_wait).await;
         }
     }
@@ -170,8 +172,8 @@ impl Core {
         Ok(())
     }
 
-    /// Has the output of what ended here taken, also of what the runner did not report: only it can say
-    /// that there is none.
+    /// Starts to copy the outputs of executions that ended on this runner, including those that it did
+    /// not report: only the runner can confirm that there is no output.
     async fn keep_unstored(&self, link: &Link) -> Result<(), StoreError> {
         let query = ExecutionQuery {
             runner_id: Some(link.hello.runner_id.clone()),

@@ -1,5 +1,5 @@
-//! Looks after one thing at a time: an execution, a session, a runner. Each look compares what the
-//! store has with what is, and takes the next step if there is one; doing it twice is harmless.
+//! The reconciliation of one execution, session or runner. Each step compares the recorded state with the actual
+//! state and takes the next action, if any. It is idempotent.
 
 use std::time::Duration;
 
@@ -13,20 +13,20 @@ use crate::{
     store::{ExecutionQuery, PageQuery, SessionQuery, StoreError, Transition},
 };
 
-/// For how long a server without a link to its runner leaves an execution that nobody drives to one that has one.
+/// How long a server without a link to the runner leaves an execution without an owner to a server with a link.
 const TAKE_OVER_WAIT: Duration = Duration::from_secs(3);
-/// Rows of one look at a list.
+/// The page size of lists.
 pub(super) const TEND_PAGE: u32 = 500;
 
 impl Core {
-    /// Looks after an execution that has not ended.
+    /// Reconciles an execution that has not ended.
     pub(super) async fn tend_execution(&self, record: &LiveExecution) -> Result<(), StoreError> {
         if !self.drives(record).await? {
             return Ok(());
         }
         match record.state {
             ExecutionState::PendingApproval => {
-                // Its session may be over.
+                // Its session may have ended.
                 self.wake.wake(record.session_id);
                 self.tend_pending(record).await
             }
@@ -44,7 +44,7 @@ impl Core {
         }
     }
 
-    /// Whether this server drives it; takes it over where nobody does.
+    /// Returns whether this server owns the execution. Takes it over if it has no owner.
     async fn drives(&self, record: &LiveExecution) -> Result<bool, StoreError> {
         let own = self.parts.server_id.as_str();
         if record.owner_server.as_deref() == Some(own) {
@@ -55,13 +55,13 @@ impl Core {
         }
         let lease = Some((own.to_owned(), micros(self.parts.limits.lease)));
         let step = Transition { lease, ..Transition::default() };
-        // Once, by version: if another server was quicker, it is that one's. If not, the next look has it.
+        // A single attempt by version: another server may be first. The next reconciliation continues.
         self.store().transition(record.id, record.version, &step).await?;
         self.poll_now.notify_one();
         Ok(false)
     }
 
-    /// Whether a server that has a link to its runner is to take over an execution, if it does so soon.
+    /// Returns whether a server with a link to the runner should take over the execution, if it does so soon.
     fn leaves_to_others(&self, record: &LiveExecution) -> bool {
         let Some(runner) = &record.runner_id else { return false };
         let is_linked = self.parts.links.get(runner).is_some_and(|link| link.is_reconciled());
@@ -70,7 +70,7 @@ impl Core {
             && !self.parts.fleet.linked(runner).is_empty()
     }
 
-    /// Looks after an execution that is on a runner.
+    /// Reconciles an execution that is on a runner.
     pub(super) async fn tend_placed(&self, record: &LiveExecution) -> Result<(), StoreError> {
         let Some(runner) = record.runner_id.as_ref().filter(|_| PLACED.contains(&record.state)) else {
             return Ok(());
@@ -98,7 +98,7 @@ impl Core {
         }
     }
 
-    /// Looks after a session that is neither open nor closed.
+    /// Reconciles a session that is opening or closing.
     pub(super) async fn tend_session(&self, session: &SessionRecord) -> Result<(), StoreError> {
         match session.state {
             SessionState::Closing => self.close_on_runner(session).await,
@@ -116,7 +116,7 @@ impl Core {
         }
     }
 
-    /// Makes what waits in a throw-away session go on, or closes it if nothing does.
+    /// Lets the executions of a single-use session continue, or closes the session if there are none.
     async fn tend_throwaway(&self, session: &SessionRecord) -> Result<(), StoreError> {
         if self.live_of_session(session.id).await?.is_empty() {
             return self.close_if_used_up(session).await;
@@ -125,7 +125,7 @@ impl Core {
         Ok(())
     }
 
-    /// Looks after a runner, above all after one that no server has a link to.
+    /// Reconciles a runner. It is lost if no server had a link to it for too long.
     pub(super) async fn tend_runner(&self, runner: &RunnerRecord) -> Result<(), StoreError> {
         self.end_fenced(runner).await?;
         if self.parts.links.get(&runner.id).is_some_and(|link| link.is_reconciled()) {
@@ -142,7 +142,7 @@ impl Core {
         Ok(())
     }
 
-    /// Says that a runner is gone. By its own clock it has ended what it ran some time ago.
+    /// Marks a runner and its executions as lost. By its own clock, the runner has ended its commands earlier.
     async fn lose_runner(&self, runner: &RunnerRecord, away: Duration) -> Result<(), StoreError> {
         tracing::warn!(runner = %runner.id, seconds = away.as_secs(), "the runner is lost");
         let query = ExecutionQuery {
@@ -152,7 +152,7 @@ impl Core {
         };
         let page = PageQuery { size: TEND_PAGE, token: None };
         loop {
-            // What is lost leaves the list, so the first page is always the next.
+            // Lost executions leave the list, so the first page is always the next.
             let placed = self.store().executions(&query, &page).await?.items;
             for record in &placed {
                 let ran = record.state == ExecutionState::Running;

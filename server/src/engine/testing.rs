@@ -9,7 +9,7 @@ use airlock_proto::{
 
 use crate::model::{DecisionRecord, ExecutionRecord, ExecutionSpec, LiveExecution, Micros, Verdict};
 
-/// An execution of `true` in this state.
+/// Returns an execution of `true` in this state.
 pub(crate) fn record(state: ExecutionState) -> ExecutionRecord {
     ExecutionRecord {
         id: ExecutionId::new(),
@@ -70,12 +70,12 @@ pub(crate) fn record(state: ExecutionState) -> ExecutionRecord {
     }
 }
 
-/// What the server looks at of one.
+/// Returns the live part of an execution in this state.
 pub(crate) fn live_execution(state: ExecutionState) -> LiveExecution {
     (&record(state)).into()
 }
 
-/// An honest runner's.
+/// Returns the hello of a correct runner.
 pub(crate) fn hello(name: &str, epoch: Epoch) -> RunnerHello {
     RunnerHello {
         protocol_version: LINK_PROTOCOL_VERSION,

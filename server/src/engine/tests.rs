@@ -1,4 +1,4 @@
-//! The engine on a real store, with runners that do what each test has them do.
+//! Tests of the engine with a real store and with runners that the tests control.
 
 mod again;
 mod approvals;

@@ -1,5 +1,5 @@
-//! The sessions that are used for as long as something lasts, such as a transfer of files. What is used is
-//! not idle.
+//! The sessions that are in use by other work than executions, such as a transfer of files. A session in
+//! use is not idle.
 
 use std::{
     collections::HashMap,
@@ -10,16 +10,16 @@ use airlock_proto::domain::SessionId;
 
 use crate::model::SessionRecord;
 
-/// Which these are.
+/// The sessions in use.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SessionUses {
     uses: Arc<Mutex<HashMap<SessionId, u32>>>,
 }
 
-/// A session that is used until this is dropped.
+/// A session that is in use until this value is dropped.
 #[derive(Debug)]
 pub struct SessionInUse {
-    /// As it was at the beginning.
+    /// The record at the start of the use.
     pub record: SessionRecord,
     uses: SessionUses,
 }

@@ -1,5 +1,5 @@
-//! Hints that something may be done: which sessions' queues to look at, which runners' free slots, and who waits for a session.
-//! Any of them may be lost or doubled; the poll finds what they missed.
+//! Hints that there may be work: sessions with queued executions, runners with free slots, and waiters for a session.
+//! Hints may be lost or duplicated; the reconciliation finds what they missed.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -10,7 +10,7 @@ use std::{
 use airlock_proto::domain::SessionId;
 use tokio::sync::{Notify, futures::Notified};
 
-/// Sessions or runners that want to be looked at. Holds each once.
+/// A set of sessions or runners to check. Each is contained at most once.
 #[derive(Debug)]
 pub(crate) struct Wake<T> {
     pending: Mutex<HashSet<T>>,
@@ -24,19 +24,19 @@ impl<T> Default for Wake<T> {
 }
 
 impl<T: Clone + Eq + Hash> Wake<T> {
-    /// Wants this one to be looked at.
+    /// Adds an entry and notifies the receiver.
     pub(crate) fn wake(&self, id: T) {
         if lock(&self.pending).insert(id) {
             self.notify.notify_one();
         }
     }
 
-    /// Returns when there is something to take, or earlier.
+    /// Waits until there is something to take. Spurious returns are possible.
     pub(crate) async fn notified(&self) {
         self.notify.notified().await;
     }
 
-    /// Takes up to `at_most`, none of those in `busy`.
+    /// Takes up to `at_most` entries that are not in `busy`.
     pub(crate) fn take(&self, at_most: usize, busy: &HashSet<T>) -> Vec<T> {
         let mut pending = lock(&self.pending);
         let taken: Vec<_> = pending.iter().filter(|id| !busy.contains(id)).take(at_most).cloned().collect();
@@ -47,13 +47,13 @@ impl<T: Clone + Eq + Hash> Wake<T> {
     }
 }
 
-/// Who waits for a session to change. Holds an entry only while somebody waits.
+/// The waiters for changes of a session. An entry exists only while there is a waiter.
 #[derive(Debug, Default)]
 pub(crate) struct SessionWaits {
     waits: Mutex<HashMap<SessionId, Arc<Notify>>>,
 }
 
-/// One who waits for a session.
+/// A waiter for changes of one session.
 #[derive(Debug)]
 pub(crate) struct SessionWait<'a> {
     waits: &'a SessionWaits,
@@ -62,13 +62,13 @@ pub(crate) struct SessionWait<'a> {
 }
 
 impl SessionWaits {
-    /// Sees every change of this session from now on.
+    /// Registers a waiter that sees every change of this session from now on.
     pub(crate) fn enter(&self, id: SessionId) -> SessionWait<'_> {
         let notify = lock(&self.waits).entry(id).or_default().clone();
         SessionWait { waits: self, id, notify }
     }
 
-    /// Tells everybody who waits for this session.
+    /// Notifies all waiters for this session.
     pub(crate) fn notify(&self, id: SessionId) {
         if let Some(notify) = lock(&self.waits).get(&id) {
             notify.notify_waiters();
@@ -77,7 +77,7 @@ impl SessionWaits {
 }
 
 impl SessionWait<'_> {
-    /// Returns at the next change after this call, even if it comes before the first poll.
+    /// Returns a future for the next change after this call, even if it occurs before the first poll.
     pub(crate) fn notified(&self) -> Notified<'_> {
         self.notify.notified()
     }
@@ -86,7 +86,7 @@ impl SessionWait<'_> {
 impl Drop for SessionWait<'_> {
     fn drop(&mut self) {
         let mut waits = lock(&self.waits.waits);
-        // The map's and this one.
+        // One reference is held by the map and one by this waiter.
         if Arc::strong_count(&self.notify) <= 2 {
             waits.remove(&self.id);
         }

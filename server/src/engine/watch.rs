@@ -1,9 +1,9 @@
-//! Watching many executions: the starts, backgroundings and ends of a tenant's or a session's, from the
-//! store, each once.
+//! Watches on many executions: the starts, moves to the background and ends in a tenant or session, read
+//! from the store, each exactly once.
 //!
-//! A watch costs no task and is only as fast as its reader. It holds the names of what comes next, a page
-//! at most, and reads each record when it is its turn. What it must not do is decide what happened: the
-//! store has it in order, and a hint only makes it look sooner.
+//! A watch has no task and reads at its reader's pace. It buffers at most one page of milestones, and reads
+//! each record just before delivery. It must not decide what happened: the store has the ordered
+//! milestones, and a hint only triggers an earlier read.
 
 mod place;
 mod room;
@@ -23,28 +23,28 @@ use crate::{
     store::MilestoneQuery,
 };
 
-/// The events of one watch. It ends only with an error, `UNAVAILABLE` when the server stops among them, and
-/// can be dropped at any time.
+/// The events of one watch. It ends only with an error, for example `UNAVAILABLE` when the server stops,
+/// and can be dropped at any time.
 pub type WatchStream = BoxStream<'static, Result<WatchEvent, ApiError>>;
 
-/// How often the store is looked at without a hint.
+/// The interval at which the store is read without a hint.
 const POLL: Duration = Duration::from_secs(1);
-/// Between two looks, however many hints there are.
+/// The minimum interval between two reads, regardless of hints.
 const PAUSE: Duration = Duration::from_millis(100);
-/// Milestones that are read in one look.
+/// The number of milestones per read.
 const PAGE: u32 = 64;
-/// A store that cannot be read for so long ends the watch.
+/// How long the store may be unavailable before the watch ends.
 const AWAY: Duration = Duration::from_secs(30);
 
 struct Watch {
     core: Arc<Core>,
     hint: TenantWatch,
     query: MilestoneQuery,
-    /// All up to here were looked at.
+    /// The position up to which milestones were read.
     seen: Place,
-    /// Of the last event that was given out.
+    /// The position of the last delivered event.
     given: Place,
-    /// Looked at, and not given out yet.
+    /// The milestones that were read and not delivered yet.
     next: VecDeque<MilestoneRecord>,
     looked: Instant,
     failing_since: Option<Instant>,
@@ -53,7 +53,7 @@ struct Watch {
 }
 
 impl Core {
-    /// Opens a watch. Its first event says where it stands.
+    /// Opens a watch. Its first event contains the initial cursor.
     pub(super) async fn watch(
         self: &Arc<Self>,
         who: &Principal,
@@ -65,7 +65,7 @@ impl Core {
         }
         let limits = &self.parts.limits;
         let seat = self.watches.take(&who.tenant, limits.watches, limits.watches_per_tenant)?;
-        // Before the store is looked at, so that nothing falls in between.
+        // Subscribe before reading the store, so that no event is missed.
         let hint = self.parts.changes.watch_tenant(&who.tenant);
         let query = MilestoneQuery { tenant: who.tenant.clone(), session_id: request.session_id };
         let now = self.store().milestones(&query, 0, 0).await?;
@@ -120,7 +120,7 @@ impl Watch {
         }
     }
 
-    /// Gives out what is next; where nothing is, looks whether there is more.
+    /// Delivers the next event, or reads more milestones if there is none.
     async fn step(&mut self) -> Result<Option<WatchEvent>, ApiError> {
         let Some(next) = self.next.front().copied() else {
             return self.look().await.map(|()| None);
@@ -128,7 +128,7 @@ impl Watch {
         let record = self.core.store().execution(next.execution_id).await?;
         self.next.pop_front();
         self.given.sequence = next.sequence;
-        // What is no longer there has nothing to be said of it.
+        // A record that no longer exists has no event.
         let Some(record) = record else { return Ok(None) };
         self.failing_since = None;
         let what = Some((next.milestone, Box::new(record)));
@@ -146,7 +146,7 @@ impl Watch {
         Ok(())
     }
 
-    /// Returns when there may be more, but not too soon after the last look.
+    /// Waits for a hint or the poll interval, but keeps the minimum interval between reads.
     async fn wait(&mut self) {
         let stopped = self.core.stop.cancelled();
         tokio::pin!(stopped);

@@ -1,4 +1,4 @@
-//! What the edge asks before it writes into a session: files, a command's input, and what is given back from quarantine.
+//! The checks and audit entries for writes into a session: files, a command's input, and restores from quarantine.
 
 use airlock_proto::domain::{ExecutionId, QuarantinedFile};
 
@@ -9,7 +9,7 @@ use crate::{
 };
 
 impl Engine {
-    /// Whether the caller may put files into a session, as whom it lets run commands there.
+    /// Checks that the caller may write files into a session, under the same rules as running commands there.
     ///
     /// # Errors
     /// `Forbidden` without the session's profile, `FailedPrecondition` (`PROFILE_GONE`).
@@ -17,10 +17,10 @@ impl Engine {
         self.core.profile_to_use(who, session).map(drop)
     }
 
-    /// Lets the caller give an item of quarantine back, and opens the audit entry of that.
+    /// Checks that the caller may restore an item from quarantine, and opens the audit entry.
     ///
     /// # Errors
-    /// `Forbidden` for what the caller's own command made, `Unavailable`.
+    /// `Forbidden` for an item that the caller's own command created, `Unavailable`.
     pub async fn begin_restore(
         &self,
         who: &Principal,
@@ -30,7 +30,7 @@ impl Engine {
         self.core.begin_restore(who, session, item).await
     }
 
-    /// Closes that entry, with the place where the item is now; none if it was not given back.
+    /// Closes the audit entry with the path of the restored item. `None` means that it was not restored.
     ///
     /// # Errors
     /// `Unavailable`.
@@ -38,8 +38,8 @@ impl Engine {
         self.core.end_restore(begun, restored).await
     }
 
-    /// An execution of the caller's tenant that runs, waited for until it does. The caller must have the profile of its
-    /// session. Cancelled by dropping.
+    /// Waits until an execution of the caller's tenant runs, and returns it. The caller must have the profile of its
+    /// session. Dropping the future cancels the wait.
     ///
     /// # Errors
     /// `NotFound`, `Forbidden`, `FailedPrecondition` (`NOT_RUNNING`) once it has ended or the server stops.

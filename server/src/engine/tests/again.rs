@@ -1,5 +1,4 @@
-//! What waits in a session's queue, when what it was decided by has changed: its verdict, its place, and the directory
-//! that it leaves.
+//! Tests of queued executions after a change of their inputs: the verdict, the position, and the resulting directory.
 
 use airlock_proto::domain::{
     Capability, Cause, DeniedBy, DirectoryReport, Epoch, ExecutionResult, ExecutionState, JobPhase,
@@ -68,7 +67,7 @@ async fn a_rule_that_asks_now_returns_it_to_a_person_or_ends_it() {
     assert_eq!(next.execution_id, passes.id, "nobody waits for who waits for a person");
     let pending = world.until(asks.id, ExecutionState::PendingApproval).await;
     assert_eq!(pending.decision.reason_code, "ask_rule");
-    // Once it is allowed it takes its turn again, behind what runs.
+    // After the approval it is queued again, behind the running command.
     allow(&world, &asks).await;
     runner.silence().await;
     runner.ends(&next, 0).await;
@@ -122,7 +121,7 @@ async fn a_snapshot_that_makes_it_another_command_counts() {
     for (alias, denies) in [("alias touch='git push'", true), ("alias other='git push'", false)] {
         let world = World::new().await;
         let mut runner = Runner::ready(&world).await;
-        // Decided before its session is made, and with it the snapshot.
+        // The command is decided before its session and snapshot exist.
         let record = world.engine.start(who("ann"), alone("touch a")).await.unwrap();
         let ToRunner::OpenSession { session_id, .. } = runner.next().await else {
             panic!("no session asked for")
@@ -171,7 +170,7 @@ async fn only_what_takes_its_turn_moves_the_session() {
     let started = [
         world.engine.start(who("ann"), beside).await.unwrap(),
         world.start(&session, "ls").await,
-        // Neither holds it up.
+        // The first two do not block it.
         world.start(&session, "touch b").await,
     ];
     let mut jobs = Vec::new();
@@ -180,7 +179,7 @@ async fn only_what_takes_its_turn_moves_the_session() {
     }
     let job_of = |id| jobs.iter().find(|job| job.execution_id == id).unwrap();
     for record in &started[..2] {
-        // Whatever the runner says of it.
+        // The session does not move, whatever the runner reports.
         ends_elsewhere(&mut runner, job_of(record.id)).await;
         world.finished(record.id).await;
         let now = world.store.session(session.id).await.unwrap().unwrap();

@@ -1,4 +1,4 @@
-//! Commands that wait for a person.
+//! Tests of commands that wait for an approver.
 
 use airlock_proto::domain::{
     CancelledBy, Cause, DeniedBy, DirectoryReport, ExecutionResult, ExecutionState, JobPhase, Mode,
@@ -54,7 +54,7 @@ async fn an_approval_shows_the_environment_and_the_input_that_it_is_bound_to() {
         .into();
     world.engine.start(who("ann"), request).await.unwrap();
     let approval = open(&world).await.pop().unwrap();
-    // What is encoded there is tested where it is made.
+    // The encoding is tested in its own module.
     let shows = |text: &str| approval.terms.windows(text.len()).any(|part| part == text.as_bytes());
     assert!(shows("MAKEFILES") && shows("/workspace/x.so") && shows("DEPLOY_TOKEN"));
     assert!(!shows("hunter2"), "a secret is not kept a second time");
@@ -111,7 +111,7 @@ async fn only_the_right_person_may_answer_and_only_what_was_shown() {
     assert_eq!(reason(&other.await.unwrap_err()), "BINDING_MISMATCH");
     assert_eq!(world.get(record.id).await.state, ExecutionState::PendingApproval);
 
-    // Where the profile says so, one may answer for oneself.
+    // The profile can permit self-approval.
     let request = CreateSession { profile: Some("own".to_owned()), ..CreateSession::default() };
     let (own, ()) = tokio::join!(world.engine.create_session(who("ann"), request), runner.open_session());
     let (_, approval) = asked(&world, &own.unwrap()).await;
@@ -145,7 +145,7 @@ async fn an_approval_counts_for_what_was_asked_and_nothing_else() {
     let job = runner.take().await;
     let (record, approval) = asked(&world, &session).await;
     answer(&world, "bob", &approval, ApproverAnswer::AllowOnce).await.unwrap();
-    // While it waits for its turn, the directory that it was approved in is left.
+    // While it is queued, another command changes the directory that it was approved for.
     let moved = ExecutionResult {
         directory: b"/workspace/src".to_vec(),
         directory_report: DirectoryReport::Reported,
@@ -183,7 +183,7 @@ async fn open_questions_and_given_answers_outlive_the_server() {
     world.restart().await;
     assert_eq!(open(&world).await.pop().unwrap().id, approval.id);
 
-    // The server dies between the answer and what follows of it.
+    // The server dies between the answer and its effect.
     let allowed = crate::store::ApprovalAnswer {
         state: ApprovalState::Allowed,
         decided_by: "bob".to_owned(),
@@ -197,8 +197,8 @@ async fn open_questions_and_given_answers_outlive_the_server() {
     assert_eq!(runner.take().await.execution_id, record.id);
 }
 
-/// A session in which edits inside the workspace run without asking, and one of them that its runner
-/// refused.
+/// Starts a command in a session whose mode allows edits inside the workspace, and lets the runner
+/// refuse it.
 async fn refused_edit(world: &World, runner: &mut Runner, patience: bool) -> ExecutionRecord {
     let request = CreateSession { mode: Some(Mode::AcceptEdits), ..CreateSession::default() };
     let (session, ()) = tokio::join!(world.engine.create_session(who("ann"), request), runner.open_session());

@@ -1,4 +1,4 @@
-//! Signals, and commands that are sent to the background.
+//! Tests of signals and of moving commands to the background.
 
 use std::time::Duration;
 
@@ -84,7 +84,7 @@ async fn a_signal_that_cannot_be_sent_says_so() {
     let signal = async || world.engine.signal(who("ann"), record.id, Signal::Hup).await.unwrap_err();
     drop(runner);
     assert_eq!(reason(signal().await), "RUNNER_UNREACHABLE");
-    // Another life of the runner, which does not have the job; it has not told that yet.
+    // A new epoch of the runner does not have the job, and has not reported that yet.
     let mut other = Runner::again(&world, Epoch::new()).await;
     assert_eq!(reason(signal().await), "RUNNER_UNREACHABLE");
     other.silence().await;
@@ -101,7 +101,7 @@ async fn the_background_leaves_the_order_and_has_the_profiles_time() {
     runner.silence().await;
     let after = detach(&world, first.id).await;
     assert_eq!((after.state, after.backgrounded), (ExecutionState::Running, Some(BackgroundedBy::Client)));
-    // Either may come first.
+    // The messages can arrive in either order.
     let (mut told, mut started) = (None, None);
     for _ in 0..2 {
         match runner.next().await {
@@ -153,7 +153,7 @@ async fn a_directory_from_the_background_moves_no_session_by_result_or_by_link()
     let job = runner.take().await;
     detach(&world, first.id).await;
     expect_detach(&mut runner, first.id).await;
-    // It does not know better.
+    // The runner reports a directory, because it does not know about the move.
     runner.report(&job, JobPhase::Ended, Some(moved(b"/workspace/a"))).await;
     let ended = world.finished(first.id).await.result.unwrap();
     assert_eq!(ended.directory_report, DirectoryReport::NotKept);
@@ -164,7 +164,7 @@ async fn a_directory_from_the_background_moves_no_session_by_result_or_by_link()
     runner.has_session_in(session.id, b"/workspace/a").await;
     runner.reconciled().await;
     assert_eq!(directory().await, b"/workspace");
-    // The controls: a command of the foreground moves it, and a directory that was set back does.
+    // The controls: a foreground command and a reset directory do move the session.
     let second = world.start(&session, "cd b").await;
     let job = runner.take().await;
     runner.report(&job, JobPhase::Ended, Some(moved(b"/workspace/b"))).await;
@@ -209,7 +209,7 @@ async fn a_server_that_dies_before_it_tells_the_runner_does_so_in_its_next_life(
         backgrounded: Some(BackgroundedBy::Client),
         ..crate::store::Transition::default()
     };
-    // As far as it came.
+    // The step that the server completed before it died.
     let running = world.get(record.id).await;
     world.store.transition(record.id, running.version, &detached).await.unwrap();
     world.restart().await;
@@ -261,7 +261,7 @@ async fn a_client_that_leaves_does_not_end_what_was_sent_to_the_background() {
     let gone = world.engine.cancel(who("ann"), record.id, CancelledBy::Disconnect).await.unwrap();
     assert!(!gone.cancel_requested);
     runner.silence().await;
-    // The control: whoever asks for its end gets it.
+    // The control: an explicit cancel request takes effect.
     world.cancel(record.id).await;
     assert_eq!(runner.expect_end(record.id).await, Cause::Cancelled(CancelledBy::Client));
 }

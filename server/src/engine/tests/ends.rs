@@ -1,4 +1,4 @@
-//! How executions end before their time: cancelled, refused, lost.
+//! Tests of executions that end early: cancelled, refused, lost.
 
 use std::time::Duration;
 
@@ -51,7 +51,7 @@ async fn a_cancel_of_what_runs_is_passed_on_and_the_runner_says_how_it_ended() {
     runner.report(&job, JobPhase::Ended, Some(cancelled(Started::Yes))).await;
     assert_eq!(world.finished(record.id).await.result, Some(cancelled(Started::Yes)));
 
-    // Against an end that came first, the end wins.
+    // A cancel request after the end has no effect.
     let record = world.start(&session, "touch b").await;
     let job = runner.take().await;
     runner.ends(&job, 0).await;
@@ -144,7 +144,8 @@ async fn a_session_that_cannot_be_made_ends_what_waits_for_it() {
 
 #[tokio::test]
 async fn a_runner_that_stays_away_is_lost_with_all_that_it_ran_and_its_late_word_changes_no_result() {
-    // The longest grace of the built-in profiles is 5 s; after the sum of all three nothing can run.
+    // The maximum grace period of the built-in profiles is 5 s. After the sum of all three, nothing
+    // can run.
     let lost_after = Duration::from_millis(125_300);
     let world = World::with(|limits| {
         limits.heartbeat_timeout = PATIENCE;
@@ -207,7 +208,7 @@ async fn a_cancel_that_crossed_a_refusal_is_not_lost_in_the_queue() {
     let job = runner.next_job().await;
     let asked = world.cancel(record.id).await;
     runner.expect_end(record.id).await;
-    // As the refusal does that has read the record just before the cancel was written.
+    // A refusal does this if it read the record just before the cancel request was written.
     let back = Transition { state: Some(ExecutionState::Queued), ..Transition::default() };
     world.store.transition(record.id, asked.version, &back).await.unwrap();
     assert_eq!(world.cause(record.id).await, BY_CLIENT);
@@ -252,7 +253,7 @@ async fn a_directory_that_is_gone_is_set_back_and_the_command_decided_again() {
     let record = world.start(&session, "touch a").await;
     let job = runner.next_job().await;
     assert_eq!(job.grant.directory, b"/workspace/src");
-    // As a runner does whose folder has vanished.
+    // A runner without the directory does this.
     runner.opened(session.id).await;
     runner.refuses(&job, "no_such_directory").await;
     let again = runner.take().await;
@@ -273,7 +274,7 @@ async fn a_snapshot_that_is_lost_is_never_missed_in_silence_but_decided_without(
     runner.opened_with(session_id, made.clone()).await;
     let job = runner.next_job().await;
     assert_eq!(job.grant.snapshot_digest, made.digest());
-    // Another one is never taken over from a runner.
+    // A different snapshot is never accepted from a runner.
     let other = SessionSnapshot { text: b"alias a=c\n".to_vec(), problem: String::new() };
     runner.opened_with(session_id, other).await;
     runner.opened_with(session_id, SessionSnapshot::missing("it was changed on the disk")).await;
@@ -320,7 +321,7 @@ async fn a_refusal_because_it_was_accepted_before_does_not_claim_that_nothing_ra
 
 #[tokio::test]
 async fn an_output_whose_runner_never_returns_is_lost_in_the_end() {
-    // More than a server that has just begun gives its runners to come.
+    // Longer than the time that a new server waits for its runners.
     const AWAY: Duration = Duration::from_secs(4 * 3600);
     let world = World::with(|limits| {
         limits.outputs_lost_after = AWAY;
@@ -334,7 +335,7 @@ async fn an_output_whose_runner_never_returns_is_lost_in_the_end() {
     assert_eq!(world.finished(record.id).await.output, OutputState::Live);
     drop(runner);
     world.pass(AWAY + Duration::from_secs(1)).await;
-    // The next of the rare looks would be long in coming.
+    // The regular check is too infrequent for a test.
     testing::until("the output is given up", async || {
         poll_once(&world.engine.core).await.unwrap();
         world.get(record.id).await.output == OutputState::Lost

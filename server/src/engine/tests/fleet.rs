@@ -1,4 +1,4 @@
-//! Several servers on one store, and runners that are linked to all of them, or to one.
+//! Tests of several servers on one store, with runners that are linked to one or all of them.
 
 use std::{
     collections::HashMap,
@@ -23,7 +23,7 @@ use crate::{
     testing::{self, PATIENCE},
 };
 
-/// The servers of a test, by name, which is their address, too.
+/// The servers of a test by name. The name is also the address.
 #[derive(Clone, Default)]
 pub(super) struct Peers(Arc<Mutex<HashMap<String, Engine>>>);
 
@@ -56,10 +56,10 @@ impl PeerDoor for Peers {
     }
 }
 
-/// A lease that no test waits for: it ends when the test says that time has passed.
+/// A lease that ends only when the test advances the time.
 const LEASE: Duration = Duration::from_secs(600);
 
-/// A world with a second server, which knows the first.
+/// A fixture with two servers that know each other.
 struct Two {
     world: World,
     second: Engine,
@@ -79,12 +79,12 @@ impl Two {
         Self { world, second }
     }
 
-    /// A runner with a link to each of the two: one life of it, two ends.
+    /// Creates a runner with a link to each server: one epoch, two links.
     async fn runner(&self) -> (Runner, Runner) {
         self.runner_of(hello("r", Epoch::new())).await
     }
 
-    /// Likewise, of one that answers probes.
+    /// Creates a runner that answers probes, with a link to each server.
     async fn probed_runner(&self) -> (Runner, Runner) {
         self.runner_of(RunnerHello { answers_probes: true, ..hello("r", Epoch::new()) }).await
     }
@@ -97,14 +97,14 @@ impl Two {
         (first, second)
     }
 
-    /// Kills the first server, and lets its leases end.
+    /// Kills the first server and lets its leases expire.
     async fn killed(&self) {
         self.world.kill().await;
         self.world.pass(LEASE + Duration::from_secs(1)).await;
         self.second.core.poll_now.notify_one();
     }
 
-    /// Waits until a server has read that another has a link to the runner.
+    /// Waits until a server has read that the other has a link to the runner.
     async fn until_seen(&self, engine: &Engine) {
         let page = PageQuery { size: 10, token: None };
         testing::until("the runner is seen", async || {
@@ -139,7 +139,7 @@ async fn an_end_that_comes_through_any_server_counts_once() {
     let history = two.world.store.state_changes(record.id, 0).await.unwrap();
     let ends = history.iter().filter(|step| step.state == ExecutionState::Finished).count();
     assert_eq!(ends, 1);
-    // The first has given the slot back, though the step was the second's.
+    // The first server has freed the slot, although the second wrote the step.
     let page = PageQuery { size: 10, token: None };
     let view = two.world.engine.list_runners(&[], &page).await.unwrap().items.pop().unwrap();
     assert_eq!(view.running, 0);
@@ -211,10 +211,10 @@ async fn an_offer_of_a_server_that_died_is_made_again_by_another_and_not_twice()
     let session = two.world.session(&mut first).await;
     let record = two.world.start(&session, "touch a").await;
     let job = first.next_job().await;
-    // It dies before the runner has answered.
+    // The server dies before the runner has answered.
     two.world.kill().await;
     let again = loop {
-        // It may have been asked to make the session, too, as long as that was being made.
+        // An earlier message may ask to open the session.
         if let ToRunner::StartJob(job) = second.next().await {
             break job;
         }
@@ -234,7 +234,7 @@ async fn what_is_on_its_way_to_a_server_is_not_missing() {
     };
     let mut first = Runner::to(&two.world.engine, &two.world, probed(epoch)).await.unwrap();
     first.reconciled().await;
-    // The second link has said everything of before; what the first is told now is still on its way there.
+    // The second link has reported everything so far. Later reports are still on their way.
     let mut second = Runner::to(&two.second, &two.world, probed(epoch)).await.unwrap();
     let session = two.world.session(&mut first).await;
     let record = two.world.start(&session, "touch a").await;
@@ -264,7 +264,7 @@ async fn a_job_that_another_server_placed_meanwhile_is_not_missing_later() {
     let job = first.take().await;
     second.accept(&job).await;
     second.runs(&job).await;
-    // The second server has seen the queue before the first one placed the job, and only now tries to place it.
+    // The second server read the queue before the first placed the job, and tries to place it only now.
     let seen = LiveExecution {
         state: ExecutionState::Queued,
         version: record.version,
@@ -273,7 +273,7 @@ async fn a_job_that_another_server_placed_meanwhile_is_not_missing_later() {
     two.second.core.place(&session, &seen).await.unwrap();
     two.killed().await;
     until(&two.world, record.id, |now| now.owner_server.as_deref() == Some("server-2")).await;
-    // More looks than it takes to ask, to hear the answer, and to act on it.
+    // More reconciliations than a probe, its answer and the reaction take.
     for _ in 0..4 {
         poll_once(&two.second.core).await.unwrap();
         second.answer_probes().await;
@@ -293,7 +293,7 @@ async fn a_late_refusal_of_an_earlier_attempt_is_no_answer_to_the_next() {
     first.refuses(&refused, "past_not_after").await;
     let lost = first.next_job().await;
     assert_eq!(lost.attempt, refused.attempt + 1);
-    // The first server dies before its second offer leaves it.
+    // The first server dies before its second offer is sent.
     two.killed().await;
     second.refuses(&refused, "past_not_after").await;
     let again = loop {

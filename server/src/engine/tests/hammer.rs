@@ -1,4 +1,5 @@
-//! Many at once: none lost, none twice, never more than there are slots.
+//! Tests of many concurrent executions: none is lost, none runs twice, and the number of slots is
+//! never exceeded.
 
 use std::sync::Arc;
 
@@ -26,7 +27,7 @@ async fn sixteen_at_a_time_each_runs_once() {
             let mut ids = Vec::new();
             for turn in 0..EACH {
                 let key = Some(format!("{worker}-{turn}"));
-                // In turn: in the common session's order, beside it, in a session of its own.
+                // Alternate: serial in the shared session, concurrent in it, and in a new session.
                 let request = match turn % 3 {
                     0 => run(session, "touch a"),
                     1 => run(session, "ls"),
@@ -56,7 +57,7 @@ async fn sixteen_at_a_time_each_runs_once() {
     }
     assert_eq!(world.store.live_executions(None, None, 1).await.unwrap(), []);
     let page = PageQuery { size: 1000, token: None };
-    // The throw-away sessions go, too; the common one stays.
+    // The single-use sessions are removed as well. The shared session stays.
     until("no throw-away session is left", async || {
         world.store.sessions(&SessionQuery::default(), &page).await.unwrap().items.len() == 1
     })

@@ -1,4 +1,4 @@
-//! The way of a request when nothing goes wrong, and what is answered at once.
+//! Tests of the regular path of a request, and of requests that are answered at once.
 
 use airlock_proto::domain::{
     Cause, DeniedBy, DirectoryReport, ExecutionResult, ExecutionState, FromRunner, LinkState, Mode,
@@ -86,7 +86,7 @@ async fn the_same_key_and_request_give_the_same_execution_and_another_request_a_
     assert_eq!(first.id, again.id);
     let error = world.engine.start(who("ann"), keyed("touch b")).await.unwrap_err();
     assert!(matches!(error, ApiError::AlreadyExists { ref request_id } if request_id == "k"), "{error:?}");
-    // Another principal's key is another key.
+    // Keys are separate per principal.
     let other = world.engine.start(who("bob"), keyed("touch b")).await.unwrap();
     assert_ne!(other.id, first.id);
 

@@ -1,4 +1,4 @@
-//! What is changed while commands wait: a session's mode, and whether its runner takes work.
+//! Tests of changes while commands wait: a session's mode, and the draining of its runner.
 
 use std::time::Duration;
 
@@ -63,7 +63,7 @@ async fn an_update_is_of_an_open_session_of_ones_own_and_within_the_profile() {
     assert_eq!((after.idle_timeout, after.mode), (Duration::from_secs(5), session.mode));
     let refused = async |who, change| world.engine.update_session(who, session.id, change).await.unwrap_err();
     assert!(matches!(refused(stranger(), idle).await, ApiError::NotFound { .. }));
-    // Of a profile that permits no other.
+    // A profile that permits no other mode.
     let reads = CreateSession { profile: Some("strict".to_owned()), ..CreateSession::default() };
     let (strict, ()) = tokio::join!(world.engine.create_session(who("ann"), reads), runner.open_session());
     let strict = strict.unwrap();
@@ -125,7 +125,7 @@ async fn a_draining_runner_finishes_what_it_has_and_is_given_nothing_until_it_is
     assert_eq!(world.get(waits.id).await.state, ExecutionState::Queued, "it was there before");
 
     let view = drain(&world, &mut runner, true).await;
-    // What waits may be on its way there already.
+    // The waiting command may already be on its way.
     assert_eq!(view.state, RunnerState::Connected);
     assert_eq!(runner.take().await.execution_id, waits.id);
 }

@@ -1,4 +1,4 @@
-//! What is over a limit is refused with the limit's name, and what the server does when it stops.
+//! Tests of limits, which are reported by name, and of a server that stops.
 
 use std::{collections::HashSet, time::Duration};
 
@@ -38,7 +38,7 @@ async fn policy_works_beside_the_threads_that_serve() {
     let world = World::new().await;
     let (say, heard) = std::sync::mpsc::sync_channel(1);
     let judged = world.engine.core.judge("t", move || heard.recv_timeout(PATIENCE).is_ok());
-    // This runtime has one thread: if the policy had it, nobody could say anything.
+    // The runtime has one thread, so this fails if the policy blocks it.
     let (judged, ()) = tokio::join!(judged, async move { say.send(()).unwrap() });
     assert!(judged.unwrap());
 }
@@ -91,7 +91,7 @@ async fn the_queue_of_all_tenants_is_limited_and_what_has_left_it_does_not_count
     drop(runner);
     let start = |command| world.engine.start(who("ann"), super::support::run(session.id, command));
     let (one, other) = tokio::join!(start("touch d"), start("touch e"));
-    // However many ask at the same time.
+    // Concurrent requests do not exceed the limit either.
     let refused: Vec<_> = [one, other].into_iter().filter_map(Result::err).collect();
     assert_eq!(refused.iter().map(limit).collect::<Vec<_>>(), ["queue"]);
 }
@@ -116,7 +116,7 @@ async fn a_stopping_server_takes_nothing_new_and_gives_back_what_it_drove() {
 async fn nothing_is_remembered_of_what_is_gone() {
     let world = World::new().await;
     let core = &world.engine.core;
-    // No poll of its own in between.
+    // Stop the engine's own reconciliation.
     core.stop.cancel();
     core.tasks.close();
     core.tasks.wait().await;

@@ -1,4 +1,4 @@
-//! Who may connect, and which links are ended.
+//! Tests of which runners may connect, and of links that are ended.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Whose turn it is.
+//! Tests of the order of executions.
 
 use std::time::Duration;
 
@@ -45,7 +45,7 @@ async fn what_is_safe_beside_others_runs_at_once_and_does_not_keep_its_directory
     world.engine.start(who("ann"), opted_out).await.unwrap();
     let beside = runner.take().await;
     assert!(!beside.grant.keep_directory);
-    // A read-only command that moves takes its turn, and keeps where it went.
+    // A read-only command that changes the directory is serial, and its directory is kept.
     world.start(&session, "cd src").await;
     runner.silence().await;
     runner.ends(&serial, 0).await;
@@ -96,7 +96,7 @@ async fn waiting_for_a_runner_is_bounded_and_waiting_for_ones_own_session_does_n
     assert_eq!(world.cause(stuck.id).await, Cause::QueueExpired);
 }
 
-/// Of which writes to some folders are denied or asked about, however they are named.
+/// Opens a session of a profile that denies or asks about edits in some directories.
 async fn in_rooms(world: &World, runner: &mut Runner) -> SessionRecord {
     let wanted = CreateSession { profile: Some("rooms".to_owned()), ..CreateSession::default() };
     let (session, ()) = tokio::join!(world.engine.create_session(who("ann"), wanted), runner.open_session());
@@ -117,20 +117,20 @@ async fn who_comes_to_the_head_is_decided_again_in_the_directory_of_then() {
     let world = World::new().await;
     let mut runner = Runner::ready(&world).await;
     let session = in_rooms(&world, &mut runner).await;
-    // A control: nothing has moved.
+    // The control: the directory has not changed.
     world.start(&session, "cd secrets").await;
     let first = runner.take().await;
     let stays = world.start(&session, "touch a").await;
     ends_in(&mut runner, &first, "/workspace").await;
     let job = runner.take().await;
     assert_eq!(job.execution_id, stays.id);
-    // Where it now is, it is denied.
+    // In the new directory, the command is denied.
     let denied = world.start(&session, "touch b").await;
     ends_in(&mut runner, &job, "/workspace/secrets").await;
     let cause = world.cause(denied.id).await;
     assert!(matches!(cause, Cause::Denied { by: DeniedBy::Policy, .. }), "{cause:?}");
     assert_eq!(world.get(denied.id).await.directory, b"/workspace/secrets", "it says where");
-    // Or asked about: by whoever waits for a person that is a question, by whoever does not an end.
+    // A command that would be asked about waits if its request permits it, and otherwise ends.
     world.start(&session, "cd /workspace").await;
     let back = runner.take().await;
     ends_in(&mut runner, &back, "/workspace").await;
@@ -165,7 +165,7 @@ async fn a_rule_that_came_meanwhile_counts_for_what_waits() {
     assert!(matches!(cause, Cause::Denied { by: DeniedBy::Policy, .. }), "{cause:?}");
     let now = world.get(waits.id).await;
     assert_ne!(now.decision.policy_version, waits.decision.policy_version);
-    // The control: the rule is about nothing else.
+    // The control: the rule does not apply to other commands.
     let passes = world.start(&session, "touch c").await;
     assert_eq!(runner.take().await.execution_id, passes.id);
 }

@@ -1,4 +1,5 @@
-//! Where a command runs, and who is next: tenants in a contended queue, wanted labels, and moving on.
+//! Tests of placement: fairness between tenants in a contended queue, runner labels, and changing the
+//! runner.
 
 use std::collections::BTreeMap;
 
@@ -15,17 +16,17 @@ use crate::{
 
 async fn connected(world: &World, hello: RunnerHello) -> Runner {
     let mut runner = Runner::connect(world, hello).await.unwrap();
-    // Not the sessions that another runner of this world has.
+    // Do not report the sessions of the fixture's other runner.
     runner.say(FromRunner::Reconciled).await;
     runner
 }
 
-/// With a single slot.
+/// Connects a runner with one slot.
 async fn narrow(world: &World, name: &str) -> Runner {
     connected(world, RunnerHello { slots: 1, ..hello(name, Epoch::new()) }).await
 }
 
-/// The next job, once its session is made; it runs then.
+/// Waits for the next job, opens its session and starts it.
 async fn serve(runner: &mut Runner) -> StartJob {
     loop {
         match runner.next().await {
@@ -44,7 +45,7 @@ async fn serve(runner: &mut Runner) -> StartJob {
     }
 }
 
-/// Somebody has asked for a slot of the runner and got none.
+/// Registers a failed attempt to get a slot of the runner.
 fn one_asks(world: &World) {
     let runner = "r".parse().unwrap();
     assert_eq!(world.engine.core.seats.take(&runner, 1, ExecutionId::new()), Seat::Full);
@@ -96,7 +97,7 @@ async fn a_tenant_of_twice_the_weight_is_served_twice_as_often() {
         job = serve(&mut runner).await;
         served += usize::from(theirs.contains(&job.execution_id));
     }
-    // The first was ann's: 10 placements in all.
+    // The first was ann's: 10 placements in total.
     assert!((6..=7).contains(&served), "{served}");
 }
 
@@ -152,7 +153,7 @@ async fn a_command_without_a_session_moves_from_a_full_runner_to_one_with_a_free
     let first = world.engine.start(who("ann"), start()).await.unwrap();
     assert_eq!(serve(&mut full).await.execution_id, first.id);
     let second = world.engine.start(who("ann"), start()).await.unwrap();
-    // Has a slot, but not the label.
+    // This runner has a slot but not the label.
     let mut unfit = connected(&world, hello("s", Epoch::new())).await;
     let mut free = connected(&world, narrow("q")).await;
     assert_eq!(serve(&mut free).await.execution_id, second.id);

@@ -1,4 +1,4 @@
-//! Answers that are remembered, and answers that are bound to files.
+//! Tests of remembered answers and of answers that are bound to files.
 
 use airlock_proto::domain::{
     BoundFile, Cause, ExecutionResult, ExecutionState, FileState, JobPhase, SessionId,
@@ -64,7 +64,7 @@ async fn verdict(world: &World, session: &SessionRecord, command: &str) -> Verdi
     }
 }
 
-/// What is wrong with the rules, by field.
+/// Returns the violations of the rules, by field.
 fn violations(error: &ApiError) -> String {
     match error {
         ApiError::Invalid(violations) => {
@@ -186,7 +186,7 @@ async fn how_far_is_remembered_is_the_profiles_to_say_and_how_much_a_limits() {
     assert!(rules(&world, None).await.is_empty(), "all of them or none");
 }
 
-/// Of a question about `bash x.sh`.
+/// The bound file of an approval for `bash x.sh`.
 fn script(state: FileState) -> Vec<BoundFile> {
     vec![BoundFile { path: b"/workspace/x.sh".to_vec(), state }]
 }
@@ -244,7 +244,7 @@ async fn in_a_throw_away_session_nothing_can_be_slipped_under_an_answer() {
     let record = world.engine.start(who("ann"), asks).await.unwrap();
     let approval = world.store.approval(record.approval_id.unwrap()).await.unwrap().unwrap();
     assert_eq!(approval.files, script(FileState::Absent), "it begins with nothing in it");
-    // Nobody else comes in before it is made, and then not before the command.
+    // No other command can enter the session before it is opened, and then only after this command.
     let other = world.engine.start(who("ann"), run(record.session_id, "ls")).await.unwrap_err();
     assert!(matches!(other, ApiError::FailedPrecondition { reason: "SESSION_NOT_OPEN", .. }), "{other:?}");
     let allow = || ApproverAnswer::AllowOnce;
@@ -252,7 +252,7 @@ async fn in_a_throw_away_session_nothing_can_be_slipped_under_an_answer() {
     runner.open_session().await;
     let job = runner.next_job().await;
     assert_eq!((&job.grant.decided.files, job.binding), (&approval.files, approval.binding));
-    // The runner finds the file, and what it holds is asked about.
+    // The runner finds the file, so its content needs an approval.
     let files = script(FileState::Digest([3; 32]));
     let cause =
         Cause::Refused { reason: "files_changed".to_owned(), message: "it changed".to_owned(), files };

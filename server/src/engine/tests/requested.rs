@@ -1,4 +1,5 @@
-//! Requests that begin in the background or have a budget in the foreground, and profiles that permit neither.
+//! Tests of requests that start in the background or have a foreground budget, and of profiles that permit
+//! neither.
 
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ use crate::{
     model::{ExecutionRecord, SessionRecord},
 };
 
-/// Shorter than the time between two polls.
+/// Shorter than the interval of the reconciliation.
 const BUDGET: Duration = Duration::from_millis(300);
 
 fn in_background(session: &SessionRecord, command: &str) -> StartExecution {
@@ -31,7 +32,7 @@ async fn start(world: &World, request: StartExecution) -> ExecutionRecord {
     world.engine.start(who("ann"), request).await.unwrap()
 }
 
-/// The time in the background that the runner is told of, and the job that it is given, in whichever order.
+/// Returns the background timeout that the runner is told and the next job, in either order.
 async fn told_and_given(runner: &mut Runner, id: ExecutionId) -> (Duration, StartJob) {
     let (mut told, mut given) = (None, None);
     while told.is_none() || given.is_none() {
@@ -80,7 +81,7 @@ async fn what_begins_in_the_background_takes_its_turn_and_holds_up_nobody_once_i
     let (told, next) = told_and_given(&mut runner, server.id).await;
     assert_eq!((told, next.execution_id), (TIMEOUT_MAX, after.id));
     assert!(next.grant.keep_directory);
-    // Whatever its runner says.
+    // The result does not move the session, whatever the runner reports.
     let moved = ExecutionResult {
         directory: b"/workspace/a".to_vec(),
         directory_report: DirectoryReport::Reported,
@@ -171,7 +172,7 @@ async fn a_budget_outlives_the_server_that_was_told_of_it() {
     let job = runner.take().await;
     let running = world.until(record.id, ExecutionState::Running).await;
     world.restart().await;
-    // Also without a link to its runner, which is told when it has one.
+    // This also works without a link; the runner is told on its next link.
     world.until_true(record.id, |now| now.backgrounded == Some(BackgroundedBy::Budget)).await;
     let history = world.store.state_changes(record.id, 0).await.unwrap();
     let left = history.iter().find(|change| change.backgrounded_by.is_some()).unwrap();
@@ -192,7 +193,7 @@ async fn who_sleeps_means_to_wait() {
     runner.silence().await;
     assert_eq!(world.get(record.id).await.backgrounded, None);
     runner.ends(&job, 0).await;
-    // The control.
+    // The control: the command does not only sleep.
     let record = start(&world, with_budget(&session, "touch a && sleep 60", Duration::from_millis(1))).await;
     runner.take().await;
     expect_detach(&mut runner, record.id).await;
@@ -233,7 +234,7 @@ async fn a_profile_may_refuse_a_long_sleep_in_the_foreground() {
     for command in ["sleep 1.9", "sleep $N", "touch a; sleep 9"] {
         start(&world, with("quiet", command)).await;
     }
-    // Off where the profile does not say so; and whoever runs it in the background holds up nobody.
+    // The check is off unless the profile enables it, and never applies to commands in the background.
     start(&world, with("demo", "sleep 9")).await;
     start(&world, StartExecution { background: true, ..with("demo", "sleep 9") }).await;
 }

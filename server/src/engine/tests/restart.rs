@@ -1,5 +1,5 @@
-//! The server dies at each point of a start, or the link or the runner does: it runs once or not at
-//! all, and says which.
+//! Tests of a failure of the server, the link or the runner at each point of a start. The command
+//! runs at most once, and its result states whether it ran.
 
 use std::time::Duration;
 
@@ -79,7 +79,7 @@ async fn an_end_while_the_server_was_away_is_taken_in_and_only_once() {
     let done = world.finished(record.id).await;
     assert_eq!(done.result.unwrap().cause, Cause::Exited { code: 7 });
 
-    // It is reported on every link until it is forgotten, and changes nothing.
+    // The result is reported on every link until the job is forgotten, and changes nothing.
     world.restart().await;
     let mut runner = Runner::again(&world, runner.epoch).await;
     runner.ends(&job, 9).await;
@@ -182,7 +182,7 @@ async fn a_cancelled_offer_that_did_not_arrive_ends_when_it_cannot_arrive_any_mo
     runner.reconciled().await;
     runner.expect_end(record.id).await;
     assert_eq!(world.get(record.id).await.state, ExecutionState::Starting);
-    // By the runner's clock the offer is void.
+    // The offer has expired by the runner's clock.
     runner.say(FromRunner::Heartbeat { clock_ms: 36_000_000, running: 0 }).await;
     let result = world.finished(record.id).await.result.unwrap();
     assert_eq!(result.started, Started::No);

@@ -1,5 +1,5 @@
-//! Shells that a runner has said to have: a command of another ends before its start, and a session of one goes to a
-//! runner that has it.
+//! Tests of shells that runners report: a command for a missing shell ends before its start, and a session is placed
+//! on a runner with its shell.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ async fn connected(world: &World, hello: RunnerHello) -> Runner {
     runner
 }
 
-/// Where nothing is proven of another shell than bash, and nobody asked.
+/// Opens a session in a mode that does not ask about commands of other shells.
 async fn session(world: &World, runner: &mut Runner) -> SessionRecord {
     let request = CreateSession { mode: Some(Mode::Bypass), ..CreateSession::default() };
     let opened = world.engine.create_session(who("ann"), request);
@@ -45,7 +45,7 @@ async fn a_shell_that_is_known_to_be_missing_ends_its_command_before_the_start()
     let result = world.finished(record.id).await.result.unwrap();
     let message = "zsh is not installed where the command would run; there is bash 5.2, pwsh".to_owned();
     assert_eq!((result.cause, result.started), (Cause::ShellUnavailable { message }, Started::No));
-    // The runner was given nothing; the control is what it is given next.
+    // The runner got no job for the first command. The control is the next job.
     let bash = world.start(&session, "touch a").await;
     assert_eq!(runner.next_job().await.execution_id, bash.id);
 }

@@ -1,4 +1,4 @@
-//! A server's engine on a store in a temporary folder, and a runner that says what it is told to say.
+//! The fixture: an engine on a store in a temporary directory, and a runner that the test controls.
 
 mod runner;
 
@@ -30,7 +30,7 @@ use crate::{
     testing::{self, PATIENCE},
 };
 
-/// No limit of a test ends anything by itself, unless the test sets it.
+/// Returns limits that never take effect unless the test changes them.
 fn limits() -> EngineLimits {
     const LONG: Duration = Duration::from_secs(3600);
     EngineLimits {
@@ -49,23 +49,23 @@ fn limits() -> EngineLimits {
     }
 }
 
-/// Beside the built-in profiles.
+/// A profile in addition to the built-in ones.
 const OWN_PROFILE: &str = "name = \"own\"\nextends = \"demo\"\n[approvals]\nself_approval = true\n";
-/// Asks about most, and lets answers be remembered for the tenant.
+/// A profile that asks about most commands and lets answers be remembered for the tenant.
 const CAREFUL_PROFILE: &str = "name = \"careful\"\nextends = \"strict\"\n[policy]\nask = [\"Bash(kubectl:*)\"]\n\
      deny = [\"Bash(git push:*)\"]\n[approvals]\nremember = \"tenant\"\nself_approval = true\n";
-/// Lets nothing be remembered.
+/// A profile that lets no answer be remembered.
 const FORGETFUL_PROFILE: &str =
     "name = \"forgetful\"\nextends = \"strict\"\n[approvals]\nremember = \"none\"\n";
 
-/// Lets nothing run in the background, and nobody sleep in front of others.
+/// A profile that permits neither background commands nor sleeping in the foreground.
 const QUIET_PROFILE: &str =
     "name = \"quiet\"\nextends = \"demo\"\n[commands]\nbackground = false\nforeground_sleep = \"refuse\"\n";
 
-/// Denies and asks by where something is.
+/// A profile that denies or asks by directory.
 const ROOMS_PROFILE: &str = "name = \"rooms\"\nextends = \"demo\"\n[policy]\ndeny = [\"Edit(secrets/**)\"]\nask = [\"Edit(lab/**)\"]\n";
 
-/// Notes what it is told.
+/// Records the calls that it gets.
 #[derive(Default)]
 pub(super) struct Keeper {
     pub(super) ended: Mutex<Vec<ExecutionId>>,
@@ -78,7 +78,7 @@ impl OutputKeeper for Keeper {
     }
 }
 
-/// Says of every file what it is told to say.
+/// Reports the same configured state for every file.
 #[derive(Default)]
 pub(super) struct Looker(pub(super) Mutex<Option<FileState>>);
 
@@ -101,7 +101,7 @@ pub(super) struct World {
     pub(super) store: Arc<dyn Store>,
     pub(super) keeper: Arc<Keeper>,
     pub(super) looker: Arc<Looker>,
-    /// The sessions that the runner `r` has.
+    /// The sessions of the runner `r`.
     pub(super) held: Arc<Mutex<Vec<SessionId>>>,
     limits: EngineLimits,
     folder: TempDir,
@@ -112,12 +112,12 @@ impl World {
         Self::with(|_| ()).await
     }
 
-    /// With limits changed.
+    /// Creates the fixture with changed limits.
     pub(super) async fn with(change: impl FnOnce(&mut EngineLimits)) -> Self {
         Self::with_peers(change, Arc::new(NoPeers)).await
     }
 
-    /// With limits changed, and with other servers.
+    /// Creates the fixture with changed limits and with other servers.
     pub(super) async fn with_peers(change: impl FnOnce(&mut EngineLimits), peers: Arc<dyn PeerDoor>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("profiles")).unwrap();
@@ -140,14 +140,14 @@ impl World {
         Self { engine, store, keeper, looker, held: Arc::default(), limits, folder }
     }
 
-    /// Puts another version of a profile into force.
+    /// Replaces a profile.
     pub(super) fn put_profile(&self, name: &str, text: &str) {
         let folder = self.folder.path().join("profiles");
         std::fs::write(folder.join(format!("{name}.toml")), text).unwrap();
         self.engine.core.parts.profiles.replace(Profiles::load(Some(&folder)).unwrap());
     }
 
-    /// Kills the server: nothing is handed over, and nothing goes on.
+    /// Kills the server: nothing is handed over or continued.
     pub(super) async fn kill(&self) {
         let core = &self.engine.core;
         core.stop.cancel();
@@ -156,7 +156,7 @@ impl World {
         self.engine.links().close();
     }
 
-    /// Kills the server, and starts another on the same store.
+    /// Kills the server and starts another on the same store.
     pub(super) async fn restart(&mut self) {
         self.kill().await;
         self.engine = start(
@@ -170,8 +170,8 @@ impl World {
         .await;
     }
 
-    /// Lets time pass for all that the store and this server's engine measure, without waiting for it, and has the
-    /// engine look. Links do not age.
+    /// Advances the timers of the store and of this engine by `time` without waiting, and triggers a
+    /// reconciliation. Links do not age.
     pub(super) async fn pass(&self, time: Duration) {
         let file = SqliteConnectOptions::new().filename(self.folder.path().join("store.db"));
         let mut store = file.busy_timeout(PATIENCE).connect().await.unwrap();
@@ -190,12 +190,12 @@ impl World {
         self.engine.core.poll_now.notify_one();
     }
 
-    /// A second server on the same store.
+    /// Starts a second server on the same store.
     pub(super) async fn another(&self, name: &str) -> Engine {
         self.another_with(name, Arc::new(NoPeers)).await
     }
 
-    /// Likewise, with other servers.
+    /// Starts a second server on the same store, with other servers.
     pub(super) async fn another_with(&self, name: &str, peers: Arc<dyn PeerDoor>) -> Engine {
         start(&self.folder, &self.store, (&self.keeper, &self.looker), &self.limits, name, peers).await
     }
@@ -206,7 +206,7 @@ impl World {
         session.unwrap()
     }
 
-    /// Starts a command of the session as `ann`.
+    /// Starts a command in the session as `ann`.
     pub(super) async fn start(&self, session: &SessionRecord, command: &str) -> ExecutionRecord {
         self.engine.start(who("ann"), run(session.id, command)).await.unwrap()
     }
@@ -215,7 +215,7 @@ impl World {
         self.store.execution(id).await.unwrap().unwrap()
     }
 
-    /// The execution, once it is in this state.
+    /// Waits until the execution is in this state, and returns it.
     pub(super) async fn until(&self, id: ExecutionId, state: ExecutionState) -> ExecutionRecord {
         self.until_true(id, |record| record.state == state).await
     }
@@ -236,7 +236,7 @@ impl World {
         }
     }
 
-    /// Waits until this holds of the session.
+    /// Waits until the session satisfies `done`.
     pub(super) async fn until_session(&self, id: SessionId, done: impl Fn(&SessionRecord) -> bool) {
         let deadline = tokio::time::Instant::now() + PATIENCE;
         while !done(&self.store.session(id).await.unwrap().unwrap()) {
@@ -257,7 +257,7 @@ impl World {
         self.engine.cancel(who("ann"), id, CancelledBy::Client).await.unwrap()
     }
 
-    /// As the streams do when they have the output.
+    /// Marks the output as stored, as the streams do.
     pub(super) async fn store_output(&self, id: ExecutionId) {
         let by = OutputBy::Keeper("server-1");
         assert!(self.store.set_output(id, OutputState::Stored, by).await.unwrap());
@@ -292,13 +292,13 @@ async fn start(
     .unwrap()
 }
 
-/// A principal of tenant `t` whose default profile is `demo`: it denies `git push`, asks about `make`,
-/// and runs the rest.
+/// Returns a principal of tenant `t` with the default profile `demo`. It denies `git push`, asks about `make`, and
+/// allows other commands.
 pub(super) fn who(name: &str) -> &'static Principal {
     Box::leak(Box::new(principal(name, "t")))
 }
 
-/// Of another tenant.
+/// Returns a principal of another tenant.
 pub(super) fn stranger() -> &'static Principal {
     Box::leak(Box::new(principal("eve", "other")))
 }
@@ -319,17 +319,17 @@ pub(super) fn run(session: SessionId, command: &str) -> StartExecution {
     StartExecution { session_id: Some(session), ..alone(command) }
 }
 
-/// Without a session.
+/// Returns a request without a session.
 pub(super) fn alone(command: &str) -> StartExecution {
     StartExecution { command: command.as_bytes().to_vec(), ..StartExecution::default() }
 }
 
-/// That waits for a person where it must.
+/// Returns a request that waits for an approval if needed.
 pub(super) fn patient(session: SessionId, command: &str) -> StartExecution {
     StartExecution { wait_for_approval: true, ..run(session, command) }
 }
 
-/// The execution of a request that was denied.
+/// Returns the execution of a denied request.
 pub(super) fn denied(error: ApiError) -> (ExecutionRecord, bool) {
     match error {
         ApiError::Denied { execution, approval_required } => (*execution, approval_required),

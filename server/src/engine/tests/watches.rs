@@ -1,4 +1,4 @@
-//! Watching many executions.
+//! Tests of watches on many executions.
 
 use airlock_proto::domain::{ExecutionId, ExecutionState};
 use futures::StreamExt as _;
@@ -74,7 +74,7 @@ async fn a_watch_goes_on_where_another_was_cut_with_each_event_once() {
     let read = async {
         let (mut seen, mut cursor) = (Vec::new(), None);
         while seen.len() < 2 * COMMANDS {
-            // Cut after each third event.
+            // Cut the watch after every third event.
             if seen.len() % 3 == 2 {
                 events = watch(&world, cursor.take()).await;
             }
@@ -100,7 +100,7 @@ async fn a_lost_hint_costs_a_poll_and_no_event() {
     let mut runner = Runner::ready(&world).await;
     let session = world.session(&mut runner).await;
     let mut events = watch(&world, None).await;
-    // Another server drives it: nothing rings here.
+    // Another server owns the execution, so no notification arrives here.
     let another = world.another("server-2").await;
     let no = another.start(who("ann"), run(session.id, "git push")).await.unwrap_err();
     assert_eq!(told(&mut events).await, (denied(no).0.id, Finished));

@@ -1,5 +1,5 @@
-//! Where a watch is among the milestones of a store. It is opaque to clients, and nothing in it is trusted:
-//! a forged one only moves its own watch.
+//! The position of a watch in the milestones of a store. It is opaque to clients and not trusted: a forged
+//! position only affects its own watch.
 
 use crate::{
     api::{ApiError, FieldViolation},
@@ -9,25 +9,25 @@ use crate::{
 const VERSION: u8 = 1;
 const BYTES: usize = 1 + 16 + 8;
 
-/// After a milestone of a store.
+/// A position after a milestone of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place {
     store: [u8; 16],
-    /// Of the last milestone before it.
+    /// The sequence of the last milestone before the position.
     pub(super) sequence: u64,
 }
 
 impl Place {
-    /// After everything that there is.
+    /// Returns the position after all current milestones.
     pub(super) fn latest(now: &Milestones) -> Self {
         Self { store: now.store, sequence: now.latest }
     }
 
-    /// The place that a client gave back.
+    /// Decodes a cursor of a client.
     ///
     /// # Errors
-    /// `Invalid` for a cursor that this store did not give, `CursorOutOfRange` if what comes after it is no
-    /// longer there, or it is from later on than the store is.
+    /// `Invalid` for a cursor that this store did not create. `CursorOutOfRange` if milestones after it
+    /// were pruned, or if the cursor is later than the last milestone.
     pub(super) fn resume(cursor: &[u8], now: &Milestones) -> Result<Self, ApiError> {
         let place = Self::decode(cursor).ok_or_else(|| invalid("is no cursor of a watch"))?;
         if place.store != now.store {
@@ -37,7 +37,7 @@ impl Place {
         Ok(place)
     }
 
-    /// Whether everything after it is there.
+    /// Checks that all milestones after the position are held.
     ///
     /// # Errors
     /// `CursorOutOfRange`.

@@ -1,4 +1,4 @@
-//! How many watches there are, of all tenants and of each.
+//! The limits on the number of watches, in total and per tenant.
 
 use crate::{
     api::ApiError,
@@ -9,15 +9,15 @@ use crate::{
 /// One watch, counted until it is dropped.
 pub(super) type WatchSeat = Share<String>;
 
-/// The watches that are open, by tenant.
+/// The open watches, by tenant.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct WatchRoom(Shares<String>);
 
 impl WatchRoom {
-    /// Takes a seat, of `at_most` and of `per_tenant`.
+    /// Registers a watch within both limits.
     ///
     /// # Errors
-    /// `Exhausted`, with the limit.
+    /// `Exhausted` with the name of the limit.
     pub(super) fn take(&self, tenant: &str, at_most: u32, per_tenant: u32) -> Result<WatchSeat, ApiError> {
         let taken = self.0.take(tenant.to_owned(), at_most as usize, per_tenant as usize);
         taken.map_err(|full| match full {

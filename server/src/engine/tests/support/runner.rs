@@ -1,4 +1,4 @@
-//! A runner made of messages: one that a test leads by the hand, and one that goes by itself.
+//! A simulated runner that a test controls message by message, and one that runs on its own.
 
 use std::{
     collections::HashMap,
@@ -28,19 +28,19 @@ pub(crate) struct Runner {
 }
 
 impl Runner {
-    /// A runner `r` that has nothing to report.
+    /// Connects the runner `r` with nothing to report.
     pub(crate) async fn ready(world: &World) -> Self {
         let mut runner = Self::connect(world, hello("r", Epoch::new())).await.unwrap();
         runner.reconciled().await;
         runner
     }
 
-    /// Connected, not reconciled.
+    /// Connects a runner without completing its initial reports.
     pub(crate) async fn connect(world: &World, hello: RunnerHello) -> Result<Self, LinkRefusal> {
         Self::to(&world.engine, world, hello).await
     }
 
-    /// Likewise, to another server of the world's store.
+    /// Connects a runner to another server of the same store.
     pub(crate) async fn to(engine: &Engine, world: &World, hello: RunnerHello) -> Result<Self, LinkRefusal> {
         let epoch = hello.epoch;
         let mut handle = engine.links().connect(hello).await?;
@@ -50,17 +50,17 @@ impl Runner {
         Ok(Self { handle, outgoing, epoch, held: world.held.clone() })
     }
 
-    /// The same life of it, on a new link.
+    /// Connects the same epoch on a new link.
     pub(crate) async fn again(world: &World, epoch: Epoch) -> Self {
         Self::connect(world, hello("r", epoch)).await.unwrap()
     }
 
-    /// Another life, whose host went down: the end of its journal may be missing.
+    /// Connects a new epoch after a crash of the host, which may have lost the end of the journal.
     pub(crate) async fn after_host_crash(world: &World) -> Self {
         Self::with_a_new_journal(world, &[]).await
     }
 
-    /// Another life, whose journal began with these.
+    /// Connects a new epoch with a journal that began with these epochs.
     pub(crate) async fn with_a_new_journal(world: &World, vouched: &[Epoch]) -> Self {
         let lost_tail =
             Capability { name: "journal_intact".to_owned(), enforced: false, detail: String::new() };
@@ -69,7 +69,7 @@ impl Runner {
         Self::connect(world, hello).await.unwrap()
     }
 
-    /// Reports every session it has, and that these are all jobs.
+    /// Reports every session, and that there are no further jobs.
     pub(crate) async fn reconciled(&mut self) {
         let held = self.held.lock().unwrap().clone();
         for session_id in held {
@@ -86,7 +86,7 @@ impl Runner {
         self.handle.received(message).await.unwrap();
     }
 
-    /// The next message that is no heartbeat.
+    /// Waits for the next message other than a heartbeat.
     pub(crate) async fn next(&mut self) -> ToRunner {
         loop {
             let message = tokio::time::timeout(PATIENCE, self.outgoing.recv()).await.unwrap().unwrap();
@@ -96,13 +96,13 @@ impl Runner {
         }
     }
 
-    /// Waits until the server says that it is there.
+    /// Waits for a heartbeat of the server.
     pub(crate) async fn hears_heartbeat(&mut self) {
         let heard = async { while self.outgoing.recv().await.unwrap() != ToRunner::Heartbeat {} };
         tokio::time::timeout(PATIENCE, heard).await.unwrap();
     }
 
-    /// Answers every probe that was sent by now, and passes over all else.
+    /// Answers every probe received so far, and discards other messages.
     pub(crate) async fn answer_probes(&mut self) {
         while let Ok(message) = self.outgoing.try_recv() {
             if let ToRunner::Probe { number } = message {
@@ -111,7 +111,7 @@ impl Runner {
         }
     }
 
-    /// Nothing is said for a while.
+    /// Checks that no message arrives for a while.
     pub(crate) async fn silence(&mut self) {
         let wait = Duration::from_millis(300);
         match tokio::time::timeout(wait, self.outgoing.recv()).await {
@@ -134,7 +134,7 @@ impl Runner {
         }
     }
 
-    /// Answers OpenSession.
+    /// Answers `OpenSession`.
     pub(crate) async fn open_session(&mut self) {
         let ToRunner::OpenSession { session_id, .. } = self.next().await else {
             panic!("no session asked for")
@@ -146,21 +146,21 @@ impl Runner {
         self.opened_with(session_id, SessionSnapshot::default()).await;
     }
 
-    /// Says that a session is open, with this snapshot.
+    /// Reports that a session is open, with this snapshot.
     pub(crate) async fn opened_with(&mut self, session_id: SessionId, snapshot: SessionSnapshot) {
         self.held.lock().unwrap().push(session_id);
         let phase = SessionPhase::Open { directory: b"/workspace".to_vec(), snapshot };
         self.say(FromRunner::Session(SessionReport { session_id, phase })).await;
     }
 
-    /// Reports a session in this directory.
+    /// Reports an open session in this directory.
     pub(crate) async fn has_session_in(&mut self, session_id: SessionId, directory: &[u8]) {
         let phase =
             SessionPhase::Open { directory: directory.to_vec(), snapshot: SessionSnapshot::default() };
         self.say(FromRunner::Session(SessionReport { session_id, phase })).await;
     }
 
-    /// Answers CloseSession.
+    /// Answers `CloseSession`.
     pub(crate) async fn close_session(&mut self) -> SessionId {
         let ToRunner::CloseSession { session_id } = self.next().await else { panic!("no close asked for") };
         self.held.lock().unwrap().retain(|held| *held != session_id);
@@ -189,7 +189,7 @@ impl Runner {
         self.report(job, JobPhase::Refused, Some(ExecutionResult::not_started(cause))).await;
     }
 
-    /// Takes the next job and reports it up to RUNNING.
+    /// Takes the next job and reports it up to `RUNNING`.
     pub(crate) async fn take(&mut self) -> StartJob {
         let job = self.next_job().await;
         self.accept(&job).await;
@@ -202,7 +202,7 @@ fn report(job: &StartJob, phase: JobPhase, result: Option<ExecutionResult>) -> J
     JobReport { execution_id: job.execution_id, attempt: job.attempt, epoch: job.epoch, phase, result }
 }
 
-/// Exited with this code, in the directory it was in.
+/// Returns the result of a command that exited with this code without changing the directory.
 pub(crate) fn exited(code: u8) -> ExecutionResult {
     ExecutionResult {
         started: Started::Yes,
@@ -213,10 +213,10 @@ pub(crate) fn exited(code: u8) -> ExecutionResult {
     }
 }
 
-/// A runner that runs everything at once and at the same time, and counts how often it ran what.
+/// A runner that runs all jobs concurrently and counts how often it ran each.
 pub(crate) struct Auto {
     pub(crate) ran: Arc<Mutex<HashMap<ExecutionId, u32>>>,
-    /// At most so many ran at the same time.
+    /// The maximum number of concurrent jobs so far.
     pub(crate) most: Arc<Mutex<usize>>,
     task: JoinHandle<()>,
 }

@@ -1,7 +1,7 @@
-//! The journal's file: records of `length, crc32, payload`, appended and never changed.
+//! The journal's file: records of `length, crc32, payload`. They are appended and never changed.
 //!
-//! A record that is not whole at the end is what a death in the middle of a write leaves: cut off, its
-//! entry did not happen. Anything else that does not fit is damage.
+//! An incomplete record at the end results from a crash during a write. It is cut off and counts as not written. Any
+//! other mismatch is damage.
 
 use std::{
     fs::{File, OpenOptions},
@@ -13,7 +13,7 @@ use std::{
 use super::JournalError;
 
 const HEADER: usize = 8;
-/// No entry is longer; a length over it is damage.
+/// The maximum length of a record. A larger length is damage.
 const MAX_PAYLOAD: usize = 1 << 20;
 
 /// The file, open for appending.
@@ -24,11 +24,11 @@ pub(super) struct JournalFile {
     len: u64,
 }
 
-/// What was in it.
+/// The contents of the file when it was opened.
 #[derive(Debug, Default)]
 pub(super) struct ReadBack {
     pub(super) payloads: Vec<Vec<u8>>,
-    /// Something in it, other than a torn tail, was not as it had been written.
+    /// Whether the file was damaged other than by a torn tail.
     pub(super) damaged: bool,
     good: usize,
 }
@@ -57,7 +57,7 @@ impl JournalFile {
         self.len
     }
 
-    /// Appends one record, or leaves the file as it was.
+    /// Appends one record, or leaves the file unchanged.
     pub(super) fn append(&mut self, payload: &[u8]) -> io::Result<()> {
         let frame = frame(payload)?;
         if let Err(error) = self.file.write_all(&frame) {
@@ -69,7 +69,7 @@ impl JournalFile {
         Ok(())
     }
 
-    /// Replaces all that is in the file, atomically.
+    /// Replaces the whole contents atomically.
     pub(super) fn rewrite(&mut self, payloads: impl Iterator<Item = Vec<u8>>) -> io::Result<()> {
         let next = self.path.with_extension("new");
         let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&next)?;

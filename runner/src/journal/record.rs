@@ -1,22 +1,22 @@
-//! The journal's entries as they are written: one JSON document each.
+//! The format of the journal's records: one JSON document each.
 //!
-//! A new kind or field may be added; an old one never changes its meaning.
+//! New kinds and fields may be added. The meaning of an existing one never changes.
 
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Record {
-    /// A new epoch, and the host's boot it is in.
+    /// A new epoch, and the boot of the host that it belongs to.
     Boot {
         boot_id: String,
         epoch: String,
         intact: bool,
-        /// Epochs before it of which everything is in here.
+        /// Earlier epochs that are complete in this journal.
         #[serde(default)]
         vouched: Vec<String>,
     },
-    /// Every server was told that earlier epochs cannot be vouched for.
+    /// Every server was told that earlier epochs may be incomplete.
     Told,
     Accepted {
         id: String,
@@ -24,7 +24,7 @@ pub(super) enum Record {
         epoch: String,
         session: String,
     },
-    /// `result` is `airlock.v1.Result`, encoded, in hex.
+    /// `result` is an encoded `airlock.v1.Result` in hex.
     Refused {
         id: String,
         attempt: u32,
@@ -47,7 +47,7 @@ pub(super) enum Record {
 
 impl Record {
     pub(super) fn encode(&self) -> Vec<u8> {
-        // Strings, numbers and lists of them cannot fail to be written to memory.
+        // Serializing strings, numbers and lists of them to memory cannot fail.
         serde_json::to_vec(self).unwrap_or_default()
     }
 

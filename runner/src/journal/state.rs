@@ -1,4 +1,4 @@
-//! What the entries of a journal add up to.
+//! The state that results from the records of a journal.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 
@@ -6,38 +6,38 @@ use airlock_proto::domain::{Epoch, ExecutionId, ExecutionResult, SessionId};
 
 use super::record::Record;
 
-/// Ids in one entry when the file is rewritten.
+/// The number of IDs in one record when the file is rewritten.
 const IDS_PER_RECORD: usize = 1000;
 
-/// Where a job is in its life.
+/// The phase of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// It will be started, once.
+    /// The job will be started, once.
     Accepted,
-    /// This attempt was not and will not be started.
+    /// This attempt was not started and will not be.
     Refused(ExecutionResult),
-    /// Its command runs.
+    /// The command runs.
     Running,
-    /// It ended.
+    /// The job ended.
     Ended(ExecutionResult),
-    /// It ended with its epoch.
+    /// The job ended with its epoch.
     Lost(ExecutionResult),
 }
 
-/// What is known of a job.
+/// The recorded state of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct JobRecord {
-    /// The latest offer of it.
+    /// The latest attempt.
     pub(crate) attempt: u32,
     /// The epoch that answered the offer.
     pub(crate) epoch: Epoch,
-    /// Where it runs; none for a refused one.
+    /// The session. `None` for a refused job.
     pub(crate) session: Option<SessionId>,
     pub(crate) phase: Phase,
 }
 
 impl JobRecord {
-    /// Whether the runner still owes it an end.
+    /// Reports whether the job has no result yet.
     pub(crate) fn is_live(&self) -> bool {
         matches!(self.phase, Phase::Accepted | Phase::Running)
     }
@@ -52,7 +52,7 @@ pub(super) struct Boot {
 }
 
 impl Boot {
-    /// The epochs up to this one of which everything is known, as long as its host stays up.
+    /// Returns the epochs, up to this one, that are complete as long as the host does not restart.
     pub(super) fn vouched(&self) -> Vec<Epoch> {
         self.vouched.iter().chain([&self.epoch]).filter_map(|epoch| epoch.parse().ok()).collect()
     }
@@ -78,7 +78,7 @@ impl State {
         }
     }
 
-    /// Entries that this version did not write as they are, such as a malformed id, change nothing.
+    /// Applies a record. A record that this version would not write, such as one with a malformed ID, has no effect.
     pub(super) fn apply(&mut self, record: Record) {
         match record {
             Record::Boot { boot_id, epoch, intact, vouched } => {
@@ -137,7 +137,7 @@ impl State {
         }
     }
 
-    /// The fewest entries that add up to this state.
+    /// Returns the smallest list of records that results in this state.
     pub(super) fn records(&self) -> impl Iterator<Item = Record> {
         let boot = self.boot.as_ref().map(|boot| Record::Boot {
             boot_id: boot.id.clone(),

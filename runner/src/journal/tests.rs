@@ -1,4 +1,4 @@
-//! What the journal must remember, whatever cuts it short.
+//! Tests that the journal keeps its records through every interruption.
 
 use airlock_proto::domain::{Cause, Started};
 
@@ -23,7 +23,7 @@ fn ended() -> ExecutionResult {
     result
 }
 
-/// A journal with one job of each phase, and their ids in order.
+/// Creates a journal with one job in each phase. Returns their IDs in order.
 fn one_of_each(dir: &Path) -> [ExecutionId; 5] {
     let mut journal = open(dir);
     let epoch = Epoch::new();
@@ -76,7 +76,7 @@ fn a_journal_cut_at_any_byte_holds_a_prefix_and_goes_on() {
         assert_eq!(open(dir.path()).jobs().count(), jobs + 1, "cut at {cut}");
         most = most.max(jobs);
     }
-    // Before the last entry, which forgets one, there are five.
+    // Before the last record, which forgets a job, there are five.
     assert_eq!(most, 5);
 }
 
@@ -202,7 +202,7 @@ proptest! {
 fn a_journal_that_cannot_be_rewritten_goes_on() {
     let dir = tempfile::tempdir().unwrap();
     let mut journal = open(dir.path());
-    // In the place of the new file.
+    // A directory blocks the path of the new file.
     std::fs::create_dir(dir.path().join("journal.new")).unwrap();
     let (epoch, session) = (Epoch::new(), SessionId::new());
     let ids: Vec<_> = (0..30_000).map(|_| ExecutionId::new()).collect();

@@ -1,5 +1,5 @@
-//! The pace of dialling: twice as long each time up to a bound, shortened at random so that runners that
-//! lost one server at once do not all come back at once.
+//! Delays between connection attempts: exponential up to a bound, with random jitter, so that the runners of one lost
+//! server do not reconnect simultaneously.
 
 use std::time::Duration;
 
@@ -32,14 +32,14 @@ impl Backoff {
     }
 }
 
-/// From a half of it to the whole.
+/// Returns a delay between half of `wait` and `wait`.
 fn jittered(wait: Duration, random: u8) -> Duration {
     wait.mul_f64(0.5 + f64::from(random) / 510.0)
 }
 
 fn random() -> u8 {
     let mut byte = [0];
-    // Without randomness the waits are shorter, and still right.
+    // Without random bytes the delay is at its minimum, which is acceptable.
     let _ = getrandom::fill(&mut byte);
     let [byte] = byte;
     byte

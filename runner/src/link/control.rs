@@ -1,5 +1,5 @@
-//! One control stream, from the dial to its end: Hello, Welcome, everything there is to report, and then
-//! both ways until one of them falls silent.
+//! One control stream, from the connection to its end: Hello, Welcome, all reports, and then messages in both
+//! directions until one side is silent for too long.
 
 use std::{sync::Arc, time::Duration};
 
@@ -21,24 +21,24 @@ use tonic::{Code, Status, Streaming};
 use super::{LinkEnd, dial, exchange::Exchanges, lost, output::Outputs, way::Way};
 use crate::{config::ServerConfig, core::Core, reports::Exit};
 
-/// Messages between a link's queue and its connection.
+/// The number of messages between a link's queue and its connection.
 const WIRE_QUEUE: usize = 16;
-/// Silence for so many heartbeat intervals is a dead link.
+/// A link is dead after this many heartbeat intervals without a message.
 const SILENT_INTERVALS: u32 = 3;
-/// How long a stopping runner waits for the server to take its last messages.
+/// The time that a stopping runner waits for the server to receive the last messages.
 const FAREWELL: Duration = Duration::from_millis(500);
 
-/// Time for a message to be written out, where a test wants to die just after.
+/// The time to send a message before a test stops the process.
 const LEAVING: Duration = Duration::from_millis(5);
 
-/// What the server said in its Welcome, within the runner's limits.
+/// The server's Welcome, within the runner's limits.
 struct Welcome {
     server_id: String,
     heartbeat: Duration,
     link_grace: Duration,
 }
 
-/// Makes the link and holds it until it ends. `welcomed` is the server's name if it was up.
+/// Opens the link and keeps it until it ends. Sets `welcomed` to the server's ID if the link was established.
 pub(super) async fn hold(
     core: &Arc<Core>,
     index: usize,
@@ -67,7 +67,7 @@ pub(super) async fn hold(
     end
 }
 
-/// A link on which the server has said Welcome.
+/// A link on which the server has sent Welcome.
 struct Link {
     epoch: Epoch,
     welcome: Welcome,
@@ -114,7 +114,7 @@ fn welcome(core: &Core, first: &ToRunner) -> Result<Welcome, LinkEnd> {
     })
 }
 
-/// What a status means for the link. A no is retried slowly, everything else soon.
+/// Maps a status to the end of the link. A refusal is retried slowly, any other end soon.
 fn ended(status: &Status) -> LinkEnd {
     let said = format!("{}: {}", status.code(), status.message());
     match status.code() {
@@ -140,7 +140,7 @@ async fn run(core: &Arc<Core>, index: usize, link: Link, cancel: &CancellationTo
         () = cancel.cancelled() => LinkEnd::Stopped,
     };
     if matches!(end, LinkEnd::Stopped) {
-        // The sending side is closed; what is on its way arrives before the server closes its own.
+        // The sending side is closed. Queued messages arrive before the server closes its side.
         let drained = async { while let Ok(Some(_)) = from_server.message().await {} };
         let _ = timeout(FAREWELL, drained).await;
     }
@@ -213,7 +213,7 @@ async fn listen(
             Ok(Ok(Some(message))) => message,
         };
         core.clock.heard();
-        // Words that came long after the report is complete come from a server that has read it.
+        // A message long after the complete report shows that the server has read the report.
         if !told && begun.elapsed() > patience {
             told = true;
             core.server_told(index);
@@ -224,7 +224,7 @@ async fn listen(
             Ok(ToRunner::OpenExchange { ticket }) => exchanges.open(ticket),
             Ok(ToRunner::Probe { number }) => core.reports.answer(exit, FromRunner::Probed { number }),
             Ok(message) => core.handle(message),
-            // One bad message of a server is no reason to let its jobs go.
+            // One invalid message must not end the jobs of this server.
             Err(error) => {
                 tracing::warn!(field = error.field, "the server sent a message that is not of the contract");
                 if let Some((id, attempt)) = offered {
@@ -241,7 +241,7 @@ fn received(message: &ToRunner) {
     }
 }
 
-/// What an offer is of, as far as it can be read: such as one of a newer server, whose grant cannot.
+/// Returns the execution and attempt of an offer that cannot be parsed in full, for example one of a newer server.
 fn offered(message: &ConnectResponse) -> Option<(ExecutionId, u32)> {
     let Some(connect_response::Message::StartJob(offer)) = &message.message else { return None };
     let _: Epoch = offer.epoch.parse().ok()?;

@@ -1,4 +1,4 @@
-//! Connections to a server: TLS to the name that the floor allows, or plain text on the loopback.
+//! Connections to a server: TLS to a name that the floor allows, or plain text on the loopback.
 
 use std::{fs, path::PathBuf, time::Duration};
 
@@ -9,11 +9,11 @@ use crate::config::ServerConfig;
 
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
 const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Bytes that may be on their way on one stream, and on one connection.
+/// The bytes in flight on one stream. The constant below limits one connection.
 const STREAM_WINDOW: u32 = 1 << 20;
 const CONNECTION_WINDOW: u32 = 4 << 20;
 
-/// What the files of a server's section hold. Empty where it is reached in plain text.
+/// The contents of a server's certificate files. Empty for plain text.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Material {
     ca: Vec<u8>,
@@ -35,7 +35,7 @@ impl Material {
     }
 }
 
-/// How a server is reached with these certificates.
+/// Builds the endpoint of a server with these certificates.
 pub(super) fn endpoint(
     server: &ServerConfig,
     material: &Material,
@@ -61,7 +61,7 @@ pub(super) fn endpoint(
     endpoint.tls_config(tls).map_err(|error| lost(chain(&error)))
 }
 
-/// A connection, made now.
+/// Connects immediately.
 pub(super) async fn connect(endpoint: &Endpoint, timeout: Duration) -> Result<Channel, LinkEnd> {
     match tokio::time::timeout(timeout, endpoint.connect()).await {
         Ok(connected) => connected.map_err(|error| lost(chain(&error))),
@@ -74,7 +74,7 @@ fn read(what: &str, path: Option<&PathBuf>) -> Result<Vec<u8>, LinkEnd> {
     fs::read(path).map_err(|error| lost(format!("cannot read `{}`: {error}", path.display())))
 }
 
-/// An error with what caused it, in one line.
+/// Formats an error with its causes in one line.
 fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();

@@ -1,5 +1,6 @@
-//! Servers behind one name, such as a headless service's: each address that it resolves to is dialled as a server of its
-//! own, for as long as it resolves to it. It only looks up names; the links are made by those who are started here.
+//! Discovery of servers by one name, such as that of a headless service. The runner connects to each address that the
+//! name resolves to, for as long as it resolves to it. This module only looks up names, and starts and stops the tasks
+//! that keep the links.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,11 +15,11 @@ use tonic::transport::Uri;
 use super::keep;
 use crate::{config::ServerConfig, core::Core};
 
-/// The port of an endpoint that names none.
+/// The port of an endpoint without one.
 const HTTPS_PORT: u16 = 443;
 
-/// Keeps a link to each server behind a name until `cancel`. An address that is no longer there keeps its link for as
-/// long as that lasts. A name that cannot be looked up changes nothing.
+/// Keeps a link to each server of a name until `cancel`. A link to an address that disappears is kept until it ends. A
+/// failed lookup changes nothing.
 pub(super) async fn all(core: Arc<Core>, index: usize, server: ServerConfig, cancel: CancellationToken) {
     let Some((host, port)) = host_and_port(&server.endpoint) else { return };
     let mut name = Name { host, port, failing: false };
@@ -50,16 +51,16 @@ pub(super) async fn all(core: Arc<Core>, index: usize, server: ServerConfig, can
     while links.join_next().await.is_some() {}
 }
 
-/// What is looked up again and again.
+/// A name that is looked up periodically.
 struct Name {
     host: String,
     port: u16,
-    /// Whether the last look failed, so that it is told once.
+    /// Whether the last lookup failed, so that the failure is logged once.
     failing: bool,
 }
 
 impl Name {
-    /// Where it leads now; nothing if nobody says.
+    /// Returns the current addresses, or `None` if the lookup fails.
     async fn look_up(&mut self) -> Option<BTreeSet<SocketAddr>> {
         match tokio::net::lookup_host((self.host.as_str(), self.port)).await {
             Ok(found) => {
@@ -77,7 +78,7 @@ impl Name {
     }
 }
 
-/// The endpoint with this address in the place of its name. Whose certificate is taken does not depend on it.
+/// Returns the endpoint with the address instead of the name. The name that the certificate must carry does not change.
 fn at(server: &ServerConfig, address: SocketAddr) -> String {
     let scheme = if server.insecure_loopback { "http" } else { "https" };
     format!("{scheme}://{address}")

@@ -1,5 +1,4 @@
-//! Exchanges: each on a connection of its own, so that what is not taken at one end stops nothing else.
-//! They end with their link.
+//! Exchanges. Each has its own connection, so that a slow receiver delays nothing else. They end with their link.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,11 +15,11 @@ use tonic::transport::{Channel, Endpoint};
 use super::{LinkEnd, dial, way::Way};
 use crate::{core::Core, exchange};
 
-/// Messages between an exchange and its connection.
+/// The number of messages between an exchange and its connection.
 const WIRE_QUEUE: usize = 1;
-/// Exchanges that are told at once that there are too many; those beyond them hear nothing.
+/// The maximum number of exchanges that are refused at once. Further requests get no answer.
 const TURNED_AWAY_AT_ONCE: usize = 64;
-/// How long the server may take to end its side after the runner's last message.
+/// The time for the server to close its side after the runner's last message.
 const FAREWELL: Duration = Duration::from_secs(5);
 
 /// The exchanges of one link.
@@ -29,16 +28,16 @@ pub(super) struct Exchanges {
     way: Arc<Way>,
     work: JoinSet<()>,
     turned_away: JoinSet<()>,
-    /// One connection for all that are turned away.
+    /// The connection that all refused exchanges share.
     aside: Channel,
-    /// The version of the way that it was made with.
+    /// The endpoint version with which that connection was created.
     version: u64,
-    /// It was logged that there are too many.
+    /// Whether the excess of exchanges was logged.
     flooded: bool,
 }
 
 impl Exchanges {
-    /// Connects with the first of them. Needs a runtime.
+    /// Creates an empty set. The first exchange connects. Needs a runtime.
     pub(super) fn new(core: &Arc<Core>, way: &Arc<Way>) -> Self {
         let (work, turned_away) = (JoinSet::new(), JoinSet::new());
         let (endpoint, version) = way.endpoint();
@@ -46,7 +45,9 @@ impl Exchanges {
         Self { core, way, work, turned_away, aside, version, flooded: false }
     }
 
-    /// Opens an exchange that the server asked for, within `limits.exchanges`; beyond it, one that says so.
+    /// Opens an exchange that the server asked for, within `limits.exchanges`. Beyond the limit, opens one that
+    /// reports the
+    /// refusal.
     pub(super) fn open(&mut self, ticket: String) {
         for tasks in [&mut self.work, &mut self.turned_away] {
             while tasks.join_next().now_or_never().flatten().is_some() {}
@@ -75,7 +76,7 @@ impl Exchanges {
 }
 
 impl Exchanges {
-    /// The connection of those that are turned away, with the certificates of now.
+    /// Returns the connection of refused exchanges, with the current certificates.
     fn aside(&mut self) -> Channel {
         let (endpoint, version) = self.way.endpoint();
         if version != self.version {
@@ -86,7 +87,7 @@ impl Exchanges {
     }
 }
 
-/// One exchange, from its dial to its end.
+/// Runs one exchange, from the connection to its end.
 async fn hold(core: &Arc<Core>, endpoint: &Endpoint, ticket: String) -> Result<(), LinkEnd> {
     let channel = dial::connect(endpoint, core.config.limits.dial_timeout).await?;
     let (to_server, mut from_server) = greet(core, channel, ticket).await?;
@@ -95,7 +96,7 @@ async fn hold(core: &Arc<Core>, endpoint: &Endpoint, ticket: String) -> Result<(
     Ok(())
 }
 
-/// An exchange that says that there are too many.
+/// Runs an exchange that reports that there are too many.
 async fn turn_away(core: &Core, channel: Channel, ticket: String, limit: u32) -> Result<(), LinkEnd> {
     let (to_server, from_server) = greet(core, channel, ticket).await?;
     let failed = ExchangeFailed {
@@ -103,24 +104,24 @@ async fn turn_away(core: &Core, channel: Channel, ticket: String, limit: u32) ->
         reason: "TOO_MANY_EXCHANGES".to_owned(),
         message: format!("this runner has its {limit} exchanges; try again when one of them has ended"),
     };
-    // Hello was taken, or will be: the stream is open.
+    // The server accepts Hello, so the stream is open.
     let _ = timeout(FAREWELL, to_server.send(ExchangeFromRunner::Failed(failed))).await;
     drop(to_server);
     farewell(from_server).await;
     Ok(())
 }
 
-/// Waits for the server to end its side, so that the last message is not lost with the connection.
+/// Waits for the server to close its side, so that the last message is not lost with the connection.
 async fn farewell(mut from_server: impl Stream + Unpin) {
     let ended = async { while from_server.next().await.is_some() {} };
-    // A server that goes on is left.
+    // Do not wait longer for a server that continues to send.
     let _ = timeout(FAREWELL, ended).await;
 }
 
 type ToServer = mpsc::Sender<ExchangeFromRunner>;
 
-/// Opens the stream and says hello. What comes back are the server's messages, and in place of one that is
-/// not of the contract what is wrong with it.
+/// Opens the stream and sends Hello. The returned stream yields the server's messages, or a description of the problem
+/// for an invalid message.
 async fn greet(
     core: &Core,
     channel: Channel,
@@ -129,13 +130,13 @@ async fn greet(
     let mut client = RunnerLinkClient::new(channel).max_decoding_message_size(MESSAGE_BYTES);
     let (to_server, queue) = mpsc::channel(WIRE_QUEUE);
     let hello = ExchangeFromRunner::Hello { runner_id: core.id.clone(), ticket };
-    // The queue is empty, and its other end is here.
+    // Cannot fail: the queue is empty and its receiver exists.
     let _ = to_server.try_send(hello);
     let requests = ReceiverStream::new(queue).map(ExchangeRequest::from);
     let answer = timeout(core.config.limits.dial_timeout, client.exchange(requests)).await;
     let answer = answer.map_err(|_| super::lost("the server does not answer"))?;
     let messages = answer.map_err(|status| super::lost(status.message()))?.into_inner();
-    // A broken connection is the end of the stream.
+    // A broken connection ends the stream.
     let messages = messages
         .map(|message| message.ok().map(|it| ExchangeToRunner::try_from(it).map_err(|bad| bad.to_string())))
         .take_while(|message| std::future::ready(message.is_some()))

@@ -1,5 +1,5 @@
-//! Output streams: on a connection of their own, so that no output stands in the way of the control
-//! stream. They end with their link.
+//! Output streams. They use separate connections, so that output does not delay the control stream. They end with their
+//! link.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -18,31 +18,31 @@ use crate::{
     push::{PushEnd, serve},
 };
 
-/// Chunks between the spool and the connection.
+/// The number of chunks between the spool and the connection.
 const CHUNKS: usize = 4;
 
-/// Connections that a link's output streams are spread over: one connection takes some hundred streams.
+/// The number of connections for a link's output streams. One connection carries some hundred streams.
 const CONNECTIONS: usize = 4;
 
 /// The output streams of one link.
 pub(super) struct Outputs {
     core: Arc<Core>,
     way: Arc<Way>,
-    /// The version of the way that the channels were made with.
+    /// The endpoint version with which the channels were created.
     version: u64,
     channels: VecDeque<Channel>,
     streams: JoinSet<()>,
 }
 
 impl Outputs {
-    /// Connects with the first streams. Needs a runtime.
+    /// Creates an empty set. The first streams connect. Needs a runtime.
     pub(super) fn new(core: &Arc<Core>, way: &Arc<Way>) -> Self {
         let (endpoint, version) = way.endpoint();
         let channels = (0..CONNECTIONS).map(|_| endpoint.connect_lazy()).collect();
         Self { core: Arc::clone(core), way: Arc::clone(way), version, channels, streams: JoinSet::new() }
     }
 
-    /// A connection with the certificates of now. Streams on other ones go on there.
+    /// Returns a connection with the current certificates. Streams on older connections continue there.
     fn channel(&mut self) -> Option<Channel> {
         let (endpoint, version) = self.way.endpoint();
         if version != self.version {
@@ -72,7 +72,7 @@ impl Outputs {
     }
 }
 
-/// Why an output stream did not come to a good end.
+/// The error with which an output stream ended.
 #[derive(Debug, thiserror::Error)]
 enum OutputEnd {
     #[error("the server refused it: {0}")]
@@ -91,7 +91,7 @@ async fn push(
     let (outgoing, queue) = mpsc::channel::<PushFromRunner>(CHUNKS);
     let missing = spool.is_none();
     let hello = PushFromRunner::Hello { runner_id: core.id.clone(), execution_id, ticket, missing };
-    // The queue is empty, and its other end is here.
+    // Cannot fail: the queue is empty and its receiver exists.
     let _ = outgoing.try_send(hello);
     let Some(spool) = spool else {
         drop(outgoing);
@@ -103,7 +103,7 @@ async fn push(
     };
     let requests = ReceiverStream::new(queue).map(PushOutputRequest::from);
     let answer = client.push_output(requests).await.map_err(|s| OutputEnd::Refused(Box::new(s)))?;
-    // A message that is not of the contract, or a broken connection, is the end of the stream.
+    // An invalid message or a broken connection ends the stream.
     let reads = answer
         .into_inner()
         .map(|message| PushToRunner::try_from(message.ok()?).ok())

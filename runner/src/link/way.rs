@@ -1,5 +1,5 @@
-//! The way to a server. It follows the files of the runner's certificate, key and authority: the next connection uses
-//! what they hold now, and connections that are open stay.
+//! The endpoint of a server. It follows changes of the files with the runner's certificate, key and CA. The next
+//! connection uses the current contents. Open connections stay.
 
 use std::{
     sync::{Mutex, PoisonError},
@@ -11,10 +11,10 @@ use tonic::transport::Endpoint;
 use super::{LinkEnd, dial};
 use crate::config::ServerConfig;
 
-/// Between two looks at the files.
+/// The interval between checks of the files.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// The way to one server, for one link.
+/// The endpoint of one server, for one link.
 pub(super) struct Way {
     server: ServerConfig,
     timeout: Duration,
@@ -24,15 +24,15 @@ pub(super) struct Way {
 struct Now {
     endpoint: Endpoint,
     material: dial::Material,
-    /// Grows with each change.
+    /// Incremented with each change.
     version: u64,
     looked: Instant,
-    /// Why the files cannot be used as they are, so that it is told once.
+    /// The problem with the current files, so that it is logged once.
     problem: Option<String>,
 }
 
 impl Way {
-    /// Reads the files. Blocks for a moment.
+    /// Reads the files. Blocks briefly.
     ///
     /// # Errors
     /// [`LinkEnd::Lost`] if they cannot be used.
@@ -43,8 +43,9 @@ impl Way {
         Ok(Self { server: server.clone(), timeout, now: Mutex::new(now) })
     }
 
-    /// The endpoint for the next connection, and its version. Looks at the files at most once a second; while they
-    /// cannot be used, it is the endpoint of before.
+    /// Returns the endpoint for the next connection, and its version. Checks the files at most once a second. While
+    /// they are
+    /// invalid, the last valid endpoint stays in use.
     pub(super) fn endpoint(&self) -> (Endpoint, u64) {
         let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
         if now.looked.elapsed() >= LOOK {

@@ -1,4 +1,4 @@
-//! The pull protocol, with servers that are good, slow and hostile.
+//! Tests of the pull protocol with correct, slow and hostile servers.
 
 use airlock_proto::domain::ExecutionId;
 use bytes::Bytes;
@@ -8,7 +8,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use super::*;
 use crate::spool::{Spools, Writers};
 
-/// How long a test waits for what must happen.
+/// The timeout of each wait.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 struct Fixture {
@@ -87,7 +87,7 @@ async fn a_plain_read_ends_at_what_there_is_and_credit_is_kept_to() {
     assert_eq!(it.next().await, done(2, 5, false, 10));
     it.read(3, 7, 0, true).await;
     assert_eq!(it.next().await, done(3, 7, false, 10));
-    // Credit for nothing asks how long the stream is, and whether it will grow.
+    // A read without credit asks for the length of the stream and whether it can grow.
     it.read(4, u64::MAX, 0, false).await;
     assert_eq!(it.next().await, done(4, u64::MAX, false, 10));
     it.writers = None;
@@ -169,12 +169,12 @@ async fn reads_take_turns() {
 async fn a_stopped_server_does_not_hold_up_the_writer() {
     let mut it = Fixture::new(false);
     it.read(1, 0, u64::MAX, true).await;
-    // Its stream has taken all that it ever takes from a server that reads nothing.
+    // Fill the queue of a server that reads nothing.
     while it.from_runner.capacity() > 0 {
         it.write(&vec![3; 100_000]);
         tokio::task::yield_now().await;
     }
-    // Nothing else runs on this thread meanwhile: who waits for anybody here does so for ever.
+    // No other task runs on this thread: a wait here would never end.
     for _ in 0..100 {
         it.write(&vec![3; 100_000]);
     }
@@ -248,7 +248,7 @@ async fn a_reader_of_what_is_cut_while_it_is_written_gets_bytes_behind_each_gap(
                 assert_eq!(from, at);
                 at = to;
                 gaps += 1;
-                // What a server permits; see its `GAPS_PER_READ`.
+                // The limit of the server; see its `GAPS_PER_READ`.
                 assert!(gaps <= chunks + 16, "{gaps} gaps with {chunks} chunks");
             }
             PushFromRunner::Done { offset, end, .. } => {

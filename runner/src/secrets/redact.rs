@@ -1,9 +1,9 @@
-//! Replaces secrets in a stream, however it is cut into pieces: leftmost first, of several that begin at one
-//! place the longest, each by `[secret NAME]`.
+//! Replaces secrets in a stream that arrives in pieces of any size. The leftmost match wins, and among matches at the
+//! same position the longest. Each is replaced by `[secret NAME]`.
 //!
-//! The end of what has come is held back while at least [`HELD_FROM`] bytes of it begin a secret; everything
-//! else passes at once. So up to three bytes that begin one may be out already when its fourth comes: they are
-//! remembered, and the secret is cut from there on.
+//! The end of the received bytes is held back while at least [`HELD_FROM`] bytes of it begin a secret. All other bytes
+//! pass at once. Up to three bytes of a secret may therefore be out before its fourth arrives. They are remembered, and
+//! the secret is cut from there on.
 
 use std::{collections::HashMap, fmt, sync::Arc};
 
@@ -13,10 +13,10 @@ use aho_corasick::{
     nfa::contiguous::NFA,
 };
 
-/// Fewer bytes than these are never held back.
+/// The minimum number of bytes that are held back.
 const HELD_FROM: usize = 4;
 
-/// Secrets, ready to be looked for.
+/// The search automata for a set of secrets.
 pub(super) struct Patterns {
     finder: AhoCorasick,
     tags: Vec<Vec<u8>>,
@@ -32,11 +32,11 @@ impl Patterns {
     }
 }
 
-/// Finds how many bytes at the end of a text begin a secret and are not all of it.
+/// Finds the number of bytes at the end of a text that begin a secret without completing it.
 struct Tails {
     walker: NFA,
     start: StateID,
-    /// For each state of the walker, the longest such end that leads to it; none is 0.
+    /// For each state of the automaton, the length of the longest such end. A missing entry means 0.
     begun: HashMap<StateID, usize>,
     longest: usize,
 }
@@ -44,7 +44,7 @@ struct Tails {
 impl Tails {
     fn new(mut values: Vec<&[u8]>) -> Result<Self, BuildError> {
         let walker = NFA::builder().match_kind(MatchKind::Standard).prefilter(false).build(&values)?;
-        // The only error is of a walker that is anchored.
+        // Fails only for an anchored automaton.
         let start = walker.start_state(Anchored::No).unwrap_or_default();
         let longest = values.iter().map(|value| value.len()).max().unwrap_or(0);
         let mut tails = Self { walker, start, begun: HashMap::new(), longest };
@@ -55,8 +55,9 @@ impl Tails {
                 tails.begun.insert(state, index + 1);
             }
         }
-        // After the whole of one that none goes on from, it is what its own end begins. That may be the whole of a
-        // shorter one, so that those come first.
+        // After a complete value that no longer value extends, the state's end is that of the value's own suffix.
+        // This suffix
+        // can be a complete shorter value, so shorter values come first.
         values.sort_by_key(|value| value.len());
         for value in values {
             let state = tails.after(value);
@@ -79,12 +80,12 @@ impl Tails {
     }
 }
 
-/// One stream on its way.
+/// The redactor of one stream.
 pub(crate) struct Redactor {
     patterns: Arc<Patterns>,
-    /// The end of what came, as long as it may begin a secret.
+    /// The end of the received bytes, as far as it may begin a secret.
     open: Vec<u8>,
-    /// So many bytes of it have passed.
+    /// The number of these bytes that have passed already.
     passed: usize,
 }
 
@@ -99,18 +100,18 @@ impl Redactor {
         Self { patterns, open: Vec::new(), passed: 0 }
     }
 
-    /// Takes the next bytes of the stream, and adds to `out` what can pass now.
+    /// Takes the next bytes of the stream, and appends to `out` the bytes that can pass now.
     pub(crate) fn push(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
         self.open.extend_from_slice(bytes);
         self.replace(out, false);
     }
 
-    /// The stream has ended: what was held back is no secret.
+    /// Ends the stream: the bytes held back are not a secret.
     pub(crate) fn finish(&mut self, out: &mut Vec<u8>) {
         self.replace(out, true);
     }
 
-    /// Bytes that are held back.
+    /// Returns the number of bytes held back.
     #[cfg(test)]
     pub(super) fn held(&self) -> usize {
         self.open.len() - self.passed
@@ -126,7 +127,7 @@ impl Redactor {
         loop {
             let rest = text.get(at..).unwrap_or_default();
             let found = self.patterns.finder.find(rest);
-            // Nothing of the end reaches as far back as most that is found.
+            // No unfinished secret at the end can begin before this match ends.
             let surely = found.filter(|found| found.end() + self.patterns.tails.longest <= rest.len());
             let begun = if ended || surely.is_some() { 0 } else { self.patterns.tails.of(rest) };
             let open = text.len() - begun;

@@ -1,4 +1,4 @@
-//! Streams in any pieces against the whole text, and what may be seen of a secret on the way.
+//! Tests that streams in any pieces give the same result as the whole text, and how much of a secret can pass.
 
 use std::io::Write as _;
 
@@ -14,7 +14,7 @@ fn redactor(values: &[Vec<u8>]) -> Redactor {
     Redactor::new(Arc::new(Patterns::new(&pairs).unwrap()))
 }
 
-/// Sends `pieces`; gives what came out of each, and the rest.
+/// Sends `pieces`. Returns the output after each, and the rest.
 fn send(values: &[Vec<u8>], pieces: &[&[u8]]) -> Vec<Vec<u8>> {
     let mut redactor = redactor(values);
     let mut all = Vec::new();
@@ -80,13 +80,13 @@ fn repeated_prefixes_hold_back_no_more_than_one_secret() {
     assert_eq!(out.len(), (1 << 20) - 4000 + b"[secret S0]".len());
 }
 
-/// Where the whole text's secrets are, by a search that sees all of it: start, end, which.
+/// Finds the secrets in the whole text: start, end, index.
 fn found(values: &[Vec<u8>], text: &[u8]) -> Vec<(usize, usize, usize)> {
     let finder = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(values).unwrap();
     finder.find_iter(text).map(|one| (one.start(), one.end(), one.pattern().as_usize())).collect()
 }
 
-/// The bytes that may be out once `text` has come and may go on: those that no secret can still take.
+/// Returns the number of bytes that must be held back after `text`: those that a secret can still include.
 fn must_be_held(values: &[Vec<u8>], text: &[u8], from: usize) -> usize {
     (from..text.len())
         .find(|start| {
@@ -101,7 +101,7 @@ proptest! {
     #[test]
     fn any_pieces_give_the_whole_texts_replacement(
         values in proptest::collection::vec(proptest::collection::vec(b'a'..=b'c', 8..14), 1..5),
-        // Secrets, their beginnings and noise.
+        // Secrets, prefixes of secrets, and noise.
         parts in proptest::collection::vec((any::<prop::sample::Index>(), 0_usize..15, 0_usize..3), 0..20),
         cuts in proptest::collection::vec(1_usize..9, 1..12),
     ) {
@@ -125,7 +125,7 @@ proptest! {
             rest = later;
         }
         let out = send(&values, &pieces);
-        // The whole text's replacement, but that up to three bytes of a secret may stand before its tag.
+        // Equal to the replacement in the whole text, except that up to three bytes of a secret may precede its tag.
         let all = out.concat();
         let (mut at, mut read) = (0, 0);
         for (start, end, which) in found(&values, &text) {
@@ -138,7 +138,7 @@ proptest! {
             at = end;
         }
         prop_assert_eq!(&all[read..], &text[at..]);
-        // In one piece nothing of a secret passes.
+        // In one piece, no byte of a secret passes.
         let at_once = send(&values, &[&text]).concat();
         let mut expected = Vec::new();
         let mut at = 0;
@@ -162,7 +162,7 @@ proptest! {
             it.push(&text[end - 1..end], &mut out);
             let so_far = &text[..end];
             let settled = found(&values, so_far).last().map_or(0, |(_, end, _)| *end);
-            // A secret that is there already and may become a longer one is held as well.
+            // A complete secret that may grow into a longer one is held as well.
             let most = must_be_held(&values, so_far, 0).max(must_be_held(&values, so_far, settled));
             let held = it.held();
             prop_assert!(held <= most, "{held} of {most} after {:?}", String::from_utf8_lossy(so_far));

@@ -1,8 +1,8 @@
-//! A copy of a base folder into a new workspace, through directory handles only.
+//! Copies a base directory into a new workspace, through directory handles only.
 //!
-//! Folders, regular files and links (as links) are copied, with their times and their modes without
-//! setuid, setgid and sticky; anything else is left out. Bounded in bytes, entries and depth. What was
-//! made is given to the session's user, and recorded, before any command can reach it.
+//! Copies directories, regular files and links (as links), with their times and with their modes except setuid, setgid
+//! and sticky. Other file types are skipped. The number of bytes, entries and levels is bounded. Copied files are given
+//! to the session's user and recorded before a command can access them.
 
 use std::{
     ffi::CStr,
@@ -22,25 +22,25 @@ use tokio_util::sync::CancellationToken;
 
 use crate::files::{BaselineLimits, Content, Record, RecordKind, Recorder, Stamp};
 
-/// Folders nested deeper than this are an error.
+/// The maximum nesting of directories.
 const MAX_DEPTH: usize = 200;
-/// Copied at once, in bytes, so that a cancellation is soon seen.
+/// The number of bytes copied at once, so that a cancellation takes effect soon.
 const STEP: usize = 8 << 20;
-/// Larger files are copied by the kernel and known by their stamps alone.
+/// The size above which the kernel copies a file and only its stamp is recorded.
 const HASHED_BYTES: u64 = 4 << 20;
-/// Read at once of a file that is hashed.
+/// The buffer size for a file that is hashed.
 const BUFFER: usize = 128 << 10;
 
-/// What one copy may take.
+/// The limits of one copy.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CopyLimits {
     pub(crate) bytes: u64,
     pub(crate) entries: u64,
-    /// Of the contents that are recorded.
+    /// The limits of recorded contents.
     pub(crate) baseline: BaselineLimits,
 }
 
-/// Why a base was not copied. What was copied until then stays.
+/// The reason why a base was not copied. The files copied until then remain.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CopyError {
     #[error("it has more than {0} bytes; raise the runner's `limits.base_bytes`, or offer a smaller folder")]
@@ -66,9 +66,9 @@ const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOF
 struct Level {
     source: Dir,
     target: OwnedFd,
-    /// Below the workspace's root.
+    /// The path relative to the workspace's root.
     path: Vec<u8>,
-    /// What the target gets when it is full.
+    /// The attributes that the target gets after its contents are complete.
     stat: Stat,
 }
 
@@ -81,7 +81,7 @@ struct Copier<'a> {
     buffer: Vec<u8>,
 }
 
-/// Copies what is in `source` into `target`, and gives it to `owner`. Blocks; looks at `cancelled` often.
+/// Copies the contents of `source` into `target`, and gives them to `owner`. Blocks. Checks `cancelled` often.
 pub(crate) fn copy_tree(
     source: BorrowedFd<'_>,
     target: OwnedFd,
@@ -186,7 +186,7 @@ impl Copier<'_> {
         self.record(path, kind, &made, kept)
     }
 
-    /// At most `size` bytes, even of a file that grows meanwhile. With the content, if it can be kept.
+    /// Copies at most `size` bytes, even if the file grows meanwhile. Records the contents if they can be kept.
     fn hashed_copy(
         &mut self,
         source: &OwnedFd,
@@ -220,7 +220,7 @@ impl Copier<'_> {
         Ok((hash.finalize().into(), kept))
     }
 
-    /// At most `size` bytes, even of a file that grows meanwhile.
+    /// Copies at most `size` bytes, even if the file grows meanwhile.
     fn kernel_copy(&mut self, source: &OwnedFd, target: &OwnedFd, size: u64) -> Result<(), CopyError> {
         if ioctl_ficlone(target, source).is_ok() {
             return Ok(());
@@ -250,7 +250,7 @@ impl Copier<'_> {
         Ok(())
     }
 
-    /// The session's owner; mode and times as in the base.
+    /// Sets the session's owner, and the mode and times of the base.
     fn dress(&self, target: BorrowedFd<'_>, stat: &Stat) -> Result<(), CopyError> {
         if let Some((uid, gid)) = self.owner {
             fchown(target, Some(uid), Some(gid)).map_err(failed("give a file away"))?;

@@ -1,4 +1,4 @@
-//! The current directory: what a command claims is held against what is there.
+//! The current directory: the path that a command reported is checked against the files.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use airlock_proto::limits::DIRECTORY_BYTES;
 use airlock_sandbox::WORKSPACE;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
 
-/// The path below the workspace of a directory inside; none if it is not at or below the workspace.
+/// Returns the path relative to the workspace of a path inside the sandbox. `None` if it is not the workspace or below.
 fn below(inside: &[u8]) -> Option<&[u8]> {
     let rest = inside.strip_prefix(WORKSPACE.as_bytes())?;
     match rest {
@@ -16,8 +16,8 @@ fn below(inside: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// Whether `inside` names a directory that is beneath the workspace, through whatever links. `workspace`
-/// is the host's folder of it. Blocks for a moment.
+/// Reports whether `inside` names a directory beneath the workspace, through any links. `workspace` is its host path.
+/// Blocks briefly.
 pub(crate) fn is_beneath(workspace: &Path, inside: &[u8]) -> bool {
     let Some(path) = below(inside).filter(|_| inside.len() <= DIRECTORY_BYTES && !inside.contains(&0)) else {
         return false;

@@ -1,4 +1,4 @@
-//! The making of a session's folders, and their removal.
+//! Creation and removal of a session's directories.
 
 use std::{
     fs::{self, DirBuilder},
@@ -22,47 +22,47 @@ use super::{
     saved::Saved,
 };
 
-/// Why a session was not made, or not removed.
+/// The reason why a session was not created or removed.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
-    /// The base folder cannot be opened.
+    /// The base directory cannot be opened.
     #[error("the base folder cannot be opened: {0}")]
     Base(io::Error),
-    /// The base folder could not be copied.
+    /// The base directory could not be copied.
     #[error("the base folder cannot be copied: {0}")]
     Copy(String),
-    /// Somebody closed it meanwhile.
+    /// The session was closed while it was created.
     #[error("the session was closed while it was made")]
     Cancelled,
-    /// A session of an earlier process of this runner cannot be opened again as it was.
+    /// A session of an earlier process of this runner cannot be opened again.
     #[error(
         "the session in `{root}` {problem}; set that right, or move the folder away to give the session up",
         root = root.display()
     )]
     Saved {
-        /// Its folder.
+        /// Its directory.
         root: PathBuf,
-        /// What does not fit.
+        /// The problem.
         problem: String,
     },
-    /// A folder could not be made or given to the session's user.
+    /// A directory could not be created or given to the session's user.
     #[error(transparent)]
     Folder(#[from] FolderError),
-    /// Its disk could not be made, found or taken away.
+    /// The session's disk could not be created, found or removed.
     #[error(transparent)]
     Disk(#[from] DiskError),
-    /// The runner's own folder or file said no.
+    /// An operation on the runner's own directory or file failed.
     #[error("cannot {action}: {source}")]
     Io {
-        /// What was tried.
+        /// The step that failed.
         action: &'static str,
-        /// The system's answer.
+        /// The error of the operating system.
         source: io::Error,
     },
 }
 
 impl SessionError {
-    /// The stable name for the server.
+    /// Returns the stable reason for the server.
     pub(crate) fn reason(&self) -> &'static str {
         match self {
             Self::Base(_) => "no_such_base",
@@ -81,7 +81,7 @@ fn not_removed(action: &'static str) -> impl FnOnce(RemoveError) -> SessionError
     move |error| io_error(action)(error.into())
 }
 
-/// The folders in which sessions live and die.
+/// The directories of sessions and of deleted sessions.
 #[derive(Debug, Clone)]
 pub(super) struct Places {
     pub(super) sessions: PathBuf,
@@ -90,8 +90,9 @@ pub(super) struct Places {
 }
 
 impl Places {
-    /// Makes them if they are not there, and finds out how sessions can be held to `disk`. `spare` is a uid
-    /// that sessions may have.
+    /// Creates the directories if necessary, and determines how the limits of `disk` can be enforced. `spare` is a
+    /// uid of
+    /// the sessions' range.
     pub(super) fn make(state_dir: &Path, disk: DiskConfig, spare: Option<u32>) -> Result<Self, SessionError> {
         let (sessions, trash) = (state_dir.join("sessions"), state_dir.join("trash"));
         for folder in [&sessions, &trash] {
@@ -105,8 +106,9 @@ impl Places {
         Ok(Self { sessions, trash, disks })
     }
 
-    /// Makes a session, with a copy of `base` if there is one. Blocks for as long as the copy takes. On
-    /// an error nothing of it is left, as far as that can be done.
+    /// Creates a session, with a copy of `base` if there is one. Blocks for the duration of the copy. After an error,
+    /// the
+    /// session is removed as far as possible.
     pub(super) fn create(
         &self,
         id: SessionId,
@@ -138,14 +140,17 @@ impl Places {
         Ok(disk)
     }
 
-    /// Removes a session's folder: first its disk, which nobody may have open any more; then it is gone at
-    /// once by name, and then for good. Blocks.
+    /// Removes a session's directory. First releases its disk, which no process may use any more. Then renames the
+    /// directory
+    /// into the trash, and deletes it there. Blocks.
     pub(super) fn remove(&self, place: &Path, uid: Option<u32>) -> Result<(), SessionError> {
         let Some(name) = place.file_name() else { return Ok(()) };
         self.disks.release(place, uid)?;
         let dead = self.trash.join(name);
         match fs::rename(place, &dead) {
-            // The folder of sessions is a mount, and the trash is beside it: what has no such file is none.
+            // The sessions directory is a mount point and the trash is on another file system. Without the session's
+            // file, the
+            // directory no longer counts as a session.
             Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
                 Saved::remove(place).map_err(io_error("give a session up"))?;
                 return remove_tree(place).map_err(not_removed("delete a session"));
@@ -158,14 +163,14 @@ impl Places {
         remove_tree(dead).map_err(not_removed("delete a session"))
     }
 
-    /// As [`Places::remove`], of a folder of which nothing is known but what it holds.
+    /// Removes a directory about which only its contents are known. See [`Places::remove`].
     pub(super) fn remove_stale(&self, place: &Path) -> Result<(), SessionError> {
-        // Not through its disk, which may not be mounted.
+        // Not the disk's mount, which may be missing.
         let uid = fs::symlink_metadata(Folders::at(&place.join("disk")).workspace).map(|found| found.uid());
         self.remove(place, uid.ok().filter(|uid| *uid != 0))
     }
 
-    /// Deletes what earlier processes did not come to delete. Blocks.
+    /// Deletes what earlier processes left in the trash. Blocks.
     pub(super) fn empty_trash(&self) -> Result<(), SessionError> {
         for entry in fs::read_dir(&self.trash).map_err(io_error("read the trash"))? {
             let entry = entry.map_err(io_error("read the trash"))?;
@@ -190,7 +195,7 @@ fn fill(
     let mut records = baseline.recorder(limits.baseline).map_err(io_error("record a workspace"))?;
     let owner = session.owner();
     let copied = copy_tree(source.as_fd(), target, owner, limits, &mut records, cancelled);
-    // The runner may have rights to pass over limits, and a session that begins full is of no use.
+    // The runner may have the right to exceed limits. A session that is full at the start is useless.
     if let Ok(Some(full)) = session.disk.full() {
         return Err(SessionError::Copy(format!(
             "it does not fit into what a session may take of the disk ({full}); raise `workspace.bytes` and \

@@ -1,5 +1,5 @@
-//! What is kept of an open session for the runner's next process: a small file beside its folders,
-//! where no command can reach it.
+//! The record of an open session for the runner's next process: a small file next to its directories, where no command
+//! can access it.
 
 use std::{
     fs::{self, OpenOptions},
@@ -18,33 +18,33 @@ const NEXT: &str = "session.json.next";
 pub(super) struct Saved {
     pub(super) id: String,
     pub(super) uid: Option<u32>,
-    /// Who holds it to its limits of the disk, by the name in the configuration.
+    /// The mechanism that limits its disk usage, by its name in the configuration.
     pub(super) disk: String,
-    /// In hex: it need not be text.
+    /// In hex, because it need not be text.
     pub(super) directory: String,
-    /// In hex: SHA-256 of its shell snapshot; empty: it has none.
+    /// The SHA-256 of its shell snapshot, in hex. Empty if it has none.
     #[serde(default)]
     pub(super) snapshot_digest: String,
-    /// Why it has none, though one was to be made.
+    /// The reason why it has no snapshot, although it should have one.
     #[serde(default)]
     pub(super) snapshot_problem: String,
 }
 
 impl Saved {
-    /// Replaces the file in the session's root folder, whole or not at all.
+    /// Replaces the file in the session's root directory atomically.
     pub(super) fn write(&self, root: &Path) -> io::Result<()> {
         let next = root.join(NEXT);
         let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&next)?;
         file.write_all(&serde_json::to_vec(self)?)?;
         let name = root.join(NAME);
         if !name.try_exists()? {
-            // File systems write a file out before it replaces another, and not before it gets a new name.
+            // A file system flushes a file before it replaces another one, but not before it gets a new name.
             file.sync_data()?;
         }
         fs::rename(next, name)
     }
 
-    /// That there is none is no error.
+    /// Removes the file. A missing file is not an error.
     pub(super) fn remove(root: &Path) -> io::Result<()> {
         match fs::remove_file(root.join(NAME)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -52,7 +52,7 @@ impl Saved {
         }
     }
 
-    /// None if it was never written.
+    /// Reads the file. `None` if it was never written.
     pub(super) fn read(root: &Path) -> io::Result<Option<Self>> {
         match fs::read(root.join(NAME)) {
             Ok(bytes) => Ok(Some(serde_json::from_slice(&bytes)?)),

@@ -1,6 +1,6 @@
-//! A session's shell snapshot as it is kept: a file beside the session's folders, where no command can reach it.
+//! The stored shell snapshot of a session: a file next to the session's directories, where no command can access it.
 //!
-//! Must not make one, and must not say what it means.
+//! Must not create a snapshot or interpret it.
 
 use std::{
     fs::{self, OpenOptions},
@@ -14,7 +14,7 @@ use airlock_proto::{domain::SessionSnapshot, limits::SNAPSHOT_BYTES};
 use sha2::{Digest, Sha256};
 
 const NAME: &str = "snapshot";
-/// Why a session has none any more.
+/// The reason why a session has lost its snapshot.
 pub(super) const CHANGED: &str = "the file in which the runner kept it is gone or was changed";
 
 #[derive(Debug, Default)]
@@ -25,7 +25,7 @@ impl KeptSnapshot {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// What cannot be written is not kept.
+    /// Stores a snapshot. A snapshot that cannot be written is discarded.
     pub(super) fn keep(&self, place: &Path, snapshot: SessionSnapshot) {
         let kept = match write(place, &snapshot.text) {
             Ok(()) => snapshot,
@@ -34,7 +34,7 @@ impl KeptSnapshot {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = kept;
     }
 
-    /// What an earlier process has kept, where its digest, in hex, is still the one that it wrote down.
+    /// Loads the snapshot that an earlier process stored, if it still has the recorded digest (in hex).
     pub(super) fn restore(&self, place: &Path, digest: &str, problem: &str) {
         let text = read(place).ok().flatten().filter(|text| hex::encode(digest_of(text)) == digest);
         let found = match text {
@@ -46,7 +46,7 @@ impl KeptSnapshot {
     }
 }
 
-/// An empty one is no file.
+/// Writes the file. An empty snapshot has no file.
 fn write(place: &Path, text: &[u8]) -> io::Result<()> {
     let path = place.join(NAME);
     match fs::remove_file(&path) {
@@ -57,7 +57,7 @@ fn write(place: &Path, text: &[u8]) -> io::Result<()> {
     OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?.write_all(text)
 }
 
-/// None if there is no such file, or one that is too long.
+/// Reads the file. `None` if it does not exist or is too long.
 pub(super) fn read(place: &Path) -> io::Result<Option<Vec<u8>>> {
     let file = match fs::File::open(place.join(NAME)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

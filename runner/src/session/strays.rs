@@ -1,5 +1,5 @@
-//! Processes that an earlier process of this runner has left. The kernel kills them with it; this makes
-//! sure of it before their sessions are used again.
+//! Processes that an earlier process of this runner left. The kernel should have killed them; this makes sure before
+//! their sessions are used again.
 
 use std::{
     collections::BTreeSet,
@@ -9,12 +9,12 @@ use std::{
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-/// How long the kernel may take for what it was told to kill.
+/// The time for the kernel to end the killed processes.
 const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Kills whatever runs under these uids, which are this runner's alone, and waits until it is gone.
-/// Returns how many are still there when the patience is over. Blocks.
+/// Kills all processes with these uids, which only this runner uses, and waits for their end. Returns the number that
+/// still exist after the timeout. Blocks.
 pub(crate) fn end_strays(uids: &BTreeSet<u32>) -> usize {
     let until = Instant::now() + PATIENCE;
     loop {
@@ -23,7 +23,7 @@ pub(crate) fn end_strays(uids: &BTreeSet<u32>) -> usize {
             return strays.len();
         }
         for pid in strays {
-            // A pid that ended meanwhile needs nothing more.
+            // A process that ended meanwhile needs no signal.
             if let Ok(process) = pidfd_open(pid, PidfdFlags::empty())
                 && owner(pid).is_some_and(|uid| uids.contains(&uid))
             {
@@ -42,7 +42,8 @@ fn running_as(uids: &BTreeSet<u32>) -> Vec<Pid> {
         .collect()
 }
 
-/// The effective uid, from the process's status: the folder of one that is not dumpable is root's.
+/// Reads the effective uid from the process's status. The owner of its `/proc` directory is root if the process is not
+/// dumpable.
 fn owner(pid: Pid) -> Option<u32> {
     let status = fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero())).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;

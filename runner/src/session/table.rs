@@ -1,4 +1,4 @@
-//! The table of sessions: which there are, which are being made or closed, and whose uid is whose.
+//! The table of sessions, open or being created or closed, and of their uids.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{CopyLimits, OpenSession, SessionError, make::Places, saved::Saved, strays::end_strays};
 
-/// What a session is just now.
+/// The state of a session.
 #[derive(Debug)]
 enum Slot {
     Opening { cancel: CancellationToken, ids: Option<HostIds> },
@@ -31,20 +31,20 @@ impl Slot {
     }
 }
 
-/// The answer to a wish to open a session.
+/// The answer to a request to open a session.
 #[derive(Debug)]
 pub(crate) enum Opening {
-    /// It is open already.
+    /// The session is open already.
     Open(Arc<OpenSession>),
-    /// It is being made or closed; its report comes.
+    /// The session is being created or closed. Its report follows.
     Underway,
-    /// It cannot be made: a stable name, and words for people.
+    /// The session cannot be created: a stable reason and a message for people.
     Refused(&'static str, String),
-    /// It has its place; [`Sessions::make`] makes it.
+    /// The session is reserved. [`Sessions::make`] creates it.
     Reserved(Reserved),
 }
 
-/// A place in the table for a session that is to be made.
+/// The reservation for a session that is to be created.
 #[derive(Debug)]
 pub(crate) struct Reserved {
     pub(crate) id: SessionId,
@@ -64,11 +64,12 @@ pub(crate) struct Sessions {
 }
 
 impl Sessions {
-    /// Opens the folder of sessions and finds those that earlier processes have left open; ends what
-    /// still runs in them. Blocks.
+    /// Opens the directory of sessions, restores those that earlier processes left open, and ends the processes that
+    /// still
+    /// run in them. Blocks.
     ///
     /// # Errors
-    /// If the folders cannot be made or read, or sessions cannot be held to `disk` as it says.
+    /// If the directories cannot be created or read, or if the limits of `disk` cannot be enforced as configured.
     pub(crate) fn restore(
         state_dir: &Path,
         isolation: UidIsolation,
@@ -110,28 +111,28 @@ impl Sessions {
         Ok(Self { places, uids, limit, copy, lost, slots: Mutex::new(slots) })
     }
 
-    /// How sessions are held to what they may take of the disk.
+    /// Returns the mechanism that limits the disk usage of sessions.
     pub(crate) fn disks(&self) -> &Disks {
         &self.places.disks
     }
 
-    /// Sessions of earlier processes that could not be found again, and why.
+    /// Returns the sessions of earlier processes that could not be restored, with the reasons.
     pub(crate) fn lost(&self) -> &[(SessionId, String)] {
         &self.lost
     }
 
-    /// Where a folder can be made for a moment.
+    /// Returns a directory for temporary directories.
     pub(crate) fn scratch(&self) -> &Path {
         &self.places.sessions
     }
 
-    /// A uid that no session has just now, where sessions have any.
+    /// Returns a uid that no session uses, if sessions have uids.
     pub(crate) fn free_ids(&self) -> Option<HostIds> {
         let used = self.lock().values().filter_map(Slot::uid).collect();
         self.uids?.allocate(&used)
     }
 
-    /// An open session.
+    /// Returns an open session.
     pub(crate) fn get(&self, id: &SessionId) -> Option<Arc<OpenSession>> {
         match self.lock().get(id) {
             Some(Slot::Open(session)) => Some(Arc::clone(session)),
@@ -139,7 +140,7 @@ impl Sessions {
         }
     }
 
-    /// All open sessions.
+    /// Returns all open sessions.
     pub(crate) fn all(&self) -> Vec<Arc<OpenSession>> {
         let open = |slot: &Slot| match slot {
             Slot::Open(session) => Some(Arc::clone(session)),
@@ -148,7 +149,7 @@ impl Sessions {
         self.lock().values().filter_map(open).collect()
     }
 
-    /// Takes a place for a new session, unless it is there.
+    /// Reserves a slot for a new session, unless the session exists.
     pub(crate) fn reserve(&self, id: SessionId) -> Opening {
         let mut slots = self.lock();
         match slots.get(&id) {
@@ -175,11 +176,12 @@ impl Sessions {
         Opening::Reserved(Reserved { id, ids, cancel })
     }
 
-    /// Makes a session that has its place, and has `prepare` do what is to be done before anybody can use it.
-    /// Blocks for as long as that and the copy of its base take.
+    /// Creates a reserved session, and calls `prepare` before the session can be used. Blocks for the duration of
+    /// both and
+    /// of the copy of its base.
     ///
     /// # Errors
-    /// [`SessionError::Cancelled`] if it was closed meanwhile; the place is free after any error.
+    /// [`SessionError::Cancelled`] if the session was closed meanwhile. After any error the slot is free.
     pub(crate) fn make(
         &self,
         reserved: &Reserved,
@@ -194,7 +196,7 @@ impl Sessions {
         let unwanted = {
             let mut slots = self.lock();
             match made {
-                // Whoever closes it after this finds it open.
+                // A later close finds the session open.
                 Ok(session) if !cancel.is_cancelled() => {
                     let session = Arc::new(session);
                     slots.insert(*id, Slot::Open(Arc::clone(&session)));
@@ -208,7 +210,7 @@ impl Sessions {
         removed.and(Err(SessionError::Cancelled))
     }
 
-    /// Gives up every session that is being made.
+    /// Cancels the creation of all sessions.
     pub(crate) fn cancel_openings(&self) {
         for slot in self.lock().values() {
             if let Slot::Opening { cancel, .. } = slot {
@@ -217,8 +219,7 @@ impl Sessions {
         }
     }
 
-    /// Takes an open session out of use, for [`Sessions::remove`]; cancels one that is being made. None
-    /// if there is nothing to remove.
+    /// Takes an open session out of use, for [`Sessions::remove`]. Cancels the creation of a session.
     pub(crate) fn begin_close(&self, id: &SessionId) -> Closing {
         let mut slots = self.lock();
         match slots.get_mut(id) {
@@ -241,10 +242,10 @@ impl Sessions {
         }
     }
 
-    /// Removes the folders of a session in which nothing runs any more, and frees its uid. Blocks.
+    /// Removes the directories of a session without running commands, and frees its uid. Blocks.
     ///
     /// # Errors
-    /// If the folders cannot be removed: then the uid stays taken until the next start.
+    /// If the directories cannot be removed. The uid then stays in use until the next start.
     pub(crate) fn remove(&self, session: &OpenSession) -> Result<(), SessionError> {
         self.take_away(session)?;
         self.lock().remove(&session.id);
@@ -262,7 +263,7 @@ impl Sessions {
 }
 
 impl Drop for Sessions {
-    /// Sessions stay for the next process; what of them need not stay mounted does not.
+    /// Keeps the sessions for the next process, but unmounts the disks that need not stay mounted.
     fn drop(&mut self) {
         let disks = &self.places.disks;
         for session in self.all() {
@@ -275,23 +276,23 @@ impl Drop for Sessions {
     }
 }
 
-/// The answer to a wish to close a session.
+/// The answer to a request to close a session.
 #[derive(Debug)]
 pub(crate) enum Closing {
-    /// There is none.
+    /// There is no such session.
     Gone,
-    /// It is being closed, or its making was cancelled; the report comes.
+    /// The session is being closed, or its creation was cancelled. The report follows.
     Underway,
-    /// It is out of use.
+    /// The session is out of use.
     Begun(Arc<OpenSession>),
 }
 
-/// What a folder of an earlier process holds.
+/// The contents of a session directory of an earlier process.
 enum Found {
     Session(Arc<OpenSession>),
-    /// What was in it is gone, and why.
+    /// The session's data is lost, with the reason.
     Lost(SessionId, String),
-    /// Nobody was told of it.
+    /// The session was never reported to a server.
     HalfMade,
 }
 

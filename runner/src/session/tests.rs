@@ -1,4 +1,4 @@
-//! Sessions' folders: bases, restarts, and what hostile commands leave in them.
+//! Tests of sessions' directories: bases, restarts, and files of hostile commands.
 
 use std::{
     ffi::OsStr,
@@ -233,7 +233,7 @@ fn only_directories_beneath_the_workspace_are_kept() {
     }
 }
 
-/// A folder nested so deep that no path names its bottom.
+/// Creates a directory so deeply nested that no path can name its bottom.
 fn nest(folder: &Path, depth: usize) {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let mut at = openat(CWD, folder, flags, Mode::empty()).unwrap();

@@ -1,4 +1,4 @@
-//! The bytes that all spools together may take.
+//! The limit on the bytes of all spools together.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -23,7 +23,7 @@ impl Budget {
             .map_err(|_| SpoolError::Full { limit: self.limit })
     }
 
-    /// What is there already counts, even where it is more than the limit.
+    /// Counts existing bytes, even if they exceed the limit.
     pub(super) fn count(&self, bytes: u64) {
         self.used.fetch_add(bytes, Ordering::AcqRel);
     }

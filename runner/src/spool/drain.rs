@@ -1,8 +1,8 @@
-//! From a command's pipe to its spool, at full speed, on a thread of its own.
+//! Copies a command's output from its pipe to its spool, at full speed, on a separate thread.
 //!
-//! No reader, link or server can hold it up. It ends when every writer has closed the pipe (or terminal), or when the
-//! sandbox is gone and what was in the pipe has been taken: a descriptor that the command passed on to
-//! another one must not keep its job alive.
+//! No reader, link or server can delay it. It ends when every writer has closed the pipe or terminal. It also ends when
+//! the sandbox has ended and the pipe is empty: a descriptor that the command passed to another process must not keep
+//! its job alive.
 
 use std::{
     os::fd::{AsFd, OwnedFd},
@@ -18,12 +18,12 @@ use rustix::{
 use super::{SpoolError, StreamWriter};
 use crate::secrets::Redactor;
 
-/// Taken from the pipe at once, in bytes.
+/// The number of bytes read from the pipe at once.
 const BUFFER: usize = 128 << 10;
-/// Taken from the pipe at most once its sandbox is gone, in bytes: no pipe holds more.
+/// The maximum number of bytes read from the pipe after its sandbox has ended. No pipe holds more.
 const REST: usize = 1 << 20;
 
-/// Tells drains that nobody has a right to write any more.
+/// Signals the drains that no process may write any more.
 #[derive(Debug, Clone)]
 pub(crate) struct Stop(Arc<OwnedFd>);
 
@@ -35,37 +35,38 @@ impl Stop {
     }
 
     pub(crate) fn signal(&self) {
-        // It can only fail when it has been signalled 2^64 times.
+        // Fails only after 2^64 signals.
         let _ = rustix::io::write(&*self.0, &1_u64.to_ne_bytes());
     }
 }
 
-/// One stream on its way.
+/// The drain of one stream.
 #[derive(Debug)]
 pub(crate) struct Drain {
     pub(crate) pipe: OwnedFd,
     pub(crate) writer: StreamWriter,
     pub(crate) stop: Stop,
-    /// Replaces secrets, where the profile names some.
+    /// Replaces secrets, if the profile names any.
     pub(crate) redactor: Option<Redactor>,
 }
 
 impl Drain {
-    /// Runs to the end. `failed` is called once, at the first byte that cannot be kept; what comes after
-    /// it is taken and dropped, so that the command does not hang while it is ended.
+    /// Runs to the end. Calls `failed` once, at the first byte that cannot be stored. Later bytes are read and
+    /// discarded, so
+    /// that the command does not block while it is being ended.
     pub(crate) fn run(mut self, failed: impl FnOnce(SpoolError)) {
         let keep = Keep { writer: &mut self.writer, redactor: self.redactor.as_mut(), clean: Vec::new() };
         Source { pipe: &self.pipe, stop: &self.stop }.run(keep, failed);
     }
 }
 
-/// Where bytes come from.
+/// The source of the bytes.
 struct Source<'a> {
     pipe: &'a OwnedFd,
     stop: &'a Stop,
 }
 
-/// Where they go.
+/// The destination of the bytes.
 struct Keep<'a> {
     writer: &'a mut StreamWriter,
     redactor: Option<&'a mut Redactor>,
@@ -106,7 +107,7 @@ impl Source<'_> {
         }
     }
 
-    /// Gives all that comes, to the end.
+    /// Passes all bytes to `give`, to the end.
     fn take(&self, mut give: impl FnMut(&[u8])) {
         let mut buffer = vec![0; BUFFER];
         let mut rest = None;
@@ -121,7 +122,7 @@ impl Source<'_> {
                 Ok(0) => return,
                 Ok(got) => got,
                 Err(Errno::INTR) => continue,
-                // A terminal does not block: its input must not.
+                // A terminal is non-blocking, because its input must not block.
                 Err(Errno::AGAIN) if rest.is_none() => continue,
                 Err(_) => return,
             };
@@ -135,7 +136,7 @@ impl Source<'_> {
         }
     }
 
-    /// Waits for bytes or the end of them. True if stopped.
+    /// Waits for bytes or their end. Returns true if stopped.
     fn wait(&self) -> bool {
         let mut fds = [
             PollFd::from_borrowed_fd(self.pipe.as_fd(), PollFlags::IN),

@@ -43,7 +43,7 @@ impl Meta {
         file.write_all(&serde_json::to_vec(self)?)
     }
 
-    /// None if it was never written in full: then nothing else was.
+    /// Reads the description. `None` if it was never written in full; the spool then contains nothing else.
     pub(super) fn read(folder: &Path) -> Option<Self> {
         serde_json::from_slice(&fs::read(folder.join(NAME)).ok()?).ok()
     }

@@ -1,4 +1,4 @@
-//! One stream: its writer, and reading it at any offset while it grows.
+//! One stream: its writer, and reads at any offset while it grows.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -17,26 +17,26 @@ use tokio::sync::watch;
 
 use super::{SpoolError, budget::Budget, layout::Layout};
 
-/// How far a stream has come.
+/// The progress of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct StreamState {
-    /// Its length in bytes, whether kept or not.
+    /// The length in bytes, including bytes that are not kept.
     pub(crate) total: u64,
-    /// It will not grow.
+    /// Whether the stream has ended.
     pub(crate) complete: bool,
 }
 
-/// What is at an offset.
+/// The result of a read at an offset.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Piece {
     /// These bytes, at least one.
     Data(Vec<u8>),
-    /// Nothing that is kept, up to this offset.
+    /// A range that is not kept.
     Gap {
-        /// The first byte after it.
+        /// The offset of the first byte after the range.
         to: u64,
     },
-    /// The end, as it is now.
+    /// The current end of the stream.
     End(StreamState),
 }
 
@@ -47,10 +47,10 @@ pub(crate) struct StreamSpool {
     layout: Layout,
     state: watch::Sender<StreamState>,
     budget: Arc<Budget>,
-    /// Segments that count in the budget.
+    /// The number of segments that count in the budget.
     segments: AtomicU64,
     removed: AtomicBool,
-    /// Ends of lines that were written; none of one that an earlier process wrote.
+    /// The number of line ends written. `None` for a stream of an earlier process.
     line_ends: Option<AtomicU64>,
 }
 
@@ -67,7 +67,7 @@ impl StreamSpool {
         (spool, writer)
     }
 
-    /// A stream that an earlier process wrote. None if its folder cannot be read.
+    /// Loads a stream of an earlier process. `None` if its directory cannot be read.
     pub(super) fn load(folder: &Path, name: &str, layout: Layout, budget: Arc<Budget>) -> Option<Arc<Self>> {
         let prefix = format!("{name}.");
         let mut last = None;
@@ -105,22 +105,22 @@ impl StreamSpool {
         *self.state.borrow()
     }
 
-    /// Is told of every change.
+    /// Subscribes to changes of the state.
     pub(crate) fn watch(&self) -> watch::Receiver<StreamState> {
         self.state.subscribe()
     }
 
-    /// Bytes that are not kept of a stream as it is now.
+    /// Returns the number of bytes that are currently cut from the stream.
     pub(crate) fn cut_bytes(&self) -> u64 {
         self.layout.cut(self.state().total).map_or(0, |cut| cut.end - cut.start)
     }
 
-    /// How many ends of lines there are in all that was written, where that was counted.
+    /// Returns the number of line ends in everything that was written, if it was counted.
     pub(crate) fn line_ends(&self) -> Option<u64> {
         self.line_ends.as_ref().map(|ends| ends.load(Ordering::Acquire))
     }
 
-    /// What is at `offset`, at most `max` bytes of it. Blocks for a read of the disk.
+    /// Reads at `offset`, at most `max` bytes. Blocks for a disk read.
     pub(crate) fn read(&self, offset: u64, max: usize) -> Result<Piece, SpoolError> {
         let state = self.state();
         if offset >= state.total {
@@ -140,7 +140,7 @@ impl StreamSpool {
         if !data.is_empty() {
             return Ok(Piece::Data(data));
         }
-        // Cut meanwhile, or lost with the host: the rest of the segment is not there.
+        // The segment was cut meanwhile, or lost when the host crashed.
         let now = self.state().total;
         let to = match self.layout.cut(now).filter(|cut| cut.contains(&offset)) {
             Some(cut) => cut.end,
@@ -149,8 +149,9 @@ impl StreamSpool {
         Ok(Piece::Gap { to })
     }
 
-    /// Bytes at `offset` that are still on the disk, cut or not, at most `max` of them. None, where they are gone. Blocks
-    /// for a read of the disk.
+    /// Returns bytes at `offset` that are still on the disk, cut or not, at most `max`. Empty if they were deleted.
+    /// Blocks
+    /// for a disk read.
     pub(crate) fn still_there(&self, offset: u64, max: usize) -> Result<Vec<u8>, SpoolError> {
         let end = self.state().total.min(self.layout.segment_end(self.layout.segment_of(offset)));
         match usize::try_from(end.saturating_sub(offset)).unwrap_or(usize::MAX).min(max) {
@@ -185,7 +186,7 @@ impl StreamSpool {
         self.base.with_extension(format!("{index:010}"))
     }
 
-    /// Gives its bytes back to the budget; the files are deleted by the caller.
+    /// Returns its bytes to the budget. The caller deletes the files.
     pub(super) fn release(&self) {
         self.removed.store(true, Ordering::Release);
         let segments = self.segments.swap(0, Ordering::AcqRel);
@@ -204,7 +205,7 @@ impl StreamSpool {
 
     fn delete(&self, segments: Range<u64>) {
         for index in segments {
-            // What stays by mistake costs disk, not truth: it is in the cut.
+            // A segment that stays by mistake only costs disk space: it lies in the cut range.
             let _ = fs::remove_file(self.segment_path(index));
             if self.segments.fetch_update(Ordering::AcqRel, Ordering::Acquire, |n| n.checked_sub(1)).is_ok() {
                 self.budget.give_back(self.layout.segment);
@@ -213,7 +214,7 @@ impl StreamSpool {
     }
 }
 
-/// The writing end of a stream. Dropped, it says that the stream is complete.
+/// The writing end of a stream. Dropping it marks the stream as complete.
 #[derive(Debug)]
 pub(crate) struct StreamWriter {
     spool: Arc<StreamSpool>,
@@ -223,8 +224,7 @@ pub(crate) struct StreamWriter {
 }
 
 impl StreamWriter {
-    /// Appends all of it. Blocks for a write to the disk. After an error, what was written before it is
-    /// kept and counted.
+    /// Appends all bytes. Blocks for a disk write. After an error, the bytes written before it are kept and counted.
     pub(crate) fn write(&mut self, mut bytes: &[u8]) -> Result<(), SpoolError> {
         while !bytes.is_empty() {
             let index = self.spool.layout.segment_of(self.total);

@@ -1,4 +1,4 @@
-//! The spool against a naive model, and what a death leaves of it.
+//! Tests of the spool against a naive model, and after the death of its process.
 
 use std::io::Write as _;
 
@@ -8,7 +8,7 @@ use super::*;
 
 const BIG: u64 = 1 << 40;
 
-/// Every byte says where it stands.
+/// Returns the byte for an offset.
 fn byte(offset: u64) -> u8 {
     (offset % 251) as u8
 }
@@ -20,7 +20,7 @@ fn bytes(from: u64, len: usize) -> Vec<u8> {
 type Bytes = Vec<(u64, u8)>;
 type Gaps = Vec<(u64, u64)>;
 
-/// Reads a stream from `from` to its end: the bytes with their offsets, and the gaps.
+/// Reads a stream from `from` to its end. Returns the bytes with their offsets, and the gaps.
 fn read_all(stream: &StreamSpool, from: u64, max: usize) -> (Bytes, Gaps) {
     let (mut at, mut data, mut gaps) = (from, Vec::new(), Vec::new());
     loop {
@@ -40,7 +40,7 @@ fn read_all(stream: &StreamSpool, from: u64, max: usize) -> (Bytes, Gaps) {
     }
 }
 
-/// The naive model: what is kept of a stream of `total` bytes.
+/// The naive model: the kept offsets of a stream of `total` bytes, and the number of cut bytes.
 fn kept(total: u64, cap: u64) -> (Vec<u64>, u64) {
     let (head, tail) = (cap / 2, cap - cap / 2);
     let kept: Vec<u64> = (0..total).filter(|at| *at < head || *at >= total.saturating_sub(tail)).collect();
@@ -66,7 +66,7 @@ proptest! {
         for len in writes {
             writers.stdout.write(&bytes(total, len)).unwrap();
             total += len as u64;
-            // At each moment, and not only at the end.
+            // Check after each write, not only at the end.
             let (expected, cut) = kept(total, cap);
             let (data, gaps) = read_all(&spool.stdout, 0, 32 << 10);
             prop_assert_eq!(&data, &expected.iter().map(|at| (*at, byte(*at))).collect::<Vec<_>>());
@@ -76,13 +76,13 @@ proptest! {
         }
         drop(writers);
         prop_assert_eq!(spool.stdout.state(), StreamState { total, complete: true });
-        // A restart finds the same, from any offset in pieces of any size.
+        // A restart gives the same result, from any offset in pieces of any size.
         let again = Spools::open(dir.path(), BIG).unwrap();
         let loaded = again.find(&id).unwrap();
         prop_assert_eq!(loaded.stdout.state(), StreamState { total, complete: true });
         prop_assert_eq!(read_all(&loaded.stdout, from, max), read_all(&spool.stdout, from, max));
         prop_assert_eq!(again.budget.used(), spools.budget.used());
-        // What is kept on disk is the cap and little more.
+        // The disk holds the cap and little more.
         let layout = Layout::for_cap(cap);
         prop_assert!(again.budget.used() <= cap + 3 * layout.segment);
         again.remove(&id).unwrap();
@@ -182,7 +182,7 @@ fn a_drain_takes_all_and_ends_with_its_writers_or_its_sandbox() {
     thread.join().unwrap();
     assert_eq!(closed.stdout.state(), StreamState { total: 300_000, complete: true });
 
-    // Somebody else still holds the pipe; the sandbox is gone.
+    // Another process still holds the pipe after the sandbox has ended.
     let (held, writers) = spools.create(ExecutionId::new(), 1 << 20, false, 30_000).unwrap();
     let (reader, mut writer) = io::pipe().unwrap();
     writer.write_all(b"last words").unwrap();

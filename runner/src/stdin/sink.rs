@@ -1,6 +1,6 @@
-//! Where a command's input goes: the writing end of its pipe, or the controlling end of its terminal.
+//! The destination of a command's input: the writing end of its pipe, or the controlling end of its terminal.
 //!
-//! Must not block: a command that does not read makes only who writes to it wait.
+//! Must not block: if a command does not read, only its writer waits.
 
 use std::{io, os::fd::OwnedFd};
 
@@ -10,16 +10,16 @@ use rustix::{
 };
 use tokio::{io::Interest, net::unix::pipe::Sender};
 
-/// See the module.
+/// The sink of one command's input.
 #[derive(Debug)]
 pub(super) struct Sink {
-    /// Waits for room and writes, whichever of the two it is.
+    /// Waits for room and writes, for a pipe and for a terminal.
     end: Sender,
-    /// None for a pipe.
+    /// `None` for a pipe.
     line: Option<Line>,
 }
 
-/// What a terminal's reader has of the line that is written.
+/// The state of a terminal's current input line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Line {
     Empty,
@@ -27,19 +27,19 @@ enum Line {
 }
 
 impl Sink {
-    /// Needs a runtime with I/O.
+    /// Creates the sink. Needs a runtime with I/O.
     pub(super) fn new(end: OwnedFd) -> io::Result<Self> {
         fcntl_setfl(&end, fcntl_getfl(&end)? | OFlags::NONBLOCK)?;
         let line = isatty(&end).then_some(Line::Empty);
         Ok(Self { end: Sender::from_owned_fd_unchecked(end)?, line })
     }
 
-    /// Writes some of `data`, as soon as there is room. Cancel-safe: what was written is returned.
+    /// Writes a part of `data` as soon as there is room. Returns the number of bytes written. Cancel-safe.
     pub(super) async fn write(&mut self, data: &[u8]) -> io::Result<usize> {
         let written = loop {
             let ready = self.end.ready(Interest::WRITABLE).await?;
             match self.end.try_write(data) {
-                // A terminal that nobody has any more has no room, and says for ever that it may have some.
+                // A terminal without a reader has no room, but always reports that it is writable.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock && ready.is_write_closed() => {
                     return Err(io::ErrorKind::BrokenPipe.into());
                 }
@@ -54,8 +54,9 @@ impl Sink {
         Ok(written)
     }
 
-    /// Says that this was all. A pipe says so when it is closed; at a terminal it takes the character that
-    /// means it there, where there is one, and twice in the middle of a line: the first ends the line.
+    /// Signals the end of the input. For a pipe, closing it suffices. For a terminal, writes its end-of-file
+    /// character, if
+    /// it has one; in the middle of a line twice, because the first only ends the line.
     pub(super) async fn say_end(&mut self) {
         let Some(line) = self.line else { return };
         let Ok(modes) = tcgetattr(&self.end) else { return };

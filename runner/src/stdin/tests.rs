@@ -1,4 +1,4 @@
-//! The input of a job at its pipe: what counts as accepted, whose turn it is, and that its end frees all.
+//! Tests of a job's input: accepted bytes, the order of writers, and that the job's end releases all of them.
 
 use std::{fs::File, io::Read, sync::Arc, time::Duration};
 
@@ -22,7 +22,7 @@ fn chunk(offset: u64, data: &'static [u8]) -> ExchangeToRunner {
     ExchangeToRunner::Chunk { offset, data: Bytes::from_static(data) }
 }
 
-/// What a writer that sends this and is cut then is answered.
+/// Sends these messages as a writer that then disconnects. Returns the answers.
 async fn sent(
     input: &Input,
     messages: Vec<ExchangeToRunner>,
@@ -63,7 +63,7 @@ async fn a_gap_is_told_with_where_to_go_on() {
     sent(&input, vec![chunk(0, b"abc")]).await.1.unwrap();
     let (_, done) = sent(&input, vec![chunk(4, b"e")]).await;
     assert_eq!(done.unwrap_err().failure, ExchangeFailure::OutOfRange { end: 3 });
-    // An offset that nothing can be compared with is no other case.
+    // The largest offset gives the same error.
     let (_, done) = sent(&input, vec![chunk(u64::MAX, b"")]).await;
     assert_eq!(done.unwrap_err().failure, ExchangeFailure::OutOfRange { end: 3 });
 }
@@ -136,7 +136,7 @@ async fn the_end_of_the_job_ends_who_writes_who_waits_and_the_pipe() {
             (reason(done), std::iter::from_fn(|| answers.try_recv().ok()).collect::<Vec<_>>())
         }));
     }
-    // Nobody reads: the first fills the pipe and waits, the others wait for it.
+    // The pipe has no reader: the first writer fills it and waits, and the others wait for the first.
     let full = async {
         while rustix::io::ioctl_fionread(&pipe).unwrap() < 65_536 {
             tokio::task::yield_now().await;

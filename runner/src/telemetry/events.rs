@@ -1,13 +1,13 @@
-//! What happens to jobs: each event is one struct, whose `emit` writes the line of the log and the metrics together.
+//! The events of jobs. Each is a struct with an `emit` that writes the log line and the metrics together.
 
 use airlock_proto::domain::{ExecutionId, ExecutionResult};
 
 use super::Metrics;
 
-/// An offer was not taken.
+/// An offer was refused.
 pub(crate) struct JobRefused {
     pub(crate) execution: ExecutionId,
-    /// From a closed set.
+    /// One of a closed set.
     pub(crate) reason: &'static str,
 }
 
@@ -18,7 +18,7 @@ impl JobRefused {
     }
 }
 
-/// A job is over.
+/// A job has ended.
 pub(crate) struct JobEnded<'a> {
     pub(crate) execution: ExecutionId,
     pub(crate) result: &'a ExecutionResult,

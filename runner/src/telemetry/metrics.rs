@@ -1,4 +1,4 @@
-//! The runner's metrics: every name, once. Attribute values come from closed sets.
+//! The runner's metrics. Each name is defined once. Attribute values come from closed sets.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use opentelemetry::{
 
 use crate::expiry::Expiry;
 
-/// Of the instrumentation, as collectors see it.
+/// The instrumentation scope.
 const SCOPE: &str = "airlock-runner";
 
 metrics! {
@@ -32,15 +32,15 @@ metrics! {
     BUILD = "airlock.runner.build.info", Gauge, "{build}", ["version"], "1, with the version of the runner";
 }
 
-/// Of launches, in seconds.
+/// The buckets of launch times, in seconds.
 const SHORT: [f64; 10] = [0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0];
 
-/// How much of what there is on this runner.
+/// The values of the runner's gauges.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Levels {
     pub(crate) slots: u64,
     pub(crate) sessions: u64,
-    /// In bytes, as the rest.
+    /// In bytes, as the next two fields.
     pub(crate) spool: u64,
     pub(crate) disk_free: u64,
     pub(crate) disk_size: u64,
@@ -67,7 +67,7 @@ pub(crate) struct Metrics {
 }
 
 impl Metrics {
-    /// Of the process's meter provider, as it is now.
+    /// Creates the instruments with the process's current meter provider.
     pub(crate) fn new() -> Self {
         let meter = global::meter(SCOPE);
         BUILD.gauge(&meter).record(1, &[KeyValue::new("version", env!("CARGO_PKG_VERSION"))]);
@@ -97,7 +97,7 @@ impl Metrics {
         self.refusals.add(1, &[KeyValue::new("reason", reason)]);
     }
 
-    /// Its sandbox was made for it, `cold`.
+    /// Records the start of a command. The sandbox was created for it (`cold`).
     pub(crate) fn running(&self, launch: Duration) {
         self.launch_time.record(launch.as_secs_f64(), &[KeyValue::new("start", "cold")]);
     }
@@ -108,7 +108,7 @@ impl Metrics {
         self.output_bytes.add(result.stdout_bytes + result.stderr_bytes, &[]);
         self.output_cut.add(result.stdout_cut_bytes + result.stderr_cut_bytes, &[]);
         for violation in &result.violations {
-            // Each layer names itself by a constant.
+            // The name of a layer is a constant.
             self.violations.add(1, &[KeyValue::new("layer", violation.layer.clone())]);
         }
     }

@@ -1,4 +1,4 @@
-//! Spans join the request's trace, and the command is told its place below its own.
+//! Tests that spans join the request's trace, and that the command receives its parent span.
 
 use airlock_proto::domain::Started;
 use opentelemetry::trace::TracerProvider;

@@ -1,7 +1,7 @@
-//! What the files hold that an approval is bound to: programs and scripts that commands of the session can write.
-//! Looked at when a person is asked, and again before the start.
+//! The state of the files that an approval is bound to: programs and scripts that commands of the session can write.
+//! They are read when an approval is requested, and again before the start.
 //!
-//! Only the session's own folders count. What a way out of them leads to nobody can write.
+//! Only the session's own directories count. No command can write to the targets of links that lead out of them.
 
 use airlock_proto::{
     domain::{BoundFile, FileState, Grant, Requirement},
@@ -15,11 +15,12 @@ use crate::{
     floor::Refusal,
 };
 
-/// The reason of a refusal after which a person may be asked again.
+/// The reason of a refusal that allows a new approval.
 const CHANGED: &str = "files_changed";
 
-/// What is at these paths. Blocks while it reads, [`BOUND_FILES_BYTES`] at most, and until `is_over` says so: what was
-/// not looked at by then is unknown.
+/// Reads the files at these paths. Blocks while it reads at most [`BOUND_FILES_BYTES`], or until `is_over` returns
+/// true.
+/// Files that were not read by then have an unknown state.
 pub(crate) fn look(
     paths: Vec<Vec<u8>>,
     folders: &Folders,
@@ -29,7 +30,7 @@ pub(crate) fn look(
     if paths.is_empty() {
         return Vec::new();
     }
-    // Opened with the runner's rights, which alone lead to the folders.
+    // Opened with the runner's rights, which are needed to open the directories.
     let view = View::of_session(folders);
     let states = as_session(owner, || {
         let mut left = BOUND_FILES_BYTES;
@@ -47,14 +48,16 @@ pub(crate) fn look(
     paths.into_iter().zip(states).map(|(path, state)| BoundFile { path, state }).collect()
 }
 
-/// Whether it matters to a grant what its files hold: an answer is bound to them, or its refusal may become a question.
+/// Reports whether the contents of files matter to a grant: an approval is bound to them, or its refusal may cause a
+/// new
+/// approval.
 pub(crate) fn matter(grant: &Grant) -> bool {
     let files = &grant.decided.files;
     let is_bound = files.iter().any(|file| file.state != FileState::Any);
     is_bound || !files.is_empty() && grant.requires.contains(&Requirement::TrustedPath)
 }
 
-/// Refuses a grant whose files are not as they were approved.
+/// Refuses a grant if its files differ from the approved ones.
 pub(crate) fn check(grant: &Grant, found: &[BoundFile]) -> Result<(), Refusal> {
     let is_same = |wanted: &BoundFile| match wanted.state {
         FileState::Any => true,

@@ -1,7 +1,7 @@
-//! Files that programs of a read-only command obey before they do their work: whether one of them names a program.
+//! Checks files that the programs of a read-only command obey at their start: whether one of them names a program.
 //!
-//! Only what the read-only proof alone allows is held against them. It makes the decision better. It is not the
-//! boundary: such a command runs on read-only mounts without a network, whatever these files say.
+//! Applies only to commands that the read-only proof alone allows. The check improves the decision. It is not the
+//! security boundary: such a command runs on read-only mounts without a network, whatever these files contain.
 
 use std::cell::Cell;
 
@@ -15,12 +15,12 @@ use globset::{GlobBuilder, GlobMatcher};
 use super::view::{Ground, Text, View};
 use crate::{files::shown, floor::Refusal};
 
-/// The reason of a refusal that a person can lift.
+/// The reason of a refusal that an approval can override.
 const NAMES_A_PROGRAM: &str = "names_a_program";
-/// Files of git's configuration that include one another.
+/// The maximum depth of git configuration files that include one another.
 const INCLUDES: usize = 10;
 
-/// Refuses a command of which a program would obey a file that names another.
+/// Refuses a command if one of its programs obeys a file that names another program.
 pub(super) fn check(decided: &Decided, view: &View) -> Result<(), Refusal> {
     let look = Look { view, left: Cell::new(OBEYED_FILES) };
     decided.obeyed.iter().try_for_each(|obeyed| look.at(obeyed))
@@ -28,7 +28,7 @@ pub(super) fn check(decided: &Decided, view: &View) -> Result<(), Refusal> {
 
 struct Look<'a> {
     view: &'a View,
-    /// Files and directories that may still be looked at.
+    /// The number of files and directories that may still be read.
     left: Cell<usize>,
 }
 
@@ -59,7 +59,7 @@ impl Look<'_> {
         Ok(())
     }
 
-    /// The paths that are there of those that the pattern stands for; itself, if it is none.
+    /// Returns the existing paths that match the pattern, or the path itself if it is not a pattern.
     fn matching(&self, pattern: &[u8], obeyed: &Obeyed) -> Result<Vec<Vec<u8>>, Refusal> {
         let mut found = vec![Vec::new()];
         for part in pattern.split(|byte| *byte == b'/').filter(|part| !part.is_empty()) {
@@ -106,7 +106,7 @@ impl Look<'_> {
         }
     }
 
-    /// Nothing where there is no file.
+    /// Returns the text of a file, or `None` if the file does not exist.
     fn text(&self, path: &[u8], obeyed: &Obeyed) -> Result<Option<Vec<u8>>, Refusal> {
         self.spend(path, obeyed)?;
         match self.view.text(path, OBEYED_FILE_BYTES) {
@@ -116,8 +116,8 @@ impl Look<'_> {
         }
     }
 
-    /// A repository's own configuration, that of a working tree, and those of its submodules. A `.git` that is a file
-    /// leads to the repository.
+    /// Checks the configuration of a repository, of its working tree and of its submodules. A `.git` file leads to the
+    /// repository.
     fn repository(&self, path: &[u8], obeyed: &Obeyed) -> Result<(), Refusal> {
         let text = self.text(path, obeyed)?;
         let directory = match text.as_deref().and_then(|text| text.strip_prefix(b"gitdir:")) {
@@ -135,7 +135,7 @@ impl Look<'_> {
         modules.iter().try_for_each(|path| self.git_file(path, obeyed, 0))
     }
 
-    /// A file of git's configuration, with those that it includes.
+    /// Checks a git configuration file and the files that it includes.
     fn git_file(&self, path: &[u8], obeyed: &Obeyed, depth: usize) -> Result<(), Refusal> {
         let Some(text) = self.text(path, obeyed)? else { return Ok(()) };
         if depth > INCLUDES {
@@ -153,7 +153,7 @@ impl Look<'_> {
     }
 }
 
-/// A path as a file names it: absolute, or from the file's own directory.
+/// Resolves a path that a file names: absolute, or relative to the file's directory.
 fn beside(file: &[u8], named: &[u8]) -> Vec<u8> {
     if named.first() == Some(&b'/') {
         return named.to_vec();

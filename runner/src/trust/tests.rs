@@ -1,4 +1,4 @@
-//! Programs and paths as decisions name them, against files that are not what they seem.
+//! Tests of programs and paths of decisions against misleading files.
 
 use std::{
     fs,
@@ -12,7 +12,7 @@ use airlock_sandbox::{Bind, Symlink};
 use super::*;
 use crate::floor::tests::grant;
 
-/// A session's folders, and a root with `/opt/bin` for programs.
+/// A session's directories, and a root with `/opt/bin` for programs.
 struct Host {
     folder: tempfile::TempDir,
     profile: Profile,
@@ -213,7 +213,7 @@ fn the_systems_own_links_may_be_read_through() {
     assert!(!host.path_leads("/opt/out/x", PathAccess::Read), "the control: not to where commands write");
 }
 
-/// This host with its root in a folder: `/bin` is a link there, as are ways to the host.
+/// Returns a host with its root in a directory. There `/bin` is a link, and other links lead to the host.
 fn rooted() -> Host {
     let mut host = Host::new();
     for name in ["root/usr/bin", "root/var/tmp", "root/opt"] {
@@ -244,7 +244,7 @@ fn programs_of_a_root_file_system_are_found_through_its_links_and_in_it() {
         assert!(host.program_is_trusted(path, "only"), "{path}");
     }
     assert!(host.program_is_trusted("/workspace/bin", "/bin/tool"));
-    // The host has a program at the end of this link; inside, its path is the session's `/tmp`.
+    // On the host this link leads to a program. Inside the sandbox the same path is the session's `/tmp`.
     assert!(host.at("root/opt/hosts/tool").exists(), "the control");
     assert!(!host.program_is_trusted("/bin", "/opt/hosts/tool"));
 }

@@ -1,8 +1,7 @@
-//! The files of a sandbox before there is one: where a path leads inside, through its links.
+//! A view of a sandbox's files before the sandbox exists: resolves paths as they are inside, through links.
 //!
-//! Every component is opened by a handle on the mount that would show it, and never through a link; the
-//! links are read and followed here. Must be used on a walled thread where the session's files are another
-//! user's.
+//! Each component is opened through a handle on the mount that would show it, never through a link. Links are read and
+//! followed here. If the session's files belong to another user, use it on a walled thread.
 
 use std::{
     cell::Cell,
@@ -21,45 +20,45 @@ use rustix::{
 };
 use sha2::{Digest as _, Sha256};
 
-/// Links on one way; the kernel's own limit.
+/// The maximum number of links on one path; the kernel's own limit.
 const LINKS: u32 = 40;
-/// Components of all ways together.
+/// The maximum number of components of all paths together.
 const STEPS: u32 = 200_000;
-/// Bytes of a file that are read at once.
+/// The number of bytes of a file that are read at once.
 const READ_BYTES: usize = 128 * 1024;
 const HANDLE: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// Whose a place inside is.
+/// The owner of a place inside the sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ground {
-    /// The root's: nobody can write there.
+    /// The root's: no command can write there.
     ReadOnly,
-    /// Commands of the session can write there.
+    /// The session's: its commands can write there.
     Session,
-    /// The kernel's: what is there depends on who looks.
+    /// The kernel's: the contents depend on the reading process.
     Kernel,
 }
 
-/// Where a path leads.
+/// The target of a path.
 #[derive(Debug)]
 pub(super) struct Led {
-    /// Absolute, inside, through no link.
+    /// The absolute path inside, without links.
     pub(super) path: Vec<u8>,
     pub(super) ground: Ground,
     pub(super) is_there: bool,
-    /// A file that somebody may execute.
+    /// Whether it is a file with an execute permission.
     pub(super) is_program: bool,
-    /// On the way is a link that a command could set anew at any moment.
+    /// Whether the path leads through a link that a command could change at any moment.
     pub(super) by_session: bool,
 }
 
-/// A way that cannot be followed to its end: too many links, or a folder that is closed.
+/// A path that cannot be followed: too many links, or an unreadable directory.
 #[derive(Debug)]
 pub(super) struct Astray;
 
 type Components = Vec<Vec<u8>>;
 
-/// See the module.
+/// The mounts and links of a sandbox.
 #[derive(Debug)]
 pub(super) struct View {
     mounts: Vec<Mount>,
@@ -70,22 +69,22 @@ pub(super) struct View {
 #[derive(Debug)]
 struct Mount {
     at: Components,
-    /// None: it is not there on the host, and no sandbox will start.
+    /// `None` if it does not exist on the host. No sandbox can then start.
     root: Option<OwnedFd>,
     ground: Ground,
 }
 
-/// What a file holds.
+/// The contents of a file.
 pub(super) enum Text {
-    /// There is no file.
+    /// The file does not exist.
     Nothing,
-    /// All of it.
+    /// The whole contents.
     Bytes(Vec<u8>),
-    /// Too much, or nobody can say.
+    /// The file is too large or cannot be read.
     Unknown,
 }
 
-/// What stands at a place.
+/// The kind of a directory entry.
 enum Seen {
     Nothing,
     Link(Vec<u8>),
@@ -93,7 +92,7 @@ enum Seen {
 }
 
 impl View {
-    /// Opens what a sandbox of this profile and session would show.
+    /// Opens the mounts that a sandbox of this profile and session would show.
     pub(super) fn open(profile: &Profile, folders: &Folders, read_only: bool) -> Self {
         let mut view = Self { mounts: Vec::new(), links: Vec::new(), steps: Cell::new(0) };
         if let Root::Folder(source) = &profile.root {
@@ -115,15 +114,16 @@ impl View {
         view
     }
 
-    /// Opens the session's own folders alone.
+    /// Opens only the session's own directories.
     pub(super) fn of_session(folders: &Folders) -> Self {
         let bare =
             Profile { binds: Vec::new(), symlinks: Vec::new(), root: Root::default(), ..Profile::default() };
         Self::open(&bare, folders, false)
     }
 
-    /// What the file at the end of a path holds, if it is a file of the session and has no more than `most` bytes;
-    /// and how many bytes were read. `is_over` ends the reading.
+    /// Returns the state of the file at the end of a path, if it is a file of the session with at most `most` bytes,
+    /// and the
+    /// number of bytes read. `is_over` cancels the read.
     pub(super) fn contents(&self, path: &[u8], most: u64, is_over: &dyn Fn() -> bool) -> (FileState, u64) {
         let Ok(led) = self.follow(path, true) else { return (FileState::Other, 0) };
         if led.ground != Ground::Session {
@@ -137,7 +137,7 @@ impl View {
         self.read(&led.path, most, is_over).unwrap_or((FileState::Other, 0))
     }
 
-    /// What the file at the end of a path holds, wherever that is, if it has no more than `most` bytes.
+    /// Returns the contents of the file at the end of a path, wherever it leads, if it has at most `most` bytes.
     pub(super) fn text(&self, path: &[u8], most: u64) -> Text {
         let led = match self.follow(path, true) {
             Ok(led) if led.ground == Ground::Kernel => return Text::Unknown,
@@ -158,7 +158,7 @@ impl View {
         }
     }
 
-    /// The names in a directory; none where there is no directory.
+    /// Returns the names in a directory. Empty if there is no directory.
     pub(super) fn names(&self, path: &[u8], most: usize) -> Result<Vec<Vec<u8>>, Astray> {
         let led = self.follow(path, true)?;
         if led.ground == Ground::Kernel {
@@ -170,7 +170,7 @@ impl View {
         let directory = self.open_beneath(&led.path, OFlags::DIRECTORY).ok_or(Astray);
         let directory = match directory.and_then(|file| Dir::new(file).map_err(|_| Astray)) {
             Ok(directory) => directory,
-            // A file of that name has none in it.
+            // A file with this name has no entries.
             Err(_) if self.open_beneath(&led.path, OFlags::empty()).is_some() => return Ok(Vec::new()),
             Err(astray) => return Err(astray),
         };
@@ -188,19 +188,19 @@ impl View {
         Ok(names)
     }
 
-    /// Opens what stands at a path that leads through no link.
+    /// Opens a path that contains no links.
     fn open_beneath(&self, path: &[u8], more: OFlags) -> Option<OwnedFd> {
         let at: Components = components(path).collect();
         let mount = self.mount_of(&at)?;
         let below = at.get(mount.at.len()..)?.join(&b'/');
         let below = if below.is_empty() { b".".to_vec() } else { below };
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-        // Not waiting for who writes into a pipe.
+        // Without waiting for the writer of a pipe.
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC | more;
         openat2(mount.root.as_ref()?, below.as_slice(), flags, Mode::empty(), resolve).ok()
     }
 
-    /// Nothing, where it is no file that the session can read.
+    /// Reads a file. `None` if it is not a file that the session can read.
     fn read(&self, path: &[u8], most: u64, is_over: &dyn Fn() -> bool) -> Option<(FileState, u64)> {
         let file = self.open_beneath(path, OFlags::empty())?;
         let stat = fstat(&file).ok()?;
@@ -211,7 +211,7 @@ impl View {
             return Some((FileState::TooLarge, 0));
         }
         let (digest, read) = digest(File::from(file).take(most + 1), is_over).ok()?;
-        // It may have grown meanwhile.
+        // The file may have grown meanwhile.
         let state = if read > most { FileState::TooLarge } else { FileState::Digest(digest) };
         Some((state, read))
     }
@@ -221,20 +221,20 @@ impl View {
         self.mounts.push(Mount { at: components(bytes(target)).collect(), root, ground });
     }
 
-    /// Whose the place is, links or not.
+    /// Returns the owner of a place, without following links.
     pub(super) fn ground_of(&self, path: &[u8]) -> Ground {
         let at: Components = components(path).collect();
         self.ground(&at)
     }
 
-    /// Whether two places are of one folder of the session, such as the workspace.
+    /// Reports whether two paths are in the same session directory, such as the workspace.
     pub(super) fn is_one_folder(&self, one: &[u8], other: &[u8]) -> bool {
         let [one, other] = [one, other].map(|path| components(path).collect::<Components>());
         let of_session = |at| self.mount_of(at).filter(|mount| mount.ground == Ground::Session);
         of_session(&one).zip(of_session(&other)).is_some_and(|(one, other)| one.at == other.at)
     }
 
-    /// Where an absolute path leads; `last` says whether a link at its end is followed.
+    /// Resolves an absolute path. `last` states whether a link at its end is followed.
     pub(super) fn follow(&self, path: &[u8], last: bool) -> Result<Led, Astray> {
         let mut todo: VecDeque<Vec<u8>> = components(path).collect();
         let mut at: Components = Vec::new();
@@ -264,7 +264,7 @@ impl View {
                 Seen::Link(_) => {}
                 Seen::Other { is_program: program } => is_program = program,
                 Seen::Nothing => {
-                    // Nothing is behind it, not even by `..`.
+                    // Below a missing component nothing exists, even through `..`.
                     at.extend(todo);
                     return Ok(Led { by_session, ..self.led(&at, false, false) });
                 }
@@ -291,15 +291,15 @@ impl View {
         }
         let is_private_tmp = at.get(..2).is_some_and(|two| two == [b"var".to_vec(), b"tmp".to_vec()]);
         match self.mount_of(at) {
-            // Whatever a root file system has there.
+            // Private, whatever the root file system contains there.
             _ if is_private_tmp => Ground::Session,
             Some(mount) => mount.ground,
-            // The root itself is a file system in memory, and read-only.
+            // The root is a read-only file system in memory.
             None => Ground::ReadOnly,
         }
     }
 
-    /// The mount that shows a place: the deepest, and of two at one place the later.
+    /// Returns the mount that shows a place: the deepest, and of two at the same place the later.
     fn mount_of(&self, at: &[Vec<u8>]) -> Option<&Mount> {
         let above = self.mounts.iter().filter(|mount| at.starts_with(&mount.at));
         above.max_by_key(|mount| mount.at.len())
@@ -341,7 +341,7 @@ impl View {
     }
 }
 
-/// The SHA-256 of what comes, and how many bytes that were. An error where it is over before.
+/// Returns the SHA-256 of a file and the number of its bytes. An error if `is_over` cancels the read.
 fn digest(mut file: impl Read, is_over: &dyn Fn() -> bool) -> io::Result<([u8; 32], u64)> {
     let (mut hash, mut total, mut buffer) = (Sha256::new(), 0, vec![0; READ_BYTES]);
     loop {

@@ -1,5 +1,5 @@
-//! Sessions with a file system of their own: made, found again, lost, and nothing left, whatever way they go.
-//! Each test has mounts of its own, which end with its thread.
+//! Tests of sessions with their own file system: created, restored, lost, and removed without leftovers. Each test has
+//! private mounts, which end with its thread.
 
 use airlock_mounts::{PrivateMounts, ScratchDir};
 use airlock_sandbox::DiskBackend;
@@ -19,7 +19,7 @@ fn restore(state: &Path, backend: DiskBackend) -> Result<Sessions, SessionError>
     Sessions::restore(state, UidIsolation::detect(), range, 8, COPY, disk)
 }
 
-/// Mounts below the folder of sessions, and images of it that a loop device holds.
+/// Returns the number of mounts below the sessions directory, and of its images that a loop device holds.
 fn left(state: &Path) -> (usize, usize) {
     let mounts = fs::read_to_string("/proc/thread-self/mountinfo").unwrap();
     let sessions = format!("{}/sessions", state.display());
@@ -39,7 +39,7 @@ fn lives(backend: DiskBackend) {
         assert_eq!(fs::metadata(&session.folders.root).unwrap().mode() & 0o777, 0o700);
         assert_eq!(fs::read(session.folders.workspace.join("file")).unwrap(), b"of the base");
         fs::create_dir(session.folders.workspace.join("deep")).unwrap();
-        // A full session does not keep the runner from noting where it is.
+        // The runner can store the current directory even if the session's disk is full.
         let full = fs::write(session.folders.home.join("big"), vec![1; 17 << 20]).unwrap_err();
         assert_eq!(full.kind(), std::io::ErrorKind::StorageFull);
         assert!(session.disk().full().unwrap().is_some());
@@ -51,7 +51,7 @@ fn lives(backend: DiskBackend) {
         let again = after.get(&session.id).unwrap();
         assert_eq!(again.directory(), b"/workspace/deep");
         assert_eq!(fs::read(again.folders.workspace.join("file")).unwrap(), b"of the base");
-        // As after a kill: what is mounted is found so.
+        // As after a kill: the existing mount is found.
         std::mem::forget(after);
         let third = restore(state, backend).unwrap();
         let again = third.get(&session.id).unwrap();
@@ -59,7 +59,7 @@ fn lives(backend: DiskBackend) {
         close(&third, &again);
         assert_eq!((entries(&state.join("sessions")), entries(&state.join("trash"))), (0, 0));
 
-        // One that is given up while it is made, one whose base fails, and one that a killed runner left half.
+        // A creation that is cancelled, one with a failing base, and one that a killed runner left incomplete.
         let Opening::Reserved(reserved) = third.reserve(SessionId::new()) else { panic!("it is new") };
         third.begin_close(&reserved.id);
         assert!(matches!(third.make(&reserved, None, |_, _| {}), Err(SessionError::Cancelled)));
@@ -100,7 +100,7 @@ fn a_session_whose_memory_is_gone_is_lost_with_its_reason() {
         let [(lost, why)] = after.lost() else { panic!("{:?}", after.lost()) };
         assert_eq!(*lost, session.id);
         assert!(why.contains("kept in memory"), "{why}");
-        // The other is as it was made, although new ones would be otherwise.
+        // The other session keeps its mechanism, although new sessions use another.
         let again = after.get(&kept.id).unwrap();
         assert_eq!(again.disk().backend(), DiskBackend::Tmpfs);
         assert_eq!(open(&after, None).unwrap().disk().backend(), DiskBackend::Watch);
@@ -120,7 +120,7 @@ fn a_session_in_which_something_is_mounted_is_not_removed_and_loses_nothing() {
         fs::create_dir(&place).unwrap();
         fs::write(session.folders.home.join("own"), "").unwrap();
         private.assert();
-        // Of the same file system: its device says nothing.
+        // On the same file system, so that the device number cannot reveal the mount.
         let mounted = private.bind(&elsewhere, &place);
         assert!(matches!(sessions.begin_close(&session.id), Closing::Begun(_)));
         let said = sessions.remove(&session).unwrap_err().to_string();

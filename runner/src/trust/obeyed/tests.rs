@@ -1,4 +1,4 @@
-//! Files that programs obey, planted in a session's own folders.
+//! Tests with obeyed files that are planted in a session's own directories.
 
 use std::{fs, os::unix::fs::symlink};
 

@@ -1,6 +1,8 @@
-//! Who calls: a principal from a client certificate or a bearer token, and what it may call.
+//! Authentication: determines the principal of a call from a client certificate or a bearer token, and
+//! authorizes the method.
 //!
-//! Nothing here knows what a request asks for. Whoever cannot be told for sure is nobody.
+//! This module must not depend on the contents of a request. A caller that cannot be identified with
+//! certainty is rejected.
 
 mod certificate;
 mod failures;
@@ -26,24 +28,24 @@ use crate::{
     status::AuthenticationError,
 };
 
-/// Where a connection comes from, and what its TLS handshake has proven.
+/// The address of a connection, and the names that its TLS handshake has verified.
 #[derive(Debug, Clone)]
 pub struct Peer {
-    /// Of the other side.
+    /// The address of the client.
     pub address: SocketAddr,
-    /// Of its verified certificate; none without one.
+    /// The names in its verified certificate, if it has one.
     pub certificate: Option<Arc<CertificateNames>>,
 }
 
-/// Who calls.
+/// An authenticated caller.
 #[derive(Debug, Clone)]
 pub struct Caller {
-    /// As the engine sees it.
+    /// The principal for the engine.
     pub principal: Principal,
     identity: Arc<Identity>,
 }
 
-/// Knows every identity.
+/// Authenticates callers against the configured identities.
 #[derive(Debug)]
 pub struct Authenticator {
     known: RwLock<Arc<Known>>,
@@ -52,7 +54,7 @@ pub struct Authenticator {
     failures: Failures,
 }
 
-/// The identities, by the way that each is recognised.
+/// The identities, indexed by the method of recognition.
 #[derive(Debug, Default)]
 struct Known {
     certificates: HashMap<Match, Arc<Identity>>,
@@ -61,10 +63,10 @@ struct Known {
 }
 
 impl Caller {
-    /// Whether it may speak for this runner.
+    /// Checks that the caller may act for this runner.
     ///
     /// # Errors
-    /// [`ApiError::Forbidden`].
+    /// Returns [`ApiError::Forbidden`].
     pub fn require_runner(&self, runner: &RunnerId) -> Result<(), ApiError> {
         if self.principal.roles.contains(&Role::Runner) && self.identity.speaks_for(runner) {
             return Ok(());
@@ -75,7 +77,7 @@ impl Caller {
 }
 
 impl Authenticator {
-    /// Takes the identities of a checked configuration.
+    /// Creates an authenticator for the identities of a checked configuration.
     #[must_use]
     pub fn new(config: &Config) -> Self {
         let insecure_loopback = config.listen.insecure_loopback;
@@ -87,23 +89,23 @@ impl Authenticator {
         }
     }
 
-    /// Takes these identities instead, for the calls that begin from now on. Calls and links that are open go on.
+    /// Replaces the identities for all calls that begin from now on. Open calls and links continue.
     pub(crate) fn replace(&self, identities: &[Identity]) {
         let known = Arc::new(Known::new(identities, self.insecure_loopback));
         *self.known.write().unwrap_or_else(PoisonError::into_inner) = known;
     }
 
-    /// The profile of identities that name none.
+    /// Returns the profile of identities that do not name one.
     pub(crate) fn default_profile(&self) -> &str {
         &self.default_profile
     }
 
-    /// Tells who calls. A token, where there is one, speaks louder than a certificate; a bad token is
-    /// never made good by a certificate.
+    /// Authenticates a caller. A token takes precedence over a certificate: if the token is invalid, the
+    /// certificate is ignored.
     ///
     /// # Errors
-    /// See [`AuthenticationError`]. Failures of one peer are counted; over the limit its tokens are
-    /// refused unread, so that they cannot be guessed.
+    /// See [`AuthenticationError`]. Failures are counted per peer. Above the limit, a peer's tokens are
+    /// refused without a comparison, so that they cannot be guessed.
     pub fn authenticate(
         &self,
         peer: &Peer,
@@ -115,7 +117,7 @@ impl Authenticator {
             (None, Some(names)) => known.by_certificate(names),
             (None, None) => known.loopback.as_ref().ok_or(AuthenticationError::Missing),
         };
-        // A call without credentials is no guess, and one that was not looked at is none either.
+        // A call without credentials is not a guess. Neither is a token that was not compared.
         let guessed = !matches!(
             found,
             Ok(_) | Err(AuthenticationError::Missing | AuthenticationError::TooManyFailures)
@@ -163,7 +165,7 @@ impl Known {
             match &identity.matches {
                 Match::TokenSha256(text) => {
                     let mut hash = [0; 32];
-                    // The configuration was checked; what does not decode would match nothing.
+                    // The configuration was checked. A hash that cannot be decoded would match nothing.
                     if hex::decode_to_slice(text, &mut hash).is_ok() {
                         this.tokens.push((hash, identity));
                     }
@@ -207,7 +209,7 @@ impl Known {
     }
 }
 
-/// The token of `Bearer TOKEN`; the scheme in any case, as HTTP has it.
+/// Returns the token of `Bearer TOKEN`. The scheme is case-insensitive, as in HTTP.
 fn bearer(value: &[u8]) -> Option<&[u8]> {
     let (scheme, token) = value.split_at_checked(b"bearer ".len())?;
     let token = token.trim_ascii();

@@ -1,7 +1,8 @@
 //! The server's configuration: one TOML file, parsed into types at start.
 //!
-//! Unknown fields are refused, every limit has a name, and fields are checked across. Every problem is
-//! reported at once, with file, line, field and cure. Nothing here opens a socket or a store.
+//! Unknown fields are refused, every limit has a name, and fields are checked against each other. All
+//! problems are reported together, with file, line, field and remedy. This module must not open a socket or a
+//! store.
 
 mod check;
 pub(crate) mod engines;
@@ -29,32 +30,32 @@ pub use sections::{
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Names this server in the store, in leases and to runners; unique among servers of one store. Without
-    /// one, the host's name.
+    /// The name of this server in the store, in leases and to runners. Unique among the servers of one store.
+    /// The default is the host name.
     #[serde(default = "airlock_config::host_name")]
     pub server_id: String,
-    /// Where it listens.
+    /// The listener.
     pub listen: Listen,
-    /// What it remembers.
+    /// The store.
     pub store: Store,
-    /// Where finished output is kept.
+    /// The storage of finished output.
     pub outputs: Outputs,
-    /// What policy decides by.
+    /// The profiles.
     #[serde(default)]
     pub profiles: Profiles,
-    /// Who may call.
+    /// The callers and their roles.
     #[serde(default, rename = "identity")]
     pub identities: Vec<Identity>,
-    /// What is otherwise for single tenants.
+    /// Settings for single tenants.
     #[serde(default, rename = "tenant")]
     pub tenants: Vec<Tenant>,
-    /// At most so much of everything.
+    /// The limits of this server.
     #[serde(default)]
     pub limits: Limits,
     /// The link to runners.
     #[serde(default)]
     pub link: Link,
-    /// The other servers of the same store; none: this is the only one, or none of them is asked for anything.
+    /// The other servers of the same store. `None`: this server makes no calls to other servers.
     pub peers: Option<Peers>,
     /// Traces, metrics and logs.
     #[serde(default)]
@@ -62,8 +63,8 @@ pub struct Config {
 }
 
 impl Config {
-    /// A configuration for a server inside another program: plain text on a loopback port of the
-    /// system's choice, state under `state`, nobody known yet.
+    /// Returns a configuration for a server inside another program. It uses plain text on a loopback port
+    /// that the system chooses, keeps its state under `state`, and has no identities.
     #[must_use]
     pub fn embedded(server_id: &str, state: &Path) -> Self {
         Self {
@@ -81,11 +82,11 @@ impl Config {
         }
     }
 
-    /// Reads, parses and checks `file`, the files that it names included. Blocks.
+    /// Reads, parses and checks `file` and the files that it names. Blocks.
     ///
     /// # Errors
-    /// Everything that is wrong, as far as it can be told at once: first what each key holds, then what
-    /// holds across them, then the files.
+    /// Returns all problems of the first stage that fails: the single keys, then the relations between keys,
+    /// then the files.
     pub fn load(file: &Path) -> Result<Self, ConfigError> {
         let text = airlock_config::read(file)?;
         let name = file.display().to_string();
@@ -94,19 +95,19 @@ impl Config {
         Ok(config)
     }
 
-    /// Parses and checks a configuration, but not whether the files that it names are there.
+    /// Parses and checks a configuration without the files that it names.
     ///
     /// # Errors
-    /// As [`Config::load`]; `name` is what errors call the file.
+    /// As [`Config::load`]. `name` is the name of the file in errors.
     pub fn parse(text: &str, name: &str) -> Result<Self, ConfigError> {
         let config: Self = airlock_config::parse(text, name, schema::SCHEMA)?;
         ConfigError::unless_right(name, Some(text), config.problems())?;
         Ok(config)
     }
 
-    /// Sets where the other servers of the store reach this one: `https://HOST:PORT`, or an IP address alone, to which the
-    /// port of `listen.address` is added. Returns whether there are any: without `peers` nothing is set. It is not
-    /// checked: see [`Config::check`].
+    /// Sets the address at which the other servers of the store reach this one: `https://HOST:PORT`, or only
+    /// an IP address, which is combined with the port of `listen.address`. Without `peers`, nothing is set
+    /// and the method returns false. The value is not checked; see [`Config::check`].
     pub fn advertise(&mut self, place: &str) -> bool {
         let Some(peers) = &mut self.peers else { return false };
         peers.advertise = Some(match place.parse::<IpAddr>() {
@@ -116,11 +117,11 @@ impl Config {
         true
     }
 
-    /// Checks across the fields of a configuration that was made by a program, and the files that it
-    /// names. The range of each single field is the program's own care.
+    /// Checks the fields of a configuration from a program against each other, and the files that it names.
+    /// The caller is responsible for the range of each single field.
     ///
     /// # Errors
-    /// Everything that is wrong.
+    /// Returns all problems.
     pub fn check(&self) -> Result<(), ConfigError> {
         let mut problems = self.problems();
         problems.extend(self.file_problems());

@@ -1,14 +1,15 @@
-//! The names that a verified client certificate carries. Nothing here verifies one.
+//! The names in a verified client certificate. This module does not verify certificates.
 
 use rustls_pki_types::CertificateDer;
 use x509_parser::prelude::{FromDer as _, GeneralName, X509Certificate};
 
 use crate::config::Match;
 
-/// Names of one kind that are looked at; no honest certificate has more.
+/// The maximum number of names of one kind that are read. No legitimate certificate has more.
 const NAMES: usize = 64;
 
-/// The names of a certificate, as identities are matched by them; the surest kind first.
+/// The names of a certificate, in the form that identities match, by kind. The most specific kind comes
+/// first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CertificateNames {
     pub(super) spiffe: Vec<Match>,
@@ -17,8 +18,8 @@ pub struct CertificateNames {
 }
 
 impl CertificateNames {
-    /// Reads the names of a certificate that rustls has verified. One that cannot be read has none, and
-    /// so belongs to nobody.
+    /// Reads the names of a certificate that rustls has verified. A certificate that cannot be parsed has no
+    /// names and matches no identity.
     #[must_use]
     pub fn read(certificate: &CertificateDer<'_>) -> Self {
         let Ok((_, certificate)) = X509Certificate::from_der(certificate) else {

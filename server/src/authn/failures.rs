@@ -1,4 +1,4 @@
-//! How often a peer failed to authenticate. A table of fixed size, whoever calls.
+//! The number of failed authentications per peer, in a table of fixed size.
 
 use std::{
     hash::{BuildHasher as _, RandomState},
@@ -7,14 +7,16 @@ use std::{
     time::Instant,
 };
 
-/// Places in the table. Peers that share one share its limit; which do is not for them to choose.
+/// Entries in the table. Peers with the same entry share its limit. A random key prevents a peer from
+/// choosing its entry.
 const PLACES: usize = 4096;
-/// Seconds in which a spent allowance comes back.
+/// The time, in seconds, in which a used allowance is restored.
 const WINDOW_SECONDS: f64 = 60.0;
-/// Failures that are remembered, in allowances: so long a peer is shut out at most after its last one.
+/// The maximum number of failures that are remembered, as a multiple of the allowance. It bounds how long a
+/// peer is locked out after its last failure.
 const MOST_WINDOWS: f64 = 2.0;
 
-/// Counts failures for each peer.
+/// Counts failures per peer.
 #[derive(Debug)]
 pub struct Failures {
     per_minute: f64,
@@ -29,7 +31,7 @@ struct Place {
 }
 
 impl Failures {
-    /// A peer may fail so often in a minute.
+    /// Creates a counter that permits `per_minute` failures per peer.
     #[must_use]
     pub fn new(per_minute: u32) -> Self {
         let empty = Place { spent: 0.0, at: Instant::now() };
@@ -40,12 +42,12 @@ impl Failures {
         }
     }
 
-    /// Notes a failure.
+    /// Records a failure.
     pub fn count(&self, peer: IpAddr) {
         self.at(peer, Instant::now(), |place| place.spent += 1.0);
     }
 
-    /// Whether the peer has failed too often.
+    /// Reports whether the peer has exceeded its allowance.
     #[must_use]
     pub fn is_over(&self, peer: IpAddr) -> bool {
         self.at(peer, Instant::now(), |place| place.spent >= self.per_minute).unwrap_or(true)
@@ -64,7 +66,7 @@ impl Failures {
     }
 }
 
-/// The part of an address that one host cannot choose: of IPv6 the first 64 bits.
+/// Returns the part of an address that a host cannot choose: for IPv6, the first 64 bits.
 fn network(peer: IpAddr) -> u128 {
     match peer.to_canonical() {
         IpAddr::V4(address) => u128::from(address.to_bits()),

@@ -1,16 +1,16 @@
-//! Which role may call which method: one table, and nothing is permitted that is not in it.
+//! The table of roles that may call each method. A method that is not in the table is not permitted.
 
 use crate::{
     api::ApiError,
     model::{Principal, Role},
 };
 
-/// Who may call a method.
+/// The callers that may call a method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// Without credentials.
+    /// Any caller, without credentials.
     Anyone,
-    /// Whoever has one of these roles.
+    /// Callers with at least one of these roles.
     AnyOf(&'static [Role]),
 }
 
@@ -46,7 +46,7 @@ pub const TABLE: &[(&str, Access)] = &[
     ("/airlock.v1.FileService/List", EXECUTORS),
     ("/airlock.v1.FileService/Diff", AnyOf(&[Executor, Approver, Auditor])),
     ("/airlock.v1.FileService/ListQuarantine", AnyOf(&[Executor, Approver, Auditor])),
-    // What is given back may run: it takes who could have approved it.
+    // A restored file may be executed, so the call requires the role that could have approved it.
     ("/airlock.v1.FileService/RestoreQuarantine", AnyOf(&[Approver])),
     ("/airlock.v1.PolicyService/Check", READERS),
     ("/airlock.v1.PolicyService/GetProfile", READERS),
@@ -72,16 +72,16 @@ pub const TABLE: &[(&str, Access)] = &[
     ("/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", Anyone),
 ];
 
-/// The method of this path, with who may call it; none for a method that is not there.
+/// Returns the method with this path and its access rule, or `None` for an unknown method.
 #[must_use]
 pub fn method(path: &str) -> Option<(&'static str, Access)> {
     TABLE.iter().find(|(name, _)| *name == path).copied()
 }
 
-/// Whether the principal may call what needs `access`.
+/// Checks that the principal has the required access.
 ///
 /// # Errors
-/// [`ApiError::Forbidden`], which names the roles that could.
+/// Returns [`ApiError::Forbidden`] with the names of the roles that are permitted.
 pub fn authorize(principal: &Principal, access: Access) -> Result<(), ApiError> {
     let AnyOf(roles) = access else { return Ok(()) };
     if roles.iter().any(|role| principal.roles.contains(role)) {
@@ -113,7 +113,7 @@ mod tests {
 
     use super::*;
 
-    /// Every method of the contract, as paths.
+    /// Returns the paths of all methods of the contract.
     fn contract() -> BTreeSet<String> {
         let set = FileDescriptorSet::decode(FILE_DESCRIPTOR_SET).unwrap();
         let mut paths = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! Who is who, and who is nobody.
+//! Tests of authentication by certificate, by token and on loopback.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use rcgen::{CertificateParams, DnType, KeyPair, SanType};
 use super::{Authenticator, CertificateNames, Peer};
 use crate::{config::Config, status::AuthenticationError};
 
-/// The hash of `hello`.
+/// A configuration with one identity of each kind. The token is `hello`.
 const CONFIG: &str = r#"
 server_id = "s"
 [listen]
@@ -53,7 +53,7 @@ fn peer(certificate: Option<CertificateNames>) -> Peer {
     Peer { address: "192.0.2.1:1000".parse().unwrap(), certificate: certificate.map(Arc::new) }
 }
 
-/// Through a real certificate, so that its reading is tested too.
+/// Creates the names through a real certificate, which also tests the parser.
 fn names(common: &str, dns: &[&str], uris: &[&str]) -> CertificateNames {
     let mut params = CertificateParams::new(vec![]).unwrap();
     params.distinguished_name.push(DnType::CommonName, common);
@@ -106,7 +106,7 @@ fn bad_tokens_are_refused_and_not_made_good_by_a_certificate() {
     ];
     for (value, error) in table {
         let good = peer(Some(names("root", &[], &[])));
-        // A new one each time, so that the failures do not add up.
+        // A new authenticator for each case, so that failures do not accumulate.
         assert_eq!(authenticator().authenticate(&good, Some(value)).unwrap_err(), error);
     }
     assert_eq!(authenticator().authenticate(&peer(None), None).unwrap_err(), AuthenticationError::Missing);

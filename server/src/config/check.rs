@@ -1,4 +1,4 @@
-//! What must hold across the fields of a configuration. Everything that does not is reported at once.
+//! Checks of the fields of a configuration against each other. All violations are reported together.
 
 mod engines;
 mod identities;
@@ -9,10 +9,10 @@ use tracing_subscriber::EnvFilter;
 
 use super::{ClientCertificates, Config, Identity, Problem, RoleName, schema::DAY};
 
-/// The longest name of a server, as of a runner.
+/// The maximum length of a server's name, which is also that of a runner's name.
 const SERVER_ID_BYTES: usize = 63;
 
-/// Collects problems.
+/// A collection of problems.
 #[derive(Debug, Default)]
 struct Findings(Vec<Problem>);
 
@@ -57,7 +57,7 @@ impl Findings {
 }
 
 impl Config {
-    /// Everything that is wrong, the files that it names left aside.
+    /// Returns all problems except those of the files that the configuration names.
     pub(super) fn problems(&self) -> Vec<Problem> {
         let mut found = Findings::default();
         found.require(
@@ -76,7 +76,7 @@ impl Config {
         found.0
     }
 
-    /// What is wrong with the files that it names.
+    /// Returns the problems of the files that the configuration names.
     pub(super) fn file_problems(&self) -> Vec<Problem> {
         let mut found = Findings::default();
         if let Some(tls) = &self.listen.tls {
@@ -147,7 +147,7 @@ impl Config {
 
     fn limit_problems(&self, found: &mut Findings) {
         let limits = &self.limits;
-        // What one may have is never more than what all may have together: it would be another limit than it says.
+        // A share must not exceed the total, because the configured value would have no effect.
         let count = |one: u32| one as usize;
         let shares = [
             ("readers", limits.readers, "readers_per_execution", limits.readers_per_execution),
@@ -188,7 +188,7 @@ impl Config {
         let twice = link.heartbeat_interval.saturating_mul(2);
         found.between("link.heartbeat_timeout", link.heartbeat_timeout, twice, DAY);
         found.between("link.link_grace", link.link_grace, link.heartbeat_timeout, DAY);
-        // It is renewed once in a second at most, and three times in its time.
+        // A lease is renewed three times within its duration, and at most once a second.
         found.between("link.lease", link.lease, Duration::from_secs(3), DAY);
         let parts = [link.link_grace, link.ending_grace, link.heartbeat_timeout];
         let least = parts.into_iter().fold(Duration::ZERO, Duration::saturating_add);
@@ -276,7 +276,7 @@ impl Config {
     }
 }
 
-/// Whether it is 1 to `most` letters, digits, `.`, `_` and `-`.
+/// Reports whether the text has 1 to `most` letters, digits, `.`, `_` and `-`.
 fn is_name(text: &str, most: usize) -> bool {
     (1..=most).contains(&text.len())
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-'))

@@ -1,5 +1,6 @@
-//! The sections of what several servers share: a database and a bucket. Their defaults, and what they become.
-//! Plain data; `check/engines.rs` checks it. Passwords are read when the server starts, not here.
+//! The configuration sections of shared services: a database and a bucket. They contain the defaults and the
+//! conversion to options. Plain data; `check/engines.rs` checks it. Passwords are read when the server
+//! starts, not here.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -12,47 +13,47 @@ use crate::{
     store::postgres::{PostgresOptions, PostgresTls, TlsMode},
 };
 
-/// A PostgreSQL database that several servers may share.
+/// A PostgreSQL database that several servers can share.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Postgres {
-    /// Where it is, and as whom; see [`DatabaseUrl`].
+    /// The address and the role; see [`DatabaseUrl`].
     pub url: String,
-    /// A file with nothing but the role's password; else `PGPASSWORD`, if it is set.
+    /// A file that contains only the role's password. Default: the variable `PGPASSWORD`, if it is set.
     pub password_file: Option<PathBuf>,
-    /// What is checked of the database's certificate.
+    /// The verification of the database's certificate.
     #[serde(default)]
     pub sslmode: TlsMode,
-    /// Those who may sign it, beside those the system trusts; PEM.
+    /// Additional authorities that may sign this certificate, in PEM.
     pub ca: Option<PathBuf>,
-    /// The server's own certificate, if the database asks for one; PEM.
+    /// The server's own certificate, if the database requires one, in PEM.
     pub certificate: Option<PathBuf>,
-    /// Its key.
+    /// The private key of this certificate.
     pub key: Option<PathBuf>,
-    /// Connections at once; one more is for `notify`.
+    /// The maximum number of connections. `notify` uses one more.
     #[serde(default = "connections")]
     pub connections: u32,
-    /// How long a call waits for a connection, a new one included.
+    /// How long a call waits for a connection, including the time to open a new one.
     #[serde(default = "five_seconds", deserialize_with = "duration")]
     pub connect_timeout: Duration,
-    /// How long one statement may take.
+    /// The timeout of a statement.
     #[serde(default = "ten_seconds", deserialize_with = "duration")]
     pub statement_timeout: Duration,
     /// How long a statement waits for a lock.
     #[serde(default = "five_seconds", deserialize_with = "duration")]
     pub lock_timeout: Duration,
-    /// Whether servers tell each other what they changed; else it is seen within a second.
+    /// Whether servers notify each other of changes. If false, a change is noticed within a second.
     #[serde(default = "yes")]
     pub notify: bool,
 }
 
-/// Where a database is, and as whom: `postgres://USER@HOST:PORT/DATABASE`. For a Unix socket the host is its
-/// folder, with each `/` written as `%2F`.
+/// The address of a database and the role: `postgres://USER@HOST:PORT/DATABASE`. For a Unix socket, the host
+/// is the directory of the socket, with each `/` written as `%2F`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DatabaseUrl {
-    /// A host's name or address, or a socket's folder.
+    /// A host name, an address, or the directory of a socket.
     pub host: String,
-    /// Its port.
+    /// The port.
     pub port: u16,
     /// The role.
     pub user: String,
@@ -60,48 +61,48 @@ pub struct DatabaseUrl {
     pub database: String,
 }
 
-/// A bucket of S3, or of what speaks like it.
+/// A bucket in S3 or in a compatible service.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct S3 {
-    /// The bucket; it must be there.
+    /// The bucket. It must exist.
     pub bucket: String,
-    /// Its region.
+    /// The region.
     #[serde(default = "region")]
     pub region: String,
-    /// The address of what speaks S3; none: AWS.
+    /// The address of the service. `None`: AWS.
     pub endpoint: Option<String>,
-    /// Before the name of every object.
+    /// A prefix of the name of every object.
     #[serde(default)]
     pub prefix: String,
-    /// The bucket is in the address's path, not in its host's name.
+    /// Puts the bucket into the path of the URL, not into the host name.
     #[serde(default = "yes")]
     pub path_style: bool,
-    /// Lets `endpoint` be plain text.
+    /// Permits plain text to `endpoint`.
     #[serde(default)]
     pub insecure_http: bool,
-    /// Those who may sign its certificate, beside those the system trusts; PEM.
+    /// Additional authorities that may sign the service's certificate, in PEM.
     pub ca: Option<PathBuf>,
-    /// A file with nothing but the id of an access key; without it, AWS's environment variables are asked.
+    /// A file that contains only the ID of an access key. Default: AWS's environment variables.
     pub access_key_id_file: Option<PathBuf>,
-    /// A file with nothing but that key.
+    /// A file that contains only the secret access key.
     pub secret_access_key_file: Option<PathBuf>,
-    /// How long a connection may take.
+    /// The timeout of a connection attempt.
     #[serde(default = "five_seconds", deserialize_with = "duration")]
     pub connect_timeout: Duration,
-    /// How long one request may take.
+    /// The timeout of one request.
     #[serde(default = "thirty_seconds", deserialize_with = "duration")]
     pub request_timeout: Duration,
-    /// A request that fails for want of the storage is repeated for so long.
+    /// How long a request is retried if the storage is unavailable.
     #[serde(default = "ten_seconds", deserialize_with = "duration")]
     pub retry_for: Duration,
 }
 
 impl Postgres {
-    /// How the store is opened; `password` was read from where this says.
+    /// Returns the options to open the store with. `password` is the value from the configured source.
     ///
     /// # Errors
-    /// What is wrong with its address.
+    /// Returns a description of the problem if the URL is invalid.
     pub(crate) fn options(
         &self,
         password: Option<String>,
@@ -130,7 +131,7 @@ impl Postgres {
 }
 
 impl S3 {
-    /// How the storage is reached.
+    /// Returns the options to reach the storage with.
     pub(crate) fn options(&self) -> S3Options {
         let files = self.access_key_id_file.clone().zip(self.secret_access_key_file.clone());
         S3Options {
@@ -154,7 +155,7 @@ impl S3 {
 impl std::str::FromStr for DatabaseUrl {
     type Err = &'static str;
 
-    /// What is wrong never quotes the text: it may hold a password.
+    /// Parses the URL. An error never quotes the text, because it can contain a password.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         const FORM: &str = "it is not postgres://USER@HOST:PORT/DATABASE";
         const DEFAULT_PORT: u16 = 5432;

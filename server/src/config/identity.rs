@@ -1,52 +1,52 @@
-//! Who may call, as the configuration says it.
+//! The identities and tenants in the configuration.
 
 use airlock_proto::domain::RunnerId;
 use serde::Deserialize;
 
 use crate::model::Role;
 
-/// One principal: how it is recognised, and what it may do.
+/// A principal: how it is recognized, and its permissions.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Identity {
-    /// Its name in executions, approvals and the audit.
+    /// The name in executions, approvals and the audit.
     pub name: String,
-    /// Whose executions it sees.
+    /// The tenant whose executions it sees.
     pub tenant: String,
-    /// What it may do.
+    /// Its roles.
     pub roles: Vec<RoleName>,
-    /// The profiles it may use, its default first; empty: only the server's default profile. `*`: every profile, also
-    /// those that come later.
+    /// The profiles it may use, with its default first. Empty: only the server's default profile. `*`: every
+    /// profile, including future ones.
     #[serde(default)]
     pub profiles: Vec<String>,
-    /// How it is recognised.
+    /// The method of recognition.
     #[serde(rename = "match")]
     pub matches: Match,
-    /// With the role `runner`: the runner ids it may speak for; empty: only its own name; `*`: any.
+    /// With the role `runner`: the runner IDs it may act for. Empty: only its own name. `*`: any.
     #[serde(default)]
     pub runner_ids: Vec<String>,
 }
 
-/// What is otherwise for one tenant than `limits` has it.
+/// Settings of one tenant that override `limits`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tenant {
-    /// Whose; as identities name it.
+    /// The name of the tenant, as in identities.
     pub name: String,
-    /// Its share of the queue; twice the weight is served twice as often. 1 where none is said.
+    /// Its share of the queue. A tenant with twice the weight is served twice as often. Default: 1.
     #[serde(default = "even")]
     pub weight: u32,
-    /// Instead of `limits.executions_per_tenant`.
+    /// Replaces `limits.executions_per_tenant`.
     pub executions: Option<u64>,
-    /// Instead of `limits.queue_per_tenant`.
+    /// Replaces `limits.queue_per_tenant`.
     pub queue: Option<u64>,
-    /// Instead of `limits.sessions_per_tenant`.
+    /// Replaces `limits.sessions_per_tenant`.
     pub sessions: Option<u64>,
-    /// Instead of `limits.starts_per_second`.
+    /// Replaces `limits.starts_per_second`.
     pub starts_per_second: Option<u64>,
-    /// Instead of `limits.denials_per_second`.
+    /// Replaces `limits.denials_per_second`.
     pub denials_per_second: Option<u64>,
-    /// Instead of `limits.output_bytes_per_day`.
+    /// Replaces `limits.output_bytes_per_day`.
     pub output_bytes_per_day: Option<u64>,
 }
 
@@ -54,7 +54,7 @@ fn even() -> u32 {
     1
 }
 
-/// How an identity is recognised: by exactly one of these.
+/// The method by which an identity is recognized. Exactly one must be set.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Match {
@@ -62,15 +62,15 @@ pub enum Match {
     CommonName(String),
     /// A DNS name of a client certificate.
     Dns(String),
-    /// The SPIFFE id of a client certificate.
+    /// The SPIFFE ID of a client certificate.
     Spiffe(String),
-    /// SHA-256 of a bearer token, in hexadecimal.
+    /// The SHA-256 of a bearer token, in hexadecimal.
     TokenSha256(String),
-    /// Whoever calls, where `listen.insecure_loopback` is set.
+    /// Every caller, if `listen.insecure_loopback` is set.
     Loopback,
 }
 
-/// A role, as the configuration writes it.
+/// A role, as written in the configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RoleName {
@@ -80,11 +80,11 @@ pub enum RoleName {
     Approver,
     /// Reads the audit.
     Auditor,
-    /// Runs the service.
+    /// Operates the service.
     Admin,
-    /// Is a runner; by certificate only.
+    /// Is a runner. Only for certificates.
     Runner,
-    /// Is another server of the same store; by certificate only.
+    /// Is another server of the same store. Only for certificates.
     Server,
 }
 
@@ -102,7 +102,7 @@ impl From<RoleName> for Role {
 }
 
 impl Identity {
-    /// Whether it may speak for this runner. The role is checked elsewhere.
+    /// Reports whether the identity may act for this runner. The role is checked elsewhere.
     #[must_use]
     pub fn speaks_for(&self, runner: &RunnerId) -> bool {
         if self.runner_ids.is_empty() {

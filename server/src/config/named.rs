@@ -1,10 +1,10 @@
-//! The limits of a configuration by their names in it, for those who ask what a server allows.
+//! The limits of a configuration by name, for clients that ask for the capabilities of a server.
 
 use std::{collections::BTreeMap, time::Duration};
 
 use super::{Config, Limits, Link};
 
-/// A limit as one number: bytes, a count, or milliseconds.
+/// A limit as a number: bytes, a count, or milliseconds.
 trait Amount {
     fn amount(self) -> u64;
 }
@@ -33,7 +33,7 @@ impl Amount for Duration {
     }
 }
 
-/// Every field of a section by its name. A field that is not listed does not compile.
+/// Returns every field of a section by name. If a field is not listed, the code does not compile.
 macro_rules! named {
     ($section:ident = $value:expr, $prefix:literal: $($field:ident),+ $(,)?) => {{
         let $section { $($field),+ } = $value;
@@ -42,9 +42,8 @@ macro_rules! named {
 }
 
 impl Config {
-    /// Every limit by its name: those of `[limits]`, those of `[link]` behind `link.`, and those of
-    /// `[peers]` behind `peers.`, where there are any. Bytes and
-    /// counts, times in milliseconds.
+    /// Returns every limit by name. Limits of `[link]` have the prefix `link.` and those of `[peers]` the
+    /// prefix `peers.`. Sizes are in bytes, times in milliseconds.
     #[must_use]
     pub fn named_limits(&self) -> BTreeMap<String, u64> {
         let limits = named!(Limits = self.limits.clone(), "":

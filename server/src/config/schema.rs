@@ -1,5 +1,5 @@
-//! What the configuration's file may say, key by key: kinds, ranges, what must be there. Plain data; what
-//! holds across keys is in `check.rs`.
+//! The schema of the configuration file: the type and range of each key, and the required keys. Plain data;
+//! `check.rs` checks the relations between keys.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -8,17 +8,17 @@ use airlock_proto::limits;
 
 use crate::fair;
 
-/// The longest time that any field may hold.
+/// The maximum of every time in the configuration.
 pub(super) const DAY: Duration = Duration::from_secs(24 * 3600);
-/// The shortest interval between two of anything periodic.
+/// The minimum interval of a periodic action.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(100);
-/// A command, its environment and everything else of a request fit into so many bytes.
+/// The minimum of `message_bytes`: a request with the largest command and environment must fit.
 const MESSAGE_BYTES_MIN: usize = limits::COMMAND_BYTES + limits::ENV_BYTES + 64 * 1024;
-/// A ring holds at least so many of the largest chunks.
+/// The minimum size of a ring, as a number of maximum-size chunks.
 const RING_CHUNKS_MIN: usize = 4;
-/// Outputs that go sooner could go before anybody has read them.
+/// The minimum retention. With a shorter one, outputs could be removed before they are read.
 const RETENTION_MIN: Duration = Duration::from_secs(60);
-/// The largest ring, in bytes.
+/// The maximum size of a ring in bytes.
 const RING_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 const INTERVAL: Kind = Kind::Time { least: SHORTEST_INTERVAL, most: DAY };
@@ -65,7 +65,7 @@ const STORE: &[Field] = &[
     Field::new("postgres", Kind::Table(POSTGRES)),
 ];
 
-/// More would be a mistake, or too much for the database.
+/// A larger number is likely a mistake, or too many connections for the database.
 const CONNECTIONS: Kind = Kind::Number { least: 1, most: 1000 };
 const POSTGRES: &[Field] = &[
     Field::required("url", Kind::Text),
@@ -140,7 +140,7 @@ const TENANT: &[Field] = &[
     Field::new("output_bytes_per_day", COUNT),
 ];
 
-/// With a profile's own, every decision goes through them.
+/// Every decision evaluates these rules in addition to those of the profile.
 const RULES: Kind = Kind::Number { least: 1, most: 10_000 };
 
 const LIMITS: &[Field] = &[

@@ -12,24 +12,24 @@ use serde::{Deserialize, Deserializer, de::Error as _};
 use super::engines::{Postgres, S3};
 use crate::store::Durability;
 
-/// Where the server listens, and how it proves who it is.
+/// The listener of the server and its certificate.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Listen {
-    /// IP address and port; port 0 lets the system choose.
+    /// IP address and port. With port 0, the system chooses the port.
     pub address: SocketAddr,
-    /// IP address and port where `/healthz` and `/readyz` are answered, in plain text and to everybody; none:
-    /// nowhere.
+    /// IP address and port of `/healthz` and `/readyz`, in plain text and without authentication. `None`: no
+    /// probes.
     pub probes: Option<SocketAddr>,
-    /// Plain text and no certificates. Only on a loopback address.
+    /// Plain text without certificates. Permitted only on a loopback address.
     #[serde(default)]
     pub insecure_loopback: bool,
-    /// The server's certificate; required unless `insecure_loopback` is set.
+    /// The server's certificate. Required unless `insecure_loopback` is set.
     pub tls: Option<Tls>,
 }
 
 impl Listen {
-    /// Plain text on a loopback port of the system's choice.
+    /// Plain text on a loopback port that the system chooses.
     #[must_use]
     pub fn loopback() -> Self {
         Self {
@@ -41,15 +41,15 @@ impl Listen {
     }
 }
 
-/// TLS files, in PEM.
+/// TLS files in PEM.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tls {
-    /// The server's certificate and those that lead to its root, in this order.
+    /// The server's certificate, followed by the intermediate certificates up to the root.
     pub certificate: PathBuf,
-    /// Its private key.
+    /// The private key.
     pub key: PathBuf,
-    /// Those who sign client certificates; without it no client certificate is accepted.
+    /// The authorities that sign client certificates. `None`: no client certificate is accepted.
     pub client_ca: Option<PathBuf>,
     /// Whether a client must have a certificate.
     #[serde(default)]
@@ -63,43 +63,44 @@ pub enum ClientCertificates {
     /// A certificate or a token.
     #[default]
     Optional,
-    /// Always, besides a token too.
+    /// A certificate is always required, even with a token.
     Required,
 }
 
-/// What the server remembers: in a file of its own, or in a database that servers share.
+/// The store: a SQLite file, or a database that servers share.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Store {
-    /// The SQLite file; made if it is not there.
+    /// The SQLite file. It is created if it does not exist.
     pub path: Option<PathBuf>,
-    /// What a step that is written to the file survives.
+    /// The failures that a write to the file survives.
     #[serde(default)]
     pub durability: Durability,
-    /// The database, instead of the file.
+    /// The database that replaces the file.
     pub postgres: Option<Postgres>,
 }
 
 impl Store {
-    /// A store in this file, with defaults.
+    /// Returns a store in this file with default settings.
     #[must_use]
     pub fn at(path: PathBuf) -> Self {
         Self { path: Some(path), durability: Durability::default(), postgres: None }
     }
 }
 
-/// Where finished output is kept: in a folder, or in a bucket that servers share.
+/// The storage of finished output: a directory, or a bucket that servers share.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Outputs {
-    /// A folder; made if it is not there.
+    /// The directory. It is created if it does not exist.
     pub directory: Option<PathBuf>,
-    /// The bucket, instead of the folder.
+    /// The bucket that replaces the directory.
     pub s3: Option<S3>,
-    /// Counted from the end of the execution, after which its output is removed; none: never.
+    /// The time from the end of an execution to the removal of its output. `None`: outputs are not removed.
     #[serde(default, deserialize_with = "optional_duration")]
     pub retention: Option<Duration>,
-    /// After so long without its runner an output that is not stored yet is `LOST`; more than `link.lost_after`.
+    /// If the runner of an unstored output is unreachable for this time, the output is `LOST`. Must be more
+    /// than `link.lost_after`.
     #[serde(default = "week", deserialize_with = "duration")]
     pub lost_after: Duration,
 }
@@ -109,26 +110,26 @@ fn week() -> Duration {
 }
 
 impl Outputs {
-    /// Outputs in this folder, for ever.
+    /// Returns a storage in this directory without retention.
     #[must_use]
     pub fn at(directory: PathBuf) -> Self {
         Self { directory: Some(directory), s3: None, retention: None, lost_after: week() }
     }
 }
 
-/// What policy decides by.
+/// The profiles that policy decides with.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Profiles {
-    /// A folder of `NAME.toml` files, beside the profiles that are built in.
+    /// A directory of `NAME.toml` files. The profiles in it are added to the built-in ones.
     pub directory: Option<PathBuf>,
-    /// Of identities that name none.
+    /// The profile of identities that do not name one.
     pub default: String,
-    /// Whether the built-in profiles, and those that extend them and say nothing of it, let people
-    /// approve what they asked for themselves. For a machine with one user.
+    /// Whether the built-in profiles, and profiles that extend them without a setting of their own, permit
+    /// self-approval. For a machine with one user.
     pub self_approval: bool,
-    /// What the built-in profiles, and those that extend them, begin with. Never in a file: for who starts a server
-    /// in a process of its own.
+    /// The base settings of the built-in profiles. They cannot be set in a file; a program that embeds a
+    /// server sets them.
     #[serde(skip)]
     pub ground: Ground,
 }
@@ -144,71 +145,73 @@ impl Default for Profiles {
     }
 }
 
-/// What built-in profiles show of the host, and how long they let commands run. The runner's floor has its own word.
+/// The parts of the host that built-in profiles show, and their maximum timeout. The runner's floor applies
+/// in addition.
 #[derive(Debug, Clone, Default)]
 pub struct Ground {
-    /// A root file system, as `sandbox.rootfs`.
+    /// A root file system, as in `sandbox.rootfs`.
     pub rootfs: Option<String>,
-    /// Folders and files of the host, as `sandbox.root_binds`.
+    /// Directories and files of the host, as in `sandbox.root_binds`.
     pub root_binds: Vec<Bind>,
-    /// As `limits.timeout_max`.
+    /// As in `limits.timeout_max`.
     pub timeout_max: Option<Duration>,
 }
 
-/// At most so much of everything.
+/// The limits of this server.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
     /// Bytes of one message.
     pub message_bytes: usize,
-    /// Connections at once.
+    /// Open connections.
     pub connections: u32,
-    /// Connections at once from one address; of IPv6, from one network of 64 bits. A proxy or a NAT is one address.
+    /// Open connections from one address. For IPv6, from one /64 network. A proxy or NAT counts as one
+    /// address.
     pub connections_per_peer: u32,
-    /// A connection without an open call is ended after so long. The link of a runner is an open call.
+    /// A connection without an open call is closed after this time. A runner's link is an open call.
     #[serde(deserialize_with = "duration")]
     pub connection_idle: Duration,
-    /// How long a call may take that is one question and one answer; more than `open_wait`. `Wait` has a time of its own.
+    /// The timeout of a unary call. Must be more than `open_wait`. `Wait` has its own timeout.
     #[serde(deserialize_with = "duration")]
     pub call_timeout: Duration,
-    /// Calls of Wait and WriteStdin at once.
+    /// Concurrent calls of Wait and WriteStdin.
     pub waits: usize,
-    /// Of those, of one tenant.
+    /// Concurrent calls of Wait and WriteStdin per tenant.
     pub waits_per_tenant: usize,
-    /// Calls at once that list sessions, executions, approvals, rules or runners.
+    /// Concurrent calls that list sessions, executions, approvals, rules or runners.
     pub lists: usize,
-    /// Of those, of one tenant.
+    /// Concurrent list calls per tenant.
     pub lists_per_tenant: usize,
-    /// Calls of Check at once.
+    /// Concurrent calls of Check.
     pub checks: usize,
-    /// Of those, of one tenant.
+    /// Concurrent calls of Check per tenant.
     pub checks_per_tenant: usize,
-    /// Streams at once on one connection.
+    /// Concurrent streams on one connection.
     pub streams_per_connection: u32,
-    /// From the first byte of a connection to the end of its TLS handshake.
+    /// The time from the first byte of a connection to the end of its TLS handshake.
     #[serde(deserialize_with = "duration")]
     pub handshake_timeout: Duration,
-    /// Failed authentications of one peer in a minute; more are refused unread.
+    /// Failed authentications per peer and minute. Further tokens are refused without a comparison.
     pub authentication_failures_per_minute: u32,
-    /// Executions of one tenant that are not finished.
+    /// Unfinished executions per tenant.
     pub executions_per_tenant: u64,
-    /// Sessions of one tenant that are not closed.
+    /// Open sessions per tenant.
     pub sessions_per_tenant: u64,
-    /// Executions of one session that are not finished.
+    /// Unfinished executions per session.
     pub executions_per_session: u32,
-    /// Executions of one tenant that wait in the queue.
+    /// Queued executions per tenant.
     pub queue_per_tenant: u64,
-    /// Executions that one tenant starts in a second; as many at once after a pause.
+    /// Executions that one tenant can start per second. After a pause, the same number can start at once.
     pub starts_per_second: u64,
-    /// Starts of one tenant that are denied in a second; as many at once after a pause.
+    /// Denied starts of one tenant per second. After a pause, the same number is permitted at once.
     pub denials_per_second: u64,
-    /// Bytes of output of one tenant's executions that ended on one day (UTC).
+    /// Bytes of output of one tenant's executions that ended on the same day (UTC).
     pub output_bytes_per_day: u64,
-    /// Executions of all tenants that wait in the queue.
+    /// Queued executions of all tenants.
     pub queue: u64,
     /// Runners with a link to this server.
     pub runners: u32,
-    /// Time in the queue, after which an execution ends as `QUEUE_EXPIRED`.
+    /// The maximum time in the queue. After it, an execution ends as `QUEUE_EXPIRED`.
     #[serde(deserialize_with = "duration")]
     pub queue_wait: Duration,
     /// How long an approval stays open.
@@ -217,39 +220,40 @@ pub struct Limits {
     /// How long the creation of a session waits for its runner.
     #[serde(deserialize_with = "duration")]
     pub open_wait: Duration,
-    /// How long the closing of a session waits for its runner to remove it; it is removed later then.
+    /// How long the closing of a session waits for its runner to remove it. After it, the removal continues
+    /// later.
     #[serde(deserialize_with = "duration")]
     pub close_wait: Duration,
-    /// Readers at once of one execution.
+    /// Concurrent readers of one execution.
     pub readers_per_execution: usize,
-    /// Readers at once of all executions.
+    /// Concurrent readers of all executions.
     pub readers: usize,
-    /// Of those, of one tenant's executions.
+    /// Concurrent readers of one tenant's executions.
     pub readers_per_tenant: usize,
-    /// Watches of many executions at once.
+    /// Concurrent watches.
     pub watches: u32,
-    /// Of those, of one tenant.
+    /// Concurrent watches per tenant.
     pub watches_per_tenant: u32,
-    /// Rules that are remembered for one session.
+    /// Remembered rules per session.
     pub rules_per_session: u64,
-    /// Rules that are remembered for one tenant.
+    /// Remembered rules per tenant.
     pub rules_per_tenant: u64,
-    /// Bytes of each of the two rings that the live output of one execution passes through.
+    /// Bytes of each of the two rings for the live output of one execution.
     pub ring_bytes: usize,
-    /// Work on files and input of one tenant that is under way.
+    /// Concurrent exchanges (operations on files and input) per tenant.
     pub exchanges_per_tenant: usize,
-    /// Work on files and input of all tenants that is under way.
+    /// Concurrent exchanges of all tenants.
     pub exchanges: usize,
-    /// How long work on files or input waits for its runner to come for it.
+    /// How long an exchange waits for its runner to connect.
     #[serde(deserialize_with = "duration")]
     pub exchange_open_wait: Duration,
-    /// A runner that is to answer, or to take what is sent, and does neither for so long has failed.
+    /// An exchange fails if its runner neither responds nor accepts data for this time.
     #[serde(deserialize_with = "duration")]
     pub exchange_answer_wait: Duration,
-    /// An upload or download whose client neither sends nor takes anything for so long is ended.
+    /// An upload or download ends if its client neither sends nor accepts data for this time.
     #[serde(deserialize_with = "duration")]
     pub transfer_idle: Duration,
-    /// From the first sign of shut-down to the end of the process, telemetry excepted.
+    /// The time from the start of the shutdown to the end of the process, without telemetry.
     #[serde(deserialize_with = "duration")]
     pub shutdown_grace: Duration,
 }
@@ -306,26 +310,27 @@ impl Default for Limits {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Link {
-    /// How often both sides speak.
+    /// The interval of heartbeats in both directions.
     #[serde(deserialize_with = "duration")]
     pub heartbeat_interval: Duration,
-    /// A link that was silent for so long is ended.
+    /// A link is closed after this time without a message.
     #[serde(deserialize_with = "duration")]
     pub heartbeat_timeout: Duration,
-    /// How long commands go on while no server can be reached.
+    /// How long commands continue while no server can be reached.
     #[serde(deserialize_with = "duration")]
     pub link_grace: Duration,
-    /// The longest time between SIGTERM and SIGKILL that any profile may set.
+    /// The maximum time between SIGTERM and SIGKILL that a profile can set.
     #[serde(deserialize_with = "duration")]
     pub ending_grace: Duration,
-    /// After so long without its link a runner's commands are `RUNNER_LOST`; more than `link_grace`,
-    /// `ending_grace` and `heartbeat_timeout` together.
+    /// The commands of a runner are `RUNNER_LOST` after this time without a link. Must be more than
+    /// `link_grace`, `ending_grace` and `heartbeat_timeout` together.
     #[serde(deserialize_with = "duration")]
     pub lost_after: Duration,
-    /// How long a runner may take to accept a job.
+    /// How long a runner can take to accept a job.
     #[serde(deserialize_with = "duration")]
     pub start_window: Duration,
-    /// For how long a server may drive an execution or store an output without renewing; then another takes over.
+    /// How long a server can control an execution or store an output without a renewal. After it, another
+    /// server takes over.
     #[serde(deserialize_with = "duration")]
     pub lease: Duration,
 }
@@ -344,28 +349,28 @@ impl Default for Link {
     }
 }
 
-/// The other servers of the same store, and how this one is one of them.
+/// The other servers of the same store, and the settings of this server as one of them.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Peers {
-    /// Where they reach this one, `https://host:port`; none: they do not.
+    /// The address at which the others reach this server, `https://host:port`. `None`: they do not.
     pub advertise: Option<String>,
-    /// The name that the certificate of each of them must carry.
+    /// The name that the certificate of each of them must contain.
     pub server_name: String,
-    /// Those who may have signed it, PEM.
+    /// The authorities that may sign these certificates, in PEM.
     pub ca: PathBuf,
-    /// This server's certificate as their client, and those that lead to its root, PEM.
+    /// This server's client certificate for calls to them, followed by intermediate certificates, in PEM.
     pub certificate: PathBuf,
-    /// Its private key.
+    /// The private key.
     pub key: PathBuf,
-    /// How long another server may take to answer.
+    /// The timeout of a response from another server.
     #[serde(default = "answer_wait", deserialize_with = "duration")]
     pub answer_wait: Duration,
-    /// A new server is ready when it has links to nine in ten of the runners that the others have links to, or after so
-    /// long.
+    /// A new server is ready when it has links to 90 % of the runners that the others have links to, or after
+    /// this time.
     #[serde(default = "ready_wait", deserialize_with = "duration")]
     pub ready_wait: Duration,
-    /// Streams that this server relays for others at once.
+    /// Concurrent streams that this server relays for others.
     #[serde(default = "relays")]
     pub relays: usize,
 }
@@ -386,32 +391,32 @@ fn relays() -> usize {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Telemetry {
-    /// An OTLP collector's gRPC address, such as `http://127.0.0.1:4317`; `https://` for TLS; none: no traces or
-    /// metrics are sent.
+    /// The gRPC address of an OTLP collector, such as `http://127.0.0.1:4317`, or `https://` for TLS. `None`:
+    /// traces and metrics are not sent.
     pub otlp_endpoint: Option<String>,
-    /// The authorities that may have signed the collector's certificate, PEM; none: the system's.
+    /// The authorities that may sign the collector's certificate, in PEM. `None`: the system's.
     pub otlp_ca: Option<PathBuf>,
-    /// This server's certificate as the collector's client, and those that lead to its root, PEM.
+    /// This server's client certificate for the collector, followed by intermediate certificates, in PEM.
     pub otlp_certificate: Option<PathBuf>,
-    /// Its private key.
+    /// The private key.
     pub otlp_key: Option<PathBuf>,
-    /// What the collector knows this service as.
+    /// The name of this service in telemetry.
     pub service_name: String,
-    /// Which installation it is part of; alerts and dashboards keep installations apart by it.
+    /// The installation of this service. Alerts and dashboards use it to separate installations.
     pub service_namespace: Option<String>,
-    /// The share of traces that is kept where the caller has not decided, from 0 to 1.
+    /// The share of traces to keep if the caller has not decided, from 0 to 1.
     pub sampling: f64,
-    /// How often metrics are sent.
+    /// The interval at which metrics are sent.
     #[serde(deserialize_with = "duration")]
     pub metrics_interval: Duration,
-    /// The form of log lines, which go to standard error.
+    /// The format of log lines, which are written to stderr.
     pub log_format: LogFormat,
     /// A level, or directives such as `info,airlock_server=debug`.
     pub log_level: String,
 }
 
 impl Telemetry {
-    /// The files that TLS to the collector takes, each with the name of its field.
+    /// Returns the files for TLS to the collector, each with the name of its field.
     pub(super) fn otlp_files(&self) -> [(&'static str, Option<&Path>); 3] {
         [
             ("telemetry.otlp_ca", self.otlp_ca.as_deref()),
@@ -438,14 +443,14 @@ impl Default for Telemetry {
     }
 }
 
-/// The form of log lines.
+/// The format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LogFormat {
-    /// For people.
+    /// Text for people.
     #[default]
     Text,
-    /// For machines, one object a line.
+    /// One JSON object per line.
     Json,
 }
 
@@ -453,7 +458,7 @@ fn optional_duration<'de, D: Deserializer<'de>>(input: D) -> Result<Option<Durat
     duration(input).map(Some)
 }
 
-/// A time with its unit, such as `500ms`, `30s` or `4m`.
+/// Parses a time with a unit, such as `500ms`, `30s` or `4m`.
 pub(super) fn duration<'de, D: Deserializer<'de>>(input: D) -> Result<Duration, D::Error> {
     let text = String::deserialize(input)?;
     humantime::parse_duration(&text)

@@ -1,4 +1,4 @@
-//! A configuration is taken whole or refused with file, line, field and cure.
+//! Tests that a configuration is accepted as a whole or refused with file, line, field and remedy.
 
 use super::{Config, DatabaseUrl, Problem, schema::SCHEMA};
 
@@ -47,10 +47,10 @@ fn defaults_hold() {
     assert_eq!(config.limits.readers_per_execution, 1024);
 }
 
-/// What holds across the keys; what each holds by itself is in `every_key_of_the_file`.
+/// Tests relations between keys. `every_key_of_the_file` tests the keys themselves.
 #[test]
 fn every_contradiction_has_its_line_and_field() {
-    // What is replaced, by what, and where it must be found.
+    // The replaced text, its replacement, and the line, field and message of the expected problem.
     let table: &[(&str, &str, usize, &str, &str)] = &[
         ("queue = 10", "readers = 3", 21, "limits.readers", "less than"),
         ("queue = 10", "readers = 2000", 21, "limits.readers", "readers_per_tenant"),
@@ -109,7 +109,7 @@ fn every_contradiction_has_its_line_and_field() {
     }
 }
 
-/// The example with every key that it shows as a comment, and the ways to be recognised that it only names.
+/// The example with all commented keys, and with the methods of recognition that it does not show.
 fn full() -> String {
     let more = ["common_name = \"x\"", "dns = \"x\""]
         .map(|way| format!("[[identity]]\nname = \"x\"\ntenant = \"x\"\nroles = []\nmatch = {{ {way} }}\n"));
@@ -187,7 +187,7 @@ fn missing_files_are_named() {
 }
 
 const EXAMPLE: &str = include_str!("../../../deploy/server.toml");
-/// Of one of several servers.
+/// An example of one of several servers.
 const FLEET: &str = include_str!("../../../deploy/server-fleet.toml");
 
 #[test]
@@ -198,7 +198,7 @@ fn the_example_is_right() {
     assert!(config.store.postgres.is_some() && config.outputs.s3.is_some());
 }
 
-/// The example, with what it shows as comments written out.
+/// Returns the example with its commented keys uncommented.
 fn written_out(example: &str) -> String {
     example
         .lines()
@@ -214,10 +214,10 @@ fn is_field(line: &&str) -> bool {
     line.contains(" = ") && field.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
 }
 
-/// The example shows every field that has a default, with that default.
+/// Tests that the example shows every field that has a default, with its default value.
 #[test]
 fn what_the_example_leaves_out_are_the_defaults() {
-    // These have no default.
+    // These fields have no default.
     let bare = [
         "directory = \"/etc",
         "otlp_",
@@ -233,7 +233,7 @@ fn what_the_example_leaves_out_are_the_defaults() {
         let is_known = |line: &&str| {
             example.contains(&format!("\n{line}\n")) || !bare.iter().any(|bare| line.starts_with(bare))
         };
-        // The section of peers is there or not, and has no defaults.
+        // The section `peers` is optional and has no defaults.
         let written = written_out(example);
         let text = match written.split_once("[peers]") {
             Some((before, rest)) => {
@@ -253,7 +253,7 @@ fn what_the_example_leaves_out_are_the_defaults() {
     }
 }
 
-/// One of several servers.
+/// Returns the configuration of one of several servers.
 fn peer() -> Config {
     let more = "[peers]\nserver_name = \"s\"\nca = \"c\"\ncertificate = \"c\"\nkey = \"k\"\n";
     let tls = "[listen.tls]\ncertificate = \"c\"\nkey = \"k\"\nclient_ca = \"c\"\n";
@@ -288,7 +288,7 @@ fn other_servers_are_told_an_address_of_either_family() {
     assert!(!alone.advertise("10.0.0.1"));
 }
 
-/// A configuration with its store or its outputs elsewhere.
+/// Returns a configuration with another store or output storage.
 fn elsewhere(store: &str, outputs: &str) -> String {
     let text = GOOD.replace("[store]\npath = \"/tmp/airlock/airlock.db\"\n", store);
     let text = text.replace("[outputs]\ndirectory = \"/tmp/airlock/outputs\"\n", outputs);

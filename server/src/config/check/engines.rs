@@ -1,4 +1,4 @@
-//! Where the store and the outputs are: in one place each, which their keys fit.
+//! Checks of the store and the output storage: each has exactly one location, with matching keys.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::{
     store::postgres::TlsMode,
 };
 
-/// Everything that is wrong, files left aside.
+/// Reports all problems except those of files.
 pub(super) fn check(config: &Config, found: &mut Findings) {
     let (store, outputs) = (&config.store, &config.outputs);
     one_of(found, "store", ("path", store.path.is_some()), ("store.postgres", store.postgres.is_some()));
@@ -34,7 +34,7 @@ pub(super) fn check(config: &Config, found: &mut Findings) {
     }
 }
 
-/// What is wrong with the files that they name.
+/// Reports problems of the files that the sections name.
 pub(super) fn check_files(config: &Config, found: &mut Findings) {
     if let Some(postgres) = &config.store.postgres {
         files(
@@ -69,7 +69,7 @@ fn files(found: &mut Findings, section: &str, named: &[(&str, Option<&Path>)]) {
     }
 }
 
-/// One place, not none and not two.
+/// Requires exactly one of two locations.
 fn one_of(found: &mut Findings, section: &str, here: (&str, bool), there: (&str, bool)) {
     let ((key, has_key), (table, has_table)) = (here, there);
     found.require(

@@ -1,4 +1,4 @@
-//! What must hold of identities: each is recognised in one way, and no two in the same.
+//! Checks of identities: each has one method of recognition, and no two identities have the same.
 
 use std::collections::HashMap;
 
@@ -10,11 +10,11 @@ use crate::{
     model::ANY_PROFILE,
 };
 
-/// SHA-256 in hexadecimal.
+/// The length of a SHA-256 digest in hexadecimal.
 const HASH_LENGTH: usize = 64;
-/// The hash of nothing: a sign that the token's variable was not set when it was hashed.
+/// The hash of empty input. It indicates that the variable with the token was not set when it was hashed.
 const HASH_OF_NOTHING: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
-/// Of a principal's or tenant's name, a common name or a SPIFFE id, in bytes.
+/// The maximum length, in bytes, of the name of a principal or tenant, a common name, or a SPIFFE ID.
 const TEXT_BYTES: usize = 256;
 
 pub(super) fn check(config: &Config, found: &mut Findings) {
@@ -58,7 +58,7 @@ pub(super) fn check(config: &Config, found: &mut Findings) {
     tenants(config, found);
 }
 
-/// Each of a tenant that somebody belongs to, and once: a slip in a name would leave a limit without effect.
+/// Checks that each tenant has an identity and occurs once. A misspelled name would disable a limit.
 fn tenants(config: &Config, found: &mut Findings) {
     let mut names = HashMap::new();
     for (index, tenant) in config.tenants.iter().enumerate() {

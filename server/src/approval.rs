@@ -1,7 +1,7 @@
-//! Approvals: what waits for a person, and what becomes of it when one has answered or none has.
+//! Approvals: creates them, records answers and expiry, and moves the execution on.
 //!
-//! The answer is kept by itself, and is bound to the hash of what was asked; the execution then moves
-//! on. If the process dies between the two, the poll moves it on.
+//! The answer is stored first, bound to the hash of the question. Then the execution moves on. If the process
+//! dies between these steps, the reconcile loop completes the second one.
 
 mod files;
 mod remember;
@@ -79,7 +79,7 @@ impl Core {
         }
     }
 
-    /// Nobody approves their own request, unless the profile says so.
+    /// Rejects an answer to the caller's own request, unless the profile permits self-approval.
     async fn check_may_answer(&self, who: &Principal, approval: &ApprovalRecord) -> Result<(), ApiError> {
         if approval.principal != who.name {
             return Ok(());
@@ -94,7 +94,7 @@ impl Core {
         })
     }
 
-    /// Moves on the execution whose approval was answered.
+    /// Moves on an execution after its approval was answered.
     async fn answered(&self, approval: &ApprovalRecord) -> Result<(), StoreError> {
         let answer = match approval.state {
             ApprovalState::Allowed => "allowed",
@@ -126,7 +126,7 @@ impl Core {
         .map(drop)
     }
 
-    /// Moves on an execution whose approval was answered while nobody was there to do it.
+    /// Moves on an execution if its approval was answered but the second step was not completed.
     pub(crate) async fn tend_pending(&self, record: &LiveExecution) -> Result<(), StoreError> {
         let Some(id) = record.approval_id.filter(|_| record.is_answered) else { return Ok(()) };
         match self.store().approval(id).await? {
@@ -135,7 +135,7 @@ impl Core {
         }
     }
 
-    /// Ends the wait of those that nobody has answered in time.
+    /// Expires the approvals that were not answered in time.
     pub(crate) async fn expire_approvals(&self, at_most: u32) -> Result<(), StoreError> {
         for approval in self.store().expired_approvals(at_most).await? {
             let answer = ApprovalAnswer {
@@ -151,7 +151,7 @@ impl Core {
         Ok(())
     }
 
-    /// The question to a person about an execution as it stands in `record`.
+    /// Creates the approval for an execution in its current state.
     pub(crate) fn new_approval(&self, record: &ExecutionRecord, asked: Asked) -> ApprovalRecord {
         ApprovalRecord {
             id: ApprovalId::new(),
@@ -175,7 +175,7 @@ impl Core {
         }
     }
 
-    /// How long an approval stays open in this session.
+    /// Returns how long an approval stays open in this session.
     pub(crate) fn approval_valid(&self, session: &SessionRecord) -> Duration {
         let profile = self.parts.profiles.get(&session.profile);
         profile.and_then(|profile| profile.approval_valid).unwrap_or(self.parts.limits.approval_valid)
@@ -184,7 +184,7 @@ impl Core {
 
 fn not_open(approval: &ApprovalRecord) -> ApiError {
     let state = match approval.state {
-        // It is so until the poll has seen that its time is over.
+        // An expired approval is `Open` until the reconcile loop marks it.
         ApprovalState::Open | ApprovalState::Expired => "has expired",
         ApprovalState::Allowed => "was allowed already",
         ApprovalState::Denied => "was denied already",

@@ -1,7 +1,7 @@
-//! From a session and a command to a decision, the grant that it is about, and their common hash.
+//! Decisions: from a session and a command to a verdict, a grant and the hash that binds them.
 //!
-//! A decision is never kept as a right: whoever places an execution decides it again here, and gets a
-//! [`Permit`] from the policy or none.
+//! A decision is never stored as a right. Before an execution is placed, it is decided again here, and only
+//! the policy can return a [`Permit`].
 
 mod bound;
 mod decided;
@@ -33,14 +33,14 @@ use crate::{
     profiles::{ResolvedProfile, policy_mode},
 };
 
-/// The workspace, inside every sandbox.
+/// The workspace inside every sandbox.
 pub(crate) const WORKSPACE: &str = "/workspace";
-/// HOME, inside every sandbox.
+/// HOME inside every sandbox.
 pub(crate) const HOME: &str = "/home/agent";
-/// The folder for temporary files, inside every sandbox.
+/// The temporary directory inside every sandbox.
 pub(crate) const TMP: &str = "/tmp";
 
-/// A decision, with what it was made about.
+/// A decision with the grant that it applies to.
 pub(crate) struct Decided {
     pub(crate) decision: Decision,
     pub(crate) grant: Grant,
@@ -49,26 +49,26 @@ pub(crate) struct Decided {
     pub(crate) record: DecisionRecord,
 }
 
-/// What an answer is bound to.
+/// The subject of an approval.
 pub(crate) struct Asked {
     pub(crate) binding: Binding,
-    /// What the command would run, as it was looked at.
+    /// The files that the command would run, with their current state.
     pub(crate) files: Vec<BoundFile>,
-    /// What else it is bound to, encoded for people.
+    /// The other bound fields, encoded for people.
     pub(crate) terms: Vec<u8>,
 }
 
-/// What follows from a decision and, where there is one, the answer of a person.
+/// The consequence of a decision and, if there is one, of a person's answer.
 pub(crate) enum Ruling {
-    /// It may be placed, exactly so.
+    /// The execution may be placed with this offer.
     Place(Box<Offer>),
-    /// A person must say.
+    /// A person must answer.
     Ask,
-    /// It must not run.
+    /// The command must not run.
     Deny,
 }
 
-/// A grant with the permit for it: the only thing that can be placed.
+/// A grant with its permit. Only an offer can be placed.
 pub(crate) struct Offer {
     grant: Grant,
     permit: Permit,
@@ -76,7 +76,8 @@ pub(crate) struct Offer {
 }
 
 impl Offer {
-    /// Nothing, if the permit is for another grant than this, or promises less than it.
+    /// Creates an offer. Returns `None` if the permit is for a different grant or promises less than the
+    /// grant requires.
     fn new(grant: Grant, permit: Permit) -> Option<Self> {
         let fits = permit.binding().as_bytes() == &grant.binding()
             && permit.read_only() == grant.read_only
@@ -84,18 +85,19 @@ impl Offer {
         fits.then_some(Self { grant, permit, is_lifted: false })
     }
 
-    /// Whether a person has lifted what the decision requires of the runner.
+    /// Reports whether a person has lifted the decision's requirement for the runner.
     pub(crate) fn is_lifted(&self) -> bool {
         self.is_lifted
     }
 
-    /// The grant and the hash that it is bound to, for the runner.
+    /// Returns the grant and its hash, for the runner.
     pub(crate) fn into_parts(self) -> (Grant, [u8; 32]) {
         (self.grant, *self.permit.binding().as_bytes())
     }
 }
 
-/// The span that a decision is made in: it says the verdict and the deciding reason, and nothing of the command.
+/// Creates the span of a decision. It records the verdict and the deciding reason, but nothing of the
+/// command.
 pub(crate) fn span() -> Span {
     tracing::info_span!("decide", airlock.verdict = Empty, airlock.reason = Empty)
 }
@@ -108,11 +110,11 @@ pub(crate) fn verdict_name(verdict: Verdict) -> &'static str {
     }
 }
 
-/// Decides a command of a session in a directory, in a mode that may be tighter than its own; `floor_permits`
-/// says whether the session's runner lets commands run outside the sandbox.
+/// Decides a command of a session in a directory. The mode can be tighter than the session's. `floor_permits`
+/// states whether the session's runner permits commands outside the sandbox.
 ///
-/// A command that is read-only gets no snapshot, and neither does one outside the sandbox or of another shell than
-/// bash; what the policy said of it holds without.
+/// The grant has no snapshot if the command is read-only, runs outside the sandbox or uses a shell other than
+/// bash. The policy's verdict is valid without it.
 pub(crate) fn decide(
     profile: &ResolvedProfile,
     session_id: SessionId,
@@ -136,12 +138,12 @@ pub(crate) fn decide(
     let sources = spec.shell == Shell::Bash && !unsandboxed && !decision.read_only;
     let grant = Grant {
         session_id,
-        // What the decision read as something else is changed before it runs.
+        // The rewrites of the decision are applied before the command runs.
         command: decision.rewritten(&spec.command),
         shell: spec.shell,
         directory: directory.to_vec(),
         env: spec.env.clone(),
-        // What sessions' snapshots are made of is bound by the digest of what it made.
+        // The snapshot's digest binds the result of this script.
         profile: SandboxProfile { shell_init: String::new(), ..profile.sandbox.clone() },
         read_only: decision.read_only,
         requires: requirements(&decision.requires),
@@ -163,14 +165,14 @@ pub(crate) fn decide(
     Decided { decision, grant, binding, record }
 }
 
-/// What a person is asked about a grant, with the files as they were looked at.
+/// Returns the question about a grant, with the current state of the files.
 pub(crate) fn asked(grant: &Grant, files: Vec<BoundFile>) -> Asked {
     let grant = bound::to_files(grant, &files);
     Asked { binding: Binding::new(grant.binding()), files, terms: grant.terms() }
 }
 
 impl Decided {
-    /// What follows, given the approval that the execution has, if any.
+    /// Returns the consequence, given the execution's approval, if there is one.
     pub(crate) fn rule(self, approval: Option<&ApprovalRecord>) -> Ruling {
         let answer = approval.and_then(|approval| match approval.state {
             ApprovalState::Allowed => {
@@ -207,12 +209,12 @@ impl Decided {
     }
 }
 
-/// A session's snapshot as the policy reads it; nothing where there is none.
+/// Parses a session's snapshot for the policy. Returns `None` if the session has no snapshot.
 pub(crate) fn parsed(snapshot: &SessionSnapshot) -> Option<Snapshot> {
     (!snapshot.text.is_empty()).then(|| Snapshot::parse(&snapshot.text))
 }
 
-/// The first command of a text that would not be allowed by itself: where it stands, and why not.
+/// Returns the reason for the first simple command that is not allowed, with its span.
 pub(crate) fn not_allowed(
     profile: &ResolvedProfile,
     (command, env): (&[u8], &BTreeMap<String, Vec<u8>>),
@@ -225,9 +227,8 @@ pub(crate) fn not_allowed(
     parts.into_iter().find(|part| part.verdict != Says::Allow).map(|part| part.why)
 }
 
-/// Asks the policy about a command, with the variables of session and request, of a shell that may be on a terminal of
-/// its own. A fault inside it is an
-/// ASK of its own kind, never an ALLOW.
+/// Asks the policy about a command with the variables of session and request. A panic inside the policy
+/// becomes an ASK with its own reason, never an ALLOW.
 pub(crate) fn ask_policy(
     profile: &ResolvedProfile,
     (command, env): (&[u8], &BTreeMap<String, Vec<u8>>),
@@ -331,7 +332,7 @@ fn policy_shell(shell: Shell) -> airlock_policy::Shell {
     }
 }
 
-/// The contract's names, sorted and without doubles, as a grant wants them.
+/// Converts requirements to the contract's names, sorted and without duplicates, as a grant requires.
 fn requirements(found: &[airlock_policy::Requirement]) -> Vec<Requirement> {
     let mut requires: Vec<_> = found
         .iter()

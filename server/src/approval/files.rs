@@ -1,4 +1,5 @@
-//! What the files hold that a command would run, as its session's runner sees them when a person is asked.
+//! The state of the files that a command would run, as the session's runner reports it when an approval is
+//! created.
 
 use std::time::Duration;
 
@@ -10,16 +11,17 @@ use crate::{
     model::{SessionRecord, SessionState},
 };
 
-/// How long a question waits for its runner. Then it is asked all the same, and asked again before the start.
+/// How long an approval waits for the runner. After it, the approval is created without the state of the
+/// files, and the runner is asked again before the start.
 const LOOK_WAIT: Duration = Duration::from_secs(10);
 
-/// Looks at files in sessions; the exchanges implement it.
+/// Reads the state of files in sessions. The exchanges implement it.
 #[async_trait::async_trait]
 pub trait FileLook: Send + Sync {
-    /// What is at these paths, in their order. Dropped, it ends.
+    /// Returns the states of these paths in the same order. The request ends when the future is dropped.
     ///
     /// # Errors
-    /// `Unavailable`, `Exhausted`, and what the runner refuses.
+    /// Returns `Unavailable`, `Exhausted`, or the runner's refusal.
     async fn look(
         &self,
         tenant: &str,
@@ -30,7 +32,7 @@ pub trait FileLook: Send + Sync {
 }
 
 impl Core {
-    /// These files as they are now.
+    /// Returns the current state of these files.
     pub(crate) async fn look_at(&self, session: &SessionRecord, files: &[BoundFile]) -> Vec<BoundFile> {
         if files.is_empty() {
             return Vec::new();
@@ -55,12 +57,13 @@ impl Core {
     }
 }
 
-/// In a session that no runner has made yet: nothing is there, or what its base will bring, which nobody knows.
+/// Returns the states in a session that no runner has created yet. Files are absent, or unknown if the
+/// session has a base.
 fn as_made(session: &SessionRecord, files: &[BoundFile]) -> Vec<BoundFile> {
     all(files, if session.base.is_empty() { FileState::Absent } else { FileState::Unknown })
 }
 
-/// What a runner said of these files with its refusal, where it did.
+/// Returns the states that a runner reported with its refusal, if they are for these files.
 pub(crate) fn as_found(files: &[BoundFile], found: &[BoundFile]) -> Vec<BoundFile> {
     if is_about(found, files) { found.to_vec() } else { unseen(files) }
 }

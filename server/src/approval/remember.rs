@@ -1,8 +1,8 @@
-//! Rules that are remembered with an answer: which may be, and what they then allow.
+//! Rules that are remembered with an answer: which rules are permitted, and which commands they allow.
 //!
-//! They stand behind the profile's own, as its `allow` does: what it denies or asks about stays so. They count where
-//! they were given, in a session or in the tenant's sessions of that profile, and only as far as the profile still
-//! lets people remember.
+//! They rank after the profile's own rules, like its `allow`: a command that the profile denies or asks about
+//! is not affected. They apply to the session, or to the tenant's sessions with that profile, and only while
+//! the profile permits remembered rules of this scope.
 
 use std::sync::Arc;
 
@@ -20,13 +20,13 @@ use crate::{
     store::{Page, PageQuery, Remember, RuleQuery, StoreError},
 };
 
-/// Bytes of a command that a message repeats.
+/// Bytes of a command that a message quotes.
 const REPEATED_BYTES: usize = 64;
-/// The code of a command that no rule covers.
+/// The reason code of a command that no rule covers.
 const NOT_COVERED: &str = "not_read_only";
 
 impl Core {
-    /// The profile with what was remembered for this session.
+    /// Returns the profile with the rules that were remembered for this session.
     pub(crate) async fn with_remembered(
         &self,
         profile: Arc<ResolvedProfile>,
@@ -36,13 +36,13 @@ impl Core {
         let Some(most) = profile.remember else { return Ok(profile) };
         let rules = self.store().rules_in_force(tenant, profile.name(), session).await?;
         let counts = |rule: &&RememberedRule| rule.scope() <= most;
-        // One that this version does not understand allows nothing.
+        // A rule that this version cannot parse allows nothing.
         let rules: Vec<Rule> =
             rules.iter().filter(counts).filter_map(|rule| Rule::parse(&rule.rule).ok()).collect();
         Ok(if rules.is_empty() { profile } else { Arc::new(profile.with_allowed(rules)) })
     }
 
-    /// What is remembered with a yes to this approval.
+    /// Returns the rules to remember with a positive answer to this approval.
     pub(super) async fn to_remember(
         &self,
         who: &Principal,
@@ -102,7 +102,7 @@ impl Core {
     }
 }
 
-/// A stored execution, with what it is decided by.
+/// A stored execution with the inputs of its decision.
 struct Stored {
     profile: Arc<ResolvedProfile>,
     session: SessionRecord,
@@ -112,7 +112,8 @@ struct Stored {
 }
 
 impl Stored {
-    /// Rules that together allow the command, each of them with need, and none that allows much more.
+    /// Checks that the rules together allow the command, that each of them is necessary, and that none is too
+    /// broad.
     fn checked_rules(&self, texts: &[String]) -> Result<Vec<Rule>, Vec<FieldViolation>> {
         const FIELD: &str = "allow_and_remember.rules";
         let Self { profile, session, record, .. } = self;
@@ -163,7 +164,7 @@ impl Stored {
         if violations.is_empty() { Ok(rules) } else { Err(violations) }
     }
 
-    /// What would be decided with more rules.
+    /// Decides the command with additional rules.
     fn would_decide(&self, rules: &[Rule]) -> Decided {
         let Self { session, record, .. } = self;
         let profile = self.profile.with_allowed(rules.iter().cloned());
@@ -173,7 +174,7 @@ impl Stored {
     }
 }
 
-/// Whether the profile lets this be remembered, and this person do it.
+/// Checks that the profile permits this scope and that this principal may use it.
 fn check_scope(
     who: &Principal,
     approval: &ApprovalRecord,
@@ -197,10 +198,10 @@ fn check_scope(
     Ok(())
 }
 
-/// What is asked about all the same, and where.
+/// Describes the part of the command that policy still asks about.
 fn still_asks(profile: &ResolvedProfile, decided: &Decided, mode: Mode, record: &ExecutionRecord) -> String {
     let spec = &record.spec;
-    // A step that comes before the rules speaks for all of it.
+    // A step before the rules applies to the whole command.
     let reason = match decided.decision.reasons.first() {
         Some(reason) if reason.code != NOT_COVERED => Some(reason.clone()),
         first => {

@@ -1,4 +1,5 @@
-//! The files that an answer is bound to: what the command would run of what commands of its session can write.
+//! The files that an answer is bound to: files that the command would run and that commands of its session
+//! can write.
 
 use airlock_policy::{Decision, Reason, Verdict as Says};
 use airlock_proto::{
@@ -6,10 +7,10 @@ use airlock_proto::{
     limits::BOUND_FILES,
 };
 
-/// It runs more files than an answer can be bound to.
+/// The reason code of a command that runs more files than an answer can be bound to.
 const UNBOUND: &str = "too_many_files";
 
-/// What a decision names, by path, as files that may be as they like.
+/// Returns the files that a decision names, ordered by path, without a required state.
 pub(super) fn named(decision: &Decision) -> Vec<BoundFile> {
     let mut paths: Vec<&String> = decision.runs.iter().collect();
     paths.sort();
@@ -18,7 +19,8 @@ pub(super) fn named(decision: &Decision) -> Vec<BoundFile> {
     paths.into_iter().take(BOUND_FILES).map(file).collect()
 }
 
-/// Of an ASK about more files than an answer can be bound to, makes a DENY: an answer would be to a part of it.
+/// Changes an ASK to a DENY if it concerns more files than an answer can be bound to. An answer would cover
+/// only some of them.
 pub(super) fn deny_unbound(decision: &mut Decision) {
     if decision.verdict != Says::Ask || decision.runs.len() <= BOUND_FILES {
         return;
@@ -30,7 +32,7 @@ pub(super) fn deny_unbound(decision: &mut Decision) {
     decision.reasons.insert(0, reason);
 }
 
-/// The grant with the files as they were looked at; as it is, if they are others.
+/// Returns the grant with the given states of its files. Returns it unchanged if the paths differ.
 pub(super) fn to_files(grant: &Grant, files: &[BoundFile]) -> Grant {
     let mut grant = grant.clone();
     let own = &mut grant.decided.files;

@@ -1,5 +1,5 @@
-//! What a decision found in a command, as the runner is told it: all of it, or that it does not fit. Must not
-//! decide.
+//! The facts that a decision found in a command, in the form for the runner, and whether they are complete.
+//! This module must not decide.
 
 mod git;
 
@@ -10,7 +10,7 @@ use airlock_proto::{
     limits::{DECIDED_PATHS, OBEYED_NAMES},
 };
 
-/// What bash does itself, where no other program runs it.
+/// The builtins of bash. They need no program file, unless a launcher starts them.
 const BUILTINS: [&str; 60] = [
     ".",
     ":",
@@ -74,14 +74,15 @@ const BUILTINS: [&str; 60] = [
     "unset",
 ];
 
-/// What the runner is told.
+/// The facts for the runner.
 pub(super) struct Told {
     pub(super) decided: Decided,
-    /// False: some of it is too much, or cannot be said exactly. It is left out then.
+    /// False if some facts exceed the limits or cannot be expressed exactly. They are omitted in this case.
     pub(super) whole: bool,
 }
 
-/// What the runner holds against the files it sees, of a command that starts in this directory.
+/// Returns the facts that the runner compares with the actual files, for a command that starts in this
+/// directory.
 pub(super) fn of(decision: &Decision, directory: &[u8]) -> Told {
     let programs = decision.commands.iter().filter(|command| needs_file(command)).filter_map(program);
     let git = git::uses(decision, directory);
@@ -103,12 +104,12 @@ pub(super) fn of(decision: &Decision, directory: &[u8]) -> Told {
     Told { decided, whole }
 }
 
-/// Whether the path can be found by what is said of it.
+/// Reports whether the text identifies the path exactly.
 fn is_exact(path: &str) -> bool {
     path.starts_with('/') && !path.contains(char::REPLACEMENT_CHARACTER)
 }
 
-/// Sorted and without doubles; none if there are more than a runner is told of.
+/// Returns the list sorted and without duplicates, or `None` if it exceeds the limit of a grant.
 fn fitting<T: Ord>(list: Vec<T>) -> Option<Vec<T>> {
     Some(sorted(list)).filter(|list| list.len() <= DECIDED_PATHS)
 }
@@ -128,7 +129,8 @@ fn program(command: &FoundCommand) -> Option<&[u8]> {
     command.argv.first()?.text.as_deref()
 }
 
-/// More paths than a runner looks at count as paths that are not known, which it refuses.
+/// If there are more paths than a runner checks, the paths count as unknown, and the runner refuses the
+/// command.
 fn obeyed(files: &airlock_policy::Obeyed) -> Obeyed {
     use airlock_policy::ObeyedFormat as Says;
     let format = match files.format {

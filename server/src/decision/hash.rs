@@ -1,6 +1,6 @@
-//! The hash of a request, by which a repeated `request_id` is known to be the same request. It covers
-//! every field that changes what runs or where, and nothing else: not the description, not the labels,
-//! not the trace.
+//! The hash of a request, which identifies a repeated request with the same `request_id`. It covers every
+//! field that influences what runs and where, and no other field: description, labels and trace context are
+//! excluded.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use airlock_proto::{
 
 use crate::api::{CreateSession, StartExecution};
 
-/// Of a request to start an execution.
+/// Returns the hash of a request to start an execution.
 pub(crate) fn execution_hash(request: &StartExecution) -> [u8; 32] {
     let mut hash = CanonicalHash::new(b"airlock start v1");
     hash.bytes(&request.command);
@@ -41,7 +41,7 @@ pub(crate) fn execution_hash(request: &StartExecution) -> [u8; 32] {
     hash.finish()
 }
 
-/// Of a request to make a session.
+/// Returns the hash of a request to create a session.
 pub(crate) fn session_hash(request: &CreateSession) -> [u8; 32] {
     let mut hash = CanonicalHash::new(b"airlock session v1");
     hash.optional(request.profile.as_ref());
@@ -54,7 +54,7 @@ pub(crate) fn session_hash(request: &CreateSession) -> [u8; 32] {
     hash.finish()
 }
 
-/// Only where there are any, so that the keys of requests that were made before there were such labels still hold.
+/// Adds labels only if there are any, so that the hashes of requests from before this field remain valid.
 fn runner_labels(hash: &mut CanonicalHash, labels: &BTreeMap<String, String>) {
     if !labels.is_empty() {
         hash.number(labels.len() as u64);

@@ -1,5 +1,5 @@
-//! What becomes of a decision that counts on programs and paths being what they say, where that does not hold
-//! or cannot be looked at: a person is asked, and a yes lifts the requirement.
+//! Requirements that a person can lift. If a decision relies on programs and paths that do not match or
+//! cannot be checked, a person is asked, and a positive answer lifts the requirement.
 
 use airlock_policy::{Answer, Binding, Decision, Reason, Requirement as Requires, Verdict as Says};
 use airlock_proto::domain::{BoundFile, Grant, Requirement};
@@ -11,13 +11,13 @@ use crate::engine::DecisionEncoder;
 pub(crate) const UNTRUSTED_PATH: &str = "untrusted_path";
 /// The reason of a runner's refusal after which a person is asked again.
 pub(crate) const FILES_CHANGED: &str = "files_changed";
-/// The reason of a runner's refusal of a read-only command that would obey a file which names a program. A person can
-/// lift it.
+/// The reason for which a runner refuses a read-only command that would obey a file that names a program. A
+/// person can lift it.
 pub(crate) const NAMES_A_PROGRAM: &str = "names_a_program";
-/// The decision names more than a runner can be told.
+/// The reason code of a decision that names more than a grant can contain.
 const UNTOLD: &str = "too_much_to_check";
 
-/// Of an ALLOW that the runner would have to hold against more than it can be told, makes an ASK.
+/// Changes an ALLOW to an ASK if the runner would have to check more facts than a grant can contain.
 pub(super) fn ask_of_untold(decision: &mut Decision) {
     if is_liftable(decision) {
         let message =
@@ -27,8 +27,8 @@ pub(super) fn ask_of_untold(decision: &mut Decision) {
     }
 }
 
-/// Whether it is allowed because programs and paths are taken for what they say. What is read-only keeps the
-/// requirement, whoever allowed it.
+/// Reports whether the decision is an ALLOW that relies on programs and paths. A read-only command keeps the
+/// requirement in any case.
 fn is_liftable(decision: &Decision) -> bool {
     decision.verdict == Says::Allow
         && decision.requires.contains(&Requires::TrustedPath)
@@ -46,8 +46,8 @@ fn without_requirement(decision: &mut Decision) {
 }
 
 impl Decided {
-    /// The question that follows when the runner refused the grant for this reason: the same command without
-    /// the requirement, or with other files, which nobody has allowed yet. None where a person cannot allow it.
+    /// Returns the question that follows a runner's refusal with this reason: the same command without the
+    /// requirement, or with other files. Returns `None` if a person cannot allow it.
     pub(crate) fn question(
         mut self,
         code: &'static str,
@@ -70,7 +70,7 @@ impl Decided {
         Some(Self { decision: self.decision, grant, binding, record })
     }
 
-    /// What an answer to that question places.
+    /// Returns the offer after a positive answer to that question.
     pub(super) fn lifted_by(&self, answer: &Answer, files: &[BoundFile]) -> Option<Offer> {
         let lifted = [self.without_trusted_path(), self.without_obeyed()];
         lifted.into_iter().flatten().find_map(|grant| {
@@ -84,7 +84,8 @@ impl Decided {
         })
     }
 
-    /// The same on read-only mounts, whatever files its programs obey.
+    /// Returns the same grant, which runs on read-only mounts, without the check of the files that its
+    /// programs obey.
     fn without_obeyed(&self) -> Option<Grant> {
         let is_held = self.decision.verdict == Says::Allow && !self.grant.decided.obeyed.is_empty();
         is_held.then(|| {

@@ -1,16 +1,17 @@
-//! Running outside the sandbox takes three keys: the request asks, the profile permits, the runner's floor
-//! permits. What a profile excludes stands for the request's key, and for no other.
+//! Runs outside the sandbox. They require three permissions: by the request, by the profile and by the
+//! runner's floor. A command that the profile excludes from the sandbox replaces only the request's
+//! permission.
 
 use airlock_policy::{Decision, FoundCommand, Profile, Reason, Unsandboxed, Verdict as Says};
 use airlock_proto::domain::Mode;
 
 use crate::model::ExecutionSpec;
 
-/// The code of every use that nothing else was said of.
+/// The reason code of a run outside the sandbox that has no other reason.
 const UNSANDBOXED: &str = "unsandboxed";
 
-/// The decision, and whether it is about a run outside. `ask` asks the policy, with or without a wish to run
-/// outside.
+/// Returns the decision, and whether it is for a run outside the sandbox. `ask` asks the policy with or
+/// without a request to run outside.
 pub(super) fn decide(
     profile: &Profile,
     spec: &ExecutionSpec,
@@ -23,7 +24,7 @@ pub(super) fn decide(
     }
     let inside = ask(None);
     let keys = profile.allow_unsandboxed() && floor_permits;
-    // In the mode plan only what is read-only runs, and outside nothing is.
+    // In the mode `plan`, only read-only commands run, and none is read-only outside the sandbox.
     if keys && mode != Mode::Plan && is_excluded(profile, &inside) {
         said(ask(wish))
     } else {
@@ -31,7 +32,7 @@ pub(super) fn decide(
     }
 }
 
-/// Makes sure that approvers and the audit see what was asked for, whatever the verdict rests on.
+/// Adds a reason to the decision, so that approvers and the audit see the request to run outside.
 fn said(mut decision: Decision) -> (Decision, bool) {
     if decision.verdict == Says::Deny {
         return (decision, false);
@@ -45,8 +46,8 @@ fn said(mut decision: Decision) -> (Decision, bool) {
     (decision, true)
 }
 
-/// Whether the profile excludes every command of the text. A convenience, and no border: what it names by its
-/// first words can be anything.
+/// Reports whether the profile excludes every command of the text from the sandbox. This is a convenience and
+/// not a security boundary: the first words of a command do not determine what it does.
 fn is_excluded(profile: &Profile, decision: &Decision) -> bool {
     let excluded = profile.excluded_commands();
     let is_one = |command: &FoundCommand| excluded.iter().any(|words| begins_with(command, words));

@@ -1,11 +1,12 @@
-//! Whether a command begins with `sleep`, and how long that takes. Reads what the policy found; decides nothing.
+//! Detection of commands that begin with `sleep`, and of their duration. It reads the policy's findings and
+//! decides nothing.
 
 use std::time::Duration;
 
 use airlock_policy::{Decision, FoundCommand, Nesting};
 
-/// The time of the `sleep` that a command begins with; `Some(None)` where that cannot be known from its words.
-/// None: it begins with something else.
+/// Returns the duration of the `sleep` that a command begins with. `Some(None)` if the duration is unknown.
+/// `None` if the command begins with another program.
 pub(crate) fn leading_sleep(decision: &Decision) -> Option<Option<Duration>> {
     let is_outermost = |command: &&FoundCommand| command.nesting.iter().all(|one| *one == Nesting::Pipeline);
     let outermost = decision.commands.iter().filter(is_outermost);
@@ -14,7 +15,7 @@ pub(crate) fn leading_sleep(decision: &Decision) -> Option<Option<Duration>> {
     matches!(name, b"sleep" | b"/bin/sleep" | b"/usr/bin/sleep").then(|| time_of(first))
 }
 
-/// As coreutils reads them: numbers with a unit, added up.
+/// Parses the operands as coreutils does: the sum of numbers with units.
 fn time_of(sleep: &FoundCommand) -> Option<Duration> {
     let words = sleep.argv.get(1..).unwrap_or_default();
     let operands = words.iter().skip_while(|word| word.text.as_deref() == Some(b"--"));

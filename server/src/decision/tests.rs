@@ -1,4 +1,4 @@
-//! What follows from a decision and an answer, and what a grant says.
+//! Tests of the consequences of a decision and an answer, and of the resulting grants.
 
 use airlock_proto::domain::{ApprovalId, ExecutionState, FileState};
 
@@ -17,7 +17,7 @@ fn decided_by(profile: &str, command: &str, directory: &str, snapshot: &SessionS
     let profiles = Profiles::builtin();
     let mut spec = record(ExecutionState::Queued).spec;
     spec.command = command.as_bytes().to_vec();
-    // One session for all, so that bindings can be compared.
+    // The same session for all, so that bindings can be compared.
     let session = "0198f000-0000-7000-8000-000000000000".parse().unwrap();
     let encode: DecisionEncoder = |_, profile| profile.as_bytes().to_vec();
     decide(
@@ -116,7 +116,7 @@ fn a_fault_inside_the_policy_is_an_ask_of_its_own_kind() {
     assert!(decision.permit(Binding::new([0; 32])).is_none());
 }
 
-/// In the mode that lets edits through, which counts on paths being what they say.
+/// Decides in the mode `accept_edits`, which relies on paths.
 fn edits(command: &str) -> Decided {
     let mut spec = record(ExecutionState::Queued).spec;
     spec.command = command.as_bytes().to_vec();
@@ -217,12 +217,12 @@ fn a_snapshot_is_bound_where_it_is_sourced_and_what_it_says_of_names_counts() {
     let without = |command: &str| decided(command, "/workspace");
     assert_eq!(with("touch a").grant.snapshot_digest, harmless.digest());
     assert_ne!(with("touch a").binding, without("touch a").binding, "it is in the hash");
-    // What only reads runs without it.
+    // A read-only command runs without the snapshot.
     assert!(with("ls").decision.read_only && with("ls").grant.snapshot_digest.is_empty());
     let yes = approval(ApprovalState::Allowed, with("make all").binding);
     assert!(matches!(with("make all").rule(Some(&yes)), Ruling::Place(_)));
     assert!(matches!(without("make all").rule(Some(&yes)), Ruling::Ask), "a yes is for what is sourced, too");
-    // A function may do anything under a name that is known to only read; an alias is what it says.
+    // A function can do anything under the name of a read-only program. An alias is expanded and decided.
     let deletes = of("ls () \n{ \n    rm -rf x\n}\n");
     assert!(matches!(decided_with("ls", "/workspace", &deletes).rule(None), Ruling::Ask));
     let pushes = of("alias ll='git push'\n");
@@ -230,7 +230,7 @@ fn a_snapshot_is_bound_where_it_is_sourced_and_what_it_says_of_names_counts() {
     assert!(matches!(without("ll").rule(None), Ruling::Place(_)), "the control");
 }
 
-/// In the profile `strict`, which asks about scripts.
+/// Decides with the profile `strict`, which asks about scripts.
 fn asks(command: &str) -> Decided {
     let mut spec = record(ExecutionState::Queued).spec;
     spec.command = command.as_bytes().to_vec();

@@ -1,11 +1,11 @@
-//! Which variables a session or a request may bring. Each that may counts for the policy as the same assignment in
-//! the command.
+//! The environment variables that a session or request may set. For the policy, each counts as the same
+//! assignment in the command.
 
 use std::collections::BTreeMap;
 
 use crate::{api::FieldViolation, profiles::ResolvedProfile};
 
-/// Every name in `field` that may not be set, with what to do about it.
+/// Returns a violation for every name in `field` that must not be set, with the remedy.
 pub(crate) fn refused(
     field: &str,
     env: &BTreeMap<String, Vec<u8>>,

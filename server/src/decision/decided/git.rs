@@ -1,5 +1,5 @@
-//! What commands do with git, as a runner is told it: subcommands, where they make repositories, and settings
-//! that somebody named. Must not say a place that is not sure.
+//! The uses of git in a command, in the form for the runner: subcommands, paths of new repositories, and
+//! settings that a rule or a person named. This module must not return a path that is uncertain.
 
 use airlock_policy::{Access, Decision, FoundCommand, Verdict};
 
@@ -8,14 +8,14 @@ use crate::decision::WORKSPACE;
 /// Options of git before its subcommand that take the next word.
 const OPTIONS_WITH_VALUE: [&str; 7] =
     ["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env"];
-/// Subcommands of git of which the next word says what is done.
+/// Subcommands of git for which the next word determines the action.
 const FAMILIES: [&str; 3] = ["worktree", "submodule", "stash"];
-/// What makes the shell's directory another one.
+/// Commands that can change the shell's directory.
 const MOVERS: [&str; 5] = ["cd", "pushd", "popd", "eval", "source"];
-/// Options of `git config` with which the next words are still a name and its value.
+/// Options of `git config` that are followed by a name and its value.
 const CONFIG_FLAGS: [&str; 6] = ["--local", "--global", "--worktree", "--add", "--replace-all", "set"];
 
-/// What makes repositories, and which of its options take the next word, or none.
+/// Subcommands that create repositories, with their options that take the next word and those that do not.
 const MAKERS: [(&str, &[&str], &[&str]); 4] = [
     (
         "init",
@@ -72,7 +72,7 @@ const MAKERS: [(&str, &[&str], &[&str]); 4] = [
     ),
 ];
 
-/// Of a command that starts in this directory; not sorted.
+/// Returns the uses of git in a command that starts in this directory, unsorted.
 pub(super) fn uses(decision: &Decision, directory: &[u8]) -> Vec<String> {
     let moves = |command: &FoundCommand| {
         let name = command.argv.first().and_then(|word| word.text.as_deref()).unwrap_or_default();
@@ -105,7 +105,7 @@ fn of_command(
         let by_policy = created(decision, index).filter(|_| git.is_plain());
         if by_policy.is_some() { by_policy } else { located(git.base(directory)?, &named) }
     });
-    // Of a repository's own folder elsewhere, git makes a `.git` that names it.
+    // If the repository's own directory is elsewhere, git creates a `.git` file that names it.
     let elsewhere = git.words.iter().flatten().any(|word| word.starts_with("--separate-git-dir"));
     match place {
         Some(place) => vec![format!("{words} {place}")],
@@ -114,14 +114,14 @@ fn of_command(
     }
 }
 
-/// One command of git. Words that are not known are none.
+/// One command of git. A word with an unknown value is `None`.
 struct Git<'a> {
-    /// Before the subcommand.
+    /// The words before the subcommand.
     before: Vec<Option<&'a str>>,
     subcommand: String,
-    /// Behind it.
+    /// The words after the subcommand.
     words: Vec<Option<&'a str>>,
-    /// Whether variables set for it lead it elsewhere.
+    /// Whether variables that are set for the command redirect it.
     is_led: bool,
 }
 
@@ -165,7 +165,7 @@ impl<'a> Git<'a> {
         self.words.contains(&Some(flag))
     }
 
-    /// The words that are no options; none if not all is understood.
+    /// Returns the words that are not options, or `None` if a word is not understood.
     fn operands(&self, valued: &[&str], plain: &[&str]) -> Option<Vec<&'a str>> {
         let (mut operands, mut words) = (Vec::new(), self.words.iter().copied());
         while let Some(word) = words.next() {
@@ -185,12 +185,12 @@ impl<'a> Git<'a> {
         Some(operands)
     }
 
-    /// Whether nothing but a directory leads it elsewhere.
+    /// Reports whether only a directory option redirects the command.
     fn is_plain(&self) -> bool {
         !self.is_led && matches!(self.before.as_slice(), [] | [Some("-C"), Some(_)])
     }
 
-    /// Where it runs.
+    /// Returns the directory in which the command runs.
     fn base(&self, directory: Option<&str>) -> Option<String> {
         match self.before.as_slice() {
             _ if !self.is_plain() => None,
@@ -200,7 +200,7 @@ impl<'a> Git<'a> {
         }
     }
 
-    /// What `git config` sets.
+    /// Returns the setting that `git config` sets.
     fn setting(&self) -> Option<String> {
         let words: Option<Vec<&str>> = self.words.iter().copied().collect();
         let words = words?;
@@ -215,7 +215,7 @@ impl<'a> Git<'a> {
     }
 }
 
-/// What the operands say of the place; none if they say nothing that is sure.
+/// Returns the path that the operands name, or `None` if it is uncertain.
 fn operands_place(subcommand: &str, operands: &[&str], bare: bool) -> Option<String> {
     let place = match (subcommand, operands) {
         ("init", []) => ".".to_owned(),
@@ -232,7 +232,8 @@ fn operands_place(subcommand: &str, operands: &[&str], bare: bool) -> Option<Str
     (!place.is_empty()).then_some(place)
 }
 
-/// The one path that the policy says it makes, which knows of every `cd`.
+/// Returns the path that the command creates according to the policy, which takes every `cd` into account.
+/// `None` unless there is exactly one.
 fn created(decision: &Decision, index: usize) -> Option<String> {
     let mut paths =
         decision.paths.iter().filter(|used| used.command_index == index && used.access == Access::Create);
@@ -240,7 +241,7 @@ fn created(decision: &Decision, index: usize) -> Option<String> {
     super::is_exact(&only.path).then(|| only.path.clone())
 }
 
-/// Absolute; none above the workspace.
+/// Resolves a path to an absolute one. Returns `None` if it is outside the workspace.
 fn located(base: String, path: &str) -> Option<String> {
     let base = if path.starts_with('/') { String::new() } else { base };
     let mut parts: Vec<&str> = Vec::new();
@@ -255,7 +256,8 @@ fn located(base: String, path: &str) -> Option<String> {
     path.starts_with(WORKSPACE).then_some(path)
 }
 
-/// Whether a rule or a person names this command: what is asked about runs only when somebody said so.
+/// Reports whether a rule or a person names this command. A command with the verdict ASK runs only after a
+/// person allowed it.
 fn is_named(decision: &Decision, index: usize) -> bool {
     let by_rule =
         |reason: &airlock_policy::Reason| reason.rule.is_some() && reason.command_index == Some(index);

@@ -1,4 +1,5 @@
-//! What a runner is told: every program that needs a file, every path, or that it does not fit.
+//! Tests that the runner receives every program that needs a file and every path, or that the facts are
+//! marked as incomplete.
 
 use airlock_policy::{Profile, Request, decide};
 

@@ -1,4 +1,4 @@
-//! Every combination of the three keys, and what stands for the first.
+//! Tests of every combination of the three permissions, and of excluded commands.
 
 use airlock_policy::Verdict;
 use airlock_proto::domain::{ExecutionState, Mode, SessionSnapshot};
@@ -9,7 +9,7 @@ use crate::{
     profiles::Profiles,
 };
 
-/// What a command comes to; the keys are those of request, profile and floor.
+/// Decides a command. The keys are the permissions of request, profile and floor.
 fn decided(command: &str, keys: (bool, bool, bool), more: &str) -> Decided {
     in_mode(command, keys, more, Mode::Default)
 }
@@ -38,7 +38,7 @@ fn by_profile(command: &str, text: &str, (request, floor): (bool, bool), mode: M
     )
 }
 
-/// Verdict, deciding reason, and whether the grant is for outside.
+/// Returns the verdict, the deciding reason, and whether the grant is for a run outside the sandbox.
 fn outcome(decided: &Decided) -> (Verdict, &str, bool) {
     (decided.decision.verdict, &decided.record.reason_code, decided.grant.unsandboxed)
 }

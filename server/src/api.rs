@@ -1,6 +1,6 @@
-//! What the gRPC edge asks of the engine, and what it gets back: domain requests, events, errors.
+//! The interface between the gRPC edge and the engine: domain requests, events and errors.
 //!
-//! No generated protobuf type and no `tonic::Status` here; the edge converts both ways.
+//! This module must not contain generated protobuf types or `tonic::Status`. The edge converts both ways.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -16,131 +16,131 @@ use crate::{
     store::StoreError,
 };
 
-/// A new session.
+/// A request to create a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CreateSession {
     /// The client's key.
     pub request_id: Option<String>,
-    /// None: the principal's default.
+    /// `None`: the principal's default profile.
     pub profile: Option<String>,
-    /// None: the profile's default.
+    /// `None`: the profile's default mode.
     pub mode: Option<Mode>,
-    /// None: bash.
+    /// `None`: bash.
     pub shell: Option<Shell>,
-    /// A base folder of the runner; none: an empty workspace.
+    /// A base of the runner. `None`: an empty workspace.
     pub base: Option<String>,
-    /// Set in every command.
+    /// Environment variables of every command.
     pub env: BTreeMap<String, Vec<u8>>,
-    /// The client's.
+    /// Labels from the client.
     pub labels: BTreeMap<String, String>,
-    /// What its runner must have.
+    /// Labels that the runner must have.
     pub runner_labels: BTreeMap<String, String>,
-    /// None: the default.
+    /// `None`: the default.
     pub idle_timeout: Option<Duration>,
 }
 
-/// A command to run. The edge has checked sizes and forms (every violation at once); the engine checks
-/// what needs the session or the profile.
+/// A request to run a command. The edge has checked sizes and formats and reported all violations. The engine
+/// checks the conditions that depend on the session or the profile.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StartExecution {
-    /// Bytes for the shell.
+    /// The command as bytes for the shell.
     pub command: Vec<u8>,
-    /// None: the session's.
+    /// `None`: the session's shell.
     pub shell: Option<Shell>,
-    /// None: a throw-away session.
+    /// `None`: a throw-away session.
     pub session_id: Option<SessionId>,
     /// The client's key.
     pub request_id: Option<String>,
-    /// None: the default.
+    /// `None`: the default.
     pub timeout: Option<Duration>,
-    /// How long it may write nothing; none: for ever.
+    /// The timeout for a command that writes nothing. `None`: no limit.
     pub idle_timeout: Option<Duration>,
-    /// In the background from its start.
+    /// Runs in the background from the start.
     pub background: bool,
-    /// How long it may stay in the foreground; none: to its end.
+    /// The maximum time in the foreground. `None`: until the end.
     pub yield_after: Option<Duration>,
-    /// The agent's words.
+    /// The agent's description of the command.
     pub description: String,
-    /// Wait for a person where policy asks for one.
+    /// Waits for an approver if policy asks.
     pub wait_for_approval: bool,
-    /// None: the session's.
+    /// `None`: the session's mode.
     pub mode: Option<Mode>,
-    /// Of this command alone.
+    /// Environment variables of this command only.
     pub env: BTreeMap<String, Vec<u8>>,
-    /// Two streams instead of one.
+    /// Keeps stderr as a separate stream.
     pub separate_stderr: bool,
-    /// For the throw-away session.
+    /// The profile of a throw-away session.
     pub profile: Option<String>,
-    /// For the throw-away session.
+    /// The base of a throw-away session.
     pub base: Option<String>,
-    /// For the throw-away session.
+    /// Labels that the runner of a throw-away session must have.
     pub runner_labels: BTreeMap<String, String>,
-    /// Not in the session's order.
+    /// The command does not wait for other commands of its session.
     pub allow_concurrent: bool,
-    /// Its input stays open for what is written to it.
+    /// Keeps the input open for later data.
     pub stdin: bool,
-    /// Outside the sandbox.
+    /// Runs outside the sandbox.
     pub dangerously_disable_sandbox: bool,
-    /// Bytes of each stream that the result holds whole; none: the profile's.
+    /// The length in bytes up to which the result contains a stream in full. `None`: the profile's value.
     pub inline_limit: Option<u32>,
-    /// With a terminal.
+    /// A terminal for the command.
     pub pty: Option<Pty>,
-    /// The client's.
+    /// Labels from the client.
     pub labels: BTreeMap<String, String>,
-    /// W3C trace context to hand on; may be empty.
+    /// The W3C trace context to pass on. Can be empty.
     pub traceparent: String,
 }
 
-/// A change to a session. What is none stays as it is.
+/// A change to a session. A field that is `None` stays unchanged.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct UpdateSession {
     /// The loosest mode of commands that are decided from now on.
     pub mode: Option<Mode>,
-    /// Not zero.
+    /// Never zero.
     pub idle_timeout: Option<Duration>,
 }
 
-/// What to watch.
+/// The subject of a watch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WatchExecutions {
-    /// None: all executions of the tenant.
+    /// `None`: all executions of the tenant.
     pub session_id: Option<SessionId>,
-    /// Of an earlier event; none: from now on.
+    /// The cursor of an earlier event. `None`: from now on.
     pub cursor: Option<Vec<u8>>,
 }
 
-/// What a watch tells.
+/// An event of a watch.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WatchEvent {
-    /// Where the watch is after this event.
+    /// The position of the watch after this event.
     pub cursor: Vec<u8>,
-    /// What happened, and the execution as it is now; none in the first event.
+    /// The milestone, and the execution in its current state. `None` in the first event.
     pub what: Option<(Milestone, Box<ExecutionRecord>)>,
 }
 
-/// A question to the policy alone.
+/// A request for a decision without an execution.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CheckCommand {
-    /// Bytes for the shell.
+    /// The command as bytes for the shell.
     pub command: Vec<u8>,
-    /// None: bash.
+    /// `None`: bash.
     pub shell: Option<Shell>,
-    /// As in this session.
+    /// The session that supplies profile, mode and directory.
     pub session_id: Option<SessionId>,
-    /// By this profile.
+    /// The profile to decide with.
     pub profile: Option<String>,
-    /// Inside the sandbox.
+    /// A directory inside the sandbox.
     pub directory: Option<Vec<u8>>,
-    /// None: the session's or the profile's.
+    /// `None`: the mode of the session or profile.
     pub mode: Option<Mode>,
 }
 
-/// Where a reader wants to begin.
+/// The position at which a reader begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AttachFrom {
     /// After an event.
     Cursor(Cursor),
-    /// All states, and output from these offsets on.
+    /// All states, and the output from these offsets on.
     Offsets {
         /// In bytes.
         stdout: u64,
@@ -149,95 +149,95 @@ pub enum AttachFrom {
     },
 }
 
-/// What a reader of an execution gets, each with the cursor to go on from.
+/// An event of a view, with the cursor to continue from.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {
-    /// Where the reader is after this event.
+    /// The position of the reader after this event.
     pub cursor: Cursor,
     /// The event.
     pub kind: EventKind,
 }
 
-/// What a reader of an execution gets.
+/// The kind of an event of a view.
 #[derive(Debug, Clone, PartialEq)]
 pub enum EventKind {
-    /// First in every view; not a part of the history.
+    /// The first event of every view. It is not part of the history.
     Opened(Box<ExecutionRecord>),
-    /// A step in its life, `FINISHED` excepted.
+    /// A change of state, except the change to `FINISHED`.
     StateChanged(StateChange),
-    /// Bytes.
+    /// Bytes of the output.
     Output {
-        /// Of which stream.
+        /// The stream.
         stream: OutputStream,
-        /// Of the first byte.
+        /// The offset of the first byte.
         offset: u64,
         /// At most [`airlock_proto::limits::CHUNK_BYTES`].
         data: Bytes,
     },
     /// Bytes that are no longer held.
     Gap {
-        /// Of which stream.
+        /// The stream.
         stream: OutputStream,
         /// The first missing byte.
         from: u64,
-        /// The first byte after them.
+        /// The first byte after the gap.
         to: u64,
     },
-    /// How far the running command is: a remark of the view, not a part of the history.
+    /// The progress of the running command. It is not part of the history.
     Progress(Progress),
     /// The end of the execution and of the view.
     Finished(Box<ExecutionRecord>),
-    /// The end of a view that was opened in the foreground: the command runs on in the background.
+    /// The end of a view that began in the foreground: the command continues in the background.
     Backgrounded(Box<ExecutionRecord>),
 }
 
-/// How far a running command is, as a view sees it.
+/// The progress of a running command, as a view sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Progress {
-    /// Since it began to run.
+    /// The time since the command began to run.
     pub elapsed: Duration,
-    /// Of both streams, as far as the server knows.
+    /// The number of bytes of both streams that the server has been told of.
     pub total_bytes: u64,
-    /// In what the view gave out.
+    /// The number of lines in this view.
     pub total_lines: u64,
-    /// The last of those; at most [`airlock_proto::limits::PROGRESS_LINES`] of
-    /// [`airlock_proto::limits::PROGRESS_LINE_BYTES`].
+    /// The last of these lines. At most [`airlock_proto::limits::PROGRESS_LINES`] of
+    /// [`airlock_proto::limits::PROGRESS_LINE_BYTES`] each.
     pub last_lines: Vec<String>,
-    /// The view gave out all that the server knows of, from the first byte on.
+    /// The view has returned every byte that the server was told of, from the first byte on.
     pub complete: bool,
 }
 
-/// One bad field of a request.
+/// An invalid field of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldViolation {
-    /// Its path in the request, such as `spec.timeout`.
+    /// The path of the field in the request, such as `spec.timeout`.
     pub field: String,
-    /// What is wrong and what would be right.
+    /// The problem and the expected value.
     pub description: String,
 }
 
-/// Why a request was not done. One file (`status.rs`) maps it to a gRPC status.
+/// The reason why a request failed. Only `status.rs` maps it to a gRPC status.
 #[derive(Debug, thiserror::Error)]
 pub enum ApiError {
-    /// Bad fields, all of them.
+    /// All invalid fields.
     #[error("the request has {} bad fields", .0.len())]
     Invalid(Vec<FieldViolation>),
-    /// No such thing, or another tenant's.
+    /// The object does not exist or belongs to another tenant.
     #[error("no such {what}: `{id}`")]
     NotFound {
         /// `session`, `execution`, `approval`, `profile`.
         what: &'static str,
-        /// As given.
+        /// The ID from the request.
         id: String,
     },
-    /// The key was used for another request.
+    /// The key was used for a different request.
     #[error("request_id `{request_id}` was used for another request")]
     AlreadyExists {
-        /// As given.
+        /// The key from the request.
         request_id: String,
     },
-    /// Policy said no, or said ask and the request did not want to wait. The execution is there, and
-    /// `FINISHED`.
+    /// Policy denied the command, or asked for a person and the request did not want to wait. The execution
+    /// exists and is `FINISHED`.
     #[error(
         "{}, {}",
         if *approval_required { "the command needs a person's approval" } else { "the command was not allowed" },
@@ -246,72 +246,73 @@ pub enum ApiError {
     Denied {
         /// The finished execution.
         execution: Box<ExecutionRecord>,
-        /// Policy left it open, and nobody was to be asked.
+        /// Policy asked for a person, and the request did not want to wait.
         approval_required: bool,
     },
-    /// The principal may not do this.
+    /// The principal lacks the permission.
     #[error("{message}")]
     Forbidden {
-        /// Which role or rule is missing.
+        /// The role or rule that is missing.
         message: String,
     },
-    /// It cannot be done to this thing in its state.
+    /// The operation is not possible in the current state.
     #[error("{message}")]
     FailedPrecondition {
-        /// A stable name, upper case.
+        /// A stable name in upper case.
         reason: &'static str,
-        /// What and why.
+        /// The operation and the reason.
         message: String,
     },
     /// A named limit is reached.
     #[error("limit `{limit}` of {value} is reached")]
     Exhausted {
-        /// The limit's name in the configuration.
+        /// The name of the limit in the configuration.
         limit: &'static str,
         /// Its value.
         value: u64,
-        /// When to try again.
+        /// The time after which to retry.
         retry_after: Duration,
     },
-    /// Not now: no runner, shutting down, store away.
+    /// The operation is temporarily not possible: no runner is connected, the server shuts down, or the store
+    /// is unavailable.
     #[error("{message}")]
     Unavailable {
-        /// A stable name, upper case.
+        /// A stable name in upper case.
         reason: &'static str,
-        /// What and why.
+        /// The operation and the reason.
         message: String,
-        /// When to try again.
+        /// The time after which to retry.
         retry_after: Duration,
     },
-    /// Offsets past the end of a finished output.
+    /// The offset is past the end of a finished output.
     #[error("offset {asked} is past the end of {}, which has {end} bytes", stream_name(*stream))]
     OutOfRange {
-        /// Which stream.
+        /// The stream.
         stream: OutputStream,
-        /// As given.
+        /// The offset from the request.
         asked: u64,
-        /// Its length.
+        /// The length of the stream.
         end: u64,
     },
-    /// Work on files or input was refused, by the runner or for what came for it.
+    /// An operation on files or input was refused by the runner, or because of the data that the client sent.
     #[error(transparent)]
     Exchange(ExchangeRefusal),
-    /// What a client streams cannot be taken.
+    /// The data that a client streams is invalid.
     #[error(transparent)]
     ClientStream(ClientFault),
-    /// A watch cannot go on after its cursor.
+    /// A watch cannot continue after its cursor.
     #[error("{message}")]
     CursorOutOfRange {
-        /// Why, and what to do.
+        /// The reason and the remedy.
         message: &'static str,
     },
-    /// A fault of the server's own; logged in full, shown without detail.
+    /// An internal error. It is logged in full and returned without detail.
     #[error("internal error")]
     Internal(String),
 }
 
 impl ApiError {
-    /// The answer of a server that stops: to be asked again, there or elsewhere.
+    /// Returns the error of a server that shuts down. The client can retry on this or another server.
     #[must_use]
     pub fn shutting_down() -> Self {
         Self::Unavailable {

@@ -1,7 +1,7 @@
-//! Executions: reading them, ending them, and the one way in which their state is changed.
+//! Executions: reads and ends them, and makes every change of their state.
 //!
-//! Every change goes through [`Core::advance`], a compare-and-set on the version: the first writer
-//! wins, and whoever comes later sees what it found.
+//! Every change goes through [`Core::advance`], a compare-and-set on the version. The first writer wins.
+//! Later writers receive the current record.
 
 mod control;
 mod report;
@@ -22,20 +22,20 @@ use crate::{
     store::{Cas, ExecutionQuery, Page, PageQuery, StoreError, Transition},
 };
 
-/// How often a wait looks at the store by itself.
+/// The interval at which a wait reads the store without a notification.
 const POLL: Duration = Duration::from_secs(1);
-/// Tries of one step, each lost to another writer.
+/// The maximum number of attempts of one step after lost races with other writers.
 const TRIES: u32 = 100;
-/// The states of what is on a runner.
+/// The states of an execution that is on a runner.
 pub(crate) const PLACED: [ExecutionState; 2] = [ExecutionState::Starting, ExecutionState::Running];
 
-/// What became of a step.
+/// The outcome of a step.
 pub(crate) enum Advanced {
-    /// It was taken; the record after it.
+    /// The step was made. Contains the new record.
     Taken(ExecutionRecord),
-    /// It was no longer wanted; the record as it is.
+    /// The step was no longer applicable. Contains the current record.
     Left(ExecutionRecord),
-    /// There is no such execution.
+    /// The execution does not exist.
     Missing,
 }
 
@@ -58,8 +58,8 @@ impl Core {
         if record.state == ExecutionState::Running { Ok(record) } else { Err(not_running(&record)) }
     }
 
-    /// An execution that runs, once it does: one that waits for its turn, for a person or for its runner is waited
-    /// for. Cancelled by dropping.
+    /// Waits until an execution runs, and returns it. The execution can wait for its turn, for a person or
+    /// for its runner. Dropping the future cancels the wait.
     pub(crate) async fn started_execution(
         &self,
         who: &Principal,
@@ -90,8 +90,8 @@ impl Core {
         self.wait_until(who, id, Some(deadline), |state| state == ExecutionState::Finished).await
     }
 
-    /// Waits until the execution is in such a state, the deadline has passed or the server stops, and returns it as
-    /// it then is.
+    /// Waits until the execution is in a wanted state, the deadline has passed, or the server shuts down.
+    /// Returns the current record.
     async fn wait_until(
         &self,
         who: &Principal,
@@ -125,7 +125,8 @@ impl Core {
         self.cancel_as(id, by).await?.ok_or_else(|| no_such_execution(id))
     }
 
-    /// Asks for the end of an execution: at once where it is on no runner, else from its runner.
+    /// Requests the end of an execution. If it is not on a runner, it ends at once. Otherwise its runner ends
+    /// it.
     pub(crate) async fn cancel_as(
         &self,
         id: ExecutionId,
@@ -155,8 +156,8 @@ impl Core {
         Ok(Some(record))
     }
 
-    /// Tells the runner of an execution that its end was asked for. If it cannot be told now, it is
-    /// when its link is back.
+    /// Tells the runner of an execution to end it. If the runner cannot be reached, it is told on its next
+    /// link.
     pub(crate) async fn send_end(&self, record: &ExecutionRecord) {
         let by = self.cancelled_by(record.id).unwrap_or(CancelledBy::Client);
         self.send_to_runner_of(
@@ -166,16 +167,16 @@ impl Core {
         .await;
     }
 
-    /// Sends if there is a link, of this server's or of another. Whatever is sent this way is sent again after a new
-    /// link.
+    /// Sends a message if this server or another one has a link to the runner. Such messages are repeated on
+    /// a new link.
     pub(crate) async fn send_to_runner_of(&self, record: &ExecutionRecord, message: ToRunner) {
         if let Some(runner) = &record.runner_id {
-            // The link has ended if this fails, and the runner is told on its next one.
+            // If this fails, the link has ended, and the message is repeated on the next one.
             let _ = self.parts.fleet.tell(runner, message).await;
         }
     }
 
-    /// Ends an execution that has not ended.
+    /// Ends an execution that has not ended yet.
     pub(crate) async fn finish(
         &self,
         id: ExecutionId,
@@ -187,7 +188,8 @@ impl Core {
         .await
     }
 
-    /// Takes the step that `step` makes of the record as it is, for as long as it makes one.
+    /// Makes the transition that `step` returns for the current record. Retries after a lost race until
+    /// `step` returns `None`.
     pub(crate) async fn advance(
         &self,
         id: ExecutionId,
@@ -199,8 +201,8 @@ impl Core {
         }
     }
 
-    /// Likewise, for one who has just read the record. What leaves the version as it is may be older in
-    /// it than in the store.
+    /// As [`Core::advance`], with a record that the caller has just read. Fields that change without a new
+    /// version can be out of date in it.
     pub(crate) async fn advance_from(
         &self,
         mut record: ExecutionRecord,
@@ -222,13 +224,13 @@ impl Core {
         Err(StoreError::Unavailable("an execution is changed by too many at once".to_owned()))
     }
 
-    /// What every step brings with it.
+    /// Makes the follow-up notifications of a step.
     pub(crate) fn took_step(&self, before: &ExecutionRecord, after: &ExecutionRecord) {
         if before.state != after.state {
             self.changed_state(before, after);
         }
         if before.is_serial() && !after.is_serial() {
-            // It has left the order of its session.
+            // It no longer blocks later commands of its session.
             self.wake.wake(after.session_id);
         }
         if before.backgrounded != after.backgrounded {
@@ -254,8 +256,8 @@ impl Core {
                 self.placed_for_good(after.id);
                 self.parts.changes.notify_tenant(&after.tenant);
             }
-            // After a refusal the queue is looked at again when it makes sense: whoever took it back
-            // knows, and the poll does it in any case.
+            // After a refusal, the caller decides when to look at the queue again. The reconcile loop also
+            // does it.
             ExecutionState::Queued if before.state == ExecutionState::Starting => {}
             ExecutionState::Queued => self.wake.wake(after.session_id),
             ExecutionState::PendingApproval => {
@@ -273,7 +275,7 @@ impl Core {
         }
     }
 
-    /// Gives back the slot of an execution, and tells who waits for one.
+    /// Releases the slot of an execution and notifies executions that wait for a slot.
     pub(crate) fn free_slot(&self, record: &ExecutionRecord) {
         let Some(runner) = &record.runner_id else { return };
         match self.parts.links.get(runner) {
@@ -289,17 +291,18 @@ impl Core {
     }
 }
 
-/// Whether it does not end with the stream that started it, because somebody sent it to the background.
+/// Reports whether the execution was moved to the background, so that the end of the stream that started it
+/// does not end it.
 fn is_let_go(record: &ExecutionRecord, by: CancelledBy) -> bool {
     by == CancelledBy::Disconnect && record.backgrounded.is_some()
 }
 
-/// The step that ends an execution with this result.
+/// Returns the transition that ends an execution with this result.
 pub(crate) fn finish_with(result: ExecutionResult) -> Transition {
     Transition { state: Some(ExecutionState::Finished), result: Some(result), ..Transition::default() }
 }
 
-/// The result of what went with its runner.
+/// Returns the result of an execution that was lost with its runner.
 pub(crate) fn lost_result(started: Started) -> ExecutionResult {
     ExecutionResult {
         started,
@@ -312,7 +315,7 @@ pub(crate) fn no_such_execution(id: ExecutionId) -> ApiError {
     ApiError::NotFound { what: "execution", id: id.to_string() }
 }
 
-/// It has not begun, or is over.
+/// Returns the error for an execution that has not started or has ended.
 pub(crate) fn not_running(record: &ExecutionRecord) -> ApiError {
     let state = match record.state {
         ExecutionState::PendingApproval => "it waits for a person",
@@ -328,17 +331,17 @@ pub(crate) fn not_running(record: &ExecutionRecord) -> ApiError {
     }
 }
 
-/// There are as many as there may be, for now.
+/// Returns the error for a limit that is currently reached.
 pub(crate) fn exhausted(limit: &'static str, value: u64) -> ApiError {
     ApiError::Exhausted { limit, value, retry_after: Duration::from_secs(1) }
 }
 
-/// There were as many as there may be in this second or on this day.
+/// Returns the error for a limit per second or per day.
 pub(crate) fn exhausted_for(limit: &'static str, value: u64, wait_micros: i64) -> ApiError {
     ApiError::Exhausted { limit, value, retry_after: Duration::from_micros(wait_micros.unsigned_abs()) }
 }
 
-/// One bad field.
+/// Returns a violation for one field.
 pub(crate) fn violation(field: &str, description: String) -> FieldViolation {
     FieldViolation { field: field.to_owned(), description }
 }

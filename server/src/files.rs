@@ -1,5 +1,5 @@
-//! The files of sessions: what a client asks of them, done by exchanges with the session's runner, and
-//! what the runner answers, held against what was asked. Who may ask is the engine's to say.
+//! File operations: each runs as an exchange with the session's runner, and the runner's response is checked
+//! against the request. The engine authorizes the caller.
 
 mod digests;
 mod download;
@@ -27,10 +27,10 @@ pub use upload::upload;
 pub(crate) use page::TOKEN_BYTES;
 pub(crate) use quarantine::ID_BYTES as QUARANTINE_ID_BYTES;
 
-/// One file. Dropping the future ends the exchange; so it is with all of these.
+/// Describes one file. Dropping the future ends the exchange. This applies to all functions of this module.
 ///
 /// # Errors
-/// What the runner refuses; `Exhausted`; `Unavailable`.
+/// Returns the runner's refusal, `Exhausted` or `Unavailable`.
 pub async fn stat(
     exchanges: &Exchanges,
     who: &Principal,
@@ -49,7 +49,7 @@ pub async fn stat(
     exchange.settled(found)
 }
 
-/// Whether a runner may say that there is such a file.
+/// Reports whether the runner's description of a file is valid.
 fn can_be(info: &FileInfo) -> bool {
     let is_path = info.path.starts_with(b"/") && info.path.len() <= PATH_BYTES && !info.path.contains(&0);
     is_path && info.link_target.len() <= PATH_BYTES

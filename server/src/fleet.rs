@@ -1,7 +1,8 @@
-//! The servers of one store, as this one last read of them, and the ways to runners: a link of this server's own, or
-//! else one hop to a server that has one.
+//! The servers of one store, and the routes to runners: a link of this server, or a call to a server that has
+//! one.
 //!
-//! What is known here may be some seconds old. It decides where something is sent, never what is true.
+//! The list of servers can be some seconds old. It determines only the destination of a message, never the
+//! state of an execution.
 
 use std::{
     collections::HashSet,
@@ -18,7 +19,7 @@ use crate::{
     stream_door::{DoorError, OutputDoor},
 };
 
-/// See the module. A cheap handle; all clones are one.
+/// A cheap handle to the servers of one store. All clones share the same state.
 #[derive(Clone)]
 pub struct Fleet {
     inner: Arc<Inner>,
@@ -32,38 +33,39 @@ struct Inner {
 }
 
 impl Fleet {
-    /// A server that knows of no other yet.
+    /// Creates a fleet without other servers.
     #[must_use]
     pub fn new(server_id: impl Into<String>, links: Links, peers: Arc<dyn PeerDoor>) -> Self {
         let server_id = server_id.into();
         Self { inner: Arc::new(Inner { server_id, links, peers, others: Mutex::default() }) }
     }
 
-    /// Takes in which servers there are; this one is left out.
+    /// Replaces the list of servers. This server is omitted.
     pub(crate) fn learn(&self, servers: Vec<ServerRecord>) {
         let others = servers.into_iter().filter(|server| server.id != self.inner.server_id).collect();
         *self.others() = others;
     }
 
-    /// The other servers with a link to a runner, by id.
+    /// Returns the IDs of the other servers that have a link to a runner.
     pub(crate) fn linked(&self, runner: &RunnerId) -> Vec<String> {
         self.with_link(runner, |server| Some(server.id.clone()))
     }
 
-    /// The runners that other servers have links to.
+    /// Returns the runners that other servers have links to.
     pub(crate) fn runners(&self) -> HashSet<RunnerId> {
         self.others().iter().flat_map(|server| &server.links).map(|(runner, _)| runner.clone()).collect()
     }
 
-    /// Whether a server other than this one could be reached for a runner.
+    /// Reports whether another server can be asked for a runner.
     pub(crate) fn reaches(&self, runner: &RunnerId) -> bool {
         !self.addresses(runner).is_empty()
     }
 
-    /// Tells a runner something, on whichever link there is.
+    /// Sends a message to a runner on any available link.
     ///
     /// # Errors
-    /// If there is none, or it has just ended. Where the answer of another server was lost, it may have been told.
+    /// Returns an error if no link exists or it has just ended. If the response of another server was lost,
+    /// the runner may have received the message.
     pub(crate) async fn tell(&self, runner: &RunnerId, message: ToRunner) -> Result<(), DoorError> {
         let inner = &self.inner;
         if inner.links.get(runner).is_some() {
@@ -79,7 +81,7 @@ impl Fleet {
         Err(last)
     }
 
-    /// Hints a server with a link to this runner that a session has something to do.
+    /// Hints to a server with a link to this runner that a session has pending work.
     pub(crate) async fn nudge(&self, runner: &RunnerId, session: SessionId) {
         for address in self.addresses(runner) {
             if self.inner.peers.nudge(&address, session).await.is_ok() {

@@ -1,4 +1,4 @@
-//! What is done to a command while it runs: signals, the size of its terminal, and sending it to the background.
+//! Control of a running command: signals, terminal size, and the move to the background.
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,8 +15,8 @@ use crate::{
 };
 
 impl Core {
-    /// Has a signal sent to every process of a command that runs. Nothing is kept of it: where it could
-    /// not be sent, it is not.
+    /// Sends a signal to every process of a running command. It is not stored: if it cannot be sent, the call
+    /// fails.
     pub(crate) async fn signal(
         &self,
         who: &Principal,
@@ -28,8 +28,9 @@ impl Core {
         Ok(record)
     }
 
-    /// An execution whose input is open, once it runs; one that has no input is given as it is. The caller must be
-    /// able to run commands in its session: what is typed into a shell runs.
+    /// Waits until an execution with an open input runs, and returns it. An execution without an input is
+    /// returned at once. The caller must be permitted to run commands in its session, because input to a
+    /// shell is executed.
     pub(crate) async fn execution_to_write_to(
         &self,
         who: &Principal,
@@ -42,7 +43,7 @@ impl Core {
         if has_none { Ok(record) } else { self.started_execution(who, id).await }
     }
 
-    /// Has the size of a command's terminal changed. Nothing is kept of it.
+    /// Sets the size of a command's terminal. It is not stored.
     pub(crate) async fn resize(
         &self,
         who: &Principal,
@@ -58,12 +59,12 @@ impl Core {
         Ok(record)
     }
 
-    /// Tells its runner something about a command that runs, now or not at all.
+    /// Sends a message to the runner of a running command. It is not retried.
     async fn tell_runner(&self, record: &ExecutionRecord, message: ToRunner) -> Result<(), ApiError> {
         let Some(runner) = &record.runner_id else {
             return Err(ApiError::Internal(format!("`{}` runs on no runner", record.id)));
         };
-        // Another life of the runner does not have the job any more; that it is lost is said in a moment.
+        // A runner with another epoch no longer has the job, which is reported as lost soon.
         let link = self.parts.links.get(runner);
         if link.is_some_and(|link| Some(link.hello.epoch) != record.runner_epoch) {
             return Err(runner_unreachable(runner));
@@ -71,7 +72,8 @@ impl Core {
         self.parts.fleet.tell(runner, message).await.map_err(|_| runner_unreachable(runner))
     }
 
-    /// Sends a command that runs to the background. The first writer wins against its end.
+    /// Moves a running command to the background. If the command ends at the same time, the first writer
+    /// wins.
     pub(crate) async fn detach(&self, who: &Principal, id: ExecutionId) -> Result<ExecutionRecord, ApiError> {
         let record = self.running_execution(who, id).await?;
         if record.backgrounded.is_none()
@@ -88,8 +90,7 @@ impl Core {
         }
     }
 
-    /// Sends a command whose time in the foreground is over to the background, if its profile still permits
-    /// that.
+    /// Moves a command to the background after its time in the foreground, if its profile still permits this.
     pub(crate) async fn yield_to_session(&self, id: ExecutionId) -> Result<(), StoreError> {
         let Some(record) = self.store().execution(id).await? else { return Ok(()) };
         if self.profile_of_execution(&record).await?.is_none_or(|profile| profile.background) {
@@ -120,8 +121,8 @@ impl Core {
         Ok(advanced)
     }
 
-    /// Tells its runner that a command is in the background, once on each link. Whoever finds that it was
-    /// not told does it: the poll, and the next report of the job.
+    /// Tells the runner once on each link that a command is in the background. The reconcile loop and the
+    /// next report of the job call this.
     pub(crate) async fn tell_backgrounded(
         &self,
         link: &Link,
@@ -133,15 +134,15 @@ impl Core {
         }
         let timeout = self.background_timeout(record).await?;
         let message = ToRunner::DetachJob { execution_id: record.id, timeout };
-        // Not sent means that the link has ended; then the next one is told.
+        // If sending fails, the link has ended, and the next link is told.
         if link.send(message, self.parts.limits.send_wait).await.is_ok() {
             link.set_backgrounded(record.id);
         }
         Ok(())
     }
 
-    /// Its wall time, from its start, in the background: what the request gave, else what its profile
-    /// permits at most.
+    /// Returns the timeout in the background, counted from the start: the request's timeout, or else the
+    /// profile's maximum.
     async fn background_timeout(&self, record: &ExecutionRecord) -> Result<Duration, StoreError> {
         if record.spec.timeout_given {
             return Ok(record.spec.timeout);
@@ -150,7 +151,7 @@ impl Core {
         Ok(profile.map_or(record.spec.timeout, |profile| profile.timeout_max))
     }
 
-    /// The profile of its session; none if it is gone.
+    /// Returns the profile of the execution's session, or `None` if it no longer exists.
     async fn profile_of_execution(
         &self,
         record: &ExecutionRecord,

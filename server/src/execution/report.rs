@@ -1,5 +1,5 @@
-//! What runners report of their jobs. Reports may come twice, late, and through another link than the
-//! one before; each is held against the store, and only what is news changes it.
+//! Reports of runners about their jobs. A report can be repeated, late, or on a different link than the
+//! previous one. Each is compared with the store, and only new information changes it.
 
 use std::sync::Arc;
 
@@ -16,23 +16,24 @@ use crate::{
     store::{StoreError, Transition},
 };
 
-/// Refusals that say nothing of the command: another offer of it is made at once, with the directory,
-/// the epoch and the snapshot of then.
+/// Refusals that do not concern the command. Another offer is made at once, with the current directory, epoch
+/// and snapshot.
 const PASSING: [&str; 4] = ["past_not_after", "stale_epoch", NO_DIRECTORY, "no_snapshot"];
-/// The session's directory has vanished; where it is now was said just before.
+/// The session's directory does not exist. The runner reported the new directory just before.
 const NO_DIRECTORY: &str = "no_such_directory";
-/// Likewise, but not before the runner had time to make room: the poll makes the next offer.
+/// Refusals that also do not concern the command, but for which the runner needs time. The reconcile loop
+/// makes the next offer.
 const FULL: [&str; 2] = ["no_slots", "jobs_kept"];
-/// The runner does not have the session any more.
+/// The runner no longer has the session.
 const NO_SESSION: &str = "no_such_session";
-/// It was accepted before, under another attempt, and may have run.
+/// The job was accepted under another attempt and may have run.
 const ALREADY_ACCEPTED: &str = "already_accepted";
 
 impl Core {
-    /// Takes in a report. Returns when the store has it.
+    /// Processes a report. Returns after it is stored.
     pub(crate) async fn job_reported(&self, link: &Arc<Link>, report: JobReport) -> Result<(), StoreError> {
         let Some(record) = self.store().execution(report.execution_id).await? else {
-            // Made in another store, or in this one before it was restored from an older state.
+            // The execution belongs to another store, or to this one before it was restored from a backup.
             self.disown(link, &report, Cause::Internal { message: "the server does not know it".to_owned() })
                 .await;
             return Ok(());
@@ -52,10 +53,10 @@ impl Core {
             return Ok(());
         }
         match record.state {
-            // A refusal of an earlier attempt says nothing of this one.
+            // A refusal of an earlier attempt does not concern the current one.
             ExecutionState::Starting | ExecutionState::Running if report.attempt == record.attempt => {
                 link.set_reported(record.id, report.attempt);
-                // Whichever server has offered it.
+                // Recorded regardless of the server that made the offer.
                 self.seats.note(&link.hello.runner_id, record.id);
             }
             ExecutionState::Finished => self.free_slot_on(link, &record),
@@ -66,7 +67,7 @@ impl Core {
         }
         let (id, tenant) = (record.id, record.tenant.clone());
         self.take_in_phase(link, record, report).await?;
-        // The step may be another server's, which wakes nobody here.
+        // The step may have been made by another server, which does not notify tasks here.
         self.parts.changes.notify(id);
         self.parts.changes.notify_tenant(&tenant);
         Ok(())
@@ -95,7 +96,7 @@ impl Core {
         }
     }
 
-    /// The runner will start it, or runs it: its link is there.
+    /// The runner has accepted or runs the job, so its link is up.
     async fn still_there(
         &self,
         link: &Link,
@@ -109,7 +110,7 @@ impl Core {
                 self.send_end(&record).await;
             }
         } else {
-            // Its end was said already, or it was offered anew: it must not go on.
+            // The execution has already ended or was offered again. This job must not continue.
             let cause = record.result.map_or(Cause::RunnerLost, |result| result.cause);
             self.disown(link, report, cause).await;
         }
@@ -137,7 +138,7 @@ impl Core {
                 self.parts.observer.started(link.starting_for(after.id));
                 self.tell_backgrounded(link, &after).await?;
                 if after.yields_at().is_some() {
-                    // It knows the time of the next look at what is due.
+                    // The reconcile loop computes the time of its next check.
                     self.poll_now.notify_one();
                 }
                 if after.cancel_requested {
@@ -164,7 +165,7 @@ impl Core {
             Cause::Refused { reason, .. } => reason.clone(),
             _ => String::new(),
         };
-        // The slots of a runner are its own to count; how long that may go on is the queue's limit.
+        // A runner counts its own slots. The limit of the queue bounds how often this repeats.
         let is_full = FULL.contains(&reason.as_str());
         let passes = PASSING.contains(&reason.as_str());
         let started = if reason == ALREADY_ACCEPTED { Started::Unknown } else { Started::No };
@@ -223,7 +224,7 @@ impl Core {
                     return None;
                 }
                 let output = (ran && record.output == OutputState::None).then_some(OutputState::Live);
-                // Who takes the end in has the link by which the output comes, so it stores that.
+                // The server that records the end has the link for the output, so it stores the output.
                 let lease = Some((self.parts.server_id.clone(), micros(self.parts.limits.lease)));
                 Some(Transition { output, lease, ..finish_with(result.clone()) })
             })
@@ -240,7 +241,8 @@ impl Core {
         Ok(())
     }
 
-    /// Has the output taken from the runner, or the job forgotten where there is nothing to take.
+    /// Starts the copy of the output from the runner. If there is nothing to copy, the runner is told to
+    /// forget the job.
     async fn keep_output(&self, link: &Link, record: &ExecutionRecord) {
         match record.output {
             OutputState::Live | OutputState::Storing | OutputState::Lost | OutputState::Partial { .. } => {
@@ -250,7 +252,7 @@ impl Core {
         }
     }
 
-    /// An end that was reported after the result was said does not replace it.
+    /// Logs an end that was reported after the result was stored. It does not replace the result.
     fn note_late_end(&self, record: &ExecutionRecord, result: &ExecutionResult) {
         let said = record.result.as_ref().map_or("", |result| result.cause.name());
         if said != result.cause.name() {
@@ -260,11 +262,11 @@ impl Core {
 
     async fn forget_job(&self, link: &Link, record: &ExecutionRecord) {
         link.forget(record.id, record.attempt);
-        // Without a link it is reported, and forgotten, on the next one.
+        // Without a link, the job is reported again and forgotten on the next one.
         let _ = link.send(ToRunner::ForgetJob { execution_id: record.id }, self.parts.limits.send_wait).await;
     }
 
-    /// Ends what should not run, and forgets what has ended.
+    /// Ends a job that should not run, and forgets a job that has ended.
     async fn disown(&self, link: &Link, report: &JobReport, cause: Cause) {
         let execution_id = report.execution_id;
         link.forget(execution_id, report.attempt);
@@ -275,7 +277,7 @@ impl Core {
         let _ = link.send(message, self.parts.limits.send_wait).await;
     }
 
-    /// Notes whether the runner of an execution can be reached, of which this state and link were seen.
+    /// Records whether the runner of an execution can be reached. `seen` is the last known state and link.
     pub(crate) async fn set_link(
         &self,
         id: ExecutionId,
@@ -294,14 +296,14 @@ impl Core {
     }
 }
 
-/// Whether a report answers the offer that the store has. Only a refusal may be of an earlier attempt, or
-/// of a life of the runner that the offer was not made to.
+/// Reports whether a report answers the current offer. Only a refusal may be for an earlier attempt or
+/// another epoch.
 fn is_of_its_offer(record: &ExecutionRecord, report: &JobReport) -> bool {
     let is_same = report.attempt == record.attempt && Some(report.epoch) == record.runner_epoch;
     is_same || report.phase == JobPhase::Refused
 }
 
-/// For an end that says nothing of how.
+/// Returns the result for an end without details.
 fn unknown_end(record: &ExecutionRecord) -> ExecutionResult {
     let started = if record.state == ExecutionState::Running { Started::Yes } else { Started::Unknown };
     let message = "the runner reported an end without a result".to_owned();

@@ -1,5 +1,5 @@
-//! From a request to what is asked for of its execution: the request's own part, the session's where it says
-//! nothing, and what the profile permits of both. Decides nothing about the command itself.
+//! The specification of an execution: the fields of the request, the session's values for missing fields, and
+//! the limits of the profile. This module does not decide the command.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -13,13 +13,13 @@ use crate::{
     profiles::ResolvedProfile,
 };
 
-/// A sleep in the foreground that a profile may refuse.
+/// The duration from which a profile can refuse a sleep in the foreground.
 const LONG_SLEEP: Duration = Duration::from_secs(2);
 
-/// What a request asks for in a session.
+/// Returns the specification of a request in a session.
 ///
 /// # Errors
-/// `Invalid` with everything that the session or the profile does not permit.
+/// Returns `Invalid` with every field that the session or the profile does not permit.
 pub(super) fn of(
     session: &SessionRecord,
     profile: &ResolvedProfile,
@@ -29,7 +29,7 @@ pub(super) fn of(
     if !violations.is_empty() {
         return Err(ApiError::Invalid(violations));
     }
-    // Whoever sits at a terminal takes their time.
+    // An interactive terminal needs the longer timeout.
     let is_long = request.background || request.pty.is_some();
     let by_default = if is_long { profile.timeout_max } else { profile.timeout_default };
     let mut env: BTreeMap<_, _> = session.env.clone();
@@ -87,11 +87,11 @@ fn violations(
     violations
 }
 
-/// What follows where the first word of a command is `sleep`: it has no budget, since whoever sleeps means to
-/// wait; and a profile may refuse it in the foreground.
+/// Handles a command that begins with `sleep`: `yield_after` does not apply, because the wait is intended,
+/// and a profile can refuse it in the foreground.
 ///
 /// # Errors
-/// `FailedPrecondition` (`FOREGROUND_SLEEP`).
+/// Returns `FailedPrecondition` (`FOREGROUND_SLEEP`).
 pub(super) fn consider_sleep(
     spec: &mut ExecutionSpec,
     decision: &Decision,

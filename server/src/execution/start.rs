@@ -1,4 +1,4 @@
-//! From a request to an execution: decide, write it down with its audit entry, queue it.
+//! The start of an execution: decides the request, stores it with its audit entry and queues it.
 
 use std::{sync::Arc, time::Duration};
 
@@ -20,14 +20,14 @@ use crate::{
     store::{Created, NewExecution, StoreError},
 };
 
-/// Where an execution is to run: the session, and whether it is yet to be made.
+/// The session of an execution, and whether it must be created.
 struct Setting {
     session: SessionRecord,
     is_new: bool,
     profile: Arc<ResolvedProfile>,
 }
 
-/// What becomes of a request, as policy and the request's wish to wait have it.
+/// The outcome of a request, from the verdict and the request's `on_ask`.
 enum Fate {
     Queue,
     AskPerson,
@@ -35,8 +35,8 @@ enum Fate {
 }
 
 impl Core {
-    /// Decides a request and, unless it is denied, queues it. Dropped midway, it is either not there or
-    /// there in full; the client asks again with its `request_id`.
+    /// Decides a request and queues it unless it is denied. If the future is dropped, the execution is either
+    /// stored completely or not at all; the client can repeat the request with its `request_id`.
     pub(crate) async fn start(
         &self,
         who: &Principal,
@@ -77,7 +77,7 @@ impl Core {
         }
     }
 
-    /// The session of a request, or the throw-away one that it will get.
+    /// Returns the session of a request, or a new throw-away session.
     async fn setting(&self, who: &Principal, request: &StartExecution) -> Result<Setting, ApiError> {
         let Some(id) = request.session_id else {
             let profile = self.profile_for(who, request.profile.as_deref())?;
@@ -124,8 +124,8 @@ impl Core {
         Ok(decided)
     }
 
-    /// Says where a throw-away session is to be. That of a denied command is closed from its beginning
-    /// and was never on a runner; any other gets a runner, which is not told of it before it is needed.
+    /// Assigns a throw-away session to a runner. The runner learns of it when it is needed. The session of a
+    /// denied command is closed from the start and has no runner.
     fn settle_session(
         &self,
         mut setting: Setting,
@@ -214,7 +214,7 @@ impl Core {
         }
     }
 
-    /// What follows once an execution is in the store.
+    /// Completes a start after the execution is stored.
     fn entered(&self, record: ExecutionRecord) -> Result<ExecutionRecord, ApiError> {
         self.parts.changes.notify(record.id);
         match record.state {
@@ -244,7 +244,7 @@ fn fate(decided: &Decided, wait_for_approval: bool) -> Fate {
     }
 }
 
-/// The execution that was made with this key before, answered as then.
+/// Returns the existing execution for a repeated key, with the original response.
 fn repeated(existing: ExecutionRecord, hash: [u8; 32], key: &str) -> Result<ExecutionRecord, ApiError> {
     if existing.request_hash != hash {
         return Err(ApiError::AlreadyExists { request_id: key.to_owned() });
@@ -262,7 +262,8 @@ fn refusal(execution: ExecutionRecord) -> ApiError {
     ApiError::Denied { execution: Box::new(execution), approval_required }
 }
 
-/// It would wait for a runner that may never take anything again, while its client could do better.
+/// Returns the error for a draining runner. The execution could wait indefinitely, so the client should act
+/// instead.
 fn runner_draining(session: &SessionRecord) -> ApiError {
     ApiError::Unavailable {
         reason: "RUNNER_DRAINING",

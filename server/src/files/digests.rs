@@ -1,4 +1,4 @@
-//! What the files hold that a command would run, asked of their session's runner.
+//! Requests the digests of the files that a command would run from the session's runner.
 
 use airlock_proto::domain::{BoundFile, ExchangeFromRunner, ExchangeOrder, RunnerId, SessionId};
 
@@ -18,7 +18,7 @@ impl FileLook for Exchanges {
         session_id: SessionId,
         paths: Vec<Vec<u8>>,
     ) -> Result<Vec<BoundFile>, ApiError> {
-        // The server asks for itself; the exchange counts as its tenant's all the same.
+        // The server itself is the caller, but the exchange counts towards the tenant's limit.
         let who = Principal {
             name: "airlock".to_owned(),
             tenant: tenant.to_owned(),

@@ -1,5 +1,5 @@
-//! Files out of a session: no faster than the client takes them, and without a hole. A task passes
-//! them on, so that a client that takes nothing is noticed; it ends with the client's stream.
+//! Downloads from a session. Data is forwarded at the speed of the client and without gaps. A separate task
+//! forwards it to detect a stalled client; the task ends with the client's stream.
 
 use airlock_proto::{
     domain::{
@@ -22,40 +22,40 @@ use crate::{
     model::Principal,
 };
 
-/// Parts that wait for the client.
+/// The number of parts that are buffered for the client.
 const WAITING: usize = 1;
-/// Of the reason why a file was left out, in bytes.
+/// The maximum length, in bytes, of the reason for a skipped file.
 const SKIP_REASON_BYTES: usize = 128;
 
 /// A download that has begun.
 pub struct Download {
-    /// What will come.
+    /// The properties of the download.
     pub started: DownloadStarted,
-    /// It. Ends with `Done` or an error; dropping it ends the exchange.
+    /// The data. Ends with `Done` or an error. Dropping it ends the exchange.
     pub parts: Parts,
 }
 
-/// What comes of a download.
+/// The stream of a download's parts.
 pub type Parts = BoxStream<'static, Result<DownloadPart, ApiError>>;
 
 /// A part of a download.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DownloadPart {
-    /// Bytes.
+    /// A chunk of data.
     Chunk {
-        /// Of the first byte.
+        /// The offset of the first byte.
         offset: u64,
         /// At most [`TRANSFER_CHUNK_BYTES`].
         data: Bytes,
     },
-    /// That was all.
+    /// The end of the download.
     Done(Downloaded),
 }
 
 /// Begins a download.
 ///
 /// # Errors
-/// What the runner refuses; `Exhausted`; `Unavailable`.
+/// Returns the runner's refusal, `Exhausted` or `Unavailable`.
 pub async fn download(
     exchanges: &Exchanges,
     who: &Principal,
@@ -85,14 +85,14 @@ pub async fn download(
     let pass_on = async move {
         let passed = pass_on(&mut exchange, next, &to_client).await;
         let passed = if to_client.is_closed() { Ok(()) } else { exchange.settled(passed) };
-        // It fails where the client has gone, and then nobody wants to know.
+        // This fails if the client has gone. Then the error is not needed.
         drop(end.send(passed.err()));
     };
     exchanges.tasks().spawn(pass_on.in_current_span());
     Ok(Download { started, parts: stream_of(parts, ended) })
 }
 
-/// All parts, and then why they ended, unless with the last of them.
+/// Returns a stream of all parts, followed by the error, if there is one.
 fn stream_of(parts: mpsc::Receiver<DownloadPart>, ended: oneshot::Receiver<Option<ApiError>>) -> Parts {
     Box::pin(stream::unfold(Some((parts, ended)), |state| async {
         let (mut parts, ended) = state?;
@@ -105,7 +105,7 @@ fn stream_of(parts: mpsc::Receiver<DownloadPart>, ended: oneshot::Receiver<Optio
     }))
 }
 
-/// Passes on chunks from `next` on, and the end; stops when the client has gone.
+/// Forwards chunks from `next` on and the end. Stops when the client has gone.
 async fn pass_on(
     exchange: &mut Exchange,
     mut next: u64,
@@ -145,7 +145,7 @@ async fn pass_on(
     }
 }
 
-/// What a runner says of what it left out, within bounds.
+/// Bounds the runner's report of skipped files.
 fn presentable(mut done: Downloaded) -> Downloaded {
     done.skipped.truncate(SKIPPED_FILES);
     done.skipped.retain(|file| file.path.len() <= PATH_BYTES);

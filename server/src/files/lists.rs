@@ -14,23 +14,23 @@ use crate::{
     model::Principal,
 };
 
-/// Of the reason why there is no patch, in bytes.
+/// The maximum length, in bytes, of the reason for a missing patch.
 const OMITTED_BYTES: usize = 64;
 
-/// A page, and what is needed for the next one.
+/// A page, with the information for the next one.
 #[derive(Debug)]
 pub struct Listed<T> {
-    /// By path.
+    /// The entries, ordered by path.
     pub items: Vec<T>,
-    /// There are more after the last.
+    /// More entries follow the last one.
     pub(super) more: bool,
-    /// The request without its place and page size, in which a token moves.
+    /// The request without its position and page size. A page token is bound to it.
     pub(super) request: String,
 }
 
-/// Something of which there are pages.
+/// An entry of a paged list.
 pub trait Entry {
-    /// Its path, or what else its place in the order is told by.
+    /// Returns the path, or another key that determines the order.
     fn path(&self) -> &[u8];
 }
 
@@ -47,7 +47,7 @@ impl Entry for FileChange {
 }
 
 impl<T: Entry> Listed<T> {
-    /// The token of the next page; empty after the last.
+    /// Returns the token of the next page. Empty after the last page.
     #[must_use]
     pub fn next_page_token(&self) -> String {
         match self.items.last() {
@@ -56,16 +56,16 @@ impl<T: Entry> Listed<T> {
         }
     }
 
-    /// Leaves the last entry to the next page.
+    /// Moves the last entry to the next page.
     pub fn shorten(&mut self) {
         self.more |= self.items.pop().is_some();
     }
 }
 
-/// A page of a listing. The order's `after` is taken from `token`, where there is one.
+/// Returns a page of a listing. `token` sets the order's `after`.
 ///
 /// # Errors
-/// `Invalid` for a token of another request; what the runner refuses; `Exhausted`; `Unavailable`.
+/// Returns `Invalid` for a token of another request, the runner's refusal, `Exhausted` or `Unavailable`.
 pub async fn list(
     exchanges: &Exchanges,
     who: &Principal,
@@ -86,7 +86,7 @@ pub async fn list(
     exchange.settled(listed)
 }
 
-/// A page of a comparison. The order's `after` is taken from `token`, where there is one.
+/// Returns a page of a comparison. `token` sets the order's `after`.
 ///
 /// # Errors
 /// As [`list`].
@@ -118,7 +118,8 @@ pub async fn diff(
     exchange.settled(listed)
 }
 
-/// Holds a page against its order. One that ends where it began would be asked for again without end.
+/// Checks a page against its order. A page that does not advance is refused, because it would be requested
+/// forever.
 pub(super) fn check<T: Entry>(
     exchange: &Exchange,
     items: &[T],

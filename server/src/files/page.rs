@@ -1,5 +1,5 @@
-//! Page tokens of listings and comparisons: the last path (or id) of a page, bound to the request. A token opens
-//! nothing: it only moves its bearer within a list that the request lets it see anyway.
+//! Page tokens of listings and comparisons: the last path or ID of a page, bound to the request. A token
+//! grants no access: it only moves the position within a list that the caller may read.
 
 use std::fmt::Debug;
 
@@ -12,10 +12,10 @@ use crate::{
 };
 
 const VERSION: u8 = 1;
-/// The longest token, in bytes.
+/// The maximum length of a token in bytes.
 pub(crate) const TOKEN_BYTES: usize = (1 + page::QUERY_BYTES + PATH_BYTES).div_ceil(3) * 4;
 
-/// The token of a page of `request` that ended with `last`.
+/// Creates the token of a page of `request` that ended with `last`.
 pub(super) fn token(request: &impl Debug, last: &[u8]) -> String {
     let mut bytes = vec![VERSION];
     bytes.extend_from_slice(&page::digest(request));
@@ -23,16 +23,16 @@ pub(super) fn token(request: &impl Debug, last: &[u8]) -> String {
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// The last path of the page before.
+/// Returns the last path of the previous page.
 ///
 /// # Errors
-/// `Invalid` for anything that [`token`] did not make for the same request.
+/// Returns `Invalid` if [`token`] did not create the token for the same request.
 pub(super) fn after(request: &impl Debug, token: &str) -> Result<Vec<u8>, ApiError> {
     let is_path = |last: &[u8]| last.starts_with(b"/") && last.len() <= PATH_BYTES && !last.contains(&0);
     last(request, token, is_path)
 }
 
-/// What the page before ended with, of which `can_be` holds.
+/// Returns the last key of the previous page if `can_be` accepts it.
 ///
 /// # Errors
 /// As [`after`].

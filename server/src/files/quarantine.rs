@@ -1,4 +1,4 @@
-//! What was moved out of a workspace or HOME: listed, and given back.
+//! Lists and restores quarantined files.
 
 use airlock_proto::{
     domain::{
@@ -15,11 +15,11 @@ use crate::{
     model::Principal,
 };
 
-/// Of an item's id.
+/// The maximum length of an ID in bytes.
 pub(crate) const ID_BYTES: usize = 64;
-/// Pages that are looked through for an item.
+/// The maximum number of pages to search for an entry.
 const LOOKUP_PAGES: u32 = 100;
-/// Of a reason's name.
+/// The maximum length of a reason's name in bytes.
 const REASON_BYTES: usize = 64;
 
 impl Entry for QuarantinedFile {
@@ -28,7 +28,7 @@ impl Entry for QuarantinedFile {
     }
 }
 
-/// A page of what is in quarantine. The order's `after` is taken from `token`, where there is one.
+/// Returns a page of the quarantine. `token` sets the order's `after`.
 ///
 /// # Errors
 /// As [`super::list`].
@@ -59,10 +59,10 @@ pub async fn list_quarantine(
     exchange.settled(listed)
 }
 
-/// The item of this id.
+/// Returns the entry with this ID.
 ///
 /// # Errors
-/// `NotFound` (`NOT_IN_QUARANTINE`); otherwise as [`super::list`].
+/// Returns `NotFound` (`NOT_IN_QUARANTINE`), or an error as [`super::list`].
 pub async fn quarantined(
     exchanges: &Exchanges,
     who: &Principal,
@@ -91,10 +91,10 @@ pub async fn quarantined(
     }))
 }
 
-/// Gives an item back. Returns where it is, and the id of what stood there before, empty if nothing did.
+/// Restores an entry. Returns its path, and the ID of the file that existed at this path, or an empty ID.
 ///
 /// # Errors
-/// What the runner refuses; `Exhausted`; `Unavailable`.
+/// Returns the runner's refusal, `Exhausted` or `Unavailable`.
 pub async fn restore_quarantine(
     exchanges: &Exchanges,
     who: &Principal,

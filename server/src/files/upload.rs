@@ -1,4 +1,4 @@
-//! Files into a session.
+//! Uploads into a session.
 
 use airlock_proto::domain::{ExchangeFromRunner, ExchangeOrder, RunnerId, UploadOrder, Uploaded};
 
@@ -8,13 +8,13 @@ use crate::{
     model::Principal,
 };
 
-/// Passes on what a client uploads, until the runner has put it into the session. Dropping the future
-/// before that leaves the session as it is, and what has come with the runner.
+/// Forwards an upload until the runner has put it into the session. If the future is dropped earlier, the
+/// session is unchanged, and the runner keeps the received data.
 ///
 /// # Errors
-/// `Invalid` for pieces out of order, and for what the archive holds; `OutOfRange` for a beginning past
-/// what is there, and for an end before its size; what else the runner refuses; `Exhausted`;
-/// `Unavailable` if the runner or the client does nothing for too long.
+/// Returns `Invalid` for pieces out of order or an invalid archive, `OutOfRange` for an offset past the
+/// received data or an end before the announced size, another refusal of the runner, `Exhausted`, or
+/// `Unavailable` if the runner or the client is idle for too long.
 pub async fn upload(
     exchanges: &Exchanges,
     who: &Principal,

@@ -1,9 +1,11 @@
-//! What a workspace was made of: the files of its base and of every upload, as they were put there.
+//! The baseline of a workspace: the files of its base and of every upload, in their original state.
 //!
-//! Kept in the session's own folder, beside the workspace, where no command can reach it; it goes with the
-//! session and outlives the runner's process. Each base copy or upload adds a layer: records in the order
-//! of their paths, contents of small texts among them. A newer layer's record hides an older one's; from
-//! time to time all layers become one. A layer is there whole or not at all.
+//! It is stored in the session's own directory next to the workspace, where no command can access it. It is deleted
+//! with
+//! the session and survives the runner's process. Each base copy or upload adds a layer: records sorted by path, with
+//! the
+//! contents of small texts. A record of a newer layer hides that of an older one. When there are many layers, they are
+//! merged into one. A layer exists completely or not at all.
 
 mod layer;
 mod record;
@@ -23,46 +25,46 @@ pub(crate) use recorder::{BaselineLimits, Recorder};
 
 const FOLDER: &str = "baseline";
 const LAYER_PREFIX: &str = "layer-";
-/// Layers before they are made one.
+/// The number of layers that causes a merge.
 const LAYERS: usize = 8;
 
-/// See the module.
+/// The baseline of one session.
 #[derive(Debug)]
 pub(crate) struct Baseline {
     folder: PathBuf,
-    /// One layer is added at a time.
+    /// Held while a layer is added.
     adding: Mutex<()>,
 }
 
 impl Baseline {
-    /// Of the session in `root`. Looks at nothing.
+    /// Creates the baseline of the session in `root`. Reads nothing.
     pub(crate) fn new(root: &Path) -> Self {
         Self { folder: root.join(FOLDER), adding: Mutex::new(()) }
     }
 
-    /// What takes the records of a new layer. Blocks for a moment.
+    /// Creates the recorder of a new layer. Blocks briefly.
     ///
     /// # Errors
-    /// If its folder cannot be made.
+    /// If its directory cannot be created.
     pub(crate) fn recorder(&self, limits: BaselineLimits) -> io::Result<Recorder> {
         Recorder::new(&self.folder, limits)
     }
 
-    /// Adds the layer. Blocks for as long as it takes to write it, or from time to time all of them.
+    /// Adds the layer. Blocks while it is written, and at a merge while all layers are rewritten.
     ///
     /// # Errors
-    /// If it cannot be written: then it is not there.
+    /// If the layer cannot be written. It is then not added.
     pub(crate) fn add(&self, recorder: Recorder) -> io::Result<()> {
         let _adding = self.adding.lock().unwrap_or_else(PoisonError::into_inner);
         recorder.finish(&self.layers()?)
     }
 
-    /// All records, by path. Blocks for a moment.
+    /// Opens all records, ordered by path. Blocks briefly.
     ///
     /// # Errors
     /// If a layer cannot be read.
     pub(super) fn read(&self) -> io::Result<Merged> {
-        // A layer that was read by its name may be gone when it is opened: then there is one for all.
+        // A merge can delete a layer between the listing and the open. Then list again.
         loop {
             let layers = self.layers()?;
             match Merged::open(&layers) {
@@ -72,10 +74,10 @@ impl Baseline {
         }
     }
 
-    /// Removes what a process that died has left of a layer it was making. Blocks for a moment.
+    /// Removes the unfinished layer of a process that died. Blocks briefly.
     ///
     /// # Errors
-    /// If the folder cannot be read or changed.
+    /// If the directory cannot be read or changed.
     pub(crate) fn remove_unfinished(&self) -> io::Result<()> {
         for path in self.named(RUN_PREFIX)? {
             fs::remove_file(path)?;
@@ -83,7 +85,7 @@ impl Baseline {
         Ok(())
     }
 
-    /// The newest first.
+    /// Returns the paths of the layers, the newest first.
     fn layers(&self) -> io::Result<Vec<PathBuf>> {
         let mut layers = self.named(LAYER_PREFIX)?;
         layers.sort_unstable_by(|one, other| other.cmp(one));

@@ -1,5 +1,5 @@
-//! Diff: what is there against what was put there, as two sequences in the order of their paths, of which
-//! only the heads are in memory. A file that changes while it is compared has changed.
+//! Diff: compares the existing files with the baseline, as two sequences sorted by path. Only their current entries are
+//! in memory. A file that changes during the comparison counts as changed.
 
 use std::{
     cmp::Ordering,
@@ -29,8 +29,7 @@ use crate::session::OpenSession;
 
 const BUFFER: usize = 64 << 10;
 
-/// A page of changes, and whether there are more after it. Contents of more than `file_bytes` are not
-/// shown. Blocks.
+/// Returns a page of changes, and whether more follow. Contents of more than `file_bytes` are not shown. Blocks.
 pub(super) fn diff(
     session: &OpenSession,
     order: &DiffOrder,
@@ -54,7 +53,7 @@ fn change_cost(change: &FileChange) -> usize {
     infos + change.patch.len() + change.patch_omitted.len()
 }
 
-/// What is asked for.
+/// The parameters of a comparison.
 struct Ask<'a> {
     at: &'a Inside,
     after: Option<&'a Inside>,
@@ -110,7 +109,7 @@ impl Ask<'_> {
         Ok(page.done())
     }
 
-    /// Whether a path below the root is asked for, and not left out.
+    /// Reports whether a path below the root is selected and not excluded.
     fn is_about(&self, path: &[u8]) -> bool {
         let relative = strip(path, self.at.relative());
         let inside = path == self.at.relative() || relative.is_some();
@@ -150,7 +149,7 @@ impl Ask<'_> {
         Ok(Some(self.change(&found.path, ChangeKind::Added { after }, None, side.as_ref())))
     }
 
-    /// None if it is as it was.
+    /// Returns the change of a file, or `None` if it is unchanged.
     fn compared(&self, old: &mut Before, new: &Now<'_>) -> Result<Option<FileChange>, ExchangeFailed> {
         let (Some(record), Some(found)) = (old.head.clone(), &new.head) else { return Ok(None) };
         let (before, after) = (record.info(), found.info());
@@ -196,7 +195,7 @@ impl Ask<'_> {
         let Ok(Some((file, _))) = open_regular(found.folder.as_fd(), found.name()) else { return Ok(false) };
         let mut hash = Sha256::new();
         let mut buffer = vec![0; BUFFER];
-        // One more than there should be: it may grow.
+        // One byte more than expected, because the file may grow.
         let mut file = file.take(size.saturating_add(1));
         loop {
             if self.cancel.is_cancelled() {
@@ -212,7 +211,7 @@ impl Ask<'_> {
         Ok(<[u8; 32]>::from(hash.finalize()) == sha256)
     }
 
-    /// Of what is there now; none of what is no regular file any more.
+    /// Returns the current version of a file. `None` if it is no longer a regular file.
     fn side(&self, found: &Found) -> Option<Side> {
         let (file, stat) = open_regular(found.folder.as_fd(), found.name()).ok().flatten()?;
         let mode = stat.st_mode & 0o7777;
@@ -251,11 +250,11 @@ impl Ask<'_> {
     }
 }
 
-/// What was put there, from the first record that is due.
+/// The records of the baseline, from the first selected one.
 struct Before {
     merged: Merged,
     head: Option<Record>,
-    /// There was a record that is asked for, due or not.
+    /// Whether any selected record exists, including records before the page.
     any: bool,
 }
 
@@ -283,7 +282,7 @@ impl Before {
         }
     }
 
-    /// Of the head, if it was a regular file.
+    /// Returns the old version of the current record, if it was a regular file.
     fn side(&mut self, record: &Record) -> Result<Option<Side>, ExchangeFailed> {
         let RecordKind::File { content, .. } = &record.kind else { return Ok(None) };
         let content = match content {
@@ -299,9 +298,9 @@ impl Before {
     }
 }
 
-/// Something that is there.
+/// An existing file.
 struct Found {
-    /// Below the workspace's root.
+    /// The path relative to the workspace's root.
     path: Vec<u8>,
     stat: Stat,
     target: Vec<u8>,
@@ -326,7 +325,7 @@ impl Found {
     }
 }
 
-/// What is there: the path itself, and then what is below it.
+/// The existing files: the path itself, and then the files below it.
 struct Now<'a> {
     walk: Option<Walk<'a>>,
     head: Option<Found>,
@@ -341,7 +340,7 @@ impl<'a> Now<'a> {
             let root = workspace.folder(ask.at).map_err(failed)?;
             return now.walk_in(root, ask);
         };
-        // Without following a link: what is asked for is a path, not what it leads to.
+        // Links are not followed: the order selects a path, not the target of a link.
         let Some(above) = straight(workspace.handle(), above.relative()).map_err(failed)? else {
             return Ok(now);
         };
@@ -385,7 +384,7 @@ impl<'a> Now<'a> {
     }
 }
 
-/// A folder below the root, if no link is on the way.
+/// Opens a directory below the root. `None` if there is a link on the path.
 fn straight(root: BorrowedFd<'_>, path: &[u8]) -> Result<Option<OwnedFd>, Errno> {
     let path = if path.is_empty() { b"." } else { path };
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;

@@ -1,6 +1,7 @@
-//! Download: what was asked for is packed into a file of the runner's own, and sent while that grows; so
-//! the bytes of the first time are there for who has to go on. The packing goes on when the client goes
-//! away; it ends with the session, the runner, or `transfers.keep` after the client has gone.
+//! Download. The selected files are packed into a staged file of the runner, which is sent while it grows. A client
+//! that
+//! resumes therefore gets the bytes of the first packing. Packing continues if the client disconnects. It ends with the
+//! session, with the runner, or `transfers.keep` after the client has disconnected.
 
 use std::{
     fs::File,
@@ -39,12 +40,12 @@ use super::{
 };
 use crate::{exchange::Outgoing, session::OpenSession};
 
-/// Read and sent at once.
+/// The number of bytes read and sent at once.
 const CHUNK: usize = 128 << 10;
-/// Read at once of a file that is downloaded.
+/// The buffer size for reading a file.
 const BUFFER: usize = 128 << 10;
 
-/// Sends a download from `order.offset` on. That the server has gone is no error.
+/// Sends a download from `order.offset` on. A disconnected server is not an error.
 pub(super) async fn send(
     shared: &Arc<Shared>,
     session: &Arc<OpenSession>,
@@ -87,7 +88,7 @@ pub(super) async fn send(
         return match now.phase {
             Phase::Done(Outcome::Downloaded(done)) if offset == done.size => {
                 let transfer = Arc::clone(transfer);
-                // Whoever has the answer can begin the next one.
+                // A client that has the answer may begin its next transfer.
                 drop(attached);
                 if outgoing.send(ExchangeFromRunner::Downloaded(done)).await.is_ok() {
                     transfer.settle();
@@ -104,7 +105,7 @@ pub(super) async fn send(
     }
 }
 
-/// Waits for the transfer to be so far; none if the server goes away before.
+/// Waits until the transfer has progressed far enough. `None` if the server disconnects before.
 async fn until(
     progress: &mut tokio::sync::watch::Receiver<Progress>,
     outgoing: &Outgoing,
@@ -139,7 +140,7 @@ async fn read(
     thread.await.unwrap_or_else(|error| Err(internal("read a transfer", &error)))
 }
 
-/// Finds the download, or begins to pack it.
+/// Finds the download, or starts to pack it.
 async fn attach(
     shared: &Arc<Shared>,
     session: &Arc<OpenSession>,
@@ -183,7 +184,7 @@ fn begin(shared: &Arc<Shared>, session: &Arc<OpenSession>, attached: &Attached, 
             let done = stage(&shared, &session, &transfer, &order, &cancel);
             drop(place);
             match done {
-                // Here, so that whoever waits for the end of the work finds it.
+                // Set here, so that a waiter for the end of the work sees it.
                 Ok(done) => {
                     let phase = Phase::Done(Outcome::Downloaded(done));
                     transfer.progress.send_modify(|progress| progress.phase = phase);
@@ -204,7 +205,7 @@ fn begin(shared: &Arc<Shared>, session: &Arc<OpenSession>, attached: &Attached, 
     });
 }
 
-/// Packs it. Blocks for as long as that takes.
+/// Packs the files. Blocks until done.
 fn stage(
     shared: &Shared,
     session: &OpenSession,
@@ -214,7 +215,7 @@ fn stage(
 ) -> Result<Downloaded, ExchangeFailed> {
     let at = Inside::parse(&order.path)?;
     let mut writer = StageWriter::new(&shared.transfers, Arc::clone(transfer));
-    // So that there is a file to read, even of an empty one.
+    // An empty download needs a file too.
     writer.open()?;
     let planted = PlantedIn::look(session, &at)?;
     Root::enter(session, at.root(), |root| pack_into(shared, root, writer, &at, order, (cancel, &planted)))
@@ -261,7 +262,7 @@ fn pack_into(
     folder(shared, source, archive, writer, at, order, (cancel, &left_out))
 }
 
-/// At most as many bytes as it had, even of one that grows meanwhile.
+/// Copies at most the initial size of the file, even if it grows meanwhile.
 fn file(
     source: OwnedFd,
     stat: &Stat,

@@ -1,12 +1,11 @@
-//! The ways in which file work fails, in the words that a client gets. Paths of the host and the
-//! system's own words stay out of them.
+//! The errors of file work, as messages for clients. They contain no host path and no text of the operating system.
 
 use airlock_archive::{ArchiveError, Cause, Obstacle};
 use airlock_proto::domain::{ExchangeFailed, ExchangeFailure};
 use airlock_sandbox::{HOME, TMP, WORKSPACE};
 use rustix::io::Errno;
 
-/// Of a path, as it is shown in a message.
+/// The maximum length of a path in a message.
 const SHOWN_BYTES: usize = 200;
 
 pub(super) fn failed(failure: ExchangeFailure, reason: &str, message: impl Into<String>) -> ExchangeFailed {
@@ -25,13 +24,13 @@ pub(super) fn unavailable(reason: &str, message: impl Into<String>) -> ExchangeF
     failed(ExchangeFailure::Unavailable, reason, message)
 }
 
-/// A limit of the runner's configuration.
+/// The error for an exceeded limit of the runner's configuration.
 pub(super) fn exhausted(limit: &str, value: u64, what: &str) -> ExchangeFailed {
     let failure = ExchangeFailure::Exhausted { limit: limit.to_owned(), value };
     failed(failure, "LIMIT_REACHED", format!("{what}: the runner's `{limit}` is {value}"))
 }
 
-/// A fault of the runner's own, which its log explains.
+/// The error for an internal fault. The details go to the log.
 pub(super) fn internal(step: &'static str, error: &dyn std::fmt::Display) -> ExchangeFailed {
     tracing::error!(step, %error, "file work failed");
     failed(
@@ -67,7 +66,7 @@ pub(super) fn changed_meanwhile(path: &[u8]) -> ExchangeFailed {
     precondition("CHANGED_MEANWHILE", said)
 }
 
-/// What the system said about a path of a session. `path` is the one inside.
+/// The error of the operating system for a path of a session. `path` is the path inside.
 pub(super) fn of_path(path: &[u8], errno: Errno) -> ExchangeFailed {
     let shown = shown(path);
     match errno {
@@ -100,7 +99,7 @@ pub(super) fn of_path(path: &[u8], errno: Errno) -> ExchangeFailed {
     }
 }
 
-/// Of a session, or the disk that it is on.
+/// The error for a full session disk, or for a full disk of the runner.
 pub(super) fn session_full() -> ExchangeFailed {
     unavailable(
         "DISK_FULL",
@@ -116,7 +115,7 @@ pub(super) fn disk_full(of: &str) -> ExchangeFailed {
     )
 }
 
-/// What the system said about a file of the runner's own.
+/// The error of the operating system for one of the runner's own files.
 pub(super) fn of_own(step: &'static str, errno: Errno) -> ExchangeFailed {
     match errno {
         Errno::NOSPC | Errno::DQUOT => disk_full("`state_dir`"),
@@ -135,7 +134,7 @@ pub(super) fn of_own_io(step: &'static str, error: &std::io::Error) -> ExchangeF
     }
 }
 
-/// What the archive library said. `stopped` is why its reader or writer said no, if it did.
+/// The error of the archive library. `stopped` is the error of its reader or writer, if it caused the failure.
 pub(super) fn of_archive(error: &ArchiveError, stopped: Option<ExchangeFailed>) -> ExchangeFailed {
     let said = error.to_string();
     match &error.cause {
@@ -161,7 +160,7 @@ pub(super) fn of_archive(error: &ArchiveError, stopped: Option<ExchangeFailed>) 
     }
 }
 
-/// A path as it can stand in a message: one line, nothing that a terminal obeys.
+/// Formats a path for a message: one line, without terminal control characters.
 pub(crate) fn shown(path: &[u8]) -> String {
     let cut = path.get(..SHOWN_BYTES.min(path.len())).unwrap_or_default();
     let mut text: String = cut.utf8_chunks().fold(String::new(), |text, chunk| {

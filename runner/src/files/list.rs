@@ -1,4 +1,4 @@
-//! Stat and List: what is there, in pages that no later answer depends on.
+//! Stat and List. Each page is computed independently.
 
 use std::os::fd::OwnedFd;
 
@@ -17,18 +17,18 @@ use super::{
 };
 use crate::session::OpenSession;
 
-/// Of a message with a page, without what surrounds it.
+/// The maximum bytes of a page in a message, without the envelope.
 const PAGE_BYTES: usize = MESSAGE_BYTES * 3 / 4;
-/// Of a file's fields besides its path and target, on the wire.
+/// The encoded size of a file's fields, except its path and target.
 const INFO_COST: usize = 64;
 
-/// One file; a link is not followed. Blocks for a moment.
+/// Returns the information about one file. Links are not followed. Blocks briefly.
 pub(super) fn stat(session: &OpenSession, path: &[u8]) -> Result<FileInfo, ExchangeFailed> {
     let path = Inside::parse(path)?;
     Root::enter(session, path.root(), |root| root.look(&path))
 }
 
-/// A page, and whether there is more after it. Blocks.
+/// Returns a page, and whether more follow. Blocks.
 pub(super) fn list(
     session: &OpenSession,
     order: &ListOrder,
@@ -78,7 +78,7 @@ fn folder(root: &Root, at: &Inside) -> Result<OwnedFd, ExchangeFailed> {
     })
 }
 
-/// The path after which a page begins, below the one that was asked for.
+/// Parses the path after which a page begins, relative to the selected path.
 pub(super) fn after(after: &[u8], at: &Inside) -> Result<Vec<u8>, ExchangeFailed> {
     if after.is_empty() {
         return Ok(Vec::new());
@@ -94,7 +94,7 @@ pub(super) fn cost(info: &FileInfo) -> usize {
     info.path.len() + info.link_target.len() + INFO_COST
 }
 
-/// What fits one answer.
+/// The items that fit into one answer.
 #[derive(Debug)]
 pub(super) struct Page<T> {
     items: Vec<T>,
@@ -110,7 +110,7 @@ impl<T> Page<T> {
         Self { items: Vec::new(), size, bytes: 0, more: false }
     }
 
-    /// False if it did not fit, and the page is full.
+    /// Adds an item. Returns false if the page is full.
     pub(super) fn put(&mut self, item: T, cost: usize) -> bool {
         self.more =
             self.items.len() >= self.size || (self.bytes + cost > PAGE_BYTES && !self.items.is_empty());

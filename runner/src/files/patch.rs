@@ -1,4 +1,4 @@
-//! A file's change as a unified diff, in the form that `git apply` takes.
+//! Formats a file's change as a unified diff that `git apply` accepts.
 
 use std::time::{Duration, Instant};
 
@@ -9,12 +9,12 @@ use similar::{
 
 use super::baseline::is_text;
 
-/// Past it a longer diff is taken for the shortest.
+/// The time after which the diff need not be the shortest.
 const THINKING: Duration = Duration::from_millis(500);
-/// Unchanged lines around a change.
+/// The number of unchanged lines around a change.
 const CONTEXT: usize = 3;
 
-/// Why there is no patch.
+/// The reason why there is no patch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Omitted {
     Binary,
@@ -34,17 +34,17 @@ impl Omitted {
     }
 }
 
-/// A regular file before or after.
+/// One version of a regular file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Side {
     pub(super) mode: u32,
     pub(super) content: Result<Vec<u8>, Omitted>,
 }
 
-/// The diff between two sides, of which at least one is there. `path` is below the workspace's root.
+/// Returns the diff between two versions, at least one of which exists. `path` is relative to the workspace's root.
 ///
 /// # Errors
-/// Why there is none.
+/// The reason why there is no patch.
 pub(super) fn patch(path: &[u8], before: Option<&Side>, after: Option<&Side>) -> Result<Vec<u8>, Omitted> {
     let content = |side: Option<&Side>| side.map_or(Ok(Vec::new()), |side| side.content.clone());
     let (old, new) = match (content(before), content(after)) {
@@ -60,7 +60,7 @@ pub(super) fn patch(path: &[u8], before: Option<&Side>, after: Option<&Side>) ->
             Some(_) => quoted(letter, path),
             None => b"/dev/null".to_vec(),
         };
-        // Git wants a tab after a name with a space.
+        // Git requires a tab after a name with a space.
         let tab: &[u8] = if path.contains(&b' ') { b"\t" } else { b"" };
         let tab = |side: Option<&Side>| if side.is_some() { tab } else { b"" };
         line(&mut out, &[b"--- ", &name(before, b'a'), tab(before)]);
@@ -95,7 +95,7 @@ fn line(out: &mut Vec<u8>, parts: &[&[u8]]) {
     out.push(b'\n');
 }
 
-/// As git writes it: in quotes if there is anything in it that could be misread.
+/// Formats a name as git does: quoted if it contains a special character.
 fn quoted(letter: u8, path: &[u8]) -> Vec<u8> {
     let odd = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..0x20 | 0x7f..);
     if !path.iter().any(odd) {

@@ -1,11 +1,11 @@
-//! Paths as clients write them, and as they are below one of the session's folders. Looks at no file.
+//! Paths as clients write them, and relative to one of the session's directories. Accesses no file.
 
 use airlock_proto::{domain::ExchangeFailed, limits::PATH_BYTES};
 use airlock_sandbox::{HOME, SessionFolder, TMP, WORKSPACE};
 
 use super::failure::{invalid, shown};
 
-/// A path in one of the session's folders: no `.`, no `..`, no empty part; empty for the folder itself.
+/// A path in one of the session's directories, without `.`, `..` or empty components. Empty for the directory itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Inside {
     root: SessionFolder,
@@ -21,10 +21,10 @@ fn refused(written: &[u8], what: &str) -> ExchangeFailed {
 }
 
 impl Inside {
-    /// From what a client wrote: absolute inside the sandbox, or relative to the workspace's root.
+    /// Parses a client's path: absolute inside the sandbox, or relative to the workspace's root.
     ///
     /// # Errors
-    /// Anything else, with what is allowed.
+    /// If the path has another form. The message states what is allowed.
     pub(super) fn parse(written: &[u8]) -> Result<Self, ExchangeFailed> {
         let refuse = |what: &str| Err(refused(written, what));
         if written.len() > PATH_BYTES {
@@ -57,10 +57,10 @@ impl Inside {
         Ok(Self { root, below: parts.join(&b'/') })
     }
 
-    /// As [`Inside::parse`], for what is known of the workspace alone.
+    /// As [`Inside::parse`], for operations that only the workspace supports.
     ///
     /// # Errors
-    /// Also for a path in another of the session's folders.
+    /// Also for a path in another of the session's directories.
     pub(super) fn in_workspace(written: &[u8]) -> Result<Self, ExchangeFailed> {
         let path = Self::parse(written)?;
         if path.root == SessionFolder::Workspace {
@@ -74,12 +74,12 @@ impl Inside {
         Err(invalid("PATH_INVALID", message))
     }
 
-    /// The session's folder that it is in.
+    /// Returns the session's directory that contains the path.
     pub(super) fn root(&self) -> SessionFolder {
         self.root
     }
 
-    /// Below the root.
+    /// Returns the path relative to that directory.
     pub(super) fn relative(&self) -> &[u8] {
         &self.below
     }
@@ -88,7 +88,7 @@ impl Inside {
         self.below.is_empty()
     }
 
-    /// The folder that it is in, and its name there. None for the root.
+    /// Returns the parent directory and the name. `None` for the root.
     pub(super) fn split(&self) -> Option<(Self, &[u8])> {
         if self.is_root() {
             return None;
@@ -101,28 +101,28 @@ impl Inside {
         Some((Self { root: self.root, below: folder.to_vec() }, name))
     }
 
-    /// As it is inside the sandbox.
+    /// Returns the absolute path inside the sandbox.
     pub(super) fn absolute(&self) -> Vec<u8> {
         self.below(b"")
     }
 
-    /// What is below it, from a path relative to it.
+    /// Returns the absolute path of an entry, from a path relative to `self`.
     pub(super) fn below(&self, relative: &[u8]) -> Vec<u8> {
         join(self.root.inside().as_bytes(), &join(&self.below, relative))
     }
 
-    /// What is left of it below `folder`; none if it is not below it. A folder is not below itself.
+    /// Returns the path relative to `folder`, or `None` if it is not below it. A directory is not below itself.
     pub(super) fn strip(&self, folder: &Self) -> Option<&[u8]> {
         strip(&self.below, &folder.below).filter(|_| self.root == folder.root)
     }
 }
 
-/// A path below the workspace's root, as it is inside the sandbox.
+/// Converts a path relative to the workspace's root to the path inside the sandbox.
 pub(super) fn absolute(relative: &[u8]) -> Vec<u8> {
     join(WORKSPACE.as_bytes(), relative)
 }
 
-/// Either may be empty.
+/// Joins two paths. Either may be empty.
 pub(super) fn join(folder: &[u8], name: &[u8]) -> Vec<u8> {
     match (folder, name) {
         (b"", only) | (only, b"") => only.to_vec(),
@@ -130,7 +130,7 @@ pub(super) fn join(folder: &[u8], name: &[u8]) -> Vec<u8> {
     }
 }
 
-/// What is left of `path` below `folder`; none if it is not below it. A folder is not below itself.
+/// Returns `path` relative to `folder`, or `None` if it is not below it. A directory is not below itself.
 pub(super) fn strip<'a>(path: &'a [u8], folder: &[u8]) -> Option<&'a [u8]> {
     if folder.is_empty() {
         return Some(path).filter(|path| !path.is_empty());

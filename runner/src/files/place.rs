@@ -1,6 +1,7 @@
-//! A session's workspace, HOME or /tmp as seen from the host: what is opened, and how. Every path is resolved by the
-//! kernel beneath the root that it names; nothing that is opened is trusted to be what it was a moment ago. A root is
-//! open only while its thread has no more rights to files than the session's user.
+//! Access to a session's workspace, HOME or `/tmp` on the host. The kernel resolves each path beneath the root that it
+//! names. An opened file is checked again, because it can change at any moment. A root is open only while its thread
+//! has
+//! no more rights to files than the session's user.
 
 use std::{
     fs::File,
@@ -29,12 +30,12 @@ use super::{
 };
 use crate::session::OpenSession;
 
-/// How often a resolution that a rename has disturbed is done again.
+/// The number of attempts for a resolution that a rename disturbs.
 const TRIES: usize = 64;
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
 const CONTENT: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
-/// One of a session's folders, open. The paths that it takes are in that folder.
+/// One of a session's directories, open. It accepts paths in that directory only.
 #[derive(Debug)]
 pub(super) struct Root {
     handle: OwnedFd,
@@ -42,11 +43,12 @@ pub(super) struct Root {
 }
 
 impl Root {
-    /// Opens it, which takes the runner's rights, and works in it, with the rights of the session's user.
-    /// Blocks for as long as the work does.
+    /// Opens the directory with the runner's rights, and calls `work` with the rights of the session's user. Blocks
+    /// until
+    /// `work` is done.
     ///
     /// # Errors
-    /// If it is gone; and the work's.
+    /// If the directory does not exist, or if `work` fails.
     pub(super) fn enter<T>(
         session: &OpenSession,
         folder: SessionFolder,
@@ -59,7 +61,7 @@ impl Root {
         done.unwrap_or_else(|error| Err(internal("work with the rights of a session's user", &error)))
     }
 
-    /// Whether the kernel holds it to what its session may take of the disk.
+    /// Reports whether the kernel enforces the session's disk limits for this directory.
     pub(super) fn has_its_own_disk(&self) -> bool {
         self.held
     }
@@ -68,18 +70,19 @@ impl Root {
         self.handle.as_fd()
     }
 
-    /// A folder, through whatever links stay inside.
+    /// Opens a directory, through links that stay inside.
     pub(super) fn folder(&self, path: &Inside) -> Result<OwnedFd, Errno> {
         self.resolve(path, FOLDER)
     }
 
-    /// A file or a folder, through whatever links stay inside, with what it is. Only a regular file and a
-    /// folder can be read by the handle.
+    /// Opens a file or a directory, through links that stay inside, with its attributes. Only regular files and
+    /// directories
+    /// are readable through the handle.
     pub(super) fn content(&self, path: &Inside) -> Result<(OwnedFd, Stat), Errno> {
         let seen = self.resolve(path, OFlags::PATH | OFlags::CLOEXEC)?;
         let stat = fstat(&seen)?;
         match file_type(&stat) {
-            // By the handle, not by its name: it is what was looked at.
+            // Reopen through the handle, not by name, so that it is the file that was checked.
             FileType::Regular | FileType::Directory => {
                 let same =
                     openat(CWD, format!("/proc/self/fd/{}", seen.as_raw_fd()), CONTENT, Mode::empty())?;
@@ -101,7 +104,7 @@ impl Root {
         Err(Errno::AGAIN)
     }
 
-    /// What is there; of the last part itself, even if that is a link.
+    /// Returns the information about a file. A link as the last component is not followed.
     pub(super) fn look(&self, path: &Inside) -> Result<FileInfo, ExchangeFailed> {
         let failed = |errno| of_path(&path.absolute(), errno);
         let Some((folder, name)) = path.split() else {
@@ -114,7 +117,7 @@ impl Root {
         Ok(info(path.absolute(), &stat, target))
     }
 
-    /// Where an open folder is now, below the root; none if it is no longer there.
+    /// Returns the current path of an open directory below the root. `None` if it is no longer there.
     pub(super) fn whereabouts(&self, folder: BorrowedFd<'_>) -> Option<Vec<u8>> {
         let of = |fd: BorrowedFd<'_>| {
             let name = format!("/proc/self/fd/{}", fd.as_raw_fd());
@@ -125,13 +128,13 @@ impl Root {
         Some(below.as_os_str().as_bytes().to_vec())
     }
 
-    /// Its file system.
+    /// Returns the statistics of its file system.
     pub(super) fn disk(&self) -> Result<StatVfs, Errno> {
         fstatvfs(&self.handle)
     }
 }
 
-/// Opens a regular file in an open folder; none if it is anything else by now. Never waits for a pipe.
+/// Opens a regular file in an open directory. `None` if it has another type by now. Never waits for a pipe.
 pub(super) fn open_regular(folder: BorrowedFd<'_>, name: impl Arg) -> Result<Option<(File, Stat)>, Errno> {
     let file = match openat(folder, name, CONTENT | OFlags::NOFOLLOW, Mode::empty()) {
         Ok(file) => file,
@@ -143,7 +146,7 @@ pub(super) fn open_regular(folder: BorrowedFd<'_>, name: impl Arg) -> Result<Opt
     Ok(regular.then(|| (File::from(file), stat)))
 }
 
-/// Opens a folder in an open folder; none if it is anything else by now.
+/// Opens a directory in an open directory. `None` if it has another type by now.
 pub(super) fn open_folder(folder: BorrowedFd<'_>, name: impl Arg) -> Result<Option<OwnedFd>, Errno> {
     match openat(folder, name, FOLDER | OFlags::NOFOLLOW, Mode::empty()) {
         Ok(found) => Ok(Some(found)),
@@ -152,7 +155,7 @@ pub(super) fn open_folder(folder: BorrowedFd<'_>, name: impl Arg) -> Result<Opti
     }
 }
 
-/// Empty for what is no link, or is none any more.
+/// Returns the target of a link. Empty if the file is not a link.
 pub(super) fn link_target(folder: BorrowedFd<'_>, name: impl Arg, stat: &Stat) -> Vec<u8> {
     if RawType::from_raw_mode(stat.st_mode) != RawType::Symlink {
         return Vec::new();
@@ -160,7 +163,7 @@ pub(super) fn link_target(folder: BorrowedFd<'_>, name: impl Arg, stat: &Stat) -
     readlinkat(folder, name, Vec::new()).map(std::ffi::CString::into_bytes).unwrap_or_default()
 }
 
-/// What is said of a file.
+/// Builds the reported information about a file.
 pub(super) fn info(path: Vec<u8>, stat: &Stat, link_target: Vec<u8>) -> FileInfo {
     let file_type = file_type(stat);
     let size = if file_type == FileType::Regular { u64::try_from(stat.st_size).unwrap_or(0) } else { 0 };

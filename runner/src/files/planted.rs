@@ -1,5 +1,5 @@
-//! What of a download would run on the host that it comes to: hooks and configurations of repositories that commands
-//! have made, and that name programs. Who wants one of them asks for it by its own path.
+//! Files that would run on the host that receives a download: hooks and program-naming configurations of repositories
+//! that commands created. A download leaves them out. A client that wants such a file requests it by its own path.
 
 use std::{
     collections::BTreeMap,
@@ -30,31 +30,32 @@ const MAYBE_HOOKS: &str =
 const MAYBE_CONFIG: &str =
     "a command may have made this configuration of git, and it names programs; ask for it by its own path";
 
-/// Paths relative to the folder of a download, and why they are left out.
+/// Paths relative to the directory of a download, with the reason why each is left out.
 pub(super) type LeftOut = BTreeMap<Vec<u8>, &'static str>;
 
-/// What is planted in one of the session's folders, as far as a download has to know.
+/// The planted files in one of the session's directories.
 #[derive(Debug, Default)]
 pub(super) struct PlantedIn {
     items: Vec<Item>,
 }
 
 impl PlantedIn {
-    /// Looks for what a download of this path must leave out. Blocks for as long as it takes to look through the
-    /// workspace and, in HOME or /tmp, through what is there by the first name of the path.
+    /// Searches for files that a download of this path must leave out. Blocks while it scans the workspace and, in
+    /// HOME or
+    /// `/tmp`, the tree below the first component of the path.
     ///
     /// # Errors
-    /// If nobody can say what is planted.
+    /// If the planted files cannot be determined.
     pub(super) fn look(session: &OpenSession, at: &Inside) -> Result<Self, ExchangeFailed> {
         let suspects = session.guard().workspace.with(|guard, workspace| {
             let is_still = guard.still().is_some();
             guard.suspects(workspace, is_still)
         });
         let Some(suspects) = suspects.map_err(of_guard)? else { return Ok(Self::default()) };
-        // Links that lead to the root lead to nothing that a command made.
+        // An empty root: a link into the root does not lead to a file that a command created.
         let bare =
             Profile { binds: Vec::new(), symlinks: Vec::new(), root: Root::default(), ..Profile::default() };
-        // The workspace is gone through as a whole.
+        // The workspace is scanned as a whole.
         let is_elsewhere = at.root() != SessionFolder::Workspace;
         let paths: Vec<_> =
             is_elsewhere.then(|| PathBuf::from(OsString::from_vec(at.absolute()))).into_iter().collect();
@@ -66,7 +67,8 @@ impl PlantedIn {
         Ok(Self { items: found.items.into_iter().filter(|item| item.folder == at.root()).collect() })
     }
 
-    /// Of a folder, by where it really is below its root: a link to it has another path.
+    /// Returns the planted files below a directory. `folder` is its real path below the root: a link to it has
+    /// another path.
     pub(super) fn below(&self, folder: &[u8]) -> LeftOut {
         let left_out = self.items.iter().filter_map(|item| {
             let below = strip(item.path.as_os_str().as_bytes(), folder)?;
@@ -76,7 +78,7 @@ impl PlantedIn {
     }
 }
 
-/// Who made what is recorded of the workspace alone.
+/// Returns the reason for an item. Only for the workspace there is a record of who created it.
 fn why(item: &Item) -> &'static str {
     match (&item.what, item.folder == SessionFolder::Workspace) {
         (Plant::Hooks, true) => HOOKS,

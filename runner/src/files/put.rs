@@ -1,4 +1,4 @@
-//! Puts an upload into a session: everything is checked first, and what was put there is recorded.
+//! Puts an upload into a session. Everything is checked before, and the created files are recorded.
 
 use std::{
     ffi::OsStr,
@@ -46,7 +46,7 @@ const FOLDER_MODE: u32 = 0o755;
 const IS_FOLDER: &str = "upload to a name in it, or send a tar archive";
 const NO_FOLDER: &str = "an archive needs a folder: remove what is there, or name another path";
 
-/// Where an upload goes.
+/// The destination of an upload.
 #[derive(Debug)]
 pub(super) struct Target {
     path: Inside,
@@ -54,8 +54,10 @@ pub(super) struct Target {
 }
 
 impl Target {
+    /// Parses the destination.
+    ///
     /// # Errors
-    /// If the order cannot be right, whatever is in the session.
+    /// If the order is invalid, independent of the session.
     pub(super) fn of(order: &UploadOrder) -> Result<Self, ExchangeFailed> {
         let path = Inside::parse(&order.path)?;
         if order.format == FileFormat::File && path.is_root() {
@@ -69,8 +71,7 @@ impl Target {
         Ok(Self { path, format: order.format })
     }
 
-    /// Whether something there stands in its way, before many bytes are sent for nothing. Blocks for a
-    /// moment.
+    /// Checks whether an existing file prevents the upload, before the client sends its bytes. Blocks briefly.
     ///
     /// # Errors
     /// If so.
@@ -98,8 +99,9 @@ impl Target {
     }
 }
 
-/// Removes the temporary files that a process which died in the middle of an upload into this folder has left. Nothing
-/// may run in the session. Blocks for as long as it takes to look through the folder.
+/// Removes the temporary files that a dying process left during an upload into this directory. No command may run in
+/// the
+/// session. Blocks while it scans the directory.
 pub(super) fn sweep(session: &OpenSession, folder: SessionFolder) {
     let removed = Root::enter(session, folder, |root| {
         let (at, cancel) = (Inside::parse(folder.inside().as_bytes())?, Cancel::new());
@@ -128,7 +130,7 @@ pub(super) fn sweep(session: &OpenSession, folder: SessionFolder) {
     }
 }
 
-/// Checks, and then puts. Blocks for as long as that takes.
+/// Checks the upload and then puts it into the session. Blocks until done.
 pub(super) fn put(
     shared: &Shared,
     session: &OpenSession,
@@ -160,7 +162,7 @@ pub(super) fn put(
         }
     });
     let watched = upload.end(&keeper.watched());
-    // Also of what was put there before something stood in the way: it came by this upload.
+    // Also record the files that were created before an error, because this upload created them.
     let recorded = keeper
         .finish()
         .and_then(|recorder| recorder.map_or(Ok(()), |recorder| session.baseline().add(recorder)));
@@ -189,7 +191,7 @@ fn sha256(bytes: &File, cancel: &Cancel) -> Result<[u8; 32], ExchangeFailed> {
     Ok(hash.finalize().into())
 }
 
-/// Reads a file from its first byte, wherever others read it.
+/// Reads a file from its start, independent of other readers of the handle.
 struct FromStart<'a> {
     file: &'a File,
     at: u64,
@@ -203,7 +205,7 @@ impl Read for FromStart<'_> {
     }
 }
 
-/// Stops when the session's file system runs short.
+/// A reader that stops when the session's file system is nearly full.
 struct WhileRoom<'a, R> {
     inner: R,
     job: &'a Job<'a>,
@@ -237,7 +239,7 @@ impl Job<'_> {
         if own.f_bavail.saturating_mul(own.f_frsize) < more {
             return Err(session_full());
         }
-        // The reserve is the runner's, of the disk below.
+        // The reserve applies to the disk of the runner's state.
         let below = wall::as_runner(|| transfers.disk());
         let below = below.map_err(|error| internal("look at a file system", &error))?;
         transfers.room(below, more, "workspaces")
@@ -283,7 +285,7 @@ impl Job<'_> {
                 let folder = Dir::from_std_file(File::from(folder));
                 conflicts(from(), format, &folder, &limits, self.cancel)
             }
-            // It is yet to be made, or cannot be, which making it says.
+            // The directory does not exist yet. If it cannot be created, its creation reports the error.
             Err(_) => check(from(), format, &limits, self.cancel),
         };
         self.room(counts.map_err(|error| of_archive(&error, None))?.bytes)?;
@@ -300,7 +302,7 @@ impl Job<'_> {
         unpacked.map_err(|error| of_archive(&error, archive.stopped.take()))
     }
 
-    /// A folder of the session, made with all that it is in where they are not there.
+    /// Opens a directory of the session. Creates it and its parents if necessary.
     fn make_folder(&self, path: &Inside, keeper: &mut Keeper) -> Result<OwnedFd, ExchangeFailed> {
         let failed = |errno| match errno {
             Errno::NOTDIR => not_a_directory(&path.absolute(), NO_FOLDER),
@@ -327,7 +329,7 @@ impl Job<'_> {
                 return Err(changed_meanwhile(&path.absolute()));
             };
             if made {
-                // Whatever is there by now, it is a folder of this session.
+                // A command may have replaced it, but it is a directory of this session in any case.
                 let _ = rustix::fs::fchmod(&below, Mode::from_raw_mode(FOLDER_MODE));
                 if let Some(at) = self.root.whereabouts(below.as_fd()) {
                     keeper.folder(below.as_fd(), at);

@@ -1,4 +1,4 @@
-//! What commands made or changed of protected names: listed, and given back.
+//! Lists and restores quarantined files: protected names that commands created or changed.
 
 use airlock_proto::{
     domain::{ExchangeFailed, ExchangeFailure, FileInfo, FileType, QuarantineOrder, QuarantinedFile},
@@ -15,10 +15,10 @@ use crate::{
     session::OpenSession,
 };
 
-/// Of an item's fields besides its file's, on the wire.
+/// The encoded size of an item's fields, except those of its file.
 const ITEM_COST: usize = 128;
 
-/// A page, and whether there is more after it. Blocks.
+/// Returns a page, and whether more follow. Blocks.
 pub(super) fn list(
     session: &OpenSession,
     order: &QuarantineOrder,
@@ -29,7 +29,7 @@ pub(super) fn list(
         all.extend(list.into_iter().map(|held| (guarded, held)));
     }
     all.sort_by(|(_, one), (_, two)| (one.at_micros, &one.id).cmp(&(two.at_micros, &two.id)));
-    // Behind one that was given back meanwhile, nothing is known to come.
+    // If the last item of the previous page was restored meanwhile, the position is unknown and the page is empty.
     let begin = match order.after.as_str() {
         "" => Some(0),
         after => all.iter().position(|(_, held)| held.id == after).map(|at| at + 1),
@@ -47,7 +47,7 @@ pub(super) fn list(
     Ok(page.done())
 }
 
-/// Where it is, and the id of what stood there before, empty if nothing did. Blocks.
+/// Restores an item. Returns its path and the ID of the item that it replaced, or an empty ID. Blocks.
 pub(super) fn restore(session: &OpenSession, id: &str) -> Result<(Vec<u8>, String), ExchangeFailed> {
     let restore = |guarded: &Guarded| {
         let (path, replaced) = guarded.with(|guard, folder| guard.restore(folder, id))?;
@@ -84,7 +84,7 @@ fn item(guarded: &Guarded, held: Held) -> QuarantinedFile {
     }
 }
 
-/// What is nested very deep has a longer path than can be told.
+/// Shortens a path of a deeply nested file to the limit of a message.
 fn shortened(mut path: Vec<u8>) -> Vec<u8> {
     path.truncate(PATH_BYTES);
     path

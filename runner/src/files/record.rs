@@ -1,6 +1,6 @@
-//! Records what an upload has put into a session: of the workspace what `diff` compares with, and of each folder the
-//! protected names. Commands may run meanwhile: what is recorded of a content is what was sent, not what is found
-//! there.
+//! Records the files that an upload created: for the workspace the baseline of `diff`, and for each directory the
+//! protected names. Commands may run meanwhile. The recorded content is the content that was sent, not the content that
+//! is found.
 
 use std::{
     io::{self, Read},
@@ -18,14 +18,14 @@ use super::{
     place::open_regular,
 };
 
-/// See the module. The first thing that goes wrong is kept for the end.
+/// Collects the records of one upload. The first error is kept until the end.
 #[derive(Debug)]
 pub(super) struct Keeper {
-    /// Of the workspace.
+    /// For the workspace only.
     recorder: Option<Recorder>,
-    /// What is watched there, if anything is.
+    /// The protected names of the directory, if it is watched.
     watches: Option<Watched>,
-    /// Of what was put there.
+    /// The protected names that were created.
     watched: Vec<Vec<u8>>,
     failed: Option<io::Error>,
 }
@@ -35,13 +35,15 @@ impl Keeper {
         Self { recorder, watches, watched: Vec::new(), failed: None }
     }
 
-    /// Protected names among what was put there.
+    /// Takes the protected names that were created.
     pub(super) fn watched(&mut self) -> Vec<Vec<u8>> {
         std::mem::take(&mut self.watched)
     }
 
+    /// Returns the recorder.
+    ///
     /// # Errors
-    /// If something could not be recorded.
+    /// If a file could not be recorded.
     pub(super) fn finish(self) -> io::Result<Option<Recorder>> {
         match self.failed {
             Some(error) => Err(error),
@@ -49,15 +51,16 @@ impl Keeper {
         }
     }
 
-    /// A folder that was made, open.
+    /// Records a created directory, which is open.
     pub(super) fn folder(&mut self, folder: BorrowedFd<'_>, path: Vec<u8>) {
         if let Ok(stat) = fstat(folder) {
             self.put(Record::new(path, RecordKind::Folder, &stat), None);
         }
     }
 
-    /// A file that was put into `folder`, which is at `below`. Without the SHA-256 of what was sent, that
-    /// of what is there counts.
+    /// Records a file that was created in `folder`, which is at `below`. Without the SHA-256 of the sent content,
+    /// that of
+    /// the existing file counts.
     pub(super) fn file(
         &mut self,
         folder: BorrowedFd<'_>,
@@ -78,7 +81,7 @@ impl Keeper {
         self.put(Record { path: join(below, name), kind, mode: mode & 0o777, modified_micros }, content);
     }
 
-    /// What an archive has put into `root`, which is at `below`.
+    /// Records an entry that an archive created in `root`, which is at `below`.
     pub(super) fn entry(&mut self, root: BorrowedFd<'_>, below: &[u8], entry: &Entry<'_>) {
         let slash = entry.path.iter().rposition(|byte| *byte == b'/');
         let (above, name) = match slash {
@@ -88,7 +91,7 @@ impl Keeper {
         let Some(name) = name.filter(|name| !name.is_empty()) else { return };
         let opened = above.map(|above| beneath(root, above));
         let folder = match &opened {
-            // It was moved away by now.
+            // The directory was moved away meanwhile.
             Some(None) => return,
             Some(Some(folder)) => folder.as_fd(),
             None => root,
@@ -123,7 +126,7 @@ impl Keeper {
     }
 }
 
-/// Of a file that is still there, if that is worth reading: its SHA-256 and, if it can be kept, its content.
+/// Reads a file that still exists, if that is useful. Returns its SHA-256 and, if it may be stored, its content.
 fn read(
     recorder: &Recorder,
     folder: BorrowedFd<'_>,
@@ -157,7 +160,7 @@ fn read(
     Some((hash.finalize().into(), content))
 }
 
-/// A folder below another, without a link on the way.
+/// Opens a directory below another one. `None` if there is a link on the path.
 fn beneath(root: BorrowedFd<'_>, path: &[u8]) -> Option<std::os::fd::OwnedFd> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     openat2(root, path, flags, Mode::empty(), ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS).ok()

@@ -1,4 +1,4 @@
-//! Which files an order is about.
+//! Selects the files of an order.
 
 use airlock_archive::globs;
 use airlock_proto::domain::{ExchangeFailed, FileFilter, FileType};
@@ -6,7 +6,7 @@ use globset::GlobSet;
 
 use super::failure::invalid;
 
-/// A filter, ready for use. Paths are relative to the one that was asked for.
+/// A compiled filter. Paths are relative to the path of the order.
 #[derive(Debug)]
 pub(super) struct Selection {
     types: Vec<FileType>,
@@ -15,8 +15,10 @@ pub(super) struct Selection {
 }
 
 impl Selection {
+    /// Compiles a filter.
+    ///
     /// # Errors
-    /// If a pattern cannot be read.
+    /// If a pattern is invalid.
     pub(super) fn new(filter: &FileFilter) -> Result<Self, ExchangeFailed> {
         let include =
             if filter.include.is_empty() { None } else { Some(patterns("include", &filter.include)?) };
@@ -24,12 +26,12 @@ impl Selection {
         Ok(Self { types: filter.types.clone(), include, exclude })
     }
 
-    /// Neither this nor what is below it.
+    /// Reports whether this file, and everything below it, is excluded.
     pub(super) fn excludes(&self, relative: &[u8]) -> bool {
         !self.exclude.is_empty() && self.exclude.is_match(path(relative))
     }
 
-    /// This, or a folder that it is in, is left out.
+    /// Reports whether this file or one of its parent directories is excluded.
     pub(super) fn excludes_any_of(&self, relative: &[u8]) -> bool {
         let slashes = relative.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
         !self.exclude.is_empty()
@@ -38,15 +40,17 @@ impl Selection {
                 .any(|to| relative.get(..to).is_some_and(|part| self.excludes(part)))
     }
 
-    /// What is not excluded is wanted.
+    /// Reports whether a file that is not excluded is selected.
     pub(super) fn wants(&self, relative: &[u8], file_type: FileType) -> bool {
         (self.types.is_empty() || self.types.contains(&file_type))
             && self.include.as_ref().is_none_or(|globs| globs.is_match(path(relative)))
     }
 }
 
+/// Compiles patterns.
+///
 /// # Errors
-/// If a pattern cannot be read.
+/// If a pattern is invalid.
 pub(super) fn patterns(field: &str, written: &[String]) -> Result<GlobSet, ExchangeFailed> {
     globs(written).map_err(|error| invalid("PATTERN_INVALID", format!("`{field}`: {error}")))
 }

@@ -1,4 +1,4 @@
-//! File work as a server orders it, on workspaces of real sessions.
+//! Tests of file work as a server orders it, on workspaces of real sessions.
 
 mod diffs;
 mod downloads;
@@ -37,7 +37,7 @@ struct Fixture {
     session: Arc<OpenSession>,
     config: TransfersConfig,
     limits: LimitsConfig,
-    /// The last to go: sessions may be mounted in it.
+    /// Dropped last, because sessions may be mounted in it.
     dir: airlock_mounts::ScratchDir,
 }
 
@@ -73,7 +73,7 @@ impl Fixture {
         Self { dir, sessions, files: Arc::new(files), session, config, limits }
     }
 
-    /// The process died, and another one begins.
+    /// Simulates the death of the process and a restart.
     fn reopen(self) -> Self {
         let Self { dir, sessions, files, session, config, limits } = self;
         let id = session.id;
@@ -93,7 +93,7 @@ impl Fixture {
         self.write_in(self.session.workspace(), below, content);
     }
 
-    /// In one of the session's folders.
+    /// Writes a file in one of the session's directories.
     fn write_in(&self, root: &Path, below: &str, content: impl AsRef<[u8]>) {
         let path = root.join(below);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -101,7 +101,7 @@ impl Fixture {
         self.give_in(root, below);
     }
 
-    /// Gives it, with the folders that it is in, to the session's user, who would have made it.
+    /// Gives the file and its parent directories to the session's user.
     fn give_in(&self, root: &Path, below: &str) {
         let Some((uid, gid)) = self.session.owner() else { return };
         for below in Path::new(below).ancestors().filter(|below| *below != Path::new("")) {
@@ -109,7 +109,7 @@ impl Fixture {
         }
     }
 
-    /// Everything that is kept of transfers, by its path.
+    /// Returns the paths of all stored files of transfers.
     fn kept_files(&self) -> Vec<String> {
         let mut found = Vec::new();
         let mut folders = vec![self.dir.path().join("transfers")];
@@ -126,7 +126,7 @@ impl Fixture {
         found
     }
 
-    /// Orders, and says what was answered. What is in `sent` comes at once, and then the server is gone.
+    /// Sends an order and returns the answers. The messages in `sent` arrive at once, and then the server disconnects.
     async fn order(&self, order: ExchangeOrder, sent: Vec<ExchangeToRunner>) -> Answered {
         let incoming = futures::stream::iter(sent).boxed();
         let (outgoing, mut answers) = mpsc::channel(4);
@@ -176,7 +176,7 @@ impl Fixture {
         }
     }
 
-    /// One line each: what became of it, and its path below the workspace.
+    /// Returns one line per change: its kind, and its path below the workspace.
     async fn changes(&self) -> Vec<String> {
         let (changes, more) = self.diff(self.diff_order("")).await.unwrap();
         assert!(!more);
@@ -247,7 +247,7 @@ fn chunks(from: u64, bytes: &[u8]) -> Vec<ExchangeToRunner> {
     offsets.zip(bytes.chunks(PIECE)).map(|(offset, data)| chunk(offset, data)).collect()
 }
 
-/// As large as they may be.
+/// Splits into chunks of the maximum size.
 fn large_chunks(bytes: &[u8]) -> Vec<ExchangeToRunner> {
     let size = airlock_proto::limits::TRANSFER_CHUNK_BYTES;
     (0..).step_by(size).zip(bytes.chunks(size)).map(|(offset, data)| chunk(offset, data)).collect()
@@ -269,7 +269,7 @@ struct Answered {
     failed: Option<ExchangeFailed>,
 }
 
-/// What a download brought.
+/// The result of a download.
 #[derive(Debug)]
 struct Got {
     started: DownloadStarted,
@@ -302,7 +302,7 @@ impl Answered {
         }
     }
 
-    /// The offsets must follow each other.
+    /// Joins the chunks, and checks that they are contiguous.
     fn downloaded(self) -> Result<Got, ExchangeFailed> {
         if let Some(failed) = self.failed {
             return Err(failed);
@@ -333,7 +333,7 @@ fn reason(result: Result<impl std::fmt::Debug, ExchangeFailed>) -> String {
     result.unwrap_err().reason
 }
 
-/// The limit that a failure names.
+/// Returns the limit that a failure names.
 fn limit(result: Result<impl std::fmt::Debug, ExchangeFailed>) -> String {
     let failed = result.unwrap_err();
     assert!(!failed.message.contains('\n'), "{}", failed.message);
@@ -343,7 +343,7 @@ fn limit(result: Result<impl std::fmt::Debug, ExchangeFailed>) -> String {
     }
 }
 
-/// An archive of a folder.
+/// Packs a directory into an archive.
 fn tar(folder: &Path) -> Vec<u8> {
     let folder = Dir::open_ambient_dir(folder, ambient_authority()).unwrap();
     let options = Pack {
@@ -357,7 +357,7 @@ fn tar(folder: &Path) -> Vec<u8> {
     out
 }
 
-/// Some folders, files and links.
+/// Creates some directories, files and links.
 fn project(root: &Path) {
     fs::create_dir_all(root.join("src/deep")).unwrap();
     fs::create_dir_all(root.join("empty")).unwrap();
@@ -369,7 +369,7 @@ fn project(root: &Path) {
     std::os::unix::fs::symlink("src/main.rs", root.join("link")).unwrap();
 }
 
-/// What is in a folder: mode, and content or target, by path.
+/// Returns the files of a directory: mode, and content or target, by path.
 fn tree(root: &Path) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
     let mut found = BTreeMap::new();
     let mut folders = vec![root.to_owned()];
@@ -391,7 +391,7 @@ fn tree(root: &Path) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
     found
 }
 
-/// The paths of a listing, below the workspace.
+/// Returns the paths of a listing, relative to the workspace.
 fn names(files: &[FileInfo]) -> Vec<String> {
     let name = |info: &FileInfo| String::from_utf8_lossy(&info.path["/workspace/".len()..]).into_owned();
     files.iter().map(name).collect()

@@ -1,5 +1,5 @@
-//! The transfers that are under way or kept: whose, how far, and until when. Their bytes are in files of
-//! the runner's own, outside of every workspace; an upload's outlive the process.
+//! The transfers in progress or kept: their sessions, progress and expiry. Their bytes are in files of the runner,
+//! outside every workspace. The bytes of an upload survive the process.
 
 mod saved;
 mod stage;
@@ -32,30 +32,30 @@ use super::failure::{exhausted, of_own, precondition};
 use crate::config::TransfersConfig;
 use saved::Saved;
 
-/// Where removed bytes wait for their deletion.
+/// The directory of removed bytes before their deletion.
 const TRASH: &str = "trash";
 
 type Kept = HashMap<SessionId, HashMap<[u8; 32], Arc<Transfer>>>;
 
-/// See the module.
+/// The table of transfers.
 #[derive(Debug)]
 pub(super) struct Transfers {
     folder: PathBuf,
     pub(super) config: TransfersConfig,
-    /// Bytes that stay free on every file system that is written to.
+    /// The bytes that must stay free on every file system that is written to.
     reserve: u64,
     places: Arc<Semaphore>,
     kept: Mutex<Kept>,
-    /// Bytes of all of them on disk.
+    /// The bytes of all transfers on disk.
     bytes: AtomicU64,
     names: AtomicU64,
 }
 
 impl Transfers {
-    /// Finds what an earlier process has left: uploads that can be gone on with are kept. Blocks.
+    /// Loads the uploads of an earlier process that can be resumed. Blocks.
     ///
     /// # Errors
-    /// If the folder cannot be made or read.
+    /// If the directory cannot be created or read.
     pub(super) fn open(
         folder: PathBuf,
         config: TransfersConfig,
@@ -72,7 +72,7 @@ impl Transfers {
         Ok(Self { folder, config, reserve, places, kept: Mutex::new(kept), bytes, names })
     }
 
-    /// Sessions with uploads that were not put there, or not to the end, and the folders where these go.
+    /// Returns the sessions with uploads that were not put into place completely, and the target directories.
     pub(super) fn unfinished(&self) -> HashSet<(SessionId, SessionFolder)> {
         let kept = self.lock();
         let all = kept.iter().flat_map(|(session, of)| of.values().map(|transfer| (*session, transfer)));
@@ -80,10 +80,10 @@ impl Transfers {
         open.filter_map(|(session, transfer)| Some((session, transfer.what.target()?))).collect()
     }
 
-    /// Finds a transfer, or begins it where `may_begin`; true if it is new. Blocks for a moment.
+    /// Finds a transfer, or creates it if `may_begin`. The flag is true if it is new. Blocks briefly.
     ///
     /// # Errors
-    /// If another order has its id, it is not there, or a limit is reached.
+    /// If another order uses the ID, if the transfer does not exist, or if a limit is reached.
     pub(super) fn attach(
         &self,
         session: SessionId,
@@ -131,7 +131,7 @@ impl Transfers {
         Ok((attached, true))
     }
 
-    /// A session has half of them at most, so that one alone does not keep the others from theirs.
+    /// Takes a slot. A session may use half of the slots, so that one session cannot block all others.
     fn place(&self, of_session: &HashMap<[u8; 32], Arc<Transfer>>) -> Result<Place, ExchangeFailed> {
         let (all, held) = (self.config.at_once, of_session.values().filter(|it| it.place().is_some()));
         if held.count() >= usize::try_from(all.div_ceil(2)).unwrap_or(usize::MAX) {
@@ -145,7 +145,7 @@ impl Transfers {
         })
     }
 
-    /// Takes it out of the table, with its bytes. Blocks for a moment.
+    /// Removes a transfer from the table, with its bytes. Blocks briefly.
     pub(super) fn remove(&self, session: SessionId, transfer: &Arc<Transfer>) {
         let mut kept = self.lock();
         let Some(of_session) = kept.get_mut(&session) else { return };
@@ -157,7 +157,7 @@ impl Transfers {
         }
     }
 
-    /// Ends and removes what nobody has used for `transfers.keep`. Blocks.
+    /// Ends and removes transfers that were not used for `transfers.keep`. Blocks.
     pub(super) fn expire(&self) {
         let mut gone = Vec::new();
         self.lock().retain(|_, of_session| {
@@ -166,7 +166,7 @@ impl Transfers {
                     return true;
                 }
                 transfer.cancel();
-                // What still works on it lets go of it soon.
+                // Active work drops its reference soon.
                 let over = Arc::strong_count(transfer) == 1;
                 if over {
                     gone.push(self.put_away(transfer));
@@ -178,7 +178,7 @@ impl Transfers {
         gone.into_iter().for_each(|path| delete(Some(path)));
     }
 
-    /// Removes all of a session, in which nothing is under way any more. Blocks.
+    /// Removes all transfers of a session without active transfers. Blocks.
     pub(super) fn remove_session(&self, session: SessionId) {
         let removed = self.lock().remove(&session).unwrap_or_default();
         for transfer in removed.values() {
@@ -190,13 +190,13 @@ impl Transfers {
         }
     }
 
-    /// How many there are.
+    /// Returns the number of transfers.
     #[cfg(test)]
     pub(super) fn count(&self) -> usize {
         self.lock().values().map(HashMap::len).sum()
     }
 
-    /// How far those of a session are.
+    /// Returns the progress of a session's transfers.
     #[cfg(test)]
     pub(super) fn progress_of(&self, session: SessionId) -> Vec<Progress> {
         let kept = self.lock();
@@ -204,13 +204,13 @@ impl Transfers {
         of_session.map(|transfer| transfer.progress.borrow().clone()).collect()
     }
 
-    /// Bytes of all on disk, as they are counted.
+    /// Returns the counted bytes of all transfers on disk.
     #[cfg(test)]
     pub(super) fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Acquire)
     }
 
-    /// Counts bytes that are to be written; downloads that were received in full make room for them.
+    /// Counts bytes before they are written. Removes completely received downloads if necessary.
     fn reserve(&self, more: u64) -> Result<(), ExchangeFailed> {
         loop {
             let limit = self.config.total_bytes;
@@ -249,7 +249,7 @@ impl Transfers {
         true
     }
 
-    /// Moves its bytes out of the way of a new one of its name; the caller deletes them.
+    /// Moves the bytes of a transfer away, so that a new one can use the name. The caller deletes them.
     fn put_away(&self, transfer: &Transfer) -> PathBuf {
         let name = self.names.fetch_add(1, Ordering::Relaxed);
         let trash = self.folder.join(TRASH).join(name.to_string());
@@ -265,15 +265,15 @@ impl Transfers {
         trash
     }
 
-    /// The file system that transfers are staged on, and sessions with them.
+    /// Returns the statistics of the file system of staged transfers, which is also that of sessions.
     pub(super) fn disk(&self) -> Result<StatVfs, Errno> {
         statvfs(&self.folder)
     }
 
-    /// Whether `more` bytes can be written to a file system with the reserve left.
+    /// Checks that `more` bytes can be written to a file system without using the reserve.
     ///
     /// # Errors
-    /// If not, with the file system that is short.
+    /// If not. The message names the file system.
     pub(super) fn room(
         &self,
         disk: Result<StatVfs, Errno>,

@@ -1,5 +1,6 @@
-//! What the guards of protected names are told of an upload, from before its first file to after its last. Must not
-//! be held while a client is waited for.
+//! Informs the guards of protected names about an upload, from before its first file to after its last. Must not be
+//! held
+//! while waiting for a client.
 
 use airlock_proto::domain::ExchangeFailed;
 use airlock_sandbox::{SessionFolder, protect::Watched};
@@ -10,27 +11,27 @@ use crate::{
     session::OpenSession,
 };
 
-/// An upload that is put into a session: what it puts there is no command's doing.
+/// An upload that is being put into a session. Its files are not changes of a command.
 #[derive(Debug)]
 pub(super) struct UnderWay<'a> {
     session: &'a OpenSession,
-    /// The workspace's guard is always one of them: its number for the session's folders is about HOME and /tmp, too.
+    /// The informed guards. The workspace's guard is always included: its number also covers HOME and `/tmp`.
     told: Vec<Told<'a>>,
-    /// What is watched of the folder that it goes into; none for /tmp, where nothing is.
+    /// The protected names of the target directory. `None` for `/tmp`, which is not watched.
     pub(super) watches: Option<Watched>,
 }
 
-/// A guard that was told of an upload.
+/// A guard that was informed of an upload.
 #[derive(Debug)]
 struct Told<'a> {
     guarded: &'a Guarded,
     id: u64,
-    /// The upload goes into the folder that it watches.
+    /// Whether the upload writes to the directory of this guard.
     is_target: bool,
 }
 
 impl<'a> UnderWay<'a> {
-    /// Of what will be put at or below this path.
+    /// Begins an upload at or below this path.
     pub(super) fn begin(session: &'a OpenSession, target: &Inside) -> Result<Self, ExchangeFailed> {
         let mut upload = Self { session, told: Vec::new(), watches: None };
         let SessionGuard { workspace, home } = session.guard();
@@ -52,7 +53,8 @@ impl<'a> UnderWay<'a> {
         Ok(())
     }
 
-    /// These were put there. Blocks for as long as it takes to look through the folder, if there are any.
+    /// Ends the upload, with the protected names that it created. Blocks while it scans the directory, if there are
+    /// any.
     pub(super) fn end(mut self, watched: &[Vec<u8>]) -> Result<(), ExchangeFailed> {
         let mut done = Ok(());
         for Told { guarded, id, is_target } in std::mem::take(&mut self.told) {

@@ -1,6 +1,8 @@
-//! Upload: bytes are kept until they are complete and checked, and only then put into the session. The
-//! putting goes on when the client goes away, so that a connection that is cut again and again gets it
-//! done; it ends with the session, the runner, or `transfers.keep` after the client has gone.
+//! Upload. Bytes are staged until they are complete and checked, and only then put into the session. Putting
+//! continues if
+//! the client disconnects, so that an upload succeeds even over a connection that breaks often. It ends with the
+//! session,
+//! with the runner, or `transfers.keep` after the client has disconnected.
 
 use std::{sync::Arc, time::Duration};
 
@@ -25,10 +27,10 @@ use crate::{
     session::OpenSession,
 };
 
-/// How long a stream waits for an earlier one of the same transfer, whose end was not noticed yet.
+/// The time for which a stream waits for an earlier one of the same transfer that has not ended yet.
 const IN_USE_WAIT: Duration = Duration::from_secs(2);
 
-/// The right to write a transfer's bytes. Its file is closed when it goes.
+/// The right to write a transfer's bytes. Dropping it closes the file.
 struct Writing(OwnedMutexGuard<Stage>);
 
 impl Drop for Writing {
@@ -37,7 +39,7 @@ impl Drop for Writing {
     }
 }
 
-/// Takes an upload's bytes, and puts them into the session. That the server has gone is no error.
+/// Receives an upload's bytes and puts them into the session. A disconnected server is not an error.
 pub(super) async fn receive(
     shared: &Arc<Shared>,
     session: &Arc<OpenSession>,
@@ -57,7 +59,7 @@ pub(super) async fn receive(
     })?);
     let staged = transfer.progress.borrow().staged;
     if staged == 0 && may_grow(shared, session, transfer, &order, 0).await.is_ok() {
-        // So that there is a file, even if nothing comes.
+        // Creates the file, even if no byte arrives.
         writing = append(shared, transfer, writing, Bytes::new(), shared.work.register(session)?).await?;
     }
     let ready = ExchangeFromRunner::Ready { offset: staged };
@@ -86,7 +88,7 @@ pub(super) async fn receive(
     }
     let uploaded = finish(shared, session, &attached, &order).await?;
     let transfer = Arc::clone(transfer);
-    // Whoever has the answer can begin the next one.
+    // A client that has the answer may begin its next transfer.
     drop((writing, attached));
     if outgoing.send(ExchangeFromRunner::Uploaded(uploaded)).await.is_ok() {
         transfer.settle();
@@ -119,7 +121,7 @@ async fn attach(
     thread.await.unwrap_or_else(|error| Err(internal("begin an upload", &error)))
 }
 
-/// What of a chunk is not there yet.
+/// Returns the part of a chunk that was not received before.
 fn new_bytes(transfer: &Transfer, offset: u64, data: &Bytes) -> Result<Option<Bytes>, ExchangeFailed> {
     let staged = transfer.progress.borrow().staged;
     let Some(known) = staged.checked_sub(offset) else {
@@ -130,7 +132,7 @@ fn new_bytes(transfer: &Transfer, offset: u64, data: &Bytes) -> Result<Option<By
     Ok((known < data.len()).then(|| data.slice(known..)))
 }
 
-/// Whether more bytes may come.
+/// Checks whether more bytes may be received.
 async fn may_grow(
     shared: &Arc<Shared>,
     session: &Arc<OpenSession>,
@@ -163,7 +165,7 @@ async fn remove(shared: &Arc<Shared>, session: &Arc<OpenSession>, transfer: &Arc
     }
 }
 
-/// Moved to the thread and back, so that nobody else writes before it has ended.
+/// Appends bytes on a blocking thread. The lock moves there and back, so that no other writer can interleave.
 async fn append(
     shared: &Arc<Shared>,
     transfer: &Arc<Transfer>,
@@ -180,7 +182,7 @@ async fn append(
     thread.await.unwrap_or_else(|error| Err(internal("write an upload", &error)))
 }
 
-/// Puts it into the session, or waits for who does, or says again what came of it.
+/// Puts the upload into the session, or waits for the stream that does, or repeats the answer.
 async fn finish(
     shared: &Arc<Shared>,
     session: &Arc<OpenSession>,
@@ -226,7 +228,7 @@ async fn put_in(
             drop(place);
             let done = done.and_then(|uploaded| {
                 Stage::done(&shared.transfers, &transfer, uploaded)?;
-                // Here, so that whoever waits for the end of the work finds it.
+                // Set here, so that a waiter for the end of the work sees it.
                 let phase = Phase::Done(Outcome::Uploaded(uploaded));
                 transfer.progress.send_modify(|progress| progress.phase = phase);
                 Ok(())
@@ -242,7 +244,7 @@ async fn put_in(
     }
 }
 
-/// Whether the same bytes could never be taken.
+/// Reports whether the same bytes can never be accepted.
 fn is_final(failure: &ExchangeFailure) -> bool {
     match failure {
         ExchangeFailure::Invalid => true,

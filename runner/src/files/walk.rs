@@ -1,8 +1,9 @@
-//! Goes through a folder that hostile commands may be changing, in the order of the bytes of its paths.
+//! Walks a directory tree that hostile commands may be changing, ordered by the bytes of the paths.
 //!
-//! Follows no link. Holds a bounded part of the names: a folder with more of them is read several times,
-//! each time from where it stands. Holds a bounded number of folders open: those above are opened again on
-//! the way back. What goes away meanwhile is left out.
+//! Follows no link. Holds a bounded number of names: a directory with more names is read several times, each time from
+//! the current position. Holds a bounded number of open directories: parents are opened again on the way back. Files
+//! that
+//! disappear meanwhile are skipped.
 
 use std::{
     collections::BTreeSet,
@@ -23,47 +24,47 @@ use super::{
     select::Selection,
 };
 
-/// Bytes of names held at once, of all folders that are open together but for the deepest ones' share.
+/// The bytes of names held at once, for all open directories.
 const NAMES_BYTES: usize = 4 << 20;
-/// The share of each folder at least.
+/// The minimum share of each directory.
 const SHARE_MIN: usize = 16 << 10;
-/// What a held name takes besides its bytes.
+/// The memory of a held name in addition to its bytes.
 const NAME_COST: usize = 64;
-/// Folders nested deeper than this are an error.
+/// The maximum nesting of directories.
 pub(super) const MAX_DEPTH: usize = 200;
-/// Of these, those that are open at once, besides the one where the walk began.
+/// The number of directories open at once, in addition to the start directory.
 const OPEN_FOLDERS: usize = 16;
 
-/// What stands in a folder's order: a name, or (with a slash at its end) what is below it.
+/// The sort key of an entry: its name, or (with a slash at the end) the entries below it.
 type Key = Vec<u8>;
 
 #[derive(Debug)]
 struct Level {
-    /// None: it is opened again when the walk comes back to it. That of the first level stays.
+    /// `None` if it must be opened again when the walk returns to it. The first level stays open.
     folder: Option<OwnedFd>,
-    /// Relative to where the walk began.
+    /// The path relative to the start of the walk.
     path: Vec<u8>,
     names: BTreeSet<Key>,
-    /// There were more names than fit.
+    /// Whether more names exist than fit.
     more: bool,
     last: Key,
 }
 
-/// Where a walk goes, and where it begins.
+/// The start and the options of a walk.
 #[derive(Debug)]
 pub(super) struct Route<'a> {
-    /// Of the folder, for messages and for what the walk's paths are relative to.
+    /// The directory. Messages use it, and the walk's paths are relative to it.
     pub(super) at: &'a Inside,
-    /// Into folders too.
+    /// Whether subdirectories are entered.
     pub(super) recursive: bool,
-    /// Relative to `at`: only what comes after it.
+    /// The position after which the walk starts, relative to `at`.
     pub(super) after: &'a [u8],
     pub(super) selection: &'a Selection,
-    /// Folders that cannot be read are passed over; otherwise they are an error.
+    /// Whether unreadable directories are skipped. Otherwise they are an error.
     pub(super) skip_closed: bool,
 }
 
-/// See the module.
+/// A walk in progress.
 #[derive(Debug)]
 pub(super) struct Walk<'a> {
     route: Route<'a>,
@@ -72,25 +73,27 @@ pub(super) struct Walk<'a> {
     share: usize,
 }
 
-/// Something that was there.
+/// An entry that was found.
 #[derive(Debug)]
 pub(super) struct Seen {
-    /// Relative to where the walk began.
+    /// The path relative to the start of the walk.
     pub(super) path: Vec<u8>,
     pub(super) stat: Stat,
     name_at: usize,
 }
 
 impl Seen {
-    /// Its name in [`Walk::folder`].
+    /// Returns its name in [`Walk::folder`].
     pub(super) fn name(&self) -> &[u8] {
         self.path.get(self.name_at..).unwrap_or_default()
     }
 }
 
 impl<'a> Walk<'a> {
+    /// Starts a walk.
+    ///
     /// # Errors
-    /// If the folder cannot be read.
+    /// If the directory cannot be read.
     pub(super) fn new(folder: OwnedFd, route: Route<'a>, cancel: &'a Cancel) -> Result<Self, ExchangeFailed> {
         Self::with_share(folder, route, cancel, NAMES_BYTES / 2)
     }
@@ -106,10 +109,10 @@ impl<'a> Walk<'a> {
         Ok(walk)
     }
 
-    /// The next one; none at the end. Blocks.
+    /// Returns the next entry, or `None` at the end. Blocks.
     ///
     /// # Errors
-    /// If a folder cannot be read or is nested too deep, or the walk was cancelled.
+    /// If a directory cannot be read or is nested too deep, or if the walk was cancelled.
     pub(super) fn next(&mut self) -> Result<Option<Seen>, ExchangeFailed> {
         loop {
             if self.cancel.is_cancelled() {
@@ -150,12 +153,12 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The folder that holds what was seen last.
+    /// Returns the directory of the last entry.
     pub(super) fn folder(&self) -> Option<BorrowedFd<'_>> {
         self.levels.last()?.folder.as_ref().map(AsFd::as_fd)
     }
 
-    /// Opens the deepest folder again if it is not open; false if it is no longer there.
+    /// Opens the deepest directory again if it is not open. Returns false if it no longer exists.
     fn reopen(&mut self) -> Result<bool, ExchangeFailed> {
         let Some((level, above)) = self.levels.split_last_mut() else { return Ok(true) };
         if level.folder.is_some() {
@@ -163,7 +166,7 @@ impl<'a> Walk<'a> {
         }
         let Some(root) = above.first().and_then(|first| first.folder.as_ref()) else { return Ok(false) };
         let mut folder = None;
-        // One by one: all of them together may be longer than the kernel takes.
+        // One component at a time, because the whole path may exceed the kernel's limit.
         for name in level.path.split(|byte| *byte == b'/') {
             match open_folder(folder.as_ref().unwrap_or(root).as_fd(), name) {
                 Ok(Some(next)) => folder = Some(next),
@@ -194,7 +197,7 @@ impl<'a> Walk<'a> {
         self.fill()
     }
 
-    /// Reads the names after the last one, as far as they fit.
+    /// Reads the names after the last one, as many as fit.
     fn fill(&mut self) -> Result<(), ExchangeFailed> {
         let depth = u32::try_from(self.levels.len().saturating_sub(1)).unwrap_or(u32::MAX);
         let share = self.share.checked_shr(depth).unwrap_or(0).max(SHARE_MIN.min(self.share));
@@ -207,14 +210,14 @@ impl<'a> Walk<'a> {
 fn fill(level: &mut Level, share: usize, route: &Route<'_>, cancel: &Cancel) -> Result<(), Errno> {
     let Some(folder) = &level.folder else { return Ok(()) };
     let mut held = 0;
-    // The first name that did not fit: none after it is taken, even if it would.
+    // The first name that did not fit. Later names are skipped, even if they would fit.
     let mut end: Option<Key> = None;
     for entry in Dir::read_from(folder)? {
         if cancel.is_cancelled() {
             return Ok(());
         }
         let entry = match entry {
-            // It was removed.
+            // The directory was removed.
             Err(Errno::NOENT) => break,
             other => other?,
         };
@@ -244,7 +247,7 @@ fn fill(level: &mut Level, share: usize, route: &Route<'_>, cancel: &Cancel) -> 
     Ok(())
 }
 
-/// Whether this, or something below it, comes after `after`.
+/// Reports whether this entry, or an entry below it, comes after `after`.
 fn is_due(folder: &[u8], key: &[u8], after: &[u8]) -> bool {
     let path = join(folder, key);
     path.as_slice() > after || (key.ends_with(b"/") && after.starts_with(&path))

@@ -1,21 +1,22 @@
-//! The second wall: while a thread works in a session's workspace, the kernel holds its access to files
-//! against the rights of the session's user, not the runner's. A fault in that work then reaches no more
-//! than a command of the session could.
+//! The second wall: while a thread works in a session's directories, the kernel checks its file accesses against the
+//! rights of the session's user instead of the runner's. A fault in that work then reaches no more than a command of
+//! the
+//! session could.
 //!
-//! The ids of a thread are its own; those of the process stay. Must not be held across an `await`, nor
-//! while a thread is started, which would inherit them.
+//! The IDs are set per thread; those of the process stay. Must not be held across an `await`, or while a thread is
+//! started, which would inherit them.
 
 use std::marker::PhantomData;
 
 use nix::unistd::{Gid, Uid, getegid, geteuid, getgroups, setfsgid, setfsuid};
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities, set_thread_groups};
 
-/// Sets nothing, and so says what is set.
+/// An invalid ID: setting it changes nothing and returns the current ID.
 const NO_ID: u32 = u32::MAX;
-/// With it the kernel holds a process to no quota of an ext4.
+/// A process with this capability is exempt from quotas of ext4.
 const OVER_LIMITS: CapabilitySet = CapabilitySet::SYS_RESOURCE;
 
-/// Why a thread cannot work with other ids.
+/// The reason why a thread's IDs cannot be changed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WallError {
     #[error("the thread works for a session already")]
@@ -32,18 +33,18 @@ fn capabilities() -> Result<CapabilitySets, WallError> {
     rustix::thread::capabilities(None).map_err(|errno| WallError::Capabilities(errno.into()))
 }
 
-/// Whose rights a thread has to files.
+/// The rights of a thread to files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Rights {
     uid: Uid,
     gid: Gid,
     groups: Vec<Gid>,
-    /// Whether it may pass over what a user may take of a disk.
+    /// Whether the thread may exceed disk limits.
     over_limits: bool,
 }
 
 impl Rights {
-    /// Of this thread, now.
+    /// Returns the current rights of this thread.
     fn now() -> Result<Self, WallError> {
         let groups = getgroups().map_err(|errno| WallError::Groups(errno.into()))?;
         let over_limits = capabilities()?.effective.contains(OVER_LIMITS);
@@ -51,12 +52,12 @@ impl Rights {
         Ok(Self { uid, gid, groups, over_limits })
     }
 
-    /// Gives this thread these.
+    /// Gives these rights to this thread.
     fn take(&self) -> Result<(), WallError> {
         let raw: Vec<_> = self.groups.iter().map(|group| rustix::fs::Gid::from_raw(group.as_raw())).collect();
         set_thread_groups(&raw).map_err(|errno| WallError::Groups(errno.into()))?;
         setfsgid(self.gid);
-        // Last, and first to count: with it the kernel takes or gives the rights to pass over modes.
+        // The last step: with the fsuid the kernel also drops or restores the capabilities to override file modes.
         setfsuid(self.uid);
         let mut sets = capabilities()?;
         if sets.effective.contains(OVER_LIMITS) != self.over_limits {
@@ -69,7 +70,7 @@ impl Rights {
     }
 }
 
-/// The thread has other rights for as long as this lives. Not sent to another thread.
+/// The thread has other rights until this is dropped. Not `Send`.
 #[derive(Debug)]
 struct Held {
     before: Rights,
@@ -79,7 +80,7 @@ struct Held {
 impl Drop for Held {
     fn drop(&mut self) {
         if let Err(error) = self.before.take() {
-            // What comes next on this thread would have another's rights.
+            // Later work on this thread would run with wrong rights.
             tracing::error!(%error, "a thread cannot be given back its rights to files; the process ends");
             std::process::abort();
         }
@@ -92,17 +93,19 @@ fn hold(before: Rights, rights: &Rights) -> Result<Held, WallError> {
     Ok(held)
 }
 
-/// Works with no more rights to files than the session's user has, nor to take more of the disk. `owner` is none where the runner and
-/// all sessions have one user: then nothing changes.
+/// Calls `work` with no more rights to files or disk space than the session's user has. If `owner` is `None`, the
+/// runner
+/// and all sessions share one user, and the rights do not change.
 ///
 /// # Errors
-/// If the thread works for a session already, or its ids cannot be set.
+/// If the thread works for a session already, or if its IDs cannot be set.
 pub(crate) fn as_session<T>(owner: Option<(u32, u32)>, work: impl FnOnce() -> T) -> Result<T, WallError> {
     enter(owner, false, work)
 }
 
-/// As [`as_session`], but for what must be done in a session whose disk is full, too, where the runner's
-/// rights let it: what protects names.
+/// As [`as_session`], but may exceed the disk limits if the runner's rights allow it. The protection of names needs
+/// this
+/// when a session's disk is full.
 ///
 /// # Errors
 /// As [`as_session`].
@@ -126,10 +129,10 @@ fn enter<T>(owner: Option<(u32, u32)>, over_limits: bool, work: impl FnOnce() ->
     Ok(work())
 }
 
-/// For the runner's own files, in the middle of work for a session: must touch nothing of the workspace.
+/// Calls `work` with the runner's rights, in the middle of work for a session. `work` must not access the workspace.
 ///
 /// # Errors
-/// If the thread's ids cannot be set.
+/// If the thread's IDs cannot be set.
 pub(super) fn as_runner<T>(work: impl FnOnce() -> T) -> Result<T, WallError> {
     let before = Rights::now()?;
     let over_limits = capabilities()?.permitted.contains(OVER_LIMITS);

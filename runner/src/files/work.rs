@@ -1,5 +1,6 @@
-//! Blocking work on a session's files: on a thread of its own, in a bounded number, ended when nobody
-//! waits for it any more, when its session is closed, or when the runner is.
+//! Blocking work on a session's files. It runs on separate threads with a bounded number. It ends if no caller waits
+//! for
+//! it, if its session closes, or if the runner stops.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,14 +15,14 @@ use tokio_util::{
 use super::failure::{internal, session_closed, shutting_down, unavailable};
 use crate::session::OpenSession;
 
-/// Listings at once, of all sessions. Each is soon over.
+/// The maximum number of listings at once, over all sessions. Each is short.
 const LISTS_AT_ONCE: usize = 8;
-/// Comparisons at once, of all sessions. They may have to read whole workspaces.
+/// The maximum number of comparisons at once, over all sessions. They may read whole workspaces.
 const DIFFS_AT_ONCE: usize = 4;
-/// How long one of these waits for its turn.
+/// The time for which short work waits for its turn.
 const TURN_WAIT: Duration = Duration::from_secs(30);
 
-/// What ends all work, and counts it.
+/// Tracks all work, and stops it.
 #[derive(Debug)]
 pub(super) struct Work {
     pub(super) stop: CancellationToken,
@@ -30,14 +31,14 @@ pub(super) struct Work {
     diffs: Semaphore,
 }
 
-/// Kinds of short work.
+/// The kinds of short work.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Turn {
     List,
     Diff,
 }
 
-/// Says that work is under way, for as long as it lives.
+/// Marks work as active while it exists.
 #[derive(Debug)]
 pub(super) struct Registered {
     _session: TaskTrackerToken,
@@ -54,8 +55,10 @@ impl Work {
         }
     }
 
+    /// Registers work.
+    ///
     /// # Errors
-    /// If the session or the runner takes no more work.
+    /// If the session or the runner accepts no more work.
     pub(super) fn register(&self, session: &OpenSession) -> Result<Registered, ExchangeFailed> {
         let runner = self.tasks.token();
         if self.stop.is_cancelled() {
@@ -65,10 +68,10 @@ impl Work {
         Ok(Registered { _session: session, _runner: runner })
     }
 
-    /// Runs short work in its turn. Dropped, it ends soon after.
+    /// Runs short work when it is its turn. If the future is dropped, the work ends soon after.
     ///
     /// # Errors
-    /// The work's, or why it was ended.
+    /// The error of the work, or the reason why it was ended.
     pub(super) async fn in_turn<T: Send + 'static>(
         &self,
         turn: Turn,
@@ -79,7 +82,7 @@ impl Work {
             Turn::List => &self.lists,
             Turn::Diff => &self.diffs,
         };
-        // Its own first, so that who waits for it takes no turn of others.
+        // The session's own turn first, so that waiting for it does not occupy a turn of other sessions.
         let both = async { (session.file_turns().acquire().await, turns.acquire().await) };
         let _turn = tokio::select! {
             turn = timeout(TURN_WAIT, both) => turn.map_err(|_| {
@@ -96,10 +99,10 @@ impl Work {
         result
     }
 
-    /// Runs work that `cancel` ends. If this is dropped, the work goes on.
+    /// Runs work that `cancel` ends. If the future is dropped, the work continues.
     ///
     /// # Errors
-    /// The work's, or why it was ended.
+    /// The error of the work, or the reason why it was ended.
     pub(super) async fn run<T: Send + 'static>(
         &self,
         session: &OpenSession,

@@ -1,5 +1,5 @@
-//! The form of a layer: a head, then records in the order of their paths, each in a frame with its kept
-//! content. Reads several as one.
+//! The format of a layer: a header, then records sorted by path, each in a frame with its stored content. Also reads
+//! several layers as one.
 
 use std::{
     fs::File,
@@ -12,16 +12,16 @@ use super::record::{Content, Record, RecordKind};
 
 const MAGIC: [u8; 8] = *b"airlock1";
 const BUFFER: usize = 64 << 10;
-/// Of one record without its content: two paths, and some numbers.
+/// The maximum size of a record without its content: two paths and some numbers.
 const RECORD_BYTES: u32 = 64 << 10;
-/// Of one kept content.
+/// The maximum size of one stored content.
 const CONTENT_BYTES: u32 = 16 << 20;
 
 fn damaged(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("a layer of a baseline is damaged: {what}"))
 }
 
-/// Writes a layer, record by record.
+/// Writes a layer, one record at a time.
 #[derive(Debug)]
 pub(super) struct LayerWriter {
     file: BufWriter<File>,
@@ -37,7 +37,7 @@ impl LayerWriter {
         Ok(Self { file, kept: 0 })
     }
 
-    /// In the order of the paths.
+    /// Writes a record. Records must be sorted by path.
     pub(super) fn put(&mut self, record: &Record, content: &[u8]) -> io::Result<()> {
         let meta = postcard::to_allocvec(record).map_err(io::Error::other)?;
         let length = |bytes: &[u8]| u32::try_from(bytes.len()).map_err(|_| damaged("a record is too long"));
@@ -48,7 +48,7 @@ impl LayerWriter {
         self.file.write_all(content)
     }
 
-    /// Ends the file.
+    /// Writes the header and returns the file.
     pub(super) fn finish(mut self) -> io::Result<File> {
         self.file.seek(SeekFrom::Start(MAGIC.len() as u64))?;
         self.file.write_all(&self.kept.to_le_bytes())?;
@@ -61,7 +61,7 @@ impl LayerWriter {
 struct LayerReader {
     file: BufReader<File>,
     head: Option<Record>,
-    /// Bytes of the head's content that were not read.
+    /// The number of unread bytes of the current record's content.
     content: u32,
 }
 
@@ -110,12 +110,12 @@ fn kept_of(file: &mut impl Read) -> io::Result<u64> {
     if magic == MAGIC { Ok(u64::from_le_bytes(kept)) } else { Err(damaged("it is none")) }
 }
 
-/// Bytes of kept contents in a layer.
+/// Returns the bytes of stored contents in a layer.
 pub(super) fn kept(path: &Path) -> io::Result<u64> {
     kept_of(&mut File::open(path)?)
 }
 
-/// Several layers as one, by path; of two records of a path the newer layer's counts.
+/// Several layers as one, ordered by path. If several layers have a record for a path, the newest counts.
 #[derive(Debug)]
 pub(crate) struct Merged {
     layers: Vec<LayerReader>,
@@ -124,13 +124,13 @@ pub(crate) struct Merged {
 }
 
 impl Merged {
-    /// The newest first.
+    /// Opens the layers, the newest first.
     pub(super) fn open(layers: &[PathBuf]) -> io::Result<Self> {
         let layers = layers.iter().map(|path| LayerReader::open(path)).collect::<io::Result<_>>()?;
         Ok(Self { layers, at: None })
     }
 
-    /// The next record.
+    /// Returns the next record.
     ///
     /// # Errors
     /// If a layer is damaged or cannot be read.
@@ -148,7 +148,7 @@ impl Merged {
                 continue;
             }
             if found.is_none() {
-                // Its content can be read until the next call.
+                // Do not advance: the content stays readable until the next call.
                 found = layer.head.clone().map(|record| (index, record));
                 continue;
             }
@@ -159,7 +159,7 @@ impl Merged {
         Ok(Some(record))
     }
 
-    /// The kept content of the last record, once; and which layer it came from, the newest being 0.
+    /// Returns the stored content of the last record, once, and the index of its layer. The newest layer has index 0.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -170,8 +170,8 @@ impl Merged {
     }
 }
 
-/// Writes what `merged` holds as one layer. Contents are kept as far as `room` goes; those of the first
-/// `new` layers always.
+/// Writes the records of `merged` as one layer. Keeps contents as long as `room` suffices. Always keeps those of the
+/// first `new` layers.
 pub(super) fn rewrite(
     mut merged: Merged,
     target: &Path,

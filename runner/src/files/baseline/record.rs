@@ -1,4 +1,4 @@
-//! One file as it was put into the workspace.
+//! The record of one file in its original state.
 
 use airlock_proto::domain::{FileInfo, FileType};
 use rustix::fs::Stat;
@@ -6,35 +6,35 @@ use serde::{Deserialize, Serialize};
 
 use crate::files::paths::absolute;
 
-/// See the module.
+/// The original state of one file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Record {
-    /// Below the workspace's root.
+    /// The path relative to the workspace's root.
     pub(crate) path: Vec<u8>,
     pub(crate) kind: RecordKind,
-    /// Permission bits.
+    /// The permission bits.
     pub(crate) mode: u32,
-    /// Microseconds since 1970.
+    /// In microseconds since 1970.
     pub(crate) modified_micros: i64,
 }
 
-/// What it was.
+/// The type of the file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum RecordKind {
     Folder,
-    /// With its target.
+    /// A link with its target.
     Link(Vec<u8>),
     File {
         size: u64,
-        /// None: it is known by its stamp alone.
+        /// `None`: the file is identified by its stamp alone.
         sha256: Option<[u8; 32]>,
-        /// None: it is known by its content alone.
+        /// `None`: the file is identified by its content alone.
         stamp: Option<Stamp>,
         content: Content,
     },
 }
 
-/// What changes with every change of a file, if it was taken before anybody could change it.
+/// Attributes that change with every change of a file, if they were read before any process could change it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Stamp {
     size: i64,
@@ -43,16 +43,16 @@ pub(crate) struct Stamp {
     changed: (i64, u64),
 }
 
-/// Whether a file's content can be shown.
+/// Whether the content of a file can be shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Content {
-    /// It follows the record.
+    /// The content follows the record.
     Kept,
-    /// It is no text.
+    /// The content is not text.
     Binary,
-    /// It is larger than what is kept of one file.
+    /// The content exceeds the limit per file.
     TooLarge,
-    /// There was no room for it.
+    /// The content did not fit into the limit per session.
     NotKept,
 }
 
@@ -66,19 +66,19 @@ impl Stamp {
         }
     }
 
-    /// Whether a change at this moment of the file system's clock, or later, would show in it.
+    /// Reports whether a change at or after this moment of the file system's clock would change the stamp.
     pub(super) fn is_older_than(&self, moment: (i64, u64)) -> bool {
         self.changed < moment
     }
 }
 
 impl Record {
-    /// With the permission bits and time of `stat`; setuid, setgid and sticky are never given.
+    /// Creates a record with the permission bits and the time of `stat`. Setuid, setgid and sticky are dropped.
     pub(crate) fn new(path: Vec<u8>, kind: RecordKind, stat: &Stat) -> Self {
         Self { path, kind, mode: stat.st_mode & 0o777, modified_micros: modified_micros(stat) }
     }
 
-    /// As it is told.
+    /// Converts to the reported form.
     pub(crate) fn info(&self) -> FileInfo {
         let (file_type, size, link_target) = match &self.kind {
             RecordKind::Folder => (FileType::Directory, 0, Vec::new()),
@@ -96,13 +96,13 @@ impl Record {
     }
 }
 
-/// Microseconds since 1970.
+/// Returns the modification time in microseconds since 1970.
 pub(crate) fn modified_micros(stat: &Stat) -> i64 {
     let nanos = i64::try_from(stat.st_mtime_nsec).unwrap_or(0);
     stat.st_mtime.saturating_mul(1_000_000).saturating_add(nanos / 1000)
 }
 
-/// What has a NUL in it is no text.
+/// Reports whether the content is text: it contains no NUL.
 pub(crate) fn is_text(content: &[u8]) -> bool {
     !content.contains(&0)
 }

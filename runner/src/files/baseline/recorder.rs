@@ -1,5 +1,5 @@
-//! Takes the records of a new layer in any order, and sorts them with a bounded memory: what does not
-//! fit becomes a run on disk, and runs are merged.
+//! Accepts the records of a new layer in any order, and sorts them with bounded memory. Records that do not fit are
+//! written to disk as a run. Runs are merged.
 
 use std::{
     fs::{self, DirBuilder},
@@ -18,34 +18,34 @@ use super::{
 };
 use crate::files::wall;
 
-/// Of records and contents in memory.
+/// The maximum bytes of records and contents in memory.
 const HELD_BYTES: usize = 8 << 20;
-/// What a record takes in memory besides its paths and content.
+/// The memory that a record uses in addition to its paths and content.
 const RECORD_COST: usize = 256;
-/// Runs before they are made one.
+/// The number of runs that causes a merge.
 const RUNS: usize = 16;
 pub(super) const RUN_PREFIX: &str = "run-";
 
-/// Numbers for the names of runs, for no two of one process to be the same.
+/// The counter for the names of runs, which are unique within a process.
 static NAMES: AtomicU64 = AtomicU64::new(0);
 
-/// What is kept of contents.
+/// The limits of stored contents, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BaselineLimits {
-    /// Of one session.
+    /// For one session.
     pub(crate) bytes: u64,
-    /// Of one file.
+    /// For one file.
     pub(crate) file_bytes: u64,
 }
 
-/// See the module. Dropped, it leaves nothing.
+/// The recorder of one layer. If it is dropped unfinished, it leaves no files.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     folder: PathBuf,
     limits: BaselineLimits,
     held: Vec<(Record, Vec<u8>)>,
     held_bytes: usize,
-    /// Of contents, in all.
+    /// The bytes of all contents.
     kept: u64,
     /// The newest last.
     runs: Vec<PathBuf>,
@@ -66,12 +66,12 @@ impl Recorder {
         })
     }
 
-    /// Whether the content of a file of this size is worth reading.
+    /// Reports whether the content of a file of this size may be stored.
     pub(crate) fn may_keep(&self, size: u64) -> bool {
         size <= self.limits.file_bytes && self.kept.saturating_add(size) <= self.limits.bytes
     }
 
-    /// A file, with its content if that was at hand. Says itself what becomes of the content.
+    /// Adds a record, with the file's content if it was read. Sets the record's content state.
     ///
     /// # Errors
     /// If a run cannot be written.
@@ -94,7 +94,7 @@ impl Recorder {
         self.held_bytes += RECORD_COST + record.path.len() + kept.len();
         self.held.push((record, kept));
         if self.held_bytes > HELD_BYTES {
-            // The layers are the runner's own, in the middle of work for a session.
+            // The layers belong to the runner, and the thread currently has the session's rights.
             wall::as_runner(|| self.spill()).map_err(io::Error::other)??;
         }
         Ok(())
@@ -109,7 +109,7 @@ impl Recorder {
         let mut writer = LayerWriter::create(&path)?;
         let mut rest = held.iter().peekable();
         while let Some((record, content)) = rest.next() {
-            // Of several of one path the last one counts.
+            // The last of several records for a path counts.
             if rest.peek().is_none_or(|(next, _)| next.path != record.path) {
                 writer.put(record, content)?;
             }
@@ -135,12 +135,12 @@ impl Recorder {
         self.folder.join(format!("{RUN_PREFIX}{:016x}", NAMES.fetch_add(1, Ordering::Relaxed)))
     }
 
-    /// Makes the layer, and one of all where there are many, or where their contents do not fit together.
+    /// Writes the layer. Merges all layers if there are too many, or if their contents exceed the limit.
     pub(super) fn finish(mut self, layers: &[PathBuf]) -> io::Result<()> {
         if !self.any {
             return Ok(());
         }
-        // A change after this moment has this time or a later one.
+        // A later change has this time or a later one.
         let now = clock_gettime(ClockId::RealtimeCoarse);
         let closed = (now.tv_sec, u64::try_from(now.tv_nsec).unwrap_or(0));
         self.spill()?;
@@ -159,7 +159,7 @@ impl Recorder {
         let next = self.name();
         self.runs.push(next.clone());
         let room = self.limits.bytes.saturating_sub(self.kept);
-        // File systems do not write a file out before it gets a new name.
+        // File systems do not flush a file before it gets a new name.
         rewrite(Merged::open(&sources)?, &next, new, room, closed)?.sync_data()?;
         fs::rename(&next, &name)?;
         if all {
@@ -172,7 +172,7 @@ impl Recorder {
 impl Drop for Recorder {
     fn drop(&mut self) {
         for run in &self.runs {
-            // It may never have come to be; what stays goes with the session.
+            // The file may not exist. A remaining file is deleted with the session.
             let _ = fs::remove_file(run);
         }
     }

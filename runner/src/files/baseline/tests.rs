@@ -1,4 +1,4 @@
-//! Layers against a map, and what a process that dies leaves.
+//! Tests of layers against a map, and of the files that a dying process leaves.
 
 use std::collections::BTreeMap;
 
@@ -72,7 +72,7 @@ fn what_does_not_fit_in_memory_is_sorted_all_the_same() {
     let baseline = Baseline::new(dir.path());
     let limits = BaselineLimits { bytes: 1 << 40, file_bytes: 1 << 20 };
     let mut recorder = baseline.recorder(limits).unwrap();
-    // More runs than are merged at once: each record is half of what is held.
+    // More runs than are merged at once: each record has half the size of the memory limit.
     for index in (0..80).rev() {
         let content = vec![b'x'; 1 << 20];
         for half in 0..4 {

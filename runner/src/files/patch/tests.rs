@@ -1,4 +1,4 @@
-//! Patches, applied by git.
+//! Tests that apply patches with git.
 
 use std::{
     ffi::OsStr,
@@ -91,7 +91,7 @@ fn what_cannot_be_shown_says_why() {
     assert_eq!(patch(b"a", Some(&missing), Some(&side(b"\0"))), Err(Omitted::NotKept));
 }
 
-/// As hard as it gets for its size: no line is there twice, all are moved.
+/// The hardest input of its size: all lines are unique, and all are moved.
 #[test]
 fn a_hard_comparison_ends_in_time() {
     let lines = |step: usize| -> Vec<u8> {

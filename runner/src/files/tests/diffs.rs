@@ -1,4 +1,4 @@
-//! Diff: against the base, against uploads, across restarts, in pages, with patches.
+//! Tests of diff: against the base, against uploads, across restarts, in pages, with patches.
 
 use std::os::unix::fs::symlink;
 
@@ -62,7 +62,7 @@ async fn what_only_looks_changed_is_not_and_what_hides_its_change_is() {
     fs::copy(fixture.path("src/main.rs"), fixture.path("copy")).unwrap();
     fs::rename(fixture.path("copy"), fixture.path("src/main.rs")).unwrap();
     assert_eq!(fixture.changes().await, Vec::<String>::new(), "the same content");
-    // As long as before, and with the time of before.
+    // The same length and the same times as before.
     fs::write(&readme, "one\nTWO\nthree\n").unwrap();
     fs::File::options().append(true).open(&readme).unwrap().set_times(times).unwrap();
     assert_eq!(fixture.changes().await, ["M README"]);
@@ -99,7 +99,7 @@ async fn what_was_uploaded_is_compared_with_its_upload() {
     fixture.write("README", "Uploaded\n");
     let fixture = fixture.reopen();
     assert_eq!(fixture.changes().await, ["M README", "M deep/er/file", "A untracked", "A way"]);
-    // Many layers are as one.
+    // Many layers give the same result as one.
     for index in 0..20 {
         let order = fixture.upload_order(&index.to_string(), &format!("deep/{index}"), FileFormat::File);
         fixture.upload(order, b"x").await.unwrap();
@@ -138,7 +138,7 @@ async fn a_path_and_a_filter_restrict_it() {
     );
     assert_eq!(reason(fixture.diff(fixture.diff_order("nothing")).await), "NO_SUCH_FILE");
     assert_eq!(reason(fixture.diff(fixture.diff_order("../x")).await), "PATH_INVALID");
-    // A folder that became a link is gone, with what was in it; nothing is looked for behind the link.
+    // A directory that was replaced by a link is reported as deleted with its contents. The link is not followed.
     airlock_mounts::remove_tree(fixture.path("src")).unwrap();
     symlink("/etc", fixture.path("src")).unwrap();
     let gone = told(fixture.diff_order("src")).await;

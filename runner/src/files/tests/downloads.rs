@@ -1,4 +1,4 @@
-//! Downloads: what they bring, and that those that are gone on with bring the bytes of the first time.
+//! Tests of downloads: their contents, and that a resumed download gets the bytes of the first packing.
 
 use std::os::unix::fs::symlink;
 
@@ -105,7 +105,7 @@ async fn what_cannot_be_sent_is_said() {
     assert_eq!(got.done.skipped[0].path, b"/workspace/folder/pipe");
 }
 
-/// A repository with hooks, and with a configuration that names a program.
+/// Creates a repository with hooks, and with a configuration that names a program.
 fn repository(fixture: &Fixture, root: &Path, name: &str) {
     for (path, content) in [
         ("HEAD", "ref: refs/heads/main\n"),
@@ -118,7 +118,7 @@ fn repository(fixture: &Fixture, root: &Path, name: &str) {
     }
 }
 
-/// Does this as a command does, whose protected names are compared.
+/// Calls `act` as if it were a command with protected names.
 fn as_command(fixture: &Fixture, act: impl FnOnce()) {
     let workspace = &fixture.session.guard().workspace;
     let writer = Writer { writes: true, ..Writer::default() };
@@ -128,7 +128,7 @@ fn as_command(fixture: &Fixture, act: impl FnOnce()) {
     assert_eq!(found, []);
 }
 
-/// Waits until the clock of files goes on: what was made before is older than what is made after.
+/// Waits until the clock of the file system advances, so that later files have a later time.
 fn tick(file: &Path) {
     let time = || {
         fs::write(file, "").unwrap();
@@ -140,7 +140,7 @@ fn tick(file: &Path) {
     }
 }
 
-/// What did not come, and why.
+/// Returns the files that were left out, with the reasons.
 fn left_out(got: &Got) -> Vec<(&str, &str)> {
     let all = got.done.skipped.iter();
     all.map(|one| (str::from_utf8(&one.path).unwrap(), one.reason.as_str())).collect()

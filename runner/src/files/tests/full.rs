@@ -1,4 +1,4 @@
-//! Uploads into a session that is full. The test has mounts of its own.
+//! Tests of uploads into a full session. Each test has private mounts.
 
 use airlock_mounts::PrivateMounts;
 use airlock_sandbox::DiskBackend;
@@ -35,12 +35,12 @@ async fn full(backend: DiskBackend) {
         assert_eq!(names(&fixture), before);
         assert_eq!(fs::read(fixture.path("mine")).unwrap(), b"of the user");
     }
-    // The control: with room the same goes well.
+    // The control: with free space the same upload succeeds.
     fs::remove_file(fixture.path("big")).unwrap();
     let again = fixture.upload_order("again", "mine", FileFormat::File);
     fixture.upload(again, &vec![2; 1 << 20]).await.unwrap();
     assert_eq!(fs::metadata(fixture.path("mine")).unwrap().len(), 1 << 20);
-    // Before its folder is removed: nothing is mounted there any more.
+    // Close the session, so that nothing is mounted when its directory is removed.
     assert!(matches!(fixture.sessions.begin_close(&fixture.session.id), Closing::Begun(_)));
     fixture.sessions.remove(&fixture.session).unwrap();
 }
@@ -67,7 +67,7 @@ async fn counted(backend: DiskBackend) {
         assert_eq!(failed.reason, "DISK_FULL", "{path}: {failed:?}");
         assert_eq!(reason(fixture.stat(path).await), "NO_SUCH_FILE", "{path}");
     }
-    // The control: with room in one of them, another takes it.
+    // The control: free space in one directory is available to another.
     let folders = fixture.session.folders();
     fs::remove_file(folders.tmp.join("part")).unwrap();
     let again = fixture.upload_order("again", "/home/agent/more", FileFormat::File);

@@ -1,6 +1,7 @@
-//! A session's own commands against file work in it: links that lead out, folders swapped for links,
-//! files swapped for pipes, while upload, download, list, stat and diff run. Each attack has a control,
-//! which shows that it works on what follows names.
+//! Tests of hostile commands of a session against its file work: links that lead out, directories swapped for links,
+//! files swapped for pipes, during upload, download, list, stat and diff. Each attack has a control, which shows that
+//! it
+//! succeeds against code that uses path names.
 
 mod roots;
 
@@ -16,10 +17,10 @@ use rustix::fs::{CWD, FileType as RawType, Mode, RenameFlags, mknodat, renameat_
 use super::*;
 
 const SECRET: &[u8] = b"the secret of another";
-/// Until a control has seen its attack succeed.
+/// The timeout until a control has seen its attack succeed.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What must be neither read nor changed, beside the session.
+/// Files next to the session that must be neither read nor changed.
 struct Outside {
     folder: PathBuf,
 }
@@ -44,7 +45,7 @@ impl Outside {
     }
 }
 
-/// Does something again and again on a thread, until it is dropped.
+/// Repeats an action on a thread until it is dropped.
 struct Again {
     stop: Arc<AtomicBool>,
     rounds: Arc<AtomicU64>,
@@ -74,7 +75,7 @@ impl Drop for Again {
     }
 }
 
-/// `dir` is a folder and a link out of the workspace by turns, in one step each.
+/// Exchanges `dir` repeatedly between a directory and a link out of the workspace, atomically.
 fn swap_folder_and_link(fixture: &Fixture, outside: &Outside) -> Again {
     fixture.write("dir/file", "of the session");
     symlink(&outside.folder, fixture.path("way")).unwrap();
@@ -82,7 +83,7 @@ fn swap_folder_and_link(fixture: &Fixture, outside: &Outside) -> Again {
     Again::new(move || renameat_with(CWD, &dir, CWD, &way, RenameFlags::EXCHANGE).unwrap())
 }
 
-/// What a program that uses names does, until it was fooled.
+/// Repeats the action of a program that uses path names, until the attack succeeds.
 fn is_fooled(mut by_name: impl FnMut() -> bool) -> bool {
     let started = Instant::now();
     while started.elapsed() < PATIENCE {
@@ -98,7 +99,7 @@ async fn nothing_is_read_through_a_folder_that_becomes_a_link() {
     let fixture = Fixture::new();
     let outside = Outside::new(&fixture);
     let _swapping = swap_folder_and_link(&fixture, &outside);
-    // The control: the folder is looked at, and then its file is opened by name.
+    // The control: check the directory, and then open its file by name.
     let (dir, file) = (fixture.path("dir"), fixture.path("dir/file"));
     assert!(is_fooled(|| fs::symlink_metadata(&dir).is_ok_and(|found| found.is_dir())
         && fs::read(&file).is_ok_and(|content| content == SECRET)));
@@ -135,7 +136,7 @@ async fn nothing_is_written_through_a_folder_that_becomes_a_link() {
     let control = fixture.dir.path().join("control");
     fs::create_dir(&control).unwrap();
     let swapping = swap_folder_and_link(&fixture, &Outside { folder: control.clone() });
-    // The control writes into what it has just seen to be a folder.
+    // The control writes into a path that it has just seen to be a directory.
     let (dir, file) = (fixture.path("dir"), fixture.path("dir/new"));
     assert!(is_fooled(|| {
         let _ = fs::symlink_metadata(&dir).is_ok_and(|found| found.is_dir()) && fs::write(&file, "").is_ok();
@@ -186,7 +187,7 @@ async fn nothing_waits_for_a_pipe_or_a_socket_that_was_a_file() {
         }
         fs::rename(&other, &file).unwrap();
     });
-    // The control: a file by that name is opened, and nobody writes to the pipe that it is.
+    // The control: open a file by name while it is a pipe without a writer.
     let (pipe, waits) = (fixture.path("pipe"), Arc::new(AtomicBool::new(true)));
     mknodat(CWD, &pipe, RawType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
     let (reader, waiting) = (pipe.clone(), Arc::clone(&waits));
@@ -227,7 +228,7 @@ async fn links_to_the_host_and_to_other_sessions_are_followed_by_nothing() {
     ] {
         symlink(target, fixture.path(name)).unwrap();
     }
-    // The control: by name they lead there.
+    // The control: by name these links lead there.
     assert_eq!(fs::read(fixture.path("other/secret")).unwrap(), SECRET);
     assert!(fs::read(fixture.path("shadow")).is_ok() || fixture.session.owner().is_none());
     for path in ["shadow", "etc/shadow", "outside/secret", "other/secret", "home", "up", "proc/etc", "cwd"] {
@@ -253,7 +254,7 @@ async fn links_to_the_host_and_to_other_sessions_are_followed_by_nothing() {
     let order = DiffOrder { patch: true, ..fixture.diff_order("") };
     let (changes, _) = fixture.diff(order).await.unwrap();
     assert!(changes.len() == 8 && changes.iter().all(|change| change.patch_omitted == "not_a_file"));
-    // A file that is sent to the name of a link takes its place.
+    // An upload to the name of a link replaces the link.
     let order = fixture.upload_order("over", "outside", FileFormat::File);
     fixture.upload(order, b"mine").await.unwrap();
     assert_eq!(fs::read(fixture.path("outside")).unwrap(), b"mine");
@@ -270,7 +271,7 @@ async fn a_file_that_grows_for_ever_ends_and_one_that_shrinks_too() {
     let _growing = Again::new(move || {
         let mut file = fs::File::options().append(true).open(&grows).unwrap();
         file.write_all(&[b'x'; 4096]).unwrap();
-        // For ever, and on a disk that has an end.
+        // Bounded, because the disk is.
         if file.metadata().unwrap().len() > 16 << 20 {
             file.set_len(0).unwrap();
         }

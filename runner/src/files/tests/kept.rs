@@ -1,4 +1,4 @@
-//! How long transfers are kept, and what ends them.
+//! Tests of how long transfers are kept, and of what ends them.
 
 use std::time::Instant;
 
@@ -89,14 +89,14 @@ async fn closing_a_session_ends_its_transfers_and_removes_them_and_no_other_sess
 
 #[tokio::test]
 async fn shutting_down_in_the_middle_leaves_no_temporary_file_and_the_upload_can_be_gone_on_with() {
-    // On a busy host it may be over before it is shut down: then there is more of it.
+    // On a busy host the upload can end before the shutdown. Then try again with more files.
     let mut count = 2000;
     while !shut_down_in_the_middle(count).await {
         count *= 2;
     }
 }
 
-/// Whether it was in the middle of an upload of so many files.
+/// Reports whether the shutdown interrupted an upload of `count` files.
 async fn shut_down_in_the_middle(count: usize) -> bool {
     let fixture = Fixture::new();
     let source = tempfile::tempdir().unwrap();
@@ -143,7 +143,7 @@ async fn what_a_process_that_was_killed_in_the_middle_of_an_upload_left_is_remov
     let fixture = fixture.reopen();
     assert!(!fixture.path(&temporary).exists() && fixture.path("a/b/kept").exists());
     fixture.order(half, vec![END]).await.uploaded().unwrap();
-    // Without an upload under way, it is nobody's temporary file.
+    // Without an interrupted upload, the file is not treated as a temporary file.
     fixture.write(&temporary, "of a command");
     assert!(fixture.reopen().path(&temporary).exists());
 }

@@ -1,4 +1,4 @@
-//! Every limit on transfers, hit once each way that it can be.
+//! Tests of every limit on transfers, in each way that it can be reached.
 
 use super::*;
 
@@ -38,7 +38,7 @@ async fn what_an_archive_holds_is_limited_both_ways() {
     assert_eq!(fixture.files.shared.transfers.count(), 0);
 }
 
-/// An exchange that stays open; aborted when it goes.
+/// Opens an exchange that stays open. The caller aborts the task.
 async fn stays_open(fixture: &Fixture, session: &Arc<OpenSession>, id: &str) -> tokio::task::JoinHandle<()> {
     let order = UploadOrder { session_id: session.id, ..fixture.upload_order(id, "x", FileFormat::File) };
     let (files, session) = (Arc::clone(&fixture.files), Arc::clone(session));
@@ -94,7 +94,7 @@ async fn one_session_leaves_others_half_of_the_transfers_and_its_own_turns_alone
     fixture.download(fixture.download_order("1", "file")).await.unwrap();
     open.iter().for_each(tokio::task::JoinHandle::abort);
 
-    // A session whose own turns are taken waits for them, and for nobody else's.
+    // A session without free turns waits for its own turns only.
     let turns = fixture.session.file_turns();
     let taken = turns.acquire_many(turns.available_permits().try_into().unwrap()).await.unwrap();
     let waits = fixture.stat("file");

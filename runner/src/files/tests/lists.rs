@@ -1,4 +1,4 @@
-//! Stat and List: order, pages, filters, and what is said of what is not there.
+//! Tests of stat and list: order, pages, filters, and missing files.
 
 use std::{
     ffi::OsStr,
@@ -10,7 +10,7 @@ use rustix::fs::{CWD, FileType as RawType, Mode, mknodat};
 
 use super::*;
 
-/// Every page, each asked for after the last of the one before.
+/// Returns all entries. Each page is requested after the last entry of the previous one.
 async fn pages(fixture: &Fixture, order: ListOrder) -> Vec<FileInfo> {
     let mut all: Vec<FileInfo> = Vec::new();
     loop {

@@ -1,4 +1,4 @@
-//! HOME and /tmp of a session: what works there as in the workspace, and what does not.
+//! Tests of HOME and `/tmp` of a session: operations that work there as in the workspace, and operations that do not.
 
 use std::os::unix::fs::{MetadataExt, symlink};
 
@@ -7,7 +7,7 @@ use airlock_sandbox::protect::{Found, Writer};
 use super::*;
 use crate::guard::Guarded;
 
-/// A folder of the session besides the workspace.
+/// A directory of the session other than the workspace.
 struct Root {
     inside: &'static str,
     host: PathBuf,
@@ -83,7 +83,7 @@ async fn a_listing_names_the_root_and_goes_on_page_by_page() {
             }
         }
         assert_eq!(found, ["a", "a/x", "a/y", "b", "c"].map(|name| root.path(name)));
-        // A token of one root is none of another.
+        // A page token of one root is invalid for another.
         for other in ["", "/home/agent", "/tmp"].into_iter().filter(|other| *other != root.inside) {
             let after = root.path("a").into_bytes();
             let listed = fixture.list(ListOrder { after, ..fixture.list_order(other) }).await;
@@ -166,7 +166,7 @@ async fn what_a_killed_process_left_in_any_root_is_removed() {
         fixture.order(half, chunks(0, b"half")).await;
         fixture.write_in(&root.host, &format!("deep/{temporary}"), "half");
     }
-    // No upload goes there, so nobody looks.
+    // No upload writes there, so the directory is not scanned.
     fixture.write(&temporary, "of somebody");
     let fixture = fixture.reopen();
     for root in Root::all(&fixture) {
@@ -175,7 +175,7 @@ async fn what_a_killed_process_left_in_any_root_is_removed() {
     assert!(fixture.path(&temporary).exists());
 }
 
-/// What a command finds at its end that does this.
+/// Returns the changes that are found at the end of a command that calls `act`.
 fn command(guarded: &Guarded, act: impl FnOnce()) -> Vec<Found> {
     let writer = Writer { writes: true, ..Writer::default() };
     let begun = guarded.with(|guard, folder| guard.begin(folder, writer)).unwrap();
@@ -200,7 +200,7 @@ async fn protected_names_that_are_uploaded_into_home_belong_there_and_stay_as_th
     for name in NAMES {
         put(&fixture, &format!("/home/agent/{name}"), b"[alias]\nx = !mine\n").await;
     }
-    // The control: what a command puts there while it runs is not its own to keep.
+    // The control: a file that a command creates while it runs is a violation.
     fixture.write_in(&host, ".zshenv", "evil");
     let found = home.with(|guard, folder| Ok(guard.end(folder, begun.id, &[]))).unwrap();
     let told: Vec<_> = found.iter().map(|found| (found.path.as_deref().unwrap(), found.kind)).collect();
@@ -241,7 +241,7 @@ async fn an_upload_into_any_root_ends_what_was_known_of_the_session_s_folders() 
     for path in ["x", "/home/agent/x", "/tmp/x"] {
         put(&fixture, path, b"").await;
         let after = still().expect("nothing is at work");
-        // By this number path rules are kept, and their links may lead elsewhere by now.
+        // Path rules are cached by this number, and links may have changed.
         assert!(after > before, "{path}");
         before = after;
     }

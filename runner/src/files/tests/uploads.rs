@@ -1,4 +1,4 @@
-//! Uploads: what they put into a workspace, what they refuse, and how they are gone on with.
+//! Tests of uploads: the files that they create, the orders that they refuse, and how they are resumed.
 
 use std::{
     io::Read,
@@ -72,7 +72,7 @@ async fn an_upload_is_gone_on_with_from_wherever_it_was_cut() {
             let beyond = fixture.order(ExchangeOrder::Upload(order.clone()), beyond).await;
             assert_eq!(beyond.ready(), Some(cut as u64));
             assert_eq!(beyond.failed.unwrap().failure, ExchangeFailure::OutOfRange { end: cut as u64 });
-            // From before, at and over the cut.
+            // Resume before the cut, so that chunks overlap it.
             let from = cut.saturating_sub(PIECE / 2);
             let mut rest = chunks(from as u64, &content[from..]);
             rest.push(END);
@@ -98,7 +98,7 @@ async fn an_upload_that_was_done_is_answered_again_and_changes_nothing() {
     assert_eq!(fs::read(fixture.path("file")).unwrap(), b"changed since");
 }
 
-/// Sends this, and then nothing; the second is told when all of it was taken.
+/// Yields these messages, and then nothing. The second value is signalled when all messages were taken.
 fn then_silence(sent: Vec<ExchangeToRunner>) -> (Incoming, oneshot::Receiver<()>) {
     let (taken, told) = oneshot::channel();
     let silence = stream::once(async move {
@@ -185,7 +185,7 @@ async fn what_cannot_be_right_is_refused_with_what_to_do() {
     ] {
         let path = String::from_utf8_lossy(&order.path).into_owned();
         assert_eq!(reason(fixture.upload(order.clone(), &[b'x'; 1024]).await), expected, "{path}");
-        // A refused one leaves its id to another order, unless its bytes are worth to be kept.
+        // A refused upload frees its ID for another order, unless its bytes are kept.
         let removed = fixture.files.shared.transfers.count() == 0;
         assert!(
             removed || matches!(expected, "UPLOAD_INCOMPLETE" | "NOT_A_DIRECTORY" | "LINK_LEAVES"),
@@ -210,7 +210,7 @@ async fn an_archive_with_something_in_its_way_touches_nothing() {
         fs::write(source.path().join(path), content).unwrap();
     }
     let archive = tar(source.path());
-    // The last one of the archive is in the way, in each of the ways there are.
+    // The last entry of the archive conflicts with an existing file, in each possible way.
     fixture.write("file/z", "old");
     fixture.write("folder/z/stop/in", "old");
     fixture.write("linked/b", "old");
@@ -223,7 +223,7 @@ async fn an_archive_with_something_in_its_way_touches_nothing() {
         let failed = fixture.upload(order.clone(), &archive).await.unwrap_err();
         assert_eq!(failed.reason, expected, "{}", failed.message);
         assert!(tree(&fixture.path(target)) == before, "{target}");
-        // Its bytes are kept: without what is in the way, it goes on.
+        // The bytes are kept: after the obstacle is removed, the upload continues.
         airlock_mounts::remove_tree(fixture.path(target)).unwrap();
         let again = fixture.order(ExchangeOrder::Upload(order), vec![END]).await;
         assert_eq!(again.ready(), Some(archive.len() as u64));
@@ -246,7 +246,7 @@ async fn another_order_with_the_same_id_is_told_so() {
     ] {
         assert_eq!(reason(fixture.upload(other, b"half").await), "TRANSFER_MISMATCH");
     }
-    // A download may have it too.
+    // A download may use the same ID.
     fixture.write("there", "");
     fixture.download(fixture.download_order("t", "there")).await.unwrap();
     assert_eq!(fixture.upload(order, b"half").await.unwrap().received, 4);

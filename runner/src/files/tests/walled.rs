@@ -1,5 +1,6 @@
-//! File work has the rights of the session's user: what that user cannot read or change, nobody reads or
-//! changes through the runner, and it is said.
+//! Tests that file work has the rights of the session's user: files that this user cannot read or change cannot be
+//! read or
+//! changed through the runner, and the refusal is reported.
 
 use std::os::unix::fs::{MetadataExt, chown};
 
@@ -7,7 +8,7 @@ use super::*;
 
 const SECRET: &[u8] = b"of root alone";
 
-/// A workspace with a file of root's in it, and with a file and a folder that the session's user has closed.
+/// Creates a workspace with a file of root, and with a file and a directory that the session's user has closed.
 fn closed() -> Fixture {
     let fixture = Fixture::new();
     assert!(fixture.session.owner().is_some(), "sessions have users of their own only under root");
@@ -29,7 +30,7 @@ fn set_mode(fixture: &Fixture, path: &str, mode: u32) {
 #[tokio::test]
 async fn a_download_leaves_out_what_the_session_cannot_read_and_says_so() {
     let fixture = closed();
-    // The control: the runner itself could.
+    // The control: the runner itself can read it.
     assert_eq!(fs::read(fixture.path("of-root")).unwrap(), SECRET);
     assert_eq!(fs::read(fixture.path("folder/file")).unwrap(), b"nor me");
     let got = fixture.download(fixture.download_order("t", "")).await.unwrap();
@@ -76,7 +77,7 @@ async fn an_upload_changes_nothing_that_the_session_cannot() {
     }
     assert_eq!(fs::read(fixture.path("shut/file")).unwrap(), b"old");
     assert_eq!(fs::read_dir(fixture.path("shut")).unwrap().count(), 1);
-    // Its own folder, so the name is the session's to give.
+    // The directory belongs to the session, so the session may replace the name.
     fixture.upload(fixture.upload_order("t", "of-root", FileFormat::File), b"new").await.unwrap();
     let made = fs::metadata(fixture.path("of-root")).unwrap();
     assert_eq!(Some((made.uid(), made.gid())), fixture.session.owner());
@@ -106,7 +107,7 @@ async fn in_home_and_tmp_too_nothing_is_done_that_the_session_s_user_could_not_d
         for (path, mode) in [("of-root", 0o600), ("shut", 0o555)] {
             fs::set_permissions(host.join(path), fs::Permissions::from_mode(mode)).unwrap();
         }
-        // The control: the runner itself could.
+        // The control: the runner itself can read it.
         assert_eq!(fs::read(host.join("of-root")).unwrap(), SECRET);
         let secret = format!("{inside}/of-root");
         let got = fixture.download(fixture.download_order(&secret, &secret)).await;

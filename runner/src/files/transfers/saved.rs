@@ -1,4 +1,4 @@
-//! What is kept of an upload for the runner's next process: its order, and its answer once it was done.
+//! The stored state of an upload for the runner's next process: its order, and its answer once it is done.
 
 use std::{
     collections::HashMap,
@@ -24,14 +24,14 @@ use crate::files::paths::Inside;
 
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
-/// What was ordered, as far as it must be the same to go on.
+/// The parts of an order that must be equal to resume it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::files) enum What {
     Upload(UploadKey),
     Download(DownloadKey),
 }
 
-/// Of an upload.
+/// The key of an upload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::files) struct UploadKey {
     path: Vec<u8>,
@@ -41,7 +41,7 @@ pub(in crate::files) struct UploadKey {
     sha256: Option<[u8; 32]>,
 }
 
-/// Of a download.
+/// The key of a download.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::files) struct DownloadKey {
     path: Vec<u8>,
@@ -68,7 +68,7 @@ impl DownloadKey {
 }
 
 impl What {
-    /// The session's folder that an upload goes into.
+    /// Returns the session's directory that an upload writes to.
     pub(super) fn target(&self) -> Option<SessionFolder> {
         match self {
             Self::Upload(order) => Inside::parse(&order.path).ok().map(|path| path.root()),
@@ -76,7 +76,7 @@ impl What {
         }
     }
 
-    /// Names a transfer in its session. An upload and a download of the same id are two.
+    /// Returns the name of a transfer within its session. An upload and a download with the same ID are different.
     pub(super) fn key(&self, id: &str) -> [u8; 32] {
         let kind: &[u8] = match self {
             Self::Upload(_) => b"upload ",
@@ -89,7 +89,7 @@ impl What {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Saved {
-    /// What was written before the host went down need not be there.
+    /// The boot of the host. Bytes that were written in an earlier boot may be lost.
     boot: String,
     order: UploadKey,
     done: Option<Done>,
@@ -116,7 +116,7 @@ impl Saved {
         Ok(Self { boot: boot()?, order, done })
     }
 
-    /// Whole or not at all.
+    /// Writes the file atomically.
     pub(super) fn write(&self, path: &Path) -> io::Result<()> {
         let next = path.with_extension("next");
         let mut file = File::options().write(true).create(true).truncate(true).mode(0o600).open(&next)?;
@@ -129,12 +129,12 @@ fn boot() -> io::Result<String> {
     Ok(fs::read_to_string(BOOT_ID)?.trim().to_owned())
 }
 
-/// Only the runner enters it.
+/// Creates a directory that only the runner can enter.
 pub(super) fn make_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// What can be gone on with; everything else in the folder is removed.
+/// Returns the transfers that can be resumed, and removes all other files in the directory.
 pub(super) fn found(
     folder: &Path,
     trash: &str,
@@ -168,7 +168,7 @@ pub(super) fn found(
     Ok(kept)
 }
 
-/// None for what is damaged, too old, or from before the host went down.
+/// Reads a transfer. `None` if it is damaged, too old, or from an earlier boot.
 fn read(path: &Path, boot: &str, keep: Duration) -> Option<Transfer> {
     let key = hex::decode(path.file_stem()?.to_str()?).ok()?.try_into().ok()?;
     let saved: Saved = serde_json::from_slice(&fs::read(path).ok()?).ok()?;

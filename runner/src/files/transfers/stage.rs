@@ -1,5 +1,5 @@
-//! The bytes of a transfer on disk: appended to within every limit, and counted. What was appended
-//! survives the process.
+//! The bytes of a transfer on disk. They are appended within every limit, and counted. Appended bytes survive the
+//! process.
 
 use std::{
     fs::File,
@@ -18,17 +18,17 @@ use crate::files::{
     wall,
 };
 
-/// An open file of a transfer's bytes; closed until it is used.
+/// The file of a transfer's bytes. It is opened at the first use.
 #[derive(Debug, Default)]
 pub(in crate::files) struct Stage {
     file: Option<File>,
 }
 
 impl Stage {
-    /// Opens the file, and saves the order first. Blocks for a moment.
+    /// Saves the order and opens the file. Blocks briefly.
     ///
     /// # Errors
-    /// If the runner's own folder says no.
+    /// If the runner's own directory cannot be used.
     pub(in crate::files) fn open(&mut self, transfer: &Transfer) -> Result<(), ExchangeFailed> {
         if self.file.is_some() {
             return Ok(());
@@ -48,21 +48,21 @@ impl Stage {
         let mut options = File::options();
         options.read(true).write(true).create(true).truncate(false).mode(0o600);
         let file = options.open(path).map_err(failed)?;
-        // More than was counted may have been written by what was interrupted.
+        // An interrupted write may have written more bytes than were counted.
         file.set_len(transfer.progress.borrow().staged).map_err(failed)?;
         self.file = Some(file);
         Ok(())
     }
 
-    /// Closes the file. What was appended is counted.
+    /// Closes the file. Appended bytes are counted already.
     pub(in crate::files) fn close(&mut self) {
         self.file = None;
     }
 
-    /// Appends, or changes nothing. Blocks for a moment.
+    /// Appends all bytes or changes nothing. Blocks briefly.
     ///
     /// # Errors
-    /// Over a limit, or if the file cannot be written.
+    /// If a limit is exceeded or the file cannot be written.
     pub(in crate::files) fn append(
         &mut self,
         transfers: &Transfers,
@@ -81,7 +81,7 @@ impl Stage {
         transfers.reserve(more)?;
         if let Err(error) = file.write_all_at(data, staged) {
             transfers.give_back(more);
-            // What is behind the counted bytes is written over, or cut at the next opening.
+            // Bytes after the counted ones are overwritten, or cut when the file is opened again.
             let _ = file.set_len(staged);
             return Err(of_own_io("keep a transfer", &error));
         }
@@ -89,18 +89,18 @@ impl Stage {
         Ok(())
     }
 
-    /// The bytes, from the first on.
+    /// Opens the bytes for reading, from the start.
     ///
     /// # Errors
-    /// If they cannot be opened.
+    /// If the file cannot be opened.
     pub(in crate::files) fn reader(transfer: &Transfer) -> Result<File, ExchangeFailed> {
         File::open(transfer.bytes_path()).map_err(|error| of_own_io("read a transfer", &error))
     }
 
-    /// Keeps the answer instead of the bytes. Blocks for a moment.
+    /// Replaces the bytes by the answer. Blocks briefly.
     ///
     /// # Errors
-    /// If it cannot be kept.
+    /// If the answer cannot be stored.
     pub(in crate::files) fn done(
         transfers: &Transfers,
         transfer: &Transfer,
@@ -117,7 +117,7 @@ impl Stage {
     }
 }
 
-/// Writes a download's bytes, hashes them, and remembers which limit said no.
+/// A writer of a download's bytes. It hashes them, and keeps the error of an exceeded limit.
 #[derive(Debug)]
 pub(in crate::files) struct StageWriter<'a> {
     stage: Stage,
@@ -132,30 +132,30 @@ impl<'a> StageWriter<'a> {
         Self { stage: Stage::default(), transfers, transfer, hash: Sha256::new(), stopped: None }
     }
 
-    /// Makes the file, so that an empty one is there too.
+    /// Creates the file, even if it stays empty.
     ///
     /// # Errors
-    /// If the runner's own folder says no.
+    /// If the runner's own directory cannot be used.
     pub(in crate::files) fn open(&mut self) -> Result<(), ExchangeFailed> {
         self.stage.open(&self.transfer)
     }
 
-    /// Says what comes.
+    /// Sets the description of the download.
     pub(in crate::files) fn started(&self, started: DownloadStarted) {
         self.transfer.progress.send_modify(|progress| progress.started = Some(started));
     }
 
-    /// Bytes so far.
+    /// Returns the number of bytes written.
     pub(in crate::files) fn written(&self) -> u64 {
         self.transfer.progress.borrow().staged
     }
 
-    /// Why a write failed.
+    /// Takes the error of a failed write.
     pub(in crate::files) fn take_stopped(&mut self) -> Option<ExchangeFailed> {
         self.stopped.take()
     }
 
-    /// SHA-256 of all that was written.
+    /// Returns the SHA-256 of all written bytes.
     pub(in crate::files) fn finish(self) -> [u8; 32] {
         self.hash.finalize().into()
     }
@@ -163,7 +163,7 @@ impl<'a> StageWriter<'a> {
 
 impl Write for StageWriter<'_> {
     fn write(&mut self, data: &[u8]) -> io::Result<usize> {
-        // They are the runner's own, in the middle of work for a session.
+        // The bytes belong to the runner, and the thread currently has the session's rights.
         let append = || self.stage.append(self.transfers, &self.transfer, data);
         let appended =
             wall::as_runner(append).unwrap_or_else(|error| Err(internal("keep a download", &error)));

@@ -1,4 +1,4 @@
-//! One transfer: what was ordered, how far it is, and who is at it.
+//! One transfer: its order, its progress and its users.
 
 use std::{
     path::{Path, PathBuf},
@@ -15,52 +15,52 @@ use tokio::sync::{OwnedSemaphorePermit, watch};
 
 use super::{saved::What, stage::Stage};
 
-/// One of `transfers.at_once`; shared by all who are at a transfer.
+/// A permit of `transfers.at_once`. All users of a transfer share it.
 pub(in crate::files) type Place = Arc<OwnedSemaphorePermit>;
 
-/// How far a transfer is.
+/// The progress of a transfer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(in crate::files) struct Progress {
-    /// Bytes on disk; of an upload that was done, those that came.
+    /// The bytes on disk. For a completed upload, the bytes received.
     pub(in crate::files) staged: u64,
-    /// Of a download.
+    /// The description of a download.
     pub(in crate::files) started: Option<DownloadStarted>,
     pub(in crate::files) phase: Phase,
 }
 
-/// What is done with a transfer.
+/// The phase of a transfer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(in crate::files) enum Phase {
-    /// Nothing: an upload that is not complete.
+    /// An incomplete upload. No work is active.
     #[default]
     Open,
-    /// It is being packed or unpacked.
+    /// The transfer is being packed or unpacked.
     Working,
-    /// It was done.
+    /// The transfer is done.
     Done(Outcome),
-    /// It was not; an upload can be tried again.
+    /// The transfer failed. An upload can be tried again.
     Failed(ExchangeFailed),
 }
 
-/// What came of it.
+/// The result of a transfer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::files) enum Outcome {
     Uploaded(Uploaded),
     Downloaded(Downloaded),
 }
 
-/// See the module.
+/// The state of one transfer.
 #[derive(Debug)]
 pub(in crate::files) struct Transfer {
     pub(in crate::files) key: [u8; 32],
     pub(in crate::files) what: What,
     files: PathBuf,
     pub(in crate::files) progress: watch::Sender<Progress>,
-    /// Held by the one who writes an upload's bytes.
+    /// Held by the writer of an upload's bytes.
     pub(in crate::files) stage: Arc<tokio::sync::Mutex<Stage>>,
-    /// The client has all it can get.
+    /// Whether the client has received everything.
     settled: AtomicBool,
-    /// It is no longer in the table.
+    /// Whether it was removed from the table.
     removed: AtomicBool,
     state: Mutex<State>,
 }
@@ -74,7 +74,7 @@ struct State {
 }
 
 impl Transfer {
-    /// A new one, whose files are in the folder `files`, or will be.
+    /// Creates a transfer with its files in the directory `files`.
     pub(super) fn new(files: &Path, key: [u8; 32], what: What) -> Self {
         Self {
             key,
@@ -93,7 +93,7 @@ impl Transfer {
         }
     }
 
-    /// One of an earlier process, last used some time ago.
+    /// Restores a transfer of an earlier process that was last used `idle` ago.
     pub(super) fn found(files: &Path, key: [u8; 32], what: What, progress: Progress, idle: Duration) -> Self {
         let transfer = Self::new(files, key, what);
         transfer.settled.store(matches!(progress.phase, Phase::Done(_)), Ordering::Release);
@@ -110,7 +110,7 @@ impl Transfer {
         self.files.join(format!("{}.order", hex::encode(self.key)))
     }
 
-    /// Bytes on disk.
+    /// Returns the bytes on disk.
     pub(super) fn staged(&self) -> u64 {
         let progress = self.progress.borrow();
         match progress.phase {
@@ -119,7 +119,7 @@ impl Transfer {
         }
     }
 
-    /// Marks it as gone from the table.
+    /// Marks it as removed from the table.
     pub(super) fn set_removed(&self) {
         self.removed.store(true, Ordering::Release);
     }
@@ -128,13 +128,13 @@ impl Transfer {
         self.removed.load(Ordering::Acquire)
     }
 
-    /// How long nobody has been at it; none while somebody is.
+    /// Returns the time since the last use, or `None` while it is in use.
     pub(super) fn idle(&self) -> Option<Duration> {
         let state = self.state();
         (state.streams == 0).then(|| state.last_used.elapsed())
     }
 
-    /// It was done and answered, and nobody is at it.
+    /// Reports whether it is done, answered and not in use.
     pub(super) fn is_settled(&self) -> bool {
         self.settled.load(Ordering::Acquire) && self.idle().is_some()
     }
@@ -147,7 +147,7 @@ impl Transfer {
         self.state().place.upgrade()
     }
 
-    /// What ends the work that begins now.
+    /// Starts work, and returns the token that cancels it.
     pub(in crate::files) fn begin_work(&self) -> Cancel {
         let cancel = Cancel::new();
         self.state().cancel = cancel.clone();
@@ -163,7 +163,7 @@ impl Transfer {
     }
 }
 
-/// Somebody is at a transfer.
+/// The use of a transfer by one stream.
 #[derive(Debug)]
 pub(in crate::files) struct Attached {
     pub(in crate::files) transfer: Arc<Transfer>,
@@ -179,7 +179,7 @@ impl Attached {
         Self { transfer: Arc::clone(transfer), place }
     }
 
-    /// For work that goes on without the stream.
+    /// Returns a permit for work that continues without the stream.
     pub(in crate::files) fn place(&self) -> Place {
         Arc::clone(&self.place)
     }

@@ -1,4 +1,4 @@
-//! A walk against a sorted list, with as little memory as it can have.
+//! Tests of a walk against a sorted list, with minimal memory.
 
 use std::{collections::BTreeSet, fs, os::fd::OwnedFd, path::Path};
 
@@ -27,7 +27,7 @@ fn paths(root: &Path, after: &[u8], exclude: &[&str], share: usize) -> Vec<Vec<u
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Names that sort around the slash, in folders of folders.
+    /// Uses names that sort around the slash, in nested directories.
     #[test]
     fn it_is_the_sorted_list_from_anywhere_with_any_memory(
         files in prop::collection::btree_set("[a+./0]{1,3}(/[a+.0]{1,3}){0,3}", 1..40),
@@ -99,7 +99,7 @@ fn open_files() -> usize {
     fs::read_dir("/proc/self/fd").unwrap().count()
 }
 
-/// Files after each folder, so that the walk comes back to all of them.
+/// Places files after each directory, so that the walk returns to all of them.
 #[test]
 fn a_deep_walk_holds_few_folders_open_and_finds_what_comes_after_them() {
     let dir = tempfile::tempdir().unwrap();

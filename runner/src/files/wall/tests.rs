@@ -1,5 +1,5 @@
-//! A fault in file work, played by reads that follow names: what it reaches, and that nothing of a session
-//! stays on a thread.
+//! Tests of a fault in file work, simulated by reads that follow names: what it can reach, and that a thread keeps no
+//! rights of a session.
 
 use std::{
     fs,
@@ -15,7 +15,7 @@ use super::*;
 const ONE: (u32, u32) = (41_000_001, 41_000_001);
 const OTHER: (u32, u32) = (41_000_002, 41_000_002);
 
-/// A file of the runner's alone, and workspaces of two sessions with links to it.
+/// A file of the runner, and the workspaces of two sessions with links to it.
 struct Host {
     dir: tempfile::TempDir,
     secret: PathBuf,
@@ -49,7 +49,7 @@ fn is_denied(path: &Path) -> bool {
     fs::read(path).is_err_and(|error| error.kind() == ErrorKind::PermissionDenied)
 }
 
-/// The control of each attack: who is not in a section reads it.
+/// The control of each attack: outside a section the thread can read the file.
 fn assert_is_runner(host: &Host, before: &Rights) {
     assert_eq!(&Rights::now().unwrap(), before);
     assert_eq!(fs::read(&host.secret).unwrap(), b"of the runner");
@@ -71,7 +71,7 @@ fn work_for_a_session_cannot_read_write_or_give_away_what_its_user_cannot() {
         assert!(fs::set_permissions(&host.secret, PermissionsExt::from_mode(0o644)).is_err());
         fs::write(&own, "of the session").unwrap();
         assert!(chown(&own, Some(0), Some(0)).is_err());
-        // Where its user could not read, it cannot either.
+        // A file that the session's user cannot read is unreadable here too.
         fs::set_permissions(&own, PermissionsExt::from_mode(0o000)).unwrap();
         assert!(is_denied(&own));
     };
@@ -89,7 +89,7 @@ fn groups_of_the_runner_give_no_rights_to_a_sessions_work() {
     chown(&host.secret, None, Some(4)).unwrap();
     let member = Rights { groups: vec![Gid::from_raw(4)], ..Rights::now().unwrap() };
     let held = hold(Rights::now().unwrap(), &member).unwrap();
-    // The control: with another user alone, the group still lets it in.
+    // The control: if only the uid changes, the group still grants access.
     let uid_only = Rights { uid: Uid::from_raw(ONE.0), ..member.clone() };
     let half = hold(member.clone(), &uid_only).unwrap();
     assert!(fs::read(&host.secret).is_ok());
@@ -104,7 +104,7 @@ fn work_for_a_session_may_not_pass_over_limits_of_the_disk_and_what_protects_nam
     let before = Rights::now().unwrap();
     let may = || Rights::now().unwrap().over_limits;
     assert!(!as_session(Some(ONE), may).unwrap());
-    // Who was started without the right does not get it, either.
+    // A process that was started without the right does not gain it.
     assert_eq!(as_session_over_limits(Some(ONE), may).unwrap(), before.over_limits);
     assert_eq!(as_session(Some(ONE), || as_runner(may).unwrap()).unwrap(), before.over_limits);
     assert_eq!(Rights::now().unwrap(), before);
@@ -166,7 +166,7 @@ fn sessions_at_work_at_once_do_not_get_each_others_rights() {
     std::thread::scope(|scope| {
         scope.spawn(|| work(ONE, OTHER));
         scope.spawn(|| work(OTHER, ONE));
-        // The control, on a thread of its own in the same moments.
+        // The control, on a thread of its own at the same time.
         for round in 0..200 {
             turns.wait();
             turns.wait();

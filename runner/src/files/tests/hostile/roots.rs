@@ -1,14 +1,16 @@
-//! Links from one of a session's folders to another, and to the host: what was named is where it ends.
+//! Tests of links from one of a session's directories to another and to the host: a path never leaves the directory
+//! that
+//! it names.
 
 use super::*;
 
-/// One of the session's folders: where commands see it, and where it is.
+/// Returns the session's directories: the path inside, and the path on the host.
 fn roots(fixture: &Fixture) -> [(&'static str, PathBuf); 3] {
     let folders = fixture.session.folders().clone();
     [("/workspace", folders.workspace), ("/home/agent", folders.home), ("/tmp", folders.tmp)]
 }
 
-/// In each of the session's folders what must be neither read nor changed from another one.
+/// Creates, in each of the session's directories, a file that must be neither read nor changed from another one.
 fn secrets(fixture: &Fixture) {
     for (inside, host) in roots(fixture) {
         fixture.write_in(&host, ".git/hooks/secret", [SECRET, inside.as_bytes()].concat());
@@ -24,7 +26,7 @@ fn assert_only_the_secrets(fixture: &Fixture) {
     }
 }
 
-/// Everything that can be asked about `path`, which leads out by a link.
+/// Checks every operation on `path`, which leads out through a link.
 async fn assert_not_followed(fixture: &Fixture, path: &str) {
     let got = fixture.download(fixture.download_order("d", path)).await;
     assert_eq!(reason(got), "LINK_LEAVES", "download {path}");
@@ -58,7 +60,7 @@ async fn a_link_from_one_root_to_another_is_followed_by_nothing() {
                 links += 1;
                 let name = format!("link{links}");
                 symlink(&target, host.join(&name)).unwrap();
-                // The control: the host's names lead there.
+                // The control: the names on the host lead there.
                 let is_of_host = kind != "inside";
                 let secret = [SECRET, to.as_bytes()].concat();
                 let led = fs::read(host.join(&name).join("secret")).is_ok_and(|content| content == secret);
@@ -100,7 +102,7 @@ async fn a_link_of_home_or_tmp_to_the_host_or_another_session_is_followed_by_not
             symlink(target, host.join(name)).unwrap();
             assert_not_followed(&fixture, &format!("{inside}/{name}")).await;
         }
-        // The control: by name they lead there.
+        // The control: by name these links lead there.
         assert_eq!(fs::read(host.join("outside/secret")).unwrap(), SECRET);
         assert_eq!(fs::read(host.join("other/secret")).unwrap(), SECRET);
         let got = fixture.download(fixture.download_order(inside, inside)).await.unwrap();
@@ -123,7 +125,7 @@ async fn a_folder_of_tmp_that_becomes_a_link_to_hooks_is_neither_read_nor_writte
     symlink("../workspace/.git/hooks", &way).unwrap();
     let file = dir.join("secret");
     let _swapping = Again::new(move || renameat_with(CWD, &dir, CWD, &way, RenameFlags::EXCHANGE).unwrap());
-    // The control: the folder is looked at, and then its file is opened by name.
+    // The control: check the directory, and then open its file by name.
     let seen = folders.tmp.join("dir");
     assert!(is_fooled(|| fs::symlink_metadata(&seen).is_ok_and(|found| found.is_dir())
         && fs::read(&file).is_ok_and(|content| content.starts_with(SECRET))));

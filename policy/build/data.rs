@@ -1,4 +1,4 @@
-//! What a table file may hold. Unknown keys are errors.
+//! The schema of a table file. Unknown keys are errors.
 
 use std::collections::BTreeMap;
 
@@ -6,13 +6,13 @@ use serde::Deserialize;
 
 use crate::kinds::{Format, Joined, Runs, Scripts, Search, Target};
 
-/// Flags as their program's help writes them, each with what it does.
+/// Flags as their program's help text writes them, each with its description.
 pub(crate) type FlagList = BTreeMap<String, String>;
 
 /// Names, each with its reason.
 pub(crate) type Names = BTreeMap<String, String>;
 
-/// One file, or all of them joined.
+/// The contents of one file, or of all files joined.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Tables {
@@ -23,7 +23,7 @@ pub(crate) struct Tables {
     pub(crate) global: BTreeMap<String, Set>,
     /// Flags that only rules compare.
     pub(crate) spelling: BTreeMap<String, Set>,
-    /// Programs that do nothing but print their version when this is all they are told.
+    /// Programs that only print their version when these are their only arguments.
     pub(crate) version: BTreeMap<String, Vec<String>>,
     pub(crate) names: BTreeMap<String, Names>,
     pub(crate) category: BTreeMap<String, Category>,
@@ -33,7 +33,7 @@ pub(crate) struct Tables {
     pub(crate) warning_text: BTreeMap<String, WarningText>,
     pub(crate) warning_pair: BTreeMap<String, WarningPair>,
     pub(crate) obeys: BTreeMap<String, Obeys>,
-    /// By the reason, programs that no file can make run another.
+    /// Programs that no file can make run another program, by the reason.
     pub(crate) obeys_nothing: BTreeMap<String, Vec<String>>,
     pub(crate) destroys: BTreeMap<String, Destroys>,
 }
@@ -43,10 +43,10 @@ pub(crate) struct Tables {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Obeys {
     pub(crate) programs: Vec<String>,
-    /// Looked for as `from` says.
+    /// Names of files that are searched for as `from` defines.
     #[serde(default)]
     pub(crate) files: Vec<String>,
-    /// In HOME.
+    /// Paths relative to HOME.
     #[serde(default)]
     pub(crate) home: Vec<String>,
     #[serde(default)]
@@ -81,11 +81,11 @@ pub(crate) struct Destroys {
     pub(crate) text: Vec<String>,
 }
 
-/// What exit codes mean to a program, by the code.
+/// The meaning of a program's exit codes, by code.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Exit {
-    /// Where that is written.
+    /// The source of this knowledge.
     pub(crate) does: String,
     #[serde(default)]
     pub(crate) also: Vec<String>,
@@ -98,11 +98,11 @@ pub(crate) struct Exit {
     pub(crate) failure: BTreeMap<String, String>,
 }
 
-/// A program that runs what files hold.
+/// A program that runs the contents of files.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Interpreter {
-    /// Where that is written.
+    /// The source of this knowledge.
     pub(crate) does: String,
     #[serde(default)]
     pub(crate) also: Vec<String>,
@@ -123,7 +123,7 @@ pub(crate) struct Interpreter {
     pub(crate) defaults: Vec<String>,
 }
 
-/// Programs that a user interface folds alike.
+/// Programs that a user interface folds in the same way.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Category {
@@ -143,12 +143,12 @@ pub(crate) struct Warning {
     pub(crate) any_word: Vec<String>,
     #[serde(default)]
     pub(crate) flags: Vec<String>,
-    /// Stands for a flag: a word that begins so.
+    /// Matches a word with this prefix instead of a flag.
     #[serde(default)]
     pub(crate) word_begins: String,
 }
 
-/// Texts to warn about, where these programs are given them.
+/// Texts to warn about when these programs receive them.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct WarningText {
@@ -156,7 +156,7 @@ pub(crate) struct WarningText {
     pub(crate) texts: Names,
 }
 
-/// Programs to warn about where the output of one reaches another.
+/// Programs to warn about when the output of one reaches another.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct WarningPair {
@@ -175,16 +175,16 @@ pub(crate) struct Set {
     pub(crate) refused: FlagList,
 }
 
-/// A program, or a program with its subcommand, that reads only with these flags.
+/// A program, or a program with its subcommand, that only reads with these flags.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Program {
     pub(crate) does: String,
     pub(crate) operands: Operands,
-    /// Other names of the same.
+    /// Other names of the same program.
     #[serde(default)]
     pub(crate) also: Vec<String>,
-    /// One of these flags must be given.
+    /// Flags of which at least one must be given.
     #[serde(default)]
     pub(crate) needs: Vec<String>,
     #[serde(default)]
@@ -193,7 +193,7 @@ pub(crate) struct Program {
     pub(crate) words_only: bool,
     #[serde(default)]
     pub(crate) prints_operands: bool,
-    /// Of no use without a network.
+    /// Whether it is useless without a network.
     #[serde(default)]
     pub(crate) network: bool,
     #[serde(default)]
@@ -237,7 +237,7 @@ pub(crate) enum OperandKind {
     Nothing,
 }
 
-/// A program that runs another.
+/// A program that runs another program.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Launcher {
@@ -258,10 +258,10 @@ pub(crate) struct Launcher {
     pub(crate) lenient: bool,
     #[serde(default)]
     pub(crate) elsewhere: bool,
-    /// Where no command follows it starts a shell, or reads commands itself.
+    /// Whether it starts a shell, or reads commands itself, if no command follows.
     #[serde(default)]
     pub(crate) shell: bool,
-    /// The same, with one of these flags only.
+    /// Like `shell`, but only with one of these flags.
     #[serde(default)]
     pub(crate) shell_with: Vec<String>,
     #[serde(default, rename = "use")]
@@ -276,16 +276,16 @@ pub(crate) struct Launcher {
 pub(crate) struct Writer {
     pub(crate) does: String,
     pub(crate) operands: Shape,
-    /// With one of these flags the operands are only read.
+    /// Flags with which the operands are only read.
     #[serde(default)]
     pub(crate) reads_with: Vec<String>,
-    /// It writes only with one of these flags.
+    /// Flags of which one is needed for the program to write.
     #[serde(default)]
     pub(crate) only_with: Vec<String>,
-    /// With one of these flags every operand is what the last one is.
+    /// Flags with which every operand has the access of the last one.
     #[serde(default)]
     pub(crate) all_last_with: Vec<String>,
-    /// With fewer operands the last is like the others.
+    /// The number of operands below which the last one has the access of the others.
     #[serde(default)]
     pub(crate) at_least: usize,
     /// Whether operands may name another host.
@@ -307,7 +307,7 @@ pub(crate) struct Shape {
     pub(crate) first: Option<Access>,
     pub(crate) all: Option<Access>,
     pub(crate) last: Option<Access>,
-    /// Operands written `NAME=path`.
+    /// Operands of the form `NAME=path`.
     #[serde(default)]
     pub(crate) named: BTreeMap<String, Access>,
 }
@@ -322,7 +322,7 @@ pub(crate) enum Access {
 }
 
 impl Tables {
-    /// Adds another file's entries; a name may stand in one file only.
+    /// Adds the entries of another file. A name may appear in one file only.
     pub(crate) fn join(
         &mut self,
         other: Self,

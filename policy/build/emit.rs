@@ -85,7 +85,7 @@ fn write_tables(out: &mut String, tables: &Tables) -> Result {
     advice::write(out, tables)
 }
 
-/// Programs by all their names.
+/// Returns the programs by all their names.
 fn programs(tables: &Tables) -> Result<BTreeMap<&str, &Program>> {
     let mut programs: BTreeMap<&str, &Program> =
         tables.program.iter().map(|(name, entry)| (name.as_str(), entry)).collect();
@@ -187,7 +187,7 @@ fn check(name: &str, entry: &Program) -> Result<String> {
     }
 }
 
-/// Flags without their dashes.
+/// Returns the flags without their dashes.
 fn bare(flags: &[String]) -> Vec<&str> {
     flags.iter().map(|flag| flag.trim_start_matches('-')).collect()
 }

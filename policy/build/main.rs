@@ -1,5 +1,5 @@
-//! Compiles `tables/*.toml` into static tables. Data that is wrong (an unknown key, a
-//! flag listed twice, an entry without a reason) does not compile. It decides nothing.
+//! Compiles `tables/*.toml` into static tables. Invalid data (an unknown key, a flag listed twice,
+//! an entry without a reason) fails the build. This program makes no decisions.
 
 mod data;
 mod emit;

@@ -1,5 +1,5 @@
-//! Flags from the way a help text writes them: `-k, --key=KEYDEF`, `--color[=WHEN]`,
-//! `-U[NUM]`, `-f FILE`, `--arg NAME VALUE`, `--[no-]pager`, `-NUM`. It checks; it decides nothing.
+//! Parses flags in the form of a help text: `-k, --key=KEYDEF`, `--color[=WHEN]`, `-U[NUM]`, `-f
+//! FILE`, `--arg NAME VALUE`, `--[no-]pager`, `-NUM`. It checks their form and makes no decisions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,20 +7,21 @@ use crate::data::{FlagList, Set};
 use crate::kinds::Takes;
 
 pub(crate) struct Flag {
-    /// Without dashes; one letter is a short flag. A long one with one dash keeps it.
+    /// The names without dashes. A one-letter name is a short flag. A long name with one dash keeps
+    /// it.
     pub(crate) names: Vec<String>,
     pub(crate) takes: Takes,
-    /// The only values it may have; none where any will do.
+    /// The permitted values; empty if all values are permitted.
     pub(crate) values: Vec<String>,
-    /// Why it is refused.
+    /// The reason why the flag is refused.
     pub(crate) refused: Option<String>,
 }
 
-/// All flags of a program, its own and those of the sets it uses.
+/// All flags of a program: its own and those of the sets that it uses.
 #[derive(Default)]
 pub(crate) struct Options {
     pub(crate) flags: Vec<Flag>,
-    /// `-5` is a number.
+    /// Whether `-5` is a number.
     pub(crate) number: bool,
 }
 
@@ -49,7 +50,7 @@ impl Options {
         Ok(options)
     }
 
-    /// A set gives what the program does not say itself.
+    /// Adds the flags of a set that the program does not list itself.
     fn add_set(&mut self, owner: &str, set: &Set, seen: &mut BTreeSet<String>) -> Result<(), String> {
         for (list, refused) in [(&set.refused, true), (&set.flags, false)] {
             let mut own = FlagList::new();
@@ -91,7 +92,7 @@ impl Options {
     }
 }
 
-/// One key: the flag, and its opposite where it has one; `None` for `-NUM`.
+/// Parses one key into the flag and, if it has one, its opposite. Returns `None` for `-NUM`.
 fn parse(owner: &str, key: &str) -> Result<Option<Vec<Flag>>, String> {
     if key == "-NUM" {
         return Ok(None);
@@ -130,7 +131,7 @@ fn parse(owner: &str, key: &str) -> Result<Option<Vec<Flag>>, String> {
     Ok(Some(flags))
 }
 
-/// What a value's name says: `FILE`, `DIR` and `PATH` are read, `OUT` is written, the
+/// Returns the use of a value by its name: `FILE`, `DIR` and `PATH` are read, `OUT` is written, the
 /// last four are run.
 fn taken(value: &str) -> Option<Takes> {
     if value.is_empty() {
@@ -153,7 +154,7 @@ fn taken(value: &str) -> Option<Takes> {
     })
 }
 
-/// `=never|auto`: a value in small letters stands for itself.
+/// Returns the values of a form such as `=never|auto`: lower-case values are literal.
 fn literal(value: &str) -> Vec<String> {
     let values = value.trim_start_matches(['=', ' ', '[']).trim_end_matches(']');
     if values.chars().any(|letter| letter.is_ascii_uppercase()) {

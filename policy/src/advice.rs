@@ -1,5 +1,5 @@
-//! What a decision says beside its verdict: categories, warnings, suggestions. None
-//! of it ever changes the verdict.
+//! The parts of a decision other than its verdict: categories, warnings, suggestions. They never
+//! change the verdict.
 
 mod remember;
 mod runs;
@@ -13,7 +13,7 @@ use crate::tables;
 
 pub use remember::{NotRemembered, memorable};
 
-/// Fills the parts of the decision that inform.
+/// Fills the informative parts of the decision.
 pub(crate) fn fill(decision: &mut Decision, facts: &Facts<'_>) {
     let silent = |command: &FoundCommand| command.category == Category::Silent;
     decision.no_output_expected = !decision.commands.is_empty() && decision.commands.iter().all(silent);
@@ -27,7 +27,7 @@ pub(crate) fn fill(decision: &mut Decision, facts: &Facts<'_>) {
     decision.runs = runs::of(facts);
 }
 
-/// How one command may be folded.
+/// Returns the category of one command.
 pub(crate) fn category(found: &Found) -> Category {
     if found.words.is_empty() {
         return Category::Neutral;
@@ -35,8 +35,8 @@ pub(crate) fn category(found: &Found) -> Category {
     tables::advice::category(found.trusted_name().unwrap_or_default())
 }
 
-/// A compound has a category when every part that is not neutral has one; where they
-/// differ, the first's.
+/// Returns the category of a compound. It has one if each part that is not neutral has one. If they
+/// differ, the first counts.
 fn compound_category(commands: &[FoundCommand]) -> Category {
     let mut telling =
         commands.iter().map(|command| command.category).filter(|part| *part != Category::Neutral);
@@ -48,7 +48,7 @@ fn compound_category(commands: &[FoundCommand]) -> Category {
     }
 }
 
-/// Whether the paths of the program are made out by a table.
+/// Reports whether a table describes which words of the program are paths.
 pub(crate) fn knows_paths(found: &Found) -> bool {
     let Some(name) = found.trusted_name() else {
         return false;
@@ -59,7 +59,7 @@ pub(crate) fn knows_paths(found: &Found) -> bool {
         || name == b"git"
 }
 
-/// `sed -i 's/a/b/' FILE`, alone.
+/// Recognizes a single `sed -i 's/a/b/' FILE`.
 fn edit(facts: &Facts<'_>) -> Option<Edit> {
     let [found] = facts.analysis.commands.as_slice() else {
         return None;

@@ -1,5 +1,5 @@
-//! The pure part of `airlock check`: a line in, a line out, and a decision made
-//! readable. It prints nothing and opens no file.
+//! The pure part of `airlock check`: converts an input line to an output line, and formats a
+//! decision. It prints nothing and opens no file.
 
 mod render;
 
@@ -37,8 +37,8 @@ struct LineRules {
     deny: Vec<String>,
 }
 
-/// Answers one input line with one output line, without its line end. A line that
-/// cannot be read gets an answer with `error`, and the decision `ask`.
+/// Returns the output line for an input line, without a line feed. For an invalid line, the output
+/// has `error` and the decision `ask`.
 #[must_use]
 pub fn answer_line(line: &str, profile: &Profile) -> String {
     match answer(line, profile) {
@@ -71,7 +71,7 @@ fn answer(line: &str, profile: &Profile) -> Result<String, String> {
     serde_json::to_string(&decision).map_err(|error| format!("the answer is not JSON: {error}"))
 }
 
-/// The exit code of `airlock check` for one command: allow 0, ask 10, deny 11.
+/// Returns the exit code of `airlock check` for one command: 0 for allow, 10 for ask, 11 for deny.
 #[must_use]
 pub fn exit_code(decision: &Decision) -> u8 {
     match decision.verdict {

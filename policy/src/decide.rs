@@ -1,5 +1,5 @@
-//! The pipeline: from a request and a profile to a decision. The steps stand in the
-//! order in which they answer; deny is first, always.
+//! The pipeline from a request and a profile to a decision. The steps are in the order in which
+//! they answer; deny is always first.
 
 mod allow;
 pub(crate) mod codes;
@@ -32,7 +32,7 @@ use match_rules::RuleSet;
 use outcome::{Outcome, reason};
 pub use parts::Part;
 
-/// Decides. Total: any bytes get an answer, in bounded time.
+/// Decides a request. Total: every input gets an answer in bounded time.
 #[must_use]
 pub fn decide(request: &Request<'_>, profile: &Profile) -> Decision {
     catch_unwind(AssertUnwindSafe(|| decide_inner(request, profile))).unwrap_or_else(|_| {
@@ -42,8 +42,8 @@ pub fn decide(request: &Request<'_>, profile: &Profile) -> Decision {
     })
 }
 
-/// What would come of each command of the request by itself, for a person who reads why.
-/// Nothing is decided by it. Empty where the shell's text is not parsed, or too long.
+/// Returns the verdict that each command of the request would get alone, as an explanation for a
+/// person. It does not affect decisions. Empty if the shell's text is not parsed or is too long.
 #[must_use]
 pub fn parts(request: &Request<'_>, profile: &Profile) -> Vec<Part> {
     if request.command.len() > limits::MAX_COMMAND_BYTES || request.shell == Shell::Pwsh {
@@ -77,7 +77,7 @@ fn decide_inner(request: &Request<'_>, profile: &Profile) -> Decision {
     outcome.shadow = rules.shadow_hits(facts);
     let by_proof = outcome.by_proof;
     let mut decision = facts.report(outcome, profile);
-    // What only reads runs without aliases, and so must only read without them too.
+    // A read-only run has no aliases, so the text must be read-only without them, too.
     let by_alias = other.is_some_and(|other| !other.all_proven());
     if by_alias || request.unsandboxed.is_some() || request.shell != Shell::Bash {
         decision.read_only = false;
@@ -86,7 +86,7 @@ fn decide_inner(request: &Request<'_>, profile: &Profile) -> Decision {
     if decision.read_only {
         decision.requires = vec![Requirement::ReadOnlyMount, Requirement::TrustedPath];
     }
-    // What something else than the proof allows too runs as well without it.
+    // If a rule or the mode also allows the command, it runs even when the proof does not hold.
     if decision.read_only && by_proof && (mode == Mode::Plan || !profile.auto_allow()) {
         decision.obeyed = obeyed::of(&rules, facts, mode);
     }
@@ -94,9 +94,9 @@ fn decide_inner(request: &Request<'_>, profile: &Profile) -> Decision {
     decision
 }
 
-/// What decides, and what has to be looked at besides. A command that is proven runs
-/// without the snapshot, so that both what stands there and what aliases make of it
-/// must be; any other runs behind the aliases, where the shell expands them.
+/// Selects the facts that decide, and further facts to check. A proven command runs without the
+/// snapshot, so both the text as written and its expansion by aliases must be checked. Any other
+/// command runs after alias expansion, if the shell expands aliases.
 fn views<'f>(
     request: &Request<'_>,
     plain: &'f Facts<'f>,
@@ -110,7 +110,7 @@ fn views<'f>(
     if expands && !proven { (behind, Some(plain)) } else { (plain, Some(behind)) }
 }
 
-/// The mode, tightened to one the profile permits.
+/// Returns the requested mode, tightened to one that the profile permits.
 fn effective_mode(request: &Request<'_>, profile: &Profile) -> Mode {
     let wished = request.mode.unwrap_or(profile.default_mode());
     let permitted = profile.modes().iter().copied();
@@ -175,7 +175,7 @@ fn steps(
     by_what_it_does(profile, rules, facts, mode, (proven, outside))
 }
 
-/// Steps 8 to 13 for zsh, of which a bash parse proves nothing.
+/// Steps 8 to 13 for zsh. A bash parse proves nothing about zsh.
 fn for_zsh(rules: &RuleSet<'_>, facts: &Facts<'_>) -> Outcome {
     let outside = rules.paths_not_permitted(facts);
     if !outside.is_empty() {
@@ -188,7 +188,7 @@ fn for_zsh(rules: &RuleSet<'_>, facts: &Facts<'_>) -> Outcome {
     Outcome::new(Verdict::Ask, reason("zsh_not_proven", message, None))
 }
 
-/// Steps 8 to 13: the text is understood.
+/// Steps 8 to 13 for a text that is understood.
 fn by_what_it_does(
     profile: &Profile,
     rules: &RuleSet<'_>,
@@ -223,7 +223,7 @@ fn by_what_it_does(
     Outcome::with(Verdict::Ask, reasons)
 }
 
-/// Step 5: running outside the sandbox takes three keys; the request is the first.
+/// Step 5. Running outside the sandbox requires three agreements; the request is the first.
 fn unsandboxed(request: &Request<'_>, profile: &Profile, facts: &Facts<'_>) -> Option<Outcome> {
     let wish = request.unsandboxed?;
     let deny = |code, message| Some(Outcome::new(Verdict::Deny, reason(code, message, None)));
@@ -242,7 +242,7 @@ fn unsandboxed(request: &Request<'_>, profile: &Profile, facts: &Facts<'_>) -> O
     Some(Outcome::new(Verdict::Ask, reason("unsandboxed", message, None)))
 }
 
-/// Step 7: where the tree cannot be trusted.
+/// Step 7: the syntax tree cannot be trusted.
 fn misparsed(facts: &Facts<'_>) -> Option<Outcome> {
     let mut reasons: Vec<Reason> = facts.problem_reasons();
     if facts.analysis.commands.len() > limits::MAX_SUBCOMMANDS {

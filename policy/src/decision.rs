@@ -1,64 +1,64 @@
-//! The decision and its parts: plain data with readable fields, which serialise
-//! as `airlock check --jsonl` prints them. Nothing here decides.
+//! The decision and its parts: plain data with public fields, serialised as `airlock check --jsonl` prints them. No
+//! logic.
 
 mod json;
 
 use serde::Serialize;
 
-/// What may happen to the command.
+/// The verdict about a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// It runs.
+    /// The command runs.
     Allow,
-    /// Somebody is asked.
+    /// An approver is asked.
     Ask,
-    /// It does not run.
+    /// The command does not run.
     Deny,
 }
 
-/// Byte offsets into the command as it was given, end exclusive.
+/// A range of byte offsets in the command as it was given; the end is exclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Span {
-    /// First byte.
+    /// The first byte.
     pub start: usize,
-    /// One past the last byte.
+    /// The byte after the last one.
     pub end: usize,
 }
 
 impl Span {
-    /// The span from `start` up to `end`.
+    /// Creates the span from `start` up to `end`.
     #[must_use]
     pub fn new(start: usize, end: usize) -> Self {
         Self { start, end }
     }
 }
 
-/// Why the verdict is what it is. The deciding reason comes first.
+/// A reason for the verdict. The deciding reason comes first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Reason {
-    /// Stable code, in snake case.
+    /// A stable code in snake case.
     pub code: &'static str,
-    /// One line for a person.
+    /// A message for a person, one line.
     pub message: String,
-    /// Where in the command.
+    /// The position in the command.
     pub span: Option<Span>,
     /// The rule as it was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
-    /// Index into `commands`.
+    /// An index into `commands`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command_index: Option<usize>,
 }
 
-/// One word of a command as the program gets it.
+/// One word of a command as the program receives it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Word {
-    /// The bytes after quote removal; `None` where they are not statically known.
+    /// The bytes after quote removal; `None` if they are not statically known.
     pub text: Option<Vec<u8>>,
-    /// Whether it is exactly one word; an unquoted expansion may become any number.
+    /// Whether this is exactly one word. An unquoted expansion can become any number of words.
     pub exactly_one: bool,
-    /// Where it stands.
+    /// The position.
     pub span: Span,
 }
 
@@ -69,11 +69,11 @@ pub struct Redirect {
     pub operator: String,
     /// The descriptor before the operator, if one was written.
     pub descriptor: Option<u32>,
-    /// The target; `None` where it is not statically known.
+    /// The target; `None` if it is not statically known.
     pub target: Option<String>,
-    /// Whether it can change anything but the command's own streams.
+    /// Whether the redirect changes only the command's own streams.
     pub harmless: bool,
-    /// Where it stands.
+    /// The position.
     pub span: Span,
 }
 
@@ -82,13 +82,13 @@ pub struct Redirect {
 pub struct Assignment {
     /// The variable's name.
     pub name: String,
-    /// Its value; `None` where it is not statically known.
+    /// The value; `None` if it is not statically known.
     pub value: Option<String>,
-    /// Where it stands.
+    /// The position.
     pub span: Span,
 }
 
-/// What a command stands inside of, outermost first.
+/// A construct that encloses a command. Lists start with the outermost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Nesting {
@@ -108,23 +108,23 @@ pub enum Nesting {
     ProcessSubstitution,
     /// Run by another program: a wrapper, `xargs`, `find -exec`.
     Launched,
-    /// Text given to a shell: `sh -c`, `eval`.
+    /// Text that a shell evaluates: `sh -c`, `eval`.
     ShellText,
 }
 
-/// How a user interface may fold the output. Never used to allow.
+/// A hint for user interfaces on how to fold the output. Never used to allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Category {
-    /// Looks for something.
+    /// Searches.
     Search,
     /// Reads contents.
     Read,
     /// Lists names.
     List,
-    /// Says nothing about a compound.
+    /// Does not affect the category of a compound.
     Neutral,
-    /// Prints nothing when it succeeds.
+    /// Prints nothing on success.
     Silent,
     /// Edits a file.
     Edit,
@@ -132,36 +132,36 @@ pub enum Category {
     Other,
 }
 
-/// One command found, at any depth.
+/// A command that was found, at any depth.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FoundCommand {
-    /// The words as the program gets them.
+    /// The words as the program receives them.
     pub argv: Vec<Word>,
-    /// Where it stands.
+    /// The position.
     pub span: Span,
-    /// Its redirects.
+    /// The redirects.
     pub redirects: Vec<Redirect>,
-    /// Its assignments.
+    /// The assignments.
     pub assignments: Vec<Assignment>,
-    /// What it stands inside of.
+    /// The enclosing constructs, outermost first.
     pub nesting: Vec<Nesting>,
-    /// Whether it is proven read-only.
+    /// Whether the command is proven read-only.
     pub read_only: bool,
-    /// How it may be folded.
+    /// The category for user interfaces.
     pub category: Category,
 }
 
-/// What the runner must give, or refuse to run the command.
+/// A requirement that the runner must satisfy, or else refuse the command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Requirement {
-    /// Workspace, HOME and /tmp read-only, no network, a fixed PATH, no aliases.
+    /// Workspace, HOME and /tmp are read-only; no network, a fixed PATH, no aliases.
     ReadOnlyMount,
-    /// Programs and paths resolve to what was decided about.
+    /// Programs and paths resolve to those that were decided about.
     TrustedPath,
 }
 
-/// What is done to a path.
+/// The access to a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Access {
@@ -169,47 +169,47 @@ pub enum Access {
     Read,
     /// Its contents or metadata are changed.
     Write,
-    /// It is made.
+    /// It is created.
     Create,
     /// It is removed.
     Delete,
 }
 
-/// A path the command names.
+/// A path that the command names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PathUse {
-    /// The path, absolute and normalised where that can be known.
+    /// The path, absolute and normalised if possible.
     pub path: String,
-    /// What is done to it.
+    /// The access.
     pub access: Access,
-    /// Index into `commands`.
+    /// An index into `commands`.
     pub command_index: usize,
 }
 
 /// A part of the text that was read as something else.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Rewrite {
-    /// Where it stands.
+    /// The position.
     pub span: Span,
-    /// What it was read as.
+    /// The text that it was read as.
     pub text: String,
 }
 
-/// A remark for the approver. It never changes the verdict.
+/// A warning for approvers. It never changes the verdict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Warning {
-    /// Stable code, in snake case.
+    /// A stable code in snake case.
     pub code: &'static str,
-    /// One line for a person.
+    /// A message for a person, one line.
     pub message: String,
-    /// Where in the command.
+    /// The position in the command.
     pub span: Option<Span>,
 }
 
-/// A `sed -i` that is seen as an edit of a file.
+/// A `sed -i` command that is presented as an edit of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Edit {
-    /// The file that is edited.
+    /// The edited file.
     pub file: String,
     /// The sed expression.
     pub expression: String,
@@ -220,97 +220,97 @@ pub struct Edit {
 pub struct ShadowHit {
     /// The rule as it was written.
     pub rule: String,
-    /// What it would have said.
+    /// The verdict of the rule.
     #[serde(rename = "decision")]
     pub verdict: Verdict,
-    /// Index into `commands`.
+    /// An index into `commands`.
     pub command_index: Option<usize>,
 }
 
-/// How settings stand in a file that a program obeys.
+/// The format of a file that a program obeys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ObeyedFormat {
-    /// Keys of TOML, such as `build.rustc-wrapper`; `*` stands for one name.
+    /// TOML keys, such as `build.rustc-wrapper`; `*` matches one name.
     Toml,
-    /// Keys of JSON, likewise.
+    /// JSON keys, with the same pattern syntax.
     Json,
-    /// A repository, or a file of git's configuration; its keys in small letters, `*` for any subsection.
+    /// A repository or a git configuration file. Keys are in lower case; `*` matches any subsection.
     Git,
-    /// Texts that stand anywhere in the file, once quotes and escapes are removed.
+    /// Text anywhere in the file, after quotes and escapes are removed.
     Text,
-    /// That the file is there is enough.
+    /// The existence of the file is sufficient.
     Present,
 }
 
-/// Files that a program obeys before it does its work, where the read-only proof is all that allows it. If one of them
-/// names a program, the proof does not hold for what runs.
+/// Files that a program obeys before it does its work, listed if only the read-only proof allows the command. If one
+/// of them names a program, the proof does not hold.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Obeyed {
-    /// The program that obeys them.
+    /// The program that obeys the files.
     pub program: String,
-    /// Absolute, inside; `*` stands for any part of one name. Empty: where they are is not known.
+    /// Absolute paths inside the sandbox; `*` matches any part of one name. Empty if the location is unknown.
     pub paths: Vec<String>,
-    /// How settings stand in them.
+    /// The format of the files.
     pub format: ObeyedFormat,
     /// The settings that name a program.
     pub settings: Vec<&'static str>,
 }
 
-/// Hash of the resolved rules and of the engine's version.
+/// A hash of the resolved rules and the engine's version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PolicyVersion(pub [u8; 32]);
 
 /// The answer to a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Decision {
-    /// What may happen.
+    /// The verdict.
     #[serde(rename = "decision")]
     pub verdict: Verdict,
-    /// Why, the deciding reason first.
+    /// The reasons, the deciding one first.
     pub reasons: Vec<Reason>,
-    /// Every command found.
+    /// All commands that were found.
     pub commands: Vec<FoundCommand>,
-    /// Proven to change nothing.
+    /// Whether the command is proven to change nothing.
     pub read_only: bool,
-    /// Read-only, and the shell itself does not change directory.
+    /// Whether the command is read-only and the shell itself does not change its directory.
     pub concurrency_safe: bool,
-    /// What the runner must give.
+    /// The requirements for the runner.
     pub requires: Vec<Requirement>,
-    /// How the output may be folded.
+    /// The category for user interfaces.
     pub category: Category,
     /// Whether success prints nothing.
     pub no_output_expected: bool,
-    /// The commands whose exit code may be that of the whole when it is not 0, as indices into
-    /// `commands`, the last one first. Empty where that is not known.
+    /// The commands that may determine a nonzero exit code of the whole, as indices into `commands`, the last one
+    /// first. Empty if they are unknown.
     pub endings: Vec<usize>,
-    /// The paths named.
+    /// The paths that are named.
     pub paths: Vec<PathUse>,
-    /// The files among what commands can write that it would run, absolute: programs by path, and scripts that known
-    /// interpreters are given.
+    /// The files that the command would run and that commands can write, as absolute paths: programs by path, and
+    /// scripts of known interpreters.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub runs: Vec<String>,
-    /// The files that decide whether the proof holds. Empty where something else than the proof allows the command.
+    /// The files on which the proof depends. Empty if something other than the proof allows the command.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub obeyed: Vec<Obeyed>,
-    /// What was read as something else.
+    /// The parts that were read as something else.
     pub rewrites: Vec<Rewrite>,
-    /// Remarks for the approver.
+    /// The warnings for approvers.
     pub warnings: Vec<Warning>,
-    /// Rules that would allow it next time.
+    /// Rules that would allow the command next time.
     pub suggested_rules: Vec<String>,
-    /// Set when the command is a `sed` edit of a file.
+    /// Set if the command is a `sed` edit of a file.
     pub edit: Option<Edit>,
-    /// Shadow rules that matched; they decide nothing.
+    /// Shadow rules that matched. They do not affect the verdict.
     pub shadow: Vec<ShadowHit>,
     /// Whether every part of the text was understood.
     pub parse_complete: bool,
-    /// The rules and engine that decided.
+    /// The rules and the engine version that decided.
     pub policy_version: PolicyVersion,
 }
 
 impl Decision {
-    /// The command with its rewrites made: what was decided about, and what must run.
+    /// Returns the command with its rewrites applied: the text that was decided about and that must run.
     #[must_use]
     pub fn rewritten(&self, command: &[u8]) -> Vec<u8> {
         let mut out = Vec::with_capacity(command.len());

@@ -1,35 +1,35 @@
-//! Options as GNU getopt reads them, over words that may be unknown. It only sorts
-//! words into flags and operands; what a flag means is for the tables.
+//! GNU getopt's reading of options, over words that may be unknown. It only sorts words into flags
+//! and operands; the tables define the meaning of a flag.
 
 use crate::parse::Word;
 use crate::tables::{Flag, Options, Takes};
 
-/// `-5`, of programs that take a number for a flag.
+/// The flag `-5`, for programs that accept a number as a flag.
 static NUMBER: Flag = Flag { names: &["NUM"], takes: Takes::Nothing, values: &[], refused: None };
 
-/// One option found.
+/// An option that was found.
 #[derive(Debug, Clone)]
 pub(crate) struct Given {
     pub(crate) flag: &'static Flag,
-    /// Its value: a word, whose text is `None` where it is not known.
+    /// The value. The text of the word is `None` if it is unknown.
     pub(crate) value: Option<Word>,
 }
 
 impl Given {
-    /// Whether it is the flag of this name, however it was written.
+    /// Reports whether this is the flag with this name, in any spelling.
     pub(crate) fn is(&self, name: &str) -> bool {
         self.flag.names.contains(&name)
     }
 }
 
-/// Why the words could not be sorted.
+/// The reason why the words could not be sorted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Trouble {
-    /// A flag that is not on the list.
+    /// A flag that is not in the list.
     UnknownFlag,
-    /// A flag that is refused, and why.
+    /// A flag that is refused, and the reason.
     Refused(&'static str),
-    /// A word that is not known stands where it could be a flag.
+    /// An unknown word in a position where it could be a flag.
     UnknownWord,
 }
 
@@ -38,9 +38,9 @@ pub(crate) struct Sorted {
     pub(crate) flags: Vec<Given>,
     /// Indices into the words.
     pub(crate) operands: Vec<usize>,
-    /// Index of the first word behind a flag whose words are another program's.
+    /// The index of the first word after a flag that starts another program's words.
     pub(crate) behind: Option<usize>,
-    /// The troubles and the index of the word.
+    /// Each trouble with the index of its word.
     pub(crate) troubles: Vec<(Trouble, usize)>,
 }
 
@@ -49,30 +49,30 @@ impl Sorted {
         self.flags.iter().any(|given| given.is(name))
     }
 
-    /// The values of the flags of this name.
+    /// Returns the values of the flags with this name.
     pub(crate) fn values<'s>(&'s self, name: &str) -> impl Iterator<Item = &'s Word> {
         self.flags.iter().filter(move |given| given.is(name)).filter_map(|given| given.value.as_ref())
     }
 }
 
-/// Sorts the words behind the program.
+/// Sorts the words after the program's name.
 pub(crate) fn sort(words: &[Word], options: &'static Options) -> Sorted {
     Sorter { words, options, judges: true, at: 0, out: Sorted::default() }.run()
 }
 
-/// Sorts the words and refuses none: flags that do harm are flags like others, and what is
-/// not known hides nothing behind it.
+/// Sorts the words without refusing any: harmful flags are accepted, and an unknown word does not
+/// hide the words after it.
 pub(crate) fn spell(words: &[Word], options: &'static Options) -> Sorted {
     Sorter { words, options, judges: false, at: 0, out: Sorted::default() }.run()
 }
 
-/// Whether an unknown word can only be an operand.
+/// Reports whether an unknown word can only be an operand.
 pub(crate) fn is_operand(word: &Word) -> bool {
     match word.lead.first() {
         None => word.is_process_input() || word.flagless,
         Some(b'-') => false,
         Some(b'*' | b'?' | b'[') if word.glob => false,
-        // What bash splits may bring a flag behind the first blank.
+        // Word splitting in bash may produce a flag after the first space.
         Some(_) => word.exactly_one || word.flagless,
     }
 }
@@ -96,7 +96,7 @@ impl Sorter<'_> {
         self.out
     }
 
-    /// One word; false where the options end for good.
+    /// Sorts one word. Returns false if no more options can follow.
     fn step(&mut self) -> bool {
         let words = self.words;
         let Some(word) = words.get(self.at) else {
@@ -129,7 +129,7 @@ impl Sorter<'_> {
                 self.long(name);
                 true
             }
-            // A word such as `-ps` of xxd, or `-slt` of 7z.
+            // A word such as `-ps` of xxd or `-slt` of 7z.
             Some(_) if text.len() > 2 && self.options.exact(text).is_some() => {
                 self.long(text);
                 true
@@ -193,7 +193,8 @@ impl Sorter<'_> {
                 Takes::Optional => {
                     let value = (!tail.is_empty()).then(|| self.attached(tail));
                     self.given(flag, value);
-                    // Where only the long name takes a value, the rest is more flags.
+                    // If only the long name takes a value, the rest of the cluster is further
+                    // flags.
                     if self.judges {
                         break;
                     }
@@ -216,7 +217,7 @@ impl Sorter<'_> {
         Word::known(text, span.unwrap_or_default())
     }
 
-    /// A value that is attached or the next word.
+    /// Takes a value that is attached or is the next word.
     fn value(&mut self, flag: &'static Flag, attached: &[u8]) {
         if !attached.is_empty() {
             let value = self.attached(attached);
@@ -244,7 +245,7 @@ impl Sorter<'_> {
         self.end_at(flag);
     }
 
-    /// Behind text that is split the words are no longer this program's own.
+    /// After split text, the words belong to another program.
     fn end_at(&mut self, flag: &'static Flag) {
         if matches!(flag.takes, Takes::SplitText | Takes::Command) {
             self.out.behind = Some(self.at);
@@ -252,7 +253,7 @@ impl Sorter<'_> {
         }
     }
 
-    /// A name and a value in the next two words.
+    /// Takes a name and a value from the next two words.
     fn pair(&mut self, flag: &'static Flag) {
         let words = self.words.get(self.at + 1..self.at + 3).unwrap_or_default();
         if words.len() < 2 || words.iter().any(|word| !word.exactly_one) {
@@ -262,7 +263,7 @@ impl Sorter<'_> {
         self.at += 3;
     }
 
-    /// Whether the word, were it read as flags, would hold a refused one.
+    /// Reports whether the word would contain a refused flag if it were read as flags.
     fn refusal_in(&self, word: &[u8]) -> Option<&'static str> {
         let flags = word.strip_prefix(b"-")?;
         let Some(name) = flags.strip_prefix(b"-") else {
@@ -277,7 +278,7 @@ impl Sorter<'_> {
             Some(at) => (text.get(..at).unwrap_or_default(), text.get(at + 1..)),
             None => (text, None),
         };
-        // Programs whose long flags have one dash do not abbreviate them.
+        // Programs with one-dash long flags do not accept abbreviations.
         let one_dash = self.options.one_dash;
         let flag = if one_dash { self.options.exact(name) } else { self.options.long(name) };
         let Some(flag) = flag else {

@@ -1,6 +1,6 @@
-//! From the `settings.json` of Claude Code to a profile: `permissions` and `sandbox`. What
-//! has no equal here is not bent until it fits: it is told, with the reason. It opens no
-//! file, and answers for any text.
+//! Converts the `settings.json` of Claude Code to a profile: `permissions` and `sandbox`. A setting
+//! without an exact equivalent is not approximated but reported with the reason. This module opens
+//! no file and accepts every text.
 
 mod command;
 mod path;
@@ -13,48 +13,48 @@ use serde_json::{Map, Value};
 use crate::decision::Verdict;
 use crate::profile::{Profile, ProfileError};
 
-/// A profile, and what it does not hold.
+/// A profile, and the settings that it does not contain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Imported {
-    /// The profile's TOML. It loads.
+    /// The profile as TOML. It is a valid profile.
     pub toml: String,
-    /// What was not carried over, in the order of the settings.
+    /// The settings that were not converted, in their order.
     pub left_out: Vec<LeftOut>,
 }
 
-/// An entry of the settings that was not carried over.
+/// A setting that was not converted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftOut {
-    /// Its place, such as `permissions.allow[2]`.
+    /// Its position, such as `permissions.allow[2]`.
     pub place: String,
-    /// What it says, as JSON.
+    /// Its value as JSON.
     pub value: String,
-    /// Why, and what to do instead where there is something.
+    /// The reason, and an alternative if there is one.
     pub why: String,
 }
 
-/// Why nothing could be imported.
+/// The reason why nothing was imported.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ImportError {
     /// The text is not JSON.
     #[error("{line}:{column}: it is not JSON: {what}; name a settings.json")]
     Json {
-        /// Line, from 1.
+        /// The line, from 1.
         line: usize,
-        /// Column, from 1.
+        /// The column, from 1.
         column: usize,
-        /// What the parser said.
+        /// The parser's message.
         what: String,
     },
-    /// The text is JSON, and no object.
+    /// The text is JSON but not an object.
     #[error("it is no JSON object; name a settings.json")]
     NoObject,
-    /// The profile would not load, as with more rules than the limit.
+    /// The resulting profile is invalid, for example because it has too many rules.
     #[error("the profile that it makes does not load: {0}")]
     Profile(#[from] ProfileError),
 }
 
-/// What is collected for the profile.
+/// The contents of the profile so far.
 #[derive(Debug, Default)]
 struct Draft {
     rules: Vec<Carried>,
@@ -67,7 +67,7 @@ struct Draft {
     left_out: Vec<LeftOut>,
 }
 
-/// A value of the profile, and where in the settings it comes from.
+/// A value of the profile, and the setting that it comes from.
 #[derive(Debug)]
 struct Entry<T> {
     value: T,
@@ -87,7 +87,7 @@ impl Draft {
         self.left_out.push(LeftOut { place: place.to_owned(), value: value.to_string(), why: why.into() });
     }
 
-    /// Carries a rule over in one or several of Airlock's.
+    /// Adds the Airlock rules for one rule of the settings.
     fn carry(&mut self, verdict: Verdict, place: &str, value: &Value, rules: Result<Vec<String>, String>) {
         let from = format!("{place}: {value}");
         match rules {
@@ -100,12 +100,12 @@ impl Draft {
     }
 }
 
-/// Reads settings and makes a profile called `name` of them. `source` is what its
-/// comments call the settings.
+/// Reads settings and converts them to a profile named `name`. Comments in the profile refer to the
+/// settings as `source`.
 ///
 /// # Errors
 ///
-/// A text that is no JSON object, and settings of which no profile can be made.
+/// Fails if the text is not a JSON object, or if no valid profile results.
 pub fn import(text: &str, source: &str, name: &str) -> Result<Imported, ImportError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let value: Value = serde_json::from_str(text).map_err(|error| ImportError::Json {
@@ -132,7 +132,7 @@ pub fn import(text: &str, source: &str, name: &str) -> Result<Imported, ImportEr
     Ok(Imported { toml, left_out: draft.left_out })
 }
 
-/// Why a key beside `permissions` and `sandbox` has no place in a profile's rules.
+/// Returns the reason why a key other than `permissions` and `sandbox` is not converted.
 fn elsewhere(key: &str) -> &'static str {
     match key {
         "hooks" => "the agent's hooks are its own; they do not run in Airlock",
@@ -144,7 +144,7 @@ fn elsewhere(key: &str) -> &'static str {
     }
 }
 
-/// Such values may be long, and may hold what is nobody's business.
+/// Shortens a value that may be long or secret.
 fn brief(value: &Value) -> Value {
     match value {
         Value::Object(object) => Value::Object(object.keys().map(|key| (key.clone(), Value::Null)).collect()),
@@ -154,7 +154,7 @@ fn brief(value: &Value) -> Value {
     }
 }
 
-/// The keys of an object that are not `known`.
+/// Returns the keys of an object that are not in `known`.
 fn unknown<'a>(
     object: &'a Map<String, Value>,
     known: &'a [&str],
@@ -162,7 +162,7 @@ fn unknown<'a>(
     object.iter().filter(|(key, _)| !known.contains(&key.as_str()))
 }
 
-/// The texts of a list with their places; all else is left out.
+/// Returns the strings of a list with their positions. Other elements are reported as left out.
 fn texts<'a>(draft: &mut Draft, place: &str, value: Option<&'a Value>) -> Vec<(String, &'a Value, &'a str)> {
     let list = match value {
         None => return Vec::new(),

@@ -1,5 +1,5 @@
-//! What a command launches: the words or the text that another program runs. It
-//! decides nothing; it only makes hidden commands visible.
+//! The commands that a command launches: words or text that another program runs. It makes hidden
+//! commands visible and decides nothing.
 
 mod batch;
 mod builtins;
@@ -20,12 +20,12 @@ use crate::getopt::{self, Sorted, Trouble};
 use crate::parse::{Assign, Word};
 use crate::tables::{self, Launcher, Runs, Takes};
 
-/// One thing that is launched.
+/// One launched command or text.
 #[derive(Debug)]
 pub(crate) enum Launch {
     /// A command, with the assignments before it.
     Command { words: Vec<Word>, assignments: Vec<Assign> },
-    /// Text for a shell; `None` where it is not known.
+    /// Text for a shell; `None` if it is unknown.
     Text(Option<Vec<u8>>, Span),
 }
 
@@ -39,23 +39,23 @@ impl Launch {
     }
 }
 
-/// What a command launches.
+/// Everything that a command launches.
 #[derive(Debug, Default)]
 pub(crate) struct Launches {
     pub(crate) launches: Vec<Launch>,
-    /// Whether the program is a launcher that is as harmless as what it runs.
+    /// Whether the program is a launcher that is harmless if its command is.
     pub(crate) safe: bool,
-    /// Whether the program may launch something that could not be made out.
+    /// Whether the program may launch something that could not be determined.
     pub(crate) opaque: bool,
-    /// Whether it runs what it reads from standard input.
+    /// Whether it runs its standard input.
     pub(crate) runs_input: bool,
-    /// Text of PowerShell that it runs.
+    /// PowerShell text that it runs.
     pub(crate) powershell: Option<PowerShell>,
-    /// Whether the shell itself runs what stands in a file.
+    /// Whether the shell itself runs the contents of a file.
     pub(crate) unseen: bool,
-    /// Whether what it launches runs on another host.
+    /// Whether the launched command runs on another host.
     pub(crate) elsewhere: bool,
-    /// A path that the launcher itself reads.
+    /// Paths that the launcher itself reads.
     pub(crate) reads: Vec<Word>,
 }
 
@@ -73,23 +73,23 @@ impl Launches {
     }
 }
 
-/// The program's name without its directory.
+/// Returns the program's name without its directory.
 pub(crate) fn base_name(program: &[u8]) -> &[u8] {
     program.rsplit(|byte| *byte == b'/').next().unwrap_or(program)
 }
 
-/// Finds what the words and the assignments before them launch.
+/// Returns everything that the words and the assignments before them launch.
 pub(crate) fn launches(words: &[Word], assignments: &[Assign]) -> Launches {
     let mut found = of_words(words);
     found.launches.extend(by_variables(assignments));
     found
 }
 
-/// What programs run because variables say so.
+/// Returns the commands that programs run because of these variables.
 pub(crate) fn by_variables(assignments: &[Assign]) -> impl Iterator<Item = Launch> {
     let commands = assignments.iter().filter(|assign| tables::names::is_command_variable(&assign.name));
     commands.flat_map(|assign| &assign.values).map(|value| {
-        // `LESSOPEN="|program %s"`
+        // For example `LESSOPEN="|program %s"`.
         let text = value.text.as_deref().map(|text| text.strip_prefix(b"|").unwrap_or(text).to_vec());
         Launch::Text(text, value.span)
     })
@@ -133,7 +133,7 @@ fn from_launcher(launcher: &'static Launcher, rest: &[Word]) -> Launches {
                 return Launches { elsewhere: launcher.elsewhere, ..operands::command(launcher, behind, 0) };
             }
         }
-        // Most have no flag that runs anything.
+        // Most of these programs have no flag that runs anything.
         Runs::Flags if !launcher.shell && !rest.iter().any(|word| word.lead.starts_with(b"-")) => {
             return Launches::default();
         }
@@ -146,7 +146,7 @@ fn from_launcher(launcher: &'static Launcher, rest: &[Word]) -> Launches {
     let operands: Vec<Word> = sorted.operands.iter().filter_map(|index| rest.get(*index).cloned()).collect();
     let starts_shell = starts_shell(launcher, &sorted, &operands);
     let mut found = by_operands(launcher, &sorted, operands, rest);
-    // Which shell, and what it reads before its input, is not known.
+    // The shell and the files that it reads first are unknown.
     found.runs_input |= starts_shell;
     found.opaque |= starts_shell;
     by_flags(&sorted, rest, &mut found);
@@ -157,7 +157,7 @@ fn from_launcher(launcher: &'static Launcher, rest: &[Word]) -> Launches {
     found
 }
 
-/// Whether it starts a shell, which reads its commands, for want of a command.
+/// Reports whether the launcher starts a shell that reads commands, because no command is given.
 fn starts_shell(launcher: &Launcher, sorted: &Sorted, operands: &[Word]) -> bool {
     let runs = |takes| matches!(takes, Takes::ShellText | Takes::Command);
     let has_command = (launcher.runs == Runs::Operands && operands.len() > launcher.skip)
@@ -165,7 +165,7 @@ fn starts_shell(launcher: &Launcher, sorted: &Sorted, operands: &[Word]) -> bool
     !has_command && (launcher.shell || launcher.shell_with.iter().any(|flag| sorted.has(flag)))
 }
 
-/// Whether flags that are not understood may hide what runs.
+/// Reports whether flags that are not understood may hide a launched command.
 fn is_trouble(launcher: &Launcher, sorted: &Sorted, rest: &[Word]) -> bool {
     if launcher.runs == Runs::Flags {
         return false;
@@ -192,7 +192,7 @@ fn by_operands(launcher: &'static Launcher, sorted: &Sorted, operands: Vec<Word>
         Runs::FirstText => operands::first_text(&operands),
         Runs::ShellText => shells::shell(sorted, &operands),
         Runs::LoginShell => shells::login(launcher, sorted, &operands),
-        // `crontab -l` lists.
+        // `crontab -l` only lists.
         Runs::Input if launcher.name == "crontab" && sorted.has("l") => Launches::default(),
         Runs::Input => Launches::input(),
         Runs::Xargs => batch::xargs(sorted, operands),
@@ -202,7 +202,7 @@ fn by_operands(launcher: &'static Launcher, sorted: &Sorted, operands: Vec<Word>
     }
 }
 
-/// What the values of flags run.
+/// Adds the commands in the values of flags.
 fn by_flags(sorted: &Sorted, rest: &[Word], found: &mut Launches) {
     for given in &sorted.flags {
         match (given.flag.takes, &given.value) {

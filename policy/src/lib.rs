@@ -1,14 +1,13 @@
-//! Airlock's policy: parse a command, find what it does, decide whether it may run.
+//! Airlock's policy: parses a command, determines its effects, and decides whether it may run.
 //!
-//! The crate is pure. It does no I/O, starts nothing, reads no clock and no
-//! environment, and answers for any bytes whatever within a bound on time and
-//! memory. What it does not fully understand it never allows by itself.
+//! The crate is pure. It does no I/O, starts no process, and reads neither a clock nor the
+//! environment. It answers for every input within a bound on time and memory. Without a rule it
+//! never allows a command that it does not fully understand.
 //!
-//! The way of a request: [`decide()`] measures the text (see [`limits`]), parses it
-//! into a closed tree (`parse`), lists every command found at any depth
-//! (`analysis`, `launch`), proves what it can (`readonly`, by the data in `tables`),
-//! locates paths (`paths`), and then asks the steps in `decide` one after the
-//! other. Deny is always first.
+//! The stages of a request: [`decide()`] measures the text (see [`limits`]), parses it into a
+//! closed tree (`parse`), and lists every command at any depth (`analysis`, `launch`). It proves
+//! commands read-only (`readonly`, with the data in `tables`), locates paths (`paths`), and then
+//! asks the steps in `decide` in order. Deny is always first.
 #![forbid(unsafe_code)]
 
 mod advice;

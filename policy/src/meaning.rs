@@ -1,24 +1,24 @@
-//! What the exit code of a whole text says, in the words of the programs that may have given
-//! it. Says nothing where no program's table does, and nothing of success.
+//! The meaning of a text's exit code, in terms of the programs that may have returned it. Programs
+//! without a table entry and the code 0 have no meaning.
 
 use crate::launch::base_name;
 use crate::tables::exits::{self, Exit};
 
-/// The first code with which a shell says that a signal ended the command.
+/// The base of the exit codes for signals.
 const SIGNALS: u8 = 128;
 
-/// What an exit code says.
+/// The meaning of an exit code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExitMeaning {
     /// One line for a person, such as `grep: no line matched`.
     pub text: String,
-    /// Whether it is a failure, or an answer such as that of `grep` and `diff`.
+    /// Whether it is a failure, rather than an answer such as that of `grep` or `diff`.
     pub is_failure: bool,
 }
 
-/// What `code` says as the exit code of a text that one of `endings` ended: commands as
-/// [`crate::Decision::endings`] lists them, each with its words, `None` for one that is not known.
-/// None where no meaning is known; 0 has none.
+/// Returns the meaning of `code` for a text that one of `endings` ended. `endings` are the commands
+/// of [`crate::Decision::endings`], each with its words, `None` for an unknown word. Returns `None`
+/// for 0 and if no meaning is known.
 #[must_use]
 pub fn exit_meaning(endings: &[Vec<Option<&[u8]>>], code: u8) -> Option<ExitMeaning> {
     if code == 0 {
@@ -41,7 +41,7 @@ pub fn exit_meaning(endings: &[Vec<Option<&[u8]>>], code: u8) -> Option<ExitMean
         return of_any_shell(code);
     }
     let mut text = texts.join("; or ");
-    // A program of which nothing is known may give any code.
+    // A program without an entry can return any code.
     if entries.iter().any(Option::is_none) {
         text.push_str("; or another command of the line failed");
         is_failure = true;
@@ -49,19 +49,20 @@ pub fn exit_meaning(endings: &[Vec<Option<&[u8]>>], code: u8) -> Option<ExitMean
     Some(ExitMeaning { text, is_failure })
 }
 
-/// Whether the command's exit code is that of the one it runs, but for codes of its own.
+/// Reports whether the command returns the exit code of the command that it runs, except for its
+/// own codes.
 pub(crate) fn passes_on(argv: &[Option<&[u8]>]) -> bool {
     entry(argv).is_some_and(|entry| entry.passes)
 }
 
-/// The entry of the program, or of its subcommand.
+/// Returns the entry of the program or of its subcommand.
 fn entry(argv: &[Option<&[u8]>]) -> Option<&'static Exit> {
     let (program, rest) = argv.split_first()?;
     let name = base_name((*program)?);
     let mut rest = rest.iter();
     let subcommand = loop {
         match rest.next() {
-            // Options of git that take a value.
+            // git's options with a value.
             Some(Some(b"-C" | b"-c")) => drop(rest.next()),
             Some(Some(word)) if word.starts_with(b"-") => {}
             Some(Some(word)) => break Some(*word),
@@ -72,7 +73,7 @@ fn entry(argv: &[Option<&[u8]>]) -> Option<&'static Exit> {
     of_subcommand.or_else(|| exits::exit(&[name]))
 }
 
-/// What shells mean by a code, whatever they ran.
+/// Returns the meaning of a code that the shell itself defines.
 fn of_any_shell(code: u8) -> Option<ExitMeaning> {
     let text = match code {
         126 => "the command was found and could not be run".to_owned(),
@@ -82,7 +83,7 @@ fn of_any_shell(code: u8) -> Option<ExitMeaning> {
     Some(ExitMeaning { text, is_failure: true })
 }
 
-/// The name of a signal that ends a process, by its number on Linux.
+/// Returns the name of a signal that ends a process, by its number on Linux.
 fn signal(number: u8) -> Option<&'static str> {
     Some(match number {
         1 => "SIGHUP",
@@ -112,7 +113,7 @@ mod tests {
     use super::*;
     use crate::{Profile, Request, decide};
 
-    /// What the code of a text is said to mean, by way of its decision.
+    /// Returns the meaning of a code for a text, using the decision about the text.
     fn meaning(text: &str, code: u8) -> Option<String> {
         let profile = Profile::builtin("strict").unwrap();
         let decision = decide(&Request::bash(text.as_bytes()), &profile);

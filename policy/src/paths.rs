@@ -1,5 +1,5 @@
-//! Paths that commands name: where they lead, whether that is inside, and whether
-//! the name is protected. Lexical only; symlinks are the runner's to resolve.
+//! Paths that commands name: their absolute form, whether they are inside, and whether their names are protected.
+//! The analysis is lexical; the runner resolves symlinks.
 
 mod disguise;
 mod writers;
@@ -18,22 +18,22 @@ pub(crate) struct Places<'a> {
     pub(crate) workspace: &'a str,
     pub(crate) home: &'a str,
     pub(crate) additional: &'a [String],
-    /// The profile's readable roots, in a run in the sandbox: there the base may be read as well.
+    /// The profile's readable roots for a sandboxed run, which may also read the base. `None` outside the sandbox.
     pub(crate) readable: Option<&'a [String]>,
 }
 
-/// Where a path leads.
+/// A path in absolute form.
 #[derive(Debug, Clone)]
 pub(crate) struct Located {
-    /// Absolute and normalised; of a glob or an unknown word, the part before.
+    /// The absolute, normalised path. For a glob or an unknown word, the part before it.
     pub(crate) path: String,
     pub(crate) access: Access,
     pub(crate) span: Span,
     /// Whether the whole path is known.
     pub(crate) exact: bool,
-    /// The whole glob, where it is one.
+    /// The whole glob, if the path is one.
     pub(crate) glob: Option<String>,
-    /// Whether its text has a `..` in it.
+    /// Whether the text contains `..`.
     pub(crate) climbs: bool,
     pub(crate) outside: bool,
     pub(crate) protected: bool,
@@ -48,8 +48,8 @@ impl Places<'_> {
             || self.additional.iter().any(|root| is_below(path, root))
     }
 
-    /// Whether the sandbox shows the path, so that reading it needs no question. A root beside the workspace may be
-    /// named from there (`../other/x`).
+    /// Reports whether the sandbox shows the path, so that reading it needs no question. A root next to the
+    /// workspace can be named relative to it (`../other/x`).
     fn shows(&self, path: &str, text: &str) -> bool {
         let climbs_later = climbs(text.trim_start_matches("../"));
         self.readable.is_some_and(|roots| {
@@ -58,7 +58,7 @@ impl Places<'_> {
         })
     }
 
-    /// Whether the names in the directory may be read.
+    /// Reports whether the names in the directory may be read.
     pub(crate) fn lists(&self, path: &str) -> bool {
         self.readable.is_some() && names::is_listed_directory(path)
     }
@@ -69,12 +69,13 @@ fn is_below(path: &str, root: &str) -> bool {
     path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Whether the path climbs: behind a link of the root, `..` leads elsewhere than its text says.
+/// Reports whether the path contains `..`. After a symlink in a root, `..` leads to another directory than the text
+/// shows.
 fn climbs(text: &str) -> bool {
     text.split('/').any(|part| part == "..")
 }
 
-/// Where the word leads from each directory the shell may be in.
+/// Returns the path of the word from each directory that the shell may be in.
 pub(crate) fn locate(path: &PathWord, directory: &Directory, places: &Places<'_>) -> Vec<Located> {
     let word = &path.word;
     let glob = word.glob.then(|| String::from_utf8_lossy(&word.lead).into_owned());
@@ -100,7 +101,7 @@ pub(crate) fn locate(path: &PathWord, directory: &Directory, places: &Places<'_>
     if exact && (text.is_empty() || text == "-") {
         return Vec::new();
     }
-    // A `..` behind a part that is not known may lead anywhere.
+    // A `..` after an unknown part can lead anywhere.
     let strays =
         word.climbs || disguise::is_foreign(&text) || glob.as_deref().is_some_and(|glob| glob.contains(".."));
     if text.starts_with('/') {
@@ -121,7 +122,7 @@ pub(crate) fn locate(path: &PathWord, directory: &Directory, places: &Places<'_>
         .collect()
 }
 
-/// The path, or the directory before the first part that is not known.
+/// Returns the path, or the directory before the first unknown part.
 fn known_part(word: &Word) -> String {
     if let Some(text) = &word.text {
         return String::from_utf8_lossy(text).into_owned();

@@ -1,52 +1,52 @@
-//! The proof that a command may be placed. Only this module can make one, from an
-//! ALLOW, or from an ASK with the answer bound to the same hash. It is never
-//! stored: a server that places a stored execution decides it again.
+//! The proof that a command may be placed. Only this module can create it: from an ALLOW, or from
+//! an ASK with an answer that is bound to the same hash. It is never stored: a server that places a
+//! stored execution decides it again.
 
 use crate::decision::{Decision, Requirement, Verdict};
 
-/// Hash of everything that was decided about: command, shell, directory,
-/// environment, profile, snapshot, sandbox flag. The server computes it.
+/// The hash of everything that was decided about: command, shell, directory, environment, profile,
+/// snapshot, sandbox flag. The server computes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Binding([u8; 32]);
 
 impl Binding {
-    /// A binding of this hash.
+    /// Creates a binding from this hash.
     #[must_use]
     pub fn new(hash: [u8; 32]) -> Self {
         Self(hash)
     }
 
-    /// The hash itself.
+    /// Returns the hash.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
 }
 
-/// A person's or a hook's answer to an ASK, as the server stored it.
+/// The answer of a person or a hook to an ASK, as the server stored it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Answer {
-    /// What the answer was given for.
+    /// The binding that the answer was given for.
     pub binding: Binding,
-    /// Whether it was yes.
+    /// Whether the command was approved.
     pub approved: bool,
 }
 
-/// Why no permit was made.
+/// The reason why no permit was created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PermitError {
-    /// The decision is DENY; no answer lifts it.
+    /// The decision is DENY; no answer can change it.
     #[error("the command is denied; an answer cannot allow it")]
     Denied,
-    /// The answer was no.
+    /// The approver denied the command.
     #[error("the answer was no")]
     Refused,
-    /// The answer was given for something else.
+    /// The answer was given for another binding.
     #[error("the answer was given for another command or another state of it")]
     OtherBinding,
 }
 
-/// The right to place one command. It cannot be copied, stored or built elsewhere.
+/// The right to place one command. It cannot be copied, stored, or created elsewhere.
 ///
 /// ```compile_fail
 /// let forged = airlock_policy::Permit {
@@ -70,19 +70,19 @@ pub struct Permit {
 }
 
 impl Permit {
-    /// What the permit is for.
+    /// Returns the binding of the permit.
     #[must_use]
     pub fn binding(&self) -> Binding {
         self.binding
     }
 
-    /// What the runner must give, or refuse.
+    /// Returns the requirements that the runner must satisfy, or else refuse the command.
     #[must_use]
     pub fn requires(&self) -> &[Requirement] {
         &self.requires
     }
 
-    /// Whether the command must run on read-only mounts.
+    /// Reports whether the command must run on read-only mounts.
     #[must_use]
     pub fn read_only(&self) -> bool {
         self.read_only
@@ -90,16 +90,16 @@ impl Permit {
 }
 
 impl Decision {
-    /// The permit of an ALLOW; `None` for every other verdict.
+    /// Returns the permit of an ALLOW; `None` for every other verdict.
     pub fn permit(&self, binding: Binding) -> Option<Permit> {
         (self.verdict == Verdict::Allow).then(|| self.make_permit(binding))
     }
 
-    /// The permit of an ASK that was answered, or of an ALLOW.
+    /// Returns the permit of an ALLOW, or of an ASK that was approved.
     ///
     /// # Errors
     ///
-    /// A DENY, an answer of no, and an answer to anything but `binding`.
+    /// Fails for a DENY, for a denied approval, and for an answer with another binding.
     pub fn permit_with_answer(&self, binding: Binding, answer: &Answer) -> Result<Permit, PermitError> {
         match self.verdict {
             Verdict::Deny => Err(PermitError::Denied),

@@ -1,6 +1,6 @@
-//! Profiles: rules, the modes they permit, and what they leave to the sandbox.
-//! This module holds them and makes the built-in ones; [`load`] reads TOML, [`chain`]
-//! follows `extends`, [`case`] tries them. It opens no file: who has one passes its text.
+//! Profiles: rules, permitted modes, and the cases that the sandbox alone decides. This module holds profiles and
+//! creates the built-in ones. [`load`] reads TOML, [`chain`] follows `extends`, [`case`] runs test cases. It opens
+//! no file; callers pass the text.
 
 pub(crate) mod builtin;
 mod case;
@@ -18,10 +18,10 @@ pub use case::Case;
 pub use chain::ProfileText;
 pub use problem::{ProfileError, ProfileProblem};
 
-/// Raised whenever the engine changes what is decided; its tables are hashed as well.
+/// The version of the engine. Change it whenever the engine decides differently. The tables are hashed separately.
 const ENGINE_VERSION: &str = concat!("airlock-policy ", env!("CARGO_PKG_VERSION"), " engine 3");
 
-/// A resolved profile, as far as the policy is concerned.
+/// A resolved profile, as far as the policy uses it.
 #[derive(Debug, Clone)]
 pub struct Profile {
     name: String,
@@ -42,32 +42,31 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// The built-in profile of that name: `strict`, `agent`, `sandboxed`, `demo`, `read_only`.
+    /// Returns the built-in profile with this name: `strict`, `agent`, `sandboxed`, `demo` or `read_only`.
     #[must_use]
     pub fn builtin(name: &str) -> Option<Self> {
         builtin::profile(name)
     }
 
-    /// The names [`Profile::builtin`] knows.
+    /// Returns the names that [`Profile::builtin`] accepts.
     #[must_use]
     pub fn builtin_names() -> &'static [&'static str] {
         builtin::NAMES
     }
 
-    /// A profile without rules, which permits every mode but `bypass`.
+    /// Returns a profile without rules that permits every mode except `bypass`.
     #[must_use]
     pub fn blank(name: &str) -> Self {
         builtin::blank(name, "").seal()
     }
 
-    /// Reads a profile and runs its test cases. `lookup_parent` finds the profile that
-    /// `extends` names; where it answers `None`, the built-in ones are tried. Top-level
-    /// tables other than `[policy]` belong to others and are not looked at.
+    /// Reads a profile and runs its test cases. `lookup_parent` returns the profile that `extends` names; if it
+    /// returns `None`, the built-in profiles are searched. Top-level tables other than `[policy]` are ignored.
     ///
     /// # Errors
     ///
-    /// Everything that is wrong, with place, key and cure; where nothing is, every
-    /// case of its own that it fails.
+    /// Returns every problem with position, key and remedy; if there are none, each of its own test cases that
+    /// fails.
     pub fn from_toml(
         text: &str,
         file_name: &str,
@@ -77,14 +76,14 @@ impl Profile {
         Case::run_all(&cases, &profile, file_name).map(|()| profile)
     }
 
-    /// Reads a profile and follows `extends` as far as it goes. `lookup` finds the text
-    /// of a parent by name; where it answers `None`, the built-in ones are tried. The
-    /// parents' cases are run, the profile's own are handed out unrun.
+    /// Reads a profile and all profiles that it extends. `lookup` returns the text of a parent by name; if it
+    /// returns `None`, the built-in profiles are searched. The parents' test cases are run; the profile's own are
+    /// returned without being run.
     ///
     /// # Errors
     ///
-    /// As [`Profile::from_toml`], for the file or for a parent of it; and a chain that is
-    /// too long or runs in a circle.
+    /// As for [`Profile::from_toml`], for the file or one of its parents; also for a chain that is too long or
+    /// circular.
     pub fn resolve(
         own: &ProfileText,
         lookup: &dyn Fn(&str) -> Option<ProfileText>,
@@ -92,8 +91,8 @@ impl Profile {
         chain::resolve(own, lookup)
     }
 
-    /// This profile with more rules that allow, behind its own. What its rules deny or ask about stays so, and it is
-    /// another version.
+    /// Returns this profile with additional allow rules after its own. Its deny and ask rules still take precedence.
+    /// The result has another version.
     #[must_use]
     pub fn with_allowed(&self, rules: impl IntoIterator<Item = Rule>) -> Self {
         let mut profile = self.clone();
@@ -101,88 +100,88 @@ impl Profile {
         profile.seal()
     }
 
-    /// Its name.
+    /// Returns the name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What it is for, in its author's words.
+    /// Returns the author's description.
     #[must_use]
     pub fn description(&self) -> &str {
         &self.description
     }
 
-    /// The modes it permits.
+    /// Returns the permitted modes.
     #[must_use]
     pub fn modes(&self) -> &[Mode] {
         &self.modes
     }
 
-    /// The mode where neither session nor request names one.
+    /// Returns the mode for sessions and requests that name none.
     #[must_use]
     pub fn default_mode(&self) -> Mode {
         self.default_mode
     }
 
-    /// Its rules, parents' first.
+    /// Returns the rules, those of parents first.
     #[must_use]
     pub fn rules(&self) -> &Rules {
         &self.rules
     }
 
-    /// Rules that are evaluated and reported but do not decide.
+    /// Returns the rules that are evaluated and reported but do not decide.
     #[must_use]
     pub fn shadow(&self) -> &Rules {
         &self.shadow
     }
 
-    /// Whether what is sandboxed runs without asking.
+    /// Reports whether sandboxed commands run without asking.
     #[must_use]
     pub fn auto_allow(&self) -> bool {
         self.auto_allow
     }
 
-    /// Whether what stays inside the sandbox runs without asking, but for what deny and ask rules may name and
-    /// what destroys a person's work.
+    /// Reports whether commands that stay inside the sandbox run without asking. Exceptions are commands that deny
+    /// or ask rules may match, and commands that destroy a person's work.
     #[must_use]
     pub fn allow_confined(&self) -> bool {
         self.allow_confined
     }
 
-    /// Whether runs outside the sandbox may be asked for.
+    /// Reports whether a request may ask to run outside the sandbox.
     #[must_use]
     pub fn allow_unsandboxed(&self) -> bool {
         self.allow_unsandboxed
     }
 
-    /// Whether such runs go on without asking, where neither git nor a path
-    /// outside is involved.
+    /// Reports whether such runs need no approval if they involve neither git nor a path outside.
     #[must_use]
     pub fn unsandboxed_without_asking(&self) -> bool {
         self.unsandboxed_without_asking
     }
 
-    /// The first words of commands that ask to run outside the sandbox by being what they are.
+    /// Returns the first words of commands that always request to run outside the sandbox.
     #[must_use]
     pub fn excluded_commands(&self) -> &[String] {
         &self.excluded_commands
     }
 
-    /// Directories that count as inside, beside the workspace.
+    /// Returns the directories that count as inside in addition to the workspace.
     #[must_use]
     pub fn additional_directories(&self) -> &[String] {
         &self.additional_directories
     }
 
-    /// What commands in the sandbox may read without a question, beside what the sandbox always shows:
-    /// absolute paths, as the sandbox sees them. The sandbox shows what the runner's floor permits of it.
+    /// Returns the absolute paths, as seen in the sandbox, that sandboxed commands may read without a question in
+    /// addition to the base. The sandbox shows those that the runner's floor permits.
     #[must_use]
     pub fn readable_roots(&self) -> &[String] {
         &self.readable_roots
     }
 
-    /// This profile with more readable roots: absolute paths. It is another version.
+    /// Returns this profile with additional readable roots, which are absolute paths. The result has another
+    /// version.
     #[must_use]
     pub fn with_readable_roots(&self, roots: impl IntoIterator<Item = String>) -> Self {
         let mut profile = self.clone();
@@ -190,25 +189,25 @@ impl Profile {
         profile.seal()
     }
 
-    /// What every profile may read of the sandbox's root without a question: absolute paths, with
-    /// all below them.
+    /// Returns the absolute paths in the sandbox's root that every profile may read without a question, with
+    /// everything below them.
     pub fn readable_base() -> impl Iterator<Item = &'static str> {
         crate::tables::names::base()
     }
 
-    /// Remarks on over-broad rules, for whoever loads the profile.
+    /// Returns warnings about over-broad rules.
     #[must_use]
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
-    /// Hash of the resolved rules and of the engine's version.
+    /// Returns the hash of the resolved rules and the engine's version.
     #[must_use]
     pub fn policy_version(&self) -> PolicyVersion {
         self.version
     }
 
-    /// Computes what follows from the other fields.
+    /// Computes the fields that depend on others.
     fn seal(mut self) -> Self {
         self.warnings = builtin::over_broad(&self.rules);
         self.version = self.hash();

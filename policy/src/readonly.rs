@@ -1,5 +1,5 @@
-//! The read-only proof of one command: by tables, and by reading the programs that
-//! some commands carry as text. What no entry covers is refused.
+//! The read-only proof of one command: by tables, and by reading programs that some commands contain
+//! as text. A command without an entry is refused.
 
 mod archive;
 mod awk;
@@ -23,13 +23,13 @@ use crate::decision::{Access, Span};
 use crate::parse::Word;
 use crate::tables::{self, Name, Options, Program, Takes};
 
-/// Words of the longest subcommand, such as `gh pr view`.
+/// The largest number of words in a subcommand, such as `gh pr view`.
 const MOST_SUBCOMMANDS: usize = 3;
 
-/// The code of a refusal of what would only read, and would read nothing without a network.
+/// The refusal code for a command that would be read-only but is useless without a network.
 pub(crate) const NEEDS_NETWORK: &str = "needs_network";
 
-/// Why a command is not proven read-only.
+/// The reason why a command is not proven read-only.
 #[derive(Debug, Clone)]
 pub(crate) struct Refusal {
     pub(crate) code: &'static str,
@@ -43,7 +43,7 @@ impl Refusal {
     }
 }
 
-/// A word that names a path, and what is done to it.
+/// A word that names a path, and the access to it.
 #[derive(Debug, Clone)]
 pub(crate) struct PathWord {
     pub(crate) word: Word,
@@ -58,7 +58,7 @@ impl PathWord {
 
 pub(crate) type Proof = Result<Vec<PathWord>, Refusal>;
 
-/// Proves the command read-only, and says which paths it reads.
+/// Proves the command read-only, and returns the paths that it reads.
 pub(crate) fn prove(found: &Found, analysis: &Analysis) -> Proof {
     let paths = prove_by_tables(found, analysis)
         .map_err(|refusal| shell::told_to_a_shell(found).unwrap_or(refusal))?;
@@ -113,7 +113,7 @@ fn prove_by_tables(found: &Found, analysis: &Analysis) -> Proof {
     Ok(paths)
 }
 
-/// It only reads, but not from this host.
+/// Returns the refusal of a command that only reads, but not from this host.
 fn needs_network(entry: &Program, span: Span) -> Refusal {
     let message = format!("`{}` asks the network, which a read-only run does not have", entry.name);
     Refusal::new(NEEDS_NETWORK, message, span)
@@ -123,7 +123,7 @@ fn asks_for_help(rest: &[Word]) -> bool {
     rest.iter().any(|word| word.text.as_deref() == Some(b"--help"))
 }
 
-/// `PROGRAM --version` and nothing else.
+/// Recognizes `PROGRAM --version` without further arguments.
 fn prints_version(name: &[u8], words: &[Word]) -> bool {
     let [_, flag] = words else {
         return false;
@@ -132,7 +132,7 @@ fn prints_version(name: &[u8], words: &[Word]) -> bool {
     flag.text.as_deref().is_some_and(|text| flags.iter().any(|known| known.as_bytes() == text))
 }
 
-/// The script of `bash -n SCRIPT`, which is read and not run.
+/// Returns the script of `bash -n SCRIPT`, which bash reads but does not run.
 fn script_checked<'w>(name: &[u8], words: &'w [Word]) -> Option<&'w Word> {
     let [_, flag, script] = words else {
         return None;
@@ -143,8 +143,8 @@ fn script_checked<'w>(name: &[u8], words: &'w [Word]) -> Option<&'w Word> {
     (checks && alone && known && script.lead.first() != Some(&b'-')).then_some(script)
 }
 
-/// Whether the command, which is proven, reads the names in a directory and nothing below or of their
-/// contents.
+/// Reports whether the proven command reads only the names in a directory, not their contents or
+/// anything below.
 pub(crate) fn reads_names_only(found: &Found) -> bool {
     let recursive = |word: &Word| match word.lead.as_slice() {
         [b'-', b'-', long @ ..] => long.starts_with(b"rec"),
@@ -156,13 +156,13 @@ pub(crate) fn reads_names_only(found: &Found) -> bool {
     lists && !redirected && !found.feeds_arguments && !found.words.iter().skip(1).any(recursive)
 }
 
-/// Whether a text that is not in a path's place could become a path elsewhere.
+/// Reports whether a word in a position that is not a path's could refer to a path elsewhere.
 pub(crate) fn looks_like_path(word: &Word) -> bool {
     word.foreign_home || word.lead.starts_with(b"/") || word.lead.windows(2).any(|pair| pair == b"..")
 }
 
-/// The table's entry, the words behind the program and its subcommand, and the
-/// paths that global options name.
+/// Returns the table entry, the words after the program and its subcommand, and the paths in global
+/// options.
 fn entry<'w>(
     name: &[u8],
     words: &'w [Word],
@@ -196,7 +196,7 @@ fn entry<'w>(
     Ok((entry, rest, paths))
 }
 
-/// What the other tables know of a program that is not read-only.
+/// Returns a refusal with the description in the other tables, if the program is in one of them.
 fn unknown(name: Name<'_>, span: Span) -> Refusal {
     let launcher = tables::launcher(name).map(|entry| entry.does);
     let does = tables::writer(name).map(|entry| entry.does).or(launcher);
@@ -248,8 +248,8 @@ fn skip_global_options<'w>(
     Ok((rest, paths))
 }
 
-/// What a global option names is where everything behind it happens: a path that is known,
-/// and no address.
+/// Checks the value of a global option. It is the location of everything after it, so it must be a
+/// known path, not an address.
 fn global_path(value: &Word) -> Result<PathWord, Refusal> {
     if network::is_local(value) && !value.lead.starts_with(b"github.com/") {
         return Ok(PathWord::read(value));

@@ -1,4 +1,4 @@
-//! What is asked of the policy. Plain data; nothing here decides.
+//! The request to the policy. Plain data without logic.
 
 use std::collections::BTreeMap;
 
@@ -7,36 +7,37 @@ use serde::{Deserialize, Serialize};
 use crate::rules::Rules;
 use crate::snapshot::Snapshot;
 
-/// One command to decide about, with what the server knows of its surroundings.
+/// A command to decide about, with its context from the server.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
-    /// The exact bytes given to the shell.
+    /// The exact bytes for the shell.
     pub command: &'a [u8],
     /// The shell that will run them.
     pub shell: Shell,
-    /// Current directory inside the sandbox; `None` is the workspace root.
+    /// The working directory inside the sandbox; `None` is the workspace root.
     pub cwd: Option<&'a str>,
-    /// Workspace root inside the sandbox, absolute.
+    /// The absolute path of the workspace root inside the sandbox.
     pub workspace: &'a str,
-    /// HOME inside the sandbox, absolute.
+    /// The absolute path of HOME inside the sandbox.
     pub home: &'a str,
-    /// Mode of session and request; `None` takes the profile's default.
+    /// The mode of session and request; `None` selects the profile's default.
     pub mode: Option<Mode>,
-    /// Whether its input is a terminal of its own, into which somebody types.
+    /// Whether standard input is the command's own terminal, on which a person types.
     pub on_terminal: bool,
-    /// Set when the request asks to run outside the sandbox.
+    /// Set if the request asks to run outside the sandbox.
     pub unsandboxed: Option<Unsandboxed>,
-    /// Rules of the session or tenant, added to the profile's.
+    /// Rules of the session or tenant, in addition to the profile's.
     pub extra_rules: Option<&'a Rules>,
-    /// The shell snapshot that commands of the session source.
+    /// The shell snapshot that commands of the session load.
     pub snapshot: Option<&'a Snapshot>,
-    /// The variables of session and request. Each counts as the same assignment in the text: what is not on the list
-    /// of safe variables takes away the proof and what modes and rules allow.
+    /// The variables of session and request. Each is treated like the same assignment in the text: a variable that
+    /// is not in the list of safe variables prevents the read-only proof and the permission by modes and allow
+    /// rules.
     pub env: Option<&'a BTreeMap<String, Vec<u8>>>,
 }
 
 impl<'a> Request<'a> {
-    /// A bash command in the usual workspace, with nothing else said.
+    /// Creates a request for a bash command in the default workspace, without further fields.
     #[must_use]
     pub fn bash(command: &'a [u8]) -> Self {
         Self {
@@ -55,11 +56,11 @@ impl<'a> Request<'a> {
     }
 }
 
-/// The shells a request may name.
+/// The shells that a request may name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Shell {
-    /// GNU bash, the only one that is parsed so far.
+    /// GNU bash, the only shell that is parsed.
     Bash,
     /// zsh: never proven read-only.
     Zsh,
@@ -67,28 +68,28 @@ pub enum Shell {
     Pwsh,
 }
 
-/// How much runs without asking. Ordered from loosest to tightest.
+/// The strictness of a session, ordered from loosest to strictest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
-    /// All that no deny or ask rule names; sandboxed runs only.
+    /// Allows everything that no deny or ask rule names; sandboxed runs only.
     Bypass,
-    /// Edits inside the workspace run without asking.
+    /// Allows edits inside the workspace.
     AcceptEdits,
-    /// What is proven read-only or allowed by a rule runs.
+    /// Allows commands that are proven read-only or that a rule allows.
     Default,
-    /// Only what is proven read-only runs; all else is denied.
+    /// Allows only commands that are proven read-only, and denies all others.
     Plan,
 }
 
 impl Mode {
-    /// The tighter of two modes: a request may only tighten its session's.
+    /// Returns the stricter of two modes. A request may only tighten its session's mode.
     #[must_use]
     pub fn tightest(a: Self, b: Self) -> Self {
         a.max(b)
     }
 
-    /// The mode of that name, as in profiles and on the command line.
+    /// Returns the mode with this name, as in profiles and on the command line.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         match name {
@@ -101,9 +102,9 @@ impl Mode {
     }
 }
 
-/// A wish to run outside the sandbox: the request's key, and the runner's.
+/// A request to run outside the sandbox, and the runner's permission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unsandboxed {
-    /// Whether the runner's own floor permits such runs.
+    /// Whether the runner's floor permits such runs.
     pub floor_permits: bool,
 }

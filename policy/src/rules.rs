@@ -1,6 +1,6 @@
-//! Rules: `Tool(pattern)` in allow, ask and deny. This module parses and holds
-//! them; [`matching`] compares them with words, [`raw`] with text that was not
-//! understood, [`globs`] with paths. It does not know what a verdict is.
+//! Rules: `Tool(pattern)` in allow, ask and deny. This module parses and holds them. [`matching`]
+//! compares them with words, [`raw`] with text that is not understood, [`globs`] with paths. It
+//! does not determine verdicts.
 
 pub(crate) mod globs;
 pub(crate) mod matching;
@@ -12,7 +12,7 @@ use crate::limits;
 use globs::PathPattern;
 use matching::WordPattern;
 
-/// What a rule speaks about.
+/// The subject of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Tool {
     /// Commands of bash and zsh.
@@ -21,7 +21,7 @@ pub enum Tool {
     PowerShell,
     /// Paths that are read.
     Read,
-    /// Paths that are written, made or removed.
+    /// Paths that are written, created or removed.
     Edit,
 }
 
@@ -39,62 +39,62 @@ pub(crate) enum Pattern {
     Path(PathPattern),
 }
 
-/// Why a rule was not accepted.
+/// The reason why a rule was not accepted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RuleError {
-    /// Not of the form `Tool(pattern)`.
+    /// The text does not have the form `Tool(pattern)`.
     #[error("`{0}` is not a rule; write `Tool(pattern)`, such as `Bash(git status)`")]
     Form(String),
-    /// A tool that does not exist.
+    /// The tool does not exist.
     #[error("`{rule}` names the tool `{tool}`; known are Bash, PowerShell, Read and Edit")]
     Tool {
         /// The rule as written.
         rule: String,
-        /// The name that is not known.
+        /// The unknown name.
         tool: String,
     },
-    /// A pattern without a word.
+    /// The pattern contains no word.
     #[error("`{0}` has an empty pattern; write `Bash` alone to match every command")]
     Empty(String),
-    /// A quote that does not end.
+    /// A quote is not closed.
     #[error("`{0}` has a quote or a backslash that does not end")]
     Quote(String),
-    /// A path pattern that is not a glob.
+    /// The path pattern is not a valid glob.
     #[error("`{rule}` is not a path glob: {reason}")]
     Glob {
         /// The rule as written.
         rule: String,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
-    /// More rules than the limit.
+    /// There are more rules than the limit.
     #[error("there are {0} rules of one kind; at most {max} are allowed", max = limits::MAX_RULES)]
     TooMany(usize),
 }
 
 impl Rule {
-    /// Reads one rule.
+    /// Parses one rule.
     ///
     /// # Errors
     ///
-    /// Says what is wrong with the text, and what would be right.
+    /// Returns the problem with the text, and a valid example.
     pub fn parse(text: &str) -> Result<Self, RuleError> {
         parse::rule(text)
     }
 
-    /// The tool it speaks about.
+    /// Returns the tool.
     #[must_use]
     pub fn tool(&self) -> Tool {
         self.tool
     }
 
-    /// The rule as it was written.
+    /// Returns the rule as it was written.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The glob of a `Read` or `Edit` rule, as gitignore writes it.
+    /// Returns the glob of a `Read` or `Edit` rule in gitignore syntax.
     #[must_use]
     pub fn path_glob(&self) -> Option<&str> {
         match &self.pattern {
@@ -121,37 +121,37 @@ impl Rule {
 /// The rules of a profile, a session or a request.
 #[derive(Debug, Clone, Default)]
 pub struct Rules {
-    /// What runs without asking.
+    /// Rules for commands that run without asking.
     pub allow: Vec<Rule>,
-    /// What is always asked about.
+    /// Rules for commands that need an approval.
     pub ask: Vec<Rule>,
-    /// What never runs.
+    /// Rules for commands that never run.
     pub deny: Vec<Rule>,
 }
 
 impl Rules {
-    /// Reads three lists of rules.
+    /// Parses three lists of rules.
     ///
     /// # Errors
     ///
-    /// The first rule that is wrong, or more rules than the limit.
+    /// Returns the first invalid rule, or an error if a list is longer than the limit.
     pub fn parse<S: AsRef<str>>(allow: &[S], ask: &[S], deny: &[S]) -> Result<Self, RuleError> {
         Ok(Self { allow: parse_list(allow)?, ask: parse_list(ask)?, deny: parse_list(deny)? })
     }
 
-    /// Adds the rules of `other` behind these.
+    /// Appends the rules of `other`.
     pub fn extend(&mut self, other: &Self) {
         self.allow.extend(other.allow.iter().cloned());
         self.ask.extend(other.ask.iter().cloned());
         self.deny.extend(other.deny.iter().cloned());
     }
 
-    /// Globs of the deny rules for `Read`: the sandbox's `deny_read`.
+    /// Returns the globs of the deny rules for `Read`: the sandbox's `deny_read`.
     pub fn deny_read(&self) -> impl Iterator<Item = &str> {
         self.denied_paths(Tool::Read)
     }
 
-    /// Globs of the deny rules for `Edit`: the sandbox's `deny_write`.
+    /// Returns the globs of the deny rules for `Edit`: the sandbox's `deny_write`.
     pub fn deny_write(&self) -> impl Iterator<Item = &str> {
         self.denied_paths(Tool::Edit)
     }

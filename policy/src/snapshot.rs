@@ -1,6 +1,6 @@
-//! The session's shell snapshot: what its aliases and functions make of names. The
-//! file is parsed here, and what a shell says of itself is not believed. Whatever is
-//! not understood in it makes every name unknown.
+//! The session's shell snapshot: the meaning that its aliases and functions give to names. The text
+//! is parsed here; claims of a shell about itself are not trusted. If any part is not understood,
+//! every name is unknown.
 
 mod expand;
 mod read;
@@ -9,51 +9,51 @@ use std::collections::{HashMap, HashSet};
 
 pub(crate) use expand::Expanded;
 
-/// A snapshot, read once for the session.
+/// A snapshot, parsed once for a session.
 #[derive(Debug, Clone, Default)]
 pub struct Snapshot {
     /// The text of each alias.
     aliases: HashMap<Vec<u8>, Vec<u8>>,
-    /// Names that are functions.
+    /// The names that are functions.
     functions: HashSet<Vec<u8>>,
-    /// Whether the shell that sources it expands aliases.
+    /// Whether the shell that loads the snapshot expands aliases.
     expands: bool,
-    /// Whether something in it is not understood.
+    /// Whether a part of it is not understood.
     opaque: bool,
 }
 
 impl Snapshot {
-    /// Reads a snapshot as bash prints one: `alias -p`, `declare -f`, `shopt -p`,
-    /// `set +o`, and variables. Total: what is not of that kind is not understood.
+    /// Parses a snapshot in the form that bash prints: `alias -p`, `declare -f`, `shopt -p`, `set
+    /// +o`, and variables. Total: other text makes the snapshot opaque.
     #[must_use]
     pub fn parse(text: &[u8]) -> Self {
         read::snapshot(text)
     }
 
-    /// The command as the shell reads it behind its aliases.
+    /// Returns the command after alias expansion.
     #[must_use]
     pub fn expanded(&self, command: &[u8]) -> Vec<u8> {
         self.expand(command, "/").map_or_else(|| command.to_vec(), |expanded| expanded.text)
     }
 
-    /// Whether the name may mean anything: a function, or any name of a snapshot that
-    /// is not understood.
+    /// Reports whether the meaning of the name is unknown: it is a function, or the snapshot is not
+    /// understood.
     #[must_use]
     pub fn is_unknown(&self, name: &[u8]) -> bool {
         self.opaque || self.functions.contains(name)
     }
 
-    /// Whether the name is an alias, expanded wherever the shell reads it.
+    /// Reports whether the name is an alias.
     pub(crate) fn is_alias(&self, name: &[u8]) -> bool {
         self.aliases.contains_key(name)
     }
 
-    /// The names it makes functions.
+    /// Returns the names of functions.
     pub(crate) fn functions(&self) -> impl Iterator<Item = &Vec<u8>> {
         self.functions.iter()
     }
 
-    /// Whether the shell that sources it expands the aliases.
+    /// Reports whether the shell that loads the snapshot expands aliases.
     pub(crate) fn expands(&self) -> bool {
         self.expands
     }

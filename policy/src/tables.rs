@@ -1,6 +1,5 @@
-//! What is known of programs: the data of `tables/*.toml`, compiled by `build/`. This
-//! module gives the data its types and looks entries up; the engines that read it are
-//! `readonly`, `launch` and `paths`.
+//! Knowledge about programs: the data of `tables/*.toml`, compiled by `build/`. This module defines the types and
+//! the lookups. The modules `readonly`, `launch` and `paths` use the data.
 
 pub(crate) mod advice;
 pub(crate) mod exits;
@@ -17,7 +16,7 @@ use std::cmp::Ordering;
 
 use crate::decision::Access;
 
-/// What the operands of a program are.
+/// The meaning of a program's operands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Operands {
     /// Paths that are read.
@@ -26,61 +25,61 @@ pub(crate) enum Operands {
     Pathspecs,
     /// Not paths.
     Text,
-    /// So many that are not paths, unless one of the flags gives them; then paths.
+    /// A number of operands that are not paths, then paths. If one of the flags supplies the text, all are paths.
     TextThenPaths(usize, &'static [&'static str]),
-    /// At most so many, all paths that are read; the next would be written.
+    /// At most this number of paths that are read; a further operand would be written.
     AtMost(usize),
-    /// None.
+    /// No operands.
     Nothing,
-    /// At most so many, not paths; the next would change something.
+    /// At most this number of operands that are not paths; a further one would change something.
     TextAtMost(usize),
 }
 
-/// Checks that flags and operands alone do not make.
+/// Checks that go beyond flags and operands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Check {
-    /// None.
+    /// No check.
     Nothing,
-    /// The awk program's text.
+    /// The text of an awk program.
     Awk,
-    /// The sed script's text.
+    /// The text of a sed script.
     Sed,
-    /// The jq program's text.
+    /// The text of a jq program.
     Jq,
-    /// yq's expression.
+    /// The expression of yq.
     Yq,
-    /// find's expression.
+    /// The expression of find.
     Find,
     /// `test` and `[`.
     Test,
-    /// Operands beginning with `+` only.
+    /// Only operands that start with `+`.
     Date,
     /// At least one operand.
     Printf,
-    /// No operand unless one of these flags is given.
+    /// No operand, unless one of these flags is given.
     ListingOnly(&'static [&'static str]),
-    /// git config: one of the reading flags, or nothing else.
+    /// git config: one of the reading flags and nothing else.
     GitConfig,
     /// Names of variables that are set.
     Names,
-    /// A database that must not be asked over the network.
+    /// A database that must not be queried over the network.
     Getent,
-    /// No operand that begins with `@`: it would name a file with more flags.
+    /// No operand that starts with `@`, which would name a file with further flags.
     NoResponseFile,
     /// `cd`, `pushd`: the directory is read.
     Directory,
-    /// tar: it must be told to list.
+    /// tar: it must list.
     Tar,
-    /// Operands that are no addresses: these would be fetched.
+    /// No operand that is an address, which would be fetched.
     LocalFiles,
     Sockets,
     NoHost,
     Manual,
     Processes,
     JqByFlag,
-    /// No format of tmux that runs a command.
+    /// No tmux format that runs a command.
     NoFormatCommand,
-    /// No operand with a `=` in it: it would set something.
+    /// No operand with a `=`, which would set something.
     NoAssignment,
 }
 
@@ -90,65 +89,64 @@ pub(crate) struct Program {
     pub(crate) name: &'static str,
     pub(crate) does: &'static str,
     pub(crate) operands: Operands,
-    /// One of these flags must be given: without them it does something else.
+    /// Flags of which one is required; without it the program is not read-only.
     pub(crate) needs: &'static [&'static str],
-    /// Whether no flag at all writes or runs, so that unknown words do no harm.
+    /// Whether no flag writes or runs anything, so that unknown words are harmless.
     pub(crate) harmless: bool,
-    /// Whether it has no flags: whatever it is given is text.
+    /// Whether the program has no flags: all its words are text.
     pub(crate) words_only: bool,
-    /// Whether what it prints are its operands.
+    /// Whether the program prints its operands.
     pub(crate) prints_operands: bool,
-    /// Whether it is of no use without a network.
+    /// Whether the program is useless without a network.
     pub(crate) network: bool,
     pub(crate) joined: Joined,
     pub(crate) check: Check,
     pub(crate) options: Options,
 }
 
-/// A program that runs another.
+/// A program that runs another program.
 #[derive(Debug)]
 pub(crate) struct Launcher {
     pub(crate) name: &'static str,
     pub(crate) does: &'static str,
     pub(crate) runs: Runs,
-    /// Operands before the command.
+    /// The number of operands before the command.
     pub(crate) skip: usize,
-    /// Whether these may also be left out.
+    /// Whether those operands are optional.
     pub(crate) skip_is_optional: bool,
-    /// Whether `NAME=value` may stand before the command.
+    /// Whether `NAME=value` may precede the command.
     pub(crate) assignments: bool,
-    /// Whether the command is as harmless as what it runs, and is looked through
-    /// for allow rules too.
+    /// Whether the launcher is as harmless as its command. If so, the command is also compared with allow rules.
     pub(crate) safe: bool,
-    /// Whether flags that are not listed do not matter.
+    /// Whether unlisted flags do not matter.
     pub(crate) lenient: bool,
-    /// Whether what it runs does not run on this host.
+    /// Whether the command runs on another host.
     pub(crate) elsewhere: bool,
-    /// Whether it starts a shell where no command follows.
+    /// Whether it starts a shell if no command follows.
     pub(crate) shell: bool,
-    /// Flags with which it does so.
+    /// Flags with which it starts a shell.
     pub(crate) shell_with: &'static [&'static str],
     pub(crate) options: Options,
 }
 
 impl Launcher {
-    /// Whether its own words say what it runs, and so may say anything.
+    /// Reports whether the launcher's arguments determine what it runs, so that they can run anything.
     pub(crate) fn is_told(&self) -> bool {
         !matches!(self.runs, Runs::Flags | Runs::Input | Runs::GitConfig | Runs::Callback)
     }
 }
 
-/// How a program that changes files uses its operands.
+/// The operands of a program that changes files.
 #[derive(Debug)]
 pub(crate) struct Shape {
-    /// So many first are no paths: a mode, an owner.
+    /// The number of leading operands that are not paths, such as a mode or an owner.
     pub(crate) skip: usize,
-    /// The first of the others, where it differs from them.
+    /// The access to the first remaining operand, if it differs.
     pub(crate) first: Option<Access>,
-    /// All but the last; `None` where operands are no paths.
+    /// The access to all operands but the last; `None` if they are not paths.
     pub(crate) all: Option<Access>,
     pub(crate) last: Option<Access>,
-    /// Operands written `NAME=path`.
+    /// Operands of the form `NAME=path`.
     pub(crate) named: &'static [(&'static str, Access)],
 }
 
@@ -160,20 +158,20 @@ pub(crate) struct Writer {
     pub(crate) shape: Shape,
     /// Whether the mode `accept_edits` covers it.
     pub(crate) edit: bool,
-    /// Flags with which operands are only read.
+    /// Flags with which the operands are only read.
     pub(crate) reads_with: &'static [&'static str],
-    /// Flags without which it writes nothing.
+    /// Flags of which one is needed for the program to write.
     pub(crate) only_with: &'static [&'static str],
-    /// Flags with which every operand is what the last one is.
+    /// Flags with which every operand has the access of the last one.
     pub(crate) all_last_with: &'static [&'static str],
-    /// With fewer operands the last is like the others.
+    /// The number of operands below which the last one has the access of the others.
     pub(crate) at_least: usize,
     /// Whether operands may name another host.
     pub(crate) hosts: bool,
     pub(crate) options: Options,
 }
 
-/// Options before the subcommand; those that are refused are not harmless.
+/// Options before the subcommand; refused ones are not harmless.
 #[derive(Debug)]
 pub(crate) struct Global {
     pub(crate) program: &'static str,
@@ -181,7 +179,7 @@ pub(crate) struct Global {
 }
 
 mod data {
-    //! The data itself, written by `build/`.
+    //! The data, generated by `build/`.
 
     use super::advice::{Destroys, Warning, WarningPair, WarningText};
     use super::exits::Exit;
@@ -196,11 +194,11 @@ mod data {
     include!(concat!(env!("OUT_DIR"), "/tables.rs"));
 }
 
-/// The name of an entry: the program's, then its subcommands', a word each. A word with a blank in it is part of no
+/// The name of an entry: the program's name, then its subcommands, one word each. A word with a space matches no
 /// name.
 pub(crate) type Name<'n> = &'n [&'n [u8]];
 
-/// The order of the data, which is that of the words; the first byte alone tells most names apart.
+/// Compares names in the order of the data, which is that of their words. The first byte distinguishes most names.
 fn compare(known: &str, name: Name<'_>) -> Ordering {
     let first = name.first().and_then(|word| word.first());
     let words = known.as_bytes().split(|byte| *byte == b' ');
@@ -212,42 +210,42 @@ fn find<'t, T>(sorted: &'t [T], name: Name<'_>, key: impl Fn(&T) -> &'static str
     sorted.get(at)
 }
 
-/// The SHA-256 of the data: a policy that knows other tables is another policy.
+/// Returns the SHA-256 of the data, which is part of the policy's version.
 pub(crate) fn digest() -> &'static [u8] {
     data::DIGEST
 }
 
-/// The entry of that name, such as `ls` or `git log`.
+/// Returns the program with this name, such as `ls` or `git log`.
 pub(crate) fn program(name: Name<'_>) -> Option<&'static Program> {
     find(data::PROGRAMS, name, |entry| entry.name)
 }
 
-/// The writer of that name.
+/// Returns the writer with this name.
 pub(crate) fn writer(name: Name<'_>) -> Option<&'static Writer> {
     find(data::WRITERS, name, |entry| entry.name)
 }
 
-/// The launcher of that name; a dynamic linker counts as one too.
+/// Returns the launcher with this name. A dynamic linker counts as a launcher.
 pub(crate) fn launcher(name: Name<'_>) -> Option<&'static Launcher> {
     let linker =
         matches!(name, [program] if program.starts_with(b"ld-linux") || program.starts_with(b"ld-musl"));
     find(data::LAUNCHERS, if linker { &[b"ld.so"] } else { name }, |entry| entry.name)
 }
 
-/// Whether there are launchers among the program's subcommands.
+/// Reports whether the program has subcommands that are launchers.
 pub(crate) fn has_launching_subcommands(name: Name<'_>) -> bool {
     let from = data::LAUNCHERS.partition_point(|entry| compare(entry.name, name) != Ordering::Greater);
     let next = data::LAUNCHERS.get(from).map(|entry| entry.name.as_bytes().split(|byte| *byte == b' '));
     next.is_some_and(|words| words.take(name.len()).eq(name.iter().copied()))
 }
 
-/// The options before the subcommand of a program that has subcommands.
+/// Returns the options before the subcommand, for a program with subcommands.
 pub(crate) fn global(name: Name<'_>) -> Option<&'static Global> {
     find(data::GLOBALS, name, |entry| entry.program)
 }
 
-/// The flags of that name, once for each table that lists them. Of programs that read their words in a way of
-/// their own there are none.
+/// Returns the flags of this name from each table that lists it. Programs that do not read flags as getopt does
+/// have none.
 pub(crate) fn options(name: Name<'_>) -> impl Iterator<Item = &'static Options> {
     let own = |entry: &&Program| !entry.words_only && !matches!(entry.check, Check::Find | Check::Test);
     let programs = program(name).filter(own).map(|entry| &entry.options);
@@ -257,7 +255,7 @@ pub(crate) fn options(name: Name<'_>) -> impl Iterator<Item = &'static Options> 
     programs.into_iter().chain(writers).chain(launchers).chain(others)
 }
 
-/// Flags with which, alone, the program prints its version.
+/// Returns the flags with which the program only prints its version.
 pub(crate) fn version_flags(name: &[u8]) -> &'static [&'static str] {
     find(data::VERSIONS, &[name], |entry| entry.0).map_or(&[], |(_, flags)| flags)
 }

@@ -1,4 +1,4 @@
-//! Categories by program, warnings, and what destroys a person's work.
+//! Writes categories by program, warnings, and commands that destroy a person's work.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -60,7 +60,7 @@ pub(super) fn write(out: &mut String, tables: &Tables) -> Result {
     })
 }
 
-/// A command with its words and flags.
+/// Writes a command with its words and flags.
 fn warning(out: &mut String, code: &str, entry: &Warning) -> Result {
     let Warning { message, command, words, any_word, flags, word_begins } = entry;
     reasoned(code, message)?;

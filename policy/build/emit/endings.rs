@@ -1,11 +1,11 @@
-//! What exit codes mean.
+//! Writes the meaning of exit codes.
 
 use std::{collections::BTreeMap, fmt::Write};
 
 use super::{Result, list, put, reasoned};
 use crate::data::Exit;
 
-/// Writes them by all the names of their programs.
+/// Writes the entries under all names of their programs.
 pub(super) fn write(out: &mut String, all: &BTreeMap<String, Exit>) -> Result {
     let mut exits = BTreeMap::new();
     for (name, entry) in all {

@@ -1,11 +1,11 @@
-//! Programs that run what files hold.
+//! Writes the programs that run the contents of files.
 
 use std::{collections::BTreeMap, fmt::Write};
 
 use super::{Result, list, put, reasoned};
 use crate::data::Interpreter;
 
-/// Writes them by all their names.
+/// Writes the entries under all their names.
 pub(super) fn write(out: &mut String, all: &BTreeMap<String, Interpreter>) -> Result {
     let mut interpreters = BTreeMap::new();
     for (name, entry) in all {

@@ -1,11 +1,11 @@
-//! Files that programs obey.
+//! Writes the files that programs obey.
 
 use std::{collections::BTreeMap, fmt::Write};
 
 use super::{Result, list, put, reasoned};
 use crate::data::{Obeys, Tables};
 
-/// Writes them as they are, and which programs obey none.
+/// Writes the entries in their order, and the programs that obey no file.
 pub(super) fn write(out: &mut String, tables: &Tables) -> Result {
     list(out, "OBEYED", "Obeys", tables.obeys.iter(), |out, (name, entry)| {
         check(name, entry)?;

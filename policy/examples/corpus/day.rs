@@ -1,5 +1,5 @@
-//! An agent's day: commands that agents ran, by what they do, and how often a person would be
-//! asked about them by each of the built-in profiles that agents get.
+//! The commands of an agent's day by kind, and how often each built-in profile for agents would ask
+//! a person about them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,18 +12,19 @@ use super::row::Row;
 const PROFILES: [&str; 3] = ["strict", "sandboxed", "agent"];
 /// Kinds of commands that a confined agent may be asked about.
 const NOT_CONFINED: [&str; 2] = ["danger", "network"];
-/// Of all other commands, how many in 100 the profile `agent` allows.
+/// The percentage of all other commands that the profile `agent` must allow.
 const AGENT: f64 = 98.0;
-/// Of reads inside, and of all reads with readable roots, how many in 100 `strict` allows.
+/// The percentage of reads inside that `strict` must allow, and that of all reads with readable
+/// roots.
 const INSIDE: f64 = 97.0;
 const WITH_ROOTS: f64 = 95.0;
-/// Where people have their projects and caches.
+/// The usual directories of projects and caches.
 const ROOTS: [&str; 5] = ["/Users", "/home", "/private/tmp", "/git", "/opt"];
-/// What is inside, or shown by the sandbox anyway.
+/// Directories that are inside the sandbox, or that it shows anyway.
 const PLACES: [&str; 10] =
     ["/workspace", "/home/agent", "/tmp", "/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/dev"];
 
-/// How many of how many were allowed.
+/// The number of allowed commands and the total.
 #[derive(Debug, Clone, Copy, Default)]
 struct Share {
     allowed: usize,
@@ -41,11 +42,11 @@ impl Share {
     }
 }
 
-/// What came of the commands of agents.
+/// The decisions about the commands of agents.
 pub(super) struct Day {
     profiles: Vec<Profile>,
     with_roots: Profile,
-    /// By profile and kind.
+    /// The shares by profile and kind.
     shares: BTreeMap<(usize, String), Share>,
     confined: Share,
     inside: Share,
@@ -54,7 +55,7 @@ pub(super) struct Day {
 }
 
 impl Day {
-    /// A day without commands. Without `roots` the usual ones are taken.
+    /// Creates a day without commands. If `roots` is empty, the usual directories are used.
     pub(super) fn new(roots: Vec<String>) -> Result<Self, String> {
         let named =
             |name: &str| Profile::builtin(name).ok_or_else(|| format!("the profile {name} is missing"));
@@ -90,7 +91,8 @@ impl Day {
         Ok(())
     }
 
-    /// Whether the profile allows the command. One that is not allowed where it should be is kept.
+    /// Decides a command with a profile and returns whether it is allowed. A command that should be
+    /// allowed but is not is recorded.
     fn decide(&mut self, row: &Row, profile: &Profile, kind: &str) -> Result<bool, String> {
         let decision = row.decide(profile, None)?;
         let allowed = decision.verdict == Verdict::Allow;
@@ -105,7 +107,7 @@ impl Day {
         Ok(allowed)
     }
 
-    /// What must hold, and whether it does; nothing where there were no such commands.
+    /// Returns each bound and whether it holds. A bound without commands is omitted.
     pub(super) fn bounds(&self) -> Vec<(String, bool)> {
         let lines = [
             (self.confined, AGENT, "of an agent's confined commands allowed by `agent`"),
@@ -122,7 +124,8 @@ impl Day {
     }
 }
 
-/// Whether a word of the text, as it is written, is a path that is neither inside nor of the base.
+/// Reports whether a word of the text, as written, is a path that is neither inside nor below the
+/// base.
 fn names_elsewhere(text: &str) -> bool {
     let ends = |c: char| c.is_whitespace() || "'\"`;|&<>()=".contains(c);
     text.split(ends).any(|word| {

@@ -1,10 +1,10 @@
-//! Measures the policy on a folder of labelled commands, one JSON object a line in files
-//! `*.jsonl`: the rates of each file and tier, every command that came out wrong with its
-//! reason, and whether the bounds hold. It runs none of them. Its exit code is 0 where
-//! the bounds hold, 1 where they do not, 2 where there is nothing to measure.
+//! Measures the policy on a directory of labelled commands, one JSON object per line in files
+//! `*.jsonl`. It prints the rates of each file and tier, each wrong decision with its reason, and
+//! whether the bounds hold. It runs no command. The exit code is 0 if the bounds hold, 1 if they do
+//! not, and 2 if there is nothing to measure.
 //!
-//! `make corpus CORPUS=FOLDER`. Further arguments of the program are the readable roots with
-//! which the reads of an agent's day are measured, in place of the usual ones.
+//! Run it with `make corpus CORPUS=DIRECTORY`. Further arguments replace the readable roots with
+//! which the reads of an agent's day are measured.
 
 mod day;
 mod report;

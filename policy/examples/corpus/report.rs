@@ -1,4 +1,4 @@
-//! The rates, the misses and the bounds.
+//! The rates, the wrong decisions and the bounds.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,19 +8,20 @@ use airlock_policy::{Profile, Verdict};
 use super::day::Day;
 use super::row::{Outcome, Row, Wanted};
 
-/// Of commands labelled read-only, in per cent: the core tier, and all tiers.
+/// The required percentage of allowed commands among those labelled read-only: in the core tier,
+/// and in all tiers.
 const CORE: f64 = 97.0;
 const ALL: f64 = 90.0;
-/// Of commands that look dangerous and are not.
+/// The required percentage of allowed commands among those that only look dangerous.
 const HARD_NEGATIVES: f64 = 95.0;
 
-/// What the name of a file says of its rows.
+/// The kind of a file's rows, by the name of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     ReadOnly,
     HardNegatives,
     MustNotAllow,
-    /// Every row speaks for itself, or leaves it open.
+    /// Each row has its own label, or none.
     Other,
 }
 
@@ -47,13 +48,13 @@ impl Kind {
     }
 }
 
-/// Counts of one tier.
+/// The counts of one tier.
 #[derive(Debug, Clone, Copy, Default)]
 struct Tally {
     allowed: usize,
     asked: usize,
     denied: usize,
-    /// Those that count, and how many of them are right.
+    /// The rows that have a label, and the number of correct decisions among them.
     counted: usize,
     right: usize,
 }
@@ -77,10 +78,11 @@ struct File {
     unread: Vec<String>,
 }
 
-/// What was measured.
+/// The measurements.
 pub(super) struct Report {
     files: Vec<File>,
-    /// Decisions that allowed what must not be allowed, or did not deny what must be.
+    /// The number of decisions that allowed a command that must not be allowed, or did not deny one
+    /// that must be denied.
     loose: usize,
     day: Day,
 }
@@ -117,7 +119,7 @@ impl Report {
         self.files.push(file);
     }
 
-    /// Whether every bound holds.
+    /// Reports whether every bound holds.
     pub(super) fn holds(&self) -> bool {
         self.bounds().iter().all(|(_, holds)| *holds)
     }
@@ -158,7 +160,7 @@ impl Report {
 }
 
 impl File {
-    /// Counts the outcome; 1 where more was let through than may be.
+    /// Counts the outcome. Returns 1 if the decision is looser than permitted, otherwise 0.
     fn add(&mut self, row: &Row, outcome: &Outcome) -> usize {
         let Outcome { wanted, decision, with_rules } = outcome;
         let right = wanted.holds(decision.verdict);

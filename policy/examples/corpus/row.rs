@@ -1,14 +1,14 @@
-//! One labelled command: what is said of it, what must come of it, what does.
+//! One labelled command: its label, the expected verdict, and the decision.
 
 use airlock_policy::{Decision, Profile, Request, Rules, Shell, Verdict, decide};
 use serde::Deserialize;
 
-/// A line. Fields that are not named here are remarks.
+/// One line of a file. Unknown fields are ignored.
 #[derive(Deserialize)]
 pub(super) struct Row {
     #[serde(alias = "command")]
     pub(super) cmd: String,
-    /// What the command does, in a record of an agent's day.
+    /// The kind of the command, in a record of an agent's day.
     pub(super) kind: Option<String>,
     #[serde(default)]
     pub(super) tier: String,
@@ -31,13 +31,13 @@ struct RowRules {
     deny: Vec<String>,
 }
 
-/// What a command must come out as.
+/// The expected verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wanted {
     Allow,
     NotAllow,
     Deny,
-    /// The label leaves it open.
+    /// The label permits every verdict.
     Open,
 }
 
@@ -51,7 +51,7 @@ impl Wanted {
         }
     }
 
-    /// What a label says.
+    /// Returns the expected verdict for a label.
     fn labelled(label: &str) -> Self {
         match label {
             "allow" => Self::Allow,
@@ -70,8 +70,8 @@ pub(super) struct Outcome {
 }
 
 impl Row {
-    /// What comes of it: without its rules, and with them where it has some. `of_file` is
-    /// what its file wants of rows that say nothing themselves.
+    /// Decides the row without its rules and, if it has rules, with them. `of_file` is the expected
+    /// verdict of rows without a label.
     pub(super) fn outcomes(&self, of_file: Wanted, profile: &Profile) -> Result<Vec<Outcome>, String> {
         let wanted = self.expect.as_deref().map_or(of_file, Wanted::labelled);
         let plain = Outcome { wanted, decision: self.decide(profile, None)?, with_rules: false };
@@ -85,7 +85,7 @@ impl Row {
         Ok(outcomes)
     }
 
-    /// The decision by the profile, with these rules besides.
+    /// Returns the decision with the profile and these additional rules.
     pub(super) fn decide(&self, profile: &Profile, rules: Option<&Rules>) -> Result<Decision, String> {
         let shell = match self.shell.as_deref() {
             None | Some("bash" | "sh") => Shell::Bash,

@@ -1,5 +1,5 @@
-//! Which rules a person may add with an answer: those that name what they allow. What is wider than that belongs into
-//! a profile, where it is reviewed.
+//! The rules that a person may add with an answer: only rules that name what they allow. A wider rule belongs in a
+//! profile, where it is reviewed.
 
 use crate::decision::Decision;
 use crate::launch::base_name;
@@ -8,25 +8,25 @@ use crate::rules::matching::Piece;
 use crate::rules::{Rule, Tool};
 use crate::tables;
 
-/// Why a rule is not remembered.
+/// The reason why a rule cannot be remembered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotRemembered {
-    /// A star stands where the program is named.
+    /// The program's name contains a star.
     #[error("it does not name its program in full; name it, or the whole command")]
     Program,
-    /// Whatever the program is told, it runs.
+    /// The program runs whatever its arguments name.
     #[error("it would let its program run anything; name the whole command, without a star")]
     RunsAnything,
-    /// A path that was not asked about, or more than one.
+    /// The rule names a path that was not asked about, or several paths.
     #[error("only the rules that the decision suggests name paths that can be remembered")]
     Path,
 }
 
-/// Whether the rule may be remembered with the answer to this decision. That it covers the command is for `decide`
-/// to say.
+/// Checks whether the rule may be remembered with the answer to this decision. `decide` checks whether the rule
+/// covers the command.
 ///
 /// # Errors
-/// Why not.
+/// The reason why it may not be remembered.
 pub fn memorable(rule: &Rule, asked: &Decision) -> Result<(), NotRemembered> {
     match rule.tool() {
         Tool::Bash | Tool::PowerShell => names_program(rule),

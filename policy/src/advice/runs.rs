@@ -1,5 +1,6 @@
-//! Which files that commands can write a command would run: programs by path, and the scripts that known interpreters
-//! are given. An approval is bound to what they hold. What those files read or start in turn is not looked for.
+//! The files that a command would run and that commands can write: programs by path, and scripts of known
+//! interpreters. An approval is bound to their contents. Files that those files read or start in turn are not
+//! searched for.
 
 use crate::analysis::Found;
 use crate::decide::Facts;
@@ -11,10 +12,10 @@ use crate::readonly::PathWord;
 use crate::tables::Scripts;
 use crate::tables::interpreters::{Interpreter, interpreter};
 
-/// Absolute and normalised, in the order of the text, without doubles.
+/// Returns the absolute, normalised paths in the order of the text, without duplicates.
 pub(super) fn of(facts: &Facts<'_>) -> Vec<String> {
     let mut files: Vec<String> = Vec::new();
-    // Commands write neither the base nor readable roots.
+    // Commands can write neither the base nor readable roots.
     let places = Places { readable: None, ..facts.places.clone() };
     for found in &facts.analysis.commands {
         for word in words(found) {
@@ -32,7 +33,7 @@ pub(super) fn of(facts: &Facts<'_>) -> Vec<String> {
     files
 }
 
-/// The words of the command that name such files, as if they were written.
+/// Returns the words of the command that name such files, each as a path word.
 fn words(found: &Found) -> Vec<Word> {
     let Some((program, rest)) = found.words.split_first() else {
         return Vec::new();
@@ -106,13 +107,13 @@ fn scripts(interpreter: &Interpreter, words: &[Word]) -> Vec<Word> {
 
 enum Meaning<'t> {
     Flag,
-    /// It takes the next word.
+    /// The option takes the next word as its value.
     Value,
-    /// The program is in its value, or in the input.
+    /// The program is the option's value, or standard input.
     Text,
-    /// Its value, which is the next word or stands in this one, names a module.
+    /// The option's value names a module. The value is the next word or part of this one.
     Module(Option<&'t str>),
-    /// Its value, which is the next word or stands in this one, is a script.
+    /// The option's value is a script. The value is the next word or part of this one.
     Script(Option<&'t str>),
 }
 
@@ -121,7 +122,7 @@ fn meaning<'t>(interpreter: &Interpreter, text: &'t str) -> Meaning<'t> {
     if let Some(meaning) = of_option(interpreter, name, value) {
         return meaning;
     }
-    // Of letters in one word, the first that takes a value takes the rest.
+    // In a cluster of letters, the first letter that takes a value takes the rest of the word.
     let mut letters = text.char_indices().skip(1).take_while(|_| !text.starts_with("--"));
     let of_letter = |(at, letter): (usize, char)| {
         let option = format!("{}{letter}", text.get(..1).unwrap_or_default());
@@ -131,7 +132,7 @@ fn meaning<'t>(interpreter: &Interpreter, text: &'t str) -> Meaning<'t> {
     letters.find_map(of_letter).unwrap_or(Meaning::Flag)
 }
 
-/// What an option means that has this value in its own word.
+/// Returns the meaning of an option with this value in the same word.
 fn of_option<'t>(interpreter: &Interpreter, option: &str, value: Option<&'t str>) -> Option<Meaning<'t>> {
     let has = |list: &[&str]| list.contains(&option);
     if has(interpreter.scripts) {
@@ -147,7 +148,7 @@ fn of_option<'t>(interpreter: &Interpreter, option: &str, value: Option<&'t str>
     }
 }
 
-/// The files that the name of a module stands for.
+/// Returns the files that a module's name can refer to.
 fn module(word: &Word, name: Option<&[u8]>) -> Vec<Word> {
     let Some(name) = name else { return Vec::new() };
     let path = String::from_utf8_lossy(name).replace('.', "/");
@@ -164,7 +165,7 @@ fn defaults(interpreter: &Interpreter, directory: Option<&Word>, any: Option<&Wo
     interpreter.defaults.iter().map(|name| renamed(&like, &format!("{base}{name}"))).collect()
 }
 
-/// A word of this text, and of nothing that is not known.
+/// Returns a known word with this text.
 fn renamed(word: &Word, text: &str) -> Word {
     Word {
         text: Some(text.as_bytes().to_vec()),

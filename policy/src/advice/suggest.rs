@@ -1,5 +1,5 @@
-//! Rules that would allow a command next time: one for each part that was not
-//! proven, and never one that would allow much more.
+//! Rules that would allow a command next time: one for each part that was not proven. A rule that
+//! would allow much more is not suggested.
 
 use crate::analysis::{Analysis, Found};
 use crate::decide::{CommandFacts, Facts};
@@ -8,18 +8,18 @@ use crate::paths::Located;
 use crate::readonly;
 use crate::tables;
 
-/// Longest rule that is suggested.
+/// The largest length of a suggested rule, in bytes.
 const LONGEST: usize = 200;
 const MOST: usize = 5;
-/// Subcommands that run whatever a file of the project says.
+/// Subcommands that run commands from a project's files.
 const RUN_SCRIPTS: &[&[u8]] = &[b"run", b"run-script", b"exec", b"test", b"start", b"x", b"dlx", b"config"];
 
-/// Answers that come before the rules that allow.
+/// Reason codes that no allow rule can override.
 const NO_RULE_HELPS: &[&str] =
     &["ask_rule", "rules_not_certain", "unknown_program", "too_many_commands", "unsandboxed"];
 
-/// The rules for all parts; none where one part cannot have one, for the others alone
-/// would change nothing.
+/// Returns the rules for all parts. If one part cannot have a rule, the list is empty: the other
+/// rules alone would change nothing.
 pub(super) fn rules(facts: &Facts<'_>, reasons: &[Reason]) -> Vec<String> {
     let no_rule_helps = reasons.iter().any(|reason| NO_RULE_HELPS.contains(&reason.code));
     if !facts.analysis.complete || !facts.analysis.problems.is_empty() || no_rule_helps {
@@ -57,21 +57,21 @@ fn add(out: &mut Vec<String>, rule: String) {
     }
 }
 
-/// A safe wrapper needs none, and what another launcher runs is covered by the rule
-/// for that.
+/// Reports whether a command needs a rule. A safe wrapper needs none; a command below another
+/// launcher is covered by the launcher's rule.
 fn needs_rule(analysis: &Analysis, index: usize, command: &CommandFacts) -> bool {
     let is_safe = |index: usize| analysis.commands.get(index).is_some_and(|found| found.safe_launcher);
     command.refusal.is_some() && !is_safe(index) && analysis.launcher_chain(index).all(is_safe)
 }
 
-/// The one file, for what is done to it.
+/// Returns a rule for exactly this file and access.
 fn path_rule(path: &Located, facts: &Facts<'_>) -> Option<String> {
     if !path.exact || path.path.contains(['(', ')', '\n']) {
         return None;
     }
     let tool = if path.access == Access::Read { "Read" } else { "Edit" };
     let inside = path.path.strip_prefix(facts.places.workspace).filter(|rest| rest.starts_with('/'));
-    // A relative pattern begins with one slash, an absolute one with two.
+    // A relative pattern starts with one slash, an absolute pattern with two.
     let named = inside.map_or_else(|| format!("/{}", path.path), str::to_owned);
     let escaped: String =
         named.chars().flat_map(|c| if "*?[]{}\\!".contains(c) { vec!['\\', c] } else { vec![c] }).collect();
@@ -94,7 +94,7 @@ fn command_rule(found: &Found) -> Option<String> {
     (rule.len() <= LONGEST && !rule.contains('\n')).then_some(rule)
 }
 
-/// The subcommand, where a rule for all of it is no rule for everything.
+/// Returns the subcommand if a rule for all its uses would not allow everything.
 fn subcommand<'f>(found: &'f Found, name: &str) -> Option<&'f str> {
     tables::global(&[name.as_bytes()])?;
     let text = found.words.get(1)?.text.as_deref()?;
@@ -110,7 +110,7 @@ fn subcommand<'f>(found: &'f Found, name: &str) -> Option<&'f str> {
     std::str::from_utf8(text).ok()
 }
 
-/// A word as a rule writes it: a literal `*` is escaped.
+/// Quotes a word for a rule. A literal `*` is escaped.
 fn quote(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_./=:,+@%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

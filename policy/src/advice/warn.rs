@@ -1,5 +1,5 @@
-//! Remarks on commands that destroy, for whoever approves. What is remarked on is
-//! data; this only finds it.
+//! Warnings about destructive commands, for approvers. The warnings are data in the tables; this
+//! module only matches them.
 
 use crate::analysis::{Analysis, Found};
 use crate::decide::{CommandFacts, Facts};
@@ -29,7 +29,8 @@ pub(super) fn of(facts: &Facts<'_>) -> Vec<decision::Warning> {
     out
 }
 
-/// A command that would only read, were there a network in the sandbox.
+/// Returns a warning for a command that would be read-only but needs a network, which the sandbox
+/// does not have.
 fn asks_the_network(command: &CommandFacts) -> Option<decision::Warning> {
     let refusal = command.refusal.as_ref().filter(|refusal| refusal.code == NEEDS_NETWORK)?;
     let message = "this is of no use without the network: a sandbox reaches its own loopback and no more";
@@ -55,7 +56,7 @@ fn among(names: &[&str], text: &[u8]) -> bool {
     names.iter().any(|name| name.as_bytes() == text)
 }
 
-/// Whether the command, whose program is the entry's, is the one that is meant.
+/// Reports whether the command matches the entry. Its program is already the entry's.
 pub(crate) fn applies(entry: &Warning, program: &[u8], found: &Found) -> bool {
     let rest = found.words.get(1..).unwrap_or_default();
     let Some(words) = behind_subcommand(entry, program, rest) else {
@@ -73,7 +74,7 @@ pub(crate) fn applies(entry: &Warning, program: &[u8], found: &Found) -> bool {
             || texts().take_while(|text| *text != b"--").any(|text| is_one_of(entry.flags, text)))
 }
 
-/// The words behind the subcommand, if it is the entry's.
+/// Returns the words after the subcommand, if it is the entry's.
 pub(crate) fn behind_subcommand<'w>(entry: &Warning, program: &[u8], rest: &'w [Word]) -> Option<&'w [Word]> {
     if entry.subcommand.is_empty() {
         return Some(rest);
@@ -89,8 +90,8 @@ pub(crate) fn behind_subcommand<'w>(entry: &Warning, program: &[u8], rest: &'w [
     Some(words)
 }
 
-/// Whether the word is one of the flags: written out, with a value, abbreviated, or
-/// one letter of a cluster.
+/// Reports whether the word is one of the flags: in full, with a value, abbreviated, or as a letter
+/// of a cluster.
 pub(crate) fn is_one_of(flags: &[&str], text: &[u8]) -> bool {
     flags.iter().any(|flag| {
         let flag = flag.as_bytes();
@@ -105,7 +106,7 @@ pub(crate) fn is_one_of(flags: &[&str], text: &[u8]) -> bool {
     })
 }
 
-/// Statements for a database, in a word or in what it reads.
+/// Finds database statements in a word or in redirected input.
 fn text(entry: &WarningText, program: &[u8], found: &Found) -> Option<decision::Warning> {
     if !among(entry.programs, program) {
         return None;
@@ -122,7 +123,7 @@ fn text(entry: &WarningText, program: &[u8], found: &Found) -> Option<decision::
     message.map(|message| remark(entry.code, message, found))
 }
 
-/// In small letters, with one blank between words and at both ends.
+/// Returns the text in lower case, with single spaces between the words and at both ends.
 fn plain(text: &[u8]) -> String {
     let lower = String::from_utf8_lossy(text).to_lowercase();
     let words: Vec<&str> =
@@ -131,8 +132,8 @@ fn plain(text: &[u8]) -> String {
     format!(" {} ", words.join(" "))
 }
 
-/// Whether what the command prints reaches one that runs it: behind it in a pipe, or
-/// around it as a substitution.
+/// Reports whether the command's output reaches a command that runs it: later in the same pipeline,
+/// or around it as a substitution.
 fn reaches(pair: &WarningPair, program: &[u8], analysis: &Analysis, index: usize) -> bool {
     if !among(pair.first, program) {
         return false;

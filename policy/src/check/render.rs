@@ -1,4 +1,4 @@
-//! A decision for a person: what was decided by what, with the span underlined.
+//! A decision as text: the verdict, its reasons, and the underlined span of each reason.
 
 use std::fmt::Write as _;
 
@@ -7,21 +7,21 @@ use airlock_escape as escape;
 use crate::decide::Part;
 use crate::decision::{Decision, Reason, Requirement, Span, Verdict};
 
-/// Commands that are shown one by one; nobody reads more.
+/// The largest number of commands that are listed.
 const PARTS: usize = 20;
 const INDENT: &str = "      ";
 
-/// How it is shown.
+/// The style of the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Look {
-    /// With the colours of a terminal.
+    /// Whether to use terminal colours.
     pub colours: bool,
-    /// Columns of a line; longer ones are cut.
+    /// The columns of a line; longer lines are cut.
     pub columns: usize,
 }
 
 impl Look {
-    /// Without colours, in lines of a hundred columns.
+    /// No colours, and lines of 100 columns.
     pub const PLAIN: Self = Self { colours: false, columns: 100 };
 
     fn paint(self, text: &str, colour: &str) -> String {
@@ -49,9 +49,9 @@ fn name(verdict: Verdict) -> &'static str {
     }
 }
 
-/// The decision as text of several lines, each ended by a line feed: the verdict, each
-/// command found with what would come of it alone, what holds of the whole text, and what
-/// informs. `parts` are those of the same request.
+/// Formats the decision as lines that each end with a line feed: the verdict, each command with its
+/// own verdict, the reasons for the whole text, and the informative parts. `parts` must belong to
+/// the same request.
 #[must_use]
 pub fn render(command: &[u8], decision: &Decision, parts: &[Part], look: Look) -> String {
     let mut out = String::new();
@@ -75,7 +75,7 @@ pub fn render(command: &[u8], decision: &Decision, parts: &[Part], look: Look) -
     out
 }
 
-/// Whether a person would read the reason twice, or of a command that is allowed.
+/// Reports whether the reason repeats one that is already shown, or refers to an allowed command.
 fn says_the_same(part: &Part, reason: &Reason) -> bool {
     let of_all = matches!(reason.code, "read_only" | "plan_mode" | "mode_bypass");
     let of_this = part.why.message == reason.message;
@@ -91,7 +91,7 @@ fn why(reason: &Reason) -> String {
     text
 }
 
-/// What changes no verdict.
+/// Appends the parts that do not affect the verdict.
 fn inform(out: &mut String, command: &[u8], decision: &Decision, look: Look) {
     for warning in &decision.warnings {
         let _ = writeln!(out, "\n  {}: {}", look.paint("warning", YELLOW), printable(&warning.message));
@@ -138,7 +138,7 @@ fn headline(decision: &Decision, look: Look) -> String {
     line
 }
 
-/// The lines of a command that a span touches, with marks under it.
+/// Returns the lines of a command that a span touches, with marks below them.
 fn excerpt(command: &[u8], span: Span, look: Look, colour: &str) -> String {
     let shown = escape::excerpt(command, span.start..span.end, look.columns.saturating_sub(INDENT.len()));
     let mut out = String::new();

@@ -1,4 +1,4 @@
-//! What `airlock check` answers.
+//! Tests of the responses of `airlock check`.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Steps 10 and 11: what the mode that accepts edits covers, and what allow rules do.
+//! Steps 10 and 11: edits that the mode accepts, and allow rules.
 
 use super::facts::{CommandFacts, Facts};
 use super::match_rules::RuleSet;
@@ -13,7 +13,7 @@ use crate::rules::Rule;
 use crate::rules::matching::{Piece, WordPattern};
 use crate::tables::names::is_safe_variable;
 
-/// Whether every command reads, or edits inside the workspace.
+/// Reports whether every command only reads, or edits inside the workspace.
 pub(super) fn edits_only(facts: &Facts<'_>) -> bool {
     let both = facts.analysis.commands.iter().zip(&facts.commands);
     facts.analysis.complete && both.into_iter().all(|(found, command)| is_edit(found, command, facts))
@@ -33,8 +33,8 @@ pub(super) fn is_edit(found: &Found, command: &CommandFacts, facts: &Facts<'_>) 
     editor || readonly::prove(&rest, &facts.analysis).is_ok()
 }
 
-/// Every path it writes is known, and none is outside. A protected name was asked about
-/// before, unless a rule permits it.
+/// Reports whether every written path is known and inside. Protected names were checked before,
+/// unless a rule permits them.
 fn writes_known_paths(command: &CommandFacts) -> bool {
     command.paths.iter().filter(|path| path.access != Access::Read).all(|path| path.exact && !path.outside)
 }
@@ -49,7 +49,7 @@ fn safe_assignments(found: &Found) -> bool {
     found.assignments.iter().all(|assign| is_safe_variable(&assign.name))
 }
 
-/// The rules that allow it, where every command is proven or matched.
+/// Returns the rules that allow the text, if every command is proven or matched by a rule.
 pub(super) fn by_rules(rules: &RuleSet<'_>, facts: &Facts<'_>, mode: Mode) -> Option<Vec<Reason>> {
     if !facts.analysis.complete {
         return None;
@@ -73,7 +73,8 @@ pub(super) fn by_rules(rules: &RuleSet<'_>, facts: &Facts<'_>, mode: Mode) -> Op
     (!reasons.is_empty()).then_some(reasons)
 }
 
-/// A safe wrapper needs no rule: what it runs is listed, and covered, by itself.
+/// Reports whether this is a safe wrapper, which needs no rule: the command that it runs is listed
+/// and checked separately.
 pub(super) fn is_covered_launcher(index: usize, rules: &RuleSet<'_>, facts: &Facts<'_>, mode: Mode) -> bool {
     let (Some(found), Some(command)) = (facts.analysis.commands.get(index), facts.commands.get(index)) else {
         return false;
@@ -86,7 +87,7 @@ pub(super) fn is_covered_launcher(index: usize, rules: &RuleSet<'_>, facts: &Fac
         && redirects_permitted(found, command, rules, facts, mode)
 }
 
-/// The rule that covers the command itself, or word for word the one that launches it.
+/// Returns the rule that covers the command itself, or that covers its launcher word for word.
 pub(super) fn covering_rule(
     index: usize,
     rules: &RuleSet<'_>,
@@ -115,8 +116,8 @@ pub(super) fn covering_rule(
     })
 }
 
-/// Whether a rule for a launcher covers what that runs: word for word, up to the name
-/// of what runs, or wherever that runs on another host.
+/// Reports whether a rule for a launcher covers the launched command: word for word, up to the
+/// launched program's name, or if the command runs on another host.
 fn reaches(rule: &Rule, launcher: &Found, launched: &Found) -> bool {
     let Some(pattern) = rule.words() else {
         return false;
@@ -132,8 +133,8 @@ fn reaches(rule: &Rule, launcher: &Found, launched: &Found) -> bool {
     pattern.is_exact() || launcher.elsewhere || named.is_some_and(|at| at < literal.count())
 }
 
-/// A prefix rule for a program that runs anything (find, sed, awk) covers what the
-/// program reads, not the flags and scripts with which it writes or runs.
+/// Reports whether a rule is too broad. A prefix rule for a program that can run anything (find,
+/// sed, awk) covers reading, but not flags and scripts that write or run.
 fn is_too_broad(rule: &Rule, found: &Found, command: &CommandFacts) -> bool {
     let name = found.trusted_name().unwrap_or_default();
     let words = rule.words().map_or(&[][..], |pattern| pattern.pieces());
@@ -143,7 +144,8 @@ fn is_too_broad(rule: &Rule, found: &Found, command: &CommandFacts) -> bool {
     runs_anything(name) && names_program_only && harmful
 }
 
-/// A write redirect needs the mode that accepts edits, or a rule that names the file.
+/// Reports whether each write redirect is permitted, by the mode that accepts edits or by a rule
+/// that names the file.
 fn redirects_permitted(
     found: &Found,
     command: &CommandFacts,

@@ -1,26 +1,25 @@
-//! The validators, one line each: the code of their reasons, what they do, and what
-//! a person is told. The set is data; the validators themselves stand where the text
-//! is read (`parse`, `analysis`, `readonly`).
+//! The validators, one line each: the code of their reasons, their effect and their message. The
+//! list is data; the validators themselves are in `parse`, `analysis` and `readonly`.
 
-/// What a validator does with what it finds.
+/// The effect of a validator's finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
-    /// Marks what is understood although it looks like something else.
+    /// The text is understood although it resembles a dangerous one.
     LetsPass,
-    /// The text may be read wrongly: it is asked about, whatever a rule allows.
+    /// The text may be misread: the policy asks, even if a rule allows it.
     Misparsing,
-    /// The command is not proven read-only; an operator's rule may still allow it.
+    /// The command is not proven read-only. An operator's rule can still allow it.
     KeepsFromProof,
 }
 
-/// One validator.
+/// A validator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Validator {
     /// The code of its reasons.
     pub code: &'static str,
-    /// What it does with what it finds.
+    /// The effect of its findings.
     pub effect: Effect,
-    /// What a person is told.
+    /// The message for a person.
     pub message: &'static str,
 }
 
@@ -36,7 +35,7 @@ const fn keeps(code: &'static str, message: &'static str) -> Validator {
     Validator { code, effect: Effect::KeepsFromProof, message }
 }
 
-/// Every validator.
+/// All validators.
 pub const VALIDATORS: &[Validator] = &[
     lets_pass("empty_command", "there is nothing to run"),
     lets_pass("safe_heredoc_substitution", "the substitution gives nothing but the text of its heredoc"),
@@ -69,7 +68,7 @@ pub const VALIDATORS: &[Validator] = &[
     misparsing("parse_incomplete", "this part of the text is not understood"),
 ];
 
-/// What is told where a bound was hit, which no look-alike can avoid.
+/// The messages for exceeded bounds, which are not validators.
 const BOUNDS: &[(&str, &str)] = &[
     ("too_long_to_parse", "the command is too long to be parsed"),
     ("too_deep", "the command is nested too deeply"),
@@ -84,7 +83,7 @@ const BOUNDS: &[(&str, &str)] = &[
     ("launcher_not_understood", "what this program launches could not be made out"),
 ];
 
-/// The message of a problem's code.
+/// Returns the message of a problem's code.
 pub(super) fn message(code: &str) -> Option<&'static str> {
     let validator = VALIDATORS.iter().find(|validator| validator.code == code);
     let bound = || BOUNDS.iter().find(|(known, _)| *known == code).map(|(_, message)| *message);

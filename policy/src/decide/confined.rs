@@ -1,6 +1,6 @@
-//! The step of profiles that allow what stays inside the sandbox: everything does, unless it asks not to. What
-//! destroys a person's work is asked about, and so is a text that is not understood where a rule might
-//! apply to it. Deny and ask rules have answered before.
+//! The step of profiles that allow everything inside the sandbox. It allows every command that does not ask to
+//! run outside. It asks about commands that destroy a person's work, and about text that is not understood and
+//! that a rule might apply to. Deny and ask rules have answered before.
 
 use super::Facts;
 use super::destroys;
@@ -10,7 +10,7 @@ use crate::decision::Verdict;
 use crate::profile::Profile;
 use crate::request::{Mode, Request, Shell};
 
-/// The answer for a command in the sandbox, in every mode but plan.
+/// Returns the answer for a sandboxed command, in every mode except plan.
 pub(super) fn outcome(
     request: &Request<'_>,
     profile: &Profile,
@@ -44,12 +44,12 @@ pub(super) fn outcome(
     Some(Outcome::new(Verdict::Allow, reason("confined", message, None)))
 }
 
-/// Whether it may run what no rule was compared with.
+/// Reports whether the text may run a command that no rule was compared with.
 fn is_uncertain(facts: &Facts<'_>) -> bool {
     !facts.analysis.complete || facts.has_opaque() || facts.hidden_program().is_some()
 }
 
-/// A rule may apply to what is not understood.
+/// Returns the answer for a text that is not understood and that a rule may apply to.
 fn uncertain(views: &[&Facts<'_>]) -> Outcome {
     let message = "a rule may apply to a part of the text that is not understood";
     let mut reasons = vec![reason("rules_not_certain", message, None)];

@@ -1,5 +1,5 @@
-//! Commands that destroy a person's work beyond repair, by the data of `tables/destroys.toml`. It finds them in what
-//! the text shows; what a script or a program does by itself it does not see.
+//! Commands that destroy a person's work irrecoverably, from `tables/destroys.toml`. It finds them in the text of
+//! the command only. It cannot see what a script or a program does.
 
 use super::allow::covering_rule;
 use super::facts::Facts;
@@ -20,7 +20,7 @@ use crate::rules::raw::{RawViews, Unquoted};
 use crate::tables::Target;
 use crate::tables::advice::{Destroys, destroys};
 
-/// Whether this command does, and no rule allows it.
+/// Returns a reason if this command matches and no rule allows it.
 pub(super) fn at(facts: &Facts<'_>, rules: &RuleSet<'_>, index: usize, mode: Mode) -> Option<Reason> {
     let found = facts.analysis.commands.get(index)?;
     let program = found.program().map(base_name)?;
@@ -33,7 +33,7 @@ pub(super) fn at(facts: &Facts<'_>, rules: &RuleSet<'_>, index: usize, mode: Mod
     Some(Reason { command_index: Some(index), ..reason("destroys_work", message, Some(found.span)) })
 }
 
-/// Whether the words of one stand in a text that is not understood.
+/// Returns a reason if the words of an entry occur in a text that is not understood.
 pub(super) fn in_text(text: &[u8]) -> Option<Reason> {
     let unquoted = Unquoted::of(text);
     let views = RawViews::new(text, &unquoted);
@@ -79,7 +79,7 @@ fn is_aimed(target: Target, words: &[Word], found: &Found, facts: &Facts<'_>) ->
     }
 }
 
-/// Whether the command, which is git, may run in such a directory.
+/// Reports whether the command, which is git, may run in a directory that satisfies `test`.
 fn runs_in(found: &Found, test: impl Fn(&str) -> bool) -> bool {
     let mut words = found.words.iter().skip_while(|word| word.text.as_deref() != Some(b"-C"));
     let directory = match words.nth(1).map(|word| word.text.as_deref().map(std::str::from_utf8)) {
@@ -90,7 +90,7 @@ fn runs_in(found: &Found, test: impl Fn(&str) -> bool) -> bool {
     directory.possible().is_none_or(|possible| possible.iter().any(|path| test(path)))
 }
 
-/// Where the operands lead. `$PWD` is where the command runs.
+/// Returns the paths of the operands. `$PWD` is the directory in which the command runs.
 fn operands(words: &[Word], found: &Found, places: &Places<'_>) -> Vec<Located> {
     let here = |word: &Word| word.only.as_deref() == Some(b"PWD");
     let named = words.iter().filter(|word| !word.lead.starts_with(b"-"));
@@ -100,7 +100,7 @@ fn operands(words: &[Word], found: &Found, places: &Places<'_>) -> Vec<Located> 
         .collect()
 }
 
-/// Whether the path is work that nothing brings back, or all that is in it.
+/// Reports whether the path is irrecoverable work, or everything in it.
 fn is_work(path: &Located, places: &Places<'_>) -> bool {
     match &path.glob {
         None => path.exact && is_root_of_work(&path.path, places),

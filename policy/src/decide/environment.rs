@@ -1,5 +1,5 @@
-//! The variables that a command finds set: those of session and request, each as the same assignment in the text
-//! would be.
+//! The variables of a command's environment, from session and request. Each is treated as the same assignment in
+//! the text.
 
 use std::collections::BTreeMap;
 
@@ -12,23 +12,23 @@ use crate::request::Request;
 pub(super) struct Environment<'a> {
     env: Option<&'a BTreeMap<String, Vec<u8>>>,
     read_only: bool,
-    /// HOME of the command.
+    /// The command's HOME.
     pub(super) home: &'a str,
 }
 
 impl<'a> Environment<'a> {
-    /// As the request says.
+    /// Returns the environment of the request.
     pub(super) fn of(request: &Request<'a>) -> Self {
         let own = request.env.and_then(|env| env.get("HOME")).and_then(|home| std::str::from_utf8(home).ok());
         Self { env: request.env, read_only: false, home: own.unwrap_or(request.home) }
     }
 
-    /// Without the variables that a read-only run sets itself.
+    /// Returns the environment without the variables that a read-only run sets itself.
     pub(super) fn of_read_only(request: &Request<'a>) -> Self {
         Self { env: request.env, read_only: true, home: request.home }
     }
 
-    /// Whether the request sets variables that a read-only run sets itself.
+    /// Reports whether the request sets variables that a read-only run overrides.
     pub(super) fn has_overridden(request: &Request<'_>) -> bool {
         let mut names = request.env.into_iter().flat_map(BTreeMap::keys);
         names.any(|name| airlock_variables::is_overridden(name.as_bytes()))

@@ -1,5 +1,5 @@
-//! What is true of the commands found, whatever the rules say: proofs, paths,
-//! problems. Computed once; every step reads it.
+//! Facts about the commands that do not depend on rules: proofs, paths, problems. They are computed once and used
+//! by every step.
 
 use super::codes;
 use super::environment::Environment;
@@ -25,17 +25,17 @@ pub(crate) struct Facts<'a> {
     pub(crate) analysis: Analysis,
     pub(crate) commands: Vec<CommandFacts>,
     pub(crate) places: Places<'a>,
-    /// The session's snapshot, by which names may mean anything.
+    /// The session's snapshot, which can redefine names.
     snapshot: Option<&'a Snapshot>,
 }
 
-/// What is true of one command.
+/// The facts about one command.
 pub(crate) struct CommandFacts {
-    /// Why it is not proven read-only.
+    /// The reason why the command is not proven read-only.
     pub(crate) refusal: Option<Refusal>,
-    /// The paths it names.
+    /// The paths that it names.
     pub(crate) paths: Vec<Located>,
-    /// What it writes, where it is a known writer.
+    /// The paths that it writes, if it is a known writer.
     pub(crate) writes: Option<WriterPaths>,
 }
 
@@ -49,8 +49,8 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// What is true of the text as it stands, and where there are aliases, behind these. A read-only run sets some
-    /// variables itself: what the request says of them counts only where it is no such run.
+    /// Returns the facts of the text as written and, if there are aliases, of the text after alias expansion. A
+    /// read-only run sets some variables itself; their values in the request count only if the text is not proven.
     pub(super) fn all(request: &Request<'a>, profile: &'a Profile) -> (Self, Option<Self>) {
         let of = |environment: Environment<'a>| {
             let behind = Self::behind_aliases(request, profile, environment);
@@ -67,7 +67,7 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// What is true behind the aliases of the session; nothing more where there are none.
+    /// Returns the facts after alias expansion, or `None` if there are no aliases.
     fn behind_aliases(
         request: &Request<'a>,
         profile: &'a Profile,
@@ -119,7 +119,7 @@ impl<'a> Facts<'a> {
         facts
     }
 
-    /// Whether every variable of the environment is known to load and run nothing.
+    /// Reports whether no variable of the environment can load or run code.
     pub(super) fn has_safe_environment(&self) -> bool {
         self.analysis.unsafe_variable().is_none()
     }
@@ -142,12 +142,12 @@ impl<'a> Facts<'a> {
         !git && !outside
     }
 
-    /// A program whose name is not known, or a launcher that hides one.
+    /// Returns a reason if a program's name is unknown or a launcher hides a program.
     pub(super) fn hidden_program(&self) -> Option<Reason> {
         (0..self.analysis.commands.len()).find_map(|index| self.hidden_program_at(index))
     }
 
-    /// Whether that is so of this command.
+    /// Like [`Self::hidden_program`], for one command.
     pub(super) fn hidden_program_at(&self, index: usize) -> Option<Reason> {
         let found = self.analysis.commands.get(index)?;
         let program = found.words.first()?;
@@ -163,9 +163,9 @@ impl<'a> Facts<'a> {
         Some(Reason { command_index: Some(index), ..reason(code, message, Some(program.span)) })
     }
 
-    /// Whether the snapshot makes the name of the program unknown.
+    /// Reports whether the snapshot makes the program's name unknown.
     fn is_unknown_name(&self, found: &Found) -> bool {
-        // A text that the shell reads later, as `eval` does, is not expanded here.
+        // Text that the shell reads later, for example by `eval`, is not expanded here.
         let later = found.nesting.contains(&Nesting::ShellText);
         self.snapshot
             .zip(found.program())
@@ -176,7 +176,7 @@ impl<'a> Facts<'a> {
         self.analysis.problems.iter().map(problem_reason).collect()
     }
 
-    /// Why each command that is not proven is not.
+    /// Returns the reason for each command that is not proven.
     pub(super) fn refusals(&self) -> Vec<Reason> {
         let mut reasons = Vec::new();
         for (index, facts) in self.commands.iter().enumerate() {
@@ -195,7 +195,7 @@ impl<'a> Facts<'a> {
         reasons
     }
 
-    /// That the command runs only to make a word of another.
+    /// Returns a reason if the command runs inside a substitution of another.
     fn substituted(&self, index: usize) -> Option<Reason> {
         let found = self.analysis.commands.get(index)?;
         let inside = |kind: &Nesting| matches!(kind, Nesting::Substitution | Nesting::ProcessSubstitution);
@@ -205,7 +205,7 @@ impl<'a> Facts<'a> {
         })
     }
 
-    /// The decision, but for what `advice` adds.
+    /// Returns the decision without the parts that `advice` adds.
     pub(super) fn report(&self, outcome: Outcome, profile: &Profile) -> Decision {
         let read_only = self.all_proven() && !self.has_problems();
         let moves = self.analysis.commands.iter().any(|found| {
@@ -240,7 +240,8 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// The commands that may end the text, with what these run in turn and whose exit code they pass on.
+    /// Returns the commands that may determine the exit code, including launched commands with a passed-on exit
+    /// code.
     fn endings(&self) -> Vec<usize> {
         let mut endings = self.analysis.endings.clone();
         let mut next = 0;
@@ -255,7 +256,7 @@ impl<'a> Facts<'a> {
         endings
     }
 
-    /// What is read as something else; of a text that is not understood, nothing.
+    /// Returns the parts that are read as something else. A text that is not understood has no rewrites.
     fn rewrites(&self) -> Vec<Rewrite> {
         let nulls = self.analysis.nulls.iter().filter(|_| self.analysis.complete);
         nulls.map(|span| Rewrite { span: *span, text: "/dev/null".to_owned() }).collect()
@@ -317,8 +318,7 @@ fn command_facts(found: &Found, analysis: &Analysis, places: &Places<'_>) -> Com
     CommandFacts { refusal, paths, writes }
 }
 
-/// Of a known program with unknown flags: every word that looks like a path, taken
-/// for written.
+/// For a known program with unknown flags, returns every word that looks like a path, as if it were written.
 fn suspected_paths(found: &Found, is_writer: bool) -> Vec<PathWord> {
     let name = found.trusted_name().unwrap_or_default();
     let known = tables::program(&[name]).is_some();

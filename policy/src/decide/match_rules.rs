@@ -1,4 +1,5 @@
-//! Rules against the commands found: which deny, which ask, which paths they permit.
+//! Matches rules with the commands that were found: the rules that deny or ask, and the paths that
+//! rules permit.
 
 use super::facts::Facts;
 use super::outcome::reason;
@@ -16,12 +17,13 @@ use crate::rules::raw::RawViews;
 use crate::rules::{Rule, Rules, Tool};
 use crate::tables::{self, Options, Takes};
 
-/// The rules of profile and request together.
+/// The rules of the profile and the request.
 pub(super) struct RuleSet<'a> {
     sets: Vec<&'a Rules>,
     shadow: &'a Rules,
     effort: Effort,
-    /// For paths in text that was not understood: so that rules for commands keep theirs.
+    /// A separate bound for paths in text that is not understood, so that they do not use up the
+    /// bound of command rules.
     effort_for_paths: Effort,
 }
 
@@ -32,14 +34,15 @@ impl<'a> RuleSet<'a> {
         Self { sets, shadow: profile.shadow(), effort: Effort::new(), effort_for_paths: Effort::new() }
     }
 
-    /// Set where not everything was compared: what was not found may be there.
+    /// Returns a reason if the bound was reached before everything was compared. An unmatched rule
+    /// may apply.
     pub(super) fn gave_up(&self) -> Option<Reason> {
         let message = "comparing the rules with this text takes too long";
         let is_spent = self.effort.is_spent() || self.effort_for_paths.is_spent();
         is_spent.then(|| reason("rules_too_costly", message, None))
     }
 
-    /// Whether there is anything to look for in a text that was not understood.
+    /// Reports whether any rule denies or asks.
     pub(super) fn any_forbids(&self) -> bool {
         self.sets.iter().any(|rules| !rules.deny.is_empty() || !rules.ask.is_empty())
     }
@@ -58,13 +61,13 @@ impl<'a> RuleSet<'a> {
         self.hit(rules, facts, raw, "ask_rule", "a rule asks about it")
     }
 
-    /// The rule that denies what this text of PowerShell may hold.
+    /// Returns the rule that denies something that this PowerShell text may contain.
     pub(super) fn denied_in(&self, text: &RawViews<'_>) -> Option<Reason> {
         let rules = self.sets.iter().flat_map(|rules| &rules.deny);
         self.held_by(rules, text, "deny_rule", "a rule denies it")
     }
 
-    /// The rule that asks about what this text of PowerShell may hold.
+    /// Returns the rule that asks about something that this PowerShell text may contain.
     pub(super) fn asked_in(&self, text: &RawViews<'_>) -> Option<Reason> {
         let rules = self.sets.iter().flat_map(|rules| &rules.ask);
         self.held_by(rules, text, "ask_rule", "a rule asks about it")
@@ -82,7 +85,7 @@ impl<'a> RuleSet<'a> {
         Some(Reason { rule: Some(rule.text().to_owned()), ..reason(code, message, None) })
     }
 
-    /// Whether the words may stand in a text that is not understood, in order.
+    /// Reports whether the words may occur, in order, in a text that is not understood.
     fn text_holds(&self, text: &RawViews<'_>, words: &WordPattern) -> bool {
         text.may_hold(words, &self.effort) || spelling::may_hold(text, words, &self.effort)
     }
@@ -111,7 +114,7 @@ impl<'a> RuleSet<'a> {
         None
     }
 
-    /// Whether the rule may speak about a text that was not understood.
+    /// Reports whether the rule may apply to a text that is not understood.
     fn is_in_text(&self, rule: &Rule, raw: &RawViews<'_>, facts: &Facts<'_>) -> bool {
         let places = (facts.places.workspace, facts.places.home);
         match rule.tool() {
@@ -122,7 +125,7 @@ impl<'a> RuleSet<'a> {
         }
     }
 
-    /// The command, and the part of it, that the rule may speak about.
+    /// Returns the command and the span that the rule may apply to.
     fn place(
         &self,
         rule: &Rule,
@@ -135,7 +138,7 @@ impl<'a> RuleSet<'a> {
         })
     }
 
-    /// The part of this command that the rule may speak about.
+    /// Returns the span of this command that the rule may apply to.
     fn place_at(
         &self,
         rule: &Rule,
@@ -148,7 +151,7 @@ impl<'a> RuleSet<'a> {
             return None;
         }
         match rule.tool() {
-            // Names of either shell are looked for in both: one starts the other.
+            // Rules for either shell apply to both, because one shell can start the other.
             Tool::Bash | Tool::PowerShell => {
                 rule.words().filter(|words| candidate.may_meet(words, &self.effort)).map(|_| found.span)
             }
@@ -156,7 +159,7 @@ impl<'a> RuleSet<'a> {
         }
     }
 
-    /// The rule that denies or asks about this command by itself.
+    /// Returns the rule that denies or asks about this command alone.
     pub(super) fn held(&self, facts: &Facts<'_>, index: usize) -> Option<(Verdict, Reason)> {
         let candidate = Candidate::of(facts.analysis.commands.get(index)?);
         let lists = [
@@ -195,7 +198,7 @@ impl<'a> RuleSet<'a> {
         hits
     }
 
-    /// Paths outside and protected names that no allow rule names.
+    /// Returns the paths outside, and the protected names, that no allow rule permits.
     pub(super) fn paths_not_permitted(&self, facts: &Facts<'_>) -> Vec<Reason> {
         let mut reasons: Vec<Reason> = Vec::new();
         for (index, command) in facts.commands.iter().enumerate() {
@@ -217,7 +220,7 @@ impl<'a> RuleSet<'a> {
         reasons
     }
 
-    /// Whether an allow rule names the path for what is done to it.
+    /// Reports whether an allow rule names the path with its access.
     pub(super) fn permits(&self, path: &Located, facts: &Facts<'_>) -> bool {
         path.exact && self.allow().any(|rule| self.names_path(rule, path, facts))
     }
@@ -233,7 +236,7 @@ impl<'a> RuleSet<'a> {
         self.effort.spend(PATH_STEPS + path.path.len()) && rule.path().is_some_and(matches)
     }
 
-    /// Whether the rule allows whatever the command's words could become.
+    /// Reports whether the rule allows every command that the words can become.
     pub(super) fn must_match(&self, rule: &Rule, found: &Found) -> bool {
         let Some(pattern) = rule.words().filter(|_| rule.tool() == Tool::Bash) else {
             return false;
@@ -251,21 +254,21 @@ impl<'a> RuleSet<'a> {
     }
 }
 
-/// What comparing a path costs beside its bytes, in steps.
+/// The cost of comparing a path, in steps, in addition to its bytes.
 pub(super) const PATH_STEPS: usize = 32;
 
 fn seen(words: &[crate::parse::Word]) -> Vec<Seen<'_>> {
     words.iter().map(Seen::of).collect()
 }
 
-/// A command as rules that deny or ask see it.
+/// A command in the forms that deny and ask rules are compared with.
 struct Candidate<'w> {
-    /// As written, by its base name, and without its global options; none where the
-    /// program is not known, which is asked about elsewhere.
+    /// The command as written, by its base name, and without its global options. Empty if the
+    /// program is unknown, which is asked about elsewhere.
     forms: Vec<Vec<Seen<'w>>>,
-    /// Its flags, however they are written.
+    /// The command's flags, independent of their spelling.
     spelt: Option<Spelt<'w>>,
-    /// Whether each of its words may be a program that it launches.
+    /// Whether each word may be a program that the command launches.
     opaque: bool,
 }
 
@@ -282,7 +285,7 @@ impl<'w> Candidate<'w> {
         let name = base_name(program);
         let by_name: Vec<Seen<'_>> = std::iter::once(Seen::Known(name)).chain(rest.iter().copied()).collect();
         let mut forms = vec![without_global_options(name, &by_name, false), by_name, written];
-        // git's own directory has a program for each subcommand.
+        // git's own directory contains a program for each subcommand.
         let rest = forms.last().and_then(|words| words.get(1..)).unwrap_or_default().to_vec();
         if let Some(subcommand) = name.strip_prefix(b"git-") {
             let git = [Seen::Known(b"git"), Seen::Known(subcommand)];
@@ -292,7 +295,7 @@ impl<'w> Candidate<'w> {
         Self { forms, spelt: Spelt::of(found), opaque: found.opaque }
     }
 
-    /// Whether it may be one that the rule names.
+    /// Reports whether the command may match the rule.
     fn may_meet(&self, pattern: &WordPattern, effort: &Effort) -> bool {
         self.forms.iter().any(|words| pattern.may_match(words, effort))
             || self.spelt.as_ref().is_some_and(|spelt| spelt.may_meet(pattern, effort))
@@ -312,8 +315,8 @@ impl<'w> Candidate<'w> {
     }
 }
 
-/// The words without the options before the subcommand, and before the next one where
-/// it has options of its own.
+/// Returns the words without the options before the subcommand, and before a nested subcommand with
+/// its own options.
 fn without_global_options<'w>(name: &[u8], words: &[Seen<'w>], harmless_only: bool) -> Vec<Seen<'w>> {
     let mut out: Vec<Seen<'w>> = words.iter().take(1).copied().collect();
     let mut rest = words.get(1..).unwrap_or_default();

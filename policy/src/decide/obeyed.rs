@@ -1,5 +1,5 @@
-//! Files that read-only commands obey, for the runner to look at: it sees the file system, the policy does not.
-//! Lists them; what is in them is not known here.
+//! The files that read-only commands obey. The runner checks them, because the policy cannot see the file
+//! system. This module lists the files; it does not know their contents.
 
 use super::allow;
 use super::facts::Facts;
@@ -12,7 +12,7 @@ use crate::request::Mode;
 use crate::tables::obeys::{self, Obeys};
 use crate::tables::{Format, Search};
 
-/// Of every command that no rule allows by itself.
+/// Returns the files for every command that no rule allows.
 pub(super) fn of(rules: &RuleSet<'_>, facts: &Facts<'_>, mode: Mode) -> Vec<Obeyed> {
     let mut all = Vec::new();
     for (index, found) in facts.analysis.commands.iter().enumerate() {
@@ -50,7 +50,7 @@ fn obeyed(entry: &'static Obeys, name: &[u8], found: &Found, places: &Places<'_>
     }
 }
 
-/// Where the files are looked for; none where that is not known.
+/// Returns the directories in which the files are searched for, or `None` if they are unknown.
 fn directories(found: &Found, entry: &Obeys, places: &Places<'_>) -> Option<Vec<String>> {
     let mut all = Vec::new();
     for start in found.directory.possible()? {
@@ -63,12 +63,12 @@ fn directories(found: &Found, entry: &Obeys, places: &Places<'_>) -> Option<Vec<
     Some(all)
 }
 
-/// Only what commands can write can be planted.
+/// Reports whether the path is in a directory that commands can write. Only such files can be planted.
 fn is_below(path: &str, top: &str) -> bool {
     path.strip_prefix(top).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// `git -C DIR`; none where the directory is not known.
+/// Applies `git -C DIR`. Returns `None` if the directory is unknown.
 fn behind_directory_flag(found: &Found, start: &str) -> Option<String> {
     let mut at = start.to_owned();
     let mut words = found.words.iter().skip(1);

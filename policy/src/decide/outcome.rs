@@ -1,4 +1,4 @@
-//! The answer of a step, before it is made a decision.
+//! The answer of a step, before it becomes a decision.
 
 use super::facts::Facts;
 use crate::decision::{Reason, Requirement, ShadowHit, Span, Verdict};
@@ -9,7 +9,7 @@ pub(super) struct Outcome {
     pub(super) reasons: Vec<Reason>,
     pub(super) requires: Vec<Requirement>,
     pub(super) shadow: Vec<ShadowHit>,
-    /// Whether the read-only proof answered: what the mode plan lets pass.
+    /// Whether the read-only proof answered, which the mode plan requires.
     pub(super) by_proof: bool,
 }
 

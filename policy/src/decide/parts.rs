@@ -1,5 +1,5 @@
-//! What would come of each command found, were it alone: for a person who reads why a
-//! compound came out as it did. It informs; nothing is decided by it.
+//! The verdict that each command would get alone, to explain the decision about a compound. It does
+//! not affect decisions.
 
 use super::allow;
 use super::destroys;
@@ -11,12 +11,12 @@ use crate::decision::{Reason, Verdict};
 use crate::profile::Profile;
 use crate::request::Mode;
 
-/// One command of a text, by itself.
+/// One command of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
-    /// What would come of it.
+    /// The verdict for the command alone.
     pub verdict: Verdict,
-    /// Why. Its span is the command's.
+    /// The reason. Its span is the command's.
     pub why: Reason,
 }
 
@@ -43,14 +43,14 @@ pub(super) fn parts(profile: &Profile, rules: &RuleSet<'_>, facts: &Facts<'_>, m
     (0..facts.commands.len()).filter_map(part).collect()
 }
 
-/// Steps 3 and 4 for the text that this command gives to PowerShell.
+/// Steps 3 and 4 for the text that this command passes to PowerShell.
 fn of_powershell(rules: &RuleSet<'_>, facts: &Facts<'_>, index: usize) -> Option<(Verdict, Reason)> {
     let text = powershell::Text::of_command(facts, index)?;
     let verdicts = [Verdict::Deny, Verdict::Ask].into_iter();
     verdicts.filter_map(|verdict| Some((verdict, text.answer(rules, verdict)?))).next()
 }
 
-/// The step of profiles that allow what stays inside, for one command.
+/// The step of profiles that allow everything inside the sandbox, for one command.
 fn confined(
     index: usize,
     profile: &Profile,

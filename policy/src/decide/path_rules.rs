@@ -1,6 +1,5 @@
-//! Deny and ask rules for paths. They are met by what a command may read or write as
-//! far as its words tell; a word that could be anything meets none of them, and what
-//! it becomes is held by the sandbox.
+//! Deny and ask rules for paths. A rule applies to every path that a command may read or write, as far as its words
+//! show. A word that could be anything matches no rule; the sandbox limits what it can reach.
 
 use super::facts::{CommandFacts, Facts};
 use super::match_rules::PATH_STEPS;
@@ -14,7 +13,7 @@ use crate::rules::globs::PathPattern;
 use crate::rules::matching::Effort;
 use crate::rules::{Rule, Tool};
 
-/// Whether the rule speaks about this use of a path.
+/// Reports whether the rule covers this access.
 pub(super) fn fits(rule: &Rule, access: Access) -> bool {
     match rule.tool() {
         Tool::Read => access == Access::Read,
@@ -23,7 +22,7 @@ pub(super) fn fits(rule: &Rule, access: Access) -> bool {
     }
 }
 
-/// Where the command meets the rule.
+/// Returns the span of the command that the rule applies to.
 pub(super) fn hit(rule: &Rule, facts: &Facts<'_>, index: usize, effort: &Effort) -> Option<Span> {
     let (found, command) = (facts.analysis.commands.get(index)?, facts.commands.get(index)?);
     let pattern = rule.path()?;
@@ -51,10 +50,11 @@ fn meets(pattern: &PathPattern, path: &Located, facts: &Facts<'_>, effort: &Effo
     if let Some(glob) = &path.glob {
         return pattern.may_match(glob, workspace, home);
     }
-    // Of a word that is not wholly known, `path` is the directory it begins with.
+    // For a word that is known only in part, `path` is the directory that it starts with.
     let below = || pattern.matches(&format!("{}/_", path.path), workspace, home);
     let named = if path.exact {
-        // What is made there may be put into a directory of that name, and what reads a directory reads what is in it.
+        // A file that is created at this path can end up in a directory of that name. A program that reads a directory
+        // reads its contents.
         let contents = matches!(path.access, Access::Create | Access::Read);
         pattern.matches(&path.path, workspace, home) || (contents && below())
     } else {
@@ -65,8 +65,8 @@ fn meets(pattern: &PathPattern, path: &Located, facts: &Facts<'_>, effort: &Effo
     named || removed
 }
 
-/// Whether the paths of the command are made out by a table, so that its other words
-/// are none. git takes revisions and paths in the same place.
+/// Reports whether a table describes the paths of the command, so that its other words are not paths. git takes
+/// revisions and paths in the same position.
 fn understands_paths(found: &Found, command: &CommandFacts) -> bool {
     let edits = command.writes.as_ref().is_some_and(|writes| writes.is_edit);
     let understood = command.refusal.is_none() || edits;
@@ -74,7 +74,7 @@ fn understands_paths(found: &Found, command: &CommandFacts) -> bool {
     understood && !is_git && (!command.paths.is_empty() || crate::advice::knows_paths(found))
 }
 
-/// Whether the word, or a part of it that could be a path, is one of the pattern's.
+/// Reports whether the word, or a part of it that could be a path, matches the pattern.
 fn word_meets(pattern: &PathPattern, word: &Word, found: &Found, facts: &Facts<'_>, effort: &Effort) -> bool {
     let parts = [whole as fn(&[u8]) -> Option<&[u8]>, value, behind_colon, behind_at, behind_short_flag];
     parts.iter().any(|part| {
@@ -101,27 +101,28 @@ fn behind(text: &[u8], mark: u8) -> Option<&[u8]> {
     text.get(at + 1..)
 }
 
-/// `--file=.env`, `if=.env`.
+/// Returns the path in a form such as `--file=.env` or `if=.env`.
 fn value(text: &[u8]) -> Option<&[u8]> {
     behind(text, b'=')
 }
 
-/// `HEAD:.env`
+/// Returns the path in a form such as `HEAD:.env`.
 fn behind_colon(text: &[u8]) -> Option<&[u8]> {
     behind(text, b':')
 }
 
-/// `-d @.env`
+/// Returns the path in a form such as `-d @.env`.
 fn behind_at(text: &[u8]) -> Option<&[u8]> {
     behind(text, b'@')
 }
 
-/// `-f.env`
+/// Returns the path in a form such as `-f.env`.
 fn behind_short_flag(text: &[u8]) -> Option<&[u8]> {
     text.strip_prefix(b"-").filter(|rest| !rest.starts_with(b"-")).and_then(|rest| rest.get(1..))
 }
 
-/// `find . -name .env -exec cat {} ;`: what runs is given the names that are searched.
+/// Matches a command such as `find . -name .env -exec cat {} ;`, which passes the names that it searches for to
+/// another program.
 fn by_names_searched(
     pattern: &PathPattern,
     facts: &Facts<'_>,

@@ -1,6 +1,5 @@
-//! Text of PowerShell, that a request holds or that bash gives to `pwsh`. It is not read so
-//! far: rules that forbid are looked for in it word by word, and where there are any it is
-//! asked about in every mode.
+//! PowerShell text in a request or in a bash command that starts `pwsh`. It is not parsed. Deny and ask rules
+//! are matched with it word by word; if there are such rules, the policy asks in every mode.
 
 use super::facts::Facts;
 use super::match_rules::RuleSet;
@@ -9,11 +8,11 @@ use crate::decision::{Reason, Span, Verdict};
 use crate::request::{Request, Shell};
 use crate::rules::raw::{RawViews, Unquoted};
 
-/// Text of PowerShell as its own readers compare it.
+/// PowerShell text in the forms that rules are compared with.
 pub(super) struct Text {
     lowered: Vec<u8>,
     folded: Unquoted,
-    /// The command that is given it, and where that stands.
+    /// The command that receives the text, and its span.
     place: Option<(usize, Span)>,
 }
 
@@ -22,8 +21,8 @@ impl Text {
         Self { lowered: text.to_ascii_lowercase(), folded: Unquoted::of_powershell(text), place }
     }
 
-    /// The text of the request, where it is of PowerShell, and those of its commands; none where no rule forbids
-    /// anything.
+    /// Returns the text of a PowerShell request and the texts that its commands receive. Empty if no rule denies
+    /// or asks.
     pub(super) fn all(request: &Request<'_>, rules: &RuleSet<'_>, views: &[&Facts<'_>]) -> Vec<Self> {
         if !rules.any_forbids() {
             return Vec::new();
@@ -34,14 +33,14 @@ impl Text {
         own.into_iter().chain(started.filter_map(|(facts, at)| Self::of_command(facts, at))).collect()
     }
 
-    /// The text that this command is given.
+    /// Returns the text that this command receives.
     pub(super) fn of_command(facts: &Facts<'_>, index: usize) -> Option<Self> {
         let found = facts.analysis.commands.get(index)?;
         let text = found.powershell.as_deref()?;
         Some(Self::new(text, Some((index, found.span))))
     }
 
-    /// What rules that forbid say of it: that one denies it, or that one may.
+    /// Returns the reason of a deny rule that matches the text, or of an ask rule that may match it.
     pub(super) fn answer(&self, rules: &RuleSet<'_>, verdict: Verdict) -> Option<Reason> {
         let views = RawViews::new(&self.lowered, &self.folded);
         let (index, span) = self.place.unzip();

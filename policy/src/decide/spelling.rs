@@ -1,6 +1,6 @@
-//! Deny and ask rules against other spellings of the same flags: a rule for `rm -rf /` is
-//! met by `rm -fr /`, `rm -r -f /` and `rm --recursive --force -- /`. It knows the flags of
-//! the tables and no others, and is never asked for rules that allow.
+//! Matches deny and ask rules with other spellings of the same flags: a rule for `rm -rf /` also
+//! matches `rm -fr /`, `rm -r -f /` and `rm --recursive --force -- /`. It uses only the flags in
+//! the tables, and is never used for allow rules.
 
 use crate::analysis::Found;
 use crate::decision::Span;
@@ -11,23 +11,23 @@ use crate::rules::matching::{Effort, Piece, Seen, WordPattern, matches_within};
 use crate::rules::raw::RawViews;
 use crate::tables::{self, Options};
 
-/// Words of the longest name that has flags of its own, such as `docker compose run`.
+/// The largest number of words in a name with its own flags, such as `docker compose run`.
 const MOST_WORDS: usize = 3;
-/// What sorting one word into flags and operands costs, in steps.
+/// The cost of sorting one word into flags and operands, in steps.
 const SORT_STEPS: usize = 8;
 
-/// A command whose flags the tables know.
+/// A command with flags that the tables list.
 pub(super) struct Spelt<'w> {
-    /// The program, and its subcommands.
+    /// The program and its subcommands.
     name: Vec<&'w [u8]>,
     /// The flags as each table lists them.
     options: Vec<&'static Options>,
-    /// The words behind the name.
+    /// The words after the name.
     rest: &'w [Word],
 }
 
 impl<'w> Spelt<'w> {
-    /// The command, where a table lists flags of its program or subcommand.
+    /// Returns the command if a table lists flags of its program or subcommand.
     pub(super) fn of(found: &'w Found) -> Option<Self> {
         Self::of_words(&found.words)
     }
@@ -53,13 +53,13 @@ impl<'w> Spelt<'w> {
         }
     }
 
-    /// Whether another spelling of the command's flags may be what the rule names.
+    /// Reports whether another spelling of the command's flags may match the rule.
     pub(super) fn may_meet(&self, pattern: &WordPattern, effort: &Effort) -> bool {
         let Some((Piece::Word(program), rest)) = pattern.pieces().split_first() else {
             return false;
         };
         let named = self.name.first().is_some_and(|name| matches_within(program, name, effort));
-        // The program alone is compared word by word.
+        // A rule for the program alone is compared word by word.
         if !named || matches!(rest, [] | [Piece::AnyWords]) {
             return false;
         }
@@ -73,7 +73,7 @@ impl<'w> Spelt<'w> {
     }
 }
 
-/// What is left of the rule and of the command's subcommands behind those that both name.
+/// Returns the rest of the rule and of the command's subcommands after the words that they share.
 fn behind_same_words<'p, 'n, 'w>(
     pieces: &'p [Piece],
     words: &'n [&'w [u8]],
@@ -83,23 +83,23 @@ fn behind_same_words<'p, 'n, 'w>(
     (pieces.get(count..).unwrap_or_default(), words.get(count..).unwrap_or_default())
 }
 
-/// What a rule names of a program's flags and operands.
+/// The flags and operands that a rule names.
 struct Wanted {
     flags: Vec<Given>,
     operands: Vec<Piece>,
-    /// Whether there may be more than the rule names.
+    /// Whether a command may have more words than the rule names.
     open: bool,
 }
 
 impl Wanted {
-    /// `None` where the rule names a flag that these options do not have, or part of one.
+    /// Returns `None` if the rule names a flag that these options do not have, or a part of one.
     fn of(pieces: &[Piece], options: &'static Options) -> Option<Self> {
         let words: Vec<Word> = pieces.iter().map(as_word).collect::<Option<_>>()?;
         let sorted = getopt::spell(&words, options);
         if sorted.troubles.iter().any(|(trouble, _)| *trouble == Trouble::UnknownFlag) {
             return None;
         }
-        // A star that is the value of a flag stands for more words too.
+        // A star that is the value of a flag also stands for further words.
         let kept = pieces
             .iter()
             .enumerate()
@@ -108,7 +108,7 @@ impl Wanted {
         Some(Self { flags: sorted.flags, operands, open: pieces.contains(&Piece::AnyWords) })
     }
 
-    /// Whether the words, sorted by the same options, may be what the rule names.
+    /// Reports whether the words, sorted by the same options, may match the rule.
     fn may_be(&self, sorted: &Sorted, rest: &[Word], subcommands: &[&[u8]], effort: &Effort) -> bool {
         let surplus = |given: &Given| !self.flags.iter().any(|wanted| may_be_same(wanted, given));
         let unknown = sorted.troubles.iter().any(|(trouble, _)| *trouble == Trouble::UnknownFlag);
@@ -119,7 +119,7 @@ impl Wanted {
         if self.among(&sorted.flags) {
             return self.meets_operands(subcommands, &operands, None, effort);
         }
-        // A word that is not known may be the flags that are missing.
+        // An unknown word may be the missing flags.
         operands.iter().enumerate().filter(|(_, word)| may_be_flags(word)).any(|(at, word)| {
             let taken = word.exactly_one.then_some(at);
             self.meets_operands(subcommands, &operands, taken, effort)
@@ -144,7 +144,8 @@ impl Wanted {
     }
 }
 
-/// A piece of a rule as a word of a command; `None` for a flag with a star in its word.
+/// Converts a piece of a rule to a word of a command. Returns `None` for a flag with a star in its
+/// word.
 fn as_word(piece: &Piece) -> Option<Word> {
     let Piece::Word(bytes) = piece else {
         return Some(Word::unknown(false, Span::default()));
@@ -160,15 +161,15 @@ fn may_be_flags(word: &Word) -> bool {
     word.text.is_none() && !getopt::is_operand(word)
 }
 
-/// Whether both are the same flag, with values that may be the same.
+/// Reports whether both are the same flag with values that may be equal.
 fn may_be_same(wanted: &Given, given: &Given) -> bool {
     let text = |given: &Given| given.value.as_ref().and_then(|value| value.text.clone());
     let differ = matches!((text(wanted), text(given)), (Some(wanted), Some(given)) if wanted != given);
     std::ptr::eq(wanted.flag, given.flag) && !differ
 }
 
-/// Whether a text that was not understood may hold the rule's words, with its flags in
-/// other spellings and at other places.
+/// Reports whether a text that is not understood may contain the rule's words, with its flags in
+/// other spellings or positions.
 pub(super) fn may_hold(raw: &RawViews<'_>, pattern: &WordPattern, effort: &Effort) -> bool {
     let words: Vec<Word> = pattern
         .pieces()

@@ -1,4 +1,4 @@
-//! A shell on a terminal: what is typed into it is never seen here. It decides that one case and no other.
+//! A shell on a terminal. The policy never sees what is typed into it. This module decides only this case.
 
 use super::Facts;
 use super::match_rules::RuleSet;
@@ -8,13 +8,13 @@ use crate::decision::Verdict;
 use crate::profile::Profile;
 use crate::request::Request;
 
-/// Shells that read what is typed into a terminal.
+/// Shells that read commands from a terminal.
 const SHELLS: [&[u8]; 4] = [b"bash", b"sh", b"dash", b"zsh"];
-/// Words that make no other command of one.
+/// Words with which a shell still only reads commands from its terminal.
 const WORDS: [&[u8]; 6] = [b"-i", b"-l", b"--login", b"--norc", b"--noprofile", b"-f"];
 
-/// Allows a shell and nothing else on a terminal of its own, where whatever is typed would be allowed as a command
-/// of its own: the profile allows what is sandboxed, and no rule denies or asks.
+/// Allows a single shell on its own terminal if every command that could be typed would be allowed: the profile
+/// allows sandboxed commands, and there are no deny or ask rules.
 pub(super) fn shell(
     request: &Request<'_>,
     profile: &Profile,

@@ -1,6 +1,5 @@
-//! What zsh does that a bash parse does not show. A zsh command is never proven
-//! read-only; the bash parse only finds what rules deny, and words to compare with
-//! rules that name the whole command.
+//! The dangers of zsh that a bash parse does not show. A zsh command is never proven read-only. The
+//! bash parse is used only to match deny rules, and rules that name the whole command.
 
 use super::facts::Facts;
 use super::match_rules::RuleSet;
@@ -14,7 +13,7 @@ use crate::tables::names;
 
 const CODE: &str = "zsh_dangerous_commands";
 
-/// Commands, expansions and globs with which zsh opens, writes or runs.
+/// Finds commands, expansions and globs with which zsh opens, writes or runs files.
 pub(super) fn problems(text: &[u8], facts: &Facts<'_>) -> Vec<Problem> {
     let by_name = facts.analysis.commands.iter().filter_map(danger);
     let by_text = signs(text);
@@ -29,8 +28,8 @@ fn danger(found: &Found) -> Option<Span> {
     (names::is_zsh_danger(name) || edits).then_some(program.span)
 }
 
-/// `=cmd` and `=(...)` where a word begins, `~[...]`, and the dangerous names wherever
-/// they stand, for a bash parse may not see that they are commands.
+/// Finds `=cmd` and `=(...)` at the start of a word, `~[...]`, and dangerous names in any position,
+/// because a bash parse may not recognize them as commands.
 fn signs(text: &[u8]) -> Vec<Span> {
     let mut out = Vec::new();
     let mut begins = true;
@@ -45,7 +44,7 @@ fn signs(text: &[u8]) -> Vec<Span> {
     out
 }
 
-/// The rules that name every command word for word; nothing else allows zsh.
+/// Returns the rules that name every command word for word. No other rules allow zsh.
 pub(super) fn by_exact_rules(rules: &RuleSet<'_>, facts: &Facts<'_>) -> Option<Vec<Reason>> {
     if !facts.analysis.complete || facts.analysis.commands.is_empty() || !facts.has_safe_environment() {
         return None;

@@ -1,5 +1,5 @@
-//! The parts whose JSON is not what serde would derive: spans as `[s,e]`, words as
-//! text or null. Output only; nothing is read back.
+//! Serialisation that differs from serde's derived form: spans as `[s,e]`, words as text or null.
+//! Output only.
 
 use std::fmt;
 

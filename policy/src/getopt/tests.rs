@@ -1,4 +1,4 @@
-//! Sorting of flags, against a naive reader of one word after the other.
+//! Tests of sorting flags, against a naive reader that takes one word after the other.
 
 use proptest::prelude::*;
 
@@ -79,7 +79,7 @@ const WORDS: &[&str] = &[
     "a-o",
 ];
 
-/// Words that are understood wherever they stand.
+/// Words that are understood in every position.
 const GOOD: &[&str] = &[
     "-a",
     "-aa",
@@ -98,7 +98,7 @@ const GOOD: &[&str] = &[
     "--",
 ];
 
-/// What was found: flags with their values, operands, and whether all was understood.
+/// The flags with their values, the operands, and whether all was understood.
 type Read = (Vec<(&'static str, Option<String>)>, Vec<String>, bool);
 
 fn words(texts: &[&str]) -> Vec<Word> {
@@ -113,7 +113,7 @@ fn sorted(texts: &[&str]) -> Read {
     (flags.collect(), operands.collect(), sorted.troubles.is_empty())
 }
 
-/// Takes words from the front, as a person would with the help text in hand.
+/// Reads words from the front, as the help text describes them.
 fn reference(texts: &[&str]) -> Read {
     let mut rest: Vec<String> = texts.iter().map(|text| (*text).to_owned()).rev().collect();
     let mut read: Read = (Vec::new(), Vec::new(), true);
@@ -158,7 +158,7 @@ fn long_flag(text: &str, rest: &mut Vec<String>, out: &mut Vec<(&'static str, Op
     true
 }
 
-/// A value that stands behind the flag; one that would be a refused flag is suspect.
+/// Takes a value after the flag. A value that could be a refused flag is suspect.
 fn valued(
     name: &'static str,
     value: Option<String>,
@@ -231,7 +231,7 @@ proptest! {
     }
 }
 
-/// Whether the word takes the next for its value, whatever it is.
+/// Reports whether the word takes the next one as its value unconditionally.
 fn takes_next(word: &str) -> bool {
     matches!(word, "-k" | "-ak" | "--key" | "--arg" | "--style")
 }

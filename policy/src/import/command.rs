@@ -1,12 +1,12 @@
-//! Rules about commands. There, a `*` stands for any characters of the text; here, for
-//! words, or for characters of one word. Both know `:*` at the end.
+//! Rules about commands. In the settings, a `*` matches any characters of the text. In Airlock it matches
+//! words, or characters of one word. Both formats have `:*` at the end.
 
 use std::fmt::Write as _;
 
 use crate::decision::Verdict;
 use crate::tables::names::is_trusted_directory;
 
-/// One rule there may be several here; more than so many are not made of one.
+/// The largest number of Airlock rules that one rule is converted to.
 const MOST: usize = 8;
 
 /// A character of a word; `None` is a star.
@@ -16,7 +16,7 @@ type Letter = Option<char>;
 #[derive(Default)]
 struct RuleWord {
     letters: Vec<Letter>,
-    /// It holds what the shell replaces, such as `$HOME`.
+    /// Whether the word contains an expansion such as `$HOME`.
     expands: bool,
 }
 
@@ -37,7 +37,7 @@ pub(super) fn rules(tool: &str, body: Option<&str>, verdict: Verdict) -> Result<
         if verdict == Verdict::Allow {
             return Err("it begins with a variable; a rule here begins with the program".to_owned());
         }
-        // Without it the rule denies or asks about more, never less.
+        // Without the assignment the rule denies or asks about more commands, never fewer.
         words = words.into_iter().skip_while(is_assignment).collect();
     }
     let Some(program) = words.first_mut() else {
@@ -61,7 +61,8 @@ pub(super) fn rules(tool: &str, body: Option<&str>, verdict: Verdict) -> Result<
     Ok(forms.iter().map(|form| format!("{tool}({}{end})", form.trim_start())).collect())
 }
 
-/// The first words of commands that an entry such as `docker *`, `docker:*` or `docker` means.
+/// Returns the first words of the commands that an entry such as `docker *`, `docker:*` or `docker`
+/// matches.
 pub(super) fn first_words(entry: &str) -> Result<String, String> {
     let head = entry.strip_suffix(":*").unwrap_or(entry);
     let mut words = split(head)?;
@@ -83,7 +84,8 @@ pub(super) fn first_words(entry: &str) -> Result<String, String> {
     })
 }
 
-/// An allow rule names a program by its bare name, which is meant under the directories of the root alone.
+/// Shortens the program's path to its name. An allow rule matches a bare name in the trusted system
+/// directories only.
 fn by_name(program: &mut RuleWord) -> Result<(), String> {
     let text: String = program.letters.iter().map_while(|letter| *letter).collect();
     let Some((directory, name)) = text.rsplit_once('/') else {
@@ -98,7 +100,7 @@ fn by_name(program: &mut RuleWord) -> Result<(), String> {
     Ok(())
 }
 
-/// The words, as the shell separates them.
+/// Splits the text into words as the shell does.
 fn split(text: &str) -> Result<Vec<RuleWord>, String> {
     let unfinished = || "it has a quote or a backslash that does not end".to_owned();
     let mut words = Vec::new();
@@ -142,7 +144,7 @@ fn split(text: &str) -> Result<Vec<RuleWord>, String> {
     Ok(words)
 }
 
-/// `NAME=value`.
+/// Recognizes `NAME=value`.
 fn is_assignment(word: &RuleWord) -> bool {
     let name: Vec<char> = word.letters.iter().map_while(|letter| *letter).take_while(|c| *c != '=').collect();
     let ends = word.letters.get(name.len()) == Some(&Some('='));
@@ -150,7 +152,7 @@ fn is_assignment(word: &RuleWord) -> bool {
     ends && letters && name.first().is_some_and(|first| !first.is_ascii_digit())
 }
 
-/// The word in this language; several ways where a star inside it may stand for blanks too.
+/// Formats the word as an Airlock rule; several forms if a star inside it may also match spaces.
 fn written(word: &RuleWord) -> Vec<String> {
     if word.expands {
         return vec!["*".to_owned()];
@@ -160,7 +162,7 @@ fn written(word: &RuleWord) -> Vec<String> {
     let Some((last, inner)) = inner.split_last() else {
         return vec![if first.is_empty() { "\"\"".to_owned() } else { first.clone() }];
     };
-    // `x*` is the word and any others behind it, `*x` any others before it.
+    // `x*` matches the word and words after it, `*x` the word and words before it.
     let mut ways = vec![if first.is_empty() { "*".to_owned() } else { first.clone() }];
     let mut open = first.is_empty();
     for part in inner.iter().filter(|part| !part.is_empty()) {
@@ -174,7 +176,7 @@ fn written(word: &RuleWord) -> Vec<String> {
     }
 }
 
-/// Two parts with a star between them: in one word, or with others in between.
+/// Joins two parts with a star between them: within one word, or with further words between them.
 fn joined(before: &str, after: &str, open: bool) -> Vec<String> {
     if open {
         return vec![format!("{before} *{after}")];
@@ -182,7 +184,7 @@ fn joined(before: &str, after: &str, open: bool) -> Vec<String> {
     vec![format!("{before}*{after}"), format!("{before}* * *{after}")]
 }
 
-/// Characters as a rule writes them.
+/// Formats characters for a rule.
 fn literal(letters: &[Letter]) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_./=:,+@%".contains(c);
     let text: String = letters.iter().copied().flatten().collect();

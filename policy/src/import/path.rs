@@ -1,12 +1,11 @@
-//! Rules about paths. Both sides write globs as gitignore does; what differs is where
-//! they begin.
+//! Rules about paths. Both formats use gitignore globs; they differ in where a path starts.
 
 use crate::decision::Verdict;
 
-/// The rule for `tool`, which is `Read` or `Edit`.
+/// Returns the rules for `tool`, which is `Read` or `Edit`.
 pub(super) fn rules(tool: &str, body: Option<&str>, verdict: Verdict) -> Result<Vec<String>, String> {
     let Some(glob) = body else {
-        // Everything, but what is written without being asked about stays in the workspace.
+        // All paths; but an allow rule for edits covers the workspace only.
         let inside = tool == "Edit" && verdict == Verdict::Allow;
         return Ok(vec![if inside { format!("{tool}(/**)") } else { format!("{tool}(//**)") }]);
     };
@@ -14,7 +13,7 @@ pub(super) fn rules(tool: &str, body: Option<&str>, verdict: Verdict) -> Result<
     Ok(vec![format!("{tool}({glob})")])
 }
 
-/// A path of `sandbox.filesystem`, where one `/` begins an absolute path.
+/// Converts a path of `sandbox.filesystem`, in which a single `/` starts an absolute path.
 pub(super) fn of_sandbox(tool: &str, glob: &str) -> Result<Vec<String>, String> {
     check(glob)?;
     let absolute = glob.starts_with('/') && !glob.starts_with("//");

@@ -1,4 +1,4 @@
-//! `permissions` of the settings: lists of rules, the mode, more directories.
+//! Converts `permissions`: rules, the mode and additional directories.
 
 use serde_json::{Map, Value};
 
@@ -33,7 +33,7 @@ pub(super) fn read(draft: &mut Draft, permissions: &Map<String, Value>) {
     }
 }
 
-/// One rule in Airlock's words, or why there are none.
+/// Converts one rule, or returns the reason why it cannot be converted.
 fn rule(text: &str, verdict: Verdict) -> Result<Vec<String>, String> {
     let text = text.trim();
     let (tool, body) = match text.split_once('(') {
@@ -92,7 +92,7 @@ fn mode(draft: &mut Draft, value: Option<&Value>) {
     draft.default_mode = Some(Entry { value: mode, from: format!("{place}: {value}") });
 }
 
-/// What depends on several entries: which modes there are, and what stays protected.
+/// Sets the values that depend on several entries: the modes and the protected names.
 pub(super) fn settle(draft: &mut Draft, settings: &Map<String, Value>) {
     let disabled = settings
         .get("permissions")
@@ -112,7 +112,8 @@ pub(super) fn settle(draft: &mut Draft, settings: &Map<String, Value>) {
     protect(draft);
 }
 
-/// A rule that lets everything be edited does not speak of what is protected in both worlds.
+/// Adds ask rules for all protected names if an allow rule for edits covers one of them without
+/// naming it.
 fn protect(draft: &mut Draft) {
     let lifting = draft.rules.iter().find(|carried| {
         carried.verdict == Verdict::Allow

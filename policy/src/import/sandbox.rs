@@ -1,5 +1,5 @@
-//! `sandbox` of the settings. Airlock's sandbox is always there, so little of it is a
-//! question; what is left says what need not be asked about.
+//! Converts `sandbox`. Airlock's sandbox is always on, so few of these settings apply; the others
+//! are reported.
 
 use serde_json::{Map, Value};
 
@@ -45,7 +45,7 @@ pub(super) fn read(draft: &mut Draft, sandbox: &Map<String, Value>) {
     }
 }
 
-/// There, sandboxed commands run without asking unless that is turned off.
+/// Sets whether sandboxed commands run without asking, which is the default of the settings.
 fn auto_allow(draft: &mut Draft, sandbox: &Map<String, Value>) {
     let enabled = sandbox.get("enabled");
     let auto = sandbox.get("autoAllowBashIfSandboxed");
@@ -91,7 +91,7 @@ fn filesystem(draft: &mut Draft, object: &Map<String, Value>) {
     }
 }
 
-/// The members of an object with their places, or the value itself.
+/// Returns the members of an object with their positions, or the value itself.
 fn members<'a>(place: &str, value: &'a Value) -> Vec<(String, &'a Value)> {
     match value {
         Value::Object(object) => {

@@ -1,4 +1,4 @@
-//! What settings become, and that it decides as the settings mean.
+//! Tests that imported profiles are valid and decide as the settings define.
 
 use proptest::prelude::*;
 
@@ -13,7 +13,7 @@ fn imported(settings: &str) -> (Profile, Vec<LeftOut>) {
     (profile, left_out)
 }
 
-/// Settings, and what comes of commands under them.
+/// Settings, and the expected verdicts of commands.
 const MEANINGS: &[(&str, &[(&str, Verdict)])] = &[
     ("{}", &[("git status", Allow), ("make", Ask)]),
     (
@@ -238,7 +238,7 @@ fn an_imported_profile_can_be_tested_as_any_other() {
     assert_eq!(cases[0].failure(&cases[0].decide(&profile)), None);
 }
 
-/// JSON that looks like settings, with anything in it.
+/// Returns arbitrary JSON in the shape of settings.
 fn value() -> impl Strategy<Value = Value> {
     let rule = prop_oneof![
         "(Bash|Read|Edit|Write|PowerShell)\\([a-z*~/.:'\"\\\\$=! {}\\[\\]]{0,12}\\)",

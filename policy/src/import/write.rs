@@ -1,4 +1,4 @@
-//! The profile as text, each entry with a comment that names where it came from.
+//! Writes the profile as TOML. Each entry has a comment with its origin.
 
 use std::fmt::Write as _;
 
@@ -35,7 +35,8 @@ pub(super) fn profile(draft: &Draft, source: &str, name: &str) -> String {
     out
 }
 
-/// There, such commands run outside by their names alone; here that takes the profile's key and the runner's, too.
+/// Writes the excluded commands. In the settings such commands run outside the sandbox by their names alone; in
+/// Airlock the profile and the runner must permit it, too.
 fn excluded(out: &mut String, draft: &Draft) {
     let permitted = draft.allow_unsandboxed.as_ref().is_some_and(|entry| entry.value);
     if !draft.excluded.is_empty() && !permitted {
@@ -60,7 +61,7 @@ fn list<'a>(out: &mut String, key: &str, items: impl Iterator<Item = (&'a str, &
     }
 }
 
-/// A text of TOML, in one line.
+/// Formats a TOML string on one line.
 fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {
@@ -79,7 +80,7 @@ fn quoted(text: &str) -> String {
     out
 }
 
-/// A text that stays in its comment.
+/// Escapes a text so that it stays within its comment.
 fn comment(text: &str) -> String {
     airlock_escape::line(text.as_bytes())
 }

@@ -13,7 +13,7 @@ pub(super) fn xargs(sorted: &Sorted, operands: Vec<Word>) -> Launches {
     if replace == Some(None) {
         return Launches::opaque();
     }
-    // Which of them wins depends on their order and on their values: both are assumed.
+    // The order and the values of the flags decide which one takes effect, so both are assumed.
     let appends = ["n", "L", "l", "max-args", "max-lines"].iter().any(|flag| sorted.has(flag));
     let mut words = operands;
     let span = words.first().map(|word| word.span).unwrap_or_default();
@@ -31,7 +31,7 @@ pub(super) fn xargs(sorted: &Sorted, operands: Vec<Word>) -> Launches {
     Launches::one(Launch::command(words))
 }
 
-/// A word with the mark in it becomes one that is known only up to the mark.
+/// Truncates the known part of a word at the mark, because the rest will be replaced.
 fn blank(word: &mut Word, mark: &[u8]) {
     let Some(text) = &word.text else {
         return;
@@ -45,8 +45,8 @@ fn blank(word: &mut Word, mark: &[u8]) {
     }
 }
 
-/// `parallel text ::: words`. The words are put into the text, so what runs is never
-/// wholly known.
+/// Handles `parallel text ::: words`. The words are inserted into the text, so the command is never
+/// fully known.
 pub(super) fn parallel(operands: &[Word]) -> Launches {
     let is_source = |word: &Word| word.lead.starts_with(b":::");
     let end = operands.iter().position(is_source).unwrap_or(operands.len());
@@ -56,7 +56,7 @@ pub(super) fn parallel(operands: &[Word]) -> Launches {
     Launches { opaque: true, runs_input: text.is_empty() && words.is_empty(), ..found }
 }
 
-/// `fd -x a ; -x b`: commands that a semicolon ends.
+/// Handles `fd -x a ; -x b`: a semicolon ends each command.
 pub(super) fn until_semicolon(words: Vec<Word>) -> Option<Launch> {
     let mut words: Vec<Word> =
         words.into_iter().take_while(|word| word.text.as_deref() != Some(b";")).collect();
@@ -66,8 +66,7 @@ pub(super) fn until_semicolon(words: Vec<Word>) -> Option<Launch> {
     Some(Launch::command(words))
 }
 
-/// What the paths begin with that find prints, where its words say so: with the
-/// directory it starts from.
+/// Returns the known prefix of the paths that find prints, which comes from its start directories.
 pub(crate) fn start_of_found(rest: &[Word]) -> Vec<u8> {
     let mut roots = rest
         .iter()
@@ -75,7 +74,7 @@ pub(crate) fn start_of_found(rest: &[Word]) -> Vec<u8> {
         .take_while(|word| !matches!(word.lead.first(), Some(b'-' | b'(' | b'!')));
     let known = |word: &Word| word.text.clone().filter(|text| !text.is_empty());
     let Some(first) = roots.next() else {
-        // Behind `-D` and `-O` the directories come later.
+        // After `-D` or `-O` the directories are not the first words.
         let later = rest.iter().any(|word| word.lead.starts_with(b"-D") || word.lead.starts_with(b"-O"));
         return if later { Vec::new() } else { b".".to_vec() };
     };
@@ -86,7 +85,7 @@ pub(crate) fn start_of_found(rest: &[Word]) -> Vec<u8> {
     roots.map(known).fold(known(first), |all, root| Some(common(all?, root?))).unwrap_or_default()
 }
 
-/// Whether the words are an xargs whose input is its standard input, ended by NUL.
+/// Reports whether the words are an xargs that reads NUL-terminated words from standard input.
 pub(crate) fn reads_ended_by_nul(words: &[Word]) -> bool {
     let Some((program, rest)) = words.split_first() else {
         return false;
@@ -99,7 +98,7 @@ pub(crate) fn reads_ended_by_nul(words: &[Word]) -> bool {
     sorted.has("null") && !["arg-file", "delimiter"].iter().any(|flag| sorted.has(flag))
 }
 
-/// What xargs puts into words that are not known, where it begins like this.
+/// Sets the known prefix of the words that xargs inserts.
 pub(crate) fn begin_with(launches: &mut [Launch], start: &[u8]) {
     for launch in launches {
         let Launch::Command { words, .. } = launch else {
@@ -116,7 +115,7 @@ pub(crate) fn begin_with(launches: &mut [Launch], start: &[u8]) {
     }
 }
 
-/// `find -exec ... ;`
+/// Handles `find -exec ... ;`.
 pub(super) fn find(rest: &[Word]) -> Launches {
     let mut found = Launches::default();
     let start = start_of_found(rest);
@@ -124,7 +123,7 @@ pub(super) fn find(rest: &[Word]) -> Launches {
     while let Some(word) = words.next() {
         let text = word.text.as_deref().unwrap_or_default();
         if !matches!(text, b"-exec" | b"-execdir" | b"-ok" | b"-okdir") {
-            // It may become an action with what it runs.
+            // The word may become an action and a command.
             found.opaque |=
                 word.text.is_none() && !word.exactly_one && !word.glob && !getopt::is_operand(word);
             continue;
@@ -147,7 +146,7 @@ pub(super) fn find(rest: &[Word]) -> Launches {
             if word.text.is_none() && word.lead.is_empty() {
                 word.lead = start.to_vec();
                 word.flagless = !start.is_empty();
-                // `{} +` stands for many.
+                // `{} +` stands for several words.
                 word.exactly_one = !many;
             }
         }
@@ -156,9 +155,9 @@ pub(super) fn find(rest: &[Word]) -> Launches {
     found
 }
 
-/// Whether an unknown word among those of `-exec` could be the `;` that ends them, so
-/// that what follows is an action of its own. One such word alone leaves a `;` over,
-/// which find refuses before it does anything.
+/// Reports whether an unknown word within `-exec` could be the terminating `;`, so that the
+/// following words are a separate action. A single such word is safe: it would leave a `;` over,
+/// and find refuses that before it acts.
 fn may_end_early(inner: &[Word], ended: bool) -> bool {
     let unknown = |word: &&Word| {
         let begins = !matches!(word.lead.first(), None | Some(b';' | b'+' | b'*' | b'?' | b'['));

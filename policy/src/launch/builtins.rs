@@ -1,10 +1,10 @@
-//! Builtins of the shell that give names to programs, or text to run later.
+//! Shell builtins that assign names to programs, or store text to run later.
 
 use super::{Launch, Launches, shells};
 use crate::getopt::{self, Sorted};
 use crate::parse::Word;
 
-/// What a builtin without flags of its own launches; `None` for other programs.
+/// Returns what a builtin without its own flags launches; `None` for other programs.
 pub(super) fn launches(name: &[u8], rest: &[Word]) -> Option<Launches> {
     match name {
         b"source" | b"." => {
@@ -12,7 +12,7 @@ pub(super) fn launches(name: &[u8], rest: &[Word]) -> Option<Launches> {
             let empty = file.is_some_and(|word| word.text.as_deref() == Some(b"/dev/null"));
             Some(Launches { unseen: !empty, ..shells::sourced(file) })
         }
-        // They give a name to another program, or to code from a file.
+        // These assign a name to another program, or to code from a file.
         b"hash" if rest.iter().any(|word| may_have_flag(word, b'p')) => Some(Launches::opaque()),
         b"enable" if rest.iter().any(|word| may_have_flag(word, b'f')) => Some(Launches::opaque()),
         b"alias" => Some(alias(rest)),
@@ -21,13 +21,13 @@ pub(super) fn launches(name: &[u8], rest: &[Word]) -> Option<Launches> {
     }
 }
 
-/// `command -v` and `-V` run nothing.
+/// Reports whether the words are `command -v` or `-V`, which run nothing.
 fn looks_up(rest: &[Word]) -> bool {
     let flag = rest.first().and_then(|word| word.text.as_deref());
     matches!(flag, Some(b"-v" | b"-V" | b"-pv" | b"-pV"))
 }
 
-/// Whether the word is a cluster of flags with this one, or could become one.
+/// Reports whether the word is, or could become, a cluster of flags that contains this one.
 fn may_have_flag(word: &Word, flag: u8) -> bool {
     match &word.text {
         Some(text) => text.starts_with(b"-") && text.contains(&flag),
@@ -50,10 +50,10 @@ fn alias(rest: &[Word]) -> Launches {
     found
 }
 
-/// `compgen -W words`: the words are expanded. Text of `-C` is a flag's like others.
+/// Handles `compgen -W words`, which expands the words. The text of `-C` is handled like any flag.
 pub(super) fn callback(sorted: &Sorted) -> Launches {
     let plain = |text: &Vec<u8>| !text.iter().any(|byte| matches!(byte, b'$' | b'`'));
-    // Words are put behind the text of `-C`.
+    // compgen appends words to the text of `-C`.
     let opaque = sorted.has("C") || !sorted.values("W").all(|word| word.text.as_ref().is_some_and(plain));
     Launches { opaque, ..Launches::default() }
 }

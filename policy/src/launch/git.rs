@@ -1,10 +1,11 @@
-//! What git runs by its settings: `-c` before the subcommand, and `git config`.
+//! The commands that git runs because of its settings: `-c` before the subcommand, and `git
+//! config`.
 
 use super::{Launch, Launches};
 use crate::parse::Word;
 use crate::tables::names::is_git_command_setting;
 
-/// `git -c NAME=value`.
+/// Handles `git -c NAME=value`.
 pub(super) fn settings(rest: &[Word]) -> Vec<Launch> {
     let mut found = Vec::new();
     let mut words = rest.iter();
@@ -26,7 +27,7 @@ pub(super) fn settings(rest: &[Word]) -> Vec<Launch> {
     found
 }
 
-/// `git config NAME value`, also with `set` and flags before.
+/// Handles `git config NAME value`, also with `set` or flags before the name.
 pub(super) fn config(rest: &[Word]) -> Launches {
     let operands: Vec<&Word> = rest.iter().filter(|word| !word.lead.starts_with(b"-")).collect();
     let pairs = operands.windows(2).filter_map(|pair| match pair {
@@ -36,7 +37,8 @@ pub(super) fn config(rest: &[Word]) -> Launches {
     Launches { launches: pairs.take(1).collect(), ..Launches::default() }
 }
 
-/// An alias is a subcommand, or with `!` text for a shell; other settings name programs.
+/// Returns the command of a setting. An alias is a subcommand or, after `!`, text for a shell;
+/// other settings name programs.
 fn setting(name: &[u8], value: Option<&[u8]>, word: &Word) -> Option<Launch> {
     let name = name.to_ascii_lowercase();
     let last = name.rsplit(|byte| *byte == b'.').next().unwrap_or_default();
@@ -47,9 +49,9 @@ fn setting(name: &[u8], value: Option<&[u8]>, word: &Word) -> Option<Launch> {
     let text = value.map(|value| match value.strip_prefix(b"!") {
         Some(text) => text.to_vec(),
         None if alias => [b"git ", value].concat(),
-        // `fsmonitor` and pagers may be switched on and off.
+        // `fsmonitor` and pagers can be switched on and off.
         None if matches!(value, b"" | b"true" | b"false") => b":".to_vec(),
-        // A helper's short name.
+        // The short name of a helper.
         None if last == b"helper" && !value.starts_with(b"/") => b":".to_vec(),
         None => value.to_vec(),
     });

@@ -1,5 +1,5 @@
-//! Languages in which a program's text runs others: awk, sed, editors. This finds
-//! what is named literally; that nothing else runs is for the read-only proof to say.
+//! Languages in which a program's text runs other programs: awk, sed, editors. This module finds
+//! literal commands. The read-only proof must show that nothing else runs.
 
 use super::{Launch, Launches};
 use crate::decision::Span;
@@ -10,7 +10,7 @@ fn found(texts: Vec<(Vec<u8>, Span)>) -> Launches {
     Launches { launches, ..Launches::default() }
 }
 
-/// `system("text")`, `"text" | getline`, `print | "text"`.
+/// Finds `system("text")`, `"text" | getline` and `print | "text"`.
 pub(super) fn awk(rest: &[Word]) -> Launches {
     let mut texts = Vec::new();
     for word in rest {
@@ -46,7 +46,7 @@ fn next(text: &[u8], from: usize, wanted: u8) -> Option<usize> {
     Some(from + at)
 }
 
-/// The text of a literal, and where it ends.
+/// Returns the text of a string literal, and its end.
 fn literal(text: &[u8], from: usize) -> (Vec<u8>, usize) {
     let mut value = Vec::new();
     let mut at = from;
@@ -64,7 +64,7 @@ fn literal(text: &[u8], from: usize) -> (Vec<u8>, usize) {
     (value, at)
 }
 
-/// `e text`: the command that runs.
+/// Finds the command of `e text`.
 pub(super) fn sed(rest: &[Word]) -> Launches {
     let mut texts = Vec::new();
     for word in rest {
@@ -86,7 +86,7 @@ fn is_address(byte: u8) -> bool {
     byte.is_ascii_digit() || matches!(byte, b' ' | b'\t' | b'$' | b',' | b'~' | b'+' | b'!')
 }
 
-/// `-c '!text'`, `+!text`, `--cmd 'r !text'`.
+/// Finds `-c '!text'`, `+!text` and `--cmd 'r !text'`.
 pub(super) fn editor(rest: &[Word]) -> Launches {
     let mut texts = Vec::new();
     let mut before: &[u8] = b"";

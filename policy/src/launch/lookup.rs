@@ -1,16 +1,16 @@
-//! Which launcher a command is, by its program and its subcommands. It knows where
-//! options before a subcommand end; it reads no others.
+//! Finds the launcher entry of a command by its program and subcommands. It parses only the options
+//! before a subcommand.
 
 use crate::parse::Word;
 use crate::tables::{self, Launcher, Name, Takes};
 
-/// Words of the longest name, such as `git submodule foreach`.
+/// The largest number of words in a name, such as `git submodule foreach`.
 const MOST_WORDS: usize = 3;
 
 pub(super) enum Looked<'w> {
-    /// This one, with the words behind its name.
+    /// The entry, with the words after its name.
     Launcher(&'static Launcher, &'w [Word]),
-    /// Options before the subcommand were not understood, and it may be one.
+    /// The options before the subcommand were not understood, so there may be a launcher.
     Hidden,
     Nothing,
 }
@@ -39,7 +39,7 @@ pub(super) fn launcher<'w>(name: &[u8], rest: &'w [Word]) -> Looked<'w> {
     found.map_or(Looked::Nothing, |(launcher, rest)| Looked::Launcher(launcher, rest))
 }
 
-/// The words behind the options before the subcommand; `None` where one is not known.
+/// Returns the words after the options that precede the subcommand; `None` if an option is unknown.
 pub(crate) fn behind_options<'w>(name: Name<'_>, rest: &'w [Word]) -> Option<&'w [Word]> {
     let options = tables::global(name).map(|global| &global.options);
     let mut rest = rest;
@@ -56,7 +56,7 @@ pub(crate) fn behind_options<'w>(name: Name<'_>, rest: &'w [Word]) -> Option<&'w
     Some(rest)
 }
 
-/// Whether one of the words is a subcommand that launches.
+/// Reports whether one of the words is a subcommand that launches.
 fn may_launch(name: Name<'_>, rest: &[Word]) -> bool {
     rest.iter().filter_map(|word| word.text.as_deref()).any(|text| {
         let full = [name, &[text]].concat();

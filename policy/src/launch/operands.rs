@@ -1,11 +1,11 @@
-//! Launchers whose command or text stands among their operands.
+//! Launchers with the command or text among their operands.
 
 use super::{Launch, Launches};
 use crate::decision::Span;
 use crate::parse::{Assign, Word};
 use crate::tables::{self, Launcher};
 
-/// The operands are the command, after those that the launcher keeps.
+/// Handles operands that are the command, after `skip` operands of the launcher itself.
 pub(super) fn command(launcher: &Launcher, operands: &[Word], skip: usize) -> Launches {
     let kept = operands.get(..skip).unwrap_or(operands);
     if kept.iter().any(|word| !word.exactly_one) {
@@ -50,8 +50,8 @@ fn from(launcher: &Launcher, words: &[Word]) -> Launches {
     }
 }
 
-/// The name that `NAME=value` before a launched command sets. The shell's keywords
-/// want a name; `env` and `sudo` take whatever stands before the sign.
+/// Returns the name that `NAME=value` before a launched command sets. The shell's keywords require
+/// a valid name; `env` and `sudo` accept any text before the `=`.
 fn assigned_name<'t>(launcher: &Launcher, text: &'t [u8]) -> Option<&'t [u8]> {
     if !launcher.assignments {
         return None;
@@ -63,19 +63,19 @@ fn assigned_name<'t>(launcher: &Launcher, text: &'t [u8]) -> Option<&'t [u8]> {
     text.get(..end)
 }
 
-/// The part of `NAME=value` behind the sign.
+/// Returns the part of `NAME=value` after the `=`.
 fn value_of(word: &Word, from: usize) -> Word {
     let behind = |text: &Vec<u8>| text.get(from..).unwrap_or_default().to_vec();
     Word { text: word.text.as_ref().map(behind), lead: behind(&word.lead), ..word.clone() }
 }
 
-/// The words behind `--`.
+/// Returns the words after `--`.
 pub(super) fn behind_dashes(rest: &[Word]) -> Option<&[Word]> {
     let at = rest.iter().position(|word| word.text.as_deref() == Some(b"--"))?;
     rest.get(at + 1..)
 }
 
-/// `git bisect run`: one operand is text, several are a command.
+/// Handles `git bisect run`: a single operand is text, several are a command.
 pub(super) fn text_or_command(launcher: &Launcher, operands: &[Word]) -> Launches {
     match operands {
         [single] => Launches::one(Launch::text(single)),
@@ -83,12 +83,12 @@ pub(super) fn text_or_command(launcher: &Launcher, operands: &[Word]) -> Launche
     }
 }
 
-/// `eval a b`: the words joined are parsed again.
+/// Handles `eval a b`: the joined words are parsed again.
 pub(super) fn joined(operands: &[Word]) -> Launches {
     let Some(first) = operands.first() else {
         return Launches::default();
     };
-    // What xargs adds has the span of what it stands for.
+    // Words that xargs adds have the span of the words that they stand for.
     let end = operands.iter().map(|word| word.span.end).max().unwrap_or_default();
     let texts: Option<Vec<&[u8]>> = operands.iter().map(|word| word.text.as_deref()).collect();
     let span = Span::new(first.span.start, end);
@@ -99,7 +99,7 @@ pub(super) fn each_text(operands: &[Word]) -> Launches {
     Launches { launches: operands.iter().map(Launch::text).collect(), ..Launches::default() }
 }
 
-/// `trap text SIGNAL`.
+/// Handles `trap text SIGNAL`.
 pub(super) fn first_text(operands: &[Word]) -> Launches {
     match operands.first() {
         Some(word) if word.text.as_deref() != Some(b"-") => Launches::one(Launch::text(word)),
@@ -107,7 +107,7 @@ pub(super) fn first_text(operands: &[Word]) -> Launches {
     }
 }
 
-/// `exec=text`, `ProxyCommand text`.
+/// Handles `exec=text` and `ProxyCommand text`.
 pub(super) fn named_text(value: &Word) -> Option<Launch> {
     let text = value.text.as_deref().unwrap_or(&value.lead);
     let end = text.iter().position(|byte| matches!(byte, b'=' | b' '))?;

@@ -1,16 +1,15 @@
-//! PowerShell as bash starts it. Its text is kept as it is, for rules to be looked for in;
-//! it is parsed nowhere.
+//! PowerShell started from bash. Its text is kept unparsed for the comparison with rules.
 
 use super::Launches;
 use crate::parse::Word;
 use crate::tables::names;
 
-/// Text of PowerShell that a command gives it.
+/// PowerShell text in a command.
 #[derive(Debug)]
 pub(crate) struct PowerShell {
     /// The known words of the command, joined.
     pub(crate) text: Vec<u8>,
-    /// Whether it may run what it reads, too.
+    /// Whether it may also run its standard input.
     pub(crate) reads_input: bool,
 }
 
@@ -34,7 +33,7 @@ fn folded(word: &Word) -> Option<Vec<u8>> {
     word.text.as_deref().map(<[u8]>::to_ascii_lowercase)
 }
 
-/// `x.ps1` and `-File x.ps1`: the text is in a file, as with any other shell.
+/// Recognizes `x.ps1` and `-File x.ps1`: as with other shells, the text is in a file.
 fn is_script(words: &[Word]) -> bool {
     let name = match words {
         [flag, name, ..] if matches!(folded(flag).as_deref(), Some(b"-file" | b"-f")) => name,

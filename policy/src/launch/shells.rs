@@ -24,7 +24,7 @@ pub(super) fn shell(sorted: &Sorted, operands: &[Word]) -> Launches {
     }
 }
 
-/// A script by name: its text is not looked at, unless it is what stands in the command.
+/// Handles a script by name. Its text is not examined, unless the name refers to standard input.
 pub(super) fn sourced(script: Option<&Word>) -> Launches {
     let stdin = |text: &[u8]| matches!(text, b"-" | b"/dev/stdin" | b"/dev/fd/0" | b"/proc/self/fd/0");
     match script {
@@ -34,7 +34,7 @@ pub(super) fn sourced(script: Option<&Word>) -> Launches {
     }
 }
 
-/// `su USER`, `runuser -u USER command`. What follows the user is given to the shell.
+/// Handles `su USER` and `runuser -u USER command`. The words after the user go to the shell.
 pub(super) fn login(launcher: &Launcher, sorted: &Sorted, operands: &[Word]) -> Launches {
     if sorted.has("user") {
         return operands::command(launcher, operands, 0);

@@ -1,11 +1,11 @@
-//! `env -S`: one text that becomes several words, by rules of env's own.
+//! `env -S`: a text that env splits into words by its own rules.
 
 use super::{Launches, from_launcher};
 use crate::getopt::Sorted;
 use crate::parse::Word;
 use crate::tables::{Launcher, Takes};
 
-/// Reads the launcher's words again, with the text split.
+/// Reads the launcher's words again with the text split.
 pub(super) fn again(launcher: &'static Launcher, sorted: &Sorted, rest: &[Word]) -> Launches {
     let text = sorted.flags.iter().find(|given| given.flag.takes == Takes::SplitText);
     let Some(value) = text.and_then(|given| given.value.as_ref()) else {
@@ -14,14 +14,14 @@ pub(super) fn again(launcher: &'static Launcher, sorted: &Sorted, rest: &[Word])
     let Some(texts) = value.text.as_deref().and_then(words) else {
         return Launches::opaque();
     };
-    // The text is shorter than the word it came from, so this ends.
+    // The text is shorter than the word that it came from, so the recursion ends.
     let split = texts.iter().map(|text| Word::known(text, value.span));
     let behind = sorted.behind.and_then(|from| rest.get(from..)).unwrap_or_default();
     let words: Vec<Word> = split.chain(behind.iter().cloned()).collect();
     from_launcher(launcher, &words)
 }
 
-/// Splits as `env -S` does; `None` for variables and for what it would refuse.
+/// Splits a text as `env -S` does. Returns `None` for variables and for text that env refuses.
 fn words(text: &[u8]) -> Option<Vec<Vec<u8>>> {
     let mut out: Vec<Vec<u8>> = Vec::new();
     let mut word: Option<Vec<u8>> = None;

@@ -1,11 +1,11 @@
-//! Names that some file systems take for another: a protected name stays protected
-//! in other letters, as a stream, by a short name, as a device, with dots behind it.
-//! `HEAD~1`, `...` and a folder `aux` are not disguises: they hide no such name.
+//! Alternative spellings of protected names that some file systems accept: other letter cases,
+//! streams, short names, device names, trailing dots. `HEAD~1`, `...` and a directory `aux` are not
+//! alternative spellings of a protected name.
 
 use crate::rules::overlap::may_meet;
 use crate::tables::names;
 
-/// Whether writing there steers other programs.
+/// Reports whether a file at this path controls other programs.
 pub(super) fn is_protected(path: &str) -> bool {
     let mut parts = path.split('/').filter(|part| !part.is_empty()).peekable();
     while let Some(part) = parts.next() {
@@ -22,7 +22,7 @@ pub(super) fn is_protected(path: &str) -> bool {
     false
 }
 
-/// Whether the glob could find a protected name.
+/// Reports whether the glob can match a protected name.
 pub(super) fn may_be_protected(glob: &str) -> bool {
     let lower = glob.to_lowercase();
     let is_glob = |part: &str| part.contains(['*', '?', '[']);
@@ -37,7 +37,7 @@ pub(super) fn may_be_protected(glob: &str) -> bool {
     is_protected(&lower)
 }
 
-/// The part of a path in small letters, without what hides it.
+/// Returns a component of a path in lower case, without the characters that disguise it.
 fn plain(part: &str) -> String {
     let visible = part.chars().filter(|c| !is_ignored(*c)).flat_map(char::to_lowercase);
     let folded: String = visible.map(|c| if c == 'ſ' { 's' } else { c }).collect();
@@ -50,7 +50,7 @@ fn plain(part: &str) -> String {
     }
 }
 
-/// Characters that a file system may leave out of a name.
+/// Reports whether a file system may ignore the character in a name.
 fn is_ignored(c: char) -> bool {
     matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{ad}')
 }
@@ -63,7 +63,7 @@ fn is_device(name: &str) -> bool {
             .is_some_and(|number| number.len() == 1 && number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// `GIT~1` of `.git`.
+/// Recognizes a short name, such as `GIT~1` for `.git`.
 fn is_short_name(part: &str, name: &str) -> bool {
     let Some((start, number)) = part.split_once('~') else {
         return false;
@@ -73,7 +73,7 @@ fn is_short_name(part: &str, name: &str) -> bool {
     start == letters && !numbered.is_empty() && numbered.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Paths of another system: `\\server\share`, `\\?\C:\x`.
+/// Recognizes paths of Windows: `\\server\share`, `\\?\C:\x`.
 pub(super) fn is_foreign(path: &str) -> bool {
     path.starts_with(r"\\")
 }

@@ -1,5 +1,5 @@
-//! The paths of programs that change files, and whether all of them could be made
-//! out, which the mode that accepts edits needs.
+//! The paths of programs that change files, and whether all of them are known, which the mode that
+//! accepts edits requires.
 
 mod archives;
 mod links;
@@ -12,10 +12,10 @@ use crate::parse::{RedirOp, Word};
 use crate::readonly::PathWord;
 use crate::tables::{self, Takes, Writer};
 
-/// Words of the longest name, such as `git worktree add`.
+/// The largest number of words in a name, such as `git worktree add`.
 const MOST_WORDS: usize = 3;
 
-/// What a command writes.
+/// The paths that a command writes.
 #[derive(Debug, Default)]
 pub(crate) struct WriterPaths {
     pub(crate) paths: Vec<PathWord>,
@@ -23,7 +23,7 @@ pub(crate) struct WriterPaths {
     pub(crate) is_edit: bool,
 }
 
-/// The paths of the command's operands, if it is a known writer or edits by sed.
+/// Returns the paths of the command's operands, if it is a known writer or an edit by sed.
 pub(crate) fn writer_paths(found: &Found) -> Option<WriterPaths> {
     let name = found.trusted_name()?;
     let rest = found.words.get(1..).unwrap_or_default();
@@ -61,7 +61,7 @@ pub(crate) fn writer_paths(found: &Found) -> Option<WriterPaths> {
     Some(WriterPaths { is_edit: writer.edit && sorted.troubles.is_empty() && known, paths })
 }
 
-/// The entry of the program, or of its subcommand, and the words behind its name.
+/// Returns the entry of the program or of its subcommand, and the words after its name.
 fn entry<'w>(name: &[u8], rest: &'w [Word]) -> Option<(&'static Writer, &'w [Word])> {
     let mut full = vec![name];
     if tables::global(&full).is_none() {
@@ -81,7 +81,7 @@ fn entry<'w>(name: &[u8], rest: &'w [Word]) -> Option<(&'static Writer, &'w [Wor
     found
 }
 
-/// `git -C DIR`.
+/// Returns the directory of `git -C DIR`.
 fn directory_of_git<'f>(name: &[u8], found: &'f Found) -> Option<&'f Word> {
     let words = found.words.iter().filter(|_| name == b"git");
     let mut words = words.skip_while(|word| word.text.as_deref() != Some(b"-C"));
@@ -118,14 +118,14 @@ fn shaped(writer: &Writer, sorted: &Sorted, operands: &[&Word], has_target: bool
     here.filter_map(|(index, word)| Some(with(word, access(index)?))).collect()
 }
 
-/// `host:path`, `rsync://host/path`.
+/// Recognizes `host:path` and `rsync://host/path`.
 fn is_on_another_host(word: &Word) -> bool {
     let colon = word.lead.iter().position(|byte| *byte == b':');
     let slash = word.lead.iter().position(|byte| *byte == b'/');
     colon.is_some_and(|colon| slash.is_none_or(|slash| colon < slash))
 }
 
-/// `dd if=FILE of=FILE`.
+/// Handles `dd if=FILE of=FILE`.
 fn named(writer: &Writer, rest: &[Word]) -> WriterPaths {
     let mut paths = Vec::new();
     for word in rest {
@@ -143,7 +143,7 @@ fn named(writer: &Writer, rest: &[Word]) -> WriterPaths {
     WriterPaths { paths, is_edit: false }
 }
 
-/// `sed -i`, with a script that only filters otherwise.
+/// Handles `sed -i` with a script that otherwise only filters.
 fn sed_in_place(rest: &[Word]) -> Option<WriterPaths> {
     let sorted = getopt::sort(rest, &tables::writer(&[b"sed"])?.options);
     if !sorted.has("in-place") {
@@ -169,7 +169,7 @@ fn sed_in_place(rest: &[Word]) -> Option<WriterPaths> {
     })
 }
 
-/// `find DIR -delete`, `find DIR -fprint FILE`.
+/// Handles `find DIR -delete` and `find DIR -fprint FILE`.
 fn found_by_find(rest: &[Word]) -> Option<WriterPaths> {
     let texts = || rest.iter().map(|word| word.text.as_deref().unwrap_or_default());
     let mut paths = Vec::new();
@@ -185,13 +185,13 @@ fn found_by_find(rest: &[Word]) -> Option<WriterPaths> {
     (!paths.is_empty()).then_some(WriterPaths { paths, is_edit: false })
 }
 
-/// The files that redirects write.
+/// Returns the files that redirects write.
 pub(crate) fn redirect_writes(found: &Found) -> impl Iterator<Item = PathWord> {
     let files = found.redirects.iter().filter(|redirect| redirect.op == RedirOp::Write);
     files.filter_map(|redirect| redirect.target.as_ref()).map(|word| with(word, Access::Write))
 }
 
-/// The files that redirects read; an address behind `/dev/tcp` is none.
+/// Returns the files that redirects read. A network address in `/dev/tcp` is not a file.
 pub(crate) fn redirect_reads(found: &Found) -> impl Iterator<Item = PathWord> {
     let files = found.redirects.iter().filter(|redirect| redirect.op == RedirOp::Read);
     let known = files.filter(|redirect| crate::readonly::redirect_is_harmless(redirect));

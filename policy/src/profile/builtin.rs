@@ -1,4 +1,4 @@
-//! The built-in profiles, and which rules are too broad for any profile.
+//! The built-in profiles, and the rules that are too broad for any profile.
 
 use super::Profile;
 use crate::decision::PolicyVersion;
@@ -56,7 +56,7 @@ fn demo(base: Profile) -> Profile {
     }
 }
 
-/// A profile without rules that permits every mode but `bypass`.
+/// Returns a profile without rules that permits every mode except `bypass`.
 pub(super) fn blank(name: &str, description: &str) -> Profile {
     Profile {
         name: name.to_owned(),
@@ -77,14 +77,14 @@ pub(super) fn blank(name: &str, description: &str) -> Profile {
     }
 }
 
-/// Whether a prefix rule for this program would allow everything: it runs what it is told, by its own words or as
-/// text of a language.
+/// Reports whether a prefix rule for this program would allow everything: it runs commands from its arguments, or
+/// text in a programming language.
 pub(crate) fn runs_anything(program: &[u8]) -> bool {
     let launches = tables::launcher(&[program]).is_some_and(Launcher::is_told);
     launches || interpreter(program).is_some_and(|language| !language.texts.is_empty())
 }
 
-/// Remarks on allow rules that let more happen than they seem to.
+/// Returns warnings about allow rules that permit more than they seem to.
 pub(super) fn over_broad(rules: &Rules) -> Vec<String> {
     rules
         .allow
@@ -123,13 +123,13 @@ fn is_over_broad(rule: &Rule) -> bool {
         }))
 }
 
-/// PowerShell looks names up in any case, and a program without its ending.
+/// Returns a program's name in PowerShell's form, which ignores case and the extension.
 fn powershell_name(program: &[u8]) -> Vec<u8> {
     let name = base_name(program).to_ascii_lowercase();
     name.strip_suffix(b".exe").map(<[u8]>::to_vec).unwrap_or(name)
 }
 
-/// A protected name that the rule covers and does not name.
+/// Returns a protected name that the rule covers without naming it.
 pub(crate) fn lifted(rule: &Rule) -> Option<&'static str> {
     protected_names().find(|name| {
         let covers = |path: &str| {

@@ -1,5 +1,5 @@
-//! Test cases of a profile: commands that it must allow, ask about or deny. They are
-//! decided, never run.
+//! Test cases of a profile: commands that it must allow, ask about or deny. They are decided, never
+//! run.
 
 use serde::Deserialize;
 use toml::Spanned;
@@ -11,7 +11,7 @@ use crate::decision::{Decision, Verdict};
 use crate::limits;
 use crate::request::{Mode, Request};
 
-/// A case as written in `[[policy.test]]`, or in `[[test]]` of a file of cases.
+/// A case in `[[policy.test]]`, or in `[[test]]` of a file of cases.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Written {
@@ -40,35 +40,35 @@ impl Expect {
     }
 }
 
-/// A case and where it is written.
+/// A case and its position.
 #[derive(Debug, Clone)]
 pub struct Case {
     /// The command.
     pub command: String,
-    /// What must come out.
+    /// The expected verdict.
     pub expect: Verdict,
-    /// The code that the deciding reason must have.
+    /// The expected code of the deciding reason.
     pub reason: Option<String>,
-    /// The mode to decide in; none: the profile's.
+    /// The mode to decide in; `None` selects the profile's.
     pub mode: Option<Mode>,
-    /// The current directory; none: the workspace's root.
+    /// The working directory; `None` selects the workspace's root.
     pub cwd: Option<String>,
-    /// Line of the file, from 1.
+    /// The line in the file, from 1.
     pub line: usize,
-    /// Column in characters, from 1.
+    /// The column in characters, from 1.
     pub column: usize,
-    /// Its key, such as `policy.test[0]`.
+    /// The key, such as `policy.test[0]`.
     pub key: String,
 }
 
 impl Case {
-    /// What the profile decides.
+    /// Returns the profile's decision.
     #[must_use]
     pub fn decide(&self, profile: &Profile) -> Decision {
         crate::decide(&self.request(), profile)
     }
 
-    /// What would come of each command of it by itself.
+    /// Returns the verdict of each command in the text alone.
     #[must_use]
     pub fn parts(&self, profile: &Profile) -> Vec<Part> {
         crate::parts(&self.request(), profile)
@@ -78,7 +78,7 @@ impl Case {
         Request { mode: self.mode, cwd: self.cwd.as_deref(), ..Request::bash(self.command.as_bytes()) }
     }
 
-    /// What is wrong, where `decision` is not what the case expects.
+    /// Returns the difference between `decision` and the expectation, if there is one.
     #[must_use]
     pub fn failure(&self, decision: &Decision) -> Option<String> {
         let code = decision.reasons.first().map_or("none", |reason| reason.code);
@@ -106,11 +106,11 @@ impl Case {
         })
     }
 
-    /// Refuses a profile that fails cases of its own.
+    /// Checks that a profile passes its own cases.
     ///
     /// # Errors
     ///
-    /// Every case that comes out otherwise; `file` is what holds them.
+    /// Returns each case that fails. `file` is the file that contains the cases.
     pub fn run_all(cases: &[Self], profile: &Profile, file: &str) -> Result<(), ProfileError> {
         let problems: Vec<ProfileProblem> = cases.iter().filter_map(|case| case.problem(profile)).collect();
         if problems.is_empty() {
@@ -123,7 +123,7 @@ impl Case {
     ///
     /// # Errors
     ///
-    /// Text that is none, with place and cure.
+    /// Fails for an invalid text, with position and remedy.
     pub fn read_all(text: &str, file: &str) -> Result<Vec<Self>, ProfileError> {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
@@ -143,7 +143,7 @@ impl Case {
     }
 }
 
-/// The cases with their places.
+/// Returns the cases with their positions.
 pub(super) fn placed(source: &mut Source<'_>, key: &str, written: Vec<Spanned<Written>>) -> Vec<Case> {
     if let Some(first) = written.get(limits::MAX_CASES) {
         let what = format!("there are more than {} cases", limits::MAX_CASES);

@@ -1,17 +1,17 @@
-//! Follows `extends` from a profile to the one that extends none, and reads them from
-//! there on. It ends: circles are found, and the chain is bounded.
+//! Follows `extends` to the first ancestor, and reads the profiles in that order. It terminates:
+//! cycles are detected, and the length of the chain is bounded.
 
 use super::load;
 use super::problem::ProfileError;
 use super::{Case, Profile};
 use crate::limits::MAX_EXTENDS;
 
-/// The text of a profile, and what errors call it.
+/// The text of a profile, and its name in errors.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProfileText {
     /// The file as the caller names it.
     pub file: String,
-    /// What is in it.
+    /// The contents.
     pub text: String,
 }
 
@@ -27,7 +27,7 @@ pub(super) fn resolve(
     load::read(&own.text, &own.file, &|_| parent.clone())
 }
 
-/// The texts that the profile extends, the nearest first.
+/// Returns the texts of the ancestors, nearest first.
 fn ancestors(
     own: &ProfileText,
     lookup: &dyn Fn(&str) -> Option<ProfileText>,

@@ -1,5 +1,5 @@
-//! From TOML to a profile. Everything that is wrong is told at once; the profile's own
-//! cases are not run here.
+//! Reads a profile from TOML. All problems are reported at once. The profile's own test cases are
+//! not run here.
 
 use serde::{Deserialize, de::IgnoredAny};
 use toml::Spanned;
@@ -11,7 +11,7 @@ use crate::limits;
 use crate::request::Mode;
 use crate::rules::{Rule, Rules};
 
-/// The top level. A key that nobody knows is a mistake, and may be a misspelt rule's.
+/// The top level. An unknown key is an error, because it may be a misspelt key of a rule.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -19,7 +19,7 @@ struct File {
     extends: Option<Spanned<String>>,
     description: Option<String>,
     policy: Option<Section>,
-    // The rest of a profile is read by others.
+    // Other crates read the rest of a profile.
     #[serde(rename = "secrets")]
     _secrets: Option<IgnoredAny>,
     #[serde(rename = "sandbox")]
@@ -76,7 +76,7 @@ struct Shadow {
     deny: Vec<Spanned<String>>,
 }
 
-/// What `extends` names, where the text says so and can be read that far.
+/// Returns the name in `extends`, if the text can be parsed that far and has one.
 pub(super) fn extends(text: &str) -> Option<String> {
     #[derive(Deserialize)]
     struct Head {
@@ -85,14 +85,14 @@ pub(super) fn extends(text: &str) -> Option<String> {
     toml::from_str::<Head>(text).ok()?.extends
 }
 
-/// The error of a profile whose chain of parents is wrong.
+/// Returns the error for a profile with an invalid chain of parents.
 pub(super) fn refuse_extends(text: &str, file: &str, what: String, cure: &str) -> ProfileError {
     let parsed = toml::from_str::<File>(text).ok();
     let at = parsed.and_then(|parsed| parsed.extends.map(|name| name.span().start)).unwrap_or_default();
     Source::new(text, file).refusal(at, "extends", what, cure)
 }
 
-/// The profile and its own cases, which have not been run.
+/// Reads the profile and its own cases, which are not run.
 pub(super) fn read(
     text: &str,
     file: &str,
@@ -185,7 +185,7 @@ fn apply(source: &mut Source<'_>, profile: &mut Profile, section: &Section) {
     apply_modes(source, profile, section);
 }
 
-/// Whole paths, none of them the kernel's or the root itself.
+/// Checks and adds readable roots: absolute paths other than the root and the kernel's directories.
 fn apply_readable_roots(source: &mut Source<'_>, profile: &mut Profile, roots: &[Spanned<String>]) {
     for (index, root) in roots.iter().enumerate() {
         let text = root.get_ref();
@@ -225,7 +225,8 @@ fn rules(source: &mut Source<'_>, key: &str, list: &[Spanned<String>]) -> Vec<Ru
     rules
 }
 
-/// With those of its parents, which is what every decision goes through.
+/// Checks the number of rules including those of the parents, because every decision evaluates all
+/// of them.
 fn too_many(source: &mut Source<'_>, key: &str, rules: &Rules) {
     for (kind, list) in [("allow", &rules.allow), ("ask", &rules.ask), ("deny", &rules.deny)] {
         if list.len() > limits::MAX_RULES {

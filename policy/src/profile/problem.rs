@@ -1,29 +1,29 @@
-//! Why a profile does not load: everything that is wrong with one file, each with its
-//! place, its key and the cure. It finds no mistakes itself.
+//! The error of a profile that does not load: all problems of one file, each with position, key and
+//! remedy. This module does not find problems itself.
 
 use std::fmt;
 
-/// One thing that is wrong.
+/// One problem.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ProfileProblem {
-    /// Line, from 1.
+    /// The line, from 1.
     pub line: usize,
-    /// Column in characters, from 1.
+    /// The column in characters, from 1.
     pub column: usize,
     /// The key, such as `policy.allow[2]`; empty for the whole text.
     pub key: String,
-    /// What is wrong.
+    /// The problem.
     pub what: String,
-    /// What to do about it.
+    /// The remedy.
     pub cure: String,
 }
 
-/// Everything that is wrong with one file, in the order of the file.
+/// All problems of one file, in the order of the file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct ProfileError {
     /// The file as the caller named it.
     pub file: String,
-    /// At least one.
+    /// The problems; at least one.
     pub problems: Vec<ProfileProblem>,
 }
 
@@ -45,10 +45,10 @@ impl fmt::Display for ProfileError {
     }
 }
 
-/// Of one file's problems that are told; nobody reads more at once.
+/// The largest number of reported problems of one file.
 const PROBLEMS: usize = 100;
 
-/// The text being read, to turn offsets into places; collects what is wrong with it.
+/// The text that is read, with its line starts, and the problems found so far.
 pub(super) struct Source<'a> {
     text: &'a str,
     file: &'a str,
@@ -63,7 +63,7 @@ impl<'a> Source<'a> {
         Self { text, file, line_starts, problems: Vec::new() }
     }
 
-    /// Line and column, from 1, of a byte.
+    /// Returns the line and column of a byte, both from 1.
     pub(super) fn place(&self, offset: usize) -> (usize, usize) {
         let line = self.line_starts.partition_point(|start| *start <= offset).max(1);
         let start = self.line_starts.get(line - 1).copied().unwrap_or_default();
@@ -79,19 +79,19 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// The error of a file with which nothing else can be found out.
+    /// Returns an error for a file that cannot be checked any further.
     pub(super) fn refusal(mut self, offset: usize, key: &str, what: String, cure: &str) -> ProfileError {
         self.add(offset, key, what, cure);
         self.into_error()
     }
 
-    /// The error of a text that is no TOML, or not of the form that is read.
+    /// Returns the error for a text that is not TOML or does not have the expected structure.
     pub(super) fn no_toml(self, error: &toml::de::Error, cure: &str) -> ProfileError {
         let offset = error.span().map_or(0, |span| span.start);
         self.refusal(offset, "", error.message().replace('\n', " "), cure)
     }
 
-    /// Refuses where something was wrong.
+    /// Returns an error if a problem was found.
     pub(super) fn finish(self) -> Result<(), ProfileError> {
         if self.problems.is_empty() { Ok(()) } else { Err(self.into_error()) }
     }

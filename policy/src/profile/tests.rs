@@ -1,4 +1,4 @@
-//! Profiles that load, and those that must not.
+//! Tests of profiles that load and of profiles that must not.
 
 use super::*;
 
@@ -111,7 +111,7 @@ mode = "plan"
     assert!(error.to_string().contains("is denied (`deny_rule`), not denied (`too_long`)"), "{error}");
 }
 
-/// The warnings of a profile with this allow rule.
+/// Returns the warnings of a profile with this allow rule.
 fn warnings(rule: &str) -> Vec<String> {
     let text = format!("name = \"t\"\n[policy]\nallow = [\"{rule}\"]\n");
     load(&text).unwrap().warnings().to_vec()

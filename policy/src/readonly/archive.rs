@@ -1,4 +1,4 @@
-//! tar told to list. It knows nothing of what archives hold.
+//! tar when it lists. The contents of archives are not examined.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use crate::getopt::Sorted;
 use crate::parse::Word;
 use crate::tables::{Options, Takes};
 
-/// `tar tvf FILE` as `tar -t -v -f FILE`: the letters of a first word without a dash are
+/// Converts `tar tvf FILE` to `tar -t -v -f FILE`: the letters of a first word without a dash are
 /// flags, and their values follow in the same order.
 pub(super) fn with_dashes<'w>(words: &'w [Word], options: &Options) -> Cow<'w, [Word]> {
     let Some((first, mut rest)) = words.split_first() else {
@@ -30,8 +30,8 @@ pub(super) fn with_dashes<'w>(words: &'w [Word], options: &Options) -> Cow<'w, [
     Cow::Owned(written)
 }
 
-/// tar lists with `-t` alone. A colon in an archive's name stands behind a host, which
-/// tar would log in to.
+/// Checks that tar lists, which requires `-t`. In an archive's name, the text before a colon is a
+/// host that tar would log in to.
 pub(super) fn check_tar(sorted: &Sorted, span: Span) -> Proof {
     if !["t", "help", "version"].iter().any(|flag| sorted.has(flag)) {
         return Err(Refusal::new("not_read_only", "`tar` changes files unless it is told to list", span));

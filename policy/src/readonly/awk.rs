@@ -1,6 +1,6 @@
-//! awk programs: read as tokens. Whatever could run a program, write or read a file by
-//! name, or load code is refused, and so is what awks may read differently. There is no
-//! parser above the tokens: which names and which marks stand in a program is enough.
+//! awk programs as tokens. Refused are programs that can run a program, write or read a file by
+//! name, or load code, and those that awk implementations may read differently. There is no parser
+//! above the tokens: the names and operators of a program are sufficient.
 
 mod lex;
 
@@ -9,11 +9,11 @@ use crate::decision::Span;
 use crate::parse::Word;
 use lex::{Stop, Token};
 
-/// Names that run, write, read elsewhere or load.
+/// Names that run, write, read other files, or load code.
 const REFUSED: &[&[u8]] =
     &[b"system", b"ARGV", b"ARGC", b"SYMTAB", b"FUNCTAB", b"extension", b"include", b"load"];
 
-/// What may be printed to: nothing is written there but the program's own streams.
+/// The permitted targets of output: the program's own streams.
 const STREAMS: &[&[u8]] = &[b"/dev/null", b"/dev/stderr", b"/dev/stdout"];
 
 pub(super) fn check(operands: &[&Word], span: Span) -> Proof {
@@ -29,10 +29,10 @@ pub(super) fn check(operands: &[&Word], span: Span) -> Proof {
     Ok(files.iter().filter(is_file).map(|word| PathWord::read(word)).collect())
 }
 
-/// Whether the program only filters.
+/// Reports whether the program only filters.
 pub(crate) fn is_harmless(text: &[u8]) -> bool {
-    // Awks differ on a `/` in brackets: the program must be harmless with brackets, and
-    // harmless or no program at all without.
+    // awk implementations differ on a `/` in brackets. The program must be harmless with brackets,
+    // and without them either harmless or invalid.
     let with = lex::tokens(text, true).is_ok_and(|tokens| only_filters(&tokens));
     with && match lex::tokens(text, false) {
         Ok(tokens) => only_filters(&tokens),
@@ -42,7 +42,7 @@ pub(crate) fn is_harmless(text: &[u8]) -> bool {
 
 fn only_filters(tokens: &[Token<'_>]) -> bool {
     let mut depth = 0_usize;
-    // The depth of brackets at which a `print`, and a `getline`, began.
+    // The bracket depth at which a `print` and a `getline` started.
     let mut printing = None;
     let mut getting = None;
     let mut before = Token::Mark(b'\n');
@@ -58,7 +58,7 @@ fn only_filters(tokens: &[Token<'_>]) -> bool {
                 }
                 !REFUSED.contains(&name)
             }
-            // One bar runs a program.
+            // A single bar runs a program.
             Token::Mark(b'|') => false,
             Token::Mark(b'<') => getting.is_none(),
             Token::Mark(b'>') => printing != Some(depth) || goes_to_stream(behind),
@@ -91,7 +91,7 @@ fn only_filters(tokens: &[Token<'_>]) -> bool {
     true
 }
 
-/// Whether a line end behind the token does not end the statement.
+/// Reports whether a line feed after the token does not end the statement.
 fn continues(token: Token<'_>) -> bool {
     match token {
         Token::Name(name) => matches!(name, b"print" | b"printf" | b"getline" | b"do" | b"else" | b"in"),
@@ -101,8 +101,8 @@ fn continues(token: Token<'_>) -> bool {
     }
 }
 
-/// Whether what follows `>` is one of the program's own streams and nothing more: a
-/// second text would be joined to the first.
+/// Reports whether `>` is followed by exactly one of the program's own streams. A second string
+/// would be concatenated.
 fn goes_to_stream(behind: &[Token<'_>]) -> bool {
     let named = matches!(behind.first(), Some(Token::Text(text)) if STREAMS.contains(text));
     named && matches!(behind.get(1), None | Some(Token::Mark(b';' | b'}' | b'\n')))

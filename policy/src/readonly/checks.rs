@@ -1,4 +1,4 @@
-//! Checks of single programs that flags and operands alone do not make.
+//! Checks of single programs that go beyond flags and operands.
 
 use super::{Proof, Refusal, archive, awk, jq, network, printf, sed};
 use crate::decision::Span;
@@ -6,7 +6,7 @@ use crate::getopt::Sorted;
 use crate::parse::Word;
 use crate::tables::{Check, Program, names};
 
-/// What flags and operands alone do not tell.
+/// Runs the additional check of a program.
 pub(super) fn check(entry: &Program, sorted: &Sorted, operands: &[&Word], span: Span) -> Proof {
     if operands.is_empty() && ["help", "version"].iter().any(|flag| sorted.has(flag)) {
         return Ok(Vec::new());
@@ -37,7 +37,7 @@ pub(super) fn check(entry: &Program, sorted: &Sorted, operands: &[&Word], span: 
     }
 }
 
-/// `date 0101` sets the clock; `date +%s` prints.
+/// Checks date: `date 0101` sets the clock; `date +%s` prints.
 fn date(operands: &[&Word]) -> Proof {
     let setter = operands.iter().find(|word| !word.lead.starts_with(b"+"));
     setter.map_or(Ok(Vec::new()), |word| {
@@ -67,7 +67,7 @@ fn git_config(sorted: &Sorted, operands: &[&Word], span: Span) -> Proof {
     Err(Refusal::new("operand_writes", "git config writes unless it is told to read", span))
 }
 
-/// `NAME=value` sets what `NAME` would print.
+/// Refuses `NAME=value`, which sets the value that `NAME` would print.
 fn no_assignment(entry: &Program, operands: &[&Word]) -> Proof {
     let sets = |word: &&&Word| word.text.as_deref().is_none_or(|text| text.contains(&b'='));
     operands.iter().find(sets).map_or(Ok(Vec::new()), |word| {
@@ -76,7 +76,7 @@ fn no_assignment(entry: &Program, operands: &[&Word]) -> Proof {
     })
 }
 
-/// `#(command)` in a format of tmux runs the command.
+/// Refuses `#(command)` in a tmux format, which runs the command.
 fn no_format_command(sorted: &Sorted, span: Span) -> Proof {
     let values = sorted.flags.iter().filter_map(|given| given.value.as_ref());
     let runs =
@@ -87,7 +87,7 @@ fn no_format_command(sorted: &Sorted, span: Span) -> Proof {
     }
 }
 
-/// Databases that are files; others are asked for over the network.
+/// Permits databases that are local files. Others can be queried over the network.
 fn getent(operands: &[&Word], span: Span) -> Proof {
     let database = operands.first().and_then(|word| word.text.as_deref());
     match database {
@@ -96,7 +96,7 @@ fn getent(operands: &[&Word], span: Span) -> Proof {
     }
 }
 
-/// Letters without a dash are flags to ps: `e` shows the environment of processes.
+/// Checks ps: letters without a dash are flags, and `e` shows the environment of processes.
 fn processes(operands: &[&Word]) -> Proof {
     let mut taken = false;
     for word in operands {
@@ -112,7 +112,7 @@ fn processes(operands: &[&Word]) -> Proof {
     Ok(Vec::new())
 }
 
-/// A page by its path is formatted as it says itself, by programs that it names.
+/// Checks man: a page that is given by its path selects its own formatters, which are programs.
 fn manual(operands: &[&Word]) -> Proof {
     match operands.iter().find(|word| word.text.is_none() || word.lead.contains(&b'/')) {
         None => Ok(Vec::new()),
@@ -123,7 +123,7 @@ fn manual(operands: &[&Word]) -> Proof {
     }
 }
 
-/// What `read` sets: names without a subscript, which would be evaluated.
+/// Checks the names that `read` sets. A subscript would be evaluated.
 fn plain_names(operands: &[&Word]) -> Proof {
     let plain = |word: &&Word| {
         let text = word.text.as_deref().unwrap_or_default();
@@ -138,7 +138,7 @@ fn plain_names(operands: &[&Word]) -> Proof {
     }
 }
 
-/// binutils read more flags from the file behind `@`.
+/// Refuses `@FILE`: programs of binutils read further flags from the file.
 fn response_file(operands: &[&Word]) -> Proof {
     match operands.iter().find(|word| word.lead.starts_with(b"@")) {
         None => Ok(Vec::new()),

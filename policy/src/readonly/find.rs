@@ -1,5 +1,5 @@
-//! find's expression: every primary is listed with how many words it takes. What
-//! `-exec` runs is judged as a command of its own.
+//! find's expression. Each known primary is listed with its number of words. The command of `-exec`
+//! is judged separately.
 
 use super::{PathWord, Proof, Refusal};
 use crate::decision::Span;
@@ -91,7 +91,7 @@ const VALUE: &[&[u8]] = &[
 /// Primaries with one value that is a path.
 const PATH: &[&[u8]] = &[b"-newer", b"-anewer", b"-cnewer", b"-samefile"];
 
-/// Primaries that run what is listed as a command of its own.
+/// Primaries that run a command, which is listed separately.
 const RUNS: &[&[u8]] = &[b"-exec", b"-execdir"];
 
 /// Primaries that a glob must not be able to become.
@@ -167,15 +167,15 @@ fn unknown_word(word: &Word) -> Refusal {
     Refusal::new("unknown_word", message, word.span)
 }
 
-/// An unknown word where a path or a primary stands.
+/// Checks an unknown word in the position of a path or a primary.
 fn unknown(word: &Word, in_paths: bool) -> Result<(), Refusal> {
     let harmless =
         if word.glob { becomes_no_action(word) } else { in_paths && crate::getopt::is_operand(word) };
     if harmless { Ok(()) } else { Err(unknown_word(word)) }
 }
 
-/// Whether no file that the glob can match is named like an action. Brackets are
-/// taken for any byte.
+/// Reports whether the glob can match no file that is named like an action. Brackets are assumed to
+/// match any byte.
 fn becomes_no_action(word: &Word) -> bool {
     let pattern: Vec<Option<u8>> =
         word.lead.iter().map(|byte| (!matches!(byte, b'*' | b'?' | b'[' | b']')).then_some(*byte)).collect();

@@ -1,7 +1,7 @@
-//! jq and yq programs: read as tokens, for names that tell of the environment, of other
-//! files or of the program itself. No parser of jq is used: which names a program uses
-//! is all that counts, jq can neither write nor run, and the parsers of other
-//! implementations differ from jq's own on comments and on what is a keyword.
+//! jq and yq programs as tokens. The check searches for names that reveal the environment, other
+//! files or the program itself. No jq parser is needed: only the names that a program uses matter,
+//! and jq can neither write nor run programs. Parsers of other implementations differ from jq's on
+//! comments and keywords.
 
 mod lex;
 
@@ -10,32 +10,32 @@ use crate::decision::Span;
 use crate::parse::Word;
 use lex::Token;
 
-/// What each jq name does is in the comment of its line.
+/// Refused names of jq; the comment above each group states their effect.
 const JQ: &[&[u8]] = &[
-    // Where the input comes from.
+    // The name of the input.
     b"input_filename",
     // The environment.
     b"env",
     b"ENV",
-    // Write elsewhere than standard output.
+    // Output to other streams than standard output.
     b"debug",
     b"stderr",
-    // Other files, and what is in them.
+    // Other files and their contents.
     b"import",
     b"include",
     b"modulemeta",
     b"get_search_list",
-    // Introspection, and what never was but is tried.
+    // Introspection, and names that do not exist but are tried.
     b"builtins",
     b"system",
     b"input_line_number",
     b"__prog_args",
 ];
 
-/// More input, from whatever the operands name.
+/// Functions that read more input from the operands.
 const MORE_INPUT: &[&[u8]] = &[b"input", b"inputs"];
 
-/// yq's own, each with any ending: `load_str`, `envsubst`.
+/// Refused names of yq, each with any suffix: `load_str`, `envsubst`.
 const YQ: &[&[u8]] = &[b"load", b"env", b"strenv", b"strload", b"eval", b"system"];
 
 pub(super) fn check_jq(operands: &[&Word], span: Span) -> Proof {
@@ -47,8 +47,8 @@ pub(super) fn check_jq(operands: &[&Word], span: Span) -> Proof {
     check(program, refused, "jq_system_function", span)
 }
 
-/// yq takes a subcommand, an expression and files in this order, each optional. One of
-/// its kinds is jq with another reader.
+/// Checks yq, which takes an optional subcommand, an optional expression and files. One of the
+/// programs named yq uses jq with another input parser.
 pub(super) fn check_yq(operands: &[&Word], span: Span) -> Proof {
     let mut paths = Vec::new();
     let is_command =
@@ -56,7 +56,7 @@ pub(super) fn check_yq(operands: &[&Word], span: Span) -> Proof {
     let skip = usize::from(operands.first().filter(is_command).is_some());
     let refused = |name: &[u8]| JQ.contains(&name) || YQ.iter().any(|start| name.starts_with(start));
     for (index, word) in operands.iter().skip(skip).enumerate() {
-        // A file where the expression may stand is read as one, too.
+        // A file in the position of the expression is also checked as an expression.
         if index == 0 || word.text.is_some() {
             let is_file = index > 0 && !word.lead.contains(&b'(');
             paths.extend(if is_file { Vec::new() } else { check(word, refused, "yq_function", span)? });
@@ -101,7 +101,7 @@ fn check(word: &Word, refused: impl Fn(&[u8]) -> bool, code: &'static str, span:
     Ok(Vec::new())
 }
 
-/// Whether a name in an object is a key: `{env: 1}`, `{a, env}`.
+/// Reports whether a name in an object is a key: `{env: 1}`, `{a, env}`.
 fn is_key(before: Token<'_>, after: Option<&Token<'_>>) -> bool {
     matches!(before, Token::Mark(b'{' | b',')) && matches!(after, Some(Token::Mark(b':' | b',' | b'}')))
 }

@@ -1,12 +1,12 @@
-//! Words that could name another host: addresses where a file is meant, hosts where
-//! sockets are asked for. Programs look them up, or fetch them.
+//! Words that can name another host: addresses in place of files, and hosts in socket filters.
+//! Programs resolve or fetch them.
 
 use super::{Proof, Refusal};
 use crate::getopt::Sorted;
 use crate::parse::Word;
 use crate::tables::Takes;
 
-/// Words of a filter of `ss` that name no host.
+/// Words of an `ss` filter that do not name a host.
 const FILTER_WORDS: &[&[u8]] = &[
     b"src",
     b"dst",
@@ -49,7 +49,7 @@ const FILTER_WORDS: &[&[u8]] = &[
     b"listen",
 ];
 
-/// Files, given as operands or to flags, that are no addresses.
+/// Checks that files, in operands or flags, are not addresses.
 pub(super) fn check_local(sorted: &Sorted, operands: &[&Word]) -> Proof {
     let read = sorted.flags.iter().filter(|given| given.flag.takes == Takes::Read);
     let values = read.filter_map(|given| given.value.as_ref());
@@ -59,7 +59,7 @@ pub(super) fn check_local(sorted: &Sorted, operands: &[&Word]) -> Proof {
     }
 }
 
-/// Whether the word begins with a directory, or has no colon at all.
+/// Reports whether the word starts with a directory or contains no colon.
 pub(super) fn is_local(word: &Word) -> bool {
     let complete = word.text.is_some() || (word.glob && word.variables.is_empty());
     match word.lead.iter().find(|byte| matches!(byte, b'/' | b':')) {
@@ -69,7 +69,7 @@ pub(super) fn is_local(word: &Word) -> bool {
     }
 }
 
-/// A filter of `ss`: its own words, ports and numeric addresses.
+/// Checks an `ss` filter: its keywords, ports and numeric addresses are permitted.
 pub(super) fn check_sockets(operands: &[&Word]) -> Proof {
     let numeric = |token: &[u8]| {
         let colons = token.iter().filter(|byte| **byte == b':').count();
@@ -91,7 +91,7 @@ pub(super) fn check_sockets(operands: &[&Word]) -> Proof {
     }
 }
 
-/// What is behind an `@` is a host: one that is a number is not looked up.
+/// Checks the text after an `@`, which is a host. A numeric host is not resolved.
 pub(super) fn check_no_host(sorted: &Sorted, operands: &[&Word]) -> Proof {
     let named = |text: &[u8]| {
         let host = text.iter().position(|byte| *byte == b'@').and_then(|at| text.get(at + 1..));

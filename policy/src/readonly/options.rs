@@ -1,5 +1,5 @@
-//! The words behind a program, by its entry in the tables: flags first, then operands,
-//! then what the entry has checked besides. What no entry covers is refused.
+//! Checks the words after a program by its table entry: flags, operands, then the entry's
+//! additional check. Words that the entry does not cover are refused.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use crate::getopt::{self, Sorted, Trouble};
 use crate::parse::Word;
 use crate::tables::{Check, Flag, Joined, Operands, Program, Takes};
 
-/// Checks the words behind the program by its entry.
+/// Checks the words after the program by its entry.
 pub(super) fn check(entry: &'static Program, rest: &[Word], analysis: &Analysis, span: Span) -> Proof {
     match entry.check {
         Check::Find => return find::check(rest, span),
@@ -64,7 +64,7 @@ fn troubles(entry: &Program, sorted: &Sorted, rest: &[Word]) -> Result<(), Refus
     Ok(())
 }
 
-/// Programs that only read when they are told to.
+/// Checks the required flags of programs that are read-only only with such a flag.
 fn needs(entry: &Program, sorted: &Sorted, span: Span) -> Result<(), Refusal> {
     if entry.needs.is_empty() || entry.needs.iter().any(|flag| sorted.has(flag)) {
         return Ok(());
@@ -75,7 +75,7 @@ fn needs(entry: &Program, sorted: &Sorted, span: Span) -> Result<(), Refusal> {
     Err(Refusal::new("not_read_only", message, span))
 }
 
-/// Short flags in one word, of programs that do not read them as getopt does.
+/// Checks clusters of short flags in programs that do not read them as getopt does.
 fn joined(entry: &Program, rest: &[Word]) -> Result<(), Refusal> {
     if entry.joined == Joined::Anything {
         return Ok(());
@@ -94,7 +94,7 @@ fn joined(entry: &Program, rest: &[Word]) -> Result<(), Refusal> {
             || word
             || (value.iter().all(u8::is_ascii_digit) && (alone || entry.joined == Joined::Numbers))
     };
-    // A number below zero is the value of the flag before it.
+    // A negative number is the value of the preceding flag.
     let mut taken = false;
     let strange = rest.iter().find(|word| {
         let below = word.text.as_deref().and_then(|text| text.strip_prefix(b"-"));
@@ -109,7 +109,7 @@ fn joined(entry: &Program, rest: &[Word]) -> Result<(), Refusal> {
     })
 }
 
-/// A format of git that shows whether a signature is good: gpg is run to tell.
+/// Refuses git formats that show the validity of a signature: git runs gpg for them.
 fn asks_for_signature(entry: &Program, sorted: &Sorted, span: Span) -> Result<(), Refusal> {
     let asks = |text: &[u8]| {
         let mut formats = text.split(|byte| *byte == b'%').skip(1);
@@ -166,7 +166,8 @@ fn operand_paths(entry: &Program, sorted: &Sorted, operands: &[&Word]) -> Proof 
     }
 }
 
-/// git takes revisions and paths in the same place; `a..b` is a revision.
+/// Reports whether the word is a path outside. git takes revisions and paths in the same position;
+/// `a..b` is a revision.
 fn outside_pathspec(word: &Word) -> bool {
     let text = word.text.as_deref().unwrap_or(&word.lead);
     word.foreign_home

@@ -1,4 +1,4 @@
-//! The format of `printf`: bash's own sets a variable where it says `%n`, also PATH.
+//! The format of `printf`: in bash's builtin, `%n` sets a variable, which could be PATH.
 
 use super::{Proof, Refusal};
 use crate::decision::Span;
@@ -24,8 +24,8 @@ fn could_be_dangerous(word: &Word) -> bool {
     word.text.as_deref().is_none_or(names::is_dangerous_variable)
 }
 
-/// Whether some conversion of the format is `%n`. A time in `%(...)T` is not looked into:
-/// whatever is behind its start is taken for formats too.
+/// Reports whether the format may contain `%n`. A time format in `%(...)T` is not parsed; the text
+/// after its start is checked as a format.
 fn stores_count(format: &[u8]) -> bool {
     let mut rest = format;
     while let Some(at) = rest.iter().position(|byte| *byte == b'%') {

@@ -1,5 +1,5 @@
-//! sed scripts: read command by command; any that writes, reads a file or runs
-//! something is refused, and so is what is not understood.
+//! sed scripts, command by command. Refused are commands that write, read a file or run a program,
+//! and those that are not understood.
 
 use super::{PathWord, Proof, Refusal};
 use crate::decision::Span;
@@ -28,25 +28,25 @@ pub(super) fn check(sorted: &Sorted, operands: &[&Word], span: Span) -> Proof {
     Ok(files.map(|word| PathWord::read(word)).collect())
 }
 
-/// Whether the script only filters.
+/// Reports whether the script only filters.
 pub(crate) fn is_harmless(text: &[u8]) -> bool {
     let read = |brackets| {
         let mut script = Script { rest: text, brackets, harmful: false };
         let understood = script.run().is_some();
         (understood, script.harmful)
     };
-    // Seds differ on a delimiter inside brackets: the script must be harmless as GNU
-    // reads it, and must not be harmful as others would.
+    // sed implementations differ on a delimiter inside brackets. The script must be harmless in GNU
+    // sed's reading, and not harmful in the other one.
     let ((understood, _), (_, harmful)) = (read(true), read(false));
     understood && !harmful
 }
 
-/// A reader over the script; `None` anywhere is a refusal.
+/// A reader of a script. Its methods return `None` to refuse the script.
 struct Script<'a> {
     rest: &'a [u8],
     /// Whether a delimiter inside brackets is an ordinary character.
     brackets: bool,
-    /// Whether it was refused for what it does, not for what it looks like.
+    /// Whether the script was refused for its effect, not for its form.
     harmful: bool,
 }
 
@@ -94,7 +94,7 @@ impl Script<'_> {
         Some(())
     }
 
-    /// One address; false where there is none.
+    /// Reads one address. Returns false if there is none.
     fn address(&mut self) -> Option<bool> {
         match self.peek()? {
             b'0'..=b'9' => {
@@ -122,7 +122,7 @@ impl Script<'_> {
         }
     }
 
-    /// Up to the delimiter of an address or a pattern.
+    /// Skips up to the delimiter of an address or a pattern.
     fn delimited(&mut self, delimiter: u8) -> Option<()> {
         if matches!(delimiter, b'\n' | b'\\') {
             return None;
@@ -141,7 +141,7 @@ impl Script<'_> {
         }
     }
 
-    /// A bracket expression. A backslash before the delimiter in it is refused.
+    /// Skips a bracket expression. An escaped delimiter in it is refused.
     fn bracket(&mut self, delimiter: u8) -> Option<()> {
         if self.peek() == Some(b'^') {
             self.next();
@@ -164,7 +164,7 @@ impl Script<'_> {
         }
     }
 
-    /// The replacement of `s`, and `y`: brackets mean nothing there.
+    /// Skips a part of `y`, or the replacement of `s`, in which brackets have no special meaning.
     fn plain_delimited(&mut self, delimiter: u8) -> Option<()> {
         loop {
             let byte = self.next()?;
@@ -184,7 +184,7 @@ impl Script<'_> {
                 Some(())
             }
             b':' | b'b' | b't' | b'T' => {
-                // Seds differ on what ends a label: behind it only a clear end may stand.
+                // Implementations differ on the end of a label, so it must be unambiguous.
                 self.skip(|byte| byte == b' ');
                 self.skip(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
                 self.label_ends().then_some(())?;
@@ -224,7 +224,7 @@ impl Script<'_> {
         self.end()
     }
 
-    /// The text of `a`, `i`, `c`: up to a line end without a backslash before it.
+    /// Skips the text of `a`, `i` or `c`, up to an unescaped line feed.
     fn text(&mut self) {
         while let Some(byte) = self.next() {
             match byte {
@@ -237,7 +237,8 @@ impl Script<'_> {
         }
     }
 
-    /// Whether all seds end the label here: to some, `}` and `#` are part of it.
+    /// Reports whether all implementations end the label here. For some, `}` and `#` are part of
+    /// it.
     fn label_ends(&self) -> bool {
         let behind = self.rest.iter().find(|byte| **byte != b'}');
         behind.is_none_or(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b';'))

@@ -1,5 +1,4 @@
-//! What the shell itself does for a command before any program runs: assignments,
-//! redirects, expansions.
+//! The effects of the shell itself before a program runs: assignments, redirects, expansions.
 
 use super::{PathWord, Proof, Refusal, looks_like_path};
 use crate::analysis::Found;
@@ -21,8 +20,8 @@ pub(super) fn check(found: &Found) -> Proof {
     Ok(paths)
 }
 
-/// Where the program hands an argument to a shell, and the argument is more than one
-/// command there.
+/// Returns a refusal if the program passes an argument to a shell, and the argument contains
+/// several commands.
 pub(super) fn told_to_a_shell(found: &Found) -> Option<Refusal> {
     let name = found.trusted_name().filter(|name| names::hands_to_shell(name))?;
     let joins = |byte: &u8| matches!(byte, b';' | b'|' | b'&');
@@ -69,7 +68,7 @@ fn check_assignment(assign: &Assign, found: &Found) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Whether the redirect changes nothing but the command's own streams.
+/// Reports whether the redirect changes only the command's own streams.
 pub(crate) fn is_harmless(redirect: &Redir) -> bool {
     check_redirect(redirect).is_ok()
 }
@@ -91,7 +90,7 @@ fn check_redirect(redirect: &Redir) -> Proof {
         RedirOp::Write => Err(Refusal::new("output_redirection", "it writes to a file", redirect.span)),
         RedirOp::Read => match (&redirect.target, text) {
             (Some(word), Some(path)) if !is_network(path) => Ok(vec![PathWord::read(word)]),
-            // What a command of the text prints; it is listed by itself.
+            // The output of a command in the text, which is listed separately.
             (Some(word), None) if word.is_process_input() => Ok(Vec::new()),
             _ => Err(Refusal::new(
                 "input_redirection",

@@ -1,4 +1,4 @@
-//! `test` and `[`: harmless, but for the operators that evaluate a name's subscript.
+//! `test` and `[`: harmless, except for operators that evaluate a subscript.
 
 use super::{Proof, Refusal};
 use crate::analysis::Analysis;
@@ -33,7 +33,7 @@ pub(super) fn check(rest: &[Word], analysis: &Analysis, span: Span) -> Proof {
     Ok(Vec::new())
 }
 
-/// Whether a glob may become an operator that evaluates what is beside it.
+/// Reports whether a glob may become an operator that evaluates the words next to it.
 fn may_evaluate(word: &Word) -> bool {
     const OPERATORS: [&[u8]; 8] = [b"-v", b"-R", b"-eq", b"-ne", b"-lt", b"-le", b"-gt", b"-ge"];
     let is_sign = |byte: &u8| matches!(byte, b'*' | b'?' | b'[' | b']');
@@ -42,7 +42,8 @@ fn may_evaluate(word: &Word) -> bool {
     word.glob && OPERATORS.iter().any(|operator| operator.starts_with(head) && operator.ends_with(tail))
 }
 
-/// Whether it is a variable that the text only ever sets to numbers, or what wc counts.
+/// Reports whether the word consists of variables that the text only sets to numbers, or of counts
+/// from wc.
 fn is_number(word: &Word, analysis: &Analysis) -> bool {
     let numeric = |name: &Vec<u8>| analysis.numeric.contains(name);
     let some = !word.variables.is_empty() || !word.substitutions.is_empty();

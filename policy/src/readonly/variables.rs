@@ -1,5 +1,5 @@
-//! Commands that take variables away, or set them by name, before another command
-//! reads them: `unset`, `env -u`, `env -i`, `printf -v`.
+//! Commands that unset variables, or set them by name, before another command reads them: `unset`,
+//! `env -u`, `env -i`, `printf -v`.
 
 use super::Refusal;
 use crate::analysis::{Analysis, Found};
@@ -7,7 +7,7 @@ use crate::getopt;
 use crate::parse::Word;
 use crate::tables::{self, names};
 
-/// Refuses what runs with variables that are not known to be harmless.
+/// Refuses commands with variables that are not known to be harmless.
 pub(crate) fn check_environment(found: &Found, analysis: &Analysis) -> Result<(), Refusal> {
     analysis.unsafe_variable().map_or(Ok(()), |name| {
         let message = if names::is_dangerous_variable(name) {
@@ -20,7 +20,7 @@ pub(crate) fn check_environment(found: &Found, analysis: &Analysis) -> Result<()
     })
 }
 
-/// Refuses what takes away, or sets, a variable that steers what runs.
+/// Refuses commands that unset or set a variable that affects what runs.
 pub(super) fn check(found: &Found) -> Result<(), Refusal> {
     let Some((program, rest)) = found.words.split_first() else {
         return Ok(());
@@ -42,7 +42,7 @@ pub(super) fn check(found: &Found) -> Result<(), Refusal> {
     })
 }
 
-/// The first word that names, or sets, such a variable.
+/// Returns the first word that names or sets such a variable.
 fn steering_name(words: &[Word]) -> Option<&Word> {
     words.iter().find(|word| {
         let name = word.lead.split(|byte| *byte == b'=').next().unwrap_or_default();
@@ -50,7 +50,7 @@ fn steering_name(words: &[Word]) -> Option<&Word> {
     })
 }
 
-/// `env -i`, `env -`, `env -u NAME`.
+/// Returns the word of `env -i`, `env -` or `env -u NAME` that removes such a variable.
 fn taken_by_env(rest: &[Word]) -> Option<&Word> {
     let launcher = tables::launcher(&[b"env"])?;
     let sorted = getopt::sort(rest, &launcher.options);

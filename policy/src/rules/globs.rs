@@ -1,12 +1,11 @@
-//! gitignore-style path patterns of `Read` and `Edit` rules: relative to the
-//! workspace, `//` for absolute, `~/` for HOME. They compare text; symlinks are
-//! the runner's to resolve.
+//! gitignore-style path patterns of `Read` and `Edit` rules: relative to the workspace, `//` for
+//! absolute paths, `~/` for HOME. They compare text; the runner resolves symlinks.
 
 use globset::{GlobBuilder, GlobMatcher};
 
 use super::overlap::{may_meet, may_meet_hidden};
 
-/// Where a pattern is rooted.
+/// The root of a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Root {
     Workspace,
@@ -34,7 +33,7 @@ impl PathPattern {
             (Root::Workspace, anchored(text))
         };
         let glob = glob.trim_end_matches('/').to_owned();
-        // A name also covers what is below it. A `**` in braces would be a mere `*`.
+        // A name also covers everything below it. In braces, `**` would have the meaning of `*`.
         let matched = if glob == "**" { glob.clone() } else { format!("{{{glob},{glob}/**}}") };
         let matcher = GlobBuilder::new(&matched)
             .literal_separator(true)
@@ -49,28 +48,26 @@ impl PathPattern {
         &self.text
     }
 
-    /// Whether the absolute, normalised path is one the pattern names.
+    /// Reports whether the pattern matches the absolute, normalised path.
     pub(crate) fn matches(&self, path: &str, workspace: &str, home: &str) -> bool {
         self.relative(path, workspace, home).is_some_and(|relative| self.matcher.is_match(relative))
     }
 
-    /// Whether one of the paths that a glob of the shell finds may be one that the
-    /// pattern names.
+    /// Reports whether a shell glob may find a path that the pattern matches.
     pub(crate) fn may_match(&self, shell_glob: &str, workspace: &str, home: &str) -> bool {
         self.relative(shell_glob, workspace, home).is_some_and(|relative| {
             may_meet(relative, &self.glob) || may_meet(relative, &format!("{}/**", self.glob))
         })
     }
 
-    /// Whether a file that the pattern names may have a name that this glob finds. A
-    /// pattern that does not tell the name is met by none.
+    /// Reports whether this glob may find the name of a file that the pattern matches. A pattern
+    /// without a specific name matches no glob.
     pub(crate) fn may_match_name(&self, glob: &str) -> bool {
         let last = self.glob.rsplit('/').next().unwrap_or_default();
         last.contains(|c: char| !matches!(c, '*' | '?')) && may_meet_hidden(glob, last)
     }
 
-    /// Whether what the pattern names lies below the path, as the pattern's own text
-    /// says.
+    /// Reports whether the pattern's literal prefix is below the path.
     pub(crate) fn lies_below(&self, path: &str, workspace: &str, home: &str) -> bool {
         let named = self.glob.split('/').take_while(|part| !part.contains(['*', '?', '[', '{', '\\']));
         let named: Vec<&str> = named.collect();
@@ -97,7 +94,7 @@ fn below<'a>(path: &'a str, root: &str) -> Option<&'a str> {
     rest.strip_prefix('/')
 }
 
-/// A pattern without a slash matches at any depth, as in gitignore.
+/// Returns the glob with gitignore's meaning: a pattern without a slash matches at any depth.
 fn anchored(text: &str) -> String {
     let body = text.strip_prefix("./").unwrap_or(text);
     let trimmed = body.trim_end_matches('/');

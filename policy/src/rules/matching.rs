@@ -1,13 +1,13 @@
-//! Rule patterns against the words of one command. Two questions only: may what
-//! the words could become meet the pattern (deny, ask), and must it (allow).
+//! Matches rule patterns with the words of one command. Words can be unknown, so there are two
+//! questions: may the words match the pattern (deny, ask), and must they match it (allow)?
 
 use std::cell::Cell;
 
 use crate::limits::MAX_MATCH_STEPS;
 use crate::parse::Word;
 
-/// How much comparing one decision may still cost. What does not fit is not compared;
-/// whoever decides must then ask.
+/// The remaining steps for the comparisons of one decision. When they are used up, nothing more is
+/// compared, and the decision must be to ask.
 #[derive(Debug)]
 pub(crate) struct Effort {
     left: Cell<usize>,
@@ -18,7 +18,7 @@ impl Effort {
         Self { left: Cell::new(MAX_MATCH_STEPS) }
     }
 
-    /// Takes so many steps; false where they are not left.
+    /// Uses a number of steps. Returns false if fewer remain.
     pub(crate) fn spend(&self, steps: usize) -> bool {
         let left = self.left.get();
         self.left.set(left.saturating_sub(steps));
@@ -30,7 +30,7 @@ impl Effort {
     }
 }
 
-/// One place of a pattern.
+/// One element of a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Piece {
     /// One word; `None` stands for any bytes.
@@ -40,7 +40,7 @@ pub(crate) enum Piece {
 }
 
 impl Piece {
-    /// The word, where it is without a star.
+    /// Returns the word if it contains no star.
     pub(crate) fn literal(&self) -> Option<Vec<u8>> {
         match self {
             Self::Word(word) => word.iter().copied().collect(),
@@ -54,9 +54,9 @@ impl Piece {
 pub(crate) enum Seen<'a> {
     /// Known bytes.
     Known(&'a [u8]),
-    /// One word whose bytes are not known.
+    /// One word of unknown bytes.
     One,
-    /// Any number of words that are not known.
+    /// Any number of unknown words.
     Many,
 }
 
@@ -87,12 +87,12 @@ impl WordPattern {
         Self { pieces }
     }
 
-    /// Matches every command.
+    /// Returns a pattern that matches every command.
     pub(crate) fn any() -> Self {
         Self::new(vec![Piece::AnyWords])
     }
 
-    /// The same in small letters, as PowerShell compares names.
+    /// Returns the pattern in lower case, as PowerShell compares names.
     pub(crate) fn lowered(&self) -> Self {
         let lower = |piece: &Piece| match piece {
             Piece::Word(word) => {
@@ -103,8 +103,8 @@ impl WordPattern {
         Self::new(self.pieces.iter().map(lower).collect())
     }
 
-    /// Whether no star is in it: then it also covers what the command launches,
-    /// and its redirects, because the operator wrote them out.
+    /// Reports whether the pattern contains no star. An exact pattern also covers launched commands
+    /// and redirects, because the operator wrote them out.
     pub(crate) fn is_exact(&self) -> bool {
         self.pieces.iter().all(|piece| match piece {
             Piece::Word(word) => word.iter().all(Option::is_some),
@@ -116,17 +116,17 @@ impl WordPattern {
         &self.pieces
     }
 
-    /// Whether something the words could become meets the pattern.
+    /// Reports whether some value of the words matches the pattern.
     pub(crate) fn may_match(&self, words: &[Seen<'_>], effort: &Effort) -> bool {
         self.run(words, Question::May, effort)
     }
 
-    /// Whether everything the words could become meets the pattern.
+    /// Reports whether every value of the words matches the pattern.
     pub(crate) fn must_match(&self, words: &[Seen<'_>], effort: &Effort) -> bool {
         self.run(words, Question::Must, effort)
     }
 
-    /// Whether the pattern may begin with this word.
+    /// Reports whether the pattern may start with this word.
     pub(crate) fn may_begin(&self, word: Seen<'_>, effort: &Effort) -> bool {
         self.begins(word, Question::May, effort)
     }
@@ -139,7 +139,7 @@ impl WordPattern {
         }
     }
 
-    /// Walks the words with the set of places the pattern could be at.
+    /// Advances the set of possible positions in the pattern over the words.
     fn run(&self, words: &[Seen<'_>], question: Question, effort: &Effort) -> bool {
         let first = words.first().copied();
         let spreads = first == Some(Seen::Many) && question == Question::May;
@@ -163,7 +163,7 @@ impl WordPattern {
         places.last().copied().unwrap_or(false)
     }
 
-    /// A star may span nothing: whoever is at it is also behind it.
+    /// A star can match no words, so its position implies the next one.
     fn skip_stars(&self, places: &mut [bool]) {
         for (index, piece) in self.pieces.iter().enumerate() {
             let here = places.get(index).copied().unwrap_or(false);
@@ -195,7 +195,7 @@ impl WordPattern {
         next
     }
 
-    /// An unknown number of words may stand for any number of places.
+    /// An unknown number of words can match any number of elements.
     fn spread(&self, places: &[bool], next: &mut [bool]) {
         let mut reached = false;
         for (index, slot) in next.iter_mut().enumerate() {
@@ -219,7 +219,7 @@ fn word_matches(pattern: &[Option<u8>], word: Seen<'_>, question: Question, effo
     }
 }
 
-/// As [`glob_matches`], while there is effort left.
+/// Like [`glob_matches`], while steps remain.
 pub(crate) fn matches_within(pattern: &[Option<u8>], bytes: &[u8], effort: &Effort) -> bool {
     let same_start = match (pattern.first(), bytes.first()) {
         (Some(Some(wanted)), Some(byte)) => wanted == byte,
@@ -230,10 +230,10 @@ pub(crate) fn matches_within(pattern: &[Option<u8>], bytes: &[u8], effort: &Effo
     effort.spend(cost) && same_start && glob_matches(pattern, bytes)
 }
 
-/// Whether the bytes match, `None` standing for any bytes.
+/// Reports whether the bytes match; `None` stands for any bytes.
 pub(crate) fn glob_matches(pattern: &[Option<u8>], bytes: &[u8]) -> bool {
     let (mut place, mut at) = (0, 0);
-    // Behind the last star that was passed, and where what follows it was tried.
+    // The position after the last star, and where the rest was tried.
     let mut star: Option<(usize, usize)> = None;
     loop {
         match (pattern.get(place), bytes.get(at)) {

@@ -1,22 +1,22 @@
-//! Whether a glob of the shell and a glob of a rule could name the same path. It
-//! compares texts, and errs towards yes.
+//! Checks whether a shell glob and a rule's glob may name the same path. It compares texts, and
+//! reports an overlap in case of doubt.
 
 use std::collections::HashSet;
 
-/// Longest text compared; longer ones are taken to overlap.
+/// The longest text that is compared. Longer texts are assumed to overlap.
 const LONGEST: usize = 512;
 
-/// One place of a glob.
+/// One element of a glob.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Token {
     Byte(u8),
-    /// Any byte but a slash.
+    /// Any byte except a slash.
     One,
-    /// As `One`, but no dot: where a name of the shell begins.
+    /// Like `One`, but not a dot: the first byte of a name in a shell glob.
     VisibleOne,
-    /// Any bytes but slashes.
+    /// Any bytes except slashes.
     Part,
-    /// As `Part`, but with no dot in front: a star at the start of a shell's name.
+    /// Like `Part`, but without a leading dot: a star at the start of a name in a shell glob.
     Visible,
     /// Any bytes.
     Deep,
@@ -29,7 +29,7 @@ impl Token {
         matches!(self, Self::Part | Self::Visible | Self::Deep | Self::Directories)
     }
 
-    /// Whether both could stand for the same byte.
+    /// Reports whether both can match the same byte.
     fn meets(self, other: Self) -> bool {
         match (self, other) {
             (Self::Byte(a), Self::Byte(b)) => a == b,
@@ -42,12 +42,13 @@ impl Token {
     }
 }
 
-/// Whether a path that the shell's glob finds could be one that the rule's glob names.
+/// Reports whether the shell's glob may find a path that the rule's glob matches.
 pub(crate) fn may_meet(shell: &str, rule: &str) -> bool {
     compare(shell, rule, true)
 }
 
-/// The same for a pattern that also finds names with a dot in front, as `find -name`.
+/// Like [`may_meet`], for a pattern that also finds names with a leading dot, such as that of `find
+/// -name`.
 pub(crate) fn may_meet_hidden(pattern: &str, rule: &str) -> bool {
     compare(pattern, rule, false)
 }
@@ -84,7 +85,7 @@ fn tokens(glob: &str, hides_dots: bool) -> Vec<Token> {
                 }
                 None => out.push(Token::Byte(b'[')),
             },
-            // Alternatives are taken for anything.
+            // Alternatives are assumed to match anything.
             b'{' if !hides_dots => {
                 let end = bytes.get(at..).and_then(|rest| rest.iter().position(|byte| *byte == b'}'));
                 at += end.map_or(0, |end| end + 1);
@@ -105,14 +106,14 @@ struct Comparison {
     rule: Vec<Token>,
 }
 
-/// How far both globs are.
+/// The positions in both globs.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Place {
     shell: usize,
     rule: usize,
-    /// Whether a visible star has taken its first byte.
+    /// Whether a star that hides dots has matched its first byte.
     inside: bool,
-    /// Whether a name begins here.
+    /// Whether a name starts here.
     fresh: bool,
 }
 
@@ -140,7 +141,7 @@ impl Comparison {
     }
 }
 
-/// Both take the same byte.
+/// Advances both globs by the same byte.
 fn step(place: Place, a: Token, b: Token) -> Option<Place> {
     let hidden = a == Token::Visible && !place.inside && b == Token::Byte(b'.');
     if hidden || !a.meets(b) {

@@ -1,5 +1,5 @@
-//! From the text of a rule to its pattern. Quotes and escapes in a rule work as in
-//! the shell, so that a rule can name a word with a blank or a star in it.
+//! Parses the text of a rule. Quotes and escapes work as in the shell, so that a rule can name a
+//! word with a space or a star.
 
 use super::globs::PathPattern;
 use super::matching::{Piece, WordPattern};
@@ -63,7 +63,7 @@ fn words(text: &str, body: Option<&str>) -> Result<WordPattern, RuleError> {
     Ok(WordPattern::new(pieces))
 }
 
-/// Splits a pattern into words; a word that is one bare `*` spans words.
+/// Splits a pattern into words. A word that is a single `*` matches any number of words.
 fn split(rule: &str, body: &str) -> Result<Vec<Piece>, RuleError> {
     let unfinished = || RuleError::Quote(rule.to_owned());
     let mut pieces = Vec::new();

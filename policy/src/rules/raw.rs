@@ -1,14 +1,14 @@
-//! Deny and ask rules against text that was not understood: the rule's literal
-//! words, found in order, in the raw or the unquoted text. It errs towards finding.
+//! Matches deny and ask rules with text that is not understood: the rule's literal words must occur in order in the raw
+//! or the unquoted text. In case of doubt, a rule matches.
 
 use super::globs::PathPattern;
 use super::matching::{Effort, Piece, WordPattern, matches_within};
 
-/// Steps that comparing one word with a path pattern takes, beside its bytes.
+/// The steps for comparing one word with a path pattern, in addition to its bytes.
 const PATH_STEPS: usize = 32;
 
-/// A text without its quotes: as it is read, as the shell that is given one of its words reads that, and with no quote
-/// or escape at any depth.
+/// A text without its quotes, in three forms: as the shell reads it, as a nested shell reads its words, and without
+/// quotes and escapes at any depth.
 #[derive(Debug)]
 pub(crate) struct Unquoted {
     text: Vec<u8>,
@@ -23,23 +23,23 @@ impl Unquoted {
         Self { text: unquote(text), inner: unquote(&words_given(text)), bare }
     }
 
-    /// Text of PowerShell, as it compares names.
+    /// Converts PowerShell text to the form in which PowerShell compares names.
     pub(crate) fn of_powershell(text: &[u8]) -> Self {
         Self { text: powershell(text), inner: Vec::new(), bare: Vec::new() }
     }
 }
 
-/// The words of a text, seen raw and with quotes and escapes removed.
+/// The words of a text, both raw and with quotes and escapes removed.
 #[derive(Debug)]
 pub(crate) struct RawViews<'t> {
     views: [View<'t>; 4],
 }
 
-/// The words of one text, sorted, each with its place in the text.
+/// The words of one text in sorted order, each with its position in the text.
 #[derive(Debug)]
 struct View<'t> {
     words: Vec<(&'t [u8], usize)>,
-    /// The words that are paths, by what is behind the last slash.
+    /// The words that are paths, by the part after the last slash.
     base_names: Vec<(&'t [u8], usize)>,
 }
 
@@ -55,7 +55,7 @@ impl<'t> RawViews<'t> {
         }
     }
 
-    /// Whether a word may be a path of the pattern, seen from the workspace.
+    /// Reports whether a word may be a path of the pattern, relative to the workspace.
     pub(crate) fn may_name(
         &self,
         pattern: &PathPattern,
@@ -80,7 +80,7 @@ impl<'t> RawViews<'t> {
         })
     }
 
-    /// The words that begin with a dash.
+    /// Returns the words that start with a dash.
     pub(crate) fn dashed(&self) -> impl Iterator<Item = &'t [u8]> {
         self.views.iter().flat_map(|view| {
             let from = view.words.partition_point(|(word, _)| *word < b"-".as_slice());
@@ -89,7 +89,7 @@ impl<'t> RawViews<'t> {
         })
     }
 
-    /// Whether every literal word of the pattern is found, in order.
+    /// Reports whether every literal word of the pattern occurs, in order.
     pub(crate) fn may_hold(&self, pattern: &WordPattern, effort: &Effort) -> bool {
         self.views.iter().any(|view| view.holds(pattern.pieces(), effort))
     }
@@ -121,8 +121,7 @@ impl<'t> View<'t> {
     }
 }
 
-/// The first place, not before `from`, of a word that matches. Words that begin as the
-/// pattern does stand together.
+/// Returns the first position from `from` on of a word that matches. Words with the pattern's prefix are adjacent.
 fn first_from(
     sorted: &[(&[u8], usize)],
     wanted: &[Option<u8>],
@@ -151,8 +150,8 @@ fn first_from(
     first
 }
 
-/// The parts of a word that the text is split into as well. Where the word has a star, that may stand for separators: each
-/// part may begin and end with anything.
+/// Returns the parts into which the text's tokenizer splits a word. A star in the word may match separators, so each
+/// part may start and end with anything.
 fn parts(piece: &Piece) -> Vec<Vec<Option<u8>>> {
     let Piece::Word(word) = piece else { return Vec::new() };
     let splits = |byte: &Option<u8>| byte.is_some_and(separates);
@@ -171,7 +170,7 @@ fn base_name(word: &[u8]) -> &[u8] {
     word.rsplit(|byte| *byte == b'/').next().unwrap_or(word)
 }
 
-/// Splits at everything that could separate words of a shell.
+/// Splits at every byte that can separate words in a shell.
 fn tokens(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|byte| separates(*byte)).filter(|word| !word.is_empty())
 }
@@ -182,7 +181,8 @@ fn separates(byte: u8) -> bool {
         || matches!(byte, b'(' | b')' | b'{' | b'}' | b'`' | b'"' | b'\'' | b',' | b'=' | b'$')
 }
 
-/// The text as the words of a shell hold it: quotes removed, and what is in single quotes left as it is.
+/// Returns the text as the words of a shell contain it: without quotes, and with the contents of single quotes
+/// unchanged.
 fn words_given(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     let (mut rest, mut literal) = (text, false);
@@ -201,15 +201,15 @@ fn words_given(text: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Text of PowerShell as it compares names: in small letters, without the signs that it takes for quotes and
-/// escapes, with one kind of dash.
+/// Returns PowerShell text in the form in which PowerShell compares names: in lower case, without quote and escape
+/// characters, with one kind of dash.
 fn powershell(text: &[u8]) -> Vec<u8> {
     let mut out = String::with_capacity(text.len());
     let text = String::from_utf8_lossy(text);
     let mut letters = text.chars();
     while let Some(letter) = letters.next() {
         match letter {
-            // In front of a line end it joins lines, between words.
+            // At the end of a line it joins lines, between words.
             '`' => match letters.next() {
                 Some('\n') => out.push(' '),
                 escaped => out.extend(escaped.into_iter().flat_map(char::to_lowercase)),

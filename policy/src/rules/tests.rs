@@ -1,4 +1,4 @@
-//! Rules: their forms, and what they meet.
+//! Tests of rules: their syntax, and the commands that they match.
 
 use super::*;
 use matching::{Effort, Seen};

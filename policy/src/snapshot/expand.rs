@@ -1,39 +1,39 @@
-//! Alias expansion, as the shell does it before it parses: the text of the alias in
-//! place of an unquoted word where a command's name stands, its own first word again,
-//! never an alias within itself, and the next word too where the text ends in a blank.
+//! Alias expansion as the shell performs it before parsing. The alias's text replaces an unquoted word in the
+//! position of a command name, and its first word is expanded again, but never an alias within itself. If the text
+//! ends in a space, the next word is expanded, too.
 
 use super::Snapshot;
 use crate::decision::Span;
 use crate::limits;
 use crate::parse::{self, Nested, Redir, Simple, SpanMap, Statement, Surroundings, Word};
 
-/// A command behind its aliases.
+/// A command after alias expansion.
 #[derive(Debug)]
 pub(crate) struct Expanded {
     pub(crate) text: Vec<u8>,
-    /// Whether everything was expanded within the bounds.
+    /// Whether everything was expanded within the limits.
     pub(crate) complete: bool,
-    /// Whether it is not known which word is expanded because of another's end.
+    /// Whether it is unknown which word the end of an alias causes to be expanded.
     unclear: bool,
     regions: Vec<Region>,
 }
 
-/// Text that an alias became.
+/// The text of an expanded alias.
 #[derive(Debug)]
 struct Region {
     start: usize,
     end: usize,
     name: Vec<u8>,
-    /// The word of the command that it goes back to.
+    /// The word of the original command that it comes from.
     original: Span,
-    /// Whether it stands in no other.
+    /// Whether it is not inside another region.
     outermost: bool,
-    /// Whether the alias ends in a blank, so that the word behind it is expanded too.
+    /// Whether the alias ends in a space, so that the next word is expanded.
     continues: bool,
 }
 
 impl Snapshot {
-    /// The command behind its aliases; `None` where there is none in it.
+    /// Returns the command after alias expansion, or `None` if it contains no alias.
     pub(crate) fn expand(&self, command: &[u8], home: &str) -> Option<Expanded> {
         let mut out =
             Expanded { text: command.to_vec(), complete: true, unclear: false, regions: Vec::new() };
@@ -53,7 +53,7 @@ impl Snapshot {
         (!out.complete).then_some(out)
     }
 
-    /// The first word that is an alias, and not one within itself.
+    /// Returns the first word that is an alias and not inside its own expansion.
     fn next(&self, so_far: &mut Expanded, home: &str) -> Option<(Span, Vec<u8>)> {
         let script = parse::parse(&so_far.text, SpanMap::Whole, Surroundings::of_home(home));
         let mut places = Vec::new();
@@ -76,7 +76,7 @@ impl Snapshot {
     fn replace(&self, out: &mut Expanded, at: Span, name: &[u8]) {
         let mut text = self.aliases.get(name).cloned().unwrap_or_default();
         let continues = text.ends_with(b" ") || text.ends_with(b"\t");
-        // As bash does, so that the text never joins with what is behind it.
+        // bash adds a space, so that the text never joins with the text after it.
         let joins = text.last().is_some_and(|last| !b" \n\t;|&()<>".contains(last));
         if joins {
             text.push(b' ');
@@ -97,14 +97,13 @@ impl Snapshot {
 }
 
 impl Expanded {
-    /// Where in the command as given this part of the text comes from.
+    /// Returns the span of the original command that this part of the text comes from.
     pub(crate) fn original(&self, span: Span) -> Span {
         let start = self.offset(span.start, false);
         Span::new(start, self.offset(span.end, true).max(start))
     }
 
-    /// Where the offset was before anything was expanded; within an alias, where its
-    /// word begins or ends.
+    /// Returns the original offset. Within an alias it is the start or end of the alias's word.
     fn offset(&self, offset: usize, end: bool) -> usize {
         let (mut grown, mut written) = (0_usize, 0_usize);
         for region in self.regions.iter().filter(|region| region.outermost) {
@@ -122,8 +121,8 @@ impl Expanded {
         (offset + written).saturating_sub(grown)
     }
 
-    /// The word behind the region, if the shell expands it because of the region's end: the first that is not quoted.
-    /// False beside it: whether it is that one is not known.
+    /// Returns the word after the region that the shell expands because of the region's end: the first unquoted one.
+    /// The flag is false if it is uncertain whether this is the word.
     fn behind(&self, region: &Region, words: &[&Word]) -> Option<(Span, bool)> {
         let blank = |byte| matches!(byte, b' ' | b'\t');
         let after = |at: usize| Some(at + length_of(self.text.get(at..)?, blank));
@@ -140,17 +139,17 @@ impl Expanded {
         (!self.regions.iter().any(around)).then(|| (Span::new(from, from + length), clear))
     }
 
-    /// Whether a quote or an escape is in the word, or in what is substituted there.
+    /// Reports whether the word, including its substitutions, contains a quote or an escape.
     fn has_quotes(&self, word: &Word) -> bool {
         let text = joined(self.text.get(word.span.start..word.span.end).unwrap_or_default());
         text.iter().any(|byte| b"'\"\\".contains(byte))
     }
 }
 
-/// A line that is continued: bash reads the two bytes nowhere but in quotes.
+/// A line continuation. bash removes these two bytes everywhere except in quotes.
 const CONTINUED: &[u8] = b"\\\n";
 
-/// How many bytes of the beginning are such, continued lines among them.
+/// Returns the length of the prefix that satisfies `fits`, including line continuations.
 fn length_of(text: &[u8], fits: impl Fn(u8) -> bool) -> usize {
     let mut length = 0;
     while let Some(rest) = text.get(length..).filter(|rest| !rest.is_empty()) {
@@ -163,7 +162,7 @@ fn length_of(text: &[u8], fits: impl Fn(u8) -> bool) -> usize {
     length
 }
 
-/// The word without its continued lines.
+/// Returns the word without line continuations.
 fn joined(word: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(word.len());
     let mut rest = word;
@@ -179,7 +178,7 @@ fn joined(word: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Where the names of commands stand, that the shell reads as such.
+/// Adds the positions of command names that the shell reads as such.
 fn names_in(statement: &Statement, out: &mut Vec<Span>) {
     match statement {
         Statement::Simple(simple) => simple_names(simple, out),
@@ -191,7 +190,7 @@ fn names_in(statement: &Statement, out: &mut Vec<Span>) {
     }
 }
 
-/// Whether there is a redirect between the two.
+/// Reports whether there is a redirect between the two spans.
 fn redirected(simple: &Simple, first: Span, last: Span) -> bool {
     let between = |redirect: &Redir| first.start < redirect.span.start && redirect.span.start < last.start;
     simple.redirects.iter().any(between)
@@ -203,16 +202,16 @@ fn simple_names(simple: &Simple, out: &mut Vec<Span>) {
     let mut words = simple.words.as_slice();
     let set = simple.assignments.first().map(|assign| assign.span);
     while let Some((name, behind)) = words.split_first().filter(|(name, _)| name.bare) {
-        // Behind an assignment and a redirect bash looks for no alias.
+        // After an assignment and a redirect, bash does not look for an alias.
         if set.is_none_or(|set| !redirected(simple, set, name.span)) {
             out.push(name.span);
         }
         let Some(keyword @ (b"time" | b"coproc")) = name.text.as_deref() else {
             break;
         };
-        // The name of a command stands behind these keywords, too.
+        // A command name can follow these keywords.
         words = behind.get(behind.iter().take_while(before).count()..).unwrap_or_default();
-        // And behind what may be a coprocess's own.
+        // A command name can also follow the name of a coprocess.
         let own = behind.split_first().filter(|(own, _)| keyword == b"coproc" && own.bare);
         let program = own.and_then(|(own, behind)| Some((own, behind.iter().find(|word| !assigns(word))?)));
         if let Some((own, program)) = program.filter(|(_, program)| program.bare)
@@ -232,7 +231,7 @@ fn nested_names(nested: &Nested, out: &mut Vec<Span>) {
     nested.body.iter().for_each(|inner| names_in(inner, out));
 }
 
-/// All words of simple commands.
+/// Adds all words of simple commands.
 fn words_in<'w>(statement: &'w Statement, out: &mut Vec<&'w Word>) {
     let within = |word: &'w Word, out: &mut Vec<&'w Word>| {
         for substitution in &word.substitutions {

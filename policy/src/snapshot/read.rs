@@ -1,10 +1,10 @@
-//! Reads the text of a snapshot, entry by entry.
+//! Parses the text of a snapshot, entry by entry.
 
 use super::Snapshot;
 use crate::limits;
 use crate::tables::names;
 
-/// Options under which bash reads commands, or finds directories, in another way.
+/// Options that change how bash reads commands or finds directories.
 const UNSAFE_OPTIONS: &[&[u8]] = &[
     b"keyword",
     b"posix",
@@ -18,7 +18,7 @@ const UNSAFE_OPTIONS: &[&[u8]] = &[
 ];
 
 pub(super) fn snapshot(text: &[u8]) -> Snapshot {
-    // Aliases are on in the shell that sources it, until it turns them off.
+    // The shell that loads the snapshot expands aliases until the snapshot switches that off.
     let mut reader = Reader { rest: text, out: Snapshot { expands: true, ..Snapshot::default() } };
     let understood = text.len() <= limits::MAX_SNAPSHOT_BYTES && reader.entries().is_some();
     Snapshot { opaque: !understood, ..reader.out }
@@ -66,7 +66,8 @@ impl<'a> Reader<'a> {
         Some(())
     }
 
-    /// The shell switches extended globs off by `builtin` behind the snapshot.
+    /// Adds a function. `builtin` is refused, because the shell uses it after the snapshot to
+    /// switch extended globs off.
     fn defines(&mut self, name: &[u8]) -> Option<()> {
         self.out.functions.insert(name.to_vec());
         (name != b"builtin").then_some(())
@@ -90,7 +91,7 @@ impl<'a> Reader<'a> {
         Some(())
     }
 
-    /// `alias [-- ]NAME='text'`
+    /// Parses `alias [-- ]NAME='text'`.
     fn alias(&mut self) -> Option<()> {
         let rest = self.rest.strip_prefix(b"alias ")?;
         let rest = rest.strip_prefix(b"-- ").unwrap_or(rest);
@@ -107,8 +108,8 @@ impl<'a> Reader<'a> {
         Some(())
     }
 
-    /// A function as bash prints it ends with the first line that is `}`. Where a line
-    /// of a heredoc in it is one, what is left over is not understood.
+    /// Parses a function. As bash prints it, it ends with the first line that is `}`. If a line of
+    /// a heredoc in it is `}`, the remaining text is not understood.
     fn function(&mut self, name: &[u8]) -> Option<()> {
         self.defines(name)?;
         loop {
@@ -124,8 +125,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// `NAME=text`, `export NAME=text`, `declare -x NAME="text"`: harmless variables. PATH
-    /// is none; a snapshot has it in its first line, which is a comment.
+    /// Parses `NAME=text`, `export NAME=text` or `declare -x NAME="text"` of a harmless variable.
+    /// PATH is not one; a snapshot contains it in its first line, which is a comment.
     fn variable(&mut self) -> Option<()> {
         let mut rest = self.rest;
         for lead in [&b"export "[..], b"declare -x ", b"declare -- "] {
@@ -144,7 +145,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A value that expands nothing, up to the end of its line; what is behind that line.
+/// Parses a value without expansions up to the end of its line. Returns the value and the text
+/// after the line.
 fn value(text: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     let mut out = Vec::new();
     let mut rest = text;

@@ -1,4 +1,4 @@
-//! What is said of commands beside the verdict: categories and warnings, as data.
+//! Data for the informative parts of a decision: categories and warnings.
 
 use super::{Target, data, find};
 use crate::decision::Category;
@@ -8,42 +8,42 @@ use crate::decision::Category;
 pub(crate) struct Warning {
     pub(crate) code: &'static str,
     pub(crate) message: &'static str,
-    /// A star at the end stands for any rest.
+    /// The program's name; a star at the end matches any suffix.
     pub(crate) program: &'static str,
     pub(crate) subcommand: &'static [&'static str],
-    /// Words that all stand behind it.
+    /// Words that must all follow the program's name.
     pub(crate) words: &'static [&'static str],
-    /// Words of which one does.
+    /// Words of which one must follow.
     pub(crate) any_word: &'static [&'static str],
-    /// Flags of which one is given.
+    /// Flags of which one must be given.
     pub(crate) flags: &'static [&'static str],
-    /// The beginning of a word that stands for a flag.
+    /// The prefix of a word that counts as a flag.
     pub(crate) word_begins: &'static str,
 }
 
-/// A command that destroys a person's work, where it is aimed at it.
+/// A command that destroys a person's work if its target matches.
 #[derive(Debug)]
 pub(crate) struct Destroys {
     pub(crate) command: Warning,
     pub(crate) target: Target,
-    /// Whether an operand makes it do less.
+    /// Whether any operand makes it less destructive.
     pub(crate) whole: bool,
-    /// Flags and words with which it does less.
+    /// Flags and words that make it less destructive.
     pub(crate) unless: &'static [&'static str],
-    /// Words that are looked for, in their order, in a text that is not understood.
+    /// Words to search for, in order, in a text that is not understood.
     pub(crate) text: &'static [&'static str],
 }
 
-/// Texts to warn about where these programs are given them.
+/// Texts to warn about when these programs receive them.
 #[derive(Debug)]
 pub(crate) struct WarningText {
     pub(crate) code: &'static str,
     pub(crate) programs: &'static [&'static str],
-    /// Texts in small letters, with what they do.
+    /// Texts in lower case, with their effects.
     pub(crate) texts: &'static [(&'static str, &'static str)],
 }
 
-/// Programs to warn about where the output of the first reaches the other.
+/// Programs to warn about when the output of the first reaches the other.
 #[derive(Debug)]
 pub(crate) struct WarningPair {
     pub(crate) code: &'static str,
@@ -52,7 +52,7 @@ pub(crate) struct WarningPair {
     pub(crate) then: &'static [&'static str],
 }
 
-/// How a user interface may fold the program.
+/// Returns the category of the program for user interfaces.
 pub(crate) fn category(name: &[u8]) -> Category {
     find(data::CATEGORIES, &[name], |entry| entry.0).map_or(Category::Other, |(_, category)| *category)
 }

@@ -1,18 +1,18 @@
-//! What exit codes mean to the programs that give them, as data.
+//! Data on the meaning of exit codes.
 
 use super::{Name, data, find};
 
-/// A program, or a program with its subcommand, whose exit codes mean something.
+/// A program, or a program with its subcommand, with meaningful exit codes.
 #[derive(Debug)]
 pub(crate) struct Exit {
     pub(crate) name: &'static str,
-    /// Whether its other codes are those of what it runs.
+    /// Whether all other codes are those of the command that it runs.
     pub(crate) passes: bool,
-    /// Codes, what they mean, and whether they are a failure.
+    /// Each code with its meaning and whether it is a failure.
     pub(crate) codes: &'static [(u8, &'static str, bool)],
 }
 
-/// The entry of that name, such as `grep` or `git diff`.
+/// Returns the entry with this name, such as `grep` or `git diff`.
 pub(crate) fn exit(name: Name<'_>) -> Option<&'static Exit> {
     find(data::EXITS, name, |entry| entry.name)
 }

@@ -1,30 +1,30 @@
-//! Programs that run what files hold, as data.
+//! Data on programs that run the contents of files.
 
 use super::kinds::Scripts;
 use super::{data, find};
 
-/// What is known of an interpreter's words.
+/// The arguments of an interpreter.
 #[derive(Debug)]
 pub(crate) struct Interpreter {
     pub(crate) name: &'static str,
     pub(crate) operands: Scripts,
-    /// Words before its own, which are no files.
+    /// Words before its own arguments that are not files.
     pub(crate) subcommands: &'static [&'static str],
-    /// Options that take the next word.
+    /// Options that take the next word as their value.
     pub(crate) values: &'static [&'static str],
-    /// Options whose value is a script.
+    /// Options with a script as their value.
     pub(crate) scripts: &'static [&'static str],
-    /// Options whose value names a module of Python.
+    /// Options with the name of a Python module as their value.
     pub(crate) modules: &'static [&'static str],
-    /// Options and words behind which there is no script.
+    /// Options and words after which there is no script.
     pub(crate) texts: &'static [&'static str],
-    /// Of `values`: those that name the directory of `defaults`.
+    /// The options among `values` that name the directory of `defaults`.
     pub(crate) directory: &'static [&'static str],
-    /// Files that it takes by itself where no word names others.
+    /// Files that it uses if no word names another.
     pub(crate) defaults: &'static [&'static str],
 }
 
-/// The interpreter of that name, with or without a version at its end.
+/// Returns the interpreter with this name, with or without a version suffix.
 pub(crate) fn interpreter(name: &[u8]) -> Option<&'static Interpreter> {
     let version = name.iter().rev().take_while(|byte| byte.is_ascii_digit() || **byte == b'.').count();
     let stem = name.get(..name.len() - version).filter(|stem| !stem.is_empty());

@@ -1,13 +1,14 @@
-//! What entries of the data may say: shared with `build/`, which reads them. It holds no data.
+//! The values that entries of the data can have. Shared with `build/`, which reads the data. It
+//! contains no data.
 
 use serde::Deserialize;
 
-/// What a flag takes.
+/// The value of a flag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Takes {
     Nothing,
     Value,
-    /// A value in the same word, or none.
+    /// An optional value in the same word.
     Optional,
     /// The next two words.
     Pair,
@@ -17,76 +18,76 @@ pub(crate) enum Takes {
     Write,
     /// Text for a shell.
     ShellText,
-    /// `NAME=text for a shell`, where the name is one that runs.
+    /// `NAME=text for a shell`, if the name is one that runs its text.
     NamedText,
-    /// Text that is split into words, which stand before the operands.
+    /// Text that is split into words, which precede the operands.
     SplitText,
-    /// This and all words behind it are a command.
+    /// A command that consists of this word and all words after it.
     Command,
 }
 
-/// What may stand in one word with a short flag. Programs that do not use getopt read
-/// the rest of such a word in ways of their own.
+/// The text that may follow a short flag in the same word. Programs without getopt read it in their
+/// own ways.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Joined {
-    /// Other flags, or the value: as getopt does.
+    /// Further flags, or the value, as with getopt.
     #[default]
     Anything,
-    /// Other flags, or a value that is a number.
+    /// Further flags, or a value that is a number.
     Numbers,
-    /// A value that is a number, and nothing else.
+    /// Only a value that is a number.
     NumbersOnly,
 }
 
-/// Where a launched command is. Whatever this says, flags may run text too.
+/// The position of a launched command. Independently of this, flags may run text, too.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Runs {
-    /// The operands, after those that the launcher keeps.
+    /// The operands, after those of the launcher itself.
     #[default]
     Operands,
-    /// The words behind `--`; without it the operands.
+    /// The words after `--`, or without it the operands.
     BehindDashes,
-    /// One operand is text for a shell, several are a command.
+    /// A single operand is text for a shell; several are a command.
     TextOrOperands,
-    /// The operands joined with blanks are text for a shell.
+    /// The operands joined with spaces are text for a shell.
     JoinedText,
     /// Each operand is text for a shell.
     EachText,
     /// The first operand is text for the shell.
     FirstText,
-    /// A shell: the first operand is text with `-c`, and a script without.
+    /// A shell: the first operand is text with `-c`, otherwise a script.
     ShellText,
-    /// A user's shell: text by `-c` only.
+    /// A user's shell: text only with `-c`.
     LoginShell,
-    /// What it reads from standard input.
+    /// Standard input.
     Input,
-    /// Only what its flags run.
+    /// Only the values of its flags.
     Flags,
-    /// Somewhere among its words.
+    /// An unknown position among its words.
     Somewhere,
-    /// PowerShell: text by `-Command`, by standard input, or in a script.
+    /// PowerShell: text with `-Command`, on standard input, or in a script.
     Powershell,
-    /// The operands, and more that come from standard input.
+    /// The operands, with more from standard input.
     Xargs,
-    /// Text with more words put in.
+    /// Text into which more words are inserted.
     Parallel,
-    /// The words behind `-exec` and its like.
+    /// The words after `-exec` and similar primaries.
     Find,
-    /// The value of `-C` is text for the shell, the value of `-W` is expanded.
+    /// The value of `-C` is text for the shell; the value of `-W` is expanded.
     Callback,
-    /// A setting whose value git runs.
+    /// A setting with a value that git runs.
     GitConfig,
-    /// What an awk program runs.
+    /// The commands in an awk program.
     Awk,
-    /// What a sed script runs.
+    /// The commands in a sed script.
     Sed,
-    /// What an editor's commands run.
+    /// The commands of an editor.
     Editor,
 }
 
-/// Which operands of an interpreter are files that it runs.
+/// The operands of an interpreter that are files to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Scripts {
@@ -95,44 +96,45 @@ pub(crate) enum Scripts {
     All,
 }
 
-/// Where a file that a program obeys is looked for.
+/// The directories in which a file that a program obeys is searched for.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Search {
-    /// In the directory where the program runs.
+    /// The directory in which the program runs.
     #[default]
     Here,
-    /// There, and in each directory above it.
+    /// That directory and each of its parents.
     Upward,
 }
 
-/// How settings stand in a file.
+/// The format of the settings in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Format {
     Toml,
     Json,
-    /// A repository, or a file of git's configuration.
+    /// A repository, or a git configuration file.
     Git,
-    /// Anywhere in the text, quotes and escapes removed.
+    /// Anywhere in the text, without quotes and escapes.
     Text,
-    /// That the file is there is enough.
+    /// The existence of the file is sufficient.
     Present,
 }
 
-/// What a command must be aimed at to destroy a person's work.
+/// The target that makes a command destroy a person's work.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Target {
-    /// Whatever it is aimed at.
+    /// Any target.
     #[default]
     Anything,
-    /// The workspace, HOME, what is above them, a repository's own directory, or all that is in one.
+    /// The workspace, HOME, a directory above them, a repository's own directory, or everything in
+    /// one of these.
     Work,
-    /// The same, or without an operand the directory it runs in.
+    /// Like `Work`; without an operand, the directory in which the command runs.
     Here,
-    /// It runs at the workspace's root.
+    /// The command runs at the workspace's root.
     Root,
-    /// It runs anywhere in the workspace.
+    /// The command runs anywhere in the workspace.
     Repository,
 }

@@ -1,11 +1,11 @@
-//! Names the policy knows apart from programs: variables, protected paths,
-//! directories. A name of the data that ends with `*` stands for any rest.
+//! Names other than those of programs: variables, protected paths, directories. A name that ends
+//! with `*` matches any suffix.
 
 use super::data;
 
 type Names = &'static [(&'static str, &'static str)];
 
-/// The reason why the name is on the list.
+/// Returns the reason why the name is in the list.
 fn listed(names: Names, name: &[u8]) -> Option<&'static str> {
     let exact = names.binary_search_by(|(known, _)| known.as_bytes().cmp(name)).ok();
     let entry = exact.and_then(|at| names.get(at)).or_else(|| {
@@ -16,82 +16,84 @@ fn listed(names: Names, name: &[u8]) -> Option<&'static str> {
     entry.map(|(_, reason)| *reason)
 }
 
-/// Whether a value given to the variable is evaluated by bash, and not only stored.
+/// Reports whether bash evaluates a value that is assigned to the variable.
 pub(crate) fn is_evaluated(name: &[u8]) -> bool {
     listed(data::EVALUATED_VARIABLES, name).is_some()
 }
 
-/// Whether bash gives the variable values of its own, whatever the text assigns.
+/// Reports whether bash sets the variable itself, regardless of assignments.
 pub(crate) fn is_set_by_bash(name: &[u8]) -> bool {
     listed(data::SET_BY_BASH, name).is_some()
 }
 
-/// Whether setting the variable changes what runs or how text is read.
+/// Reports whether setting the variable changes what runs or how text is read.
 pub(crate) fn is_dangerous_variable(name: &[u8]) -> bool {
     airlock_variables::is_dangerous(name)
 }
 
-/// Whether reading the variable is refused.
+/// Reports whether reading the variable is refused.
 pub(crate) fn is_telling_variable(name: &[u8]) -> bool {
     listed(data::TELLING_VARIABLES, name).is_some()
 }
 
-/// Whether the variable may be set before a command that is allowed.
+/// Reports whether the variable may be set before an allowed command.
 pub(crate) fn is_safe_variable(name: &[u8]) -> bool {
     airlock_variables::is_safe(name)
 }
 
-/// Whether other programs run what the variable is set to.
+/// Reports whether other programs run the variable's value.
 pub(crate) fn is_command_variable(name: &[u8]) -> bool {
     listed(data::COMMAND_VARIABLES, name).is_some()
 }
 
-/// Whether git runs the value of a setting whose name ends so.
+/// Reports whether git runs the value of a setting with this last component.
 pub(crate) fn is_git_command_setting(last: &[u8]) -> bool {
     listed(data::GIT_COMMAND_SETTINGS, last).is_some()
 }
 
-/// Whether an option `NAME=text` of that name runs its text.
+/// Reports whether the option `NAME=text` with this name runs its text.
 pub(crate) fn is_command_option(name: &[u8]) -> bool {
     listed(data::COMMAND_OPTIONS, name).is_some()
 }
 
-/// Whether programs in the directory are what their names say.
+/// Reports whether the programs in the directory can be trusted to be those that their names
+/// indicate.
 pub(crate) fn is_trusted_directory(path: &[u8]) -> bool {
     listed(data::TRUSTED_DIRECTORIES, path).is_some()
 }
 
-/// Whether writing a file of that name steers other programs.
+/// Reports whether a file with this name controls other programs.
 pub(crate) fn is_protected_file(name: &str) -> bool {
     listed(data::PROTECTED_FILES, name.as_bytes()).is_some()
 }
 
-/// Whether writing anything in a directory of that name does.
+/// Reports whether files in a directory with this name control other programs.
 pub(crate) fn is_protected_directory(name: &str) -> bool {
     listed(data::PROTECTED_DIRECTORIES, name.as_bytes()).is_some()
 }
 
-/// The protected names: files first, then directories.
+/// Returns the protected names: files first, then directories.
 pub(crate) fn protected_names() -> impl Iterator<Item = &'static str> {
     data::PROTECTED_FILES.iter().chain(data::PROTECTED_DIRECTORIES).map(|(name, _)| *name)
 }
 
-/// Whether reading and writing the file touches nothing.
+/// Reports whether reading and writing the file has no effect.
 pub(crate) fn is_nobodys(path: &str) -> bool {
     listed(data::NOBODYS_FILES, path.as_bytes()).is_some()
 }
 
-/// Whether the parameter of PowerShell, in small letters, changes nothing of what runs.
+/// Reports whether the PowerShell parameter, in lower case, does not affect what runs.
 pub(crate) fn is_powershell_switch(name: &[u8]) -> bool {
     listed(data::POWERSHELL_SWITCHES, name).is_some()
 }
 
-/// Whether PowerShell with this parameter alone, in small letters, only tells of itself.
+/// Reports whether PowerShell with only this parameter, in lower case, just prints information
+/// about itself.
 pub(crate) fn tells_of_powershell(name: &[u8]) -> bool {
     listed(data::POWERSHELL_TELLS, name).is_some()
 }
 
-/// Whether the path is, or lies below, something that every sandbox shows of its root.
+/// Reports whether the path is, or is below, a path of the root that every sandbox shows.
 pub(crate) fn is_base(path: &str) -> bool {
     let mut above = Some(path);
     while let Some(here) = above.filter(|here| !here.is_empty()) {
@@ -103,32 +105,32 @@ pub(crate) fn is_base(path: &str) -> bool {
     false
 }
 
-/// What every sandbox shows of its root, as absolute paths.
+/// Returns the absolute paths of the root that every sandbox shows.
 pub(crate) fn base() -> impl Iterator<Item = &'static str> {
     data::READABLE_BASE.iter().map(|(path, _)| *path)
 }
 
-/// Whether the names in the directory may be read, and no more of it.
+/// Reports whether the names in the directory, but nothing else of it, may be read.
 pub(crate) fn is_listed_directory(path: &str) -> bool {
     listed(data::LISTED_DIRECTORIES, path.as_bytes()).is_some()
 }
 
-/// Whether the program reads names and no contents.
+/// Reports whether the program reads only names, not contents.
 pub(crate) fn is_lister(name: &[u8]) -> bool {
     listed(data::LISTERS, name).is_some()
 }
 
-/// Whether the program hands text among its arguments to a shell.
+/// Reports whether the program passes an argument to a shell.
 pub(crate) fn hands_to_shell(name: &[u8]) -> bool {
     listed(data::HANDS_TO_SHELL, name).is_some()
 }
 
-/// Whether the shell, told `-n` and no more, reads a script and runs nothing.
+/// Reports whether the shell with only `-n` reads a script without running anything.
 pub(crate) fn checks_syntax(name: &[u8]) -> bool {
     listed(data::SYNTAX_CHECKERS, name).is_some()
 }
 
-/// Whether zsh does more for the word, where a program stands, than bash would.
+/// Reports whether zsh treats the word in command position differently from bash.
 pub(crate) fn is_zsh_danger(name: &[u8]) -> bool {
     listed(data::ZSH_DANGERS, name).is_some()
 }

@@ -1,4 +1,4 @@
-//! Files that programs obey before they do their work, as data.
+//! Data on files that programs obey before they do their work.
 
 use super::data;
 use super::kinds::{Format, Search};
@@ -7,16 +7,16 @@ use super::kinds::{Format, Search};
 #[derive(Debug)]
 pub(crate) struct Obeys {
     pub(crate) programs: &'static [&'static str],
-    /// Looked for as `from` says.
+    /// File names that are searched for as `from` defines.
     pub(crate) files: &'static [&'static str],
-    /// In HOME.
+    /// Paths relative to HOME.
     pub(crate) home: &'static [&'static str],
     pub(crate) from: Search,
     pub(crate) format: Format,
     pub(crate) settings: &'static [&'static str],
 }
 
-/// What the program of this name obeys.
+/// Returns the entries for the program with this name.
 pub(crate) fn of(program: &[u8]) -> impl Iterator<Item = &'static Obeys> {
     data::OBEYED.iter().filter(move |entry| entry.programs.iter().any(|name| name.as_bytes() == program))
 }

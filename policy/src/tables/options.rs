@@ -1,16 +1,16 @@
-//! The flags of a program, looked up by name. It knows nothing of words.
+//! The flags of a program, looked up by name. This module does not parse words.
 
 use super::Takes;
 
-/// One flag by all its names, without dashes; a long one that is written with one dash
-/// among flags that are not keeps it.
+/// One flag with all its names, without dashes. A long name with one dash, among names with two,
+/// keeps its dash.
 #[derive(Debug)]
 pub(crate) struct Flag {
     pub(crate) names: &'static [&'static str],
     pub(crate) takes: Takes,
-    /// The only values it may have; none where any will do.
+    /// The permitted values; empty if all values are permitted.
     pub(crate) values: &'static [&'static str],
-    /// Why it is refused.
+    /// The reason why the flag is refused.
     pub(crate) refused: Option<&'static str>,
 }
 
@@ -18,7 +18,7 @@ pub(crate) struct Flag {
 #[derive(Debug)]
 pub(crate) struct Options {
     pub(crate) flags: &'static [Flag],
-    /// Letters and names with their place in `flags`, sorted.
+    /// Letters and names with their index in `flags`, sorted.
     pub(crate) short: &'static [(u8, usize)],
     pub(crate) long: &'static [(&'static str, usize)],
     /// Whether `-5` is a number, not a flag.
@@ -35,7 +35,7 @@ impl Options {
         self.flag(self.short.get(at)?.1)
     }
 
-    /// The one long flag that the name is, or abbreviates.
+    /// Returns the long flag with this name or with this unambiguous abbreviation.
     pub(crate) fn long(&self, name: &[u8]) -> Option<&'static Flag> {
         let from = self.long.partition_point(|(known, _)| known.as_bytes() < name);
         let mut starting =
@@ -45,7 +45,7 @@ impl Options {
         if ambiguous { None } else { self.flag(*index) }
     }
 
-    /// The flag of exactly this name.
+    /// Returns the flag with exactly this name.
     pub(crate) fn exact(&self, name: &[u8]) -> Option<&'static Flag> {
         match name {
             [letter] => self.short(*letter),

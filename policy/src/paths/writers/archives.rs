@@ -1,5 +1,5 @@
-//! tar: whether the archive is read or written depends on what it is told to do, and
-//! its first word may be flags without a dash.
+//! tar. Its arguments determine whether it reads or writes the archive. Its first word may be flags
+//! without a dash.
 
 use super::{WriterPaths, values, with};
 use crate::decision::Access;
@@ -24,7 +24,7 @@ pub(super) fn tar(writer: &'static Writer, rest: &[Word]) -> WriterPaths {
         let span = rest.first().map(|word| word.span).unwrap_or_default();
         paths.push(with(&Word::known(b".", span), Access::Create));
     }
-    // What is read or compared are names inside the archive.
+    // When the archive is read, the operands are names inside it.
     if !reads {
         let operands = sorted.operands.iter().filter_map(|index| words.get(*index));
         paths.extend(operands.map(|word| with(&below(directory, word), Access::Read)));
@@ -32,7 +32,7 @@ pub(super) fn tar(writer: &'static Writer, rest: &[Word]) -> WriterPaths {
     WriterPaths { paths, is_edit: false }
 }
 
-/// `tar xfC a.tar dir` as `tar -x -f a.tar -C dir`.
+/// Converts `tar xfC a.tar dir` to `tar -x -f a.tar -C dir`.
 fn with_dashes(writer: &Writer, rest: &[Word]) -> Vec<Word> {
     let Some((first, tail)) = rest.split_first() else {
         return Vec::new();
@@ -52,7 +52,7 @@ fn with_dashes(writer: &Writer, rest: &[Word]) -> Vec<Word> {
     out
 }
 
-/// The word as it is found from a directory.
+/// Returns the word relative to a directory.
 pub(super) fn below(directory: Option<&Word>, word: &Word) -> Word {
     let (Some(directory), false) = (directory, word.lead.starts_with(b"/")) else {
         return word.clone();

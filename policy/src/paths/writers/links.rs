@@ -1,13 +1,12 @@
-//! Symlinks: what one names is found from where the link lies, not from where `ln`
-//! runs.
+//! Symlinks: the target is relative to the directory of the link, not to that in which `ln` runs.
 
 use super::archives::below;
 use crate::decision::Access;
 use crate::parse::Word;
 use crate::readonly::PathWord;
 
-/// Turns what the links name into paths from the current directory. The last operand
-/// may be the link, or a directory to put links into: both are taken.
+/// Converts the targets of links to paths relative to the current directory. The last operand can
+/// be the link or a directory for links; both are assumed.
 pub(super) fn from_the_link(paths: &mut Vec<PathWord>, target: Option<&Word>) {
     let last = paths.last().filter(|path| path.access != Access::Read).map(|path| path.word.clone());
     let Some(place) = target.cloned().or(last) else {
@@ -31,7 +30,7 @@ pub(super) fn from_the_link(paths: &mut Vec<PathWord>, target: Option<&Word>) {
     *paths = out;
 }
 
-/// The directory that a path lies in; `None` where that is the current one.
+/// Returns the directory of a path; `None` for the current directory.
 fn parent_of(word: &Word) -> Option<Word> {
     let text = word.text.as_deref()?;
     let end = text.trim_ascii_end().iter().rposition(|byte| *byte == b'/')?;

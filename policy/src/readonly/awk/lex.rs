@@ -1,38 +1,38 @@
-//! Tokens of an awk program. Awks differ on a few of them; where a difference could
-//! hide code, there are no tokens. It knows nothing of what names do.
+//! The tokens of an awk program. awk implementations differ on some of them. If a difference could
+//! hide code, there are no tokens. The lexer does not interpret names.
 
-/// Why there are no tokens.
+/// The reason why there are no tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stop {
-    /// It is no awk program: every awk refuses it before it runs anything.
+    /// Not an awk program: every implementation refuses it before it runs anything.
     Broken,
-    /// Awks may read it differently.
+    /// Implementations may read it differently.
     Unsure,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Token<'a> {
     Name(&'a [u8]),
-    /// What stands between the quotes.
+    /// The text between the quotes.
     Text(&'a [u8]),
     Regex,
     Number,
     /// `\n`, `;` or an operator, by its first byte.
     Mark(u8),
-    /// `||`, `&&`, `>>`, `++`, `--`, by the byte that is doubled.
+    /// `||`, `&&`, `>>`, `++` or `--`, by the byte that is doubled.
     Double(u8),
 }
 
-/// Keywords behind which `/` opens a regular expression.
+/// Keywords after which `/` starts a regular expression.
 const BEFORE_REGEX: &[&[u8]] =
     &[b"print", b"printf", b"return", b"exit", b"in", b"else", b"do", b"if", b"while"];
 
-/// Names behind which both a regular expression and a division may stand. Some are
-/// keywords to one awk and variables to another.
+/// Names after which `/` can start a regular expression or divide. Some are keywords in one
+/// implementation and variables in another.
 const BEFORE_EITHER: &[&[u8]] =
     &[b"length", b"next", b"nextfile", b"break", b"continue", b"case", b"default", b"getline"];
 
-/// What `/` is behind a token.
+/// The meaning of `/` after a token.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Slash {
     Regex,
@@ -46,13 +46,13 @@ pub(super) struct Lexer<'a> {
     /// Whether `/` in brackets is an ordinary character of a regular expression.
     brackets: bool,
     slash: Slash,
-    /// What is open: the closing byte, and what `/` is behind it.
+    /// The open brackets: the closing byte, and the meaning of `/` after it.
     open: Vec<(u8, Slash)>,
-    /// What `/` is behind the brackets that open next.
+    /// The meaning of `/` after the next brackets.
     behind: Slash,
 }
 
-/// All tokens of the text.
+/// Returns all tokens of the text.
 pub(super) fn tokens(text: &[u8], brackets: bool) -> Result<Vec<Token<'_>>, Stop> {
     let mut lexer =
         Lexer { text, at: 0, brackets, slash: Slash::Regex, open: Vec::new(), behind: Slash::Division };
@@ -110,7 +110,7 @@ impl<'a> Lexer<'a> {
         Ok(Some(token))
     }
 
-    /// Blanks, comments and line ends behind a backslash.
+    /// Skips spaces, comments and escaped line feeds.
     fn blanks(&mut self) -> Result<(), Stop> {
         loop {
             match self.peek() {
@@ -127,7 +127,8 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Behind `if (x)` a slash opens a regex, behind `(x)` it divides.
+    /// Closes a bracket. After `if (x)` a slash starts a regular expression, after `(x)` it
+    /// divides.
     fn close(&mut self, byte: u8) -> Result<Slash, Stop> {
         let opened = self.open.pop().filter(|(close, _)| *close == byte);
         opened.map(|(_, slash)| slash).ok_or(Stop::Broken)
@@ -191,8 +192,8 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// A bracket expression. With a `/` in it, all awks must agree on its end: no `]` in
-    /// the first place, no `[` but that of a class, no backslash.
+    /// Reads a bracket expression. If it contains a `/`, all implementations must agree on its end:
+    /// no `]` in the first position, no `[` except of a class, no backslash.
     fn bracket(&mut self) -> Result<(), Stop> {
         if self.peek() == Some(b'^') {
             self.at += 1;

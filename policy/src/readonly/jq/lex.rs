@@ -1,9 +1,9 @@
-//! Tokens of a jq program. What is interpolated into a string is read as code, the
-//! string itself is not. It knows nothing of what names do.
+//! The tokens of a jq program. Interpolated parts of a string are code, the string itself is not.
+//! The lexer does not interpret names.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Token<'a> {
-    /// A name of a function or a keyword; with `::`, its parts come one by one.
+    /// The name of a function, or a keyword. With `::`, each part is a separate token.
     Name(&'a [u8]),
     /// `$name`.
     Variable(&'a [u8]),
@@ -13,7 +13,7 @@ pub(super) enum Token<'a> {
     Mark(u8),
 }
 
-/// All tokens of the text; `None` where versions of jq may read it differently.
+/// Returns all tokens of the text, or `None` if versions of jq may read it differently.
 pub(super) fn tokens(text: &[u8]) -> Option<Vec<Token<'_>>> {
     let mut lexer = Lexer { text, at: 0, depth: 0, interpolations: Vec::new() };
     let mut tokens = Vec::new();
@@ -29,7 +29,7 @@ struct Lexer<'a> {
     text: &'a [u8],
     at: usize,
     depth: usize,
-    /// Depths of parentheses at which an interpolation opened.
+    /// The parenthesis depths at which interpolations started.
     interpolations: Vec<usize>,
 }
 
@@ -89,8 +89,8 @@ impl<'a> Lexer<'a> {
         self.text.get(start..self.at).unwrap_or_default()
     }
 
-    /// Up to the line's end. A backslash or a carriage return in it: versions differ on
-    /// where it ends.
+    /// Skips a comment up to the end of the line. Versions differ on its end if it contains a
+    /// backslash or a carriage return.
     fn comment(&mut self) -> Option<()> {
         while let Some(byte) = self.peek().filter(|byte| *byte != b'\n') {
             if matches!(byte, b'\\' | b'\r') {
@@ -101,7 +101,7 @@ impl<'a> Lexer<'a> {
         Some(())
     }
 
-    /// Up to the closing quote or an interpolation.
+    /// Skips up to the closing quote or an interpolation.
     fn string(&mut self) -> Option<()> {
         loop {
             match self.next()? {

@@ -1,7 +1,7 @@
 //! The gRPC edge: thin services between the wire and the engine.
 //!
-//! Generated protobuf types end here. Every call has passed `door` first, which knows who calls and
-//! whether they may; a handler checks its request, asks the engine, and says what that said.
+//! Generated protobuf types are not used beyond this module. The interceptor in `door` authenticates and
+//! authorizes every call first. A handler validates its request, calls the engine and converts the result.
 
 mod admin;
 mod approval;
@@ -40,51 +40,51 @@ use crate::{
     telemetry::Metrics,
 };
 
-/// What the services share.
+/// The state that the services share.
 pub(crate) struct Edge {
     pub(crate) engine: Engine,
     pub(crate) streams: Streams,
     pub(crate) exchanges: Exchanges,
     pub(crate) metrics: Metrics,
-    /// Owns what outlives a call: links, and starts whose caller has gone.
+    /// Owns the tasks that outlive a call: links, and starts whose caller has gone.
     pub(crate) tasks: TaskTracker,
-    /// The server stops: what ends now does not end by its client's will.
+    /// The server shuts down. A call that ends now was not ended by its client.
     pub(crate) stopping: CancellationToken,
-    /// Of one message, in bytes.
+    /// The maximum size of one message in bytes.
     pub(crate) message_bytes: usize,
-    /// From a link's first byte to its Hello.
+    /// The time from the first byte of a link to its Hello.
     pub(crate) hello_wait: Duration,
-    /// Streams that are relayed for other servers.
+    /// The permits for streams that are relayed for other servers.
     pub(crate) relays: Arc<Semaphore>,
-    /// Every limit of the configuration by its name.
+    /// Every limit of the configuration by name.
     pub(crate) limits: BTreeMap<String, u64>,
 }
 
-/// Why the services could not be put together.
+/// The reason why the services could not be created.
 #[derive(Debug, thiserror::Error)]
 pub enum ReflectionError {
-    /// The descriptors are refused.
+    /// The descriptors were rejected.
     #[error("the contract cannot be shown by reflection: {0}")]
     Refused(#[from] tonic_reflection::server::Error),
-    /// The descriptors of the contract are none.
+    /// The descriptors of the contract could not be decoded.
     #[error("the contract cannot be read: {0}")]
     Unreadable(#[from] prost::DecodeError),
 }
 
-/// The packages of the services that only runners and servers may call.
+/// The packages of services that only runners and servers may call.
 const PRIVATE: [&str; 2] = ["airlock.runner.v1", "airlock.server.v1"];
 
-/// The descriptors of the contract without those of the private packages, which clients have no use for.
+/// Returns the descriptors of the contract without the private packages, which clients do not need.
 fn public_descriptors() -> Result<Vec<u8>, prost::DecodeError> {
     let mut set = FileDescriptorSet::decode(FILE_DESCRIPTOR_SET)?;
     set.file.retain(|file| !PRIVATE.contains(&file.package()));
     Ok(set.encode_to_vec())
 }
 
-/// Every service.
+/// Returns the routes of every service.
 ///
 /// # Errors
-/// The descriptors of the contract cannot be read.
+/// Returns an error if the descriptors of the contract cannot be read.
 pub(crate) fn routes(edge: &Arc<Edge>, health: HealthServer<impl Health>) -> Result<Routes, ReflectionError> {
     use runner_v1::runner_link_server::RunnerLinkServer;
     use server_v1::peer_server::PeerServer;
@@ -115,7 +115,7 @@ pub(crate) fn routes(edge: &Arc<Edge>, health: HealthServer<impl Health>) -> Res
             ApprovalServiceServer::new(approval::Approvals(edge.clone())).max_decoding_message_size(most),
         )
         .add_service(AdminServiceServer::new(admin::Admin(edge.clone())).max_decoding_message_size(most))
-        // Pages of files are as large as the contract permits, whatever clients may send.
+        // Pages of files can have the contract's maximum size, regardless of the limit for clients.
         .add_service(
             RunnerLinkServer::new(link::RunnerLinks(edge.clone())).max_decoding_message_size(MESSAGE_BYTES),
         )
@@ -126,10 +126,10 @@ pub(crate) fn routes(edge: &Arc<Edge>, health: HealthServer<impl Health>) -> Res
     Ok(routes.routes())
 }
 
-/// Who calls, as the door has found.
+/// Returns the caller that the interceptor has authenticated.
 ///
 /// # Errors
-/// INTERNAL if a call came past the door, so that nothing is ever done for nobody.
+/// Returns INTERNAL if a call bypassed the interceptor, so that no call runs without a caller.
 fn caller<T>(request: &Request<T>) -> Result<Caller, Status> {
     request
         .extensions()

@@ -1,4 +1,4 @@
-//! AdminService.
+//! The AdminService.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use tonic::{Request, Response, Status};
 use super::{Edge, pages, records, refused};
 use crate::{api::ApiError, engine::RunnerView, store::PageQuery, validate};
 
-/// Around an entry of a list, in bytes: its tag and its length.
+/// The overhead of a list entry in bytes: its tag and its length.
 const FRAME_BYTES: usize = 8;
 
 pub(super) struct Admin(pub(super) Arc<Edge>);
@@ -77,7 +77,7 @@ impl AdminService for Admin {
 }
 
 impl Admin {
-    /// Every runner that is not lost, by id, as many as an answer may name.
+    /// Returns the runners that are not lost, ordered by ID, up to the maximum of a response.
     async fn runners(&self) -> Result<Vec<RunnerView>, ApiError> {
         let most = PAGE_SIZE_MAX.unsigned_abs();
         let mut page = PageQuery { size: most, token: None };

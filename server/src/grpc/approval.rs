@@ -1,4 +1,4 @@
-//! ApprovalService.
+//! The ApprovalService.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Decisions of the policy as messages of the contract.
+//! Conversion of the policy's decisions to messages of the contract.
 
 use airlock_policy::{
     Access, Category, Decision, FoundCommand, PathUse, Reason, Requirement, Rewrite, ShadowHit, Span,
@@ -7,12 +7,12 @@ use airlock_policy::{
 use airlock_proto::v1;
 use prost::Message as _;
 
-/// A decision in the contract's encoding, as the engine stores it.
+/// Encodes a decision in the contract's format, as the engine stores it.
 pub(crate) fn encode(decision: &Decision, profile: &str) -> Vec<u8> {
     to_wire(decision, profile).encode_to_vec()
 }
 
-/// A decision that the profile of this name has made.
+/// Converts a decision of the profile with this name.
 pub(super) fn to_wire(decision: &Decision, profile: &str) -> v1::Decision {
     v1::Decision {
         verdict: verdict(decision.verdict),
@@ -120,7 +120,7 @@ fn span(span: Span) -> v1::Span {
     v1::Span { start: number(span.start), end: number(span.end) }
 }
 
-/// Commands are shorter than this by far.
+/// Converts an offset or index. Commands are far shorter than the maximum.
 fn number(value: usize) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
 }

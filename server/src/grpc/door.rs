@@ -1,5 +1,5 @@
-//! The door that every call passes: a span with the caller's trace, who calls, whether they may, and
-//! the count of how it ended. Handlers behind it cannot be reached without a caller.
+//! The interceptor of every call. It creates a span with the caller's trace context, authenticates and
+//! authorizes the caller, and counts the outcome. A handler cannot be reached without a caller.
 
 mod answer;
 pub(crate) mod calls;
@@ -37,29 +37,29 @@ use crate::{
     tls::ConnectionInfo,
 };
 
-/// Where tokens are.
+/// The header that contains the token.
 const AUTHORIZATION: &str = "authorization";
-/// Calls of which it matters whether their client ended its stream or was cut off.
+/// Client-streaming calls for which a handler must distinguish the end of the stream from a cut connection.
 const STREAMED: [&str; 2] = ["/airlock.v1.FileService/Upload", "/airlock.v1.ExecutionService/WriteStdin"];
-/// Of a call that has taken longer than `limits.call_timeout`.
+/// The message for a call that exceeded `limits.call_timeout`.
 const TOO_LONG: &str = "the call took longer than limit `call_timeout`; it may have been done all the same";
-/// What calls that are in no table are counted as.
+/// The name under which unknown methods are counted.
 const UNKNOWN_METHOD: &str = "/_OTHER";
 
-/// What the door goes by. Cheap to clone.
+/// The state of the interceptor. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Door {
     pub(crate) authenticator: Arc<Authenticator>,
     pub(crate) metrics: Metrics,
-    /// The tenants' shares of calls.
+    /// The tenants' shares of concurrent calls.
     pub(crate) calls: Calls,
-    /// No new calls but those that are open to anyone.
+    /// Refuses new calls, except those that are open to anyone.
     pub(crate) closed: CancellationToken,
-    /// What is not answered by now is answered that the server stops.
+    /// Calls that are unanswered when this is cancelled end with `SHUTTING_DOWN`.
     pub(crate) draining: CancellationToken,
 }
 
-/// A service behind a door.
+/// A service with the interceptor in front of it.
 #[derive(Clone)]
 pub(crate) struct Guarded<S> {
     door: Door,
@@ -88,7 +88,8 @@ where
     }
 
     fn call(&mut self, mut request: Request<Body>) -> Self::Future {
-        // The one that is ready is the one that is called; the clone waits for its own turn.
+        // `poll_ready` was called on this instance, so it handles the call. The clone is polled for the next
+        // one.
         let clone = self.inner.clone();
         let mut inner = std::mem::replace(&mut self.inner, clone);
         let door = self.door.clone();
@@ -124,7 +125,8 @@ where
 }
 
 impl Door {
-    /// Lets a call pass, with its caller, or says why not. Its place is to be held until it is answered.
+    /// Admits a call with its caller, or returns the refusal. The caller holds the returned share until the
+    /// call is answered.
     fn admit(
         &self,
         request: &mut Request<Body>,
@@ -162,7 +164,7 @@ impl Door {
     }
 }
 
-/// Returns when a call has taken as long as it may.
+/// Returns when a call has reached its timeout.
 async fn over(timeout: Option<Duration>) {
     match timeout {
         Some(timeout) => tokio::time::sleep(timeout).await,
@@ -185,7 +187,7 @@ fn rpc_span(method: &'static str, headers: &HeaderMap) -> Span {
     span
 }
 
-/// A refusal that tonic made by itself gets its details too.
+/// Adds details to a refusal that tonic created.
 fn with_details(response: Response<Body>) -> Response<Body> {
     match Status::from_header_map(response.headers()) {
         Some(status) if status.code() != Code::Ok && status.details().is_empty() => {

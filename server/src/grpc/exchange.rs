@@ -1,4 +1,4 @@
-//! Exchange: the work on files and input, between the wire of a runner and the exchanges.
+//! The Exchange call: connects the wire stream of a runner to the exchanges.
 
 use std::sync::{Arc, OnceLock};
 
@@ -14,10 +14,10 @@ use tonic::{Code, Status, Streaming};
 use super::{Edge, incoming::is_of_transport, refused, view::Responses};
 use crate::{authn::Caller, exchange::ExchangeBroken, status};
 
-/// Why a stream was broken, for its runner; set at most once.
+/// The reason why a stream failed, for its runner. Set at most once.
 type Fault = Arc<OnceLock<Status>>;
 
-/// Opens an exchange for the one who waits for its ticket.
+/// Opens an exchange for the task that waits for its ticket.
 pub(super) async fn open(
     edge: &Edge,
     caller: &Caller,
@@ -48,7 +48,7 @@ fn hello_of(first: ExchangeRequest) -> Result<(RunnerId, String), Status> {
     }
 }
 
-/// What the runner says, up to the first thing that cannot be read.
+/// Returns the runner's messages up to the first one that cannot be decoded.
 fn messages(
     incoming: Streaming<ExchangeRequest>,
     fault: Fault,
@@ -69,7 +69,7 @@ fn messages(
             }
         };
         let broken = broken(status.message().to_owned());
-        // The first fault is the one that counts.
+        // Only the first fault is kept.
         drop(fault.set(status));
         Err(broken)
     })

@@ -1,4 +1,4 @@
-//! ExecutionService.
+//! The ExecutionService.
 
 use std::{sync::Arc, time::Instant};
 
@@ -36,7 +36,7 @@ use crate::{
 pub(super) struct Executions(pub(super) Arc<Edge>);
 
 impl Executions {
-    /// Starts a command for a stream that is to end it, whatever becomes of the call meanwhile.
+    /// Starts a command that must end with its stream, even if the call is cancelled in the meantime.
     async fn start_for_stream(
         &self,
         who: &Principal,
@@ -54,7 +54,7 @@ impl Executions {
                     let guard = EndOnDisconnect::new(edge, who, record.id);
                     (record, Some(guard))
                 });
-                // Where the call has gone meanwhile, the guard goes with the answer and ends the command.
+                // If the call has gone, the guard is dropped with the response and ends the command.
                 drop(done.send(result));
             }
         };

@@ -1,4 +1,4 @@
-//! FileService.
+//! The FileService.
 
 use std::sync::Arc;
 
@@ -132,7 +132,7 @@ impl FileService for Files {
         let restored = files::restore_quarantine(exchanges, &who, runner, session_id, id).await;
         let path = restored.as_ref().ok().map(|(path, _)| path.as_slice());
         if let Err(error) = engine.end_restore(begun, path).await {
-            // That it was begun is in the audit, and the client must know what became of it.
+            // The audit contains the begin of the restore, and the client needs the outcome.
             tracing::error!(%error, session = %session_id, "an audit entry could not be closed");
         }
         let (path, replaced_id) = restored.map_err(refused)?;
@@ -141,7 +141,7 @@ impl FileService for Files {
     }
 }
 
-/// A download as responses, its header first. The session is in use until they end.
+/// Returns the responses of a download, the header first. The session counts as used until the stream ends.
 fn responses(
     session: SessionInUse,
     transfer_id: String,
@@ -167,8 +167,8 @@ fn responses(
     )
 }
 
-/// As much of a page as fits into a message; the rest is left to the next. A single entry fits by its
-/// own limits.
+/// Removes entries from a page until it fits into a message; they move to the next page. A single entry
+/// always fits.
 fn fitting<T: Entry, M: Message>(mut listed: Listed<T>, answer: fn(&Listed<T>) -> M) -> M {
     loop {
         let page = answer(&listed);

@@ -1,4 +1,4 @@
-//! What a client streams to the service: its first message, and the pieces after it.
+//! The stream of a client: its first message, and the pieces after it.
 
 use std::{error::Error as _, time::Duration};
 
@@ -20,15 +20,15 @@ pub(super) struct Incoming<T> {
 
 impl<T: Send + 'static> Incoming<T> {
     pub(super) fn new(request: Request<Streaming<T>>) -> Self {
-        // One that is not there was not watched, and its end cannot be told from a cut.
+        // Without this extension the stream was not observed, and its end cannot be distinguished from a cut.
         let fault = request.extensions().get::<RequestFault>().cloned().unwrap_or_else(RequestFault::unknown);
         Self { messages: request.into_inner(), fault }
     }
 
-    /// The first message, which the contract calls `name`.
+    /// Returns the first message. `name` is its name in the contract.
     ///
     /// # Errors
-    /// `Invalid` if there is none, or it does not come in time; what its stream broke with.
+    /// Returns `Invalid` if the message is missing or late, or the fault that ended the stream.
     pub(super) async fn first(&mut self, name: &str, wait: Duration) -> Result<T, ApiError> {
         let missing = |problem: String| {
             ApiError::Invalid(vec![FieldViolation { field: name.to_owned(), description: problem }])
@@ -39,7 +39,7 @@ impl<T: Send + 'static> Incoming<T> {
         }
     }
 
-    /// What comes after it; the first of these may have come with it.
+    /// Returns the pieces after the first message. `first` is a piece that arrived with it.
     pub(super) fn pieces(self, first: Option<Piece>, read: fn(T) -> Result<Piece, ApiError>) -> Pieces {
         Box::pin(stream::unfold(Some((self, first)), move |state| async move {
             let (mut incoming, first) = state?;
@@ -54,7 +54,7 @@ impl<T: Send + 'static> Incoming<T> {
         }))
     }
 
-    /// The next message; none if the client has said that this was all.
+    /// Returns the next message, or `None` if the client ended the stream.
     async fn next(&mut self) -> Result<Option<T>, ApiError> {
         match self.messages.message().await {
             Ok(None) => self.fault.of_end().map_or(Ok(None), |fault| Err(ApiError::ClientStream(fault))),
@@ -64,8 +64,8 @@ impl<T: Send + 'static> Incoming<T> {
     }
 }
 
-/// Whether the transport has failed. What it carried is not to blame then, though the code may be that
-/// of a message which cannot be read.
+/// Reports whether the transport failed. The message is not at fault then, although the code can be that of
+/// an undecodable message.
 pub(super) fn is_of_transport(error: &Status) -> bool {
     error.source().is_some()
 }

@@ -1,4 +1,4 @@
-//! RunnerLink: the control stream of a runner, between the wire and the links.
+//! The RunnerLink service: connects the control stream of a runner to the links.
 
 use std::{sync::Arc, time::Duration};
 
@@ -23,7 +23,7 @@ use crate::{
     status, validate,
 };
 
-/// Time for a message to be written out, where a test wants to die just after.
+/// The time for a message to be written out before a test stops the process.
 const LEAVING: Duration = Duration::from_millis(5);
 
 pub(super) struct RunnerLinks(pub(super) Arc<Edge>);
@@ -57,10 +57,10 @@ impl RunnerLink for RunnerLinks {
         let listen = async move {
             let error = listen(&handle, incoming).await;
             tracing::info!(%runner, error = error.message(), "a link has ended");
-            // It fails where the runner has gone, and then nobody wants to know.
+            // This fails if the runner has gone. Then the error is not needed.
             drop(end.send(error));
         };
-        // Not in the call's span: what a link brings in a day would be one trace.
+        // Not in the call's span: a link is open for days, and everything on it would be one trace.
         self.0.tasks.spawn(listen);
         Ok(Response::new(speak(outgoing, ended)))
     }
@@ -82,7 +82,8 @@ impl RunnerLink for RunnerLinks {
     }
 }
 
-/// The runner's Hello. Its version is looked at first, because another version may not be readable.
+/// Decodes the runner's Hello. The version is checked first, because a message of another version may not be
+/// decodable.
 fn hello_of(first: Option<ConnectRequest>) -> Result<RunnerHello, Status> {
     let first = first.ok_or_else(|| status::link_message("hello", "the stream ended before it"))?;
     if let Some(Message::Hello(hello)) = &first.message {
@@ -95,7 +96,7 @@ fn hello_of(first: Option<ConnectRequest>) -> Result<RunnerHello, Status> {
     }
 }
 
-/// Takes in what the runner says, until the link ends; says why.
+/// Processes the runner's messages until the link ends. Returns the reason.
 async fn listen(handle: &LinkHandle, mut incoming: Streaming<ConnectRequest>) -> Status {
     loop {
         let message = tokio::select! {
@@ -125,7 +126,7 @@ async fn listen(handle: &LinkHandle, mut incoming: Streaming<ConnectRequest>) ->
     }
 }
 
-/// What is said to the runner: all that waits, then why the link has ended.
+/// Returns the messages for the runner, followed by the reason for the end of the link.
 fn speak(outgoing: mpsc::Receiver<ToRunner>, ended: oneshot::Receiver<Status>) -> Responses<ConnectResponse> {
     Box::pin(stream::unfold(Some((outgoing, ended, None::<String>)), |state| async {
         let (mut outgoing, mut ended, said) = state?;
@@ -146,7 +147,7 @@ fn speak(outgoing: mpsc::Receiver<ToRunner>, ended: oneshot::Receiver<Status>) -
     }))
 }
 
-/// The transport has taken a message of this name, and asks for the next.
+/// Called when the transport has taken a message of this name and asks for the next one.
 async fn has_left(said: &str) {
     if is_next(Point::AfterLinkSend, &said) {
         tokio::time::sleep(LEAVING).await;

@@ -1,11 +1,11 @@
-//! What is said of a result beside what the runner reports: what its exit code means, whether output was to be
-//! expected, and whether somebody or a clock ended it. Nothing here decides, and nothing is stored.
+//! The fields of a result that the server derives: the meaning of the exit code, whether output was expected,
+//! and whether the execution was interrupted. This module decides nothing and stores nothing.
 
 mod notes;
 
 use airlock_proto::v1::{self, CauseCode, cause::Detail};
 
-/// Adds to the result what follows from it and from the decision about the command.
+/// Adds the derived fields to a result.
 pub(super) fn explain(result: &mut v1::Result, decision: Option<&v1::Decision>) {
     result.notes = notes::of(result);
     let Some(cause) = &result.cause else { return };
@@ -58,7 +58,7 @@ mod tests {
         let told = exited.interpretation.clone().unwrap();
         assert_eq!((&told.text[..], told.failure), ("grep: no line matched", false));
         assert!(exited.no_output_expected && !exited.interrupted);
-        // An index from a later version, or a hand that wrote into the store.
+        // An index from a later version, or from a manual change of the store.
         explain(&mut exited, Some(&v1::Decision { endings: vec![7], ..grep() }));
         assert_eq!(exited.interpretation, None);
     }

@@ -1,12 +1,12 @@
-//! Pages of lists that fit into a message, whatever their entries hold.
+//! Pages of lists that fit into a message regardless of their entries.
 
 use airlock_proto::limits::MESSAGE_BYTES;
 use prost::Message;
 
 use crate::store::PageQuery;
 
-/// Whether `answer`, which `page` gave, fits into a message; if not, `page` is halved for another try.
-/// A single entry fits by its own limits.
+/// Reports whether `answer`, the result for `page`, fits into a message. If not, halves `page` for a retry. A
+/// single entry always fits.
 pub(super) fn fits(answer: &impl Message, page: &mut PageQuery) -> bool {
     if page.size <= 1 || answer.encoded_len() <= MESSAGE_BYTES {
         return true;

@@ -1,7 +1,8 @@
-//! Peer: what other servers of the store ask of this one's links, between the wire and the links.
+//! The Peer service: other servers of the store use the links of this server.
 //!
-//! Only this server's own links are used: what is asked here is never passed on, so that no call can go in a circle. Who
-//! asks is a server, by the door; for which principal it asks is its own business, as it would be with a link of its own.
+//! Only this server's own links are used. A request is never forwarded, so that calls cannot form a cycle.
+//! The interceptor has verified that the caller is a server. The calling server is responsible for the
+//! authorization of its principals.
 
 use std::sync::Arc;
 
@@ -139,8 +140,8 @@ impl Peers {
             .ok_or_else(|| bad("open", "the stream ended before it"))
     }
 
-    /// Passes both ways on, one message at a time, until either side ends or says what cannot be read, or the server
-    /// stops. What is not taken at one end is not read at the other.
+    /// Forwards messages in both directions until one side ends, a message cannot be decoded, or the server
+    /// shuts down. Data that one side does not accept is not read from the other.
     fn relay<To: Send + 'static, From: Send + 'static>(
         &self,
         seat: OwnedSemaphorePermit,
@@ -173,7 +174,7 @@ impl Peers {
             .take_while(|message| std::future::ready(message.is_some()))
             .filter_map(std::future::ready)
             .map(move |message| {
-                // The seat is given back with the last of the two ways.
+                // The permit is released when both directions have ended.
                 let _held = &seat;
                 Ok(message)
             })
@@ -182,8 +183,8 @@ impl Peers {
     }
 }
 
-/// Whether it is one of those that a server without a link would have told the runner itself, at any time. Offers are
-/// made by the server that drives an execution, on its own link.
+/// Reports whether another server may send this message through this one. Only the server that controls an
+/// execution makes offers, on its own link.
 fn may_be_told(message: &ToRunner) -> bool {
     match message {
         ToRunner::CloseSession { .. }

@@ -1,7 +1,7 @@
-//! The other servers of the store, as this one calls them: the client of Peer. What is relayed comes out where a
-//! runner's own stream would have: the ticket is used up, and from there on nobody can tell the two apart.
+//! The client of the Peer service of other servers. A relayed stream uses its ticket and is then handled as a
+//! stream of the runner itself.
 //!
-//! Words, outputs and exchanges travel on connections of their own, so that none stands in another's way.
+//! Messages, outputs and exchanges use separate connections, so that none delays another.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -41,17 +41,17 @@ use crate::{
 
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
 const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Bytes that may be on their way on one stream, and on one connection.
+/// The flow-control windows of a stream and of a connection, in bytes.
 const STREAM_WINDOW: u32 = 1 << 20;
 const CONNECTION_WINDOW: u32 = 64 << 20;
-/// Connections that outputs from one server are spread over.
+/// The number of connections to one server for outputs.
 const OUTPUT_CONNECTIONS: usize = 4;
-/// Servers whose connections are kept; more are never of one store.
+/// The maximum number of servers with cached connections. One store never has more servers.
 const SERVERS: usize = 256;
-/// Messages of a relay that wait for the transport.
+/// The number of messages of a relay that wait for the transport.
 const WIRE_QUEUE: usize = 2;
 
-/// The client of the other servers. A cheap handle; all clones are one.
+/// The client of the other servers. A cheap handle; all clones share the same state.
 #[derive(Clone)]
 pub(crate) struct PeerLinks {
     inner: Arc<Inner>,
@@ -61,23 +61,23 @@ struct Inner {
     config: config::Peers,
     takers: OnceLock<(Streams, Exchanges)>,
     connections: Mutex<HashMap<String, Connections>>,
-    /// What the next connection uses; none until it is first read.
+    /// The TLS settings of the next connection. `None` until they are first read.
     tls: Mutex<Option<ClientTlsConfig>>,
     tasks: TaskTracker,
     stop: CancellationToken,
 }
 
-/// To one server.
+/// The connections to one server.
 struct Connections {
     words: Channel,
     outputs: VecDeque<Channel>,
 }
 
-/// Why another server did not do what it was asked.
+/// The reason why another server did not fulfil a request.
 enum Failure {
-    /// It has no link to the runner, or no room.
+    /// The server has no link to the runner, or has reached its limit.
     Said(Status),
-    /// It cannot be reached, or this server's own certificate cannot be read.
+    /// The server cannot be reached, or this server's own certificate cannot be read.
     Away(String),
 }
 
@@ -94,20 +94,20 @@ impl PeerLinks {
         Self { inner: Arc::new(inner) }
     }
 
-    /// Who takes what is relayed; said once, before the first call.
+    /// Sets the receivers of relayed streams. Must be called once before the first call.
     pub(crate) fn attach(&self, streams: Streams, exchanges: Exchanges) {
-        // A second one would be a fault of the wiring; the first stays.
+        // A second call would be an error in the wiring. The first values stay.
         let _ = self.inner.takers.set((streams, exchanges));
     }
 
-    /// Reads authority, certificate and key again. The next call to each server makes new connections with them;
-    /// calls and relays that are open go on where they are. Blocks.
+    /// Reads the authority, the certificate and the key again. The next call to each server uses new
+    /// connections; open calls and relays continue. Blocks.
     ///
     /// # Errors
-    /// Why the files cannot be used; nothing has changed then.
+    /// Returns the reason why the files cannot be used. In this case, nothing changes.
     pub(crate) fn renew(&self) -> Result<(), String> {
         let tls = self.inner.read_tls()?;
-        // Only an endpoint checks what it is given. Nothing is dialled.
+        // Only an endpoint validates the settings. It makes no connection.
         let trial = Endpoint::from_static("https://localhost:1").tls_config(tls.clone());
         trial.map_err(|error| chain(&error))?;
         *self.inner.tls() = Some(tls);
@@ -160,7 +160,7 @@ impl Inner {
         self.tls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A connection of those to this server, made at its first call.
+    /// Returns a connection to this server. The connections are created at the first call.
     fn channel(&self, address: &str, is_output: bool) -> Result<Channel, Failure> {
         if let Some(found) = self.lock().get_mut(address) {
             return Ok(found.pick(is_output));
@@ -181,8 +181,8 @@ impl Inner {
         self.connections.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What `call` gives, within `answer_wait`. After a failure the next call connects anew, with the certificate of
-    /// then.
+    /// Returns the result of `call` within `answer_wait`. After a failure, the next call creates new
+    /// connections with the current certificate.
     async fn ask<T>(
         &self,
         address: &str,
@@ -220,7 +220,7 @@ impl Inner {
         let (to_server, requests) = mpsc::channel(WIRE_QUEUE);
         let (runner_id, execution_id) = (runner.to_string(), execution.to_string());
         let open = relay_output_request::Message::Open(OutputOpen { runner_id, execution_id });
-        // The queue is empty, and its other end is here.
+        // The queue is empty and its receiver exists, so this cannot fail.
         let _ = to_server.try_send(RelayOutputRequest { message: Some(open) });
         let mut answers =
             client.relay_output(ReceiverStream::new(requests)).await.map_err(said)?.into_inner();
@@ -245,11 +245,11 @@ impl Inner {
 
     async fn relay_exchange(&self, address: &str, runner: &RunnerId, ticket: &str) -> Result<(), Failure> {
         let (_, exchanges) = self.takers.get().ok_or_else(|| Failure::Away("not yet".to_owned()))?;
-        // On a connection of its own: what is not taken of it must stop nothing else.
+        // On a connection of its own, so that a slow receiver delays nothing else.
         let mut client = client(self.endpoint(address)?.connect().await.map_err(away)?);
         let (to_server, requests) = mpsc::channel(WIRE_QUEUE);
         let open = relay_exchange_request::Message::Open(ExchangeOpen { runner_id: runner.to_string() });
-        // The queue is empty, and its other end is here.
+        // The queue is empty and its receiver exists, so this cannot fail.
         let _ = to_server.try_send(RelayExchangeRequest { message: Some(open) });
         let mut answers =
             client.relay_exchange(ReceiverStream::new(requests)).await.map_err(said)?.into_inner();
@@ -266,7 +266,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Sends what is to go to a runner, until nothing more is, or nobody takes it.
+    /// Forwards the messages for a runner until there are no more or the server has gone.
     fn pass_on<M: Send + 'static, W: Send + 'static>(
         &self,
         mut messages: mpsc::Receiver<M>,
@@ -339,7 +339,7 @@ fn client(channel: Channel) -> PeerClient<Channel> {
     PeerClient::new(channel).max_decoding_message_size(MESSAGE_BYTES)
 }
 
-/// A status of the other server, or of a connection that could not be made.
+/// Distinguishes a status of the other server from a failed connection.
 fn said(status: Status) -> Failure {
     match status.code() {
         Code::Unavailable | Code::Unknown | Code::Internal if status.details().is_empty() => away(status),

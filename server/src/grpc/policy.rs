@@ -1,4 +1,4 @@
-//! PolicyService.
+//! The PolicyService.
 
 use std::sync::Arc;
 
@@ -72,7 +72,7 @@ impl PolicyService for Policy {
     }
 }
 
-/// A profile's files may be longer than a message.
+/// Checks that a profile fits into a message. Its files can be larger.
 fn check_size(profile: &v1::Profile) -> Result<(), ApiError> {
     if profile.encoded_len() <= MESSAGE_BYTES {
         return Ok(());

@@ -1,4 +1,4 @@
-//! PushOutput: an output stream of a runner, between the wire and the streams.
+//! The PushOutput call: connects the wire stream of a runner to the output streams.
 
 use std::sync::{Arc, OnceLock};
 
@@ -18,10 +18,10 @@ use crate::{
     stream::{PushBroken, PushHello},
 };
 
-/// Why a stream was broken, for its runner; set at most once.
+/// The reason why a stream failed, for its runner. Set at most once.
 type Fault = Arc<OnceLock<Status>>;
 
-/// Opens an output stream for the one who waits for its ticket.
+/// Opens an output stream for the task that waits for its ticket.
 pub(super) async fn open(
     edge: &Edge,
     caller: &Caller,
@@ -50,7 +50,7 @@ pub(super) async fn open(
     Ok(Box::pin(ReceiverStream::new(outgoing).map(|message| Ok(message.into())).chain(end)))
 }
 
-/// What the runner says, up to the first thing that cannot be read.
+/// Returns the runner's messages up to the first one that cannot be decoded.
 fn messages(
     incoming: Streaming<PushOutputRequest>,
     fault: Fault,
@@ -63,7 +63,7 @@ fn messages(
         };
         read.map_err(|status| {
             let broken = PushBroken(status.message().to_owned());
-            // The first fault is the one that counts.
+            // Only the first fault is kept.
             drop(fault.set(status));
             broken
         })

@@ -1,4 +1,4 @@
-//! ReadOutput: parts of an output on demand.
+//! The ReadOutput call: returns parts of an output.
 
 use airlock_proto::v1::{
     self, ExecutionServiceReadOutputRequest, ExecutionServiceReadOutputResponse,
@@ -14,7 +14,7 @@ use crate::{
     validate,
 };
 
-/// Answers a read.
+/// Opens the stream of a read.
 pub(super) async fn open(
     edge: &Edge,
     who: &Principal,

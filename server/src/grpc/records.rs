@@ -1,4 +1,4 @@
-//! Records of the server as messages of the contract. Nothing here can fail.
+//! Conversion of the server's records to messages of the contract. It cannot fail.
 
 use airlock_proto::{
     domain::{BackgroundedBy, ExecutionState, OutputState},
@@ -18,10 +18,10 @@ use crate::{
     },
 };
 
-/// What a message holds besides its one execution, at most.
+/// The maximum size of a message without its execution, in bytes.
 const MESSAGE_HEAD: usize = 4 * 1024;
 
-/// A session.
+/// Converts a session.
 pub(super) fn session(record: SessionRecord) -> v1::Session {
     let state = match record.state {
         SessionState::Opening => v1::SessionState::Opening,
@@ -51,7 +51,7 @@ pub(super) fn session(record: SessionRecord) -> v1::Session {
     .with_directory(record.directory)
 }
 
-/// An execution, without command, description, decision and what it wrote.
+/// Converts an execution without command, description, decision and inline output.
 pub(super) fn execution(mut record: ExecutionRecord) -> v1::Execution {
     if let Some(result) = &mut record.result {
         result.inline = None;
@@ -59,9 +59,9 @@ pub(super) fn execution(mut record: ExecutionRecord) -> v1::Execution {
     finished_execution(record)
 }
 
-/// An execution, without command, description and decision.
+/// Converts an execution without command, description and decision.
 pub(super) fn finished_execution(record: ExecutionRecord) -> v1::Execution {
-    // Only an end is explained by the decision.
+    // The decision is needed only to explain a result.
     let decided = record.result.as_ref().and_then(|_| decision(&record.decision));
     basic(record, decided.as_ref())
 }
@@ -104,7 +104,7 @@ fn basic(record: ExecutionRecord, decided: Option<&v1::Decision>) -> v1::Executi
     .with_directory(record.directory)
 }
 
-/// An execution with everything.
+/// Converts an execution with all fields.
 pub(super) fn full_execution(mut record: ExecutionRecord) -> v1::Execution {
     let command = std::mem::take(&mut record.spec.command);
     let description = std::mem::take(&mut record.spec.description);
@@ -113,7 +113,7 @@ pub(super) fn full_execution(mut record: ExecutionRecord) -> v1::Execution {
     fitting(v1::Execution { description, decision, ..basic }.with_command(command))
 }
 
-/// Without the texts of its output, where they would make it too large for a message.
+/// Removes the inline text of the output if the execution would not fit into a message.
 fn fitting(mut execution: v1::Execution) -> v1::Execution {
     if execution.encoded_len() <= MESSAGE_BYTES - MESSAGE_HEAD {
         return execution;
@@ -135,7 +135,7 @@ fn fitting(mut execution: v1::Execution) -> v1::Execution {
     execution
 }
 
-/// One step in an execution's life.
+/// Converts a change of state.
 pub(super) fn state_changed(change: &StateChange) -> v1::StateChanged {
     v1::StateChanged {
         version: change.version,
@@ -147,7 +147,7 @@ pub(super) fn state_changed(change: &StateChange) -> v1::StateChanged {
     }
 }
 
-/// How far a command is.
+/// Converts the progress of a command.
 pub(super) fn progress(progress: Progress) -> v1::Progress {
     let Progress { elapsed, total_bytes, total_lines, last_lines, complete } = progress;
     v1::Progress { elapsed: Some(duration(elapsed)), total_bytes, total_lines, last_lines, complete }
@@ -157,7 +157,7 @@ fn backgrounded_by(by: Option<BackgroundedBy>) -> i32 {
     by.map_or(v1::BackgroundedBy::Unspecified, Into::into).into()
 }
 
-/// An approval.
+/// Converts an approval.
 pub(super) fn approval(record: ApprovalRecord) -> v1::Approval {
     let state = match record.state {
         ApprovalState::Open => v1::ApprovalState::Open,
@@ -188,7 +188,7 @@ pub(super) fn approval(record: ApprovalRecord) -> v1::Approval {
     .with_directory(record.directory)
 }
 
-/// What an approval was stored with; none of one that was stored without.
+/// Decodes the stored terms of an approval. Returns `None` for an approval without terms.
 fn terms(encoded: &[u8]) -> Option<v1::ApprovalTerms> {
     if encoded.is_empty() {
         return None;
@@ -198,7 +198,7 @@ fn terms(encoded: &[u8]) -> Option<v1::ApprovalTerms> {
         .ok()
 }
 
-/// A remembered rule.
+/// Converts a remembered rule.
 pub(super) fn rule(record: RememberedRule) -> v1::RememberedRule {
     let scope = match record.scope() {
         RuleScope::Session => v1::RuleScope::Session,
@@ -216,7 +216,7 @@ pub(super) fn rule(record: RememberedRule) -> v1::RememberedRule {
     }
 }
 
-/// A runner.
+/// Converts a runner.
 pub(super) fn runner(view: RunnerView) -> v1::Runner {
     let state = match view.state {
         RunnerState::Connected => v1::RunnerState::Connected,
@@ -244,7 +244,7 @@ fn capability(record: CapabilityRecord) -> v1::Capability {
     v1::Capability { name: record.name, enforced: record.enforced, detail: record.detail }
 }
 
-/// The decision as it was stored. One that a later version wrote is shown as far as it can be read.
+/// Decodes the stored decision. Unknown fields of a later version are ignored.
 fn decision(record: &DecisionRecord) -> Option<v1::Decision> {
     v1::Decision::decode(&record.encoded[..])
         .inspect_err(|error| tracing::warn!(%error, "a stored decision cannot be read"))
@@ -265,7 +265,7 @@ fn timestamp(micros: Micros) -> Timestamp {
     Timestamp { seconds, nanos: i32::try_from(nanos).unwrap_or(0) }
 }
 
-/// A duration.
+/// Converts a duration.
 pub(super) fn duration(duration: std::time::Duration) -> WireDuration {
     WireDuration {
         seconds: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),

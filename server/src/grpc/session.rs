@@ -1,4 +1,4 @@
-//! SessionService.
+//! The SessionService.
 
 use std::sync::Arc;
 

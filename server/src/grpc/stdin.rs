@@ -1,4 +1,4 @@
-//! WriteStdin: the input of a running command.
+//! The WriteStdin call: writes to the input of a running command.
 
 use std::time::Duration;
 
@@ -18,10 +18,10 @@ use crate::{
     validate,
 };
 
-/// How often it is asked whether a command has ended, while the store cannot say.
+/// The interval at which the state of a command is read while the store is unavailable.
 const RETRY: Duration = Duration::from_secs(5);
 
-/// Passes on what a client writes, until it ends its stream.
+/// Forwards the client's data until its stream ends.
 pub(super) async fn write(
     edge: &Edge,
     who: &Principal,

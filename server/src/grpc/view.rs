@@ -1,4 +1,4 @@
-//! Views of executions on their way to a client, and what is done when the client goes away.
+//! Views of executions as responses to a client, and the handling of a client that disconnects.
 
 use std::{pin::Pin, sync::Arc, time::Instant};
 
@@ -18,10 +18,10 @@ use crate::{
     telemetry::{Metrics, fail},
 };
 
-/// What a client gets.
+/// The stream of responses.
 pub(super) type Responses<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
-/// Ends a command when it is dropped, unless its stream came to an end of its own or the server stops.
+/// Ends a command when it is dropped, unless the stream was complete or the server shuts down.
 pub(super) struct EndOnDisconnect {
     edge: Arc<Edge>,
     who: Principal,
@@ -50,7 +50,7 @@ impl Drop for EndOnDisconnect {
     }
 }
 
-/// The events of a view as responses. `began` is when the view was asked for.
+/// Converts the events of a view to responses. `began` is the start of the call.
 pub(super) fn responses<T: 'static>(
     events: EventStream,
     began: Instant,
@@ -76,7 +76,7 @@ pub(super) fn responses<T: 'static>(
     }))
 }
 
-/// The span of a view: how much output was given on it, and what it closed with.
+/// The span of a view. Records the number of output bytes and the closing event.
 struct Seen {
     span: Span,
     bytes: u64,

@@ -1,4 +1,4 @@
-//! Watch: what happens to many executions, on its way to a client.
+//! The Watch call: returns the milestones of many executions.
 
 use airlock_proto::v1::{ExecutionServiceWatchRequest, ExecutionServiceWatchResponse, WatchKind};
 use futures::StreamExt as _;

@@ -1,5 +1,5 @@
-//! An answer on its way out, watched to its last byte so that it is known how the call ended. Where the
-//! server stops first, it ends with a status that says so.
+//! The response body of a call, observed to its last byte to determine how the call ended. If the server
+//! shuts down first, the response ends with that status.
 
 use std::{
     future::Future as _,
@@ -25,14 +25,14 @@ use crate::{
     tls::OpenCall,
 };
 
-/// Says, once, how a call ended; a call whose answer was not taken to its end was cancelled.
+/// Records once how a call ended. A call counts as cancelled if its response was not read to the end.
 pub(super) struct Ending {
     method: &'static str,
     began: Instant,
     metrics: Metrics,
     span: Span,
     code: Option<Code>,
-    /// For as long as this is there, its connection is not idle.
+    /// While this exists, the connection is not idle.
     _open: Option<OpenCall>,
 }
 
@@ -65,7 +65,7 @@ impl Drop for Ending {
     }
 }
 
-/// A watched answer.
+/// An observed response body.
 pub(super) struct Answer {
     body: Body,
     ending: Ending,
@@ -74,7 +74,7 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// Watches an answer; one without a body has its status in its headers.
+    /// Wraps a response. A response without a body has its status in the headers.
     pub(super) fn wrap(
         response: Response<Body>,
         mut ending: Ending,

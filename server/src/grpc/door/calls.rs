@@ -1,5 +1,5 @@
-//! The tenants' shares of calls that hold a place for long or cost much, and the deadline of calls that are one question
-//! and one answer. So no tenant keeps another from its own.
+//! The tenants' shares of long or expensive calls, and the timeout of unary calls. The shares prevent one
+//! tenant from blocking others.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use crate::{
     shares::{Full, Share, Shares},
 };
 
-/// When to try again where all places are taken.
+/// The time after which to retry if all slots are taken.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// Calls that wait for what a command does.
+/// Calls that wait for a command.
 const WAITS: [&str; 2] = ["/airlock.v1.ExecutionService/Wait", "/airlock.v1.ExecutionService/WriteStdin"];
 /// Calls that read many rows of the store.
 const LISTS: [&str; 5] = [
@@ -21,9 +21,9 @@ const LISTS: [&str; 5] = [
     "/airlock.v1.ApprovalService/ListRules",
     "/airlock.v1.AdminService/ListRunners",
 ];
-/// Calls that policy works on.
+/// Calls that run the policy.
 const CHECKS: [&str; 1] = ["/airlock.v1.PolicyService/Check"];
-/// Calls without a deadline of the server: streams, and `Wait`, which has one of its own.
+/// Calls without a timeout of the server: streams, and `Wait`, which has its own.
 const UNTIMED: [&str; 16] = [
     "/airlock.v1.ExecutionService/Wait",
     "/airlock.v1.ExecutionService/Run",
@@ -43,7 +43,7 @@ const UNTIMED: [&str; 16] = [
     "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
 ];
 
-/// At most so much of them; see the limits of the configuration.
+/// The limits of concurrent calls; see the limits of the configuration.
 #[derive(Debug, Clone)]
 pub(crate) struct CallLimits {
     pub(crate) waits: usize,
@@ -52,11 +52,11 @@ pub(crate) struct CallLimits {
     pub(crate) lists_per_tenant: usize,
     pub(crate) checks: usize,
     pub(crate) checks_per_tenant: usize,
-    /// Of a call that is one question and one answer.
+    /// The timeout of a unary call.
     pub(crate) timeout: Duration,
 }
 
-/// The calls that are counted. A cheap handle; all clones are one.
+/// The counters of concurrent calls. A cheap handle; all clones share the same state.
 #[derive(Debug, Clone)]
 pub(crate) struct Calls {
     limits: CallLimits,
@@ -71,10 +71,11 @@ impl Calls {
         Self { limits, waits, lists, checks }
     }
 
-    /// The place of a call of this tenant, until it is dropped; none for a method that needs none.
+    /// Takes a slot for a call of this tenant, which is released on drop. Returns `None` for a method without
+    /// a limit.
     ///
     /// # Errors
-    /// `Exhausted`, with the limit.
+    /// Returns `Exhausted` with the limit.
     pub(super) fn place(&self, method: &str, tenant: &str) -> Result<Option<Share<String>>, ApiError> {
         let limits = &self.limits;
         let (shares, all, own) = if WAITS.contains(&method) {
@@ -95,7 +96,7 @@ impl Calls {
         })
     }
 
-    /// How long a call of this method may take.
+    /// Returns the timeout of a call of this method.
     pub(super) fn timeout(&self, method: &str) -> Option<Duration> {
         (!UNTIMED.contains(&method)).then_some(self.limits.timeout)
     }

@@ -1,5 +1,5 @@
-//! How a client's stream ended: by its will, because it was reset, or in the middle of a message. To a
-//! handler all of these may look like its end, and half an upload must not pass for a whole one.
+//! Detection of how a client's stream ended: by the client's intention, by a reset, or inside a message. A
+//! handler cannot distinguish these ends, and an interrupted upload must not be treated as complete.
 
 use std::{
     pin::Pin,
@@ -14,26 +14,26 @@ use tonic::{Status, body::Body};
 
 use crate::exchange::ClientFault;
 
-/// Of what comes before each message, in bytes: a flag, and the message's length.
+/// The length of the prefix of each message in bytes: a flag and the length of the message.
 const HEAD_BYTES: usize = 5;
 
-/// Why the end of a request's stream was not by its client's will; an extension of the request.
+/// The reason why a request's stream did not end by the client's intention. An extension of the request.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RequestFault(Arc<OnceLock<ClientFault>>);
 
 impl RequestFault {
-    /// Of a stream that nobody watches: whatever its end, it cannot be taken for the client's will.
+    /// Returns the fault of an unobserved stream. Its end never counts as the client's intention.
     pub(crate) fn unknown() -> Self {
         Self(Arc::new(ClientFault::Gone.into()))
     }
 
-    /// Of a stream that has ended; none if its client wanted that.
+    /// Returns the fault of a stream that has ended, or `None` if the client ended it.
     pub(crate) fn of_end(&self) -> Option<ClientFault> {
         self.0.get().cloned()
     }
 }
 
-/// Watches the stream of a request.
+/// Observes the stream of a request.
 pub(super) fn watch(request: Request<Body>) -> Request<Body> {
     let fault = RequestFault::default();
     let mut request =
@@ -48,14 +48,14 @@ struct Watched {
     place: Place,
 }
 
-/// Where a stream is among its messages.
+/// The position of a stream relative to its messages.
 #[derive(Debug, Default)]
 struct Place {
-    /// Bytes of a head that have come.
+    /// The number of received bytes of a prefix.
     head: usize,
-    /// Of the message, as far as its head has come.
+    /// The length of the message, as far as its prefix was received.
     length: u32,
-    /// Bytes of the message that are still to come.
+    /// The number of missing bytes of the message.
     left: usize,
 }
 
@@ -69,7 +69,7 @@ impl Place {
                 continue;
             }
             data = rest;
-            // What falls out at the top is the flag.
+            // The flag is shifted out at the top.
             self.length = self.length << 8 | u32::from(*byte);
             self.head += 1;
             if self.head == HEAD_BYTES {
@@ -97,7 +97,7 @@ impl http_body::Body for Watched {
         }
         let ended_well = match &frame {
             Some(frame) => frame.is_ok(),
-            // The transport says so only of a stream that its client has ended.
+            // The transport reports this only for a stream that its client has ended.
             None => self.body.is_end_stream(),
         };
         let fault = if !ended_well {
@@ -108,7 +108,7 @@ impl http_body::Body for Watched {
             None
         };
         if let Some(fault) = fault {
-            // The first is the one that counts.
+            // Only the first fault is kept.
             drop(self.fault.0.set(fault));
         }
         Poll::Ready(frame)

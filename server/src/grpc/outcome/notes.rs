@@ -1,7 +1,7 @@
-//! The facts about a run that whoever reads its output must know, each as one line of text.
+//! The notes of a result: facts about a run that a reader of its output needs, one line each.
 //!
-//! They follow from the result alone, are made for each answer, and are never part of the output that is stored: what
-//! a command writes cannot become one of them.
+//! They are derived from the result for each response and are never part of the stored output. A command
+//! cannot write one.
 
 mod network;
 
@@ -9,23 +9,23 @@ use airlock_proto::v1::{
     CauseCode, DirectoryReport, InlineText, Note, Result as Outcome, Started, Violation, ViolationAction,
 };
 
-/// Notes of one result.
+/// The maximum number of notes in a result.
 const NOTES: usize = 32;
-/// Notes about protected names. What is more is counted in one.
+/// The maximum number of notes about protected names. Further ones are counted in a single note.
 const VIOLATIONS: usize = 16;
-/// Of one text, in bytes.
+/// The maximum length of a text in bytes.
 const TEXT_BYTES: usize = 1024;
-/// The layers that move and put back what a command changed.
+/// The layers that revert changes of a command.
 const PROTECTING: [&str; 2] = ["protected_names", "git"];
 
-/// The notes of a result, in the order in which they are shown.
+/// Returns the notes of a result in the order of display.
 pub(super) fn of(result: &Outcome) -> Vec<Note> {
     if result.started() == Started::No {
         return Vec::new();
     }
     let mut notes = Vec::new();
     let mut add = |code: &str, text: String| notes.push(Note { code: code.to_owned(), text: line(&text) });
-    // Who ends a command, or lets its time run out, means all of it.
+    // A cancellation or timeout is meant to end all processes.
     let by_itself = matches!(code(result), CauseCode::Exited | CauseCode::Signaled);
     if result.leftovers_killed && by_itself {
         add(
@@ -96,7 +96,7 @@ fn violation(one: &Violation) -> String {
     format!("{place}{}{done}", one.detail)
 }
 
-/// Programs that found no network say so in words of their own, and many in words that look like a passing fault.
+/// Programs report a missing network in different words, and often as a temporary failure.
 fn no_network(result: &Outcome) -> Option<String> {
     let inline = result.inline.as_ref().filter(|_| !result.unsandboxed)?;
     let texts = [&inline.stdout, &inline.stderr];
@@ -125,7 +125,7 @@ fn shortened(result: &Outcome) -> Option<String> {
     })
 }
 
-/// The text as one line that is not too long.
+/// Converts the text to one line of limited length.
 fn line(text: &str) -> String {
     let plain: String = text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
     plain.get(..plain.floor_char_boundary(TEXT_BYTES)).unwrap_or_default().to_owned()

@@ -1,13 +1,13 @@
-//! What programs write when there is no network, as data.
+//! The messages of programs that have no network, as data.
 
-/// That a program did not reach another host.
+/// A message that a program did not reach another host.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Missed<'a> {
-    /// The host's name, where the program has said it.
+    /// The name of the host, if the message contains it.
     pub(super) name: Option<&'a str>,
 }
 
-/// What stands before the name.
+/// The texts before a host name.
 const BEFORE_NAME: [&str; 13] = [
     // curl, git, cargo
     "Could not resolve host: ",
@@ -34,7 +34,7 @@ const BEFORE_NAME: [&str; 13] = [
     "java.net.UnknownHostException: ",
 ];
 
-/// What is said without a name, or behind one.
+/// Messages without a host name, or with the name before them.
 const WITHOUT_NAME: [&str; 5] = [
     "Temporary failure in name resolution",
     "Name or service not known",
@@ -43,10 +43,10 @@ const WITHOUT_NAME: [&str; 5] = [
     "no servers could be reached",
 ];
 
-/// The longest name of a host, in bytes.
+/// The maximum length of a host name in bytes.
 const NAME_BYTES: usize = 253;
 
-/// The first place where a text says that a program did not reach another host; one with a name goes first.
+/// Finds the first message that a program did not reach another host. Messages with a name take precedence.
 pub(super) fn missed(text: &str) -> Option<Missed<'_>> {
     let named = BEFORE_NAME.iter().find_map(|before| {
         text.match_indices(before).find_map(|(at, found)| host(text.get(at + found.len()..)?))
@@ -57,7 +57,7 @@ pub(super) fn missed(text: &str) -> Option<Missed<'_>> {
     WITHOUT_NAME.iter().any(|words| text.contains(words)).then_some(Missed { name: None })
 }
 
-/// The name that a text begins with: one with a dot, so that no other word is taken for it.
+/// Returns the host name at the start of a text. It must contain a dot, so that other words do not match.
 fn host(text: &str) -> Option<&str> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
     let end = text.find(|c: char| !is_part(c)).unwrap_or(text.len());

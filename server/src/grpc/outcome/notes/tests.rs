@@ -1,4 +1,4 @@
-//! Every fact that the reader of an output must know has its line.
+//! Tests that every fact that a reader of the output needs has a note.
 
 use airlock_proto::v1::{Cause, InlineOutput, cause::Detail};
 

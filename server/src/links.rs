@@ -1,8 +1,8 @@
-//! The links to the runners that this server has: who is connected, what to say to them, what they
-//! say. Domain messages only; the wire is the edge's.
+//! The links of this server to runners: connected runners, and the messages in both directions. This module
+//! handles only domain messages; the edge handles the wire.
 //!
-//! A link belongs to one epoch of one runner. A second link of the same epoch replaces the first; an
-//! epoch that was followed by another is fenced and never listened to again.
+//! A link belongs to one epoch of one runner. A second link of the same epoch replaces the first. An epoch
+//! that was followed by another is fenced: its links are refused.
 
 mod handle;
 mod link;

@@ -1,27 +1,27 @@
-//! Where the engine meets the other servers of its store: what one server asks of another that has a link which
-//! it lacks itself. How that travels is the edge's business; nothing that comes this way is passed on again.
+//! The interface between the engine and the other servers of its store. A server uses it to reach a runner
+//! without a link of its own. The edge implements the transport. A call is never forwarded.
 
 use airlock_proto::domain::{ExecutionId, RunnerId, SessionId, ToRunner};
 
 use crate::stream_door::DoorError;
 
-/// What a server asks of another. Each call is one hop, bounded by the implementation's own time-outs, and can be
-/// dropped at any time.
+/// Calls to another server. Each call is a single hop with the implementation's timeouts, and can be dropped
+/// at any time.
 #[async_trait::async_trait]
 pub trait PeerDoor: Send + Sync {
-    /// Has a runner told something on the other server's link.
+    /// Sends a message to a runner on the other server's link.
     ///
     /// # Errors
     /// See [`DoorError`].
     async fn tell(&self, address: &str, runner: &RunnerId, message: ToRunner) -> Result<(), DoorError>;
 
-    /// Says that a session has something to do. A hint: it may be lost.
+    /// Hints that a session has pending work. The hint may be lost.
     ///
     /// # Errors
     /// See [`DoorError`].
     async fn nudge(&self, address: &str, session: SessionId) -> Result<(), DoorError>;
 
-    /// As [`crate::stream_door::OutputDoor::open_output`]; when it returns, the ticket was used.
+    /// As [`crate::stream_door::OutputDoor::open_output`]. The ticket has been used when the call returns.
     ///
     /// # Errors
     /// See [`DoorError`].
@@ -33,14 +33,15 @@ pub trait PeerDoor: Send + Sync {
         ticket: &str,
     ) -> Result<(), DoorError>;
 
-    /// As [`crate::exchange_door::ExchangeDoor::open_exchange`]; when it returns, the ticket was used.
+    /// As [`crate::exchange_door::ExchangeDoor::open_exchange`]. The ticket has been used when the call
+    /// returns.
     ///
     /// # Errors
     /// See [`DoorError`].
     async fn open_exchange(&self, address: &str, runner: &RunnerId, ticket: &str) -> Result<(), DoorError>;
 }
 
-/// Of a server that reaches no other.
+/// An implementation for a server without other servers.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoPeers;
 

@@ -1,8 +1,7 @@
-//! From the queue to a runner: whose turn it is, where to, and the offer.
+//! Placement: selects the next execution of a session and offers it to a runner.
 //!
-//! Nothing is placed without an [`Offer`], and that is only made from a permit
-//! of the policy: every placement decides its command again, in the directory and by the rules of that
-//! moment.
+//! Only an [`Offer`] can be placed, and only the policy's permit can create one. Every placement decides the
+//! command again, with the current directory and rules.
 
 pub mod choose;
 mod drive;
@@ -35,26 +34,27 @@ use crate::{
     store::{Cas, StoreError, Transition},
 };
 
-/// What the policy says of a stored execution now.
+/// The current decision about a stored execution.
 struct Again {
     ruling: Ruling,
     record: DecisionRecord,
-    /// What would be asked, but for the files, which are not looked at before.
+    /// The subject of a possible approval, without the state of the files, which are read later.
     grant: Grant,
 }
 
 impl Core {
-    /// The executions of a session that have not ended, oldest first.
+    /// Returns the unfinished executions of a session, oldest first.
     pub(crate) async fn live_of_session(&self, id: SessionId) -> Result<Vec<LiveExecution>, StoreError> {
         self.store().live_executions(Some(id), None, EXECUTIONS_PER_SESSION_MOST).await
     }
 
-    /// Looks at the queue of a session and places whatever can be placed.
+    /// Places every execution of a session that can be placed now.
     async fn drive(&self, id: SessionId) -> Result<(), StoreError> {
         let live = self.live_of_session(id).await?;
-        // Read after it: whoever's turn it is, is decided in the directory that the one before left.
+        // Read after the executions, because the next command runs in the directory that the previous one
+        // left.
         let Some(session) = self.store().session(id).await? else { return Ok(()) };
-        // One that is not open yet is settled by what its runner says of it, or by the poll.
+        // A session that is not open yet is handled by its runner's report or by the reconcile loop.
         if live.is_empty() && session.state == SessionState::Open {
             self.close_if_used_up(&session).await?;
         }
@@ -73,7 +73,7 @@ impl Core {
         Ok(())
     }
 
-    /// Offers an execution whose turn it is to its session's runner, if that can take it now.
+    /// Offers an execution to its session's runner if the runner can accept it now.
     pub(crate) async fn place(
         &self,
         session: &SessionRecord,
@@ -106,7 +106,7 @@ impl Core {
         placed.map(drop)
     }
 
-    /// Offers an execution that has a slot. Whether it takes it up.
+    /// Offers an execution that has a slot. Returns whether it uses the slot.
     async fn place_on(
         &self,
         link: &Arc<Link>,
@@ -119,7 +119,7 @@ impl Core {
             return Ok(false);
         };
         if record.cancel_requested {
-            // Asked for while its last offer was refused.
+            // The cancellation was requested while the last offer was refused.
             let by = self.cancelled_by(record.id).unwrap_or(CancelledBy::Client);
             let cancelled = ExecutionResult::not_started(Cause::Cancelled(by));
             return self.finish_queued(record.id, cancelled).await.map(|()| false);
@@ -128,8 +128,8 @@ impl Core {
         self.offer(link, session, &record).instrument(span).await
     }
 
-    /// Ends everything of a session that is over which no runner has: what waits for its turn, and what waits
-    /// for a person.
+    /// Ends all executions of an ended session that are not on a runner: queued ones, and those that wait for
+    /// an approval.
     async fn end_waiting(&self, live: &[LiveExecution], result: &ExecutionResult) -> Result<(), StoreError> {
         const WAITING: [ExecutionState; 2] = [ExecutionState::Queued, ExecutionState::PendingApproval];
         for waiting in live.iter().filter(|one| WAITING.contains(&one.state)) {
@@ -140,14 +140,14 @@ impl Core {
         Ok(())
     }
 
-    /// Ends what is still in the queue.
+    /// Ends an execution if it is still queued.
     async fn finish_queued(&self, id: ExecutionId, result: ExecutionResult) -> Result<(), StoreError> {
         self.advance(id, |now| (now.state == ExecutionState::Queued).then(|| finish_with(result.clone())))
             .await
             .map(drop)
     }
 
-    /// Decides again, writes the offer down and sends it. Whether it takes up its slot.
+    /// Decides again, stores the offer and sends it. Returns whether the execution uses its slot.
     async fn offer(
         &self,
         link: &Arc<Link>,
@@ -185,7 +185,8 @@ impl Core {
             decision,
             ..Transition::default()
         };
-        // Known before it is written, so that the poll does not take it for one that was never sent.
+        // Recorded before the transition is stored, so that the reconcile loop does not treat the offer as
+        // unsent.
         link.set_sent(record.id, record.attempt.saturating_add(1));
         let not_after = link.clock_in(self.parts.limits.start_window);
         match self.store().transition(record.id, record.version, &step).await? {
@@ -202,7 +203,7 @@ impl Core {
         }
     }
 
-    /// Writes down what is decided now of what stays in the queue, and has the queue looked at again.
+    /// Stores the new decision about an execution that stays queued, and schedules another look at the queue.
     async fn write_again(
         &self,
         session: &SessionRecord,
@@ -220,13 +221,13 @@ impl Core {
         Ok(())
     }
 
-    /// Whether the runner of a session lets commands run outside the sandbox, as far as it is known now.
+    /// Reports whether the session's runner permits commands outside the sandbox, as far as is known.
     pub(crate) fn floor_permits(&self, session: &SessionRecord) -> bool {
         self.runner_permits_unsandboxed(&session.runner_id)
     }
 
-    /// Decides a stored execution anew, in its session's directory, by the tighter of its own mode and the
-    /// session's, and by today's rules. Nothing, if its profile is gone.
+    /// Decides a stored execution again, with the session's current directory, the tighter of its own mode
+    /// and the session's, and the current rules. Returns `None` if the profile no longer exists.
     async fn decide_again(
         &self,
         session: &SessionRecord,
@@ -243,13 +244,13 @@ impl Core {
         let (mut says, grant) = (decided.record.clone(), decided.grant.clone());
         let ruling = decided.rule(approval.as_ref());
         if matches!(&ruling, Ruling::Place(offer) if offer.is_lifted()) {
-            // What the person was asked stands.
+            // The decision that the person was shown stays recorded.
             says = record.decision.clone();
         }
         Ok(Some(Again { ruling, record: says, grant }))
     }
 
-    /// Decides a stored execution in this directory, by the tighter of its own mode and the session's.
+    /// Decides a stored execution in this directory, with the tighter of its own mode and the session's.
     async fn decide_stored(
         &self,
         profile: Arc<ResolvedProfile>,
@@ -266,7 +267,7 @@ impl Core {
         self.judge(&session.tenant, decide).await
     }
 
-    /// The offer of a stored execution that was placed before, if it would be placed now.
+    /// Returns the offer of an execution that was placed before, if it can still be placed.
     async fn offer_again(&self, record: &ExecutionRecord) -> Result<Option<Box<Offer>>, StoreError> {
         let Some(session) = self.store().session(record.session_id).await? else { return Ok(None) };
         let again = self.decide_again(&session, record).await?;
@@ -276,7 +277,7 @@ impl Core {
         })
     }
 
-    /// The verdict is stricter than it was, or what was approved has changed: a person must say again.
+    /// Asks again, because the verdict became stricter or the approved command changed.
     async fn ask_again(
         &self,
         session: &SessionRecord,
@@ -301,8 +302,9 @@ impl Core {
         .map(drop)
     }
 
-    /// The step to a question to a person, for a command whose runner found that names are not what the
-    /// decision took them for. None, if nobody waits for an answer or nobody can lift it.
+    /// Returns the transition to a new approval after the runner found that programs or paths differ from the
+    /// decision. Returns `None` if the request does not wait for an answer or a person cannot lift the
+    /// refusal.
     pub(crate) async fn question_of_refusal(
         &self,
         record: &ExecutionRecord,
@@ -353,14 +355,14 @@ impl Core {
     }
 }
 
-/// Whether it was to run beside others, and by what is decided now has to take its turn.
+/// Reports whether the execution was concurrent and is serial according to the new decision.
 fn joins_the_order(record: &ExecutionRecord, again: &Again) -> bool {
     let places = matches!(again.ruling, Ruling::Place(_));
     let now = ExecutionRecord { decision: again.record.clone(), ..record.clone() };
     places && !record.is_serial() && now.is_serial()
 }
 
-/// How what has not run ends in a session that is over; none in one that is not.
+/// Returns the result of unstarted executions of an ended session, or `None` if the session has not ended.
 fn end_with(session: &SessionRecord) -> Option<ExecutionResult> {
     match session.state {
         SessionState::Closing | SessionState::Closed => {
@@ -376,8 +378,8 @@ fn no_profile(session: &SessionRecord) -> ExecutionResult {
     ExecutionResult::not_started(Cause::Denied { by: DeniedBy::Policy, reason })
 }
 
-/// Why a command cannot be read on a runner, as far as is known before its start: of a root of the profile's own,
-/// of what it binds, and of the host outside, only a start can tell.
+/// Returns the cause if the shell is known to be unavailable on the runner. For a root file system or binds
+/// of the profile, and outside the sandbox, only the start can determine this.
 fn shell_unavailable(link: &Link, grant: &Grant) -> Option<Cause> {
     let profile = &grant.profile;
     let known = profile.rootfs.is_none() && profile.root_binds.is_empty() && !grant.unsandboxed;

@@ -1,4 +1,4 @@
-//! The edge's end of a link.
+//! The handle of a link for the gRPC edge.
 
 use std::sync::Arc;
 
@@ -7,49 +7,49 @@ use tokio::sync::mpsc;
 
 use super::{Link, Links};
 
-/// Why a runner may not connect.
+/// The reason why a runner is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LinkRefusal {
-    /// It speaks another version of the protocol.
+    /// The runner uses an unsupported version of the protocol.
     #[error("the runner speaks link protocol {theirs}, this server {ours} and the one before")]
     Version {
-        /// The runner's.
+        /// The runner's version.
         theirs: u32,
-        /// This server's.
+        /// This server's version.
         ours: u32,
     },
-    /// This life of the runner was followed by another.
+    /// A later epoch of this runner has connected.
     #[error("this epoch of the runner was followed by another and is fenced")]
     Fenced,
-    /// There are too many runners.
+    /// The limit of connected runners is reached.
     #[error("limit `runners` of {limit} is reached")]
     TooMany {
-        /// The limit's value.
+        /// The value of the limit.
         limit: u32,
     },
-    /// The server starts, stops, or cannot reach its store.
+    /// The server starts, shuts down, or cannot reach its store.
     #[error("{reason}")]
     Unavailable {
-        /// What and why.
+        /// The reason.
         reason: String,
     },
 }
 
-/// Why a link must end.
+/// The reason why a link ends.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LinkError {
-    /// It was replaced, fenced, silent for too long, or the server stops.
+    /// The link was replaced, fenced or silent for too long, or the server shuts down.
     #[error("the link has ended: {0}")]
     Ended(&'static str),
-    /// The runner said something that the protocol does not permit here.
+    /// The runner sent a message that the protocol does not permit here.
     #[error("the runner broke the protocol: {0}")]
     Protocol(&'static str),
-    /// What it said could not be kept; it says it again on its next link.
+    /// The message could not be stored. The runner repeats it on its next link.
     #[error("{0}")]
     NotKept(String),
 }
 
-/// The edge's end of a link. Dropping it says that the link is lost.
+/// The handle of a link for the gRPC edge. Dropping it marks the link as lost.
 #[derive(Debug)]
 pub struct LinkHandle {
     pub(super) links: Links,
@@ -58,22 +58,22 @@ pub struct LinkHandle {
 }
 
 impl LinkHandle {
-    /// What to send to the runner, `Welcome` first; ends when the server ends the link. Given once.
+    /// Returns the messages for the runner, `Welcome` first. The channel closes when the server ends the
+    /// link. Returns `None` on a second call.
     pub fn outgoing(&mut self) -> Option<mpsc::Receiver<ToRunner>> {
         self.outgoing.take()
     }
 
-    /// Takes in what the runner said, in the order in which it was said: call it again only after it
-    /// returned. Returns when the store has it. Cancel-safe: what was not kept is said again on the
-    /// runner's next link.
+    /// Processes a message of the runner and returns when it is stored. Messages must be passed in order, one
+    /// at a time. Cancel-safe: the runner repeats a message that was not stored on its next link.
     ///
     /// # Errors
-    /// The link must be closed; the runner may connect again.
+    /// Returns an error if the link must be closed. The runner may connect again.
     pub async fn received(&self, message: FromRunner) -> Result<(), LinkError> {
         self.links.received(&self.link, message).await
     }
 
-    /// Returns when the server has ended the link, and why.
+    /// Returns when the server has ended the link, with the reason.
     pub async fn ended(&self) -> LinkError {
         self.link.ended().await
     }

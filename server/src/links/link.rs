@@ -1,4 +1,4 @@
-//! One link: what is known of the runner at its other end, and the way to it.
+//! One link: the state of the runner at its other end, and the queue of messages to it.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -13,62 +13,64 @@ use tokio_util::sync::CancellationToken;
 use super::LinkError;
 use crate::stream_door::DoorError;
 
-/// The capability by which a runner says whether its journal survived its host.
+/// The capability that states whether the runner's journal survived a restart of its host.
 const JOURNAL_INTACT: &str = "journal_intact";
-/// The capability of a runner without which it takes no command.
+/// The capability without which a runner accepts no commands.
 pub(crate) const FLOOR: &str = "floor";
-/// The capability by which a runner says that its own floor lets commands run outside the sandbox.
+/// The capability that states whether the runner's floor permits commands outside the sandbox.
 pub(crate) const UNSANDBOXED: &str = "unsandboxed";
 
-/// One link to one epoch of a runner.
+/// A link to one epoch of a runner.
 #[derive(Debug)]
 pub(crate) struct Link {
     pub(crate) hello: RunnerHello,
     outgoing: mpsc::Sender<ToRunner>,
     ended: CancellationToken,
     why: OnceLock<&'static str>,
-    /// How often the runner has said whether it drains.
+    /// The number of reports about draining that the runner has sent.
     drain_words: watch::Sender<u64>,
     body: Mutex<Body>,
 }
 
 #[derive(Debug)]
 struct Body {
-    /// The runner's clock, and when it was read here.
+    /// The runner's clock, and the local time at which it was read.
     clock: (u64, Instant),
     heard: Instant,
     draining: bool,
-    /// Its jobs are known; it may be given new ones.
+    /// The runner has reported its jobs and may receive new ones.
     reconciled: bool,
     /// Jobs that were sent or reported on this link and have not ended.
     jobs: HashMap<ExecutionId, Job>,
-    /// Jobs that the runner was told on this link to have in the background.
+    /// Jobs for which the runner was told on this link that they are in the background.
     backgrounded: HashSet<ExecutionId>,
-    /// When something was last sent.
+    /// The time at which a message was last sent.
     sent: Instant,
-    /// Sessions that it was asked on this link to open, and that it has not closed.
+    /// Sessions that the runner was asked to open on this link, and that it has not closed.
     opening: HashSet<SessionId>,
-    /// Sessions that it reported open before it was reconciled.
+    /// Sessions that the runner reported as open before it was reconciled.
     sessions: HashSet<SessionId>,
-    /// Where it has set back sessions whose directory had vanished, until the refusal that goes with it.
+    /// The new directories of sessions whose directory did not exist, until the corresponding refusal
+    /// arrives.
     set_back: HashMap<SessionId, Vec<u8>>,
     probes: Probes,
 }
 
-/// Questions to the runner whether it has said everything. What another server was told may be on its way here: only
-/// what is still missing after the answer is missing.
+/// The probes that ask the runner whether it has sent all reports. A report can arrive at another server
+/// first, so a job or session counts as missing only if it is still unreported after the response to a probe.
 #[derive(Debug, Default)]
 struct Probes {
-    /// The number of the last that was sent, and of the last that was answered.
+    /// The numbers of the last probe that was sent and the last that was answered.
     sent: u64,
     answered: u64,
-    /// Jobs that the store has and the runner has not reported, each with the probe that settles it.
+    /// Jobs that are in the store but were not reported, each with the number of the probe that settles it.
     jobs: HashMap<ExecutionId, u64>,
-    /// Sessions likewise, all with the same.
+    /// Sessions that are in the store but were not reported, with the number of the probe that settles all of
+    /// them.
     sessions: (HashSet<SessionId>, u64),
 }
 
-/// One offer of a job, and when it was first sent on this link.
+/// One offer of a job, with the time at which it was first sent on this link.
 #[derive(Debug)]
 struct Job {
     attempt: u32,
@@ -80,27 +82,27 @@ struct Job {
 enum Standing {
     Sent,
     Reported,
-    /// Not to be started; earlier offers are void when the runner's clock has passed this.
+    /// The job must not start. Earlier offers are void when the runner's clock has passed `void_at`.
     Withdrawn {
         void_at: u64,
     },
 }
 
-/// How a job stands on a link.
+/// The state of a job on a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum JobOnLink {
     /// Sent, not answered.
     Sent,
-    /// The runner knows of it.
+    /// Reported by the runner.
     Reported,
-    /// It is not to be started; `over` when it cannot be any more.
+    /// Withdrawn.
     Withdrawn {
-        /// By the runner's clock.
+        /// Whether the job can no longer start, by the runner's clock.
         over: bool,
     },
 }
 
-/// Whether a host's own root is known not to have a shell.
+/// Reports whether a host's own root is known to lack a shell.
 pub(crate) fn lacks(shells: &BTreeMap<String, String>, shell: Shell) -> bool {
     !shells.is_empty() && !shells.contains_key(shell.name())
 }
@@ -145,7 +147,7 @@ impl Link {
         }
     }
 
-    /// Sends `message`, waiting at most `wait` for room; ends the link if there is none.
+    /// Sends `message`. Waits at most `wait` for room in the queue; if there is none, ends the link.
     pub(crate) async fn send(&self, message: ToRunner, wait: Duration) -> Result<(), DoorError> {
         let sent = tokio::select! {
             biased;
@@ -160,7 +162,7 @@ impl Link {
         Ok(())
     }
 
-    /// Says that the server is there, if nothing else was said for so long. A full queue says it, too.
+    /// Sends a heartbeat if no other message was sent for this time. A full queue makes it unnecessary.
     pub(crate) fn keep_alive(&self, interval: Duration) {
         let mut body = self.body();
         if body.sent.elapsed() >= interval && self.outgoing.try_send(ToRunner::Heartbeat).is_ok() {
@@ -168,7 +170,7 @@ impl Link {
         }
     }
 
-    /// Ends the link. The first reason counts.
+    /// Ends the link. Only the first reason is kept.
     pub(crate) fn end(&self, why: &'static str) {
         let _ = self.why.set(why);
         self.ended.cancel();
@@ -178,30 +180,30 @@ impl Link {
         self.ended.is_cancelled()
     }
 
-    /// Returns when the link has ended, and why.
+    /// Returns when the link has ended, with the reason.
     pub(crate) async fn ended(&self) -> LinkError {
         self.ended.cancelled().await;
         LinkError::Ended(self.why.get().copied().unwrap_or("the other side is gone"))
     }
 
-    /// Whether the runner's own floor lets commands run outside the sandbox.
+    /// Reports whether the runner's floor permits commands outside the sandbox.
     pub(crate) fn permits_unsandboxed(&self) -> bool {
         self.hello.capabilities.iter().any(|found| found.name == UNSANDBOXED && found.enforced)
     }
 
-    /// Whether what the runner does not report was never accepted by this life of it. It is not so after
-    /// its host went down: then the end of its journal may be missing.
+    /// Reports whether a job that the runner does not report was never accepted by this epoch. This is
+    /// uncertain after the host went down, because the end of the journal can be missing.
     pub(crate) fn vouches_for(&self, epoch: Epoch) -> bool {
         let is_broken = |found: &Capability| found.name == JOURNAL_INTACT && !found.enforced;
         self.hello.vouched_epochs.contains(&epoch) || !self.hello.capabilities.iter().any(is_broken)
     }
 
-    /// Whether the runner was seen to hold its own floor. One that does not refuses every session.
+    /// Reports whether the runner can enforce its own floor. A runner that cannot refuses every session.
     pub(crate) fn holds_floor(&self) -> bool {
         !self.hello.capabilities.iter().any(|found| found.name == FLOOR && !found.enforced)
     }
 
-    /// Whether the host's own root is known not to have a shell.
+    /// Reports whether the host's own root is known to lack a shell.
     pub(crate) fn lacks(&self, shell: Shell) -> bool {
         lacks(&self.hello.shells, shell)
     }
@@ -218,7 +220,7 @@ impl Link {
         self.body().clock = (clock_ms, Instant::now());
     }
 
-    /// The runner's clock so much from now.
+    /// Returns the time of the runner's clock after `wait`, in milliseconds.
     pub(crate) fn clock_in(&self, wait: Duration) -> u64 {
         let (clock_ms, read) = self.body().clock;
         let ahead = (read.elapsed() + wait).as_millis();
@@ -233,12 +235,12 @@ impl Link {
         self.body().draining
     }
 
-    /// What the runner has said of draining is taken in.
+    /// Records that a report about draining was processed.
     pub(crate) fn drain_word_taken(&self) {
         self.drain_words.send_modify(|words| *words = words.wrapping_add(1));
     }
 
-    /// Changes with each word of the runner on draining from now on.
+    /// Returns a receiver that changes with each later report about draining.
     pub(crate) fn drain_words(&self) -> watch::Receiver<u64> {
         self.drain_words.subscribe()
     }
@@ -251,7 +253,7 @@ impl Link {
         self.body().reconciled
     }
 
-    /// Notes that the runner knows of a job, by its report of this attempt.
+    /// Records that the runner has reported this attempt of a job.
     pub(crate) fn set_reported(&self, id: ExecutionId, attempt: u32) {
         let mut body = self.body();
         body.probes.jobs.remove(&id);
@@ -262,7 +264,8 @@ impl Link {
         }
     }
 
-    /// Notes that a job is on its way to the runner. A report of this attempt, which another server sent, stays noted.
+    /// Records that a job is being sent to the runner. If another server sent this attempt and the runner
+    /// reported it, that record is kept.
     pub(crate) fn set_sent(&self, id: ExecutionId, attempt: u32) {
         let mut body = self.body();
         let is_known = |job: &Job| {
@@ -273,8 +276,8 @@ impl Link {
         }
     }
 
-    /// Notes that a job was not sent after all. Returns whether the runner is not known to have it: another server may
-    /// have sent it meanwhile, and the runner may have reported that here.
+    /// Records that a job was not sent. Returns true unless the runner has reported the job, which another
+    /// server can have sent in the meantime.
     pub(crate) fn set_unsent(&self, id: ExecutionId) -> bool {
         let mut body = self.body();
         if body.jobs.get(&id).is_some_and(|job| matches!(job.standing, Standing::Sent)) {
@@ -283,20 +286,21 @@ impl Link {
         !body.jobs.get(&id).is_some_and(|job| matches!(job.standing, Standing::Reported))
     }
 
-    /// How long ago a job was first sent.
+    /// Returns the time since a job was first sent.
     pub(crate) fn starting_for(&self, id: ExecutionId) -> Duration {
         self.body().jobs.get(&id).map_or(Duration::ZERO, |job| job.sent.elapsed())
     }
 
-    /// How this attempt of a job stands; none if it was neither sent nor reported on this link.
+    /// Returns the state of this attempt of a job, or `None` if it was neither sent nor reported on this
+    /// link.
     pub(crate) fn job(&self, id: ExecutionId, attempt: u32) -> Option<JobOnLink> {
         let body = self.body();
         let job = body.jobs.get(&id).filter(|job| job.attempt >= attempt);
         job.map(|job| job.on_link(body.clock.0))
     }
 
-    /// Notes that a job which was not reported is not to be started. An offer of before, sent on an
-    /// earlier link, is void after `window` by the runner's clock.
+    /// Records that an unreported job must not start. An earlier offer from a previous link is void after
+    /// `window` on the runner's clock.
     pub(crate) fn withdraw(&self, id: ExecutionId, attempt: u32, window: Duration) -> JobOnLink {
         let void_at = self.clock_in(window);
         let mut body = self.body();
@@ -309,7 +313,8 @@ impl Link {
         job.on_link(clock)
     }
 
-    /// Forgets a job up to this attempt. A later one may have been offered by another server, and reported here.
+    /// Forgets a job up to this attempt. Another server can have offered a later attempt that was reported
+    /// here.
     pub(crate) fn forget(&self, id: ExecutionId, attempt: u32) {
         let mut body = self.body();
         if body.jobs.get(&id).is_some_and(|job| job.attempt > attempt) {
@@ -320,12 +325,12 @@ impl Link {
         body.probes.jobs.remove(&id);
     }
 
-    /// Whether the runner was told on this link that a job is in the background.
+    /// Reports whether the runner was told on this link that a job is in the background.
     pub(crate) fn knows_backgrounded(&self, id: ExecutionId) -> bool {
         self.body().backgrounded.contains(&id)
     }
 
-    /// Notes that it was. One that has ended meanwhile needs no note.
+    /// Records that the runner was told. A job that has ended is ignored.
     pub(crate) fn set_backgrounded(&self, id: ExecutionId) {
         let mut body = self.body();
         if body.jobs.contains_key(&id) {
@@ -333,23 +338,23 @@ impl Link {
         }
     }
 
-    /// Whether a job was sent so long ago and not answered.
+    /// Reports whether a job was sent more than `wait` ago and not answered.
     pub(crate) fn is_overdue(&self, wait: Duration) -> bool {
         let body = self.body();
         body.jobs.values().any(|job| matches!(job.standing, Standing::Sent) && job.sent.elapsed() > wait)
     }
 
-    /// Whether this is the first time that it is to be asked on this link.
+    /// Records that the runner is asked to open a session. Returns whether it is the first time on this link.
     pub(crate) fn set_opening(&self, id: SessionId) -> bool {
         self.body().opening.insert(id)
     }
 
-    /// Whether it was asked on this link, and has not failed.
+    /// Reports whether the runner was asked on this link to open a session and has not failed.
     pub(crate) fn is_opening(&self, id: SessionId) -> bool {
         self.body().opening.contains(&id)
     }
 
-    /// Notes that the runner has a session. Only up to the reconciliation does it matter which.
+    /// Records that the runner has a session. The ID is needed only until the reconciliation.
     pub(crate) fn set_has_session(&self, id: SessionId) {
         let mut body = self.body();
         body.probes.sessions.0.remove(&id);
@@ -358,7 +363,7 @@ impl Link {
         }
     }
 
-    /// Notes where the runner says that it has set back a session.
+    /// Records the new directory of a session whose directory did not exist.
     pub(crate) fn set_back(&self, id: SessionId, directory: Vec<u8>) {
         let mut body = self.body();
         if body.reconciled {
@@ -366,17 +371,18 @@ impl Link {
         }
     }
 
-    /// Where it has set back a session, once.
+    /// Returns and removes the new directory of a session.
     pub(crate) fn take_set_back(&self, id: SessionId) -> Option<Vec<u8>> {
         self.body().set_back.remove(&id)
     }
 
-    /// The sessions that the runner reported before it was reconciled.
+    /// Returns the sessions that the runner reported before it was reconciled.
     pub(crate) fn sessions(&self) -> HashSet<SessionId> {
         self.body().sessions.clone()
     }
 
-    /// Notes the sessions that the runner should have and has not reported. Whether that is already sure.
+    /// Records the sessions that the runner should have and did not report. Returns whether they are
+    /// certainly missing.
     pub(crate) fn miss_sessions(&self, missing: Vec<SessionId>) -> bool {
         let mut body = self.body();
         body.sessions.clear();
@@ -386,18 +392,19 @@ impl Link {
         is_none || !self.hello.answers_probes
     }
 
-    /// Whether it has had the time to report every session that was missing.
+    /// Reports whether the runner has answered the probe about missing sessions.
     pub(crate) fn has_told_of_sessions(&self) -> bool {
         let body = self.body();
         body.probes.answered >= body.probes.sessions.1
     }
 
-    /// The sessions that are missing, once.
+    /// Returns and removes the missing sessions.
     pub(crate) fn take_missing_sessions(&self) -> Vec<SessionId> {
         std::mem::take(&mut self.body().probes.sessions.0).into_iter().collect()
     }
 
-    /// Whether it is sure that the runner does not have a job that it has not reported. If not, a probe is due.
+    /// Reports whether the runner certainly does not have a job that it did not report. If this is uncertain,
+    /// a probe is scheduled.
     pub(crate) fn is_surely_absent(&self, id: ExecutionId) -> bool {
         if !self.hello.answers_probes {
             return true;
@@ -409,7 +416,7 @@ impl Link {
         probes.answered >= settles
     }
 
-    /// The number of a probe to send now, if one is waited for that was not sent.
+    /// Returns the number of the probe to send, or `None` if no new probe is needed.
     pub(crate) fn next_probe(&self) -> Option<u64> {
         let mut body = self.body();
         let probes = &mut body.probes;
@@ -420,7 +427,7 @@ impl Link {
         })
     }
 
-    /// Notes that the runner has answered a probe.
+    /// Records that the runner has answered a probe.
     pub(crate) fn set_probed(&self, number: u64) {
         let mut body = self.body();
         body.probes.answered = body.probes.answered.max(number.min(body.probes.sent));
@@ -433,7 +440,7 @@ impl Link {
         body.probes.sessions.0.remove(&id);
     }
 
-    /// Has everything that is measured on this link begun so much earlier.
+    /// Moves all times of this link into the past by `time`.
     #[cfg(test)]
     pub(crate) fn pass(&self, time: Duration) {
         let mut body = self.body();

@@ -1,4 +1,4 @@
-//! Who is connected.
+//! The registry of connected runners.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -19,22 +19,22 @@ use crate::{
     stream_door::{DoorError, OutputDoor},
 };
 
-/// Epochs of one runner that are remembered as fenced.
+/// The number of fenced epochs that are remembered per runner.
 const FENCED_EPOCHS: usize = 16;
 
-/// What the engine does with links; it outlives every call.
+/// The engine's side of the links. It outlives every call.
 #[async_trait::async_trait]
 pub(crate) trait LinkSink: Send + Sync {
-    /// A runner introduces itself. Nothing it says is taken in before this returned. The answer is the
-    /// epoch that it had before, if this is another.
+    /// A runner connects. Its messages are processed after this returns. Returns the runner's previous epoch
+    /// if it differs.
     async fn arrived(&self, hello: &RunnerHello) -> Result<Option<Epoch>, LinkRefusal>;
-    /// It said something.
+    /// The runner has sent a message.
     async fn heard(&self, link: &Arc<Link>, message: FromRunner) -> Result<(), LinkError>;
-    /// Its link is gone, and no other has taken its place.
+    /// The link has ended, and no other has replaced it.
     fn gone(&self, link: &Arc<Link>);
 }
 
-/// The links of this server. A cheap handle; all clones are one.
+/// The links of this server. A cheap handle; all clones share the same state.
 #[derive(Clone)]
 pub struct Links {
     inner: Arc<Inner>,
@@ -77,8 +77,8 @@ impl std::fmt::Debug for Links {
 }
 
 impl Links {
-    /// No links yet. The engine is attached by [`crate::engine::Engine::start_up`]; until then every
-    /// runner is told to come back.
+    /// Creates a registry without links. [`crate::engine::Engine::start_up`] attaches the engine. Until then,
+    /// every runner is told to retry.
     #[must_use]
     pub fn new(server_id: impl Into<String>, limits: EngineLimits) -> Self {
         let inner = Inner {
@@ -90,10 +90,10 @@ impl Links {
         Self { inner: Arc::new(inner) }
     }
 
-    /// Whether a runner of this version of the link's protocol may connect.
+    /// Checks that a runner with this version of the link protocol may connect.
     ///
     /// # Errors
-    /// [`LinkRefusal::Version`].
+    /// Returns [`LinkRefusal::Version`].
     pub fn check_version(theirs: u32) -> Result<(), LinkRefusal> {
         let ours = LINK_PROTOCOL_VERSION;
         if theirs == 0 || theirs > ours || theirs + 1 < ours {
@@ -102,11 +102,10 @@ impl Links {
         Ok(())
     }
 
-    /// Takes in a runner that the edge has authenticated, by its Hello. `Welcome` is the first message
-    /// of the handle's outgoing ones.
+    /// Connects an authenticated runner by its Hello. `Welcome` is the first outgoing message of the handle.
     ///
     /// # Errors
-    /// The runner may not connect, or not now.
+    /// Returns the reason why the runner is refused, possibly only for now.
     pub async fn connect(&self, hello: RunnerHello) -> Result<LinkHandle, LinkRefusal> {
         let theirs = hello.protocol_version;
         Self::check_version(theirs)?;
@@ -127,7 +126,7 @@ impl Links {
         Ok(LinkHandle { links: self.clone(), link, outgoing: Some(receiver) })
     }
 
-    /// The runners with a link, by id.
+    /// Returns the connected runners, ordered by ID.
     #[must_use]
     pub fn connected(&self) -> Vec<RunnerId> {
         let mut ids: Vec<_> = self.body().live.keys().cloned().collect();
@@ -135,7 +134,7 @@ impl Links {
         ids
     }
 
-    /// Ends every link and takes no new one. Runners keep what they run, and connect elsewhere.
+    /// Ends every link and refuses new ones. Runners keep their jobs and connect to other servers.
     pub fn close(&self) {
         let live = {
             let mut body = self.body();
@@ -148,7 +147,7 @@ impl Links {
     }
 
     pub(crate) fn attach(&self, sink: Weak<dyn LinkSink>) {
-        // A second engine on the same links would be a fault of the wiring; the first one stays.
+        // A second engine would be an error in the wiring. The first one stays.
         let _ = self.inner.sink.set(sink);
     }
 
@@ -156,10 +155,10 @@ impl Links {
         self.body().live.get(runner).filter(|link| !link.has_ended()).cloned()
     }
 
-    /// Tells a runner something on this server's own link.
+    /// Sends a message to a runner on this server's own link.
     ///
     /// # Errors
-    /// If there is none, or it has just ended.
+    /// Returns an error if no link exists or it has just ended.
     pub(crate) async fn tell(&self, runner: &RunnerId, message: ToRunner) -> Result<(), DoorError> {
         let link = self.get(runner).ok_or(DoorError::NotConnected)?;
         link.send(message, self.inner.limits.send_wait).await
@@ -184,7 +183,7 @@ impl Links {
         done
     }
 
-    /// Takes a link out, unless another has taken its place.
+    /// Removes a link unless another has replaced it.
     pub(super) fn lost(&self, link: &Arc<Link>) {
         link.end("the other side is gone");
         let removed = {
@@ -215,7 +214,7 @@ impl Links {
         Ok(())
     }
 
-    /// Puts a link in its place; again checked, because time has passed since the first check.
+    /// Enters a link. The limits are checked again, because time has passed since the first check.
     fn enter(&self, link: &Arc<Link>, before: Option<Epoch>) -> Result<(), LinkRefusal> {
         self.check_room(&link.hello)?;
         let mut body = self.body();

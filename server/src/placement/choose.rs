@@ -1,5 +1,5 @@
-//! Which runner gets a new session, of those that are known: who meets what it wants, and of two such at random the less
-//! loaded one. Pure; the simulation in `benches/` places by it too.
+//! The choice of a runner for a new session: of all runners that meet the requirements, two are drawn at
+//! random and the less loaded one is chosen. Pure; the simulation in `benches/` also uses it.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -7,70 +7,70 @@ use airlock_proto::domain::{RunnerId, Shell};
 
 use crate::links::lacks;
 
-/// A runner as placement sees it.
+/// A runner as a candidate.
 #[derive(Debug, Clone, Copy)]
 pub struct Candidate<'a> {
     /// Its name.
     pub id: &'a RunnerId,
-    /// As its configuration has them.
+    /// Its configured labels.
     pub labels: &'a BTreeMap<String, String>,
-    /// Base folders that it offers.
+    /// The bases that it offers.
     pub bases: &'a [String],
-    /// Its shells with their versions; none at all: they are not known.
+    /// Its shells with their versions. Empty: unknown.
     pub shells: &'a BTreeMap<String, String>,
-    /// Its own floor lets commands run outside the sandbox.
+    /// Its floor permits commands outside the sandbox.
     pub permits_unsandboxed: bool,
-    /// It can enforce everything that its own floor asks for.
+    /// It can enforce its own floor.
     pub holds_floor: bool,
     /// How it can be reached.
     pub way: Way,
-    /// Thousandths of its slots that are taken.
+    /// The share of its slots that are taken, in thousandths.
     pub load: u32,
 }
 
 /// How a runner can be reached for new work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
-    /// By a link of this server's own.
+    /// By a link of this server.
     Link,
     /// Through another server.
     OtherServer,
-    /// Not now: it drains, has no slots, has not told everything yet, or no server has a link to it.
+    /// Not at present: it drains, has no slots, has not reported all jobs yet, or has no link to any server.
     NotNow,
 }
 
-/// What a session wants of its runner.
+/// The requirements of a session for its runner.
 #[derive(Debug, Clone, Copy)]
 pub struct Wants<'a> {
-    /// All of these labels.
+    /// The runner must have all of these labels.
     pub labels: &'a BTreeMap<String, String>,
-    /// This base folder.
+    /// The runner must offer this base.
     pub base: Option<&'a str>,
-    /// This shell, if any has it: its lack is told by the start.
+    /// Preferred. If no runner has this shell, the start reports it.
     pub shell: Shell,
-    /// A floor that lets commands run outside the sandbox.
+    /// The runner's floor must permit commands outside the sandbox.
     pub unsandboxed: bool,
 }
 
-/// Why there is no runner for a session.
+/// The reason why there is no runner for a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unplaced {
-    /// One could take it, but not now.
+    /// A runner meets the requirements but accepts no work at present.
     NotNow,
-    /// No runner that is known could ever take it.
+    /// No known runner meets the requirements.
     Never(Unmet),
 }
 
-/// A want that no runner meets.
+/// A requirement that no runner meets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unmet {
-    /// Nobody offers the base.
+    /// No runner offers the base.
     Base(String),
-    /// Nobody has the label.
+    /// No runner has the label.
     Label(String, String),
-    /// Nobody's floor lets commands run outside the sandbox.
+    /// No runner's floor permits commands outside the sandbox.
     Unsandboxed,
-    /// Each want is met by some runner, but all of them by none.
+    /// Every requirement is met by some runner, but no runner meets all of them.
     Together,
 }
 
@@ -85,10 +85,10 @@ impl fmt::Display for Unmet {
     }
 }
 
-/// The runner for a session. `random` gives a number below its argument.
+/// Chooses the runner for a session. `random` returns a number below its argument.
 ///
 /// # Errors
-/// Why there is none.
+/// Returns the reason why there is no runner.
 pub fn choose<'c, 'a>(
     known: &'c [Candidate<'a>],
     wants: &Wants<'_>,
@@ -99,7 +99,7 @@ pub fn choose<'c, 'a>(
         return Err(Unplaced::Never(unmet(known, wants)));
     }
     fits.retain(|one| one.way != Way::NotNow);
-    // Where none holds its floor, or none has the shell, one of them says what is missing.
+    // If no runner enforces its floor or has the shell, the chosen one reports what is missing.
     prefer(&mut fits, |one| one.holds_floor);
     prefer(&mut fits, |one| !lacks(one.shells, wants.shell));
     prefer(&mut fits, |one| one.way == Way::Link);
@@ -120,7 +120,7 @@ fn has(one: &Candidate<'_>, key: &str, value: &str) -> bool {
     one.labels.get(key).is_some_and(|own| own == value)
 }
 
-/// The first want that none meets, of what is not met.
+/// Returns the first requirement that no runner meets.
 fn unmet(known: &[Candidate<'_>], wants: &Wants<'_>) -> Unmet {
     if let Some(base) = wants.base.filter(|base| !known.iter().any(|one| offers(one, base))) {
         return Unmet::Base(base.to_owned());
@@ -135,7 +135,7 @@ fn unmet(known: &[Candidate<'_>], wants: &Wants<'_>) -> Unmet {
     Unmet::Together
 }
 
-/// Keeps those for which it holds, if there are any.
+/// Keeps only the elements for which `holds` is true, if there are any.
 fn prefer<T>(found: &mut Vec<&T>, holds: impl Fn(&T) -> bool) {
     if found.iter().any(|one| holds(one)) {
         found.retain(|one| holds(one));
@@ -157,7 +157,7 @@ fn less_loaded<'c, 'a>(
 mod tests {
     use super::*;
 
-    /// What each test changes of a runner that has everything.
+    /// The properties that the tests vary.
     struct Runner {
         id: RunnerId,
         labels: BTreeMap<String, String>,

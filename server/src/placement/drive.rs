@@ -1,5 +1,5 @@
-//! The task that works on the queues of sessions: each session's by one worker at a time, several
-//! sessions' at once.
+//! The task that processes the queues of sessions. Several sessions are processed concurrently, each by one
+//! worker at a time.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 
 use crate::engine::Core;
 
-/// Works until the engine stops.
+/// Processes queues until the engine stops.
 pub(crate) async fn drive_sessions(core: Arc<Core>) {
     let mut workers = JoinSet::new();
     let mut busy = HashSet::new();
@@ -21,7 +21,7 @@ pub(crate) async fn drive_sessions(core: Arc<Core>) {
             let worker = core.clone();
             let task = workers.spawn(async move {
                 if let Err(error) = worker.drive(id).await {
-                    // The poll wakes every session with a queue again.
+                    // The reconcile loop schedules every session with a queue again.
                     tracing::warn!(session_id = %id, %error, "a queue could not be worked on");
                 }
             });

@@ -1,4 +1,4 @@
-//! Filling the free slots of runners that more wait for than there are: who is next, the store says.
+//! The assignment of free slots on contended runners. The store determines who is next.
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
@@ -12,10 +12,11 @@ use crate::{
     store::{SessionChange, StoreError, TakeQueued},
 };
 
-/// For how long what a server took from the queue is left to it. If it is not on a runner by then, any server has it.
+/// How long an execution that a server took from the queue is reserved for this server. After it, any server
+/// can take it.
 const HOLD: Duration = Duration::from_secs(5);
 
-/// Works until the engine stops.
+/// Assigns slots until the engine stops.
 pub(crate) async fn fill_vacancies(core: Arc<Core>) {
     loop {
         for runner in core.vacant.take(usize::MAX, &HashSet::new()) {
@@ -23,7 +24,7 @@ pub(crate) async fn fill_vacancies(core: Arc<Core>) {
             if let Some(link) = link.filter(|link| link.is_reconciled() && !link.is_draining())
                 && let Err(error) = core.fill(&link).await
             {
-                // The poll wakes every session with a queue again.
+                // The reconcile loop schedules every session with a queue again.
                 tracing::warn!(%runner, %error, "free slots could not be given away");
             }
         }
@@ -32,14 +33,14 @@ pub(crate) async fn fill_vacancies(core: Arc<Core>) {
 }
 
 impl Core {
-    /// Wants the free slots of a runner to be given to those who wait, if there are such.
+    /// Schedules the assignment of a runner's free slots if executions wait for them.
     pub(crate) fn wake_waiting(&self, link: &Link) {
         if self.seats.vacancy(&link.hello.runner_id, link.hello.slots).is_some() {
             self.vacant.wake(link.hello.runner_id.clone());
         }
     }
 
-    /// Takes as many from the queue as a runner has free slots, and wakes their sessions.
+    /// Takes as many executions from the queue as the runner has free slots, and schedules their sessions.
     async fn fill(&self, link: &Link) -> Result<(), StoreError> {
         let (runner, slots) = (&link.hello.runner_id, link.hello.slots);
         let Some(vacancy) = self.seats.vacancy(runner, slots) else { return Ok(()) };
@@ -62,8 +63,8 @@ impl Core {
         Ok(())
     }
 
-    /// Moves a throw-away session that its runner has not been asked for, and cannot make just now, to a runner with a
-    /// free slot, if there is one.
+    /// Moves a throw-away session to a runner with a free slot, if there is one. Applies only if its runner
+    /// was not asked for it yet and cannot create it at present.
     pub(super) async fn move_on(&self, session: &SessionRecord, id: ExecutionId) -> Result<(), StoreError> {
         let asked = self.parts.links.get(&session.runner_id).is_some_and(|link| link.is_opening(session.id));
         if !session.throwaway || session.state != SessionState::Opening || asked {

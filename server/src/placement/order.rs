@@ -1,8 +1,8 @@
-//! Whose turn it is in a session. Pure.
+//! The order of executions in a session. Pure.
 //!
-//! Serial commands run one after another, in the order in which they were created (or, where a person
-//! had to say, approved). Commands that are `concurrency_safe`, and those whose request opted out of
-//! the order, run at once. What waits for a person holds up nobody.
+//! Serial commands run one after another, in the order of creation or, if an approval was required, of the
+//! approval. Commands that are `concurrency_safe` or have `allow_concurrent` run at once. A command that
+//! waits for an approval blocks no other.
 
 use airlock_proto::domain::ExecutionState;
 
@@ -11,12 +11,12 @@ use crate::{
     model::{LiveExecution, Micros},
 };
 
-/// The executions that may be placed now, of all of a session's that have not ended.
+/// Returns the executions that may be placed now, from all unfinished ones of a session.
 pub(super) fn turns(live: &[LiveExecution]) -> Vec<&LiveExecution> {
     let mut order: Vec<_> =
         live.iter().filter(|record| record.state != ExecutionState::PendingApproval).collect();
     order.sort_by_key(|record| (joined(record), record.id));
-    // One that was created by another server a moment earlier may have become visible a moment later.
+    // An execution that another server created earlier can become visible later.
     let mut serial_ahead = order.iter().any(|record| record.serial && PLACED.contains(&record.state));
     let mut turns = Vec::new();
     for record in order {
@@ -28,7 +28,7 @@ pub(super) fn turns(live: &[LiveExecution]) -> Vec<&LiveExecution> {
     turns
 }
 
-/// When it joined the queue. An offer that was refused does not cost it its place.
+/// Returns the time at which the execution joined the queue. A refused offer does not change its position.
 fn joined(record: &LiveExecution) -> Micros {
     if record.approval_id.is_some() { record.queued } else { record.created }
 }
@@ -48,7 +48,7 @@ mod tests {
             made.serial = *serial;
             made
         });
-        // In any order.
+        // In arbitrary order.
         made.rev().collect()
     }
 

@@ -1,4 +1,4 @@
-//! Which runner gets a new session: what is known of all of them, for [`choose`] to choose from.
+//! The choice of a runner for a new session: collects the candidates for [`choose`].
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
@@ -13,10 +13,12 @@ use crate::{
 };
 
 impl Core {
-    /// A runner for a new session. One that only other servers have a link to, where this one has none that would do.
+    /// Returns a runner for a new session. A runner without a link to this server is chosen only if no linked
+    /// runner is suitable.
     ///
     /// # Errors
-    /// `FailedPrecondition` if no runner that is known could ever take it, `Unavailable` while none takes work.
+    /// Returns `FailedPrecondition` if no known runner can ever host the session, and `Unavailable` if none
+    /// accepts work.
     pub(crate) fn pick_runner(&self, wants: &Wants<'_>) -> Result<RunnerId, ApiError> {
         let picked = self.among_candidates(|known| {
             choose(known, wants, &mut random_below).map(|picked| picked.id.clone())
@@ -37,7 +39,7 @@ impl Core {
         })
     }
 
-    /// A runner with a link here and a slot that is free just now.
+    /// Returns a runner with a link to this server and a free slot.
     pub(super) fn pick_free_runner(&self, wants: &Wants<'_>) -> Option<RunnerId> {
         self.among_candidates(|known| {
             let free = |one: &&Candidate<'_>| one.way == Way::Link && one.load < FULL;
@@ -46,7 +48,7 @@ impl Core {
         })
     }
 
-    /// Everything that is known of the runners that are not lost.
+    /// Collects the candidates: all runners that are not lost.
     fn among_candidates<T>(&self, look: impl FnOnce(&[Candidate<'_>]) -> T) -> T {
         let mut links = self.parts.links.all();
         links.retain(|link| !link.has_ended());
@@ -93,7 +95,7 @@ impl Core {
         }
     }
 
-    /// Whether the runner's own floor lets commands run outside the sandbox, as far as it is known now.
+    /// Reports whether the runner's floor permits commands outside the sandbox, as far as is known.
     pub(crate) fn runner_permits_unsandboxed(&self, runner: &RunnerId) -> bool {
         match self.parts.links.get(runner) {
             Some(link) => link.permits_unsandboxed(),
@@ -101,14 +103,14 @@ impl Core {
         }
     }
 
-    /// Whether that of any runner does.
+    /// Reports whether any runner's floor does.
     pub(crate) fn some_runner_permits_unsandboxed(&self) -> bool {
         self.among_candidates(|known| {
             known.iter().any(|one| one.permits_unsandboxed && one.way != Way::NotNow)
         }) || self.parts.links.all().iter().any(|link| link.permits_unsandboxed())
     }
 
-    /// Whether a runner takes no new work, as far as it is known now.
+    /// Reports whether a runner accepts no new work, as far as is known.
     pub(crate) fn is_draining(&self, runner: &RunnerId) -> bool {
         match self.parts.links.get(runner) {
             Some(link) => link.is_draining(),
@@ -117,14 +119,15 @@ impl Core {
     }
 }
 
-/// The load of a runner all of whose slots are taken.
+/// The load of a runner without free slots.
 const FULL: u32 = 1000;
 
 fn has(runner: &RunnerRecord, capability: &str) -> bool {
     runner.capabilities.iter().any(|found| found.name == capability && found.enforced)
 }
 
-/// A number below `bound`, or 0. Without randomness it is always 0, which only places unevenly.
+/// Returns a random number below `bound`. If no randomness is available, it is always 0, which only makes the
+/// placement uneven.
 fn random_below(bound: usize) -> usize {
     let random = getrandom::u64().unwrap_or(0);
     usize::try_from(random % (bound.max(1) as u64)).unwrap_or(0)

@@ -1,4 +1,4 @@
-//! Sending an offer, and finding out what became of one that was not answered.
+//! The sending of an offer, and the handling of offers that were not answered.
 
 use std::sync::Arc;
 
@@ -18,17 +18,17 @@ use crate::{
 };
 
 impl Core {
-    /// The span of placing an execution, in the trace of the request that started it.
+    /// Creates the span of a placement in the trace of the request.
     pub(super) fn place_span(&self, record: &ExecutionRecord) -> tracing::Span {
         let span = tracing::info_span!("place", execution_id = %record.id);
         (self.parts.trace.adopt)(&span, &record.traceparent);
         span
     }
 
-    /// Sends the offer that the store has. If it does not arrive, the next link finds out.
+    /// Sends the stored offer. If it does not arrive, the next link detects this.
     ///
-    /// `not_after` was read from the runner's clock before the store was last asked whose the execution is: a server
-    /// that is held up in between sends what is void by the time at which another may withdraw it.
+    /// `not_after` was read from the runner's clock before the last check of the ownership. If this server is
+    /// delayed in between, the offer is void at the time at which another server may withdraw it.
     pub(super) async fn send_start(
         &self,
         link: &Arc<Link>,
@@ -45,16 +45,16 @@ impl Core {
             not_after_clock_ms: not_after,
             grant,
             binding,
-            // Where nothing makes traces of spans, the caller's context is passed on as it came.
+            // If no spans are recorded, the caller's context is passed on unchanged.
             traceparent: if here.is_empty() { record.traceparent.clone() } else { here },
         };
         link.set_sent(record.id, record.attempt);
-        // Not sent means that the link has ended; then the next one tells what the runner has.
+        // If sending fails, the link has ended. The next link shows which jobs the runner has.
         let _ = link.send(ToRunner::StartJob(Box::new(job)), limits.send_wait).await;
         self.end_if_asked_meanwhile(record).await;
     }
 
-    /// A cancel that came between the offer and its sending could not reach the runner yet.
+    /// Sends a cancellation that was requested between the offer and its sending.
     async fn end_if_asked_meanwhile(&self, record: &ExecutionRecord) {
         if let Ok(Some(now)) = self.store().execution(record.id).await
             && now.cancel_requested
@@ -64,15 +64,15 @@ impl Core {
         }
     }
 
-    /// Settles an execution that the store has on a runner whose link is up and whose jobs are known,
-    /// but which is not among them.
+    /// Settles an execution that the store assigns to a runner, if the runner's link is reconciled and does
+    /// not report it.
     pub(crate) async fn settle_unreported(
         &self,
         link: &Arc<Link>,
         seen: &LiveExecution,
     ) -> Result<(), StoreError> {
         let not_after = link.clock_in(self.parts.limits.start_window);
-        // It may be from a list that was read a while ago.
+        // `seen` can come from an older list.
         let now = self.store().execution(seen.id).await?;
         let same = |now: &ExecutionRecord| {
             now.state == seen.state && now.attempt == seen.attempt && now.owner_server == seen.owner_server
@@ -80,7 +80,7 @@ impl Core {
         let Some(record) = now.filter(same) else { return Ok(()) };
         let record = &record;
         let is_of_this_life = record.runner_epoch == Some(link.hello.epoch);
-        // A link of an earlier life knows nothing of what a later one was offered.
+        // A link of an earlier epoch cannot tell what a later one was offered.
         if !is_of_this_life && !self.is_current(link).await? {
             return Ok(());
         }
@@ -97,11 +97,12 @@ impl Core {
         if !record.runner_epoch.is_some_and(|epoch| link.vouches_for(epoch)) {
             return self.lose_unknown(record, Started::Unknown).await;
         }
-        // Never accepted, and that epoch is over: it can be offered anew.
+        // It was never accepted, and that epoch has ended, so it can be offered again.
         self.take_back(record).await
     }
 
-    /// Of the same life of the runner, not reported: it has not arrived yet, or never will.
+    /// Settles an execution of the same epoch that was not reported: the offer has not arrived yet, or never
+    /// will.
     async fn settle_sent(
         &self,
         link: &Arc<Link>,
@@ -113,8 +114,8 @@ impl Core {
         {
             return Ok(());
         }
-        // It is not to run any more. An offer of before may still be on its way, until its time is over
-        // by the runner's clock.
+        // The job must not run any more. An earlier offer can still be in transit until its deadline on the
+        // runner's clock.
         match link.withdraw(record.id, record.attempt, self.parts.limits.start_window) {
             JobOnLink::Withdrawn { over: true } => self.take_back(record).await,
             JobOnLink::Withdrawn { over: false } => {
@@ -125,7 +126,7 @@ impl Core {
         }
     }
 
-    /// Makes the same offer once more, if it would still be made.
+    /// Sends the same offer again if it can still be placed.
     async fn send_again(
         &self,
         link: &Arc<Link>,
@@ -136,7 +137,8 @@ impl Core {
         Ok(true)
     }
 
-    /// Back to the queue, which decides again; or its end, where that was asked for.
+    /// Returns the execution to the queue, where it is decided again, or ends it if a cancellation was
+    /// requested.
     async fn take_back(&self, record: &ExecutionRecord) -> Result<(), StoreError> {
         let by = self.cancelled_by(record.id).unwrap_or(CancelledBy::Client);
         self.advance(record.id, |now| {
@@ -154,8 +156,8 @@ impl Core {
         Ok(())
     }
 
-    /// Says that what was there is lost: its runner is back, and does not know of it. Whether it still
-    /// has its output is asked.
+    /// Marks an execution as lost, because its runner is back and does not have it. Then asks the runner for
+    /// the output.
     async fn lose_unknown(&self, record: &ExecutionRecord, started: Started) -> Result<(), StoreError> {
         if let Advanced::Taken(record) = self.lose(record.id, record.attempt, started).await? {
             self.parts.output.ended(&record).await;
@@ -163,8 +165,8 @@ impl Core {
         Ok(())
     }
 
-    /// Says that what was there is lost. Its runner may come back with what it wrote, so its output is
-    /// not said to be nothing, not even where nobody knows whether it began.
+    /// Marks an execution as lost. The output stays `LIVE`, because the runner can return with it, even if it
+    /// is unknown whether the command began.
     pub(crate) async fn lose(
         &self,
         id: ExecutionId,

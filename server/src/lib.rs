@@ -1,8 +1,8 @@
-//! Airlock's front service. Every decision is made here.
+//! Airlock's front service. It makes every decision.
 //!
-//! The modules follow the way of a request: [`authn`] -> [`grpc`] (thin) -> [`decision`] (calls the
-//! policy) -> [`approval`] -> [`placement`] -> [`execution`] (one closed state machine) -> [`stream`]
-//! -> [`store`], which holds the audit too.
+//! The modules in the order of a request: [`authn`] -> [`grpc`] (thin) -> [`decision`] (calls the policy) ->
+//! [`approval`] -> [`placement`] -> [`execution`] (a closed state machine) -> [`stream`] -> [`store`], which
+//! also holds the audit.
 
 #![forbid(unsafe_code)]
 

@@ -1,77 +1,77 @@
-//! The named limits and clocks of the engine, and what must hold between them. Plain data.
+//! The named limits and times of the engine, and the relations between them. Plain data.
 
 use std::{collections::BTreeMap, time::Duration};
 
 use crate::store::Room;
 
-/// What `executions_per_session` can be at most, so that all of a session's can be looked at in one go.
+/// The maximum of `executions_per_session`. All executions of a session must fit into one query.
 pub(crate) const EXECUTIONS_PER_SESSION_MOST: u32 = 1000;
 
-/// How much of everything, and how long. Durations are measured on monotonic clocks unless said
-/// otherwise.
+/// Limits and times. Durations are measured on monotonic clocks unless stated otherwise.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EngineLimits {
-    /// Sessions of a tenant that are not closed.
+    /// Open sessions per tenant.
     pub sessions_per_tenant: u64,
-    /// Executions of a tenant that are not finished.
+    /// Unfinished executions per tenant.
     pub executions_per_tenant: u64,
-    /// Executions of a session that are not finished.
+    /// Unfinished executions per session.
     pub executions_per_session: u32,
-    /// Executions of a tenant that wait in the queue.
+    /// Queued executions per tenant.
     pub queue_per_tenant: u64,
-    /// Executions of all tenants that wait in the queue.
+    /// Queued executions of all tenants.
     pub queue: u64,
-    /// Executions of a tenant that are started in a second.
+    /// Executions that a tenant can start per second.
     pub starts_per_second: u64,
-    /// Starts of a tenant that are denied in a second. Each leaves a row and an audit entry.
+    /// Denied starts of a tenant per second. Each creates a row and an audit entry.
     pub denials_per_second: u64,
-    /// Bytes of output of a tenant's executions that ended on one day (UTC).
+    /// Bytes of output of a tenant's executions that ended on the same day (UTC).
     pub output_bytes_per_day: u64,
-    /// What is otherwise for single tenants.
+    /// Limits of single tenants.
     pub tenants: BTreeMap<String, TenantLimits>,
     /// Runners with a link to this server.
     pub runners: u32,
-    /// Watches of many executions at once, on this server.
+    /// Concurrent watches on this server.
     pub watches: u32,
-    /// Of those, of one tenant.
+    /// Concurrent watches per tenant.
     pub watches_per_tenant: u32,
-    /// Rules that are remembered for one session.
+    /// Remembered rules per session.
     pub rules_per_session: u64,
-    /// Rules that are remembered for one tenant.
+    /// Remembered rules per tenant.
     pub rules_per_tenant: u64,
     /// Messages that wait to be sent to one runner.
     pub link_queue: usize,
-    /// Sessions whose queues are worked on at once.
+    /// Sessions whose queues are processed concurrently.
     pub drives_at_once: usize,
-    /// Offers of one execution to runners; after so many refusals the last one is final.
+    /// Offers of one execution to runners. After this number of refusals, the last one is final.
     pub attempts: u32,
-    /// Waiting for a runner with a free slot; the session's own earlier commands do not count.
+    /// The maximum time that an execution waits for a free slot. The wait for earlier commands of its session
+    /// does not count.
     pub queue_wait: Duration,
-    /// How long an approval stays open, unless the profile says otherwise. By the store's clock.
+    /// How long an approval stays open, unless the profile sets another time. By the store's clock.
     pub approval_valid: Duration,
-    /// For how long a server may drive an execution without renewing. By the store's clock.
+    /// How long a server can control an execution without a renewal. By the store's clock.
     pub lease: Duration,
-    /// How often runner and server say that they are there.
+    /// The interval of heartbeats in both directions.
     pub heartbeat_interval: Duration,
-    /// A link that was silent for so long is ended.
+    /// A link is closed after this time without a message.
     pub heartbeat_timeout: Duration,
-    /// How long jobs go on while no server can be reached; told to the runners.
+    /// How long jobs continue while no server can be reached. The runners receive this value.
     pub link_grace: Duration,
-    /// After so long without its link what a runner ran is `RUNNER_LOST`.
+    /// The executions of a runner are `RUNNER_LOST` after this time without a link.
     pub lost_after: Duration,
-    /// After so long without its runner an output that is not stored is given up. By the store's clock.
+    /// An unstored output is given up after this time without its runner. By the store's clock.
     pub outputs_lost_after: Duration,
-    /// By when, from its sending, a `StartJob` must have been accepted.
+    /// The time from the sending of a `StartJob` within which it must be accepted.
     pub start_window: Duration,
-    /// Waiting for a runner to make a session.
+    /// How long a call waits for a runner to create a session.
     pub open_wait: Duration,
-    /// Waiting for a runner to remove a session, in `Close`.
+    /// How long `Close` waits for a runner to remove a session.
     pub close_wait: Duration,
-    /// Waiting for a runner to say that it drains, or no longer does.
+    /// How long a call waits for a runner to confirm the start or end of a drain.
     pub drain_wait: Duration,
-    /// Waiting for room in the queue of a link; then the link is ended.
+    /// How long a sender waits for room in the queue of a link. After it, the link is closed.
     pub send_wait: Duration,
-    /// Waiting for work in hand when the server stops.
+    /// How long a shutdown waits for current work.
     pub stop_wait: Duration,
 }
 
@@ -114,22 +114,22 @@ impl Default for EngineLimits {
     }
 }
 
-/// What is otherwise for one tenant than for the others.
+/// Limits of one tenant that override the common ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TenantLimits {
-    /// Its share of what is contended: twice the weight is served twice as often.
+    /// Its share of contended resources. A tenant with twice the weight is served twice as often.
     pub weight: u32,
-    /// Instead of [`EngineLimits::executions_per_tenant`].
+    /// Replaces [`EngineLimits::executions_per_tenant`].
     pub executions: Option<u64>,
-    /// Instead of [`EngineLimits::queue_per_tenant`].
+    /// Replaces [`EngineLimits::queue_per_tenant`].
     pub queue: Option<u64>,
-    /// Instead of [`EngineLimits::sessions_per_tenant`].
+    /// Replaces [`EngineLimits::sessions_per_tenant`].
     pub sessions: Option<u64>,
-    /// Instead of [`EngineLimits::starts_per_second`].
+    /// Replaces [`EngineLimits::starts_per_second`].
     pub starts_per_second: Option<u64>,
-    /// Instead of [`EngineLimits::denials_per_second`].
+    /// Replaces [`EngineLimits::denials_per_second`].
     pub denials_per_second: Option<u64>,
-    /// Instead of [`EngineLimits::output_bytes_per_day`].
+    /// Replaces [`EngineLimits::output_bytes_per_day`].
     pub output_bytes_per_day: Option<u64>,
 }
 
@@ -147,18 +147,18 @@ impl Default for TenantLimits {
     }
 }
 
-/// Two limits that contradict each other, or one that is zero.
+/// An error for limits that contradict each other or are zero.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{limit}` {problem}")]
 pub struct LimitError {
-    /// Its name.
+    /// The name of the limit.
     pub limit: &'static str,
-    /// What must hold.
+    /// The condition that is violated.
     pub problem: String,
 }
 
 impl EngineLimits {
-    /// What a tenant may have.
+    /// Returns the limits of a tenant.
     #[must_use]
     pub fn room(&self, tenant: &str) -> Room {
         let own = self.tenants.get(tenant).cloned().unwrap_or_default();
@@ -175,11 +175,11 @@ impl EngineLimits {
         }
     }
 
-    /// Checks the limits against each other. `longest_grace` is the longest time that a profile gives
-    /// commands between SIGTERM and SIGKILL.
+    /// Checks the limits against each other. `longest_grace` is the longest time between SIGTERM and SIGKILL
+    /// in any profile.
     ///
     /// # Errors
-    /// The first limit that cannot be.
+    /// Returns the first limit that is invalid.
     pub fn check(&self, longest_grace: Duration) -> Result<(), LimitError> {
         let counts = [
             ("sessions_per_tenant", self.sessions_per_tenant),
@@ -213,7 +213,7 @@ impl EngineLimits {
         require("heartbeat_timeout", self.heartbeat_timeout >= 2 * self.heartbeat_interval, || {
             "must be at least twice `heartbeat_interval`".to_owned()
         })?;
-        // Otherwise RUNNER_LOST could be said of a command that still runs.
+        // Otherwise a command could be RUNNER_LOST while it still runs.
         let ended_by = self.link_grace + longest_grace + self.heartbeat_timeout;
         require("lost_after", self.lost_after > ended_by, || {
             format!(

@@ -8,16 +8,16 @@ use std::{
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::TcpListener;
 
-/// Connections that wait to be accepted.
+/// The number of connections that wait to be accepted.
 const BACKLOG: i32 = 1024;
 
-/// Listens on `address`. `[::]` takes connections to every address of the host, IPv6 and IPv4, whatever the host's
-/// setting `net.ipv6.bindv6only` is; on a host without IPv6 it takes those to its IPv4 addresses. Needs a tokio runtime.
+/// Listens on `address`. `[::]` accepts IPv6 and IPv4 connections to every address of the host, regardless of
+/// `net.ipv6.bindv6only`. On a host without IPv6, it accepts IPv4 connections. Requires a tokio runtime.
 pub(crate) fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     TcpListener::from_std(with(address, &open)?.into())
 }
 
-/// The address of a peer as the peer itself knows it: an IPv4 address where it was mapped to IPv6.
+/// Returns the address of a peer as the peer knows it: an IPv4-mapped address is converted to IPv4.
 pub(crate) fn peer_address(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
 }
@@ -41,7 +41,7 @@ fn open(address: SocketAddr) -> io::Result<Socket> {
     if address.is_ipv6() {
         socket.set_only_v6(false)?;
     }
-    // A server that starts again takes the port of its predecessor's last connections.
+    // Lets a restarted server reuse the port while connections of the previous process are in TIME_WAIT.
     socket.set_reuse_address(true)?;
     socket.set_nonblocking(true)?;
     socket.bind(&address.into())?;
@@ -80,7 +80,7 @@ mod tests {
         let listener = TcpListener::from_std(socket.into()).unwrap();
         assert!(listener.local_addr().unwrap().is_ipv4());
         assert_eq!(asked.take(), ["[::]:0", "0.0.0.0:0"]);
-        // An address that was named is not replaced.
+        // An explicit address is not replaced.
         with("[::1]:0".parse().unwrap(), &without).unwrap_err();
         assert_eq!(asked.take(), ["[::1]:0"]);
     }

@@ -1,5 +1,5 @@
-//! `airlock-server`: reads its configuration, serves until it is told to stop; and the small commands around
-//! that.
+//! `airlock-server`: reads its configuration and serves until it is told to stop. Also contains the
+//! administrative subcommands.
 
 use std::{
     io::{IsTerminal as _, Read as _},
@@ -34,7 +34,7 @@ Environment: AIRLOCK_ADVERTISE goes before `peers.advertise`; it may be an IP ad
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or a configuration that is refused.";
 
-/// The front service of Airlock.
+/// The front service of Airlock
 #[derive(Debug, Parser)]
 #[command(
     name = "airlock-server",
@@ -47,50 +47,50 @@ Exit codes: 0 done, 1 failed, 2 wrong usage or a configuration that is refused."
 struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
-    /// The configuration, in TOML.
+    /// The configuration file, in TOML
     #[arg(long, value_name = "FILE", required = true)]
     config: Option<PathBuf>,
-    /// Only say whether the configuration is right; as `check-config`.
+    /// Check the configuration and exit; same as `check-config`
     #[arg(long)]
     check_config: bool,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Serve until SIGTERM.
+    /// Serve until SIGTERM
     Serve(ConfigFile),
-    /// Say whether the configuration, the files that it names and the profiles are right.
+    /// Check the configuration, the files that it names and the profiles
     CheckConfig(ConfigFile),
-    /// Read a token from standard input, and print what `match` of its identity must be.
+    /// Read a token from standard input and print the `match` of its identity
     HashToken,
-    /// Print the version.
+    /// Print the version
     Version,
 }
 
 #[derive(Debug, Args)]
 struct ConfigFile {
-    /// The configuration, in TOML.
+    /// The configuration file, in TOML
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
 }
 
-/// Goes before `peers.advertise`: where servers are pods, each has an address of its own, and one configuration. A URL, or
-/// an IP address alone.
+/// The variable that overrides `peers.advertise`. Servers in pods share one configuration but have different
+/// addresses. The value is a URL or an IP address.
 const ADVERTISE: &str = "AIRLOCK_ADVERTISE";
-/// It did not start, or stopped by itself.
+/// The server did not start, or failed.
 const FAILED: u8 = 1;
-/// The configuration was refused; the same as clap's for bad arguments.
+/// The configuration was refused. Clap uses the same code for invalid arguments.
 const REFUSED: u8 = 2;
-/// Of a token, in bytes.
+/// The maximum length of a token in bytes.
 const TOKEN_BYTES: u64 = 4096;
-/// A token of fewer bytes could be guessed.
+/// The length in bytes below which a token could be guessed.
 const TOKEN_SHORT: usize = 32;
 
-/// What to say, and the exit code.
+/// The exit code and the message.
 type Failure = (u8, String);
 
 fn main() -> ExitCode {
-    // Before anything that could want another one.
+    // Must precede any code that installs another provider.
     let provider = rustls::crypto::ring::default_provider();
     let done = match provider.install_default() {
         Ok(()) => obey(Arguments::parse()),
@@ -144,7 +144,7 @@ fn check(file: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Nothing of the token is shown, whatever is wrong with it.
+/// Never prints a part of the token, even in an error.
 fn hash_token() -> Result<(), Failure> {
     if std::io::stdin().is_terminal() {
         eprintln!("airlock-server: type or paste the token, then Enter and Ctrl-D");
@@ -177,7 +177,8 @@ struct Stop {
 }
 
 impl Stop {
-    /// Catches them from now on; one that came before the first [`Stop::asked`] is not lost. Needs a runtime.
+    /// Starts to catch the signals. A signal that arrives before the first [`Stop::asked`] is not lost.
+    /// Requires a runtime.
     fn catch() -> std::io::Result<Self> {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
@@ -186,7 +187,7 @@ impl Stop {
         })
     }
 
-    /// Returns when one of them has come. Cancel-safe.
+    /// Returns when one of the signals has arrived. Cancel-safe.
     async fn asked(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
@@ -203,8 +204,8 @@ fn run(file: &Path) -> Result<(), Failure> {
         .build()
         .map_err(|error| failed(error.into()))?;
     let served = runtime.block_on(async {
-        // Before anything that takes time: a process that is the first of its container never sees a signal that it
-        // does not catch.
+        // Must precede anything slow: the first process of a container never receives a signal that it does
+        // not catch.
         let mut stop = Stop::catch().map_err(|error| failed(error.into()))?;
         let path = file.to_owned();
         let loading = tokio::task::spawn_blocking(move || load(&path));
@@ -214,7 +215,7 @@ fn run(file: &Path) -> Result<(), Failure> {
         };
         serve(config, file.to_owned(), stop).await.map_err(failed)
     });
-    // What still blocks a thread, such as a disk that does not answer, ends with the process.
+    // A thread that is still blocked, for example on a disk that does not respond, ends with the process.
     runtime.shutdown_background();
     served
 }
@@ -226,7 +227,7 @@ async fn serve(config: Config, file: PathBuf, mut stop: Stop) -> Result<(), Box<
     let options = Options { telemetry: Some(telemetry), file: Some(file), ..Options::default() };
     let mut server = tokio::select! {
         started = Server::start_with(config, options) => started?,
-        // Nothing was promised to anybody yet. What was begun is as after a crash.
+        // No request was accepted yet. Incomplete work is handled as after a crash.
         () = stop.asked() => {
             tracing::info!("stopped before it served");
             return Ok(());

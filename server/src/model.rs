@@ -1,6 +1,6 @@
-//! The records that the server keeps: sessions, executions, approvals, runners, audit entries.
+//! The records that the server stores: sessions, executions, approvals, runners and audit entries.
 //!
-//! Plain data. Nothing here reads or writes a store, and no generated protobuf type is used.
+//! Plain data. This module must not access a store or use generated protobuf types.
 
 mod approval;
 mod order;
@@ -18,7 +18,7 @@ pub use approval::{ApprovalRecord, ApprovalState, RememberedRule, RuleScope};
 pub use restore::{RestoreRecord, RestoreStep};
 pub use time::Micros;
 
-/// What a principal may do.
+/// A permission of a principal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {
     /// Runs commands.
@@ -27,7 +27,7 @@ pub enum Role {
     Approver,
     /// Reads the audit.
     Auditor,
-    /// Runs the service.
+    /// Operates the service.
     Admin,
     /// Is a runner.
     Runner,
@@ -35,32 +35,32 @@ pub enum Role {
     Server,
 }
 
-/// Who a request comes from.
+/// The authenticated caller of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Principal {
     /// The configured name.
     pub name: String,
-    /// Whose executions it sees.
+    /// The tenant whose executions it sees.
     pub tenant: String,
-    /// What it may do; sorted.
+    /// Its roles, sorted.
     pub roles: Vec<Role>,
-    /// The profiles it may use; the first that is not [`ANY_PROFILE`] is its default.
+    /// The profiles it may use. The first that is not [`ANY_PROFILE`] is its default.
     pub profiles: Vec<String>,
-    /// Where it calls from, for the audit.
+    /// Its network address, for the audit.
     pub peer: String,
 }
 
-/// Stands for every profile there is, in a principal's profiles.
+/// The entry in a principal's profiles that matches every profile.
 pub const ANY_PROFILE: &str = "*";
 
 impl Principal {
-    /// The profile of this principal's requests that name none.
+    /// Returns the profile of requests that do not name one.
     #[must_use]
     pub fn default_profile(&self) -> Option<&str> {
         self.profiles.iter().map(String::as_str).find(|name| *name != ANY_PROFILE)
     }
 
-    /// Whether it may use the profile of this name.
+    /// Reports whether the principal may use the profile with this name.
     #[must_use]
     pub fn may_use(&self, profile: &str) -> bool {
         self.profiles.iter().any(|own| own == profile || own == ANY_PROFILE)
@@ -70,121 +70,121 @@ impl Principal {
 /// The state of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SessionState {
-    /// Its runner was asked to make it.
+    /// Its runner was asked to create it.
     Opening,
     /// Usable.
     Open,
     /// Its commands are being ended.
     Closing,
-    /// Gone, as asked.
+    /// Closed on request.
     Closed,
-    /// Gone with its runner.
+    /// Lost with its runner.
     Lost,
 }
 
-/// How many sessions there are that are not over.
+/// The numbers of sessions that have not ended, by state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SessionLevels {
-    /// Their workspaces are being made.
+    /// Sessions whose workspaces are being created.
     pub opening: u64,
-    /// Commands run in them.
+    /// Usable sessions.
     pub open: u64,
-    /// They are being removed.
+    /// Sessions that are being removed.
     pub closing: u64,
 }
 
 /// A session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionRecord {
-    /// Made by the server.
+    /// Created by the server.
     pub id: SessionId,
-    /// Grows by one with each change.
+    /// Increases by one with each change.
     pub version: u64,
-    /// Whose it is.
+    /// Its tenant.
     pub tenant: String,
-    /// Who made it.
+    /// The principal that created it.
     pub principal: String,
     /// The client's key.
     pub request_id: Option<String>,
-    /// SHA-256 of the request that made it.
+    /// SHA-256 of the request that created it.
     pub request_hash: [u8; 32],
-    /// Where it is in its life.
+    /// Its state.
     pub state: SessionState,
-    /// Why it is closed or lost.
+    /// The reason why it is closed or lost.
     pub state_message: String,
     /// The profile's name.
     pub profile: String,
     /// The loosest mode of its commands.
     pub mode: Mode,
-    /// What reads its commands.
+    /// The shell that reads its commands.
     pub shell: Shell,
-    /// The current directory, inside the sandbox.
+    /// The working directory inside the sandbox.
     pub directory: Vec<u8>,
-    /// Set in every command.
+    /// Environment variables of every command.
     pub env: BTreeMap<String, Vec<u8>>,
-    /// Where it is.
+    /// Its runner.
     pub runner_id: RunnerId,
-    /// The base folder it was copied from; empty for none.
+    /// The base of its workspace. Empty: none.
     pub base: String,
-    /// The client's.
+    /// Labels from the client.
     pub labels: BTreeMap<String, String>,
-    /// What its runner must have.
+    /// Labels that its runner must have.
     pub runner_labels: BTreeMap<String, String>,
-    /// Closed after so long without a live execution.
+    /// It is closed after this time without a live execution.
     pub idle_timeout: Duration,
-    /// Made for one execution.
+    /// Created for a single execution.
     pub throwaway: bool,
-    /// Its shell snapshot, as its runner reported it when it opened.
+    /// Its shell snapshot, as the runner reported it.
     pub snapshot: SessionSnapshot,
-    /// When it was made.
+    /// The time of its creation.
     pub created: Micros,
-    /// When its last execution was created or ended.
+    /// The time at which its last execution was created or ended.
     pub last_used: Micros,
 }
 
-/// What a client asked to run.
+/// The specification of an execution.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExecutionSpec {
-    /// At most [`airlock_proto::limits::COMMAND_BYTES`], without NUL.
+    /// At most [`airlock_proto::limits::COMMAND_BYTES`], without NUL bytes.
     pub command: Vec<u8>,
-    /// What reads it.
+    /// The shell that reads the command.
     pub shell: Shell,
-    /// Wall time.
+    /// The limit of the run time.
     pub timeout: Duration,
-    /// The request gave that time; else it is the profile's default.
+    /// Whether the request set the timeout. If false, it is the profile's default.
     pub timeout_given: bool,
-    /// How long it may write nothing; none: for ever.
+    /// The timeout for a command that writes nothing. `None`: no limit.
     pub idle_timeout: Option<Duration>,
-    /// In the background from its start.
+    /// Runs in the background from the start.
     pub background: bool,
-    /// How long it may stay in the foreground; none: to its end.
+    /// The maximum time in the foreground. `None`: until the end.
     pub yield_after: Option<Duration>,
-    /// The agent's words.
+    /// The agent's description.
     pub description: String,
-    /// Wait for a person where policy asks for one; else the request fails.
+    /// Waits for an approver if policy asks. If false, the request fails.
     pub wait_for_approval: bool,
-    /// The session's and the request's, the tighter of the two.
+    /// The tighter of the session's mode and the request's.
     pub mode: Mode,
-    /// The session's and the request's together.
+    /// The variables of the session and of the request.
     pub env: BTreeMap<String, Vec<u8>>,
-    /// Two streams instead of one.
+    /// Keeps stderr as a separate stream.
     pub separate_stderr: bool,
-    /// Not in the session's order.
+    /// Does not wait for other commands of the session.
     pub allow_concurrent: bool,
-    /// Its input stays open for what is written to it.
+    /// Keeps the input open for later data.
     pub stdin: bool,
-    /// It asks to run outside the sandbox.
+    /// Requests a run outside the sandbox.
     pub dangerously_disable_sandbox: bool,
-    /// Bytes of each stream that the result holds whole, as text.
+    /// The length in bytes up to which the result contains a stream in full as text.
     pub inline_limit: u32,
-    /// It has a terminal.
+    /// A terminal for the command.
     pub pty: Option<Pty>,
-    /// The client's.
+    /// Labels from the client.
     pub labels: BTreeMap<String, String>,
 }
 
-/// What policy said, as it is kept: `verdict` and `read_only` for the server's own use, the whole in
-/// the contract's encoding, opaque to the store.
+/// A stored decision. `verdict` and `read_only` are for the server; `encoded` holds the complete decision,
+/// opaque to the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DecisionRecord {
     /// `ALLOW`, `ASK` or `DENY`.
@@ -193,21 +193,21 @@ pub struct DecisionRecord {
     pub reason_code: String,
     /// The message of the deciding reason.
     pub reason_message: String,
-    /// Where in the command that reason is, from one byte offset up to another, if it is at one place.
+    /// The byte range in the command that the reason refers to, if there is a single one.
     pub reason_span: Option<(u32, u32)>,
     /// Runs on read-only mounts.
     pub read_only: bool,
-    /// May run beside the session's other commands.
+    /// May run at the same time as other commands of the session.
     pub concurrency_safe: bool,
-    /// The rules that decided.
+    /// The version of the rules that decided.
     pub policy_version: Vec<u8>,
-    /// `airlock.v1.Decision`, encoded.
+    /// The encoded `airlock.v1.Decision`.
     pub encoded: Vec<u8>,
 }
 
 impl DecisionRecord {
-    /// The deciding reason and its place in the command, on one line. The place comes first, because a long line
-    /// is cut at its end.
+    /// Returns the deciding reason and its span on one line. The span comes first, because a long line is cut
+    /// at its end.
     #[must_use]
     pub fn explanation(&self) -> String {
         let place =
@@ -225,116 +225,116 @@ impl DecisionRecord {
     }
 }
 
-/// Policy's answer.
+/// The outcome of a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Verdict {
-    /// It may run.
+    /// The command may run.
     Allow,
-    /// A person must say.
+    /// A person must answer.
     Ask,
-    /// It must not.
+    /// The command must not run.
     Deny,
 }
 
 /// An execution.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExecutionRecord {
-    /// Made by the server.
+    /// Created by the server.
     pub id: ExecutionId,
-    /// Grows by one with each change of state.
+    /// Increases by one with each change of state.
     pub version: u64,
-    /// Where it runs.
+    /// Its session.
     pub session_id: SessionId,
-    /// Whose it is.
+    /// Its tenant.
     pub tenant: String,
-    /// Who asked.
+    /// The principal that submitted it.
     pub principal: String,
     /// The client's key.
     pub request_id: Option<String>,
-    /// SHA-256 of every field of the request that changes what runs.
+    /// SHA-256 of every field of the request that influences what runs.
     pub request_hash: [u8; 32],
-    /// What was asked for.
+    /// Its specification.
     pub spec: ExecutionSpec,
     /// The directory of the latest decision.
     pub directory: Vec<u8>,
-    /// Where it is in its life.
+    /// Its state.
     pub state: ExecutionState,
-    /// Whether its runner can be reached; none while it is on no runner.
+    /// Whether its runner can be reached. `None` if it is not on a runner.
     pub link: Option<LinkState>,
     /// The latest decision.
     pub decision: DecisionRecord,
-    /// The runner it was offered to.
+    /// The runner that it was offered to.
     pub runner_id: Option<RunnerId>,
-    /// The life of the runner it was offered to.
+    /// The epoch that it was offered to.
     pub runner_epoch: Option<Epoch>,
-    /// How many times it was offered.
+    /// The number of offers.
     pub attempt: u32,
-    /// The server that drives it.
+    /// The server that controls it.
     pub owner_server: Option<String>,
-    /// Until when that server drives it.
+    /// The deadline of that server's lease.
     pub lease_until: Micros,
-    /// The approval it waits or waited for.
+    /// The latest approval.
     pub approval_id: Option<ApprovalId>,
-    /// Somebody asked for its end before it had one.
+    /// A cancellation was requested.
     pub cancel_requested: bool,
-    /// Who sent it to the background; none for one in the foreground.
+    /// The reason why it runs in the background. `None` in the foreground.
     pub backgrounded: Option<BackgroundedBy>,
-    /// Where its output is.
+    /// The place of its output.
     pub output: OutputState,
-    /// Exactly when it is `FINISHED`.
+    /// Set if and only if the state is `FINISHED`.
     pub result: Option<ExecutionResult>,
-    /// W3C trace context of the request.
+    /// The W3C trace context of the request.
     pub traceparent: String,
-    /// When it was created.
+    /// The time of its creation.
     pub created: Micros,
-    /// When it last became `QUEUED`.
+    /// The time at which it last became `QUEUED`.
     pub queued: Micros,
-    /// When it became `RUNNING`.
+    /// The time at which it became `RUNNING`.
     pub started: Option<Micros>,
-    /// When it became `FINISHED`.
+    /// The time at which it became `FINISHED`.
     pub ended: Option<Micros>,
 }
 
-/// What must be known of an execution that has not ended to see what is next for it. Small, however
-/// large its command is.
+/// The fields of an unfinished execution that determine its next step. Small regardless of the size of the
+/// command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveExecution {
-    /// Made by the server.
+    /// Created by the server.
     pub id: ExecutionId,
     /// As in [`ExecutionRecord`].
     pub version: u64,
-    /// Where it runs.
+    /// Its session.
     pub session_id: SessionId,
-    /// Where it is in its life.
+    /// Its state.
     pub state: ExecutionState,
     /// Whether its runner can be reached.
     pub link: Option<LinkState>,
-    /// The runner it was offered to.
+    /// The runner that it was offered to.
     pub runner_id: Option<RunnerId>,
-    /// How many times it was offered.
+    /// The number of offers.
     pub attempt: u32,
-    /// The server that drives it.
+    /// The server that controls it.
     pub owner_server: Option<String>,
-    /// Until when that server drives it.
+    /// The deadline of that server's lease.
     pub lease_until: Micros,
-    /// The approval it waits or waited for.
+    /// The latest approval.
     pub approval_id: Option<ApprovalId>,
     /// That approval is no longer open.
     pub is_answered: bool,
-    /// Takes its turn in the order of its session.
+    /// Waits for earlier commands of its session.
     pub serial: bool,
-    /// Was sent to the background.
+    /// Runs in the background.
     pub backgrounded: bool,
-    /// When its time in the foreground is over.
+    /// The time at which it moves to the background.
     pub yields_at: Option<Micros>,
-    /// When it was created.
+    /// The time of its creation.
     pub created: Micros,
-    /// When it last became `QUEUED`.
+    /// The time at which it last became `QUEUED`.
     pub queued: Micros,
 }
 
 impl From<&ExecutionRecord> for LiveExecution {
-    /// Of one whose approval is still open, if it has one.
+    /// Assumes that the execution's approval, if there is one, is still open.
     fn from(record: &ExecutionRecord) -> Self {
         Self {
             id: record.id,
@@ -357,7 +357,7 @@ impl From<&ExecutionRecord> for LiveExecution {
     }
 }
 
-/// One step in an execution's life, as readers see it.
+/// A change of state, as readers see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StateChange {
     /// The execution's version after it.
@@ -366,112 +366,113 @@ pub struct StateChange {
     pub state: ExecutionState,
     /// The link after it.
     pub link: Option<LinkState>,
-    /// When.
+    /// The time of the change.
     pub at: Micros,
-    /// With `PENDING_APPROVAL`.
+    /// Set with `PENDING_APPROVAL`.
     pub approval_id: Option<ApprovalId>,
-    /// From the step on that sent it to the background.
+    /// Set from the step that moved the execution to the background.
     pub backgrounded_by: Option<BackgroundedBy>,
 }
 
-/// What is told of an execution to those who watch many.
+/// A step of an execution that watches report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Milestone {
     /// It became `RUNNING`.
     Started,
-    /// It was sent to the background.
+    /// It moved to the background.
     Backgrounded,
     /// It became `FINISHED`.
     Finished,
 }
 
-/// A milestone in the life of one execution, in its place among those of all.
+/// A milestone of one execution, with its position in the store's sequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MilestoneRecord {
-    /// Grows from one to the next in the store; there are gaps.
+    /// Increases over the whole store, with gaps.
     pub sequence: u64,
-    /// Whose.
+    /// The execution.
     pub execution_id: ExecutionId,
-    /// Which.
+    /// The milestone.
     pub milestone: Milestone,
 }
 
-/// A runner as the store knows it.
+/// A runner in the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunnerRecord {
     /// Its configured name.
     pub id: RunnerId,
-    /// Its latest life.
+    /// Its latest epoch.
     pub epoch: Epoch,
-    /// Takes no new work.
+    /// Accepts no new work.
     pub draining: bool,
-    /// Airlock's version.
+    /// The version of Airlock.
     pub version: String,
-    /// Configured.
+    /// The configured labels.
     pub labels: BTreeMap<String, String>,
-    /// Commands at once.
+    /// The number of commands that can run at the same time.
     pub slots: u32,
-    /// Base folders it offers.
+    /// The bases that it offers.
     pub bases: Vec<String>,
-    /// What it can enforce.
+    /// Its capabilities.
     pub capabilities: Vec<CapabilityRecord>,
-    /// The names of its shells, with their versions. None at all: they are not known.
+    /// The names of its shells with their versions. Empty: unknown.
     pub shells: BTreeMap<String, String>,
-    /// The last time it was heard.
+    /// The time of its last message.
     pub last_seen: Micros,
 }
 
-/// A server as the others know it.
+/// A server in the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerRecord {
     /// Its configured name.
     pub id: String,
-    /// Where other servers reach it, as `https://host:port`; none where they cannot.
+    /// The address at which other servers reach it, as `https://host:port`. `None`: it cannot be reached.
     pub address: Option<String>,
-    /// The runners that it has a link to, each with the life that it is to.
+    /// The runners that it has a link to, with their epochs.
     pub links: Vec<(RunnerId, Epoch)>,
 }
 
-/// One thing a runner's host can or cannot enforce.
+/// One protection or limit, and whether a runner's host can enforce it.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct CapabilityRecord {
     /// A stable name.
     pub name: String,
-    /// Whether it holds.
+    /// Whether it is enforced.
     pub enforced: bool,
-    /// What was found.
+    /// The state that was found.
     pub detail: String,
 }
 
-/// An audit entry: opened before a command can start, closed after it ended. Denials have one too.
+/// An audit entry. It is opened before the command can start, and closed after its end. A denial also has
+/// one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditRecord {
     /// Consecutive within the store.
     pub sequence: i64,
-    /// What it is about.
+    /// The execution.
     pub execution_id: ExecutionId,
-    /// Whose.
+    /// The tenant.
     pub tenant: String,
-    /// Who asked.
+    /// The principal that submitted the command.
     pub principal: String,
-    /// From where.
+    /// Its network address.
     pub peer: String,
-    /// What.
+    /// The command.
     pub command: Vec<u8>,
-    /// The decision's verdict.
+    /// The verdict of the decision.
     pub verdict: Verdict,
-    /// The code of its deciding reason.
+    /// The code of the deciding reason.
     pub reason_code: String,
-    /// Who approved or denied it, where a person did.
+    /// The person who approved or denied it. Empty if no person did.
     pub decided_by: String,
-    /// Where it ran.
+    /// The runner.
     pub runner_id: Option<RunnerId>,
-    /// When it was opened.
+    /// The time at which it was opened.
     pub opened: Micros,
-    /// When it was closed; none while the command may still run.
+    /// The time at which it was closed. `None` while the command may still run.
     pub closed: Option<Micros>,
-    /// The cause's name, once closed.
+    /// The name of the cause. Set when the entry is closed.
     pub cause: String,
-    /// `NO`, `YES` or `UNKNOWN`, once closed.
+    /// `NO`, `YES` or `UNKNOWN`. Set when the entry is closed.
     pub started: String,
 }

@@ -1,6 +1,6 @@
-//! `/healthz` and `/readyz` for supervisors: plain HTTP on an address of its own. It tells everybody who reaches it
-//! whether this server runs and whether it takes new work, and nothing else; it looks at no credential, and reads no
-//! more of a request than its first line asks for.
+//! The probes `/healthz` and `/readyz` for supervisors: plain HTTP on a separate address. They report only
+//! whether the server runs and whether it accepts new work. They require no credentials and read no more of a
+//! request than its head.
 
 use std::{convert::Infallible, io, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -16,23 +16,23 @@ use tokio_util::sync::CancellationToken;
 
 use crate::listen::listen;
 
-/// Askers at once; more are cut off.
+/// Concurrent clients. Further ones are disconnected.
 const ASKERS: usize = 16;
-/// From an asker's connection to the end of its answer.
+/// The time from a client's connection to the end of the response.
 const ANSWER_WAIT: Duration = Duration::from_secs(5);
-/// After an accept that failed, such as for want of descriptors.
+/// The pause after a failed accept, for example because no file descriptors are available.
 const PAUSE: Duration = Duration::from_millis(100);
-/// Headers of one request, in bytes.
+/// The maximum length of the headers of a request in bytes.
 const HEADER_BYTES: usize = 8 * 1024;
 
-/// Whether the server takes new work.
+/// Whether the server accepts new work.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Readiness {
-    /// Cancelled once it has opened its store and its output storage.
+    /// Cancelled when the store and the output storage are open.
     pub(crate) opened: CancellationToken,
-    /// Cancelled once it has the links that it waits for.
+    /// Cancelled when the required links exist.
     pub(crate) linked: CancellationToken,
-    /// Cancelled once it takes nothing new.
+    /// Cancelled when the server accepts no new work.
     pub(crate) closed: CancellationToken,
 }
 
@@ -48,17 +48,18 @@ impl Readiness {
     }
 }
 
-/// The listener, bound.
+/// The bound listener.
 #[derive(Debug)]
 pub(crate) struct Probes(TcpListener);
 
 impl Probes {
-    /// Binds it. Who asks waits until [`Probes::run`].
+    /// Binds the listener. Clients wait until [`Probes::run`].
     pub(crate) fn bind(address: SocketAddr) -> io::Result<Self> {
         listen(address).map(Self)
     }
 
-    /// Answers until `end`: healthy throughout, ready as `readiness` says. Answers that are not finished then are cut.
+    /// Answers probes until `end`. `/healthz` always succeeds; `/readyz` depends on `readiness`. Unfinished
+    /// responses are cut at the end.
     pub(crate) async fn run(self, readiness: Readiness, end: CancellationToken) {
         let askers = Arc::new(Semaphore::new(ASKERS));
         while let Some(accepted) = end.run_until_cancelled(self.0.accept()).await {
@@ -73,7 +74,7 @@ impl Probes {
             let Ok(seat) = askers.clone().try_acquire_owned() else { continue };
             let (readiness, end) = (readiness.clone(), end.clone());
             tokio::spawn(async move {
-                // Who asks wrongly, or goes away, needs no answer.
+                // A client that sends an invalid request or disconnects needs no response.
                 let _ = end.run_until_cancelled(timeout(ANSWER_WAIT, answer(asker, readiness))).await;
                 drop(seat);
             });
@@ -140,7 +141,7 @@ mod tests {
         let long = format!("GET /{} HTTP/1.1\r\n\r\n", "x".repeat(4 * HEADER_BYTES));
         assert!(!ask(address, &long).await.contains(" 200 "));
 
-        // Those who ask and never end their question take the seats, and hold up nothing but others who ask.
+        // Clients that never complete their request take all slots. They delay only other probes.
         let mut silent = Vec::new();
         for _ in 0..ASKERS {
             silent.push(TcpStream::connect(address).await.unwrap());

@@ -1,4 +1,4 @@
-//! Approvals, and the rules that answers leave behind. Plain data.
+//! Approvals and remembered rules. Plain data.
 
 use airlock_proto::domain::{ApprovalId, BoundFile, ExecutionId, RuleId, SessionId, Shell};
 
@@ -7,71 +7,72 @@ use super::{DecisionRecord, Micros};
 /// The state of an approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ApprovalState {
-    /// Nobody has answered yet.
+    /// Not answered yet.
     Open,
-    /// Allowed, once.
+    /// Allowed once.
     Allowed,
     /// Denied.
     Denied,
-    /// Nobody answered in time.
+    /// Not answered in time.
     Expired,
     /// Its execution ended first.
     Withdrawn,
 }
 
-/// A command that waits, or waited, for a person.
+/// An approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApprovalRecord {
-    /// Made by the server.
+    /// Created by the server.
     pub id: ApprovalId,
-    /// What waits for it.
+    /// The execution that waits for it.
     pub execution_id: ExecutionId,
-    /// Where that would run.
+    /// The session of the execution.
     pub session_id: SessionId,
-    /// Whose it is.
+    /// Its tenant.
     pub tenant: String,
-    /// Who asked.
+    /// The principal that submitted the command.
     pub principal: String,
-    /// Where it is in its life.
+    /// Its state.
     pub state: ApprovalState,
-    /// What the answer is bound to.
+    /// The hash of the fields that the answer is bound to.
     pub binding: [u8; 32],
-    /// Exactly what was asked.
+    /// The exact command.
     pub command: Vec<u8>,
-    /// What would read it.
+    /// The shell that reads it.
     pub shell: Shell,
-    /// Where.
+    /// Its working directory.
     pub directory: Vec<u8>,
-    /// The agent's words.
+    /// The agent's description.
     pub description: String,
-    /// What policy said.
+    /// The decision.
     pub decision: DecisionRecord,
-    /// When it was asked.
+    /// The time of its creation.
     pub created: Micros,
-    /// When it expires.
+    /// The time at which it expires.
     pub expires: Micros,
-    /// Who answered; empty while open.
+    /// The approver. Empty while it is open.
     pub decided_by: String,
-    /// What they wrote.
+    /// The approver's reason.
     pub reason: String,
-    /// What it would run of what commands of its session can write, as it was when this was asked.
+    /// The files that the command would run and that commands of its session can write, with their state when
+    /// the approval was created.
     pub files: Vec<BoundFile>,
-    /// What else the answer is bound to: `airlock.v1.ApprovalTerms`, encoded, with secrets masked. Empty if an older
-    /// version has asked.
+    /// The other bound fields: an encoded `airlock.v1.ApprovalTerms` with masked secrets. Empty if an older
+    /// version created the approval.
     pub terms: Vec<u8>,
 }
 
-/// For what a remembered rule counts, from the least on.
+/// The scope of a remembered rule, ordered from narrow to wide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RuleScope {
-    /// The session that asked.
+    /// The session of the approved command.
     Session,
-    /// The tenant's sessions of the same profile.
+    /// The tenant's sessions with the same profile.
     Tenant,
 }
 
 impl RuleScope {
-    /// The stable name.
+    /// Returns the stable name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -81,29 +82,29 @@ impl RuleScope {
     }
 }
 
-/// A rule that somebody had remembered with an answer.
+/// A rule that an approver added with an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RememberedRule {
-    /// Made by the server.
+    /// Created by the server.
     pub id: RuleId,
-    /// Whose.
+    /// Its tenant.
     pub tenant: String,
-    /// The session that it counts in; none: every one of the tenant's with its profile.
+    /// The session that it applies to. `None`: all of the tenant's sessions with its profile.
     pub session_id: Option<SessionId>,
-    /// The profile that it counts under.
+    /// The profile that it applies to.
     pub profile: String,
-    /// As in a profile.
+    /// The rule, in the syntax of a profile.
     pub rule: String,
-    /// With which answer.
+    /// The approval that it was added with.
     pub approval_id: ApprovalId,
-    /// Whose answer.
+    /// The approver.
     pub decided_by: String,
-    /// When.
+    /// The time of its creation.
     pub created: Micros,
 }
 
 impl RememberedRule {
-    /// For what it counts.
+    /// Returns its scope.
     #[must_use]
     pub fn scope(&self) -> RuleScope {
         if self.session_id.is_some() { RuleScope::Session } else { RuleScope::Tenant }

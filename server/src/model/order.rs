@@ -1,25 +1,25 @@
-//! Where an execution stands in the order of its session, and until when. Decides whose turn it is no more than the
-//! record says.
+//! The order of executions within a session. Pure: everything follows from the record.
 
 use airlock_proto::domain::{BackgroundedBy, ExecutionState};
 
 use super::{ExecutionRecord, Micros};
 
 impl ExecutionRecord {
-    /// Whether it takes its turn in the order of its session, and holds up who comes after it.
+    /// Reports whether the execution waits for earlier commands of its session, and later ones wait for it.
     #[must_use]
     pub fn is_serial(&self) -> bool {
         !self.spec.allow_concurrent && !self.decision.concurrency_safe && !self.has_left_order()
     }
 
-    /// Whether its session is, when it ends, where it then is: only what takes its turn and stays in front of others
-    /// moves it.
+    /// Reports whether the execution's last directory becomes the session's. This applies only to serial
+    /// executions that stay in the foreground.
     #[must_use]
     pub fn moves_session(&self) -> bool {
         self.backgrounded.is_none() && !self.spec.allow_concurrent && !self.decision.concurrency_safe
     }
 
-    /// Whether it is in the background. What was to be there from its beginning keeps its place until it runs.
+    /// Reports whether the execution has left the order for the background. A command with `background` keeps
+    /// its turn until it runs.
     fn has_left_order(&self) -> bool {
         match self.backgrounded {
             None => false,
@@ -30,7 +30,8 @@ impl ExecutionRecord {
         }
     }
 
-    /// When its time in the foreground is over; none unless it runs there, and has a budget.
+    /// Returns the time at which the execution moves to the background. `None` unless it runs in the
+    /// foreground and has a `yield_after`.
     #[must_use]
     pub fn yields_at(&self) -> Option<Micros> {
         let in_foreground = self.state == ExecutionState::Running && self.backgrounded.is_none();

@@ -1,25 +1,25 @@
-//! The audit of what was given back from quarantine.
+//! The audit of restores from quarantine.
 
 use airlock_proto::domain::{ExecutionId, SessionId};
 
 use super::Micros;
 
-/// A step of giving something back.
+/// A step of a restore.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RestoreStep {
-    /// Written before the runner is asked.
+    /// Written before the request to the runner.
     Begun,
-    /// The runner has done it.
+    /// The runner has restored the file.
     Restored,
-    /// The runner has refused it, or did not answer.
+    /// The runner refused or did not respond.
     Failed,
 }
 
 impl RestoreStep {
-    /// All of them.
+    /// All steps.
     pub const ALL: [Self; 3] = [Self::Begun, Self::Restored, Self::Failed];
 
-    /// Its name in the store.
+    /// Returns the name in the store.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -30,25 +30,25 @@ impl RestoreStep {
     }
 }
 
-/// An audit entry about something in quarantine. Giving it back has two: one before, one after.
+/// An audit entry of a restore. Each restore has two entries: one before and one after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RestoreRecord {
-    /// Of whose workspace.
+    /// The session of the file.
     pub session_id: SessionId,
-    /// Whose session.
+    /// The tenant of the session.
     pub tenant: String,
-    /// Who gives it back.
+    /// The principal that restores the file.
     pub principal: String,
-    /// From where.
+    /// Its network address.
     pub peer: String,
-    /// What.
+    /// The ID of the quarantined file.
     pub quarantine_id: String,
-    /// The command that made it, where that is known.
+    /// The execution that created the file, if it is known.
     pub execution_id: Option<ExecutionId>,
-    /// Where it was, inside; after the end, where it is.
+    /// The original path inside the sandbox. After the restore, the actual path.
     pub path: Vec<u8>,
-    /// What was done.
+    /// The step.
     pub step: RestoreStep,
-    /// When. Set by the store.
+    /// The time. Set by the store.
     pub at: Micros,
 }

@@ -1,4 +1,4 @@
-//! Moments by the store's clock. Reads no clock.
+//! Points in time by the store's clock. This module reads no clock.
 
 use std::time::Duration;
 
@@ -7,13 +7,13 @@ use std::time::Duration;
 pub struct Micros(pub i64);
 
 impl Micros {
-    /// So long after it; what is too far away is the last moment there is.
+    /// Returns the time after this duration. Saturates at the maximum.
     #[must_use]
     pub fn after(self, time: Duration) -> Self {
         Self(self.0.saturating_add(i64::try_from(time.as_micros()).unwrap_or(i64::MAX)))
     }
 
-    /// How long it comes after that; zero if it comes before.
+    /// Returns the duration since an earlier time, or zero if that time is later.
     #[must_use]
     pub fn since(self, then: Self) -> Duration {
         Duration::from_micros(u64::try_from(self.0.saturating_sub(then.0)).unwrap_or(0))

@@ -1,7 +1,7 @@
-//! Profiles: the policy part, which `airlock_policy` reads, with the part that sandboxes, limits and
-//! approvals are built from. Built-in ones, and those of the operator's folder.
+//! Profiles: the part for the policy, which `airlock_policy` reads, and the part for sandboxes, limits and
+//! approvals. There are built-in profiles and those in the operator's directory.
 //!
-//! Files are read at start by [`Profiles::load`], and again by [`Reload`] when they change.
+//! [`Profiles::load`] reads the files at start, and [`Reload`] reads them again when they change.
 
 mod chain;
 mod folder;
@@ -33,28 +33,28 @@ pub(crate) use visible::default_of;
 
 type ByName = BTreeMap<String, Arc<ResolvedProfile>>;
 
-/// Why profiles could not be loaded.
+/// The reason why profiles could not be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum ProfilesError {
-    /// The folder cannot be listed.
+    /// The directory cannot be listed.
     #[error("the profile folder `{}` cannot be read: {source}", path.display())]
     Folder {
-        /// The folder.
+        /// The directory.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
     /// There are too many files.
     #[error("`{}` has more than {limit} {what}", path.display())]
     TooMuch {
-        /// The folder.
+        /// The directory.
         path: PathBuf,
-        /// At most so many.
+        /// The limit.
         limit: u64,
-        /// Of what.
+        /// The counted objects.
         what: &'static str,
     },
-    /// Files cannot be read, or say what no profile says: everything that is wrong with each.
+    /// Files cannot be read or are invalid. Contains all problems of each file.
     #[error("{}", lines(.0))]
     Refused(Vec<airlock_config::ConfigError>),
 }
@@ -63,14 +63,14 @@ fn lines(errors: &[airlock_config::ConfigError]) -> String {
     errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
-/// Every profile there is, by name.
+/// All profiles by name.
 #[derive(Debug, Clone)]
 pub struct Profiles {
     by_name: ByName,
 }
 
 impl Profiles {
-    /// The built-in profiles alone.
+    /// Returns the built-in profiles.
     #[must_use]
     pub fn builtin() -> Self {
         let by_name = airlock_policy::Profile::builtin_names()
@@ -81,15 +81,15 @@ impl Profiles {
         Self { by_name }
     }
 
-    /// The built-in profiles and, where `folder` is given, its `NAME.toml` files. Reads files: blocks.
+    /// Loads the built-in profiles and, if `folder` is set, its `NAME.toml` files. Blocks.
     ///
     /// # Errors
-    /// Everything that is wrong, with file, line and cure.
+    /// Returns all problems with file, line and remedy.
     pub fn load(folder: Option<&Path>) -> Result<Self, ProfilesError> {
         Self::load_over(Self::builtin(), folder)
     }
 
-    /// The built-in profiles, where they let people approve what they asked for themselves.
+    /// Returns the built-in profiles with self-approval.
     #[must_use]
     pub fn builtin_with_self_approval() -> Self {
         let mut builtin = Self::builtin();
@@ -99,7 +99,7 @@ impl Profiles {
         builtin
     }
 
-    /// The built-in profiles, as a configuration wants them.
+    /// Returns the built-in profiles with the settings of a configuration.
     #[must_use]
     pub fn builtin_for(config: &config::Profiles) -> Self {
         let mut builtin =
@@ -116,7 +116,7 @@ impl Profiles {
         builtin
     }
 
-    /// As [`Profiles::load`], of the folder that a configuration names and with the built-in profiles that it wants.
+    /// As [`Profiles::load`], with the directory and the built-in profiles of a configuration.
     ///
     /// # Errors
     /// As [`Profiles::load`].
@@ -124,8 +124,7 @@ impl Profiles {
         Self::load_over(Self::builtin_for(config), config.directory.as_deref())
     }
 
-    /// As [`Profiles::load`], where the built-in profiles let people approve what they asked for
-    /// themselves.
+    /// As [`Profiles::load`], with self-approval in the built-in profiles.
     ///
     /// # Errors
     /// As [`Profiles::load`].
@@ -144,25 +143,25 @@ impl Profiles {
         Ok(profiles)
     }
 
-    /// The profile of this name.
+    /// Returns the profile with this name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Arc<ResolvedProfile>> {
         self.by_name.get(name)
     }
 
-    /// Every profile's name, in order.
+    /// Returns the names of all profiles in order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.by_name.keys().map(String::as_str)
     }
 
-    /// The longest time that any profile gives commands between SIGTERM and SIGKILL.
+    /// Returns the longest time between SIGTERM and SIGKILL in any profile.
     #[must_use]
     pub fn longest_grace(&self) -> Duration {
         let graces = self.by_name.values().map(|profile| profile.sandbox.limits.grace);
         graces.max().unwrap_or_default()
     }
 
-    /// Remarks on rules that are too broad, each with its profile, for the operator.
+    /// Returns warnings about rules that are too broad, each with its profile.
     pub fn warnings(&self) -> impl Iterator<Item = (&str, &str)> {
         self.by_name.iter().flat_map(|(name, profile)| {
             profile.policy.warnings().iter().map(move |warning| (name.as_str(), warning.as_str()))
@@ -170,14 +169,14 @@ impl Profiles {
     }
 }
 
-/// A profile file as it was read: its name without `.toml`, its path for messages, its text.
+/// A profile file: its name without `.toml`, its path for messages, and its text.
 struct ProfileFile {
     stem: String,
     path: String,
     text: String,
 }
 
-/// The policy's name for a mode of the contract.
+/// Converts a mode of the contract to the policy's type.
 #[must_use]
 pub(crate) fn policy_mode(mode: Mode) -> airlock_policy::Mode {
     match mode {

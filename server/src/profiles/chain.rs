@@ -1,5 +1,5 @@
-//! Resolves the files of a folder against one another. A file that does not load leaves the version of it
-//! that was there before; the others go on. Opens no file.
+//! The resolution of profile files against each other. If a file cannot be loaded, its last valid version
+//! stays active, and the others are loaded. This module opens no file.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,15 +11,15 @@ use airlock_policy::limits::MAX_EXTENDS;
 
 use super::{ByName, ProfileFile, ResolvedProfile, folder::FileOrError, parse};
 
-/// What came of the files.
+/// The result of the resolution.
 pub(super) struct Resolved {
-    /// The profiles, by name; of files that did not load, those of before.
+    /// The profiles by name. For a file that could not be loaded, the last valid version.
     pub(super) profiles: ByName,
-    /// The files that did not load: their profiles' names, and why.
+    /// The profiles that could not be loaded, with the reasons.
     pub(super) refused: BTreeMap<String, ConfigError>,
 }
 
-/// Resolves every file against the others and `built_in`. `before` are the profiles that were in force.
+/// Resolves every file against the others and `built_in`. `before` contains the profiles that were active.
 pub(super) fn resolve_all(files: &[FileOrError], built_in: &ByName, before: &ByName) -> Resolved {
     let mut refused = BTreeMap::new();
     let mut texts = BTreeMap::new();
@@ -55,7 +55,7 @@ pub(super) fn resolve_all(files: &[FileOrError], built_in: &ByName, before: &ByN
 
 type Texts<'a> = BTreeMap<String, (&'a ProfileFile, parse::File)>;
 
-/// Takes a file out, for this reason.
+/// Removes a file and records the reason.
 fn refuse(
     texts: &mut Texts<'_>,
     refused: &mut BTreeMap<String, ConfigError>,
@@ -69,7 +69,7 @@ fn refuse(
     }
 }
 
-/// The files whose chain of parents is too long or has no end.
+/// Returns the files with a chain of parents that is too long or cyclic.
 fn circles(texts: &Texts<'_>) -> BTreeSet<String> {
     let parent = |name: &String| texts.get(name).and_then(|(_, file)| file.extends.clone());
     let endless = |name: &&String| {
@@ -87,7 +87,7 @@ struct Chain<'a> {
 }
 
 impl Chain<'_> {
-    /// The profile of this name, with its parents resolved first; chains are bounded by [`circles`].
+    /// Resolves the profile with this name after its parents. [`circles`] bounds the length of the chain.
     fn resolve(&mut self, name: &str) -> Option<Arc<ResolvedProfile>> {
         let ready = self.done.get(name).or_else(|| self.built_in.get(name));
         if let Some(ready) = ready {

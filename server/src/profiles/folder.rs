@@ -1,4 +1,4 @@
-//! The folder of profiles: what is in it, and whether that is still so. Blocks.
+//! The directory of profiles: reads it and detects changes. Blocks.
 
 use std::{
     hash::{DefaultHasher, Hash as _, Hasher as _},
@@ -11,16 +11,17 @@ use airlock_config::ConfigError;
 
 use super::{ProfileFile, ProfilesError};
 
-/// Files in the folder.
+/// The maximum number of files in the directory.
 const FILES: usize = 1000;
-/// The coarsest tick of a file system's clock. Until it is over, a file can be written again without a new time.
+/// The coarsest resolution of a file system's timestamps. Within it, a second write may not change the
+/// timestamp.
 const TICK: Duration = Duration::from_secs(2);
 
-/// A file as it was read, or its profile's name and why it was not.
+/// A file, or the profile's name and the reason why it could not be read.
 pub(super) type FileOrError = Result<ProfileFile, (String, ConfigError)>;
 
-/// Which files there were, and what the system says of each: equal where nothing was written in between.
-/// Links are followed, so that a folder that is swapped as a whole is seen to be another.
+/// The files and their metadata. Two stamps are equal if no file was written in between. Links are followed,
+/// so that the replacement of a whole directory is detected.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Stamp(Vec<(PathBuf, Option<Facts>)>);
 
@@ -32,10 +33,10 @@ struct Facts {
     changed: (i64, i64),
 }
 
-/// The stamp of the folder now.
+/// Returns the current stamp of the directory.
 ///
 /// # Errors
-/// The folder cannot be listed, or holds too much.
+/// Returns an error if the directory cannot be listed or has too many files.
 pub(super) fn stamp(folder: &Path) -> Result<Stamp, ProfilesError> {
     let facts = |path: PathBuf| {
         let facts = std::fs::metadata(&path).ok().map(|found| Facts {
@@ -50,18 +51,18 @@ pub(super) fn stamp(folder: &Path) -> Result<Stamp, ProfilesError> {
 }
 
 impl Stamp {
-    /// Whether a file was changed so shortly ago that it can be written once more with an equal stamp. A time that is to
-    /// come is of another host's clock, and is not waited for.
+    /// Reports whether a file was changed so recently that another write may leave the stamp unchanged. A
+    /// time in the future comes from another host's clock and is ignored.
     pub(super) fn is_fresh(&self) -> bool {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let now = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
         let mut changed = self.0.iter().filter_map(|(_, facts)| Some(facts.as_ref()?.changed.0));
-        // Whole seconds: it lasts up to one longer.
+        // Timestamps are rounded to seconds, so this lasts up to a second longer.
         changed.any(|at| (0..=TICK.as_secs().cast_signed()).contains(&now.saturating_sub(at)))
     }
 }
 
-/// What was read, as a number: the same where nothing has changed.
+/// Returns a digest of the files, which is equal if nothing has changed.
 pub(super) fn digest(files: &[FileOrError]) -> u64 {
     let mut hasher = DefaultHasher::new();
     for file in files {
@@ -73,7 +74,7 @@ pub(super) fn digest(files: &[FileOrError]) -> u64 {
     hasher.finish()
 }
 
-/// Every profile's file, or why it cannot be read, by name.
+/// Reads every profile file, ordered by name.
 ///
 /// # Errors
 /// As [`stamp`].
@@ -88,7 +89,7 @@ pub(super) fn read(folder: &Path) -> Result<Vec<FileOrError>, ProfilesError> {
     Ok(paths(folder)?.into_iter().map(file).collect())
 }
 
-/// The paths of `NAME.toml`, in order.
+/// Returns the paths of `NAME.toml` files in order.
 fn paths(folder: &Path) -> Result<Vec<PathBuf>, ProfilesError> {
     let unreadable = |source| ProfilesError::Folder { path: folder.to_owned(), source };
     let mut paths = Vec::new();

@@ -1,4 +1,4 @@
-//! The profiles that are in force now. Whoever decides takes them anew for each decision; nobody waits.
+//! The active profiles. Each decision reads them again. Readers do not wait.
 
 use std::{
     collections::BTreeSet,
@@ -7,24 +7,24 @@ use std::{
 
 use super::{Profiles, ResolvedProfile};
 
-/// The profiles in force. Cheap to clone; all clones see the same ones.
+/// The active profiles. Cheap to clone; all clones share the same state.
 #[derive(Debug, Clone)]
 pub struct LiveProfiles(Arc<RwLock<Arc<Profiles>>>);
 
 impl LiveProfiles {
-    /// Puts these into force.
+    /// Activates these profiles.
     #[must_use]
     pub fn new(profiles: Profiles) -> Self {
         Self(Arc::new(RwLock::new(Arc::new(profiles))))
     }
 
-    /// All of them, as they are now.
+    /// Returns all active profiles.
     #[must_use]
     pub fn now(&self) -> Arc<Profiles> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The profile of this name, as it is now.
+    /// Returns the active profile with this name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<Arc<ResolvedProfile>> {
         self.now().get(name).cloned()
@@ -35,8 +35,8 @@ impl LiveProfiles {
     }
 }
 
-/// The names of the profiles that the configuration and its identities use. Their last version stays in force when
-/// their files are removed. Cheap to clone; all clones see the same names.
+/// The names of the profiles that the configuration and its identities use. If their files are removed, the
+/// last version stays active. Cheap to clone; all clones share the same state.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Needed(Arc<RwLock<BTreeSet<String>>>);
 

@@ -1,5 +1,5 @@
-//! From the text of a profile and its parent to a resolved profile. Every error names file, place, key, what is
-//! wrong and the cure; all of one file come at once. Opens no file.
+//! Parsing of a profile file and its resolution against the parent. Every error contains file, position, key,
+//! problem and remedy. All errors of a file are reported together. This module opens no file.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -19,7 +19,7 @@ use crate::model::RuleScope;
 
 mod confine;
 
-/// The whole file. What the policy has to say of its own part it says itself.
+/// The whole file. The policy crate parses its own part.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct File {
@@ -182,7 +182,7 @@ impl From<Remember> for Option<RuleScope> {
     }
 }
 
-/// A time with its unit, such as `5s` or `30m`.
+/// A time with a unit, such as `5s` or `30m`.
 #[derive(Clone, Copy)]
 struct Time(Duration);
 
@@ -197,7 +197,7 @@ pub(super) fn problem(field: &str, what: String, cure: &str) -> Problem {
     Problem { place: None, field: field.to_owned(), what, cure: cure.to_owned() }
 }
 
-/// What the policy says is wrong with its part.
+/// Converts the policy's problems with its part.
 pub(super) fn policy_problems(error: ProfileError) -> impl Iterator<Item = Problem> {
     error.problems.into_iter().map(|one| Problem {
         place: Some(Place { line: one.line, column: one.column }),
@@ -207,7 +207,7 @@ pub(super) fn policy_problems(error: ProfileError) -> impl Iterator<Item = Probl
     })
 }
 
-/// The whole file, where its keys and their types are right.
+/// Parses the whole file and checks its keys and their types.
 pub(super) fn file(text: &str, path: &str) -> Result<File, ConfigError> {
     airlock_config::parse(text, path, SCHEMA)
 }
@@ -247,10 +247,10 @@ fn is_variable(name: &str) -> bool {
         && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// The profile that `text` makes of its parent. `found` is what is wrong with it already.
+/// Resolves a profile against its parent. `found` contains the problems that are already known.
 ///
 /// # Errors
-/// Everything that is wrong with the file.
+/// Returns all problems of the file.
 pub(super) fn resolve(
     text: &str,
     path: &str,
@@ -271,7 +271,7 @@ pub(super) fn resolve(
     let base = match (policy, parent) {
         (Some(policy), Some(parent)) => ResolvedProfile { policy, ..parent.clone() },
         (Some(policy), None) => ResolvedProfile::builtin(policy),
-        // Nothing comes of it; what else is wrong is told too.
+        // The result is discarded. It only serves to find further problems.
         (None, Some(parent)) => parent.clone(),
         (None, None) => ResolvedProfile::builtin(Profile::blank(&file.name)),
     };

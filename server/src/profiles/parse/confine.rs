@@ -1,5 +1,5 @@
-//! What a profile's file says of the sandbox, laid over what it inherits: lists grow, single values are
-//! replaced. Nothing here checks a value; the schema did.
+//! Applies the sandbox settings of a profile file to the inherited ones. Lists are extended, single values
+//! are replaced. The schema has already checked the values.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use airlock_proto::domain::{self, Bind, PathRules, SandboxProfile};
 
 use super::{Action, Protect, RootBind, Sandbox, Switch};
 
-/// Adds what is not there yet.
+/// Adds the elements that are not yet in the list.
 pub(super) fn extend(list: &mut Vec<String>, more: &[String]) {
     list.extend(more.iter().cloned());
     list.sort();
@@ -55,8 +55,8 @@ pub(super) fn apply_protect(given: &Protect, protect: &mut domain::Protect) {
     extend(&mut protect.names, &given.names);
 }
 
-/// The readable roots of the policy are shown at their own place, if nothing else is shown there: by the runner,
-/// if its floor permits it. A root file system has what it has.
+/// Binds the policy's readable roots at their own paths, unless another bind covers them. The runner's floor
+/// must permit it. With a root file system, nothing is added.
 pub(super) fn show_readable_roots(policy: &Profile, profile: &mut SandboxProfile) {
     if profile.rootfs.is_some() {
         return;
@@ -71,7 +71,8 @@ pub(super) fn show_readable_roots(policy: &Profile, profile: &mut SandboxProfile
     }
 }
 
-/// What deny rules say of paths holds for programs too that the policy does not know.
+/// Applies the paths of deny rules to the mounts, so that they also hold for programs that the policy does
+/// not recognize.
 pub(super) fn apply_denials(policy: &Profile, paths: &mut PathRules) {
     let globs = |tool| {
         let denied = policy.rules().deny.iter().filter(|rule| rule.tool() == tool);

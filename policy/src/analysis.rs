@@ -1,5 +1,5 @@
-//! Every command that a text starts, found at any depth, with what surrounds it.
-//! This module finds; it judges nothing.
+//! Finds every command that a text starts, at any depth, with its context. This module does not
+//! judge commands.
 
 mod directory;
 mod ending;
@@ -23,32 +23,32 @@ pub(crate) struct Found {
     pub(crate) redirects: Vec<Redir>,
     pub(crate) assignments: Vec<Assign>,
     pub(crate) nesting: Vec<Nesting>,
-    /// Index of the command that launches it.
+    /// The index of the command that launches it.
     pub(crate) launcher: Option<usize>,
-    /// Whether it is a launcher as harmless as what it runs.
+    /// Whether it is a launcher that is as harmless as its command.
     pub(crate) safe_launcher: bool,
-    /// Whether it may launch what could not be made out.
+    /// Whether it may launch a command that could not be determined.
     pub(crate) opaque: bool,
-    /// Whether what it launches does not run on this host.
+    /// Whether its command runs on another host.
     pub(crate) elsewhere: bool,
-    /// Paths it reads as a launcher.
+    /// Paths that it reads as a launcher.
     pub(crate) reads: Vec<Word>,
-    /// Text that it gives to PowerShell.
+    /// The text that it passes to PowerShell.
     pub(crate) powershell: Option<Vec<u8>>,
-    /// Where it may run.
+    /// The directory in which it may run.
     pub(crate) directory: Directory,
     /// Whether its output becomes arguments of another command.
     pub(crate) feeds_arguments: bool,
 }
 
 impl Found {
-    /// The program as it was written.
+    /// Returns the program as it was written.
     pub(crate) fn program(&self) -> Option<&[u8]> {
         self.words.first().and_then(|word| word.text.as_deref())
     }
 
-    /// The program's name, where it is certain what it names: no directory, or one
-    /// that nobody but the administrator writes.
+    /// Returns the program's name if its meaning is certain: it has no directory, or one that only
+    /// the administrator can write.
     pub(crate) fn trusted_name(&self) -> Option<&[u8]> {
         let program = self.program()?;
         if !program.contains(&b'/') {
@@ -61,26 +61,26 @@ impl Found {
     }
 }
 
-/// Everything found in a text.
+/// Everything that was found in a text.
 #[derive(Debug, Default)]
 pub(crate) struct Analysis {
     pub(crate) commands: Vec<Found>,
     pub(crate) problems: Vec<Problem>,
-    /// What looks like something else and is understood.
+    /// Text that is understood although it resembles something dangerous.
     pub(crate) notes: Vec<Problem>,
     /// Redirect targets that are read as `/dev/null`.
     pub(crate) nulls: Vec<Span>,
     pub(crate) complete: bool,
-    /// Names that the text makes functions or aliases.
+    /// Names that the text defines as functions or aliases.
     pub(crate) defined: HashSet<Vec<u8>>,
-    /// Names that the text makes aliases, of which no more is followed.
+    /// Names that the text defines as aliases. Their use is not followed.
     pub(crate) aliases: HashSet<Vec<u8>>,
-    /// Variables that the text only ever sets to numbers.
+    /// Variables that the text only sets to numbers.
     pub(crate) numeric: HashSet<Vec<u8>>,
-    /// Variables that every command finds set, whatever the text says.
+    /// Variables of the environment of every command.
     pub(crate) environment: Vec<Assign>,
-    /// The commands whose exit code may be the text's own when that is not 0, the last one first.
-    /// Empty where that is not known.
+    /// The commands that may determine a nonzero exit code of the text, the last one first. Empty
+    /// if they are unknown.
     pub(crate) endings: Vec<usize>,
 }
 
@@ -100,13 +100,13 @@ impl Analysis {
         analysis
     }
 
-    /// The first variable of the environment that is not known to load and run nothing.
+    /// Returns the first variable of the environment that is not known to be harmless.
     pub(crate) fn unsafe_variable(&self) -> Option<&[u8]> {
         let mut names = self.environment.iter().map(|assign| assign.name.as_slice());
         names.find(|name| !crate::tables::names::is_safe_variable(name))
     }
 
-    /// Where `cat` may be something else, a heredoc given to it is no text.
+    /// If `cat` is redefined, a heredoc for it is not plain text.
     fn distrust_cat(&mut self) {
         if !self.defined.contains(&b"cat"[..]) {
             return;
@@ -116,7 +116,7 @@ impl Analysis {
         words.filter(|word| word.heredoc_text).for_each(|word| word.text = None);
     }
 
-    /// The commands that this one launches itself.
+    /// Returns the commands that this one launches directly.
     pub(crate) fn launched_by(&self, launcher: Option<usize>) -> Vec<usize> {
         let commands = self.commands.iter().enumerate();
         commands
@@ -125,8 +125,8 @@ impl Analysis {
             .collect()
     }
 
-    /// A text that makes aliases and has their names where the shell expands them, or
-    /// makes one of a word of the grammar, is not what it seems.
+    /// Marks the text as not understood if it uses the aliases that it defines, or redefines a
+    /// reserved word.
     pub(crate) fn distrust_aliases(&mut self, text: &[u8]) {
         const TABLE: &[u8] = b"BASH_ALIASES";
         let reserved = self.aliases.iter().any(|name| crate::parse::RESERVED.contains(&name.as_slice()));
@@ -138,7 +138,7 @@ impl Analysis {
         }
     }
 
-    /// Whether the command is itself, or is launched by, one that `test` accepts.
+    /// Returns the launchers of a command, nearest first.
     pub(crate) fn launcher_chain(&self, index: usize) -> impl Iterator<Item = usize> {
         let mut next = self.commands.get(index).and_then(|found| found.launcher);
         std::iter::from_fn(move || {

@@ -1,7 +1,6 @@
-//! From bytes to a closed tree of commands. The grammar's tree is a hint, bash is
-//! the truth: every byte must be accounted for by a node this module knows, every
-//! word is read again from its bytes, and what does not add up is a [`Problem`].
-//! It does not judge what a command does.
+//! Parses bytes into a closed tree of commands. The grammar's tree is a hint; bash is the
+//! reference. A known node must account for every byte, and every word is read again from its
+//! bytes. Any contradiction is a [`Problem`]. The parser does not judge what a command does.
 
 mod arithmetic;
 mod braces;
@@ -37,12 +36,12 @@ use std::sync::LazyLock;
 
 use tree_sitter::{Language, Node, Parser};
 
-/// What words need from outside to be read.
+/// The context in which words are read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Surroundings<'a> {
-    /// HOME of the command, for `~` and `$HOME`.
+    /// The command's HOME, for `~` and `$HOME`.
     pub(crate) home: &'a str,
-    /// Whether bash splits words at blanks, as far as the text around this one says.
+    /// Whether bash splits words at white space, as far as the surrounding text shows.
     pub(crate) splits_as_usual: bool,
 }
 
@@ -51,14 +50,14 @@ impl<'a> Surroundings<'a> {
         Self { home, splits_as_usual: true }
     }
 
-    /// Whether HOME stays one word, and the same, where the shell splits it and looks for globs.
+    /// Reports whether HOME is unchanged by word splitting and globbing.
     pub(crate) fn has_plain_home(&self) -> bool {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-".contains(&byte);
         !self.home.is_empty() && self.home.bytes().all(plain)
     }
 }
 
-/// Parses bash text. `map` says where the text stands in the command as given.
+/// Parses bash text. `map` defines the position of the text in the original command.
 pub(crate) fn parse(text: &[u8], map: SpanMap, surroundings: Surroundings<'_>) -> Script {
     let scanned = prescan::scan(text);
     if let Some(code) = scanned.refusal {
@@ -79,13 +78,13 @@ pub(crate) fn parse(text: &[u8], map: SpanMap, surroundings: Surroundings<'_>) -
     if script.splits_as_usual || !surroundings.splits_as_usual {
         return script;
     }
-    // The separators may be set behind the words that they split.
+    // The separators may be set after the words that they split.
     built(Surroundings { splits_as_usual: false, ..surroundings })
 }
 
-/// The grammar's tree of the text with every byte beyond ASCII masked. The grammar's
-/// scanner gives code points to C functions that take bytes, and some of them crash
-/// it. To bash such bytes are ordinary ones; words are read from the real text.
+/// Returns the grammar's tree of the text with every non-ASCII byte masked. The grammar's scanner
+/// passes code points to C functions that take bytes, and some of them make it crash. bash treats
+/// these bytes as ordinary ones; words are read from the original text.
 fn grammar_tree(text: &[u8]) -> Option<tree_sitter::Tree> {
     const MASK: u8 = b'%';
     PARSER.with_borrow_mut(|parser| {
@@ -99,7 +98,7 @@ fn grammar_tree(text: &[u8]) -> Option<tree_sitter::Tree> {
 }
 
 thread_local! {
-    /// Making a parser costs as much as parsing a short command.
+    /// Creating a parser costs as much as parsing a short command.
     static PARSER: RefCell<Option<Parser>> = RefCell::new(new_parser());
 }
 
@@ -111,13 +110,14 @@ fn new_parser() -> Option<Parser> {
 
 static LANGUAGE: LazyLock<Language> = LazyLock::new(|| tree_sitter_bash::LANGUAGE.into());
 
-/// The grammar's names of kinds by their numbers: a node itself measures its name each time.
+/// The grammar's names of node kinds by number. A node computes the length of its name on each
+/// call.
 static KINDS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
     let numbers = u16::try_from(LANGUAGE.node_kind_count()).unwrap_or(u16::MAX);
     (0..numbers).map(|number| LANGUAGE.node_kind_for_id(number).unwrap_or_default()).collect()
 });
 
-/// The name of the node's kind. The number of an error is beyond all others.
+/// Returns the name of the node's kind. The number of an error node is outside the table.
 fn kind_of(node: Node<'_>) -> &'static str {
     KINDS.get(usize::from(node.kind_id())).copied().unwrap_or("ERROR")
 }

@@ -1,5 +1,5 @@
-//! The profile `agent`: what stays inside runs without a question, but for what destroys a person's work and for
-//! text that is not understood where a rule might apply to it.
+//! Tests of the profile `agent`: commands that stay inside run without a question. Exceptions are commands that
+//! destroy a person's work, and text that is not understood and that a rule may apply to.
 
 use airlock_policy::{Decision, Mode, Profile, Request, Rules, Shell, Unsandboxed, Verdict, decide, parts};
 
@@ -19,7 +19,7 @@ fn with_rules(command: &str, allow: &[&str], ask: &[&str], deny: &[&str]) -> Dec
     decide(&Request { extra_rules: Some(&rules), ..Request::bash(command.as_bytes()) }, &agent())
 }
 
-/// Those of which something else comes, with the code.
+/// Returns the commands with another verdict or code, and what was decided.
 fn differences(commands: &[&str], verdict: Verdict, wanted: &[&str]) -> Vec<String> {
     let decided = commands.iter().map(|command| (command, says(command)));
     let differs =

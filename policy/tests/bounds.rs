@@ -1,9 +1,9 @@
-//! The worst text of each construct gets an answer, and what the grammar cannot take in
-//! good time is not parsed. How long it takes is the benchmark's to say.
+//! Tests of bounds: the worst text of each construct gets an answer, and text that is too costly
+//! for the grammar is not parsed. The benchmark measures the time.
 
 use airlock_policy::{Mode, Profile, Request, Rules, Verdict, decide, limits};
 
-/// What hostile texts repeat; the benchmark measures the same.
+/// The texts that are repeated; the benchmark uses the same.
 const PARTS: &str = include_str!("../test_data/hostile_parts.json");
 
 fn repeated(part: &str, length: usize) -> String {

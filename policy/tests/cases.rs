@@ -1,6 +1,6 @@
-//! Cases on disk: `NNNN_name.sh` is a command, byte for byte; `NNNN_name.toml` beside
-//! it says what is asked with it, and what must be decided. A command without an
-//! expectation is a failure, and so is an expectation without a command.
+//! Test cases on disk: `NNNN_name.sh` is a command, byte for byte; `NNNN_name.toml` contains the
+//! further fields of the request and the expected decision. A command without an expectation fails
+//! the test, and so does the reverse.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use airlock_policy::{Decision, Mode, Profile, Request, Rules, Shell, Unsandboxed, decide};
 use serde::{Deserialize, Serialize};
 
-/// What must be decided, and about what.
+/// The expected decision, and the request.
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Expectation {
@@ -18,14 +18,14 @@ pub(crate) struct Expectation {
     first: Option<String>,
     /// Codes that must be among the reasons.
     with: Vec<String>,
-    /// Codes that must not be.
+    /// Codes that must not be among the reasons.
     without: Vec<String>,
     read_only: Option<bool>,
     parse_complete: Option<bool>,
     concurrency_safe: Option<bool>,
     no_output_expected: Option<bool>,
     category: Option<String>,
-    /// Commands that must be found, their words joined by blanks, `?` for one that is not known.
+    /// Commands that must be found, their words joined by spaces, `?` for an unknown word.
     commands: Vec<String>,
     /// Access and path, such as `read /etc/passwd`.
     paths: Vec<String>,
@@ -34,7 +34,7 @@ pub(crate) struct Expectation {
     warnings: Vec<String>,
     suggested: Option<Vec<String>>,
     suggests_not: Vec<String>,
-    /// No rule is suggested that ends in `:*`.
+    /// Whether no suggested rule may end in `:*`.
     suggests_no_prefix: bool,
     rewrites_nothing: bool,
     warns_nothing: bool,
@@ -45,16 +45,17 @@ pub(crate) struct Expectation {
     rules: RuleTexts,
 }
 
-/// What is asked beside the command.
+/// The fields of the request other than the command.
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
 struct Asked {
     shell: Option<Shell>,
     mode: Option<Mode>,
     cwd: Option<String>,
-    /// The name of a built-in profile, or the text of another.
+    /// The name of a built-in profile, or the text of another one.
     profile: Option<String>,
-    /// Whether the runner's floor permits a run outside the sandbox, which is asked for.
+    /// If set, the request asks to run outside the sandbox, and this is whether the runner's floor
+    /// permits it.
     unsandboxed: Option<bool>,
 }
 
@@ -76,7 +77,7 @@ pub(crate) fn test_data() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("test_data")
 }
 
-/// The entries of a folder in their order.
+/// Returns the entries of a directory in sorted order.
 pub(crate) fn entries(folder: &Path) -> Vec<PathBuf> {
     let listing = std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let mut entries: Vec<PathBuf> = listing.map(|entry| entry.unwrap().path()).collect();
@@ -84,7 +85,7 @@ pub(crate) fn entries(folder: &Path) -> Vec<PathBuf> {
     entries
 }
 
-/// Every case of a folder: its files come in pairs and are numbered.
+/// Returns every case in a directory. The files form numbered pairs.
 pub(crate) fn cases(folder: &Path) -> Vec<Case> {
     let mut pairs: BTreeMap<PathBuf, Vec<String>> = BTreeMap::new();
     for file in entries(folder) {
@@ -112,7 +113,7 @@ impl Case {
         self.decide_with(&[])
     }
 
-    /// Decides with more rules that allow.
+    /// Decides with additional allow rules.
     pub(crate) fn decide_with(&self, more: &[String]) -> Decision {
         let asked = &self.expected.request;
         let profile = asked.profile.as_deref().unwrap_or("strict");
@@ -132,7 +133,7 @@ impl Case {
         decide(&request, &profile)
     }
 
-    /// What differs from the expectation, one line each.
+    /// Returns the differences from the expectation, one line each.
     pub(crate) fn differences(&self) -> Vec<String> {
         let decision = self.decide();
         let expected = &self.expected;
@@ -196,7 +197,7 @@ impl Case {
     }
 }
 
-/// The lists of which each wanted entry must be there.
+/// Returns the lists in which each expected entry must occur.
 fn lists<'e>(
     expected: &'e Expectation,
     decision: &Decision,
@@ -223,7 +224,7 @@ fn commands(decision: &Decision) -> Vec<String> {
     decision.commands.iter().map(|command| words(&command.argv).join(" ")).collect()
 }
 
-/// The name of an enum's variant, as JSON writes it.
+/// Returns the name of an enum's variant in JSON.
 fn name(value: &impl Serialize) -> String {
     serde_json::to_value(value).unwrap().as_str().unwrap().to_owned()
 }

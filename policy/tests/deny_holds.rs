@@ -1,4 +1,5 @@
-//! A denied program stays denied however it is hidden; its benign twin is not denied.
+//! A denied program is denied in every disguise; a harmless program in the same disguise is not
+//! denied.
 
 pub(crate) mod ways;
 
@@ -8,7 +9,7 @@ use std::path::{Path, PathBuf};
 use crate::support::with_rules;
 use airlock_policy::{Mode, Profile, Request, Rules, Verdict, decide};
 
-/// `@` stands for the program.
+/// Disguises; `@` stands for the program.
 const WAYS: &[&str] = &[
     "@ x",
     "'@' x",

@@ -1,4 +1,5 @@
-//! Variables of session and request: each counts as the same assignment in the command's text.
+//! Tests of the variables of session and request: each is treated like the same assignment in the
+//! command's text.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +9,7 @@ fn variables(pairs: &[(&str, &str)]) -> BTreeMap<String, Vec<u8>> {
     pairs.iter().map(|(name, value)| ((*name).to_owned(), value.as_bytes().to_vec())).collect()
 }
 
-/// The decision of a profile about a text with this environment.
+/// Returns the decision about a text with this profile and environment.
 fn decided(
     profile: &str,
     text: &str,
@@ -108,7 +109,7 @@ fn what_a_read_only_run_sets_itself_costs_nothing() {
         let decision = decided("strict", text, &env, [&[], &["Bash(git push:*)"]], None);
         assert!(decision.verdict == Verdict::Allow && decision.read_only, "{text}: {:?}", decision.reasons);
     }
-    // Elsewhere they count, with the values that they have.
+    // In other runs they count with their values.
     let removed = decided("sandboxed", "rm ~/passwd", &env[1..2], [&[], &[]], None);
     assert_eq!((removed.verdict, removed.reasons[0].code), (Verdict::Ask, "path_outside"));
     let pushed = decided("sandboxed", "make log", &env, [&[], &["Bash(git push:*)"]], Some(Mode::Bypass));

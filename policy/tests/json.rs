@@ -1,4 +1,4 @@
-//! The JSON of `airlock check --jsonl`, and the answer for a person.
+//! Tests of the JSON of `airlock check --jsonl`, and of the text for a person.
 
 use airlock_policy::{Profile, Request, check, decide};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! The policy's tests, by what they prove.
+//! The tests of the policy, one module for each property.
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,

@@ -1,4 +1,4 @@
-//! Pairs of which the random search for verdicts that are not monotone found one looser than the other
+//! Pairs of texts that the random search for verdicts that are not monotone found
 //! (`fuzz/tests/it/monotone.rs`), each with its control.
 
 use airlock_policy::Verdict;

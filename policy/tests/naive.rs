@@ -1,6 +1,6 @@
-//! The engine against the naive decider: the same verdict on every text that both can
-//! read, and on texts that only the engine can read never an ALLOW where the naive one
-//! denies what the text still runs.
+//! Compares the engine with a naive decider. Both must agree on every text that both can read. If
+//! only the engine can read a disguised text, it must not allow a command that the naive decider
+//! denies.
 
 mod decider;
 mod disguise;
@@ -9,7 +9,7 @@ use airlock_policy::{Mode, Profile, Request, Rules, Verdict};
 
 use decider::Law;
 
-/// Numbers in an order that is the same in every run.
+/// A generator of numbers that depend only on the seed.
 pub(crate) struct Dice(u64);
 
 impl Dice {
@@ -65,7 +65,7 @@ const OPERANDS: &[&str] = &[
     "a.b",
 ];
 
-/// The words of one command.
+/// Returns the words of one command.
 fn words(dice: &mut Dice) -> Vec<String> {
     if dice.below(4) == 0 {
         return dice.pick(BARE).split(' ').map(str::to_owned).collect();
@@ -81,7 +81,8 @@ fn words(dice: &mut Dice) -> Vec<String> {
     words
 }
 
-/// A word in quotes of some kind, or in none. Quotes inside a flag's name would be asked about.
+/// Quotes a word in one of several ways, or not at all. Quotes inside a flag's name would lead to a
+/// question.
 fn quoted(word: &str, dice: &mut Dice) -> String {
     let (head, tail) = word.split_at(dice.below(word.len() + 1));
     match dice.below(8) {
@@ -156,13 +157,14 @@ fn compare(seed: u64, count: usize) {
         *seen.entry(naive).or_insert(0_usize) += 1;
     }
     println!("{seen:?}");
-    // A comparison that only ever sees one verdict compares little.
+    // The comparison is only useful if all verdicts occur.
     for verdict in [Verdict::Allow, Verdict::Ask, Verdict::Deny] {
         assert!(seen.get(&verdict).is_some_and(|times| *times > count / 20), "{seen:?}");
     }
 }
 
-/// Bytes changed at random: whatever the naive decider can still read and denies.
+/// Changes random bytes. The engine must deny every result that the naive decider can read and
+/// denies.
 #[test]
 fn what_the_naive_decider_denies_after_a_change_is_denied() {
     let mut dice = Dice::new(5);
@@ -192,7 +194,7 @@ fn what_the_naive_decider_denies_after_a_change_is_denied() {
     assert!(read > 5_000 && denied > 500, "{read} were read, {denied} denied");
 }
 
-/// The text in a disguise that changes how it looks and not what it runs.
+/// Disguises commands without changing what they run.
 fn disguise(seed: u64, count: usize) {
     let mut dice = Dice::new(seed);
     let mut denied = 0;
@@ -208,7 +210,7 @@ fn disguise(seed: u64, count: usize) {
         denied += usize::from(verdict == Verdict::Deny);
     }
     println!("{denied} of {count} were denied");
-    // Some disguises hide the name for good and are asked about; most do not.
+    // Some disguises hide the name completely, so the policy asks; most do not.
     assert!(denied * 5 > count * 3, "{denied} of {count} were denied");
 }
 

@@ -1,4 +1,4 @@
-//! `decide` answers for any bytes whatever.
+//! `decide` returns a decision for every input.
 
 use proptest::prelude::*;
 
@@ -75,7 +75,7 @@ const PARTS: &[&str] = &[
     "!",
 ];
 
-/// Parts of shell text, so that random texts reach the parser's corners.
+/// Generates parts of shell text, so that random texts reach all parts of the parser.
 fn part() -> impl Strategy<Value = String> {
     prop_oneof![prop::sample::select(PARTS).prop_map(str::to_owned), "\\PC{0,4}"]
 }

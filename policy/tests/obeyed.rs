@@ -1,5 +1,5 @@
-//! Files that read-only commands obey: where they are, which commands are held to them, and that every program of the
-//! tables is looked through.
+//! Tests of the files that read-only commands obey: their locations, the commands that they affect, and that every
+//! program in the tables has an entry.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -56,7 +56,7 @@ fn what_more_than_the_proof_allows_is_not_held_to_files() {
     assert!(decide(&request, &profile).obeyed.is_empty());
 }
 
-/// The programs of a table, by their first words.
+/// Returns the programs of a table, by their first words.
 fn programs(table: &toml::Table) -> BTreeSet<String> {
     let section = |name: &str| table.get(name).and_then(toml::Value::as_table).into_iter().flatten();
     let more = |entry: &toml::Value| {

@@ -1,7 +1,7 @@
-//! Parser cases on disk: `test_data/parser/ok` holds texts that are understood in
-//! full, `err` those that are not. Beside each stands what was found in it.
+//! Parser cases on disk: `test_data/parser/ok` contains texts that are understood completely, `err`
+//! the others. A file next to each text contains the expected result.
 //!
-//! `UPDATE_EXPECT=1` writes what is found now.
+//! `UPDATE_EXPECT=1` writes the current results.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

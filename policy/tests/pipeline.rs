@@ -1,4 +1,4 @@
-//! The steps of the pipeline, each by what it answers.
+//! Tests of the steps of the pipeline, each by its answer.
 
 use crate::support::{code, in_mode, strict, with_rules};
 use airlock_policy::{
@@ -112,7 +112,7 @@ fn plan_denies_all_but_the_proof() {
 #[test]
 fn a_mode_the_profile_does_not_permit_is_tightened() {
     let request = Request { mode: Some(Mode::Bypass), ..Request::bash(b"rm x") };
-    // strict permits accept_edits at most, which covers this edit but not a build.
+    // The loosest mode of strict is accept_edits, which covers this edit but not a build.
     let profile = Profile::builtin("strict").unwrap();
     assert_eq!(code(&decide(&request, &profile)), "mode_accept_edits");
     let request = Request { command: b"make", ..request };

@@ -1,5 +1,5 @@
-//! PowerShell's text is not read: rules that forbid are looked for in it, and where there
-//! are any it is never allowed, in no mode.
+//! PowerShell text is not parsed. Deny and ask rules are matched with it, and if there are such
+//! rules, it is allowed in no mode.
 
 use airlock_policy::{Decision, Mode, Profile, Request, Rules, Shell, Verdict, decide};
 

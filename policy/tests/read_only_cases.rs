@@ -1,6 +1,6 @@
-//! Read-only cases, a command a line: `test_data/read_only/allowed` are allowed without
-//! asking, `refused` are asked about, and so are those of `network`, which would only read
-//! and need a network for it. One file is one group of programs; `⏎` stands for a line end.
+//! Read-only cases, one command per line. Those in `test_data/read_only/allowed` are allowed
+//! without a question, those in `refused` are not. Those in `network` would be read-only but need a
+//! network, so the policy asks. Each file is a group of programs; `⏎` stands for a line feed.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use airlock_policy::{Mode, Verdict};
 use crate::cases::{assert_none, entries, test_data};
 use crate::support::{codes, in_mode, strict};
 
-/// Tables whose every entry is shown by a case.
+/// The tables in which a case must cover every entry.
 const COVERED: &[&str] = &[
     "archives",
     "binaries",
@@ -38,10 +38,10 @@ const COVERED: &[&str] = &[
     "tools",
 ];
 
-/// Groups of commands with a language of their own, which need more cases.
+/// Groups of commands with their own language, which need more cases.
 const LANGUAGES: &[&str] = &["awk", "find", "jq", "sed"];
 
-/// The commands of each group.
+/// Returns the commands of each group.
 fn groups(kind: &str) -> BTreeMap<String, Vec<String>> {
     let files = entries(&test_data().join("read_only").join(kind));
     let name = |path: &std::path::Path| path.file_stem().unwrap().to_string_lossy().into_owned();
@@ -91,7 +91,7 @@ fn what_needs_a_network_is_not_promised_a_run_without_one() {
     assert_eq!(sandboxed.warnings[0].code, "needs_network");
 }
 
-/// Commands that would be allowed, those that need a network among them.
+/// Returns the commands that are read-only, including those that need a network.
 fn reading() -> BTreeMap<String, Vec<String>> {
     let mut all = groups("allowed");
     for (group, commands) in groups("network") {

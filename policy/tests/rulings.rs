@@ -1,5 +1,5 @@
-//! Every ruling and every trap, a case each: files in `test_data/rulings`, a folder for
-//! each part of what is ruled. What is decided must be what the file says.
+//! One case for each ruling and each trap: files in `test_data/rulings`, one directory for each
+//! subject. Each decision must match the file.
 
 use airlock_policy::Verdict;
 
@@ -32,7 +32,7 @@ fn every_ruling_is_decided_as_its_case_says() {
     assert_none(&differences);
 }
 
-/// Paths that programs read and write, disguises of protected names, and remarks.
+/// Paths that programs read and write, disguised protected names, and warnings.
 #[test]
 fn paths_and_warnings_are_found_as_their_cases_say() {
     let mut differences = Vec::new();

@@ -1,10 +1,10 @@
-//! Programs that start a shell where no command follows: what that runs is not understood.
+//! Programs that start a shell if no command follows. The commands of that shell are unknown.
 
 use airlock_policy::Verdict;
 
 use crate::support::with_rules;
 
-/// With no command, and with one.
+/// Each program without a command and with one.
 const STARTS: &[(&str, &str)] = &[
     ("setarch x86_64", "setarch x86_64 ls"),
     ("setarch -R", "setarch -R x86_64 ls"),
@@ -32,10 +32,10 @@ const STARTS: &[(&str, &str)] = &[
     ("aws-vault exec a", "aws-vault exec a -- ls"),
 ];
 
-/// Programs that start a user's shell, whatever follows.
+/// Programs that always start a user's shell.
 const LOGIN: &[&str] = &["newgrp", "newgrp g", "sg g", "su", "su a", "runuser a", "poetry shell"];
 
-/// Programs that read commands of their own.
+/// Programs that read commands in their own language.
 const OWN: &[&str] = &["gdb", "lldb", "expect", "tmux", "screen", "firejail", "proot"];
 
 fn asked(command: &str) -> bool {

@@ -1,5 +1,5 @@
-//! The session's snapshot: aliases are expanded as bash itself does it, functions and
-//! what is not understood make names unknown, and rules see behind all of it.
+//! Tests of the session's snapshot: aliases are expanded as in bash, functions and text that is not
+//! understood make names unknown, and rules apply to the result.
 
 use std::process::Command;
 
@@ -125,7 +125,7 @@ const COMMANDS: &[&str] = &[
     "X=1 Y=2 ll",
 ];
 
-/// What bash expands only when it runs it; each prints, and does nothing else.
+/// Substitutions, which bash expands only when it runs them. Each only prints.
 const SUBSTITUTIONS: &[&str] = &[
     "echo $(hi) `hi`",
     "echo \"$(hi)\"",
@@ -143,7 +143,8 @@ fn snapshot_text() -> String {
     format!("shopt -s expand_aliases\n{}", aliases.collect::<String>())
 }
 
-/// What bash prints of a function with this body, which it reads and never runs.
+/// Returns bash's printed form of a function with this body. bash reads the body but does not run
+/// it.
 fn as_bash_reads(before: &str, body: &str) -> Option<String> {
     let script = format!("{before}\nprobe() {{\n{body}\n}}\ndeclare -f probe\n");
     let out =
@@ -234,7 +235,7 @@ fn rules_see_what_an_alias_expands_to() {
             Verdict::Deny,
             "{command} and {rule}"
         );
-        // Whether the shell expands aliases is the snapshot's word, which is not believed here.
+        // A snapshot that switches alias expansion off is not trusted.
         let off = aliases.replace(ON, "shopt -u expand_aliases\n");
         assert_eq!(asked(command, &off, &[], &[rule], None).verdict, Verdict::Deny, "{command} and {rule}");
     }

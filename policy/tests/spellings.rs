@@ -1,12 +1,12 @@
-//! Other spellings of a command: a quoted blank makes no subcommand of a word, and rules
-//! that deny or ask meet every spelling of the flags that the tables know.
+//! Tests of other spellings of a command: a quoted space does not separate a subcommand, and deny
+//! and ask rules match every spelling of flags in the tables.
 
 use airlock_policy::{Profile, Verdict};
 
 use crate::cases::{assert_none, entries};
 use crate::support::{strict, with_rules};
 
-/// The names of the tables that have more than one word.
+/// Returns the names with several words in the tables.
 fn names_of_several_words() -> Vec<String> {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tables");
     let mut names = Vec::new();
@@ -38,7 +38,7 @@ fn a_word_with_a_blank_in_it_names_no_subcommand() {
     assert_none(&found);
 }
 
-/// Rules, commands that they name in other spellings, and commands that they do not name.
+/// Rules, commands that match them in other spellings, and commands that do not.
 const SPELLINGS: &[(&str, &[&str], &[&str])] = &[
     (
         "Bash(rm -rf /:*)",

@@ -1,4 +1,4 @@
-//! What the policy's tests share.
+//! Functions that several tests share.
 
 use airlock_policy::{Decision, Mode, Profile, Request, Rules, decide};
 

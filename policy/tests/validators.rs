@@ -1,6 +1,6 @@
-//! The validators: each catches its attacks with its own code, and lets look-alikes
-//! pass. The cases are files, `test_data/validators/CODE/{attack,look_alike}`; which
-//! codes there must be is asked of the engine.
+//! Tests of the validators: each detects its attacks with its own code, and accepts similar
+//! harmless text. The cases are in `test_data/validators/CODE/{attack,look_alike}`; the engine
+//! provides the list of codes.
 
 use std::collections::BTreeSet;
 
@@ -41,8 +41,8 @@ fn every_attack_is_caught_and_every_look_alike_passes() {
     assert_none(&differences);
 }
 
-/// The expectations themselves say what the folder they lie in means: a case that
-/// expects anything else would prove nothing of its validator.
+/// The expectation of each case must match its directory. Otherwise the case would prove nothing
+/// about its validator.
 #[test]
 fn every_case_is_about_the_validator_it_lies_under() {
     let mut differences = Vec::new();
@@ -53,7 +53,8 @@ fn every_case_is_about_the_validator_it_lies_under() {
                 let decision = case.decide();
                 let named = codes(&decision).contains(&validator.code);
                 let allowed = decision.verdict == Verdict::Allow;
-                // A near miss of what lets pass may be harmless for another reason.
+                // A text that resembles one of an accepting validator may be harmless for another
+                // reason.
                 let fits = named == (attack != lets_pass) && (allowed != attack || (lets_pass && attack));
                 if !fits {
                     let found = codes(&decision);
@@ -81,8 +82,8 @@ fn no_rule_allows_what_may_be_read_wrongly() {
     assert_none(&differences);
 }
 
-/// Where a problem is made, its code is written as text; each must be in the list, or
-/// among the bounds, so that a person is told something.
+/// Problem codes are string literals in the code. Each must be a validator or a bound, so that it
+/// has a message.
 #[test]
 fn every_problem_that_is_found_has_a_message() {
     let silent = "this part of the text is not understood";

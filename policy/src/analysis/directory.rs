@@ -1,8 +1,8 @@
-//! Where a command may run, as far as the text tells. Lexical only.
+//! The directories in which a command may run, as far as the text shows. Lexical only.
 
 use std::rc::Rc;
 
-/// The directories the shell may be in; `None` where it is not known.
+/// The directories that the shell may be in; `None` if they are unknown.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Directory {
     possible: Option<Rc<[String]>>,
@@ -23,7 +23,7 @@ impl Directory {
         self.possible.as_deref()
     }
 
-    /// Either this or the other.
+    /// Returns the union of both.
     pub(super) fn or(&self, other: &Self) -> Self {
         let (Some(a), Some(b)) = (&self.possible, &other.possible) else {
             return Self::unknown();
@@ -43,7 +43,7 @@ impl Directory {
     }
 }
 
-/// The path seen from the directory, without `.`, `..` and doubled slashes.
+/// Joins a path to a directory, and removes `.`, `..` and repeated slashes.
 pub(crate) fn join(base: &str, path: &str) -> String {
     let mut out = String::with_capacity(base.len() + path.len() + 2);
     if !path.starts_with('/') {

@@ -1,13 +1,13 @@
-//! Which commands' exit codes the whole text's may be, as far as its shape tells. It
-//! knows no program; what a code means is said in `meaning`.
+//! Finds the commands that may determine the exit code of the text, by its structure. It does not
+//! know programs; `meaning` interprets the codes.
 
 use crate::decision::{Nesting, Span};
 use crate::parse::{Join, RedirOp, Script, Statement};
 
 use super::Found;
 
-/// The spans of the commands whose exit code may be the whole text's when that is not 0,
-/// the last one first. None where the shape does not tell: a negation, a loop, an `if`.
+/// Returns the spans of the commands that may determine a nonzero exit code of the text, the last
+/// one first. Returns `None` if the structure does not tell: a negation, a loop, an `if`.
 pub(super) fn of(script: &Script) -> Option<Vec<Span>> {
     let mut spans = Vec::new();
     let known = match script.statements.last() {
@@ -36,8 +36,8 @@ fn ends_list(items: &[(Join, Statement)], spans: &mut Vec<Span>) -> bool {
     let Some(((join, last), before)) = items.split_last() else {
         return false;
     };
-    // What stands before `&&` ends the list where it fails. Behind a heredoc the tree does not say
-    // which operator it was.
+    // A failing command before `&&` ends the list. After a heredoc the tree does not contain the
+    // operator.
     let may_end_before = *join == Join::And || matches!(before.last(), Some((_, item)) if has_heredoc(item));
     ends_with(last, spans) && (!may_end_before || ends_list(before, spans))
 }
@@ -53,11 +53,11 @@ fn has_heredoc(statement: &Statement) -> bool {
     }
 }
 
-/// Builtins behind which another command than the last may end the text.
+/// Builtins after which a command other than the last one may end the text.
 const MOVES_THE_END: [&[u8]; 8] =
     [b"set", b"trap", b"shopt", b"exit", b"return", b"exec", b"eval", b"source"];
 
-/// The commands that stand at these spans, as indices.
+/// Returns the indices of the commands at these spans.
 pub(super) fn indices(spans: &[Span], commands: &[Found]) -> Option<Vec<usize>> {
     let moves = |found: &Found| {
         found.launcher.is_none()

@@ -1,13 +1,13 @@
-//! Ways to what belongs to another process: its environment, its memory, its view of
-//! the file system. They are found by their names; nothing is resolved.
+//! Paths to data of another process: its environment, its memory, its view of the file system. They
+//! are found by name; nothing is resolved.
 
 use super::{Directory, join};
 use crate::parse::Word;
 
-/// Names below `/proc/PID` that lead out of what the sandbox shows, or to secrets.
+/// Names below `/proc/PID` that lead to secrets, or out of the part that the sandbox shows.
 const TELLING: &[&str] = &["environ", "root", "cwd", "mem", "task", "fd"];
 
-/// Whether the word leads there from one of the directories.
+/// Reports whether the word leads to such a path from one of the directories.
 pub(super) fn is_reached(word: &Word, directory: &Directory) -> bool {
     let text = String::from_utf8_lossy(&word.lead);
     let path = path_in(&text);
@@ -15,7 +15,7 @@ pub(super) fn is_reached(word: &Word, directory: &Directory) -> bool {
         let climbed = path.contains("..") && reaches(&join("/", path), word);
         return climbed || reaches(path, word) || climbs_from_descriptors(path);
     }
-    // From within `/proc` any name that is not known may be one of them.
+    // Inside `/proc`, an unknown name may be one of them.
     directory.possible().unwrap_or_default().iter().any(|base| {
         let mut above = base.split('/').filter(|part| !part.is_empty());
         let stays = above.next().is_some_and(|first| !could_be(first, "proc", word.glob));
@@ -23,7 +23,7 @@ pub(super) fn is_reached(word: &Word, directory: &Directory) -> bool {
     })
 }
 
-/// The path in a word such as `if=/x`, `--file=/x`, `-f/x`, `@/x`.
+/// Returns the path in a word such as `if=/x`, `--file=/x`, `-f/x` or `@/x`.
 fn path_in(text: &str) -> &str {
     let Some(slash) = text.find('/') else {
         return text;
@@ -42,12 +42,12 @@ fn reaches(path: &str, word: &Word) -> bool {
     unfinished || parts.any(|part| TELLING.iter().any(|name| could_be(part, name, word.glob)))
 }
 
-/// `/dev/fd` is a link into `/proc`: what is above it is a process.
+/// Detects `..` below `/dev/fd`, which is a link into `/proc`: its parent belongs to a process.
 fn climbs_from_descriptors(path: &str) -> bool {
     path.split_once("/dev/fd/").is_some_and(|(_, below)| below.split('/').any(|part| part == ".."))
 }
 
-/// Whether a part of a path, which may be a glob, could be this name.
+/// Reports whether a component of a path, which may be a glob, could be this name.
 fn could_be(part: &str, name: &str, glob: bool) -> bool {
     let stars = |c: char| matches!(c, '*' | '?' | '[' | ']');
     let Some(first) = part.find(stars).filter(|_| glob) else {

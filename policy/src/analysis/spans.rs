@@ -1,11 +1,11 @@
-//! Spans of a text that was changed before it was parsed, led back to the text as given.
+//! Maps the spans of a text that was changed before parsing to the original text.
 
 use super::{Analysis, Found};
 use crate::decision::Span;
 use crate::parse::Word;
 
 impl Analysis {
-    /// Leads every span back.
+    /// Maps every span.
     pub(crate) fn map_spans(&mut self, to: impl Fn(Span) -> Span) {
         self.commands.iter_mut().for_each(|found| command(found, &to));
         for problem in self.problems.iter_mut().chain(&mut self.notes) {

@@ -1,5 +1,5 @@
-//! The walk over the tree: one entry for each command, in the order of the text,
-//! launched ones right behind their launcher.
+//! The walk over the tree. It adds one entry for each command in the order of the text; launched
+//! commands directly follow their launcher.
 
 mod declare;
 mod feed;
@@ -21,26 +21,27 @@ use crate::parse::{
 struct Walker<'a> {
     out: Analysis,
     nesting: Vec<Nesting>,
-    /// Where the shell may be, and where it is if the last statement succeeded.
+    /// The directory that the shell may be in, and the one after a successful statement.
     directory: Directory,
     on_success: Directory,
     feeding: bool,
     launcher: Option<usize>,
     shells: usize,
-    /// Of all commands met so far.
+    /// The number of words of all commands so far.
     words: usize,
     surroundings: Surroundings<'a>,
     values: guess::Values,
-    /// What the part of the pipeline before this one prints.
+    /// The output of the preceding part of the pipeline.
     piped: Option<Vec<u8>>,
-    /// What each NUL-ended word that it prints begins with.
+    /// The known prefix of each NUL-terminated word in that output.
     found: Vec<u8>,
-    /// The function whose body this is, and those that run what they are given.
+    /// The function that contains the current statements, and the functions that run their arguments.
     function: Option<Vec<u8>>,
     passes_arguments: HashSet<Vec<u8>>,
-    /// What variables of the environment make programs run, until a command is met.
+    /// The commands that programs run because of environment variables, until the first command is
+    /// found.
     by_environment: Vec<Launch>,
-    /// What the text that is walked gives to variables, and whether bash splits their values as usual.
+    /// The values that the current text assigns to variables, and whether bash splits them as usual.
     held: HashMap<Vec<u8>, Held>,
     splits_as_usual: bool,
 }
@@ -102,7 +103,7 @@ impl Walker<'_> {
         self.nesting.pop();
     }
 
-    /// What a subshell does to its directory ends with it.
+    /// Runs `inner` as a subshell, which does not change the directory of its parent.
     fn apart(&mut self, inner: impl FnOnce(&mut Self)) {
         let (before, success) = (self.directory.clone(), self.on_success.clone());
         inner(self);
@@ -168,7 +169,7 @@ impl Walker<'_> {
         self.piped = piped;
         self.feeding = feeding;
         if parts.iter().any(changes_directory) {
-            // `lastpipe`
+            // `lastpipe` may run the last part in the shell itself.
             self.directory = Directory::unknown();
         }
         self.on_success = self.directory.clone();
@@ -176,7 +177,7 @@ impl Walker<'_> {
 
     fn nested(&mut self, nested: &Nested) {
         if nested.kind == Nesting::Compound && nested.body.iter().any(changes_directory) {
-            // The order in which a loop or a branch runs is not known.
+            // The order in which a loop or a branch runs is unknown.
             self.directory = Directory::unknown();
         }
         if !nested.redirects.is_empty() || !nested.words.is_empty() {
@@ -201,7 +202,8 @@ impl Walker<'_> {
         self.on_success = self.directory.clone();
     }
 
-    /// The words, of which one that is a variable is no flag where no value of that is one.
+    /// Returns the words with values applied: a word that is a variable is no flag if none of its values
+    /// is a flag.
     fn with_values<'w>(&self, words: &'w [Word]) -> Cow<'w, [Word]> {
         let no_flag = |word: &Word| {
             let held = word.only.as_ref().and_then(|name| self.held.get(name));
@@ -222,7 +224,7 @@ impl Walker<'_> {
         self.change_directory(&words);
     }
 
-    /// A command, what its words run, and what it launches.
+    /// Adds a command, the substitutions in its words, and the commands that it launches.
     fn entry(
         &mut self,
         words: &[Word],
@@ -267,7 +269,7 @@ impl Walker<'_> {
                 self.substitutions(&word.substitutions);
             }
         }
-        // No rule covers what the shell itself runs and nobody has seen.
+        // No rule covers code that the shell runs from a file.
         self.out.complete &= !launched.unseen;
         if launched.opaque {
             self.fail("launcher_not_understood", span);
@@ -281,7 +283,7 @@ impl Walker<'_> {
         self.guess(index, words);
     }
 
-    /// The text that PowerShell is given in its words, and where it may read one, in its standard input.
+    /// Returns the text that PowerShell receives in its words and, if it may read it, on standard input.
     fn of_powershell(&mut self, given: PowerShell, redirects: &[Redir]) -> Vec<u8> {
         let mut texts = vec![given.text];
         if given.reads_input {
@@ -292,9 +294,9 @@ impl Walker<'_> {
         texts.join(&b'\n')
     }
 
-    /// A shell that runs its standard input: a text in the command, or a file by name.
+    /// Handles a shell that runs its standard input: text in the command, or a file by name.
     fn run_input(&mut self, index: usize, redirects: &[Redir], span: crate::Span) {
-        // The last one counts; what is in the others is searched all the same.
+        // Only the last redirect takes effect, but the others are searched, too.
         let mut given = false;
         for redirect in redirects.iter().filter(|redirect| matches!(redirect.descriptor, None | Some(0))) {
             let Some(target) = &redirect.target else {
@@ -317,7 +319,7 @@ impl Walker<'_> {
         }
     }
 
-    /// The words of `for`, `case` and `[[` have no command to belong to.
+    /// Records hazards in the words of `for`, `case` and `[[`, which belong to no command.
     fn hazards_of_loose(&mut self, index: usize, word: &Word, loose: bool) {
         if !loose || word.hazards.is_empty() {
             return;
@@ -405,7 +407,7 @@ impl Walker<'_> {
         self.launcher = above;
     }
 
-    /// Whether the text that this command launches is read by bash; `sh` is another shell.
+    /// Reports whether bash reads the text that this command launches; `sh` is another shell.
     fn is_read_by_bash(&self, launcher: usize) -> bool {
         let program = self.out.commands.get(launcher).and_then(Found::program).map(launch::base_name);
         matches!(
@@ -459,7 +461,7 @@ impl Walker<'_> {
 const CHANGES_DIRECTORY: &[&[u8]] =
     &[b"cd", b"pushd", b"popd", b"eval", b"source", b".", b"builtin", b"command"];
 
-/// Whether the statement may change the shell's directory.
+/// Reports whether the statement may change the shell's directory.
 fn changes_directory(statement: &Statement) -> bool {
     match statement {
         Statement::Simple(simple) => {
@@ -477,7 +479,7 @@ fn changes_directory(statement: &Statement) -> bool {
     }
 }
 
-/// The names that this command makes aliases.
+/// Returns the names that this command defines as aliases.
 fn made_aliases(words: &[Word]) -> impl Iterator<Item = Vec<u8>> {
     let makes = words.first().is_some_and(|word| word.text.as_deref() == Some(b"alias"));
     let made = words.iter().skip(1).filter(move |_| makes);

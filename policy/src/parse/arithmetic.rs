@@ -1,6 +1,6 @@
-//! Arithmetic and subscripts: bash evaluates the *values* of the names in them, and
-//! a value may hold a substitution. Only numbers, and names that the text itself
-//! sets to nothing but numbers, are understood.
+//! Arithmetic and subscripts. bash evaluates the *values* of the names in them, and a value may
+//! contain a substitution. Only numbers are understood, and names that the text itself sets only to
+//! numbers.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use crate::tables::names;
 /// Operators of `[[ ]]` that evaluate their operands as arithmetic or as a name.
 const EVALUATING: &[&[u8]] = &[b"-eq", b"-ne", b"-lt", b"-le", b"-gt", b"-ge", b"-v", b"-R"];
 
-/// Whether the word is a plain decimal number.
+/// Reports whether the word is a plain decimal number.
 pub(super) fn is_number(word: &Word) -> bool {
     word.text.as_deref().is_some_and(is_number_text)
 }
@@ -30,7 +30,7 @@ fn is_name_byte(byte: u8) -> bool {
 }
 
 impl Builder<'_> {
-    /// The text between `start` and `end` as arithmetic; a word that is one number.
+    /// Reads the text between `start` and `end` as arithmetic. The result is a single number.
     pub(super) fn arithmetic_region(&mut self, start: usize, end: usize, node: Node<'_>) -> Word {
         let mut word = self.loose_region_in(start, end, node);
         let span = self.span(start, end);
@@ -91,7 +91,7 @@ impl Builder<'_> {
         word
     }
 
-    /// A name in arithmetic: set by `=` or the like, or read.
+    /// Reads a name in arithmetic, which is set by an assignment operator or read.
     fn arithmetic_name<'t>(&mut self, first: u8, tail: &'t [u8], span: crate::Span) -> &'t [u8] {
         let length = tail.iter().take_while(|byte| is_name_byte(**byte)).count();
         let mut name = vec![first];
@@ -107,14 +107,14 @@ impl Builder<'_> {
         rest
     }
 
-    /// A subscript: a number, `@` or `*`.
+    /// Checks a subscript: a number, `@` or `*`.
     pub(super) fn check_subscript(&mut self, text: &[u8], span: crate::Span) {
         if !(is_number_text(text) || text == b"@" || text == b"*") {
             self.problem("arithmetic_evaluation", span);
         }
     }
 
-    /// An operator of `[[ ]]` with the words beside it.
+    /// Checks an operator of `[[ ]]` with the words next to it.
     pub(super) fn test_operator(
         &mut self,
         operator: Node<'_>,
@@ -157,19 +157,19 @@ const NAMING: &[&[u8]] = &[
     b"getopts",
 ];
 
-/// Builtins that take a name behind a flag only.
+/// Builtins that take a name after a flag only.
 const NAMING_BY_FLAG: &[(&[u8], &[u8])] =
     &[(b"test", b"-v"), (b"test", b"-R"), (b"[", b"-v"), (b"[", b"-R"), (b"printf", b"-v"), (b"wait", b"-p")];
 
 impl Builder<'_> {
-    /// Words that a builtin takes for names or arithmetic, quoted or not.
+    /// Checks words that a builtin reads as names or arithmetic, quoted or not.
     pub(super) fn check_evaluated_words(&mut self, words: &[Word]) {
         let Some((program, rest)) = words.split_first() else {
             return;
         };
         let name = program.text.as_deref().unwrap_or_default();
         let prefix = matches!(name, b"builtin" | b"command" | b"time" | b"coproc");
-        // Behind `time` an assignment may come first.
+        // After `time`, assignments may come first.
         let assigns = super::word::assignment_name(&program.lead).is_some();
         if prefix || assigns || (name.starts_with(b"-") && !rest.is_empty()) {
             self.check_evaluated_words(rest);
@@ -199,16 +199,17 @@ impl Builder<'_> {
     }
 }
 
-/// Builtins that give attributes to the names they set.
+/// Builtins that give attributes to the names that they set.
 pub(crate) const DECLARING: &[&[u8]] = &[b"declare", b"typeset", b"local", b"export", b"readonly"];
 
-/// The integer and the reference attribute: every value given later is evaluated.
+/// Reports whether the word sets the integer or reference attribute: every later value is
+/// evaluated.
 fn changes_evaluation(program: &[u8], word: &Word) -> bool {
     let flag = word.lead.first().is_some_and(|byte| *byte == b'-');
     flag && (word.lead.contains(&b'i') || (word.lead.contains(&b'n') && program != b"export"))
 }
 
-/// A value that is read again as the elements of an array, quoted or not.
+/// Reports whether the value is read again as the elements of an array, quoted or not.
 fn is_array_text(word: &Word, all: &[Word]) -> bool {
     let Some(at) = word.lead.iter().position(|byte| *byte == b'=') else {
         return false;
@@ -219,24 +220,25 @@ fn is_array_text(word: &Word, all: &[Word]) -> bool {
     value.starts_with(b"(") || (value.is_empty() && word.text.is_none() && all.iter().any(array))
 }
 
-/// Whether the word is this flag, or an expansion that may become it.
+/// Reports whether the word is this flag, or an expansion that may become it.
 fn may_be(word: &Word, flag: &[u8]) -> bool {
     word.text.as_ref().map_or_else(|| flag.starts_with(&word.lead), |text| text == flag)
 }
 
-/// Whether the format of printf is among the words: behind it there are no flags.
+/// Reports whether the words contain printf's format, after which there are no flags.
 fn has_format(words: &[Word]) -> bool {
     let known = |word: &Word| word.text.as_deref().is_some_and(|text| !text.starts_with(b"-"));
     let values = std::iter::once(false).chain(words.iter().map(|word| may_be(word, b"-v")));
     words.iter().zip(values).any(|(word, value)| known(word) && !value)
 }
 
-/// `printf -va[x]`.
+/// Recognizes a flag with an attached value, such as `printf -va[x]`.
 fn is_attached(word: &Word, flag: &[u8]) -> bool {
     word.lead.len() > flag.len() && word.lead.starts_with(flag)
 }
 
-/// `NAME`, `NAME=anything`, a flag: no subscript, and no name that is not known.
+/// Reports whether the word is `NAME`, `NAME=anything` or a flag, without a subscript and with a
+/// known name.
 fn is_plain_target(word: &Word) -> bool {
     let name = word.lead.split(|byte| *byte == b'=').next().unwrap_or_default();
     let ends = name.len() < word.lead.len() || word.text.is_some();

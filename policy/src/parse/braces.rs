@@ -1,23 +1,23 @@
-//! Brace expansion, as bash does it before everything else. `None` where the result
-//! is not static or too large.
+//! Brace expansion, which bash performs before all other expansions. The result is `None` if it is not
+//! static or too large.
 
 use super::word::Piece;
 use crate::limits::MAX_BRACE_WORDS;
 
 type Pieces = Vec<Piece>;
 
-/// Most pairs of braces behind or inside one another.
+/// The largest number of pairs of braces, nested or in sequence.
 const MOST_BRACES: usize = 16;
 
-/// The words that these pieces become.
+/// Returns the words that these pieces expand to.
 pub(super) fn expand(pieces: &[Piece]) -> Option<Vec<Pieces>> {
     let words = expand_within(pieces, MOST_BRACES)?;
     let changed = words.iter().any(|word| word != pieces);
     (!changed || words.iter().all(|word| expands_no_further(word))).then_some(words)
 }
 
-/// Whether bash finds nothing to expand in the word that was none before: a sign that stood alone may
-/// stand before a name or at the start of the word now.
+/// Reports whether bash finds no new expansion in the word. A character that stood alone may now
+/// precede a name or start the word.
 fn expands_no_further(word: &[Piece]) -> bool {
     let home = word.first().is_some_and(|piece| is(piece, b'~'));
     let plain =
@@ -55,7 +55,7 @@ fn expand_within(pieces: &[Piece], budget: usize) -> Option<Vec<Pieces>> {
     Some(out)
 }
 
-/// Whether a text begins with braces that look as if they expanded.
+/// Reports whether a text starts with braces that look like an expansion.
 pub(super) fn opens_word(text: &[u8]) -> bool {
     let word = text.split(|byte| byte.is_ascii_whitespace()).next().unwrap_or_default();
     word.starts_with(b"{") && (word.contains(&b',') || word.windows(2).any(|pair| pair == b".."))
@@ -72,7 +72,7 @@ fn is(piece: &Piece, wanted: u8) -> bool {
     matches!(piece, Piece::Byte { byte, quoted: false } if *byte == wanted)
 }
 
-/// The first pair of braces that expands.
+/// Returns the first pair of braces that expands.
 fn find(pieces: &[Piece]) -> Option<Brace> {
     pieces.iter().enumerate().filter(|(_, piece)| is(piece, b'{')).find_map(|(open, _)| at(pieces, open))
 }
@@ -112,14 +112,15 @@ fn close(pieces: &[Piece], open: usize, close: usize, commas: &[usize]) -> Optio
     Some(Brace { open, close, inner: parts, is_range: false })
 }
 
-/// Whether it looks like a range with braces in it: bash leaves out the outer braces, or expands none.
+/// Reports whether the text looks like a range that contains braces: bash ignores the outer braces or
+/// expands none.
 fn is_range_of_braces(inner: &[Piece]) -> bool {
     let dots = inner.windows(2).any(|pair| pair.iter().all(|piece| is(piece, b'.')));
     dots && inner.iter().any(|piece| is(piece, b'{'))
 }
 
-/// `1..3`, `a..e`, `1..10..2`. A range too large for the limit is given as an
-/// unknown, so that the caller refuses it.
+/// Expands `1..3`, `a..e` or `1..10..2`. A range that exceeds the limit becomes an unknown piece, so
+/// that the caller refuses it.
 fn range(inner: &[Piece]) -> Option<Vec<Pieces>> {
     let text: Option<Vec<u8>> = inner
         .iter()
@@ -142,7 +143,7 @@ fn range(inner: &[Piece]) -> Option<Vec<Pieces>> {
     let (from, to) = (letter(first)?, letter(last)?);
     let is_lower = |letter: i64| letter >= i64::from(b'a');
     if is_lower(from) != is_lower(to) {
-        // Between the cases stand a backslash and a backtick, which bash reads again.
+        // Between the cases are a backslash and a backtick, which bash reads again.
         return Some(vec![vec![Piece::Unknown { one: false }]]);
     }
     Some(steps(from, to, step, |n| {

@@ -1,6 +1,6 @@
-//! The builder: walks the grammar's tree with every node kind listed, and checks
-//! that the bytes between nodes are blanks. An unlisted kind is a problem, but what
-//! is below it is still searched, so that deny rules see it.
+//! The builder. It walks the grammar's tree, knows every node kind, and checks that only white space
+//! lies between nodes. An unknown kind is a problem, but its children are still searched, so that deny
+//! rules apply to them.
 
 use std::collections::HashMap;
 
@@ -13,10 +13,10 @@ use super::{Surroundings, kind_of};
 use crate::decision::Span;
 use crate::limits;
 
-/// What only a reader who goes by lines or by quotes takes for something else: where the tree is certain
-/// about the whole text, it says nothing.
+/// Problems that can only mislead a reader who splits at lines or quotes. If the whole tree is certain,
+/// they are dropped.
 const ONLY_IN_DOUBT: &[&str] = &["comment_quote_desync", "quoted_newline"];
-/// The variable that holds the characters at which bash splits words.
+/// The variable that contains the word separators.
 const SEPARATORS: &[u8] = b"IFS";
 
 pub(super) struct Builder<'a> {
@@ -26,13 +26,13 @@ pub(super) struct Builder<'a> {
     notes: Vec<Problem>,
     nulls: Vec<Span>,
     depth: usize,
-    /// Variables assigned in the text, and what is true of all their values.
+    /// The variables that the text assigns, and the properties of all their values.
     pub(super) held: HashMap<Vec<u8>, Held>,
     /// Whether the text may set variables that it does not name.
     pub(super) sets_anything: bool,
-    /// Variables that arithmetic reads, and where.
+    /// The variables that arithmetic reads, and their positions.
     pub(super) arithmetic_reads: Vec<(Vec<u8>, Span)>,
-    /// Variables whose value is read as the name of another.
+    /// The variables with a value that is used as the name of another variable.
     pub(super) indirect_reads: Vec<IndirectRead>,
 }
 
@@ -101,7 +101,7 @@ impl<'a> Builder<'a> {
         self.source.text().get(start..).unwrap_or_default()
     }
 
-    /// Offset of the line after the one that holds `at`.
+    /// Returns the offset of the line after the one that contains `at`.
     pub(super) fn line_after(&self, at: usize) -> usize {
         let rest = self.text_from(at);
         let length = rest.iter().position(|byte| *byte == b'\n');
@@ -133,20 +133,20 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Something that is understood although it looks like something else.
+    /// Records text that is understood although it resembles something dangerous.
     pub(super) fn note(&mut self, code: &'static str, span: Span) {
         if self.notes.len() < limits::MAX_REASONS {
             self.notes.push(Problem { code, span });
         }
     }
 
-    /// A redirect's target that is read as `/dev/null`.
+    /// Records a redirect target that is read as `/dev/null`.
     pub(super) fn null(&mut self, span: Span) {
         self.nulls.push(span);
     }
 
-    /// Whether the text may set the variable by which bash splits words: a number may
-    /// become several, or none. The name need not stand in the text as it is.
+    /// Reports whether the text may set the variable of word separators: a number may then become
+    /// several words, or none. The name need not occur literally.
     fn sets_separators(&self) -> bool {
         let named = self.source.text().windows(SEPARATORS.len()).any(|name| name == SEPARATORS);
         named || self.sets_anything || self.held.contains_key(SEPARATORS)
@@ -156,7 +156,7 @@ impl<'a> Builder<'a> {
         self.problems.len()
     }
 
-    /// Takes back the problems behind the first `from` that `harmless` accepts.
+    /// Removes the problems after the first `from` that `harmless` accepts.
     pub(super) fn take_back(&mut self, from: usize, harmless: impl Fn(&Problem) -> bool) {
         let mut index = 0;
         self.problems.retain(|problem| {
@@ -165,7 +165,7 @@ impl<'a> Builder<'a> {
         });
     }
 
-    /// Whether spans tell the words of this text apart.
+    /// Reports whether spans distinguish the words of this text.
     pub(super) fn has_spans(&self) -> bool {
         self.source.has_spans()
     }
@@ -174,12 +174,12 @@ impl<'a> Builder<'a> {
         std::str::from_utf8(self.slice(node)).ok()?.parse().ok()
     }
 
-    /// Between `start`, the children and `end` only blanks may stand.
+    /// Checks that only white space lies between `start`, the children and `end`.
     pub(super) fn check_gaps(&mut self, start: usize, end: usize, children: &[Node<'_>]) {
         self.check_gaps_around(start, end, children, &[]);
     }
 
-    /// The same, where bytes at the offsets `seen` were read as words.
+    /// Like [`Self::check_gaps`], with bytes at the offsets `seen` that were read as words.
     pub(super) fn check_gaps_around(
         &mut self,
         start: usize,
@@ -196,11 +196,11 @@ impl<'a> Builder<'a> {
         self.check_gap(at, end, seen);
     }
 
-    /// A sign of the grammar is what stands there: an error's recovery may take `$` for `<<`.
+    /// Checks that an operator node matches its text: the recovery from an error may take `$` for `<<`.
     fn check_sign(&mut self, node: Node<'_>) {
         let is_sign = !node.is_named() && !node.is_missing() && !node.is_error();
         let text = self.slice(node).trim_ascii();
-        // Of `cat -<<X` the grammar takes the dash, a word of its own, into the sign.
+        // In `cat -<<X` the grammar includes the dash, which is a separate word, in the operator.
         let text = text.strip_prefix(b"-").filter(|rest| rest.starts_with(b"<<")).unwrap_or(text);
         if is_sign && text != kind_of(node).as_bytes().trim_ascii() {
             self.incomplete(node);
@@ -223,7 +223,7 @@ impl<'a> Builder<'a> {
         self.problem(code, self.span(start + at, end));
     }
 
-    /// Statements with the separators between them.
+    /// Reads statements and the separators between them.
     pub(super) fn statements(&mut self, children: &[Node<'_>]) -> Vec<Statement> {
         let mut out = Vec::new();
         for child in children {
@@ -235,7 +235,7 @@ impl<'a> Builder<'a> {
         out
     }
 
-    /// One statement; `None` for a comment or something that is none.
+    /// Reads one statement; `None` for a comment or a node that is not a statement.
     pub(super) fn statement(&mut self, node: Node<'_>) -> Option<Statement> {
         if self.depth >= limits::MAX_TREE_DEPTH {
             self.problem("too_deep", self.span_of(node));
@@ -277,7 +277,7 @@ impl<'a> Builder<'a> {
         Some(statement)
     }
 
-    /// A node that is not on the list: a problem, and a place to search.
+    /// Handles a node of an unknown kind: reports a problem and searches its children.
     pub(super) fn unlisted(&mut self, node: Node<'_>) -> Statement {
         self.incomplete(node);
         let mut found = Vec::new();
@@ -315,7 +315,7 @@ impl<'a> Builder<'a> {
         Statement::List(items)
     }
 
-    /// Lists nest to the left in the grammar: they are made flat.
+    /// Flattens a list; in the grammar lists nest to the left.
     fn list_items(&mut self, node: Node<'_>, first: Join, items: &mut Vec<(Join, Statement)>) {
         let children = self.children(node);
         self.check_gaps(node.start_byte(), node.end_byte(), &children);

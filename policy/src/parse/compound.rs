@@ -1,5 +1,5 @@
-//! Statements with keywords and brackets: groups, subshells, conditions, loops,
-//! functions, `[[ ]]`, and redirects of all of these.
+//! Compound statements: groups, subshells, conditions, loops, functions, `[[ ]]`, and their
+//! redirects.
 
 use tree_sitter::Node;
 
@@ -10,12 +10,13 @@ use super::tree::{Join, Nested, Redir, Statement, Word};
 use super::values::Held;
 use crate::decision::Nesting;
 
-/// Keywords and signs that hold a compound together.
+/// Keywords and operators of compound statements.
 const FRAME: &[&str] = &[
     "(", ")", "{", "}", "if", "then", "fi", "elif", "else", "while", "until", "for", "select", "in", "do",
     "done", "case", "esac", ";", "&", "\n", "|",
 ];
-/// Signs behind which bash reads the next pattern of a `case`; the grammar takes them anywhere.
+/// Operators after which bash reads the next pattern of a `case`; the grammar accepts them
+/// anywhere.
 const ENDS_OF_ITEMS: &[&str] = &[";;", ";&", ";;&"];
 
 impl Builder<'_> {
@@ -72,7 +73,7 @@ impl Builder<'_> {
         }
     }
 
-    /// `(( ... ))` and `for (( ... ))`.
+    /// Handles `(( ... ))` and `for (( ... ))`.
     fn arithmetic_frame(&mut self, node: Node<'_>, children: &[Node<'_>], nested: &mut Nested) {
         let open = children.iter().find(|child| kind_of(**child) == "((");
         let close = children.iter().find(|child| kind_of(**child) == "))");
@@ -143,7 +144,7 @@ impl Builder<'_> {
         let mut body = body.unwrap_or_else(|| {
             Statement::Simple(super::Simple { span: self.span_of(node), ..super::Simple::default() })
         });
-        // Behind a redirect the grammar takes an assignment for the program.
+        // After a redirect the grammar takes an assignment for the program.
         let has_program = matches!(&body, Statement::Simple(simple) if !simple.words.is_empty());
         let assigns = |word: &Word| word.bare && super::assignment_name(&word.lead).is_some();
         if !has_program && parts.words.first().is_some_and(assigns) {
@@ -159,13 +160,13 @@ impl Builder<'_> {
         if parts.then.is_empty() {
             return body;
         }
-        // Whether `&&` or `||` joins them does not matter: the looser is assumed.
+        // The operator, `&&` or `||`, does not matter: the looser one is assumed.
         let rest = parts.then.into_iter().map(|s| (Join::Any, s));
         Statement::List(std::iter::once((Join::Any, body)).chain(rest).collect())
     }
 
-    /// `[ ... ]` is a command with words; `[[ ... ]]` is a keyword that runs nothing
-    /// but the substitutions in its words.
+    /// Handles `[ ... ]`, which is a command with words, and `[[ ... ]]`, a keyword that runs only
+    /// the substitutions in its words.
     pub(super) fn test_command(&mut self, node: Node<'_>) -> Statement {
         let mut leaves = Vec::new();
         self.leaves(node, &mut leaves);
@@ -174,7 +175,7 @@ impl Builder<'_> {
         if double {
             return self.double_brackets(node, &leaves);
         }
-        // A line end ends the command before its `]`.
+        // A line feed ends the command before its `]`.
         let broken = leaves.windows(2).any(|pair| match pair {
             [before, after] => self.bytes(before.end_byte(), after.start_byte()).contains(&b'\n'),
             _ => false,
@@ -226,8 +227,8 @@ impl Builder<'_> {
     }
 }
 
-/// Gives redirects, and words that the grammar took for their targets, to the last
-/// command of the statement: that is what they stand behind.
+/// Attaches redirects, and words that the grammar took for their targets, to the last command of
+/// the statement, which they follow.
 fn attach(statement: &mut Statement, mut redirects: Vec<Redir>, mut words: Vec<Word>) -> bool {
     match statement {
         Statement::Simple(simple) => {

@@ -1,10 +1,9 @@
-//! Options that make bash read the text behind them in another way, and texts that
-//! another shell reads otherwise than bash. What is said here is only whether the
-//! one way of reading that is known holds.
+//! Options that change how bash reads the text after them, and text that another shell reads
+//! differently. This module only determines whether the known reading applies.
 
 use super::tree::Word;
 
-/// Options of `set -o` that leave the way of reading as it is.
+/// Options of `set -o` that do not affect the reading.
 const SET_NAMES: &[&[u8]] = &[
     b"allexport",
     b"errexit",
@@ -24,9 +23,9 @@ const SET_NAMES: &[&[u8]] = &[
     b"verbose",
     b"xtrace",
 ];
-/// The same as letters.
+/// The same options as letters.
 const SET_LETTERS: &[u8] = b"aebfhmnpStuvxCEPT";
-/// Options of `shopt` that leave the way of reading as it is.
+/// Options of `shopt` that do not affect the reading.
 const SHOPT_NAMES: &[&[u8]] = &[
     b"autocd",
     b"cdable_vars",
@@ -61,7 +60,7 @@ const SHOPT_NAMES: &[&[u8]] = &[
     b"xpg_echo",
 ];
 
-/// The first word of `set` or `shopt` that may change how the rest is read.
+/// Returns the first word of `set` or `shopt` that may change how the rest is read.
 pub(super) fn changes_reading(words: &[Word]) -> Option<&Word> {
     let (program, rest) = words.split_first()?;
     match program.text.as_deref()? {
@@ -80,7 +79,7 @@ fn set_changes(rest: &[Word]) -> Option<&Word> {
         };
         let letters = match text.split_first() {
             Some((b'-' | b'+', letters)) if !letters.is_empty() && letters != b"-" => letters,
-            // The rest is operands.
+            // The remaining words are operands.
             _ => return None,
         };
         let names = letters.iter().filter(|letter| **letter == b'o').count();
@@ -104,7 +103,7 @@ fn shopt_changes(rest: &[Word]) -> Option<&Word> {
         return None;
     }
     let table = if given(b'o') { SET_NAMES } else { SHOPT_NAMES };
-    // What is off already.
+    // These options are already off.
     let off =
         |word: &Word| !given(b's') && matches!(word.text.as_deref(), Some(b"extglob" | b"expand_aliases"));
     rest.iter().find(|word| !flag(word) && !is_listed(word, table) && !off(word))
@@ -114,12 +113,12 @@ fn is_listed(word: &Word, table: &[&[u8]]) -> bool {
     word.text.as_deref().is_some_and(|text| table.contains(&text))
 }
 
-/// Whether the option of a shell's `-o` or `-O` leaves its way of reading as it is.
+/// Reports whether the option of a shell's `-o` or `-O` does not affect the reading.
 pub(crate) fn keeps_reading(option: &Word) -> bool {
     is_listed(option, SET_NAMES) || is_listed(option, SHOPT_NAMES)
 }
 
-/// Beginnings of what bash reads otherwise than a plain shell does.
+/// Prefixes of syntax that bash reads differently from a POSIX shell.
 const ONLY_BASH: &[&[u8]] = &[
     b"$'",
     b"$\"",
@@ -165,8 +164,8 @@ const ONLY_BASH: &[&[u8]] = &[
     b"-v ",
 ];
 
-/// Whether a shell that is not bash may read the text in another way. Braces of
-/// groups, `${x}`, `2>&1` and `!` before a command mean the same everywhere.
+/// Reports whether a shell other than bash may read the text differently. Braces of groups, `${x}`,
+/// `2>&1` and `!` before a command mean the same in all shells.
 pub(crate) fn is_only_bash(text: &[u8]) -> bool {
     (0..text.len()).any(|at| {
         let (before, rest) = text.split_at(at);
@@ -187,7 +186,7 @@ pub(crate) fn is_only_bash(text: &[u8]) -> bool {
     })
 }
 
-/// `{NAME}` or `{NAME:-...}` and the like, which every shell knows.
+/// Recognizes `{NAME}`, `{NAME:-...}` and similar forms that all shells support.
 fn is_plain_parameter(rest: &[u8]) -> bool {
     let inner = rest.get(1..).unwrap_or_default();
     let inner = inner.strip_prefix(b"#").unwrap_or(inner);

@@ -1,4 +1,4 @@
-//! `${...}`: what it reads, what it runs, and which forms are not understood.
+//! `${...}`: the variables that it reads, the commands that it runs, and the forms that are not understood.
 
 use tree_sitter::Node;
 
@@ -8,8 +8,8 @@ use super::values::{Held, IndirectRead};
 use super::word::Mode;
 
 impl Builder<'_> {
-    /// Reads an expansion node: what it brings, and whether it may be several words
-    /// even inside quotes. The word's text is set where it is HOME.
+    /// Reads an expansion node. Returns its content, and whether it may become several words even inside
+    /// quotes. The word's text is set if it is HOME.
     pub(super) fn expansion(&mut self, node: Node<'_>, quoted: bool) -> (Word, bool) {
         let text = self.slice(node).trim_ascii_start();
         let span = self.span_of(node);
@@ -59,9 +59,9 @@ impl Builder<'_> {
         (word, many)
     }
 
-    /// `${!NAME}`: the value names the variable, and may hold a subscript, unless the text itself only gives
-    /// it plain names. `${!NAME@}` lists names, `${!NAME[@]}` subscripts. Says whether it may be several words
-    /// even inside quotes.
+    /// Reads `${!NAME}`. The value names the variable and may contain a subscript, unless the text itself only
+    /// assigns plain names. `${!NAME@}` lists names, `${!NAME[@]}` subscripts. Returns whether it may become
+    /// several words even inside quotes.
     fn indirect(&mut self, node: Node<'_>, word: &mut Word, inner: &[u8], quoted: bool) -> bool {
         let span = self.span_of(node);
         let (name, rest) = inner.split_at(name_length(inner).min(inner.len()));
@@ -91,7 +91,7 @@ impl Builder<'_> {
             [b':', b'=', ..] | [b'=', ..] => {
                 match word.variables.first().cloned() {
                     Some(name) => self.note_value(name, Held::UNKNOWN, span),
-                    // Which variable is set is in the value of another.
+                    // The name of the variable that is set is the value of another variable.
                     None => self.problem("arithmetic_evaluation", span),
                 }
                 word.hazards.push(self.hazard("command_substitution", node.start_byte(), node.end_byte()));
@@ -112,7 +112,7 @@ impl Builder<'_> {
         }
     }
 
-    /// What stands behind the operator: searched for substitutions.
+    /// Searches the text after the operator for substitutions.
     fn operand(&mut self, node: Node<'_>, word: &mut Word, from: usize, quoted: bool) {
         let mode = if quoted { Mode::Quoted } else { Mode::Loose };
         let children = self.children(node);

@@ -1,11 +1,11 @@
-//! Substitutions whose output, however it is split, holds no word that is a flag: names of
-//! commits, and one path from the root. It says nothing of what they do besides.
+//! Substitutions with output that, however it is split, contains no flag: names of commits, or one
+//! absolute path. Other effects are not considered.
 
 use super::tree::{Statement, SubKind, Substitution};
 
 /// Flags of `git merge-base` with which it prints names of commits.
 const MERGE_BASE: &[&[u8]] = &[b"-a", b"--all", b"--octopus", b"--independent", b"--fork-point"];
-/// Flags of `git rev-list` with which it prints names of commits; `-n` has a number behind it.
+/// Flags of `git rev-list` with which it prints names of commits; a number follows `-n`.
 const REV_LIST: &[&[u8]] = &[
     b"-1",
     b"-n",
@@ -22,7 +22,7 @@ const REV_LIST: &[&[u8]] = &[
 const REV_PARSE: &[&[u8]] = &[b"--verify", b"--short", b"-q", b"--quiet"];
 
 impl Substitution {
-    /// Whether no word of its output is a flag; `whole` where it is not split.
+    /// Reports whether no word of the output is a flag. `whole` means that the output is not split.
     pub(super) fn prints_no_flag(&self, whole: bool) -> bool {
         let [Statement::Simple(simple)] = self.body.as_slice() else {
             return false;
@@ -43,7 +43,7 @@ impl Substitution {
     }
 }
 
-/// Whether every flag is one of these.
+/// Reports whether every flag is in the list.
 fn only(words: &[&[u8]], flags: &[&[u8]]) -> bool {
     words.iter().all(|word| !word.starts_with(b"-") || flags.contains(word))
 }

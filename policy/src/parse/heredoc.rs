@@ -1,5 +1,5 @@
-//! Heredocs: delimiters and where bodies end, read from the bytes, because the
-//! grammar loses what follows on their line and some of what is in them.
+//! Heredocs. Delimiters and the ends of bodies are read from the bytes, because the grammar loses
+//! the rest of their line and some of their content.
 
 use tree_sitter::Node;
 
@@ -7,8 +7,8 @@ use super::build::Builder;
 use super::kind_of;
 use super::tree::{Redir, RedirOp, Statement, Word};
 
-/// Reads the delimiter word after `<<`: its text, whether it was quoted, and how
-/// many bytes it took with the blanks before it.
+/// Reads the delimiter word after `<<`. Returns its text, whether it was quoted, and its length
+/// including preceding spaces.
 pub(super) fn delimiter(text: &[u8]) -> (Vec<u8>, bool, usize) {
     let blanks = text.iter().take_while(|b| matches!(b, b' ' | b'\t')).count();
     let mut out = Vec::new();
@@ -36,7 +36,7 @@ pub(super) fn delimiter(text: &[u8]) -> (Vec<u8>, bool, usize) {
     (out, quoted, at.min(text.len()))
 }
 
-/// Where the body ends: its length, and the length of the line that ends it.
+/// Finds the end of the body. Returns the body's length, and the length of the line that ends it.
 pub(super) fn find_end(body: &[u8], delimiter: &[u8], strip_tabs: bool) -> Option<(usize, usize)> {
     let mut at = 0;
     for line in body.split(|byte| *byte == b'\n') {
@@ -49,7 +49,7 @@ pub(super) fn find_end(body: &[u8], delimiter: &[u8], strip_tabs: bool) -> Optio
     None
 }
 
-/// The lines without the tabs they begin with, as `<<-` takes them.
+/// Returns the lines without their leading tabs, as for `<<-`.
 fn without_tabs(lines: &[u8]) -> Vec<u8> {
     let stripped: Vec<&[u8]> = lines
         .split(|byte| *byte == b'\n')
@@ -61,7 +61,8 @@ fn without_tabs(lines: &[u8]) -> Vec<u8> {
     stripped.join(&b'\n')
 }
 
-/// What a heredoc brought: its redirects, words of its command, what follows it.
+/// The content of a heredoc node: its redirects, words of its command, and the statements that
+/// follow.
 #[derive(Default)]
 pub(super) struct HeredocParts {
     pub(super) redirects: Vec<Redir>,
@@ -70,7 +71,8 @@ pub(super) struct HeredocParts {
     pub(super) then: Vec<Statement>,
 }
 
-/// Offset and length of a body, the length of the line that ends it, and whether it expands nothing.
+/// The offset and length of a body, the length of the line that ends it, and whether it contains no
+/// expansions.
 struct Lines {
     from: usize,
     length: usize,
@@ -79,8 +81,8 @@ struct Lines {
 }
 
 impl Builder<'_> {
-    /// Where a `-` stands as a word right before `<<`: the grammar leaves it out of its tree, or
-    /// takes it into the sign.
+    /// Returns the offset of a `-` that is a word directly before `<<`. The grammar omits it from
+    /// its tree, or includes it in the operator.
     pub(super) fn dash_before_heredoc(&self, before: usize, node: Node<'_>) -> Option<usize> {
         let gap = self.bytes(before, node.start_byte());
         let blanks = gap.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
@@ -89,7 +91,7 @@ impl Builder<'_> {
         (kind_of(node) == "heredoc_redirect" && blanks > 0 && alone).then_some(before + blanks)
     }
 
-    /// A `heredoc_redirect` node.
+    /// Reads a `heredoc_redirect` node.
     pub(super) fn heredoc(&mut self, node: Node<'_>, parts: &mut HeredocParts) {
         let children = self.children(node);
         self.check_gaps(node.start_byte(), node.end_byte(), &children);
@@ -106,7 +108,7 @@ impl Builder<'_> {
                 "file_descriptor" => {
                     descriptor = self.number(child);
                     if descriptor.is_none() {
-                        // A word such as `-5`, for bash.
+                        // In bash this is a word, such as `-5`.
                         self.incomplete(child);
                     }
                 }
@@ -141,7 +143,7 @@ impl Builder<'_> {
         }
     }
 
-    /// A dash that the grammar took into the sign is a word only behind a blank.
+    /// Checks a dash in the operator node: it is a word only after a space.
     fn check_dash(&mut self, sign: Node<'_>) {
         let at = sign.start_byte();
         let is_word = matches!(self.bytes(at.saturating_sub(1), at), b" " | b"\t");
@@ -150,7 +152,7 @@ impl Builder<'_> {
         }
     }
 
-    /// In a heredoc's line the pipeline node holds only what is behind the bar.
+    /// Reads a pipeline node on a heredoc's line, which contains only the part after the bar.
     fn piped_parts(&mut self, node: Node<'_>, out: &mut Vec<Statement>) {
         let children = self.children(node);
         self.check_gaps(node.start_byte(), node.end_byte(), &children);
@@ -162,7 +164,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Where bash finds the body behind this delimiter.
+    /// Returns the body that bash finds for this delimiter.
     fn lines(&self, start: Option<Node<'_>>, strip_tabs: bool) -> Option<Lines> {
         let start = start?;
         let (name, quoted, _) = delimiter(self.slice(start));
@@ -171,8 +173,8 @@ impl Builder<'_> {
         Some(Lines { from, length, line, quoted })
     }
 
-    /// The line that ends the body must be the one at which bash ends it: the grammar looks for some
-    /// delimiters further down, and takes all before it for the body's.
+    /// Checks that bash ends the body at the same line. For some delimiters the grammar finds a
+    /// later line, and includes all text before it in the body.
     fn check_end(&mut self, start: Option<Node<'_>>, end: Node<'_>, strip_tabs: bool) {
         let ends = self.lines(start, strip_tabs).map(|lines| lines.from + lines.length + lines.line);
         if ends != Some(end.end_byte()) {

@@ -1,15 +1,14 @@
-//! The text of `git commit -m`: a message for people, in which lines and quotes that
-//! would mislead a reader of commands mislead nobody. Only a text that is known in
-//! full, and that nothing runs to make, counts as one.
+//! The text of `git commit -m`, a message in which line feeds and quotes do not mislead. Only a
+//! text that is completely known, and that no command produces, counts as a message.
 
 use super::build::Builder;
 use super::tree::Word;
 
-/// What may stand in a message.
+/// Problem codes that are harmless in a message.
 const MAY_STAND: &[&str] = &["quoted_newline", "malformed_token_injection"];
 
 impl Builder<'_> {
-    /// Takes back what was said of the messages since the first `before` problems.
+    /// Removes the problems of messages that were found after the first `before` problems.
     pub(super) fn commit_messages(&mut self, words: &[Word], before: usize) {
         let text = |index: usize| words.get(index).and_then(|word| word.text.as_deref());
         if text(0) != Some(b"git") || text(1) != Some(b"commit") || !self.has_spans() {
@@ -38,12 +37,12 @@ impl Builder<'_> {
     }
 }
 
-/// `--message=text`, `-mtext`.
+/// Recognizes `--message=text` and `-mtext`.
 fn holds_message(word: &[u8]) -> bool {
     word.starts_with(b"--message=") || (word.starts_with(b"-m") && word.len() > 2)
 }
 
-/// `-m`, `-am`, `--message`: the next word is the message.
+/// Recognizes `-m`, `-am` and `--message`: the next word is the message.
 fn announces_message(word: &[u8]) -> bool {
     let cluster = word.strip_prefix(b"-").filter(|rest| !rest.starts_with(b"-"));
     word == b"--message"

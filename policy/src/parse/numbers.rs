@@ -1,11 +1,11 @@
-//! Substitutions whose output is nothing but numbers, whatever they read, so that it may
-//! stand where bash evaluates text. It says nothing of what they do besides.
+//! Substitutions with output that consists only of numbers, whatever their input is. They are safe
+//! in text that bash evaluates. Other effects are not considered.
 
 use super::arithmetic::is_number;
 use super::tree::{RedirOp, Simple, Statement, SubKind, Substitution, Word};
 
 impl Substitution {
-    /// Whether its output is one number, or nothing.
+    /// Reports whether the output is one number or empty.
     pub(crate) fn is_count(&self) -> bool {
         self.last().is_some_and(|simple| {
             let (program, rest) = split(simple);
@@ -20,7 +20,7 @@ impl Substitution {
         })
     }
 
-    /// Whether its output is numbers, one a line.
+    /// Reports whether the output is numbers, one per line.
     pub(super) fn is_sequence(&self) -> bool {
         self.last().is_some_and(|simple| {
             let (program, rest) = split(simple);
@@ -28,7 +28,7 @@ impl Substitution {
         })
     }
 
-    /// The command whose output it is.
+    /// Returns the command that produces the output.
     fn last(&self) -> Option<&Simple> {
         let last = match self.body.as_slice() {
             [Statement::Pipeline(parts)] => parts.last(),
@@ -61,12 +61,12 @@ fn split(simple: &Simple) -> (&[u8], &[Word]) {
     simple.words.split_first().map_or((b"", &[]), |(program, rest)| (text(program), rest))
 }
 
-/// What wc counts of its input; of files it prints the names.
+/// Recognizes wc with standard input. For files it would print their names.
 fn is_wc(rest: &[Word]) -> bool {
     matches!(rest, [flag] if matches!(text(flag), b"-l" | b"-w" | b"-c" | b"-m"))
 }
 
-/// A time, given or not, as digits.
+/// Recognizes date with a numeric format.
 fn is_date(rest: &[Word]) -> bool {
     let mut formats = 0;
     let mut rest = rest.iter();
@@ -91,7 +91,7 @@ fn is_digits_of_time(format: &[u8]) -> bool {
     !format.is_empty() && format.chunks(2).all(digits)
 }
 
-/// A size or a time of one file that the text names.
+/// Recognizes stat that prints a size or time of one named file.
 fn is_stat(rest: &[Word]) -> bool {
     let ([_, file] | [_, _, file]) = rest else {
         return false;

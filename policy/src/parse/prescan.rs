@@ -1,17 +1,16 @@
-//! One pass over the bytes before anything is parsed, in linear time: sizes and
-//! nesting that the grammar cannot take, open quotes, line continuations. It only
-//! guards and cleans; it finds no commands.
+//! A pass over the bytes before parsing, in linear time. It finds sizes and nesting that the
+//! grammar cannot handle, open quotes, and line continuations. It finds no commands.
 
 use crate::limits;
 
-/// What the pass found.
+/// The findings of the pass.
 #[derive(Debug, Default)]
 pub(super) struct Scan {
-    /// Set where the text must not be parsed.
+    /// Set if the text must not be parsed.
     pub(super) refusal: Option<&'static str>,
-    /// Offsets of the backslashes of line continuations.
+    /// The offsets of the backslashes of line continuations.
     pub(super) continuations: Vec<usize>,
-    /// Problems and where they are.
+    /// The problems and their offsets.
     pub(super) problems: Vec<(&'static str, usize)>,
 }
 
@@ -30,7 +29,7 @@ struct Scanner<'a> {
     at: usize,
     stack: Vec<Context>,
     deepest: usize,
-    /// Depth of `{` and `[` outside quotes, which the grammar nests too.
+    /// The depth of `{` and `[` outside quotes, which the grammar nests, too.
     brackets: usize,
     old_arithmetic: usize,
     heredocs: usize,
@@ -43,7 +42,7 @@ struct Scanner<'a> {
 struct Heredoc {
     delimiter: Vec<u8>,
     strip_tabs: bool,
-    /// Whether its body expands nothing: a backslash joins no lines there.
+    /// Whether the body contains no expansions, so that a backslash does not join lines.
     quoted: bool,
 }
 
@@ -61,7 +60,7 @@ pub(super) fn scan(text: &[u8]) -> Scan {
 }
 
 impl Scanner<'_> {
-    /// A text that begins like the rest of another.
+    /// Detects a text that looks like the rest of another one.
     fn first_byte(&mut self) {
         let first = self.text.iter().find(|byte| !matches!(byte, b' ' | b'\n'));
         if matches!(first, Some(b'\t' | b'-' | b';' | b'|' | b'&' | b')')) {
@@ -71,7 +70,7 @@ impl Scanner<'_> {
 
     fn control_characters(&mut self) {
         let harmless = |byte: u8| matches!(byte, b'\t' | b'\n' | b'\r') || !byte.is_ascii_control();
-        // The second half of the control characters, as UTF-8 writes them.
+        // The second block of control characters (C1), in UTF-8.
         let second = self.text.windows(2).position(|pair| matches!(pair, [0xc2, 0x80..=0x9f]));
         if let Some(at) = self.text.iter().position(|byte| !harmless(*byte)).or(second) {
             self.scan.problems.push(("control_characters", at));
@@ -133,7 +132,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// A sign of which the grammar takes only so many in good time.
+    /// Counts a character for which the grammar's time is not linear.
     fn costly(&mut self) {
         self.costly += 1;
         if self.costly > limits::MAX_COSTLY_SIGNS {
@@ -141,7 +140,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// `?(`, `*(`, `+(`, `@(`, `!(`, and the `=(` of an array.
+    /// Recognizes `?(`, `*(`, `+(`, `@(`, `!(`, and the `=(` of an array.
     fn opens_pattern_or_array(&self) -> bool {
         let before = self.at.checked_sub(1).and_then(|at| self.text.get(at));
         matches!(before, Some(b'?' | b'*' | b'+' | b'@' | b'!' | b'='))
@@ -220,7 +219,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Inside `"${x:-'...'}"` a single quote is an ordinary character.
+    /// Reports whether a single quote is an ordinary character, as inside `"${x:-'...'}"`.
     fn quotes_are_literal(&self) -> bool {
         self.stack.last() == Some(&Context::Brace { in_quotes: true })
     }
@@ -282,7 +281,8 @@ impl Scanner<'_> {
                     self.at += length + line;
                 }
                 None => {
-                    // The grammar reads on as if it had not begun: so does this pass.
+                    // The grammar continues as if the heredoc had not started, and so does this
+                    // pass.
                     self.scan.problems.push(("incomplete_command", self.at.saturating_sub(1)));
                     return;
                 }

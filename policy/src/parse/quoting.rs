@@ -1,7 +1,7 @@
-//! Quote removal, as bash does it.
+//! Quote removal as in bash.
 
-/// Decodes the body of `$'...'`: the bytes, and the length of the body with the quote
-/// that ends it. The locale is taken to be UTF-8, which every run has by default.
+/// Decodes the body of `$'...'`. Returns the bytes, and the length of the body with its closing
+/// quote. The locale is assumed to be UTF-8, the default of every run.
 pub(crate) fn ansi_c(body: &[u8]) -> (Vec<u8>, usize) {
     let end = closing_quote(body);
     let mut rest = body.get(..end).unwrap_or(body);
@@ -13,7 +13,7 @@ pub(crate) fn ansi_c(body: &[u8]) -> (Vec<u8>, usize) {
             continue;
         }
         let Some(used) = escape(tail, &mut out) else {
-            // A NUL ends the string in bash.
+            // In bash a NUL ends the string.
             break;
         };
         rest = tail.get(used..).unwrap_or_default();
@@ -21,8 +21,8 @@ pub(crate) fn ansi_c(body: &[u8]) -> (Vec<u8>, usize) {
     (out, (end + 1).min(body.len()))
 }
 
-/// Where the quote stands that ends the body. bash looks for it before it decodes, so
-/// that a backslash covers the next byte whatever the escape means.
+/// Returns the position of the closing quote. bash finds it before it decodes escapes, so a
+/// backslash always covers the next byte.
 fn closing_quote(body: &[u8]) -> usize {
     let mut at = 0;
     while let Some(&byte) = body.get(at) {
@@ -35,8 +35,7 @@ fn closing_quote(body: &[u8]) -> usize {
     body.len()
 }
 
-/// Decodes one escape behind its backslash, and says how many bytes it has; `None`
-/// where it is a NUL.
+/// Decodes one escape after its backslash and returns its length, or `None` if it is a NUL.
 fn escape(rest: &[u8], out: &mut Vec<u8>) -> Option<usize> {
     let Some((&kind, tail)) = rest.split_first() else {
         out.push(b'\\');
@@ -84,7 +83,7 @@ fn digits(rest: &[u8], most: usize, radix: u32) -> (u32, usize) {
     (value, used)
 }
 
-/// The low eight bits of a number that has so many bytes.
+/// Appends the low eight bits of a number of `used` bytes, unless they are zero.
 fn byte(value: u32, used: usize, out: &mut Vec<u8>) -> Option<usize> {
     let byte = value.to_le_bytes()[0];
     (byte != 0).then(|| {
@@ -93,7 +92,7 @@ fn byte(value: u32, used: usize, out: &mut Vec<u8>) -> Option<usize> {
     })
 }
 
-/// `\x41`, or `\x{41}` with any number of digits and an end that may be missing.
+/// Decodes `\x41`, or `\x{41}` with any number of digits and an optional closing brace.
 fn hexadecimal(tail: &[u8], out: &mut Vec<u8>) -> Option<usize> {
     if let Some(inner) = tail.strip_prefix(b"{") {
         let (value, used) = digits(inner, usize::MAX, 16);
@@ -109,7 +108,7 @@ fn hexadecimal(tail: &[u8], out: &mut Vec<u8>) -> Option<usize> {
     }
 }
 
-/// `\cX`; of `\c\\` both backslashes are used.
+/// Decodes `\cX`; in `\c\\` both backslashes are used.
 fn control(tail: &[u8], out: &mut Vec<u8>) -> Option<usize> {
     let Some((&letter, behind)) = tail.split_first() else {
         out.extend_from_slice(b"\\c");
@@ -130,8 +129,8 @@ fn code_point(rest: &[u8], most: usize, kind: u8, out: &mut Vec<u8>) -> Option<u
     (value != 0).then_some(1 + used)
 }
 
-/// UTF-8 as bash writes it: the first form of up to six bytes, also for surrogates and
-/// for what Unicode does not have; nothing for numbers of more than 31 bits.
+/// Appends UTF-8 as bash encodes it: the original form of up to six bytes, also for surrogates and
+/// invalid code points. Numbers of more than 31 bits produce nothing.
 fn encode(value: u32, out: &mut Vec<u8>) {
     let (lead, more) = match value {
         0 | 0x8000_0000.. => return,
@@ -151,7 +150,7 @@ fn encode(value: u32, out: &mut Vec<u8>) {
 mod tests {
     use super::*;
 
-    /// The bytes were printed by bash 5.2 in the locale C.UTF-8.
+    /// The expected bytes are the output of bash 5.2 in the locale C.UTF-8.
     #[test]
     fn escapes_become_the_bytes_that_bash_makes_of_them() {
         let cases: [(&[u8], &[u8]); 20] = [

@@ -1,4 +1,4 @@
-//! Simple commands: words, assignments and redirects, in the order bash sees them.
+//! Simple commands: words, assignments and redirects, in the order in which bash sees them.
 
 use tree_sitter::Node;
 
@@ -8,8 +8,7 @@ use super::tree::{Assign, Redir, RedirOp, Simple, Statement, Word};
 use super::values::Held;
 use super::word::Mode;
 
-/// Words that are not commands where a command stands, which the grammar takes for
-/// one when something before them confused it.
+/// Words that cannot be a command's name. The grammar takes them for one if earlier text confused it.
 pub(crate) const RESERVED: &[&[u8]] = &[
     b"{",
     b"}",
@@ -35,7 +34,7 @@ pub(crate) const RESERVED: &[&[u8]] = &[
     b"coproc",
 ];
 
-/// Builtins that set the variables they are given.
+/// Builtins that set the variables that their words name.
 const SETTERS: &[&[u8]] = &[
     b"read",
     b"mapfile",
@@ -57,7 +56,7 @@ const SETTERS: &[&[u8]] = &[
 /// Builtins that run a text in the shell itself, which may set any variable.
 const RUN_TEXT: &[&[u8]] = &[b"eval", b"trap", b"source", b"."];
 
-/// Whether the word, run as text, may set a variable.
+/// Reports whether the word, run as text, may set a variable.
 fn may_set(word: &Word) -> bool {
     let holds = |text: &[u8], part: &[u8]| text.windows(part.len()).any(|found| found == part);
     word.text.as_deref().is_none_or(|text| {
@@ -70,8 +69,8 @@ fn may_set(word: &Word) -> bool {
     })
 }
 
-/// The words behind each `time`, its flags and the assignments that follow it: bash itself runs what
-/// they name.
+/// Returns the words after each `time`, its flags and the assignments that follow: the command that
+/// bash itself runs.
 pub(crate) fn behind_time(words: &[Word]) -> &[Word] {
     let mut rest = words;
     while let Some((_, tail)) = rest.split_first().filter(|(word, _)| word.text.as_deref() == Some(b"time")) {
@@ -123,7 +122,7 @@ impl Builder<'_> {
         Statement::Simple(simple)
     }
 
-    /// Builtins that set variables to what the text does not show.
+    /// Records variables that builtins set to values that are not in the text.
     fn note_setters(&mut self, words: &[Word]) {
         let command = behind_time(words);
         for word in words.iter().take(words.len() - command.len()) {
@@ -142,7 +141,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The program's place must hold what can be a program.
+    /// Checks that the word in the program's position can be a program.
     fn check_program(&mut self, simple: &mut Simple, program_source: Option<Node<'_>>) {
         if let Some(program) = simple.words.first_mut().filter(|program| program.heredoc_text) {
             program.text = None;
@@ -171,23 +170,24 @@ impl Builder<'_> {
         }
     }
 
-    /// The flags of find are whole words behind one dash, and take no value in them.
+    /// Checks the flags of find, which are whole words with one dash and without values.
     fn check_find_flags(&mut self, words: &[Word]) {
         for word in words.iter().filter(|word| word.mixed && word.lead.starts_with(b"-")) {
             self.problem("obfuscated_flags", word.span);
         }
     }
 
-    /// `time` and `coproc` take a whole statement, which the grammar does not see.
+    /// Checks the words after `time` and `coproc`, which take a whole statement that the grammar does
+    /// not see.
     fn check_prefixed(&mut self, simple: &Simple) {
-        // The first may be a name, which only stands before a statement of several.
+        // The first word may be a name, which only precedes a compound statement.
         let mut is_name = simple.words.first().is_some_and(|word| word.text.as_deref() == Some(b"coproc"));
         for word in simple.words.iter().skip(1) {
             let text = word.text.as_deref().unwrap_or_default();
             if word.bare && RESERVED.contains(&text) {
                 self.problem("parse_incomplete", word.span);
             }
-            // Behind `time`, too, bash looks for keywords.
+            // bash also recognizes keywords after `time`.
             let goes_on = text.starts_with(b"-") || (word.bare && text == b"time");
             if !goes_on && !std::mem::take(&mut is_name) {
                 break;
@@ -195,9 +195,8 @@ impl Builder<'_> {
         }
     }
 
-    /// `{name}>file` opens a descriptor; the grammar takes `{name}` for a word. It does
-    /// so with the digits of `0<file`, too; where spans tell the words apart they are
-    /// put right later.
+    /// Checks `{name}>file`, which opens a descriptor. The grammar takes `{name}` for a word, and
+    /// also the digits of `0<file`. If spans distinguish the words, the digits are corrected later.
     fn check_named_descriptor(&mut self, redirect: Node<'_>) {
         let at = redirect.start_byte();
         let before = self.bytes(at.saturating_sub(1), at);
@@ -206,7 +205,7 @@ impl Builder<'_> {
         }
     }
 
-    /// `export`, `declare`, `local`, `readonly`, `typeset`, `unset`.
+    /// Reads `export`, `declare`, `local`, `readonly`, `typeset` or `unset`.
     pub(super) fn declaration(&mut self, node: Node<'_>) -> Statement {
         let children = self.children(node);
         self.check_gaps(node.start_byte(), node.end_byte(), &children);
@@ -257,7 +256,7 @@ impl Builder<'_> {
         Assign { name, values, span: self.span_of(node) }
     }
 
-    /// Whether the value is arithmetic, or what wc counts.
+    /// Reports whether the value is arithmetic, or a count from wc.
     fn is_computed(&self, node: Node<'_>, word: &Word) -> bool {
         let children = self.children(node);
         let kind = if let [_, _, value] = children.as_slice() { kind_of(*value) } else { "" };
@@ -303,8 +302,8 @@ impl Builder<'_> {
         words
     }
 
-    /// `>nul` is meant for `/dev/null` by whoever learnt it on Windows, and read as that
-    /// where the text is what will be run, so that it can be changed there too.
+    /// Reads `>nul` as `/dev/null`, which users of Windows mean by it. This requires that the text is
+    /// what will run, so that it can be changed there, too.
     fn read_nul(&mut self, target: &mut Word) {
         let meant =
             target.bare && target.text.as_deref().is_some_and(|text| text.eq_ignore_ascii_case(b"nul"));
@@ -314,7 +313,7 @@ impl Builder<'_> {
         }
     }
 
-    /// A redirect; the words behind its target are words of the command.
+    /// Reads a redirect. Words after its target are words of the command.
     pub(super) fn redirect(&mut self, node: Node<'_>, redirects: &mut Vec<Redir>, words: &mut Vec<Word>) {
         self.check_named_descriptor(node);
         let children = self.children(node);
@@ -328,7 +327,7 @@ impl Builder<'_> {
                 "file_descriptor" => {
                     descriptor = self.number(child);
                     if descriptor.is_none() {
-                        // A word such as `-2`, for bash.
+                        // In bash this is a word, such as `-2`.
                         self.incomplete(child);
                     }
                 }
@@ -348,10 +347,11 @@ impl Builder<'_> {
         if let Some(target) = target.as_mut().filter(|_| op == RedirOp::Write) {
             self.read_nul(target);
         }
-        // bash takes the dash of `>& -f` for the whole target; braces in one are literal or an error.
+        // bash takes the dash of `>& -f` for the whole target. Braces in a target are literal or an
+        // error.
         let misread = target.as_ref().is_some_and(|target| {
             let dash = op == RedirOp::Duplicate && target.lead.starts_with(b"-") && target.lead != b"-";
-            // Of `>& FILE` bash expands the name twice.
+            // In `>& FILE` bash expands the name twice.
             let twice = text == ">&" && resolve(op, Some(target)) != op && !target.bare;
             dash || twice || target.braced
         });
@@ -387,7 +387,7 @@ fn sign(kind: &str) -> Option<(&'static str, RedirOp)> {
     Some(found)
 }
 
-/// `>&WORD` is a write unless the word is a descriptor.
+/// Resolves `>&WORD`, which is a write unless the word is a descriptor.
 fn resolve(op: RedirOp, target: Option<&Word>) -> RedirOp {
     let (RedirOp::Duplicate, Some(target)) = (op, target) else {
         return op;
@@ -398,7 +398,7 @@ fn resolve(op: RedirOp, target: Option<&Word>) -> RedirOp {
     if descriptor { op } else { RedirOp::Write }
 }
 
-/// An escaped blank or operator in the program's place hides where its name ends.
+/// Detects an escaped space or operator in the program's position, which hides the end of its name.
 fn escaped_in_program(source: &[u8]) -> Option<&'static str> {
     source.windows(2).find_map(|pair| match pair {
         [b'\\', b' ' | b'\t'] => Some("backslash_escaped_whitespace"),

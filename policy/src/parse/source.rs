@@ -1,13 +1,13 @@
-//! The text that is parsed: line continuations removed, offsets mapped back.
+//! The text that is parsed: without line continuations, with offsets mapped to the original.
 
 use crate::decision::Span;
 
-/// Where a parsed text stands in the command as it was given.
+/// The position of a parsed text in the original command.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum SpanMap {
-    /// It is the command.
+    /// The text is the command.
     Whole,
-    /// It is the value of a word there: every span in it is the word's.
+    /// The text is the value of the word with this span, and all its spans are that span.
     Word(Span),
 }
 
@@ -22,13 +22,13 @@ impl SpanMap {
 
 pub(crate) struct Source {
     text: Vec<u8>,
-    /// Offsets in `text` where two bytes of the original were left out before.
+    /// The offsets in `text` before which two bytes of the original were removed.
     cuts: Vec<usize>,
     map: SpanMap,
 }
 
 impl Source {
-    /// `continuations` are the offsets of the backslashes, ascending.
+    /// Creates the source. `continuations` are the offsets of the backslashes, in ascending order.
     pub(super) fn new(original: &[u8], continuations: &[usize], map: SpanMap) -> Self {
         let mut text = Vec::with_capacity(original.len());
         let mut cuts = Vec::with_capacity(continuations.len());
@@ -42,7 +42,7 @@ impl Source {
         Self { text, cuts, map }
     }
 
-    /// Whether each part of the text has a span of its own.
+    /// Reports whether each part of the text has its own span.
     pub(super) fn has_spans(&self) -> bool {
         matches!(self.map, SpanMap::Whole)
     }
@@ -55,7 +55,7 @@ impl Source {
         self.text.get(start..end).unwrap_or_default()
     }
 
-    /// The span in the command as given of these offsets in the parsed text.
+    /// Returns the span in the original command for these offsets in the parsed text.
     pub(super) fn span(&self, start: usize, end: usize) -> Span {
         match self.map {
             SpanMap::Word(span) => span,
@@ -67,7 +67,7 @@ impl Source {
         }
     }
 
-    /// A span given in offsets of the original text.
+    /// Returns the span of one byte at an offset of the original text.
     pub(super) fn original(&self, at: usize) -> Span {
         match self.map {
             SpanMap::Word(span) => span,

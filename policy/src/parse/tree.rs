@@ -1,29 +1,29 @@
-//! The closed command tree. Nothing of the grammar's own tree passes beyond it.
+//! The closed command tree. Types of the grammar are not used outside the parser.
 
 use std::collections::HashMap;
 
 use super::values::Held;
 use crate::decision::{Nesting, Span};
 
-/// A text as it was understood.
+/// A parsed text.
 #[derive(Debug, Default)]
 pub(crate) struct Script {
     pub(crate) statements: Vec<Statement>,
     pub(crate) problems: Vec<Problem>,
-    /// What looks like something else and is understood.
+    /// Text that is understood although it resembles something dangerous.
     pub(crate) notes: Vec<Problem>,
     /// Redirect targets that are read as `/dev/null`.
     pub(crate) nulls: Vec<Span>,
     /// Whether every part was understood.
     pub(crate) complete: bool,
-    /// What the text gives to variables; nothing where it may set any.
+    /// The properties of the variables that the text assigns; empty if it may set any variable.
     pub(crate) held: HashMap<Vec<u8>, Held>,
-    /// Whether the text leaves it as it is where bash splits words.
+    /// Whether the text does not change how bash splits words.
     pub(crate) splits_as_usual: bool,
 }
 
 impl Script {
-    /// A text that was not parsed at all.
+    /// Returns the result for a text that was not parsed.
     pub(crate) fn refused(code: &'static str, span: Span) -> Self {
         Self {
             statements: Vec::new(),
@@ -34,32 +34,31 @@ impl Script {
     }
 }
 
-/// Something that makes the tree unfit to allow by: step 7 of the pipeline.
+/// A reason why the tree cannot be used to allow: step 7 of the pipeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Problem {
     pub(crate) code: &'static str,
     pub(crate) span: Span,
 }
 
-/// Something that keeps a command from being proven read-only.
+/// A reason why a command cannot be proven read-only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Hazard {
     pub(crate) code: &'static str,
     pub(crate) span: Span,
 }
 
-/// How a statement follows the one before it.
+/// The relation of a statement to the preceding one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Join {
-    /// First, or behind `;`, `&`, `||` or a line end.
+    /// The first statement, or after `;`, `&`, `||` or a line feed.
     Any,
-    /// Behind `&&`.
+    /// After `&&`.
     And,
 }
 
-/// The statement that these parts with a `|` between them make. Behind a redirect the grammar puts the
-/// whole list before a `|` into the pipeline (`cd a && b 2>f | c`); of such a list only the last
-/// command is a part of it.
+/// Combines the parts of a pipeline. After a redirect the grammar puts the whole list before a `|`
+/// into the pipeline (`cd a && b 2>f | c`); only the last command of such a list is a part.
 pub(super) fn pipeline(parts: Vec<Statement>) -> Statement {
     let mut items: Vec<(Join, Vec<Statement>)> = vec![(Join::Any, Vec::new())];
     for part in parts {
@@ -81,7 +80,7 @@ pub(super) fn pipeline(parts: Vec<Statement>) -> Statement {
     }
 }
 
-/// One part alone is no pipeline.
+/// A single part is not a pipeline.
 fn of_parts(mut parts: Vec<Statement>) -> Statement {
     match parts.pop() {
         Some(only) if parts.is_empty() => only,
@@ -94,7 +93,7 @@ pub(crate) enum Statement {
     Simple(Simple),
     Pipeline(Vec<Statement>),
     List(Vec<(Join, Statement)>),
-    /// Behind a `!`.
+    /// After a `!`.
     Negated(Box<Statement>),
     Nested(Nested),
     Function {
@@ -125,8 +124,8 @@ pub(crate) struct Simple {
 }
 
 impl Simple {
-    /// The digits right before a redirect are its descriptor, where the grammar took
-    /// them for a word. `&>` has none: the digits before it are a word.
+    /// Moves digits directly before a redirect to its descriptor if the grammar took them for a word.
+    /// `&>` has no descriptor: digits before it are a word.
     pub(super) fn take_descriptors(&mut self) {
         let lacks = |redirect: &&mut Redir| redirect.descriptor.is_none() && !redirect.text.starts_with('&');
         for redirect in self.redirects.iter_mut().filter(lacks) {
@@ -183,75 +182,75 @@ pub(crate) enum SubKind {
     ProcessOut,
 }
 
-/// Statements whose output, or a path to it, becomes part of a word.
+/// Statements with output, or a path to it, that becomes part of a word.
 #[derive(Debug)]
 pub(crate) struct Substitution {
     pub(crate) kind: SubKind,
     pub(crate) body: Vec<Statement>,
-    /// Its output, where it is `cat` of a heredoc that expands nothing.
+    /// The output, if the statements are `cat` of a heredoc without expansions.
     pub(crate) text: Option<Vec<u8>>,
 }
 
-/// One word as the program gets it, or what is known of it.
+/// One word as the program receives it, or the known part of it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Word {
     pub(crate) span: Span,
-    /// The bytes after quote removal, where they are known.
+    /// The bytes after quote removal, if they are known.
     pub(crate) text: Option<Vec<u8>>,
     /// Whether it is exactly one word.
     pub(crate) exactly_one: bool,
-    /// The bytes before the first that is not known; of a glob, the glob.
+    /// The bytes before the first unknown one; for a glob, the glob.
     pub(crate) lead: Vec<u8>,
-    /// As it is written, where the bytes are not known.
+    /// The source text, if the bytes are unknown.
     pub(crate) written: Vec<u8>,
-    /// Whether it is a glob, with `lead` holding it.
+    /// Whether it is a glob, which `lead` contains.
     pub(crate) glob: bool,
-    /// Whether a `..` stands behind a part that is not known.
+    /// Whether a `..` follows an unknown part.
     pub(crate) climbs: bool,
-    /// Whether neither quote nor escape nor expansion is in it.
+    /// Whether it contains neither quotes nor escapes nor expansions.
     pub(crate) bare: bool,
     /// Whether it is partly quoted or escaped, and partly not.
     pub(crate) mixed: bool,
-    /// Whether it is not known, and yet no word behind the first of it is a flag, nor
-    /// is the first unless `lead` says so.
+    /// Whether the text is unknown, but no word except possibly the first is a flag, and the first
+    /// only if `lead` shows it.
     pub(crate) flagless: bool,
-    /// Whether braces made several words of it.
+    /// Whether brace expansion produced it.
     pub(crate) braced: bool,
-    /// Whether the text of a heredoc, by way of `cat`, is in it.
+    /// Whether it contains the text of a heredoc that `cat` prints.
     pub(crate) heredoc_text: bool,
-    /// Whether it is the body of a heredoc that expands nothing.
+    /// Whether it is the body of a heredoc without expansions.
     pub(crate) literal: bool,
-    /// `~user`, `~+`, `~-`: a directory that is not known.
+    /// Whether it starts with `~user`, `~+` or `~-`, which are unknown directories.
     pub(crate) foreign_home: bool,
-    /// The variable whose value, as it is, is the whole word.
+    /// The variable that is the whole word.
     pub(crate) only: Option<Vec<u8>>,
-    /// The variables it reads.
+    /// The variables that it reads.
     pub(crate) variables: Vec<Vec<u8>>,
     pub(crate) hazards: Vec<Hazard>,
-    /// Statements that run to make the word.
+    /// Statements that run to produce the word.
     pub(crate) substitutions: Vec<std::rc::Rc<Substitution>>,
 }
 
 impl Word {
-    /// A known word that was not written as such, as in a launched command.
+    /// Returns a known word that is not in the source text, as in a launched command.
     pub(crate) fn known(text: &[u8], span: Span) -> Self {
         Self { span, text: Some(text.to_vec()), exactly_one: true, lead: text.to_vec(), ..Self::default() }
     }
 
-    /// Any number of words that are not known.
+    /// Returns an unknown word, or any number of words unless `exactly_one`.
     pub(crate) fn unknown(exactly_one: bool, span: Span) -> Self {
         Self { span, exactly_one, ..Self::default() }
     }
 }
 
 impl Word {
-    /// Whether it is the path of a pipe that `<(...)` makes.
+    /// Reports whether it is the path of a pipe from `<(...)`.
     pub(crate) fn is_process_input(&self) -> bool {
         let kinds = self.substitutions.iter().map(|substitution| substitution.kind);
         self.lead.is_empty() && self.exactly_one && kinds.eq([SubKind::ProcessIn])
     }
 
-    /// Whether a `>(...)` is in it.
+    /// Reports whether it contains a `>(...)`.
     pub(crate) fn writes_to_process(&self) -> bool {
         self.substitutions.iter().any(|substitution| substitution.kind == SubKind::ProcessOut)
     }

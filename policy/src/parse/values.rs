@@ -1,31 +1,31 @@
-//! What the text itself gives to variables, as far as that decides what an expansion can become:
-//! a number, the name of a variable, a word that is no flag. One value that is not known makes all
-//! of a variable's values unknown.
+//! Properties of the values that the text assigns to variables, as far as they determine what an expansion
+//! can become: a number, the name of a variable, a word that is not a flag. One unknown value makes all
+//! values of the variable unknown.
 
 use super::build::Builder;
 use super::tree::Word;
 use crate::tables::names;
 
-/// What is true of every value that the text gives to a variable.
+/// Properties that every value of a variable has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Held {
-    /// Each is a plain decimal number.
+    /// Each value is a plain decimal number.
     pub(crate) numeric: bool,
-    /// None is a flag, or empty, as long as it stays one word.
+    /// No value is a flag or empty, provided it stays one word.
     pub(crate) no_flag: bool,
-    /// Each stays the one word that it is where bash splits it.
+    /// Each value stays one word when bash splits it.
     pub(crate) unsplit: bool,
-    /// Each is the name of a variable.
+    /// Each value is the name of a variable.
     pub(crate) name: bool,
-    /// None is the name of one whose value must not be read.
+    /// No value is the name of a variable that must not be read.
     pub(crate) untelling: bool,
 }
 
-/// `${!NAME}`.
+/// A use of `${!NAME}`.
 #[derive(Debug)]
 pub(super) struct IndirectRead {
     pub(super) name: Vec<u8>,
-    /// Whether the value of the named variable becomes a part of the word, or only whether it has one.
+    /// Whether the named variable's value becomes part of the word, or only whether it is set.
     pub(super) value_is_used: bool,
     pub(super) span: crate::Span,
 }
@@ -34,10 +34,10 @@ impl Held {
     /// Any value.
     pub(super) const UNKNOWN: Self =
         Self { numeric: false, no_flag: false, unsplit: false, name: false, untelling: false };
-    /// Numbers, which may be below zero.
+    /// Numbers, which may be negative.
     pub(super) const NUMBER: Self = Self { numeric: true, ..Self::UNKNOWN };
 
-    /// One of these words.
+    /// Returns the properties that these words share.
     pub(super) fn of(words: &[Word]) -> Self {
         let all = |test: fn(&Word) -> bool| !words.is_empty() && words.iter().all(test);
         Self {
@@ -60,7 +60,8 @@ impl Held {
     }
 }
 
-/// A word, or what a glob finds, whose first character is known and begins no flag.
+/// Reports whether the first character of a word, or of a glob's matches, is known and does not start a
+/// flag.
 fn begins_no_flag(word: &Word) -> bool {
     let known = word.text.is_some() || (word.glob && !word.lead.is_empty());
     known && word.lead.first().is_some_and(|byte| byte.is_ascii_alphanumeric() || b"/._".contains(byte))
@@ -79,7 +80,7 @@ fn is_name(word: &Word) -> bool {
 }
 
 impl Builder<'_> {
-    /// An assignment by name: what bash itself evaluates must be a number.
+    /// Records an assignment by name. A value that bash evaluates must be a number.
     pub(super) fn note_value(&mut self, name: Vec<u8>, held: Held, span: crate::Span) {
         if names::is_evaluated(&name) && !held.numeric {
             let dangerous = names::is_dangerous_variable(&name);
@@ -92,7 +93,7 @@ impl Builder<'_> {
         self.held.entry(name).and_modify(|known| *known = known.and(held)).or_insert(held);
     }
 
-    /// A word of a builtin that sets variables: the name in it, or any name.
+    /// Records a word of a builtin that sets variables: the name in it, or any name.
     pub(super) fn note_set_by_word(&mut self, word: &Word) {
         let given = super::word::assignment_name(&word.lead);
         let ends = |byte: &u8| matches!(byte, b'=' | b'+' | b'[');
@@ -103,8 +104,8 @@ impl Builder<'_> {
         }
     }
 
-    /// Every name that is read for its value as a number, or as a name, must have been set in the text, and
-    /// only ever to such values.
+    /// Checks each name that is read as a number or as a name: the text must set it, and only to such
+    /// values.
     pub(super) fn check_reads(&mut self) {
         for (name, span) in std::mem::take(&mut self.arithmetic_reads) {
             let known = self.held.get(&name).is_some_and(|held| held.numeric);

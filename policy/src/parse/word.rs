@@ -1,6 +1,5 @@
-//! Words, read again from their bytes as bash reads them. The grammar only says
-//! where substitutions lie; a substitution in the bytes without a node, or any byte
-//! that cannot stand in a word, is a problem.
+//! Words, read again from their bytes as bash reads them. The grammar only locates substitutions. A
+//! substitution in the bytes without a node, or a byte that cannot occur in a word, is a problem.
 
 mod finish;
 mod lex;
@@ -16,16 +15,16 @@ use super::build::Builder;
 use super::kind_of;
 use super::tree::{Hazard, SubKind, Substitution, Word};
 
-/// What a region of text is.
+/// The kind of a region of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
-    /// A word of a command: braces, globs, splitting.
+    /// A word of a command: braces, globs and word splitting apply.
     Argument,
-    /// The value of an assignment: none of these.
+    /// The value of an assignment, to which none of these applies.
     Value,
-    /// Text in which separators are ordinary: a pattern, arithmetic.
+    /// Text in which separators are ordinary characters: a pattern, arithmetic.
     Loose,
-    /// As inside double quotes: a heredoc's body.
+    /// Text as inside double quotes: a heredoc's body.
     Quoted,
 }
 
@@ -36,15 +35,15 @@ pub(super) enum Piece {
         byte: u8,
         quoted: bool,
     },
-    /// An expansion; `one` where it cannot become none or several words.
+    /// An expansion; `one` if it cannot become zero or several words.
     Unknown {
         one: bool,
     },
-    /// An empty pair of quotes: nothing, but a word all the same.
+    /// An empty pair of quotes: no text, but still a word.
     Empty,
 }
 
-/// The name that `NAME=value` or `NAME+=value` sets, if the text is one.
+/// Returns the name that `NAME=value` or `NAME+=value` sets, if the text has this form.
 pub(crate) fn assignment_name(text: &[u8]) -> Option<&[u8]> {
     let end = text.iter().position(|byte| *byte == b'=')?;
     let (name, _) = text.split_at_checked(end)?;
@@ -80,7 +79,7 @@ impl Builder<'_> {
         )
     }
 
-    /// The words of these nodes; nodes that touch are one word.
+    /// Reads the words of these nodes; adjacent nodes form one word.
     pub(super) fn words_of(&mut self, nodes: &[Node<'_>], out: &mut Vec<Word>) {
         let mut group: Vec<Node<'_>> = Vec::new();
         for node in nodes {
@@ -101,7 +100,7 @@ impl Builder<'_> {
         group.clear();
     }
 
-    /// Lexes the bytes from `start` to `end`; `nodes` hold the grammar's view of them.
+    /// Lexes the bytes from `start` to `end`; `nodes` are the grammar's nodes in this region.
     pub(super) fn region(
         &mut self,
         start: usize,
@@ -140,8 +139,8 @@ impl Builder<'_> {
         }
     }
 
-    /// Where an expansion begins: the grammar takes the blanks between two of them in
-    /// a string for a part of the second.
+    /// Returns the start of an expansion: in a string the grammar includes the spaces between two
+    /// expansions in the second.
     pub(super) fn opening(&self, node: Node<'_>) -> usize {
         let text = self.slice(node);
         node.start_byte() + text.len() - text.trim_ascii_start().len()
@@ -165,7 +164,7 @@ impl Builder<'_> {
         words.pop().unwrap_or_default()
     }
 
-    /// The statements of a substitution node.
+    /// Reads the statements of a substitution node.
     pub(super) fn substitution(&mut self, node: Node<'_>) -> Rc<Substitution> {
         let text = self.slice(node).trim_ascii_start();
         let kind = match text.first() {
@@ -203,7 +202,8 @@ impl Builder<'_> {
     }
 }
 
-/// What `cat <<'EOF'` alone prints, without the line ends that a substitution drops.
+/// Returns the output of a single `cat <<'EOF'`, without the line feeds that a substitution
+/// removes.
 fn heredoc_text(body: &[super::Statement]) -> Option<Vec<u8>> {
     let [super::Statement::Simple(simple)] = body else {
         return None;

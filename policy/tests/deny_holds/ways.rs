@@ -1,5 +1,4 @@
-//! The ways to hide a program, and the programs, as they stand in `test_data/deny`.
-//! It only puts words into templates.
+//! The disguises and the programs in `test_data/deny`. This module only fills templates.
 
 use std::path::Path;
 
@@ -12,15 +11,15 @@ struct File {
     way: Vec<Way>,
 }
 
-/// One way.
+/// One disguise.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Way {
     pub(crate) name: String,
     pub(crate) text: String,
-    /// Why it may end in ASK.
+    /// The reason why the verdict may be ASK.
     pub(crate) ask: Option<String>,
-    /// Why it is not tried with a real bash.
+    /// The reason why it is not run with a real bash.
     pub(crate) not_tried: Option<String>,
 }
 
@@ -29,7 +28,7 @@ pub(crate) fn ways(directory: &Path) -> Vec<Way> {
     toml::from_str::<File>(&text).unwrap().way
 }
 
-/// The pattern of each rule, and the command that it denies.
+/// Returns the pattern of each rule, and the command that it denies.
 pub(crate) fn programs(directory: &Path) -> Vec<(String, String)> {
     let text = std::fs::read_to_string(directory.join("programs.txt")).unwrap();
     let lines = text.lines().filter(|line| !line.starts_with('#'));
@@ -38,7 +37,7 @@ pub(crate) fn programs(directory: &Path) -> Vec<(String, String)> {
 }
 
 impl Way {
-    /// The way with this command hidden.
+    /// Returns the template with this command.
     pub(crate) fn with(&self, command: &str) -> String {
         let (program, args) = command.split_once(' ').unwrap_or((command, ""));
         let mut out = String::new();
@@ -47,7 +46,7 @@ impl Way {
             out.push_str(before);
             let end = behind.find('}').unwrap();
             let made = place(&behind[..end], program, args);
-            // Other braces are bash's own.
+            // Other braces are bash syntax.
             rest = if let Some(made) = made {
                 out.push_str(&made);
                 &behind[end + 1..]
@@ -61,7 +60,7 @@ impl Way {
     }
 }
 
-/// What a place of a template stands for.
+/// Returns the text for a placeholder of a template.
 fn place(place: &str, program: &str, args: &str) -> Option<String> {
     if let Some((count, text)) = place.strip_prefix("repeat:").and_then(|rest| rest.split_once(':')) {
         return Some(text.repeat(count.parse().unwrap()));

@@ -1,16 +1,16 @@
-//! The naive decider: the steps in their order, for a language of plain words, quotes
-//! and `;`, `&&`, `|`. Slow, simple, and written to be read in five minutes. It shares
-//! nothing with the engine but the words of the rules.
+//! The naive decider: the steps in order, for a language of plain words, quotes and `;`, `&&`, `|`. It
+//! is slow and simple enough to read in five minutes. It shares nothing with the engine but the syntax
+//! of rules.
 
 use airlock_policy::{Mode, Verdict};
 
-/// What there is to decide with.
+/// The rules and the mode of a decision.
 pub(crate) struct Law {
     pub(crate) allow: Vec<String>,
     pub(crate) ask: Vec<String>,
     pub(crate) deny: Vec<String>,
     pub(crate) mode: Mode,
-    /// Whether the profile is `sandboxed`; it is `strict` otherwise.
+    /// Whether the profile is `sandboxed`, otherwise `strict`.
     pub(crate) sandboxed: bool,
 }
 
@@ -20,11 +20,11 @@ pub(crate) fn decide(text: &str, law: &Law) -> Option<Verdict> {
     let commands = commands(text)?;
     let any = |rules: &[String]| commands.iter().any(|c| rules.iter().any(|rule| forbids(rule, c)));
     let all = |test: &dyn Fn(&Command) -> bool| commands.iter().all(test);
-    // The profile `strict` does not permit the mode bypass: the next tighter one holds.
+    // The profile `strict` does not permit the mode bypass, so the next stricter one applies.
     let bypass = law.mode == Mode::Bypass && law.sandboxed;
     let edits = matches!(law.mode, Mode::AcceptEdits | Mode::Bypass);
     let proven = all(&reads);
-    // The steps: the first whose condition holds answers.
+    // The steps: the first one with a true condition answers.
     let steps = [
         (any(&law.deny), Verdict::Deny),
         (any(&law.ask), Verdict::Ask),
@@ -42,7 +42,7 @@ pub(crate) fn decide(text: &str, law: &Law) -> Option<Verdict> {
     Some(if law.mode == Mode::Plan && !by_proof { Verdict::Deny } else { steps[first].1 })
 }
 
-/// The commands of a text, quotes removed; `None` where it is not of the language.
+/// Returns the commands of a text without quotes, or `None` if the text is not in the language.
 pub(crate) fn commands(text: &str) -> Option<Vec<Command>> {
     let mut commands = vec![Command::new()];
     let mut word: Option<String> = None;
@@ -72,7 +72,7 @@ pub(crate) fn commands(text: &str) -> Option<Vec<Command>> {
         let command = commands.last_mut()?;
         command.extend(word.take());
         if c != ' ' {
-            // Nothing may stand before an operator but a command.
+            // Only a command may precede an operator.
             if command.is_empty() || rest.peek() == Some(&c) {
                 return None;
             }
@@ -88,7 +88,7 @@ pub(crate) fn commands(text: &str) -> Option<Vec<Command>> {
     Some(commands)
 }
 
-/// `Bash(words)` is exact, `Bash(words:*)` is a prefix, `Bash` is everything.
+/// `Bash(words)` is exact, `Bash(words:*)` is a prefix, `Bash` matches everything.
 fn matches(rule: &str, command: &Command) -> bool {
     if rule == "Bash" {
         return true;
@@ -100,7 +100,8 @@ fn matches(rule: &str, command: &Command) -> bool {
     }
 }
 
-/// A rule that denies or asks is also met by other spellings of the flags, where all of them are known.
+/// Reports whether a deny or ask rule applies. It also matches other spellings of the flags, if all
+/// flags are known.
 fn forbids(rule: &str, command: &Command) -> bool {
     let words = || rule.strip_prefix("Bash(").and_then(|rule| rule.strip_suffix(')'));
     matches(rule, command) || words().is_some_and(|words| spells(words, command))
@@ -125,7 +126,7 @@ fn spells(words: &str, command: &Command) -> bool {
     named.len() > 1 && same && more && operands
 }
 
-/// The flags, one by one, and the operands; `None` where a flag is not known.
+/// Returns the single flags and the operands, or `None` if a flag is unknown.
 fn sorted(words: &[String], flags: &[&str]) -> Option<(Vec<String>, Vec<String>)> {
     let (mut given, mut operands) = (Vec::new(), Vec::new());
     for word in words {
@@ -138,7 +139,7 @@ fn sorted(words: &[String], flags: &[&str]) -> Option<(Vec<String>, Vec<String>)
     given.iter().all(|flag| flags.contains(&flag.as_str())).then_some((given, operands))
 }
 
-/// The flags of each program, none of which takes a value.
+/// The flags of each program. No flag takes a value.
 const FLAGS: &[(&str, &[&str])] = &[
     ("ls", &["-l", "-a"]),
     ("cat", &["-n"]),
@@ -153,7 +154,7 @@ const FLAGS: &[(&str, &[&str])] = &[
     ("git push", &["-f"]),
 ];
 
-/// Program, flags that only read, and whether its operands are paths.
+/// Program, read-only flags, and whether its operands are paths.
 const READERS: &[(&str, &[&str], bool)] = &[
     ("ls", &["-l", "-a", "-la"], true),
     ("cat", &["-n"], true),
@@ -169,7 +170,7 @@ const READERS: &[(&str, &[&str], bool)] = &[
 
 const EDITORS: &[(&str, &[&str])] = &[("rm", &["-r", "-f"]), ("mkdir", &["-p"]), ("touch", &[])];
 
-/// The words behind a program of one or two words.
+/// Returns the words after a program's name of one or two words.
 fn behind<'c>(name: &str, command: &'c Command) -> Option<&'c [String]> {
     let count = name.split(' ').count();
     let own = command.get(..count)?.join(" ") == name;
@@ -194,7 +195,7 @@ fn edits_files(command: &Command) -> bool {
     })
 }
 
-/// Whether a path is outside, or a protected one is written.
+/// Reports whether a path is outside, or a protected name is written.
 fn leaves_or_harms(command: &Command) -> bool {
     let operands = |words: &[String]| words.iter().filter(|word| !is_flag(word)).cloned().collect::<Vec<_>>();
     let read = READERS.iter().filter(|(_, _, paths)| *paths).find_map(|(name, _, _)| behind(name, command));
@@ -204,7 +205,7 @@ fn leaves_or_harms(command: &Command) -> bool {
     outside || written.is_some_and(|words| operands(words).iter().any(|path| is_protected(path)))
 }
 
-/// Where the path leads from the workspace, part by part.
+/// Returns the components of the path from the workspace.
 fn parts(path: &str) -> Vec<String> {
     let mut at: Vec<String> = if path.starts_with('/') { Vec::new() } else { vec!["workspace".to_owned()] };
     for part in path.split('/') {
@@ -222,7 +223,8 @@ fn is_outside(path: &str) -> bool {
     !matches!(first.as_str(), "workspace" | "tmp")
 }
 
-/// What the sandbox shows anyway may be read, by a path that does not climb.
+/// Reports whether the sandbox shows the path in every run, so that it may be read. The path must not
+/// contain `..`.
 fn is_of_the_base(path: &str) -> bool {
     path.starts_with("/usr/") && !path.contains("..")
 }

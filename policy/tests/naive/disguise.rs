@@ -1,5 +1,5 @@
-//! Disguises of a command: other spellings, wrappers, places. Bash runs the same
-//! program for each, or refuses the text.
+//! Disguises of a command: other spellings, wrappers, positions. bash runs the same program for
+//! each, or refuses the text.
 
 use super::Dice;
 
@@ -15,7 +15,7 @@ pub(super) fn of(words: &[String], dice: &mut Dice) -> String {
 
 const BLANKS: &[&str] = &[" ", "  ", "\t", " \\\n "];
 
-/// The word in other bytes.
+/// Returns another spelling of the word.
 fn spelt(word: &str, dice: &mut Dice) -> String {
     let at = 1 + dice.below(word.len().max(2) - 1);
     let (head, tail) = word.split_at(at.min(word.len()));
@@ -33,7 +33,7 @@ fn spelt(word: &str, dice: &mut Dice) -> String {
     }
 }
 
-/// The command in another place of a text.
+/// Returns a text with the command in another position.
 fn placed(text: &str, dice: &mut Dice) -> String {
     let single = format!("'{}'", text.replace('\'', "'\\''"));
     match dice.below(26) {

@@ -1,9 +1,9 @@
-//! Assignments among the words of `export` and its like. The grammar sees them only where nothing hides the builtin's
-//! name; bash assigns them however the name is written, and behind `command` and `builtin`, too.
+//! Assignments in the words of `export` and similar builtins. The grammar recognizes them only if the builtin's name
+//! is plain. bash assigns them however the name is written, and also after `command` and `builtin`.
 
 use crate::parse::{Assign, DECLARING, Word, assignment_name};
 
-/// The assignments that were seen, and those that are words.
+/// Returns the assignments that the grammar recognized, and those that are words.
 pub(super) fn all(words: &[Word], seen: &[Assign]) -> Vec<Assign> {
     let mut all = seen.to_vec();
     let Some((program, rest)) = words.split_first() else { return all };
@@ -16,7 +16,7 @@ pub(super) fn all(words: &[Word], seen: &[Assign]) -> Vec<Assign> {
     all
 }
 
-/// What a word `NAME=value` assigns. Its substitutions are listed with the word.
+/// Returns the assignment in a word `NAME=value`. Its substitutions are listed with the word.
 fn assigned(word: &Word) -> Option<Assign> {
     let name = assignment_name(&word.lead)?.to_vec();
     let from = word.lead.iter().position(|byte| *byte == b'=')? + 1;

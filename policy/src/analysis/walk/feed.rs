@@ -1,15 +1,15 @@
-//! What the parts of a pipeline give to one another: which make arguments of what they
-//! read, and what these begin with.
+//! The data flow between the parts of a pipeline: parts that turn their input into arguments, and
+//! the known prefix of those arguments.
 
 use crate::launch;
 use crate::parse::{RedirOp, Simple, Statement};
 
-/// Actions of find that print something else than paths, or run what does.
+/// Actions of find that print something other than paths, or run a command that may.
 const PRINTS_OTHERWISE: &[&[u8]] =
     &[b"-printf", b"-ls", b"-exec", b"-execdir", b"-ok", b"-okdir", b"-files0-from"];
 
-/// What each word begins with that the second part, an xargs, gets from the first, a
-/// find; empty where this is not known.
+/// Returns the known prefix of each word that an xargs, the second part, reads from a find, the
+/// first part; empty if it is unknown.
 pub(super) fn found(before: &Statement, part: &Statement) -> Vec<u8> {
     let (Statement::Simple(find), Statement::Simple(xargs)) = (before, part) else {
         return Vec::new();
@@ -30,7 +30,7 @@ fn start_of(find: &Simple) -> Vec<u8> {
     if is_find && known { launch::start_of_found(rest) } else { Vec::new() }
 }
 
-/// Whether the statement makes arguments of what it reads.
+/// Reports whether the statement turns its input into arguments.
 pub(super) fn reads_arguments(statement: &Statement) -> bool {
     match statement {
         Statement::Simple(simple) => simple

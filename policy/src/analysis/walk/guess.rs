@@ -1,7 +1,6 @@
-//! What a program's name could be where it is not certain, as far as the text itself
-//! says: values that variables were given, output of `echo`, words given to a
-//! function. Rules that deny or ask see these commands too; nothing is allowed by
-//! them, because the command stays one whose program is not known.
+//! Candidates for an uncertain program name, from the text itself: values of variables, the output
+//! of `echo`, arguments of a function. Deny and ask rules also apply to these commands. They never
+//! lead to an ALLOW, because the original command still has an unknown program.
 
 use std::collections::HashMap;
 
@@ -9,15 +8,15 @@ use super::Walker;
 use crate::launch::{Launch, base_name};
 use crate::parse::{Assign, RedirOp, Simple, Statement, Word};
 
-/// Most values kept of one variable, and most names tried for one word.
+/// The largest number of values per variable, and of candidates per word.
 const MOST: usize = 8;
-/// Most variables kept.
+/// The largest number of variables.
 const MOST_VARIABLES: usize = 64;
 
-/// Builtins that set variables by their words.
+/// Builtins that set variables named in their words.
 const SETTERS: &[&[u8]] = &[b"declare", b"typeset", b"local", b"export", b"readonly", b"set", b"printf"];
 
-/// Values the text gives to variables, wherever it does so.
+/// The values that the text assigns to variables anywhere.
 #[derive(Default)]
 pub(super) struct Values {
     of: HashMap<Vec<u8>, Vec<Vec<u8>>>,
@@ -34,7 +33,7 @@ impl Values {
         }
     }
 
-    /// `x=value`, the elements of an array, or the words of a `for`.
+    /// Records `x=value`, the elements of an array, or the words of a `for`.
     pub(super) fn assigned(&mut self, assign: &Assign) {
         let texts: Vec<Vec<u8>> = assign.values.iter().filter_map(|word| word.text.clone()).collect();
         if texts.len() > 1 {
@@ -43,7 +42,7 @@ impl Values {
         texts.into_iter().for_each(|text| self.add(&assign.name, text));
     }
 
-    /// `declare x=value`, `set -- values`, `printf -v x value`.
+    /// Records `declare x=value`, `set -- values` and `printf -v x value`.
     pub(super) fn set_by(&mut self, words: &[Word]) {
         let program = words.first().and_then(|word| word.text.as_deref()).unwrap_or_default();
         if !SETTERS.contains(&program) {
@@ -72,9 +71,9 @@ impl Values {
 }
 
 impl Walker<'_> {
-    /// The commands that one without a known program could be.
+    /// Adds the commands that a command with an unknown program could be.
     pub(super) fn guess(&mut self, index: usize, words: &[Word]) {
-        // What is not complete is searched as text.
+        // An incomplete text is searched as text.
         let Some((program, rest)) = words.split_first().filter(|_| self.out.complete) else {
             return;
         };
@@ -129,11 +128,11 @@ impl Walker<'_> {
 
 enum Part {
     Text(Vec<u8>),
-    /// A name, and the value it has where it is not set.
+    /// A variable's name, and the value that it has if it is unset.
     Variable(Vec<u8>, Option<Vec<u8>>),
 }
 
-/// The parts of a word that was not launched, from its text.
+/// Returns the parts of a word's text.
 fn parts(text: &[u8]) -> Option<Vec<Part>> {
     let mut out = Vec::new();
     let mut rest = text;
@@ -168,7 +167,7 @@ fn parts(text: &[u8]) -> Option<Vec<Part>> {
     Some(out)
 }
 
-/// `${x}`, `${x[0]}`, `${x:-word}`.
+/// Parses `${x}`, `${x[0]}` and `${x:-word}`.
 fn braced(text: &[u8]) -> Option<Part> {
     let length = text.iter().take_while(|byte| is_name(**byte)).count();
     let (name, rest) = text.split_at_checked(length)?;
@@ -184,7 +183,7 @@ fn braced(text: &[u8]) -> Option<Part> {
     }
 }
 
-/// The parts as far as the word remembers them.
+/// Returns the parts of a word as far as the parsed word contains them.
 fn rough_parts(word: &Word) -> Vec<Part> {
     if word.glob || word.hazards.iter().any(|hazard| hazard.code == "command_substitution") {
         return Vec::new();
@@ -197,7 +196,7 @@ fn is_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-/// What a statement prints, where its words say so.
+/// Returns the output of a statement, if its words determine it.
 pub(super) fn output(statement: &Statement) -> Option<Vec<u8>> {
     let Statement::Simple(simple) = statement else {
         return None;
@@ -215,7 +214,7 @@ pub(super) fn output(statement: &Statement) -> Option<Vec<u8>> {
     }
 }
 
-/// The text of the command's heredoc.
+/// Returns the text of the command's heredoc.
 fn given(simple: &Simple) -> Option<Vec<u8>> {
     let here = simple.redirects.iter().rev();
     let mut here = here.filter(|redirect| matches!(redirect.op, RedirOp::Heredoc | RedirOp::HereString));
@@ -232,7 +231,7 @@ fn echoed(words: &[&[u8]]) -> Vec<u8> {
     if flags.iter().any(|flags| flags.contains(&b'e')) { decoded(&text) } else { text }
 }
 
-/// What `printf` makes of a format and its arguments: `%s` and `%b` only.
+/// Returns the output of `printf` for a format and its arguments; only `%s` and `%b` are supported.
 fn printed(words: &[&[u8]]) -> Vec<u8> {
     let Some((format, arguments)) = words.split_first() else {
         return Vec::new();
@@ -258,7 +257,7 @@ fn printed(words: &[&[u8]]) -> Vec<u8> {
     }
 }
 
-/// Escapes replaced, as `$'...'` has them.
+/// Replaces escapes as in `$'...'`.
 fn decoded(text: &[u8]) -> Vec<u8> {
     let parts: Vec<Vec<u8>> =
         text.split(|byte| *byte == b'\'').map(|part| crate::parse::ansi_c(part).0).collect();

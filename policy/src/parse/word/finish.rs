@@ -1,4 +1,4 @@
-//! From pieces to words: braces expanded, globs recognised, what is known kept.
+//! Converts pieces to words: expands braces, recognizes globs, and keeps the known bytes.
 
 use super::lex::Made;
 use super::{Mode, Piece};
@@ -7,7 +7,7 @@ use crate::parse::braces;
 use crate::parse::build::Builder;
 use crate::parse::tree::Word;
 
-/// Whether a character in the text looks like a blank, or like nothing, to a reader.
+/// Reports whether a character in the text looks like a space, or is invisible.
 pub(in crate::parse) fn misleads(text: &[u8]) -> bool {
     !text.is_ascii() && String::from_utf8_lossy(text).chars().any(is_misleading)
 }
@@ -60,7 +60,7 @@ impl Builder<'_> {
             return;
         };
         let braced = words.len() > 1;
-        // What is empty and not quoted is no word.
+        // An empty unquoted result is not a word.
         for pieces in words.iter().filter(|pieces| !(braced && pieces.is_empty())) {
             out.push(Word { braced, ..make_word(made, pieces, span, true) });
         }
@@ -97,8 +97,8 @@ impl Builder<'_> {
     }
 }
 
-/// Whether a flag's name is written partly inside quotes. A flag wholly in quotes,
-/// or with a quoted value, is plain.
+/// Reports whether a flag's name is partly inside quotes. A flag that is completely quoted, or has
+/// a quoted value, is plain.
 fn mixes_quotes_in_flag(pieces: &[Piece]) -> bool {
     let mut bytes = pieces.iter().filter_map(byte_of);
     let (Some(b'-'), Some(second)) = (bytes.next(), bytes.next()) else {
@@ -112,7 +112,7 @@ fn mixes_quotes_in_flag(pieces: &[Piece]) -> bool {
             Piece::Byte { byte: b'=', .. } if long => break,
             Piece::Byte { quoted: true, .. } => seen.0 = true,
             Piece::Byte { quoted: false, .. } => seen.1 = true,
-            // Quotes that open or close at the border of the word are plain.
+            // Quotes that open or close at the start or end of the word are plain.
             Piece::Empty => {
                 let inside = letters > 0 && !long && letters < 2;
                 let empty = matches!(pieces.get(index + 1), Some(Piece::Empty));
@@ -130,7 +130,7 @@ fn mixes_quotes_in_flag(pieces: &[Piece]) -> bool {
     seen.0 && !wholly
 }
 
-/// Whether quotes close and open again within the name of the flag.
+/// Reports whether quotes close and open again within the flag's name.
 fn reopens(pieces: &[Piece]) -> bool {
     let from = pieces.iter().position(|piece| matches!(piece, Piece::Byte { .. })).unwrap_or(0);
     let name = pieces.iter().skip(from).take_while(|p| !matches!(p, Piece::Byte { byte: b'=', .. }));
@@ -173,7 +173,7 @@ fn make_word(made: &Made, pieces: &[Piece], span: Span, globs: bool) -> Word {
     }
 }
 
-/// Whether it is nothing but a substitution that prints no flag.
+/// Reports whether the word consists of one substitution that prints no flag.
 fn is_flagless(made: &Made, pieces: &[Piece], one: bool) -> bool {
     let [substitution] = made.substitutions.as_slice() else {
         return false;
@@ -186,7 +186,7 @@ fn is_one_expansion(pieces: &[Piece]) -> bool {
     matches!((rest.next(), rest.next()), (Some(Piece::Unknown { .. }), None))
 }
 
-/// Whether a `..` stands behind a part that is not known.
+/// Reports whether a `..` follows an unknown part.
 fn climbs(pieces: &[Piece]) -> bool {
     let unknown = |piece: &&Piece| !matches!(piece, Piece::Unknown { .. });
     let behind: Vec<u8> = pieces.iter().skip_while(unknown).filter_map(byte_of).collect();
@@ -200,7 +200,7 @@ fn is_mixed(pieces: &[Piece]) -> bool {
     any(true) && any(false)
 }
 
-/// Whether an unquoted `*`, `?` or `[...]` is in it.
+/// Reports whether it contains an unquoted `*`, `?` or `[...]`.
 fn is_glob(pieces: &[Piece]) -> bool {
     let mut open = false;
     pieces.iter().any(|piece| match piece {

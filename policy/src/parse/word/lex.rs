@@ -1,4 +1,4 @@
-//! The lexer of one word: bytes to pieces, quotes removed on the way.
+//! The lexer of one word: converts bytes to pieces and removes quotes.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -10,19 +10,19 @@ use crate::parse::build::Builder;
 use crate::parse::kind_of;
 use crate::parse::tree::{Hazard, Substitution};
 
-/// What a word is made of.
+/// The content of a word.
 #[derive(Default)]
 pub(in crate::parse) struct Made {
     pub(in crate::parse) pieces: Vec<Piece>,
     pub(in crate::parse) variables: Vec<Vec<u8>>,
-    /// The variable that was expanded last, if as it is.
+    /// The last variable that was expanded, if it was a plain expansion.
     pub(in crate::parse) plain_variable: Option<Vec<u8>>,
     pub(in crate::parse) hazards: Vec<Hazard>,
     pub(in crate::parse) substitutions: Vec<Rc<Substitution>>,
     pub(in crate::parse) bare: bool,
     pub(in crate::parse) foreign_home: bool,
     pub(in crate::parse) heredoc_text: bool,
-    /// Whether a home was read behind the sign of what looks like an assignment.
+    /// Whether a home directory was read after the `=` of text that looks like an assignment.
     pub(in crate::parse) assigned_home: bool,
 }
 
@@ -32,7 +32,7 @@ pub(super) struct Lexer<'n, 't> {
     start: usize,
     mode: Mode,
     quoted: bool,
-    /// Where the last `$NAME` ended.
+    /// The end of the last `$NAME`.
     name_end: Option<usize>,
     expansions: &'n HashMap<usize, Node<'t>>,
     made: Made,
@@ -124,7 +124,7 @@ impl<'n, 't> Lexer<'n, 't> {
         self.at += 1;
     }
 
-    /// A byte outside quotes that opens nothing.
+    /// Reads a byte outside quotes that starts no quote or expansion.
     fn unquoted(&mut self, builder: &mut Builder<'_>, byte: u8) {
         let separator = matches!(byte, b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b'<' | b'>' | b'(' | b')');
         if separator && self.mode != Mode::Loose {
@@ -132,11 +132,11 @@ impl<'n, 't> Lexer<'n, 't> {
         }
         match byte {
             b'\r' => self.problem(builder, "carriage_return"),
-            // bash takes `${` for no brace, even behind `$$`.
+            // bash does not take `${` for a brace, even after `$$`.
             b'{' if self.at > self.start && builder.bytes(self.at - 1, self.at) == b"$" => {
                 self.problem(builder, "brace_expansion");
             }
-            // Braces come first: of `$HOM{E,}` they make `$HOME`.
+            // Brace expansion comes first: it turns `$HOM{E,}` into `$HOME`.
             b'{' if self.name_end == Some(self.at) && self.mode == Mode::Argument => {
                 self.problem(builder, "brace_expansion");
             }
@@ -181,12 +181,13 @@ impl<'n, 't> Lexer<'n, 't> {
             self.touching_escape(builder, next);
         }
         if next == b'"' && self.mode == Mode::Argument && self.separator_follows(builder) {
-            // To a reader who takes the quote for a real one, a command begins here.
+            // A reader who takes the quote for a real one sees a command start here.
             self.problem(builder, "malformed_token_injection");
         }
     }
 
-    /// An escaped blank or operator right before an operator reads as two commands.
+    /// Detects an escaped space or operator directly before an operator, which looks like two
+    /// commands.
     fn touching_escape(&self, builder: &mut Builder<'_>, escaped: u8) {
         let at_end = self.at == self.end;
         let after = builder.bytes(self.end, self.end + 1);
@@ -195,7 +196,7 @@ impl<'n, 't> Lexer<'n, 't> {
         }
         match escaped {
             b' ' | b'\t' => self.problem_behind(builder, "backslash_escaped_whitespace"),
-            // `\;` alone is how `find -exec` ends.
+            // A single `\;` ends `find -exec`.
             b';' | b'|' | b'&' | b'<' | b'>' if self.at > self.start + 2 => {
                 self.problem_behind(builder, "backslash_escaped_operators");
             }
@@ -213,7 +214,8 @@ impl<'n, 't> Lexer<'n, 't> {
         matches!(next, Some(b';' | b'|' | b'&'))
     }
 
-    /// A newline inside quotes with `#` behind it fools a reader who goes by lines.
+    /// Detects a line feed inside quotes followed by `#`, which misleads a reader who splits at
+    /// lines.
     fn quoted_newline(&self, builder: &mut Builder<'_>) {
         let rest = builder.bytes(self.at + 1, self.end);
         let next = rest.iter().find(|byte| !matches!(byte, b' ' | b'\t'));
@@ -275,7 +277,7 @@ impl<'n, 't> Lexer<'n, 't> {
             b'_' | b'a'..=b'z' | b'A'..=b'Z' => self.variable(builder),
             b'@' => {
                 self.parameter(next, false);
-                // Inside quotes, too, it is as many words as there are.
+                // Inside quotes, too, it is any number of words.
                 self.made.pieces.push(Piece::Unknown { one: false });
             }
             b'#' | b'?' | b'$' => self.parameter(next, builder.surroundings.splits_as_usual),
@@ -284,7 +286,7 @@ impl<'n, 't> Lexer<'n, 't> {
         }
     }
 
-    /// Newlines written as such inside `$'...'`.
+    /// Checks literal line feeds inside `$'...'`.
     fn ansi_newlines(&mut self, builder: &mut Builder<'_>, length: usize) {
         let start = self.at;
         let body = builder.bytes(start + 2, start + 2 + length);
@@ -315,7 +317,7 @@ impl<'n, 't> Lexer<'n, 't> {
         self.expand_name(builder, name);
     }
 
-    /// The value of a name: HOME is known unless the text sets it.
+    /// Expands a name. HOME is known unless the text sets it.
     fn expand_name(&mut self, builder: &Builder<'_>, name: Vec<u8>) {
         let home = builder.surroundings.home;
         if name == b"HOME" && !builder.held.contains_key(&name) && builder.surroundings.has_plain_home() {
@@ -342,7 +344,7 @@ impl<'n, 't> Lexer<'n, 't> {
         self.expansions.get(&self.at).is_some_and(|node| kind_of(*node) == kind)
     }
 
-    /// An expansion: the grammar must have seen the same one here.
+    /// Reads an expansion. The grammar must have recognized the same one at this position.
     fn at_node(&mut self, builder: &mut Builder<'_>, kind: &str) {
         self.made.bare = false;
         let node = self.expansions.get(&self.at).copied();
@@ -406,14 +408,15 @@ impl<'n, 't> Lexer<'n, 't> {
         self.take(word);
     }
 
-    /// What a part of a word brings with it.
+    /// Adds the content of a part of the word.
     fn take(&mut self, word: crate::parse::Word) {
         self.made.variables.extend(word.variables);
         self.made.hazards.extend(word.hazards);
         self.made.substitutions.extend(word.substitutions);
     }
 
-    /// Whether `~` here is a home: behind `=` and `:` of what looks like an assignment.
+    /// Reports whether `~` here is a home directory: after `=` or `:` in text that looks like an
+    /// assignment.
     fn next_may_be_home(&self, builder: &Builder<'_>) -> bool {
         if self.peek(builder, 1) != b'~' {
             return false;
@@ -441,7 +444,7 @@ impl<'n, 't> Lexer<'n, 't> {
             return;
         }
         if user.contains(&b'{') && self.mode == Mode::Argument {
-            // Braces come first: of `~{a,b}` they make two users.
+            // Brace expansion comes first: it turns `~{a,b}` into two users.
             self.problem(builder, "brace_expansion");
         }
         self.made.bare = false;

@@ -1,8 +1,7 @@
-//! bubblewrap's arguments: protection is entirely determined by them.
+//! Builds bubblewrap's arguments, which determine all of its protection.
 //!
-//! Pure: looks at no file and no variable, so that a snapshot of the result is
-//! the whole truth about a profile. Must never use `--unshare-all` or the
-//! `-try` forms, which are silent when they fail.
+//! Pure: accesses no file and no variable, so that a snapshot of the result describes a profile completely. Must never
+//! use `--unshare-all` or the `-try` options, because these fail silently.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -16,10 +15,10 @@ use crate::session::Session;
 use crate::spec::{Limits, Network, Shape};
 use crate::{HOME, USER, WORKSPACE};
 
-/// An empty file without permissions, of the launcher's.
+/// An empty file without permissions, in the launcher's directory.
 pub(crate) const HIDDEN_FILE: &str = "hidden";
 
-/// Folders that are mounted, or in which something of Airlock's is, in every sandbox.
+/// Directories that Airlock mounts, or places files in, in every sandbox.
 pub(crate) const OWN_FOLDERS: [&str; 9] = [
     "/proc",
     "/dev",
@@ -31,7 +30,7 @@ pub(crate) const OWN_FOLDERS: [&str; 9] = [
     "/home/agent",
     "/tmp",
 ];
-/// Files of Airlock's in every sandbox.
+/// Files that Airlock provides in every sandbox.
 pub(crate) const OWN_FILES: [&str; 7] = [
     "/etc/passwd",
     "/etc/group",
@@ -42,26 +41,26 @@ pub(crate) const OWN_FILES: [&str; 7] = [
     "/run/airlock/bash_env",
 ];
 
-/// The name under [`STAGE`] of a profile's socket, by its place in the list.
+/// Returns the name under [`STAGE`] of a profile's socket, from its index.
 pub(crate) fn staged_socket(number: usize) -> String {
     format!("socket-{number}")
 }
 
-/// Where bubblewrap finds the session's folders and Airlock's own files.
+/// The host paths of the session's directories and of Airlock's own files, for bubblewrap.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sources {
     /// The session's workspace.
     pub workspace: PathBuf,
     /// The session's HOME.
     pub home: PathBuf,
-    /// The session's /tmp.
+    /// The session's `/tmp`.
     pub tmp: PathBuf,
     /// The launcher's files: `init`, `bash_env`, `etc/`.
     pub runtime: PathBuf,
 }
 
 impl Sources {
-    /// The folders where they are: the runner's uid is the session's.
+    /// Returns the original paths, for a runner with the session's uid.
     pub(crate) fn direct(session: &Session, runtime: &Runtime) -> Self {
         Self {
             workspace: session.folders.workspace.clone(),
@@ -71,8 +70,9 @@ impl Sources {
         }
     }
 
-    /// The folders where the launch step mounts them for the session's uid,
-    /// which may not be able to reach the originals.
+    /// Returns the paths at which the launch step mounts the directories for the session's uid, which may not be able
+    /// to
+    /// reach the originals.
     #[must_use]
     pub fn staged() -> Self {
         let at = |name| Path::new(STAGE).join(name);
@@ -80,8 +80,8 @@ impl Sources {
     }
 }
 
-/// All options of bubblewrap but the two descriptors, which have no fixed
-/// numbers, and the program, which is always `airlock-init`.
+/// Returns all options of bubblewrap except the two descriptors, which have no fixed numbers, and the program, which is
+/// always `airlock-init`.
 #[must_use]
 pub fn bwrap_args(profile: &Profile, sources: &Sources, limits: &Limits, shape: Shape) -> Vec<OsString> {
     let mut args = Args::default();
@@ -101,7 +101,7 @@ fn namespaces(args: &mut Args, network: Network) {
     args.add(&["--unshare-user", "--unshare-pid", "--unshare-ipc"]);
     args.add(&["--unshare-uts", "--unshare-cgroup"]);
     match network {
-        // The launch step has joined the session's before bubblewrap runs.
+        // The launch step has joined the session's namespace before bubblewrap runs.
         Network::SessionLoopback => {}
         Network::Empty => args.add(&["--unshare-net"]),
     }
@@ -117,7 +117,7 @@ fn root(args: &mut Args, profile: &Profile) {
             args.add(&["--perms", "0755", "--dir", "/etc", "--perms", "0755", "--dir", "/run"]);
             args.add(&["--perms", "0755", "--dir", "/var"]);
         }
-        // The launch step has put it together, with every mount point that follows.
+        // The launch step has assembled it, including every mount point that follows.
         Root::Folder(_) => args.bind("--ro-bind", &Path::new(STAGE).join(STAGED_ROOT), Path::new("/")),
     }
     for bind in &profile.binds {
@@ -145,14 +145,14 @@ fn own_files(args: &mut Args, runtime: &Path, read_only: bool) {
     args.add(&["--size", &size, "--perms", "0700", "--tmpfs", COMMAND_FOLDER]);
 }
 
-/// Each by itself: bubblewrap makes empty folders above it.
+/// Binds each socket. bubblewrap creates empty parent directories.
 fn sockets(args: &mut Args, profile: &Profile) {
     for (number, socket) in profile.sockets.allowed_unix.iter().enumerate() {
         args.bind("--ro-bind", &Path::new(STAGE).join(staged_socket(number)), socket);
     }
 }
 
-/// Over what the root shows, and under what the kernel gives.
+/// Covers parts of the root. Must come after the root's binds and before the kernel's file systems.
 fn covers(args: &mut Args, covers: &[RootCover], runtime: &Path) {
     for cover in covers {
         match cover {
@@ -165,7 +165,7 @@ fn covers(args: &mut Args, covers: &[RootCover], runtime: &Path) {
             RootCover::Again(bind) => args.bind("--ro-bind", &bind.source, &bind.target),
         }
     }
-    // Its owner could open it again.
+    // A writable directory could be reopened by its owner.
     for cover in covers {
         if let RootCover::Folder { path, .. } = cover {
             args.path("--remount-ro", path);
@@ -177,7 +177,7 @@ fn kernel_files(args: &mut Args, limits: &Limits) {
     let size = limits.dev_shm.to_string();
     args.add(&["--proc", "/proc", "--dev", "/dev"]);
     args.add(&["--size", &size, "--perms", "1777", "--tmpfs", "/dev/shm"]);
-    // bubblewrap's /dev is a tmpfs without a limit.
+    // bubblewrap's `/dev` is a tmpfs without a size limit.
     args.add(&["--remount-ro", "/dev"]);
 }
 
@@ -198,7 +198,7 @@ fn var_tmp(args: &mut Args, profile: &Profile, limits: &Limits, read_only: bool)
     }
 }
 
-/// `/etc/passwd` and `/etc/group` inside.
+/// Returns the contents of `/etc/passwd` and `/etc/group` inside.
 pub(crate) fn account_files() -> [(&'static str, String); 2] {
     let id = INSIDE_ID;
     let passwd = format!(

@@ -1,9 +1,8 @@
-//! Control groups, version 2: limits of whole sandboxes, their end by one write,
-//! and what they used.
+//! Control groups, version 2: they limit whole sandboxes, end them with one write, and measure their usage.
 //!
-//! One cgroup per launcher, in the runner's own or in a given one, and in it one
-//! per sandbox. Must not touch a cgroup that the state folder does not name, and
-//! must not say that a limit holds whose controller is not there.
+//! A launcher has one cgroup, below the runner's own or a configured one, and in it one cgroup per sandbox. Must not
+//! touch a cgroup that the state directory does not name. Must not report a limit as enforced if its controller is
+//! missing.
 
 mod one;
 mod place;
@@ -23,35 +22,34 @@ use tree::Tree;
 /// Whether cgroups are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum CgroupMode {
-    /// Where one can be made, with the controllers that are there.
+    /// Uses a cgroup if one can be created, with the available controllers.
     #[default]
     Auto,
-    /// A launcher without the controllers `memory`, `pids` and `cpu` is refused.
+    /// Refuses to start a launcher without the controllers `memory`, `pids` and `cpu`.
     Require,
-    /// No.
+    /// Uses no cgroup.
     Off,
 }
 
-/// Where cgroups are made.
+/// The configuration of cgroups.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CgroupConfig {
-    /// Whether any are.
+    /// Whether cgroups are used.
     pub mode: CgroupMode,
-    /// The folder of a cgroup that is the runner's to divide; `None`: its own.
+    /// The directory of a cgroup that the runner may divide. `None` means the runner's own cgroup.
     pub parent: Option<PathBuf>,
 }
 
 /// A limit that is not enforced on this host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotEnforced {
-    /// The limit: `memory`, `swap`, `pids`, `cpu`, `io`, or `cgroup` for all of
-    /// them and the end by `cgroup.kill`.
+    /// The limit: `memory`, `swap`, `pids`, `cpu` or `io`. `cgroup` means all of them and the end by `cgroup.kill`.
     pub limit: &'static str,
-    /// Why, and what holds in its place, in one line.
+    /// The reason, and the limit that applies instead, in one line.
     pub cause: String,
 }
 
-/// The controllers that `Require` does not do without.
+/// The controllers that `Require` needs.
 const REQUIRED: [&str; 3] = ["memory", "pids", "cpu"];
 
 /// A launcher's part of the host's cgroups.
@@ -61,8 +59,7 @@ pub(crate) struct Cgroups {
 }
 
 impl Cgroups {
-    /// Ends and removes what an earlier process has left, then makes the
-    /// launcher's own.
+    /// Ends and removes the cgroups of an earlier process, and creates the launcher's own.
     pub(crate) fn new(config: &CgroupConfig, state: &Path) -> Result<Self, LaunchError> {
         sweep(state)?;
         let tree = match config.mode {
@@ -79,13 +76,12 @@ impl Cgroups {
         }
     }
 
-    /// Where the launcher's cgroup is.
+    /// Returns the directory of the launcher's cgroup.
     pub(crate) fn folder(&self) -> Option<&Path> {
         self.tree.as_ref().ok().map(|tree| tree.folder())
     }
 
-    /// A cgroup for one sandbox, with its limits set; `None` where there are
-    /// none on this host.
+    /// Creates a cgroup for one sandbox, with its limits. `None` if this host has no cgroups.
     pub(crate) fn enter(&self, limits: &Limits) -> Result<Option<Cgroup>, LaunchError> {
         self.tree.as_ref().ok().map(|tree| Cgroup::make(tree, limits)).transpose()
     }
@@ -103,7 +99,7 @@ impl Cgroups {
 
 const LIMITS: [&str; 5] = ["memory", "swap", "pids", "cpu", "io"];
 
-/// Why a limit does not hold, and what holds in its place.
+/// Returns the reason why a limit is not enforced, and the limit that applies instead.
 fn cause(limit: &str, why: &str) -> String {
     match limit {
         "pids" => format!("{why}; RLIMIT_NPROC holds in its place"),

@@ -1,32 +1,33 @@
-//! The security modules of the kernel that confine this process, and the cure for what each of them refuses.
+//! The kernel's security modules that confine this process, and the remedy for each.
 //!
-//! Advice only, from what the kernel says of the process: a cure is not given for a module that does not confine it.
+//! The result is advice only, from the kernel's information about the process. A module that does not confine it causes
+//! no remedy.
 
 use std::fs;
 
-/// Where a process's AppArmor profile is read.
+/// The file with a process's AppArmor profile.
 pub(crate) const APPARMOR: &str = "/proc/self/attr/apparmor/current";
-/// SELinux's context of a process; with another module in use, that module's.
+/// The file with a process's SELinux context. With another security module, the file has that module's value.
 const CONTEXT: &str = "/proc/self/attr/current";
 const RESTRICTS: &str = "/proc/sys/kernel/apparmor_restrict_unprivileged_userns";
 /// The SELinux type of container engines, which may mount.
 const ENGINE: &str = "container_engine_t";
-/// Types that SELinux's policies hold to nothing.
+/// The unconfined types of SELinux's policies.
 const FREE: [&str; 3] = ["unconfined_t", "spc_t", "kernel_t"];
 
-/// See the module. What cannot be read is `None`.
+/// The confinement of this process. An unreadable value is `None`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Confinement {
     /// This process's AppArmor profile, if it has one.
     pub(crate) apparmor: Option<String>,
-    /// Whether AppArmor refuses user namespaces to processes without a profile (Ubuntu).
+    /// Whether AppArmor denies user namespaces to processes without a profile (Ubuntu).
     pub(crate) apparmor_restricts: bool,
-    /// The type of this process's SELinux context, if that confines it.
+    /// The type of this process's SELinux context, if it is confined.
     pub(crate) selinux: Option<String>,
 }
 
 impl Confinement {
-    /// Reads it.
+    /// Reads the confinement of this process.
     pub(crate) fn read() -> Self {
         let text = |path: &str| fs::read_to_string(path).unwrap_or_default();
         Self {
@@ -36,7 +37,7 @@ impl Confinement {
         }
     }
 
-    /// What confines, and the cure of each. `chart` is the Helm chart's value.
+    /// Returns each confinement with its remedy. `chart` is the value for the Helm chart.
     pub(crate) fn held_back(&self) -> Vec<(String, String)> {
         let mut found = Vec::new();
         if self.apparmor_restricts {
@@ -68,7 +69,7 @@ impl Confinement {
         found
     }
 
-    /// The cures of all that confine, in one line; where none does, how to find what else refuses.
+    /// Returns the remedies in one line. Without a confinement, explains how to find another cause.
     pub(crate) fn cure(&self) -> String {
         let cures: Vec<String> = self.held_back().into_iter().map(|(_, cure)| cure).collect();
         match cures.is_empty() {
@@ -80,7 +81,7 @@ impl Confinement {
     }
 }
 
-/// The profile's name, without its mode; none where nothing confines.
+/// Returns the profile's name without its mode, or `None` if it does not confine.
 pub(crate) fn profile(current: &str) -> Option<String> {
     let label = current.trim_matches(['\0', '\n', ' ']);
     let (name, mode) = label.rsplit_once(" (").unwrap_or((label, ""));
@@ -88,7 +89,7 @@ pub(crate) fn profile(current: &str) -> Option<String> {
     (!free).then(|| name.to_owned())
 }
 
-/// The type of `USER:ROLE:TYPE:LEVEL`; none of what is no such context, and none that confines nothing.
+/// Returns the type in a context `USER:ROLE:TYPE:LEVEL`, or `None` if it has another form or does not confine.
 fn selinux_type(context: &str) -> Option<String> {
     let context = context.trim_matches(['\0', '\n', ' ']);
     let [_, _, kind, _] = context.splitn(4, ':').collect::<Vec<_>>().try_into().ok()?;
@@ -127,7 +128,7 @@ mod tests {
         for advice in ["Unconfined", "seLinuxOptions", "sysctl"] {
             assert!(!none.cure().contains(advice), "{advice} is advised, and nothing confines");
         }
-        // As the chart starts the runner: without a profile. Unconfined is there already, and does not help.
+        // The chart starts the runner without a profile. `Unconfined` is therefore active already and does not help.
         let node = Confinement { apparmor_restricts: true, ..Confinement::default() };
         assert!(node.cure().contains("kernel.apparmor_restrict_unprivileged_userns=0"));
         assert!(
@@ -142,7 +143,7 @@ mod tests {
         let labelled = |kind: &str| Confinement { selinux: Some(kind.to_owned()), ..Confinement::default() };
         assert!(labelled("container_t").cure().contains("runner.security.seLinuxOptions.type"));
         assert!(!labelled("container_t").cure().contains("AppArmor"));
-        // The label that the chart's values advise is not advised again.
+        // The label that the chart's values recommend is not recommended again.
         assert!(
             labelled(ENGINE).cure().contains("ausearch")
                 && !labelled(ENGINE).cure().contains("seLinuxOptions")

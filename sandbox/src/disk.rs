@@ -1,9 +1,8 @@
-//! What a session may take of the disk, and who holds it to that: quotas of the file
-//! system, a file system of its own in an image or in memory, or a count.
+//! The disk limits of a session, and the mechanisms that enforce them: quotas of the file system, a private file system
+//! in an image or in memory, or a periodic count.
 //!
-//! What is limited is one folder of a session, in which its workspace, HOME and
-//! `/tmp` are, and what is moved out of them. Nothing a command wrote is looked
-//! into. Must not say that a backend works that was not tried.
+//! The limit applies to one directory of a session, which holds its workspace, HOME, `/tmp` and quarantine. No file
+//! contents of a command are read. Must not report a backend as working without a trial.
 
 mod check;
 mod count;
@@ -25,36 +24,35 @@ use crate::runtime::random_name;
 pub use check::disk_check;
 pub use count::{DiskUse, disk_use};
 
-/// The limited folder, in the folder of a session.
+/// The limited directory, in the directory of a session.
 const DISK: &str = "disk";
-/// What a trial may take, where the configuration says no less.
+/// The limits of a trial, unless the configuration has lower ones.
 const TRIAL: DiskUse = DiskUse { bytes: 16 << 20, inodes: 256 };
-/// With less left than this part of the whole, and than these bytes, a write has failed, or soon will: a large
-/// one fails before everything is taken.
+/// A disk counts as full below this part of its size, or below the bytes that follow, whichever is less. A large write
+/// fails before all space is used.
 const FULL_PART: u64 = 32;
 const FULL_BYTES: u64 = 1 << 20;
 
-/// Who holds a session to its limits.
+/// The mechanism that enforces a session's disk limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiskBackend {
-    /// The file system counts the session's folder as a project of its own. Needs
-    /// ext4 or xfs, mounted with `prjquota`, and root.
+    /// The file system counts the session's directory as a project. Requires ext4 or xfs, mounted with `prjquota`, and
+    /// root.
     Quota,
-    /// The session has an ext4 of its own, in a sparse file. Needs loop devices, root,
-    /// and the programs `mkfs.ext4` and `mount`.
+    /// The session has a private ext4 file system in a sparse file. Requires loop devices, root, and the programs
+    /// `mkfs.ext4` and `mount`.
     Loop,
-    /// The session has a file system of its own in memory. Needs root. What is in it
-    /// is gone with the host's next start.
+    /// The session has a private file system in memory. Requires root. Its contents are lost when the host restarts.
     Tmpfs,
-    /// Nobody: what it takes is counted from time to time.
+    /// No enforcement: the usage is counted periodically.
     Watch,
 }
 
 impl DiskBackend {
-    /// Bytes of the smallest image.
+    /// The size of the smallest image, in bytes.
     pub const LOOP_BYTES_MIN: u64 = 4 << 20;
 
-    /// Its name in the configuration.
+    /// Returns its name in the configuration.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -65,65 +63,65 @@ impl DiskBackend {
         }
     }
 
-    /// The backend of a name.
+    /// Returns the backend with this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         [Self::Quota, Self::Loop, Self::Tmpfs, Self::Watch].into_iter().find(|one| one.as_str() == name)
     }
 
-    /// Whether each session has a mount of its own.
+    /// Reports whether each session has a separate mount.
     fn mounts(self) -> bool {
         matches!(self, Self::Loop | Self::Tmpfs)
     }
 }
 
-/// What sessions may take, and who is to hold them to it.
+/// The disk limits of sessions, and the mechanism that enforces them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DiskConfig {
-    /// `None`: quotas where they work, else a count.
+    /// `None` means quotas if they work, otherwise a count.
     pub backend: Option<DiskBackend>,
-    /// Bytes of one session.
+    /// The limit in bytes per session.
     pub bytes: Option<u64>,
-    /// Files, folders and links of one session.
+    /// The limit of files, directories and links per session.
     pub inodes: Option<u64>,
 }
 
 impl DiskConfig {
-    /// Whether there is anything to hold to.
+    /// Reports whether any limit is set.
     #[must_use]
     pub fn has_limits(&self) -> bool {
         self.bytes.is_some() || self.inodes.is_some()
     }
 
-    /// The limits; what is not limited may be any number.
+    /// Returns the limits, with the maximum value for a limit that is not set.
     #[must_use]
     pub fn most(&self) -> DiskUse {
         DiskUse { bytes: self.bytes.unwrap_or(u64::MAX), inodes: self.inodes.unwrap_or(u64::MAX) }
     }
 }
 
-/// A step with a session's disk that failed.
+/// A failed operation on a session's disk.
 #[derive(Debug, thiserror::Error)]
 pub enum DiskError {
-    /// The backend that was asked for cannot be had here.
+    /// The configured backend does not work on this host.
     #[error("`workspace.backend` `{}` does not work here: {cause}; {cure}", backend.as_str())]
     Unusable {
-        /// Which.
+        /// The backend.
         backend: DiskBackend,
-        /// What was seen.
+        /// The observation.
         cause: String,
-        /// What to do.
+        /// The remedy.
         cure: String,
     },
     /// A step failed.
     #[error("a session's disk: cannot {action}: {cause}")]
     Step {
-        /// What was tried.
+        /// The step that failed.
         action: &'static str,
-        /// What was said to it.
+        /// The cause.
         cause: String,
     },
-    /// It was in memory, and the memory is gone.
+    /// The disk was in memory, and is lost.
     #[error("its files were kept in memory (`workspace.backend` `tmpfs`), and are gone with it")]
     Lost,
 }
@@ -137,9 +135,9 @@ fn step<E: fmt::Display>(action: &'static str) -> impl Fn(E) -> DiskError {
 pub struct Disks {
     config: DiskConfig,
     backend: DiskBackend,
-    /// Why quotas do not work, and what gives them, where they were wanted.
+    /// The reason why quotas do not work, and the remedy, if quotas were wanted.
     without_quota: Option<(String, String)>,
-    /// Holds the folders of all sessions.
+    /// The directory of all sessions.
     sessions: PathBuf,
 }
 
@@ -152,12 +150,13 @@ pub struct SessionDisk {
 }
 
 impl Disks {
-    /// Finds the backend by trying it on a folder in `sessions`, of which nothing stays. `id` is a host uid
-    /// that no session has; its number is the trial's project. Blocks for some tens of milliseconds.
+    /// Selects the backend by a trial on a directory in `sessions`, which is removed afterwards. `id` is a host uid
+    /// without a
+    /// session; the trial uses its number as project ID. Blocks for some tens of milliseconds.
     ///
     /// # Errors
     ///
-    /// [`DiskError::Unusable`] if the configuration names a backend that does not work here.
+    /// [`DiskError::Unusable`] if the configured backend does not work on this host.
     pub fn open(config: DiskConfig, sessions: &Path, id: Option<u32>) -> Result<Self, DiskError> {
         let mut disks =
             Self { config, backend: DiskBackend::Watch, without_quota: None, sessions: sessions.to_owned() };
@@ -179,7 +178,7 @@ impl Disks {
         Ok(disks)
     }
 
-    /// Makes a disk of this backend and takes it away.
+    /// Creates a disk with this backend and removes it.
     fn attempt(&mut self, backend: DiskBackend, id: Option<u32>) -> Result<(), DiskError> {
         let place = self.new_place()?;
         let limits = DiskUse {
@@ -215,27 +214,26 @@ impl Disks {
         }
     }
 
-    /// What is in force.
+    /// Returns the active backend.
     #[must_use]
     pub fn backend(&self) -> DiskBackend {
         self.backend
     }
 
-    /// What sessions may take.
+    /// Returns the limits of sessions.
     #[must_use]
     pub fn config(&self) -> DiskConfig {
         self.config
     }
 
-    /// The mount below which sessions' disks are mounted, if there is one. From [`Disks::open`] or
-    /// [`Disks::take_up`] on it stays until [`Disks::leave`].
+    /// Returns the mount below which sessions' disks are mounted, if there is one. It exists from [`Disks::open`] or
+    /// [`Disks::take_up`] until [`Disks::leave`].
     #[must_use]
     pub fn ground(&self) -> Option<PathBuf> {
         mounts::is_mount(&self.sessions).then(|| self.sessions.clone())
     }
 
-    /// Makes a folder for a session, under a random name that says nothing about it. Only the runner may
-    /// enter it.
+    /// Creates a directory for a session, with a random name. Only the runner may enter it.
     ///
     /// # Errors
     ///
@@ -247,12 +245,13 @@ impl Disks {
         Ok(place)
     }
 
-    /// Makes the disk of a session in `place`, which [`Disks::new_place`] made. `id` is the
-    /// session's host uid, which is its project's number, too. Blocks for some tens of milliseconds.
+    /// Creates the disk of a session in `place`, which [`Disks::new_place`] created. `id` is the session's host uid,
+    /// and also
+    /// its project ID. Blocks for some tens of milliseconds.
     ///
     /// # Errors
     ///
-    /// The step that failed; [`Disks::release`] undoes what was done until then.
+    /// The step that failed. [`Disks::release`] reverts the completed steps.
     pub fn make(&self, place: &Path, id: Option<u32>) -> Result<SessionDisk, DiskError> {
         let disk = self.at(place, id, self.backend);
         DirBuilder::new().mode(0o700).create(&disk.root).map_err(step("make its folder"))?;
@@ -268,12 +267,13 @@ impl Disks {
         Ok(disk)
     }
 
-    /// Finds the disk that an earlier process made with `backend`, and mounts it if it is not mounted.
-    /// Blocks for some tens of milliseconds.
+    /// Finds the disk that an earlier process created with `backend`, and mounts it if necessary. Blocks for some
+    /// tens of
+    /// milliseconds.
     ///
     /// # Errors
     ///
-    /// [`DiskError::Lost`]; the step that failed, after which all is as before.
+    /// [`DiskError::Lost`], or the step that failed. A failure changes nothing.
     pub fn take_up(
         &self,
         place: &Path,
@@ -297,8 +297,9 @@ impl Disks {
         SessionDisk { backend, root: place.join(DISK), id }
     }
 
-    /// Before a session's folder is removed: nothing of it is mounted any more, and its project has no
-    /// limits. Whatever backend it has, and however much of it was made. Blocks.
+    /// Unmounts a session's disk and removes its project limits, before the session's directory is removed. Works for
+    /// every
+    /// backend and for an incomplete disk. Blocks.
     ///
     /// # Errors
     ///
@@ -312,7 +313,7 @@ impl Disks {
         Ok(())
     }
 
-    /// Before the process ends: a session's image is not mounted any more. What is in memory stays. Blocks.
+    /// Unmounts a session's image, before the process ends. A disk in memory stays mounted. Blocks.
     ///
     /// # Errors
     ///
@@ -324,30 +325,31 @@ impl Disks {
         }
     }
 
-    /// Before the process ends, and last: nothing is left of where disks were mounted, unless one is.
+    /// Removes the mount below which disks were mounted, unless one is still mounted. The last step before the
+    /// process ends.
     pub fn leave(&self) {
         mounts::leave_ground(&self.sessions);
     }
 }
 
 impl SessionDisk {
-    /// Who holds it to its limits.
+    /// Returns the mechanism that enforces its limits.
     #[must_use]
     pub fn backend(&self) -> DiskBackend {
         self.backend
     }
 
-    /// The limited folder.
+    /// Returns the limited directory.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// What it takes and what is left, as the kernel counts it. `None` where the kernel does not.
+    /// Returns the used and the free space as the kernel counts it, or `None` if the kernel does not count.
     ///
     /// # Errors
     ///
-    /// The system's answer.
+    /// The error of the operating system.
     pub fn used_and_left(&self) -> io::Result<Option<(DiskUse, DiskUse)>> {
         if self.backend == DiskBackend::Watch {
             return Ok(None);
@@ -361,11 +363,11 @@ impl SessionDisk {
         Ok(Some((used, left)))
     }
 
-    /// Whether the kernel refuses to write more, in words.
+    /// Returns a description if the kernel refuses further writes.
     ///
     /// # Errors
     ///
-    /// The system's answer.
+    /// The error of the operating system.
     pub fn full(&self) -> io::Result<Option<String>> {
         let Some((used, left)) = self.used_and_left()? else { return Ok(None) };
         let little = (used.bytes.saturating_add(left.bytes) / FULL_PART).min(FULL_BYTES);
@@ -377,14 +379,14 @@ impl SessionDisk {
         Ok(Some(what))
     }
 
-    /// Whether the kernel was seen to hold it to no more than `limits`.
+    /// Checks that the kernel reports a limit of at most `limits`.
     fn holds(&self, limits: DiskUse) -> Result<(), DiskError> {
         let failed = |cause: String| DiskError::Step { action: "limit a folder that was tried", cause };
         let Some((used, left)) = self.used_and_left().map_err(step("look at a folder that was tried"))?
         else {
             return Ok(());
         };
-        // A file system has a few inodes of its own, and makes them by the block.
+        // A file system uses a few inodes itself, and allocates them in blocks.
         let inodes = limits.inodes.saturating_mul(2).max(64);
         let all = DiskUse {
             bytes: used.bytes.saturating_add(left.bytes),

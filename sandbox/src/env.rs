@@ -1,6 +1,6 @@
-//! The environment of a command, built from nothing.
+//! Builds the environment of a command from an empty one.
 //!
-//! Pure: must not read the process's own environment.
+//! Pure: must not read the environment of the process.
 
 mod names;
 mod scrub;
@@ -18,35 +18,35 @@ use names::check;
 pub use names::{EnvError, MAX_NAME, MAX_TOTAL, MAX_VALUE, MAX_VARIABLES, Source};
 pub use scrub::{SECRETS, SHAPES, Scrubbed, is_scrubbed, scrub};
 
-/// A variable: name and value, any bytes that Linux can pass.
+/// A variable: name and value, with any bytes that Linux allows.
 pub type Variable = (Vec<u8>, Vec<u8>);
 
-/// What the environment of one command is built from.
+/// The inputs for the environment of one command.
 #[derive(Debug, Clone, Copy)]
 pub struct EnvRequest<'a> {
-    /// The profile: PATH, its variables, and which names it allows.
+    /// The profile: PATH, its variables, and the names that it allows.
     pub profile: &'a Profile,
-    /// The session's id, shown as `AIRLOCK_SESSION_ID`.
+    /// The session's ID, set as `AIRLOCK_SESSION_ID`.
     pub session_id: &'a str,
-    /// What is passed through of the runner's own, scrubbed; all others win over it.
+    /// The variables passed from the runner's environment, without secrets. All other sources override them.
     pub passed: &'a [Variable],
     /// The session's variables.
     pub session: &'a [Variable],
-    /// The request's, which win over the session's.
+    /// The request's variables. They override the session's.
     pub request: &'a [Variable],
-    /// The command's place in its trace, shown as `TRACEPARENT`.
+    /// The trace context of the command, set as `TRACEPARENT`.
     pub traceparent: Option<&'a str>,
-    /// Whether the command is a read-only one.
+    /// Whether the command is read-only.
     pub read_only: bool,
     /// Whether the command runs outside the sandbox.
     pub unsandboxed: bool,
 }
 
-/// The whole environment, sorted by name.
+/// Returns the whole environment, sorted by name.
 ///
 /// # Errors
 ///
-/// Every variable passed through, or of session and request, that cannot be set, not only the first.
+/// Returns every variable that cannot be set, from the passed ones, the session or the request.
 pub fn build_env(from: &EnvRequest<'_>) -> Result<Vec<(OsString, OsString)>, Vec<EnvError>> {
     let mut built: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();
     let mut set = |name: &str, value: &str| {
@@ -63,7 +63,7 @@ pub fn build_env(from: &EnvRequest<'_>) -> Result<Vec<(OsString, OsString)>, Vec
     for (name, value) in from.session.iter().chain(from.request) {
         built.insert(name.clone(), value.clone());
     }
-    // Last, so that nothing before can replace them.
+    // Last, so that no other source can override them.
     let mut set = |name: String, value: &str| {
         built.insert(name.into_bytes(), value.as_bytes().to_vec());
     };
@@ -80,7 +80,7 @@ pub fn build_env(from: &EnvRequest<'_>) -> Result<Vec<(OsString, OsString)>, Vec
     Ok(built.into_iter().map(|(name, value)| (os(name), os(value))).collect())
 }
 
-/// The environment of a command outside the sandbox, where the session's folders are elsewhere.
+/// Adapts an environment to a command outside the sandbox, where the session's directories have other paths.
 #[must_use]
 pub fn outside(env: Vec<(OsString, OsString)>, folders: &Folders) -> Vec<(OsString, OsString)> {
     let moved = |(name, value): (OsString, OsString)| {
@@ -94,7 +94,7 @@ pub fn outside(env: Vec<(OsString, OsString)>, folders: &Folders) -> Vec<(OsStri
     env.into_iter().map(moved).collect()
 }
 
-/// What profile, session and request may replace.
+/// Returns the variables that profile, session and request may override.
 fn base<'a>(from: &EnvRequest<'a>) -> [(&'static str, &'a str); 7] {
     [
         ("HOME", HOME),
@@ -107,7 +107,7 @@ fn base<'a>(from: &EnvRequest<'a>) -> [(&'static str, &'a str); 7] {
     ]
 }
 
-/// What nobody replaces.
+/// Returns the variables that cannot be overridden.
 fn own<'a>(from: &EnvRequest<'a>) -> Vec<(&'static str, &'a str)> {
     let mut own = vec![
         ("AIRLOCK", "1"),
@@ -122,13 +122,13 @@ fn own<'a>(from: &EnvRequest<'a>) -> Vec<(&'static str, &'a str)> {
         own.push(("TRACEPARENT", place));
     }
     if from.read_only {
-        // What is set here has its mark in `airlock_variables`: it costs a request nothing.
+        // Each variable set here is marked in `airlock_variables`. A request that sets it is not refused.
         own.extend([("GIT_PAGER", "cat"), ("HOME", HOME), ("PAGER", "cat"), ("PATH", &from.profile.path)]);
-        // Else a line of go.mod or a file of HOME says which go runs.
+        // Otherwise a line of `go.mod` or a file in HOME selects the go program.
         own.push(("GOTOOLCHAIN", "local"));
-        // npm writes a log of each run; here it goes with the command.
+        // npm writes a log of each run. Here it is deleted with the command.
         own.push(("npm_config_cache", "/var/tmp/npm"));
-        // terraform asks for news, and notes in HOME that it did.
+        // terraform checks for updates, and records the check in HOME.
         own.push(("CHECKPOINT_DISABLE", "1"));
     }
     own

@@ -1,6 +1,6 @@
-//! Why a sandbox did not start: a variant for each failing step.
+//! The errors of a start: a variant for each step that can fail.
 //!
-//! Must not hold command text, arguments or values of variables.
+//! Must not contain command text, arguments or values of variables.
 
 mod hint;
 
@@ -14,123 +14,122 @@ use airlock_init::wire::Step;
 use crate::cgroup::NotEnforced;
 use crate::spec::MAX_COMMAND;
 
-/// Whether the command began to run.
+/// Whether the command started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Started {
-    /// It certainly did not.
+    /// It definitely did not start.
     No,
-    /// It did.
+    /// It started.
     Yes,
     /// Contact was lost between the order to start and its confirmation.
     Unknown,
 }
 
-/// Why a sandbox did not start. The text is one line and is the cause; see also
-/// [`LaunchError::step`] and [`LaunchError::hint`].
+/// The error of a failed start. Its text is one line with the cause. See also [`LaunchError::step`] and
+/// [`LaunchError::hint`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LaunchError {
-    /// bubblewrap is not there or cannot be executed.
+    /// bubblewrap is missing or cannot be executed.
     #[error("cannot execute bubblewrap at `{path}`: {source}", path = path.display())]
     BubblewrapMissing {
-        /// Where it was looked for.
+        /// The path where it was expected.
         path: PathBuf,
-        /// The system's answer.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// bubblewrap lacks an option that the sandbox needs.
     #[error("bubblewrap at `{path}` does not know `{option}`", path = path.display())]
     BubblewrapTooOld {
-        /// Where it is.
+        /// The path of bubblewrap.
         path: PathBuf,
         /// The missing option.
         option: &'static str,
     },
-    /// The folder with what sandboxes need could not be made.
+    /// The directory of the launcher's files could not be created.
     #[error("runtime folder `{path}`: {source}", path = path.display())]
     Runtime {
-        /// The folder or file.
+        /// The directory or file.
         path: PathBuf,
-        /// The system's answer.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// A cgroup could not be made, limited or removed.
+    /// A cgroup could not be created, limited or removed.
     #[error("cgroup `{path}`: {source}", path = path.display())]
     Cgroup {
-        /// Its folder, or the file in it.
+        /// Its directory, or a file in it.
         path: PathBuf,
-        /// The system's answer.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// Cgroups are required, and a limit cannot be enforced.
     #[error("cgroups are required, and `{limit}` cannot be limited: {cause}", limit = gap.limit, cause = gap.cause)]
     CgroupMissing {
-        /// The limit, and why.
+        /// The limit and the reason.
         gap: NotEnforced,
     },
-    /// A pipe, socket or descriptor could not be made.
+    /// A pipe, socket or descriptor could not be created.
     #[error("{what}: {source}")]
     Descriptor {
-        /// Which.
+        /// The kind of descriptor.
         what: &'static str,
-        /// The system's answer.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// The launch step could not be executed on the host.
     #[error("cannot execute the launch step: {source}")]
     Spawn {
-        /// The system's answer.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// The thread that forks sandboxes has ended.
     #[error("the launcher has ended")]
     Closed,
-    /// The request cannot be started as it is.
+    /// The request is invalid.
     #[error("{cause}")]
     Invalid {
-        /// What is wrong with it.
+        /// The problem.
         cause: String,
     },
-    /// The command is longer than one argument word can be.
+    /// The command is longer than one argument can be.
     #[error("the command has {bytes} bytes, the limit is {MAX_COMMAND}")]
     CommandTooLong {
         /// Its length.
         bytes: usize,
     },
-    /// A step of `airlock-init` failed: on the host before bubblewrap, or
-    /// inside before the shell.
+    /// A step of `airlock-init` failed: on the host before bubblewrap, or inside before the shell.
     #[error("{cause}")]
     Step {
-        /// Which one.
+        /// The step.
         step: Step,
-        /// Why.
+        /// The cause.
         cause: String,
     },
     /// bubblewrap ended before the sandbox was ready.
     #[error("bubblewrap: {cause}")]
     Setup {
-        /// What it said.
+        /// Its message.
         cause: String,
     },
-    /// The conversation with `airlock-init` failed before the order to start.
+    /// The exchange with `airlock-init` failed before the order to start.
     #[error("lost contact before the start: {source}")]
     Conversation {
-        /// How.
+        /// The cause.
         source: FrameError,
     },
     /// The sandbox was not ready in time, and was killed.
     #[error("the sandbox was not ready in time")]
     TimedOut,
-    /// Contact was lost after the order to start: the command may have run.
+    /// Contact was lost after the order to start. The command may have run.
     #[error("lost contact with the sandbox: {source}")]
     Lost {
-        /// How.
+        /// The cause.
         source: FrameError,
     },
 }
 
 impl LaunchError {
-    /// The failing step, as a stable lower-case name.
+    /// Returns the failed step, as a stable lower-case name.
     #[must_use]
     pub fn step(&self) -> &'static str {
         match self {
@@ -147,7 +146,7 @@ impl LaunchError {
         }
     }
 
-    /// What to do about it, where that is known.
+    /// Returns the remedy, if it is known.
     #[must_use]
     pub fn hint(&self) -> Option<Cow<'static, str>> {
         let cure = match self {
@@ -167,7 +166,7 @@ impl LaunchError {
         Some(cure.into())
     }
 
-    /// Whether the command began to run.
+    /// Reports whether the command started.
     #[must_use]
     pub fn started(&self) -> Started {
         match self {
@@ -176,7 +175,7 @@ impl LaunchError {
         }
     }
 
-    /// Whether the shell that was asked for is missing inside.
+    /// Reports whether the requested shell is missing inside the sandbox.
     #[must_use]
     pub fn is_shell_unavailable(&self) -> bool {
         matches!(self, Self::Step { step: Step::Shell, .. })

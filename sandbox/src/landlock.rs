@@ -1,9 +1,7 @@
-//! What Landlock is told inside: the paths that a command may write in its shape,
-//! and whether it may use TCP.
+//! Builds the Landlock rules of a command: the paths that it may write, and whether it may use TCP.
 //!
-//! Pure. Must not leave out what the mounts leave writable on purpose: this layer
-//! stands behind them, and a part of a folder that a mask takes away is theirs
-//! alone.
+//! Pure. Must allow every path that the mounts leave writable on purpose. Landlock is a second layer after the mounts.
+//! Only the mounts enforce masks on a part of a directory.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -25,7 +23,7 @@ const DEVICES: [&str; 8] = [
     "/dev/zero",
 ];
 
-/// What a command of this shape may reach.
+/// Returns the access of a command with this shape.
 pub(crate) fn access(shape: Shape, masks: &[Mask]) -> Access {
     let mut folders = vec![PathBuf::from("/dev/shm")];
     if shape.read_only {
@@ -43,8 +41,7 @@ pub(crate) fn access(shape: Shape, masks: &[Mask]) -> Access {
     }
 }
 
-/// The session's folders, but for those that are masked as a whole, and what can
-/// be written again within those.
+/// Returns the session's directories without those that are masked as a whole, and the writable paths within those.
 fn session_folders(masks: &[Mask]) -> Vec<PathBuf> {
     let open = SessionFolder::ALL.into_iter().filter(|folder| {
         let whole = masks.iter().filter(|mask| mask.folder == *folder && mask.path.as_os_str().is_empty());

@@ -1,9 +1,8 @@
-//! Starts sandboxes, and makes sessions' networks.
+//! Starts sandboxes, and creates the networks of sessions.
 //!
-//! The way of a start: pipes and arguments, the launch step on the host, then
-//! pid 1 inside says that it is ready, gets the command, and says that the shell
-//! runs. Nothing of the command leaves this process before pid 1 is ready, so a
-//! failure until then is certainly no start.
+//! A start has these steps: create pipes and arguments, run the launch step on the host, wait until pid 1 inside is
+//! ready, send the command to it, wait until the shell runs. The command does not leave this process before pid 1 is
+//! ready. After an earlier failure the command has therefore definitely not started.
 
 mod building;
 mod forker;
@@ -32,34 +31,35 @@ use forker::Forker;
 pub use building::shell_words;
 pub(crate) use forker::Tie;
 
-/// Options that the sandbox cannot do without.
+/// Options of bubblewrap that the sandbox requires.
 const OPTIONS: [&str; 6] =
     ["--args", "--as-pid-1", "--disable-userns", "--json-status-fd", "--perms", "--size"];
-/// Options that bubblewrap has later, and that would be used.
+/// Options of newer versions of bubblewrap that are used if available.
 const BETTER: [&str; 2] = ["--overlay", "--assert-userns-disabled"];
-/// How long the making of a session's network may take.
+/// The timeout for the creation of a session's network.
 const HOLD_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long bubblewrap may take to print its options or its version.
+/// The timeout for bubblewrap to print its options or its version.
 const ANSWER_WAIT: Duration = Duration::from_secs(30);
 const ANSWER_POLL: Duration = Duration::from_millis(1);
 
-/// Where a launcher finds what it needs.
+/// The configuration of a launcher.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// bubblewrap, as an absolute path.
+    /// The absolute path of bubblewrap.
     pub bwrap: PathBuf,
-    /// A folder of the runner's own for `airlock-init` and generated files; made
-    /// if absent. One launcher at a time may use it.
+    /// A directory of the runner for `airlock-init` and generated files. It is created if necessary. Only one
+    /// launcher at a
+    /// time may use it.
     pub state: PathBuf,
-    /// Whose uid commands run under; [`UidIsolation::detect`] says what is
-    /// possible.
+    /// The uids that commands run under. [`UidIsolation::detect`] returns what is possible.
     pub uid_isolation: UidIsolation,
-    /// Where cgroups are made.
+    /// The configuration of cgroups.
     pub cgroup: CgroupConfig,
 }
 
-/// Starts sandboxes. All of them are forked by one thread, which lives as long
-/// as the launcher or any of its sandboxes: the kernel ties their lives to it.
+/// Starts sandboxes. One thread forks all of them. It lives as long as the launcher or any of its sandboxes, because
+/// the
+/// kernel ends a sandbox with the thread that forked it.
 #[derive(Debug)]
 pub struct Launcher {
     runtime: Runtime,
@@ -73,15 +73,13 @@ pub struct Launcher {
 }
 
 impl Launcher {
-    /// Ends and removes what an earlier process with the same state folder has
-    /// left, writes the launcher's files, looks at bubblewrap, makes the
-    /// launcher's cgroup, and starts the thread.
+    /// Ends and removes what an earlier process with the same state directory left, writes the launcher's files, checks
+    /// bubblewrap, creates the launcher's cgroup, and starts the thread.
     ///
     /// # Errors
     ///
-    /// bubblewrap is missing or too old; the state folder cannot be written; what
-    /// was left cannot be ended; cgroups are required and are not there; no thread
-    /// can be started.
+    /// If bubblewrap is missing or too old, if the state directory cannot be written, if an earlier process's leftovers
+    /// cannot be ended, if required cgroups are missing, or if no thread can be started.
     pub fn new(config: Config) -> Result<Self, LaunchError> {
         let (bwrap_version, bwrap_lacks) = look_at(&config.bwrap)?;
         let runtime = Runtime::create(&config.state)?;
@@ -92,8 +90,9 @@ impl Launcher {
         Ok(Self { runtime, cgroups, forker, bwrap, bwrap_version, bwrap_lacks, uid_isolation, disks })
     }
 
-    /// Says where sessions' disks are mounted, as [`crate::Disks::ground`] does: no
-    /// command's mount namespace then holds those of other sessions.
+    /// Sets the mount below which sessions' disks are mounted ([`crate::Disks::ground`]). A command's mount namespace
+    /// then
+    /// does not keep the disks of other sessions mounted.
     pub fn leave_mounts_of(&mut self, disks: Option<PathBuf>) {
         self.disks = disks;
     }
@@ -102,45 +101,45 @@ impl Launcher {
         self.disks.as_ref().map(|disks| disks.as_os_str().as_bytes().to_vec())
     }
 
-    /// The limits that nothing holds to on this host, or only something weaker.
+    /// Returns the limits that this host does not enforce, or enforces by weaker means.
     #[must_use]
     pub fn limits_not_enforced(&self) -> Vec<NotEnforced> {
         self.cgroups.not_enforced()
     }
 
-    /// The folder of the launcher's cgroup, where it has one.
+    /// Returns the directory of the launcher's cgroup, if it has one.
     #[must_use]
     pub fn cgroup(&self) -> Option<&Path> {
         self.cgroups.folder()
     }
 
-    /// Whose uid commands run under.
+    /// Returns the uids that commands run under.
     #[must_use]
     pub fn uid_isolation(&self) -> UidIsolation {
         self.uid_isolation
     }
 
-    /// Where bubblewrap is.
+    /// Returns the path of bubblewrap.
     #[must_use]
     pub fn bwrap(&self) -> &Path {
         &self.bwrap
     }
 
-    /// Options that this bubblewrap lacks and that are not needed.
+    /// Returns the optional options that this bubblewrap lacks.
     #[must_use]
     pub fn bwrap_lacks(&self) -> &[&'static str] {
         &self.bwrap_lacks
     }
 
-    /// The version of bubblewrap, as it says it.
+    /// Returns the version of bubblewrap as it prints it.
     #[must_use]
     pub fn bwrap_version(&self) -> &str {
         &self.bwrap_version
     }
 
-    /// Makes the loopback of a session whose commands run as `ids`. Blocks for
-    /// some milliseconds. It lasts until the last clone is dropped and the last
-    /// command in it has ended.
+    /// Creates the loopback of a session whose commands run as `ids`. Blocks for some milliseconds. The loopback
+    /// exists until
+    /// the last clone is dropped and the last command in it has ended.
     ///
     /// # Errors
     ///
@@ -156,8 +155,7 @@ impl Launcher {
             (Report::Failed { step, cause }, _) => return Err(LaunchError::Step { step, cause }),
             _ => return Err(start::unexpected()),
         }
-        // The child is not reaped before its handle is dropped, so its number
-        // cannot be another process's.
+        // The child is not reaped before its handle is dropped, so its pid cannot refer to another process.
         let open = |kind| {
             File::open(format!("/proc/{}/ns/{kind}", child.pid()))
                 .map(OwnedFd::from)
@@ -178,8 +176,7 @@ impl Launcher {
     }
 }
 
-/// The version of bubblewrap, if it has all that is needed, and what it lacks
-/// of the rest.
+/// Checks that bubblewrap has all required options. Returns its version and the optional options that it lacks.
 fn look_at(bwrap: &Path) -> Result<(String, Vec<&'static str>), LaunchError> {
     let ask = |option| {
         answer(Command::new(bwrap).arg(option).env_clear())
@@ -196,8 +193,8 @@ fn look_at(bwrap: &Path) -> Result<(String, Vec<&'static str>), LaunchError> {
     Ok((ask("--version")?.trim().to_owned(), lacks))
 }
 
-/// What a program prints about itself. One that does not end within [`ANSWER_WAIT`] is ended; more than
-/// a pipe holds is not waited for either.
+/// Returns the output of a program. A program that does not end within [`ANSWER_WAIT`] is killed. So is one that blocks
+/// because its output fills the pipe.
 pub(crate) fn answer(command: &mut Command) -> io::Result<String> {
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
     let deadline = Instant::now() + ANSWER_WAIT;

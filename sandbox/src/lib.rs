@@ -1,9 +1,8 @@
-//! What a command can reach at most: the Linux sandbox of Airlock as a library
-//! with a plain interface, `Profile + Session + Limits -> Launcher::start`.
+//! The Linux sandbox of Airlock as a library with a simple interface: `Profile + Session + Limits -> Launcher::start`.
 //!
-//! It owns bubblewrap's arguments, the environment a command gets, the session's
-//! network namespace, and the processes it starts, until nothing of them is
-//! left. Must not decide whether a command may run, and must not read output.
+//! It builds bubblewrap's arguments and a command's environment, creates the session's network namespace, and controls
+//! the processes that it starts until all of them have ended. Must not decide whether a command may run, and must not
+//! read output.
 
 pub mod args;
 mod cgroup;
@@ -54,11 +53,11 @@ pub use shared::{MAX_SOCKETS, can_be_shown};
 pub use spec::{LaunchSpec, Limits, MAX_COMMAND, Network, Shape, Shell, Stdin};
 pub use uid::{UidIsolation, UidRange};
 
-/// Where the session's workspace is inside.
+/// The path of the session's workspace inside.
 pub const WORKSPACE: &str = "/workspace";
-/// Where HOME is inside.
+/// The path of HOME inside.
 pub const HOME: &str = "/home/agent";
-/// Where the session's folder for temporary files is seen inside.
+/// The path of the session's directory for temporary files inside.
 pub const TMP: &str = "/tmp";
 /// The name of uid [`INSIDE_ID`] inside.
 pub const USER: &str = "agent";

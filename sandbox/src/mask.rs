@@ -1,8 +1,7 @@
-//! What is laid over a session's folders for one command: parts that it may not
-//! read, may not write, or may write all the same.
+//! Masks over a session's directories for one command: they hide a path, make it read-only, or make it writable again.
 //!
-//! Names only: must not look at a file. A mask is for a name that is there; one
-//! for an absent name would leave a ghost file on the host, and is no mask.
+//! Operates on names only: must not access a file. A mask requires an existing path. A mask for a missing path would
+//! leave an empty file on the host, and is not allowed.
 
 mod plan;
 
@@ -12,16 +11,16 @@ use std::sync::Arc;
 
 pub(crate) use plan::plan;
 
-/// The most masks of one launch.
+/// The maximum number of masks of one launch.
 pub const MAX_MASKS: usize = 4096;
-/// The most bytes of all their paths.
+/// The maximum total length of their paths, in bytes.
 const MAX_MASK_BYTES: usize = 512 << 10;
-/// The longest path of one, in bytes: what a system call takes.
+/// The maximum length of one path, in bytes: the limit of system calls.
 const MAX_MASK_PATH: usize = 4095;
-/// The most bytes of the contents of all of them.
+/// The maximum total size of their contents, in bytes.
 pub(crate) const MAX_MASK_CONTENT: usize = 512 << 10;
 
-/// One of a session's folders.
+/// One of a session's directories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SessionFolder {
     /// Shown at [`crate::WORKSPACE`].
@@ -33,10 +32,10 @@ pub enum SessionFolder {
 }
 
 impl SessionFolder {
-    /// All of them.
+    /// All directories.
     pub const ALL: [Self; 3] = [Self::Workspace, Self::Home, Self::Tmp];
 
-    /// Where commands see it.
+    /// Returns the path inside.
     #[must_use]
     pub fn inside(self) -> &'static str {
         match self {
@@ -47,41 +46,39 @@ impl SessionFolder {
     }
 }
 
-/// What a mask does to what it is laid over, and to everything below it.
+/// The effect of a mask on a path and everything below it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum MaskKind {
-    /// An empty file or folder without any permission is there instead.
+    /// Replaces the path by an empty file or directory without permissions.
     Hidden,
-    /// It can be read and not written.
+    /// Makes the path read-only.
     ReadOnly,
-    /// It can be written, inside something that is read-only.
+    /// Makes the path writable, inside a read-only one.
     Writable,
-    /// It is seen again, inside something that is hidden.
+    /// Makes the path visible, inside a hidden one.
     Shown,
-    /// It can be neither renamed nor removed: something below it is masked, and must
-    /// not come out of the reach of the rule that names it.
+    /// Prevents renaming and removal: a path below it is masked and must stay in reach of the rule that names it.
     Kept,
-    /// A folder is empty and read-only. Masks below it have no effect.
+    /// Replaces a directory by an empty, read-only one. Masks below it have no effect.
     Empty,
-    /// A file has this content and is read-only; at most 512 KiB of one launch.
+    /// Replaces a file by a read-only one with this content. The contents of one launch have at most 512 KiB.
     Content(Arc<[u8]>),
 }
 
-/// One mask. What it does holds for everything below it, up to a mask of something
-/// further in; of several for the same path the last of each pair of opposites
-/// counts.
+/// One mask. It applies to everything below its path, except below a mask further inside. If several masks have the
+/// same
+/// path, the last of each pair of opposites applies.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Mask {
-    /// Where it begins.
+    /// The directory that contains the path.
     pub folder: SessionFolder,
-    /// Below it: relative, without `.` and `..`, and no part of it a link. Empty:
-    /// the whole folder.
+    /// The path relative to it, without `.`, `..` or links. Empty for the whole directory.
     pub path: PathBuf,
-    /// What it does.
+    /// The effect.
     pub kind: MaskKind,
 }
 
-/// Refuses masks that cannot be laid.
+/// Refuses masks that cannot be applied.
 pub(crate) fn check(masks: &[Mask]) -> Result<(), String> {
     if masks.len() > MAX_MASKS {
         return Err(format!(

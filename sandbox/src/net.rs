@@ -1,7 +1,7 @@
 //! The network namespace of a session, and the user namespace that owns it.
 //!
-//! Kept by descriptors alone: when the last clone is dropped and the last
-//! command has ended, the kernel removes both.
+//! Only descriptors keep them alive. When the last clone is dropped and the last command has ended, the kernel removes
+//! both.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;

@@ -1,31 +1,32 @@
-//! Finds, in files that programs obey, the settings that name a program.
+//! Finds the settings that name a program, in files that programs obey.
 //!
-//! Pure. It makes decisions better and is no boundary: the mounts are. A file that it cannot read counts as one that
-//! names a program.
+//! Pure. The result improves decisions and is not the security boundary; the mounts are. An unreadable file counts as
+//! one
+//! that names a program.
 
 use serde_json::Value;
 
 use crate::protect::git_settings;
 
-/// How settings stand in a file.
+/// The format of a settings file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SettingsFormat {
-    /// Keys of TOML; `*` stands for one name, and a key covers what is below it.
+    /// TOML keys. `*` matches one name, and a key covers everything below it.
     Toml,
-    /// Keys of JSON, likewise.
+    /// JSON keys, with the same rules.
     Json,
-    /// Keys of git's configuration in small letters; `*` stands for any subsection.
+    /// Lower-case keys of git's configuration. `*` matches any subsection.
     Git,
-    /// Texts, once quotes and escapes are removed, in letters of any case.
+    /// Plain texts. Quotes and escapes are removed before the search, and case is ignored.
     Text,
 }
 
-/// What stands in place of a setting where the file cannot be read.
+/// The returned setting if the file cannot be parsed.
 const UNREADABLE: &str = "text that cannot be read as settings";
-/// Writes a letter in another way.
+/// Escapes that can hide a letter.
 const ESCAPES: [&str; 3] = ["\\u", "\\U", "\\x"];
 
-/// The first of the settings that the text has; something in its place where the text cannot be read.
+/// Returns the first of the settings that the text contains, or [`UNREADABLE`] if the text cannot be parsed.
 #[must_use]
 pub fn named_setting<S: AsRef<str>>(format: SettingsFormat, text: &[u8], settings: &[S]) -> Option<String> {
     let keys = match format {
@@ -44,7 +45,7 @@ pub fn named_setting<S: AsRef<str>>(format: SettingsFormat, text: &[u8], setting
     settings.iter().find(named).map(|setting| setting.as_ref().to_owned())
 }
 
-/// The files that a file of git's configuration includes, under any condition, as it names them.
+/// Returns the files that a git configuration file includes under any condition, as it names them.
 #[must_use]
 pub fn git_includes(text: &[u8]) -> Vec<String> {
     let all = git_settings(text).unwrap_or_default();
@@ -66,7 +67,7 @@ fn in_text<S: AsRef<str>>(text: &str, settings: &[S]) -> Option<String> {
     found.map(|setting| setting.as_ref().to_owned())
 }
 
-/// Section, subsection if there is one, and key: a subsection may hold dots.
+/// Splits a name into section, subsection (if any) and key. A subsection may contain dots.
 fn git_key(name: &str) -> Vec<String> {
     let Some((section, rest)) = name.split_once('.') else { return vec![name.to_owned()] };
     match rest.rsplit_once('.') {
@@ -80,7 +81,7 @@ fn value_of_toml(text: &[u8]) -> Option<Value> {
     serde_json::to_value(table).ok()
 }
 
-/// Every key with those above it.
+/// Returns every key with its parents.
 fn keys(value: &Value) -> Vec<Vec<String>> {
     let mut all = Vec::new();
     let mut todo: Vec<(Vec<String>, &Value)> = vec![(Vec::new(), value)];

@@ -1,8 +1,8 @@
-//! Path rules: from globs to the masks of one launch.
+//! Path rules: resolves globs to the masks of one launch.
 //!
-//! Looks at the folders as they are now, through handles, with whatever rights its
-//! thread has. Must not follow a link out of what it was given, and must not make a
-//! mask for a name that is absent.
+//! Reads the current directories through handles, with the rights of its thread. Must not follow a link out of the
+//! given
+//! directories, and must not create a mask for a missing path.
 
 mod pattern;
 pub(crate) mod places;
@@ -18,74 +18,74 @@ use pattern::Patterns;
 use places::Place;
 use walk::Walk;
 
-/// The most entries that are looked at for one launch.
+/// The maximum number of entries that are read for one launch.
 pub const MAX_RULE_ENTRIES: usize = 500_000;
-/// How deep folders may be nested in what is looked at.
+/// The maximum nesting of directories that are read.
 pub const MAX_RULE_DEPTH: usize = 200;
 
-/// Why path rules cannot be kept. One line.
+/// The reason why path rules cannot be enforced. One line.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PathRuleError {
-    /// A rule is not one.
+    /// A rule is invalid.
     #[error("the path rule `{rule}` {cause}")]
     Rule {
-        /// As it was written.
+        /// The rule as written.
         rule: String,
-        /// What is wrong with it.
+        /// The problem.
         cause: String,
     },
-    /// What a rule may be about cannot be looked at.
+    /// A path that a rule may match cannot be read.
     #[error("path rules: cannot look at `{path}`: {source}", path = path.display())]
     Look {
-        /// As it is inside.
+        /// The path inside.
         path: PathBuf,
-        /// The system's answer.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// A link that a rule is about leads nowhere in the end.
+    /// A link that a rule matches leads through too many links.
     #[error("path rules: `{path}` leads through more than {most} links", path = path.display(), most = places::MAX_LINKS)]
     Links {
-        /// As it is inside.
+        /// The path inside.
         path: PathBuf,
     },
-    /// There are too many files and folders to look at.
+    /// There are too many files and directories.
     #[error(
         "path rules: more than {MAX_RULE_ENTRIES} files and folders would have to be looked at; begin globs with a folder"
     )]
     Entries,
-    /// Folders are nested too deep.
+    /// Directories are nested too deep.
     #[error("path rules: folders are nested deeper than {MAX_RULE_DEPTH} at `{path}`", path = path.display())]
     Depth {
-        /// As it is inside.
+        /// The path inside.
         path: PathBuf,
     },
-    /// The rules are about too many files and folders.
+    /// The rules match too many files and directories.
     #[error("path rules: more than {MAX_MASKS} files and folders are met; name the folders that they are in")]
     Masks,
 }
 
-/// What covers a part of the root, which is the host's and read-only.
+/// A cover over a part of the root, which is the host's and read-only.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RootCover {
-    /// An empty folder without permissions.
+    /// An empty directory without permissions.
     Folder {
-        /// Absolute path inside.
+        /// The absolute path inside.
         path: PathBuf,
-        /// Whether something in it is shown again.
+        /// Whether a path in it is shown again.
         around: bool,
     },
     /// An empty file without permissions.
     File {
-        /// Absolute path inside.
+        /// The absolute path inside.
         path: PathBuf,
     },
-    /// Something of the host, again.
+    /// A path of the host that is shown again.
     Again(Bind),
 }
 
 impl RootCover {
-    /// Where it is inside.
+    /// Returns the path inside.
     #[must_use]
     pub fn path(&self) -> &PathBuf {
         match self {
@@ -95,7 +95,7 @@ impl RootCover {
     }
 }
 
-/// What path rules come to.
+/// The result of path rules.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Resolved {
     /// For [`crate::LaunchSpec::masks`].
@@ -104,7 +104,7 @@ pub struct Resolved {
     pub covers: Vec<RootCover>,
 }
 
-/// Path rules, and what they may be about, open.
+/// Parsed path rules, with the open directories that they may match.
 #[derive(Debug)]
 pub struct RuleScope {
     patterns: Patterns,
@@ -113,12 +113,11 @@ pub struct RuleScope {
 }
 
 impl RuleScope {
-    /// Reads the rules and opens the folders, with the runner's rights. `None` if
-    /// there are no rules.
+    /// Parses the rules and opens the directories, with the runner's rights. `None` if there are no rules.
     ///
     /// # Errors
     ///
-    /// A rule that is not one, or a folder that cannot be opened.
+    /// If a rule is invalid or a directory cannot be opened.
     pub fn open(
         rules: &PathRules,
         folders: &Folders,
@@ -133,7 +132,7 @@ impl RuleScope {
         Ok(Some(Self { patterns, places, links }))
     }
 
-    /// Whether what they come to depends on the session's folders alone, and not on the host's.
+    /// Reports whether the result depends on the session's directories alone, and not on the host's.
     #[must_use]
     pub fn is_of_session(&self) -> bool {
         let of_host = self.places.iter().filter(|place| matches!(place.kind, places::Kind::Root(_)));
@@ -141,12 +140,12 @@ impl RuleScope {
         !targets.any(|target| self.patterns.may_take(target))
     }
 
-    /// Goes through the folders. What cannot be read is covered whole where a rule
-    /// may be about something in it. Blocks for as long as that takes.
+    /// Scans the directories. An unreadable directory is covered as a whole if a rule may match something in it. Blocks
+    /// while it scans.
     ///
     /// # Errors
     ///
-    /// A limit was met, or something cannot be looked at.
+    /// If a limit is exceeded or a path cannot be read.
     pub fn resolve(&self) -> Result<Resolved, PathRuleError> {
         let mut walk = Walk::new(&self.patterns, &self.places, &self.links);
         walk.run()?;

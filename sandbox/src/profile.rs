@@ -1,6 +1,6 @@
-//! What a profile lets a sandbox hold: the root, the search path, variables.
+//! The parts of a profile that a sandbox uses: root, search path, variables, path rules, sockets.
 //!
-//! Must not widen anything by itself: an empty profile gives an empty root.
+//! Must not widen access by default: an empty profile gives an empty root.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,63 +10,63 @@ use crate::paths::RootCover;
 /// A host path that is mounted read-only inside.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bind {
-    /// Absolute path on the host, not below `/sys`. A runner that is root reaches it
-    /// below folders that only root enters, if no part of the path is a link there;
-    /// another must be able to reach it itself.
+    /// The absolute path on the host, not below `/sys`. A runner with root can bind a path below directories that
+    /// only root
+    /// enters, unless a component is a link. Another runner must be able to reach the path itself.
     pub source: PathBuf,
-    /// Absolute path inside.
+    /// The absolute path inside.
     pub target: PathBuf,
 }
 
-/// A symbolic link that is made inside.
+/// A symbolic link that is created inside.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Symlink {
-    /// What it points to.
+    /// Its target.
     pub target: PathBuf,
-    /// Absolute path inside at which it is.
+    /// Its absolute path inside.
     pub link: PathBuf,
 }
 
-/// What the root is made of.
+/// The source of the root.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Root {
     /// The profile's binds and links on an empty tmpfs.
     #[default]
     Binds,
-    /// A root file system in a folder of the host, read-only, with the binds on
-    /// top of it. Not the host's own root. What is mounted in the folder is not
-    /// shown; no part of its path may be a symbolic link, and none of the folders
-    /// in which Airlock mounts something one of its own.
+    /// A root file system in a host directory, read-only, with the binds over it. It must not be the host's own root.
+    /// Mounts
+    /// inside the directory are not shown. No component of its path may be a symbolic link, and none of the directories
+    /// that Airlock mounts over may be a link.
     Folder(PathBuf),
 }
 
-/// Globs of what may be read and written, as in a `.gitignore`: relative to the
-/// workspace (a name without a slash at any depth), `~/` for HOME, `//` absolute as
-/// seen inside. After a single slash a path is absolute, and in the lists that deny
-/// one of the workspace as well. What a glob names, it names with all below it.
+/// Globs of readable and writable paths, in the style of `.gitignore`: relative to the workspace (a name without a
+/// slash
+/// matches at any depth), `~/` for HOME, `//` for absolute paths inside. With a single leading slash a path is
+/// absolute,
+/// and in the deny lists also relative to the workspace. A glob includes everything below each match.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PathRules {
-    /// Cannot be read.
+    /// Paths that cannot be read.
     pub deny_read: Vec<String>,
-    /// Can be read, inside what `deny_read` names.
+    /// Paths within `deny_read` that can be read.
     pub allow_read: Vec<String>,
-    /// All that can be written of the workspace, HOME and `/tmp`; `None`: all of
-    /// them.
+    /// The only writable paths of the workspace, HOME and `/tmp`. `None` means all of them.
     pub allow_write: Option<Vec<String>>,
-    /// Cannot be written, inside what can be.
+    /// Paths that cannot be written, within the writable ones.
     pub deny_write: Vec<String>,
 }
 
-/// Which sockets can be made and reached.
+/// The sockets that can be created and reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sockets {
-    /// Whether sockets of the family UNIX can be made.
+    /// Whether sockets of the family UNIX can be created.
     pub unix: bool,
-    /// Whether the routing tables and interfaces can be asked for by NETLINK.
+    /// Whether routing tables and interfaces can be read through NETLINK.
     pub netlink_route: bool,
-    /// Sockets of the host that are shown inside, at the same path, each by itself;
-    /// where one is not there or not for the session's uid, nothing starts. At most
-    /// [`crate::MAX_SOCKETS`], and of those that [`crate::can_be_shown`].
+    /// Host sockets that are shown inside at the same path. If a socket is missing or inaccessible for the session's
+    /// uid,
+    /// the start fails. At most [`crate::MAX_SOCKETS`], and each must pass [`crate::can_be_shown`].
     pub allowed_unix: Vec<PathBuf>,
 }
 
@@ -76,10 +76,10 @@ impl Default for Sockets {
     }
 }
 
-/// What the sandbox gives at most.
+/// The maximum access of a sandbox.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Profile {
-    /// What the root is made of.
+    /// The source of the root.
     pub root: Root,
     /// Read-only binds, in order.
     pub binds: Vec<Bind>,
@@ -87,25 +87,21 @@ pub struct Profile {
     pub symlinks: Vec<Symlink>,
     /// The value of PATH.
     pub path: String,
-    /// Variables every command gets, over Airlock's base and under the
-    /// session's.
+    /// Variables of every command. They override Airlock's base, and the session's variables override them.
     pub env: Vec<(String, String)>,
-    /// Execution-changing names (`LD_PRELOAD`, `GIT_DIR`, ...) that session and
-    /// request may set nevertheless.
+    /// Names that change execution (`LD_PRELOAD`, `GIT_DIR`, ...) and that session and request may set nevertheless.
     pub allow_env: Vec<String>,
-    /// What may be read and written.
+    /// The path rules.
     pub paths: PathRules,
-    /// Sockets.
+    /// The sockets.
     pub sockets: Sockets,
-    /// What [`crate::RuleScope::resolve`] makes of `paths` for the root; outer
-    /// before inner.
+    /// The covers of the root that [`crate::RuleScope::resolve`] computed from `paths`; outer before inner.
     pub covers: Vec<RootCover>,
 }
 
-/// Folders of the host's root that make up a system, where they exist.
+/// Directories of the host's root that form a system, if they exist.
 const SYSTEM: [&str; 8] = ["/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/libx32", "/nix/store"];
-/// Files and folders of the host's `/etc` that hold no secret and that programs
-/// need to start.
+/// Files and directories of the host's `/etc` that contain no secret and that programs need to start.
 const ETC: [&str; 15] = [
     "/etc/alternatives",
     "/etc/ca-certificates",
@@ -123,14 +119,14 @@ const ETC: [&str; 15] = [
     "/etc/ssl/openssl.cnf",
     "/etc/terminfo",
 ];
-/// The settings of each Java, without which none starts: `/etc/java-17-openjdk`.
+/// The name pattern of Java's settings, such as `/etc/java-17-openjdk`. Java does not start without them.
 const ETC_JAVA: (&str, &str) = ("java-", "-openjdk");
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 impl Profile {
-    /// The smallest root on which the host's programs run: its `/usr`, what
-    /// stands beside it (as links where the host has links), and the harmless
-    /// part of `/etc`. Looks at the host; what is absent there is left out.
+    /// Returns the smallest root on which the host's programs run: `/usr` and related directories (as links if the
+    /// host has
+    /// links), and the harmless part of `/etc`. Reads the host's file system. Missing paths are skipped.
     #[must_use]
     pub fn minimal() -> Self {
         let mut profile = Self { path: PATH.to_owned(), ..Self::default() };
@@ -149,7 +145,7 @@ impl Profile {
         profile
     }
 
-    /// This profile and one more read-only bind.
+    /// Adds a read-only bind.
     #[must_use]
     pub fn with_bind(mut self, source: impl Into<PathBuf>, target: impl Into<PathBuf>) -> Self {
         self.binds.push(Bind { source: source.into(), target: target.into() });

@@ -1,14 +1,14 @@
-//! Protected names: what in a workspace, and in HOME, other programs run or obey,
-//! held against what commands make of it.
+//! Protected names: files in a workspace or HOME that other programs run or obey. This module detects and reverts the
+//! changes that commands make to them.
 //!
-//! A bind guards a directory entry, and none that is absent: masks cover what is at
-//! the workspace's root, and everything else is compared after each command that
-//! could write. What was made or changed is moved into a quarantine beside the
-//! workspace, on its file system, and what stood there before is put back.
+//! A bind mount can protect only an existing directory entry. Masks therefore cover the names at the workspace's root,
+//! and all others are compared after each command that could write. New and changed files are moved into a quarantine
+//! next to the workspace, on its file system, and the previous files are restored.
 //!
-//! Plain and blocking: must not know of executions' results, and must not delete
-//! anything of a workspace. The caller gives it directory handles and, where it can,
-//! a thread with no more rights to files than the session's user.
+//! Synchronous and blocking. Must not depend on the results of executions, and must not delete files of a workspace.
+//! The
+//! caller passes directory handles and, if possible, uses a thread with no more rights to files than the session's
+//! user.
 
 mod error;
 mod folder;
@@ -38,34 +38,34 @@ pub use masks::masks;
 pub use names::Names;
 pub use planted::{Grounds, Item, Plant, Planted, Suspects, Use, planted};
 
-/// The name of the guard's folder, beside a session's workspace.
+/// The name of the guard's directory, next to a session's workspace.
 pub const FOLDER: &str = "protected";
 
-/// The same of its HOME, beside that.
+/// The name of the directory for the guard of HOME, next to it.
 pub const FOLDER_OF_HOME: &str = "protected-home";
 
-/// What follows when a command makes or changes a protected name.
+/// The consequence if a command creates or changes a protected name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Action {
-    /// It is said.
+    /// The change is reported.
     Report,
-    /// It is moved into quarantine.
+    /// The change is reported and moved into quarantine.
     #[default]
     Quarantine,
-    /// The same, and the command has failed.
+    /// As `Quarantine`, and the command fails.
     Fail,
 }
 
-/// What a profile says of protected names.
+/// A profile's rules for protected names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rules {
-    /// What follows.
+    /// The consequence of a violation.
     pub action: Action,
     /// Whether `.git` at the workspace's root can be written.
     pub git_writes: bool,
-    /// Whether hooks, attributes and settings of a repository that is there can be changed.
+    /// Whether hooks, attributes and settings of an existing repository can be changed.
     pub git_config: bool,
-    /// Which names they are.
+    /// The protected names.
     pub names: Names,
 }
 
@@ -78,41 +78,41 @@ impl Default for Rules {
 /// A command that is about to run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Writer {
-    /// Names it in the quarantine.
+    /// Its execution ID, for the quarantine.
     pub execution: String,
-    /// Whether the workspace is writable for it.
+    /// Whether it can write to the workspace.
     pub writes: bool,
-    /// Whether it runs outside the sandbox, where something of it may be left.
+    /// Whether it runs outside the sandbox, where its processes may survive.
     pub outside: bool,
-    /// Its profile's.
+    /// The rules of its profile.
     pub rules: Rules,
-    /// What it was decided to do with git.
+    /// Its uses of git, from the decision.
     pub git: GitUses,
-    /// The paths that it was decided to change, relative to the workspace.
+    /// The paths that it changes, from the decision, relative to the workspace.
     pub paths: Vec<Vec<u8>>,
-    /// Where it starts, relative to the workspace.
+    /// Its start directory, relative to the workspace.
     pub directory: Vec<u8>,
 }
 
-/// Why something is in quarantine.
+/// The reason why an item is in quarantine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Reason {
-    /// A protected name was made.
+    /// A protected name was created.
     Created,
     /// A protected name was changed.
     Changed,
-    /// A repository was made to run programs.
+    /// A repository's configuration was changed to run programs.
     GitConfig,
-    /// It made a folder look like a repository.
+    /// It made a directory look like a repository.
     BareRepository,
-    /// It stood where something was given back.
+    /// It occupied the path of a restored file.
     Replaced,
-    /// A protected name was removed. Of a [`Found`] only: there is nothing to move.
+    /// A protected name was removed. Only in a [`Found`], because there is no file to move.
     Removed,
 }
 
 impl Reason {
-    /// The stable name.
+    /// Returns the stable name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -129,51 +129,51 @@ impl Reason {
 /// An item in quarantine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Held {
-    /// By which it is given back.
+    /// The ID with which it can be restored.
     pub id: String,
-    /// Where it was, relative to the workspace.
+    /// Its former path, relative to the workspace.
     pub path: Vec<u8>,
-    /// What it is.
+    /// Its file type.
     pub kind: Kind,
-    /// Permission bits.
+    /// Its permission bits.
     pub mode: u32,
-    /// Of a regular file, in bytes.
+    /// The size of a regular file, in bytes.
     pub size: u64,
-    /// When it was written, in microseconds since 1970.
+    /// Its modification time, in microseconds since 1970.
     pub modified_micros: i64,
-    /// Why it is here.
+    /// The reason.
     pub reason: Reason,
-    /// When it came, in microseconds since 1970.
+    /// When it was moved here, in microseconds since 1970.
     pub at_micros: i64,
-    /// At the end of which command it was found; empty if of none.
+    /// The command after which it was found. Empty if there is none.
     pub execution: String,
 }
 
-/// What was done about something that was found.
+/// The action taken for a found change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Outcome {
-    /// Nothing more.
+    /// It was only reported.
     Reported,
-    /// It is in quarantine.
+    /// It was moved into quarantine.
     Quarantined,
-    /// It makes the command's failure.
+    /// It makes the command fail.
     Failed,
 }
 
-/// Something that was found before or after a command.
+/// A change that was found before or after a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
     /// `protected_names` or `git`.
     pub layer: &'static str,
-    /// A stable name: that of a [`Reason`], `scan_failed`, `scrub_deferred`.
+    /// A stable name: that of a [`Reason`], `scan_failed` or `scrub_deferred`.
     pub kind: &'static str,
-    /// Relative to the workspace; none where it is not about a path.
+    /// The path relative to the workspace. `None` if it does not concern a path.
     pub path: Option<Vec<u8>>,
-    /// What was done.
+    /// The action taken.
     pub outcome: Outcome,
-    /// Its item in the quarantine.
+    /// The ID of its item in quarantine.
     pub quarantine: Option<String>,
-    /// One line.
+    /// A description in one line.
     pub detail: String,
 }
 
@@ -181,7 +181,7 @@ const NAMES_LAYER: &str = "protected_names";
 const GIT_LAYER: &str = "git";
 
 impl Found {
-    /// What could not be looked at, or not be moved.
+    /// Builds the entry for a path that could not be read or moved.
     fn failed(layer: &'static str, kind: &'static str, path: Option<Vec<u8>>, error: &ProtectError) -> Self {
         Self { layer, kind, path, outcome: Outcome::Failed, quarantine: None, detail: error.to_string() }
     }

@@ -1,8 +1,6 @@
-//! What this host can enforce, found by really starting sandboxes and trying to
-//! get out of them.
+//! The capability report of a host. It is found by starting real sandboxes and trying to escape from them.
 //!
-//! Must not say that a layer is there because it ought to be: what was not seen
-//! from inside is not enforced.
+//! Must not report a layer as enforced without an observation from inside a sandbox.
 
 mod check;
 mod facts;
@@ -32,28 +30,27 @@ pub use check::{Check, State};
 pub use layers::{LAYER_NAMES, LAYERS, Layer, layer};
 pub use shells::InstalledShell;
 
-/// What this host can enforce.
+/// The layers that this host can enforce.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CapabilityReport {
-    /// The host's parts, then every layer of [`LAYERS`], each once.
+    /// The checks of the host, then those of every layer of [`LAYERS`], each once.
     pub checks: Vec<Check>,
-    /// The shells that were seen to read a command in the profile's root.
+    /// The shells that were seen to execute a command in the profile's root.
     pub shells: Vec<InstalledShell>,
 }
 
 impl CapabilityReport {
-    /// The layers that hold.
+    /// Returns the layers that hold.
     pub fn enforced(&self) -> impl Iterator<Item = &'static str> {
         self.checks.iter().filter(|check| check.is_enforced()).map(|check| check.name)
     }
 
-    /// The layers that do not, or not in full.
+    /// Returns the layers that do not hold, or hold only in part.
     pub fn not_enforced(&self) -> impl Iterator<Item = &'static str> {
         self.checks.iter().filter(|check| !check.is_enforced()).map(|check| check.name)
     }
 
-    /// What keeps commands from running here: layers of the floor, and those of
-    /// `required`, that do not hold in full.
+    /// Returns the layers that keep commands from running: those of the floor and of `required` that do not hold fully.
     pub fn below_floor<'a>(&'a self, required: &'a [String]) -> impl Iterator<Item = &'a Check> {
         let needed = move |name: &str| {
             layer(name).is_some_and(|layer| layer.floor) || required.iter().any(|one| one == name)
@@ -62,7 +59,7 @@ impl CapabilityReport {
     }
 }
 
-/// What is said of a host on which no launcher can be made.
+/// Returns the report of a host on which no launcher can be created.
 #[must_use]
 pub fn unusable(error: &LaunchError) -> CapabilityReport {
     let Blind { cause, cure } = Blind::from(error);
@@ -78,10 +75,10 @@ const SESSION: Shape = Shape { read_only: false, network: Network::SessionLoopba
 const READER: Shape = Shape { read_only: true, network: Network::Empty };
 
 impl Launcher {
-    /// Starts a session's sandbox and a read-only one, tries to get out of both,
-    /// and says what holds; then starts each shell once. Blocks for tens of
-    /// milliseconds, and up to a second more where there is PowerShell. `scratch` is a
-    /// folder of the runner's own; nothing stays in it.
+    /// Starts a session's sandbox and a read-only one, tries to escape from both, and reports the layers that hold.
+    /// Then
+    /// starts each shell once. Blocks for tens of milliseconds, and up to a second more if PowerShell is installed.
+    /// `scratch` is a directory of the runner. It is left empty.
     #[must_use]
     pub fn report(&self, profile: &Profile, scratch: &Path, ids: Option<HostIds>) -> CapabilityReport {
         let facts = Facts::read();
@@ -141,8 +138,7 @@ impl Launcher {
     }
 }
 
-/// The host's parts, and every layer in its order: one that nothing was said of
-/// was not seen, and is missing.
+/// Returns the checks of the host, and those of all layers in order. A layer without a check counts as missing.
 fn complete(checks: Vec<Check>) -> Vec<Check> {
     let is_layer = |check: &Check| layer(check.name).is_some();
     let (mut found, host): (Vec<Check>, Vec<Check>) = checks.into_iter().partition(is_layer);

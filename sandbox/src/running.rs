@@ -1,8 +1,7 @@
-//! A started sandbox, in parts that different threads can hold: its pipes, the
-//! means to end it, and the wait for its end.
+//! A started sandbox, in parts that different threads can hold: its pipes, the control to end it, and the wait for its
+//! end.
 //!
-//! Must not say that it ended while anything of it is left, nor that it ended
-//! well when the two reports differ.
+//! Must not report the end while any process is left. Must not report a normal end if the two reports differ.
 
 mod end;
 
@@ -27,67 +26,67 @@ use crate::launcher::Tie;
 pub struct Running {
     /// Its pipes.
     pub streams: Streams,
-    /// The means to end it.
+    /// The control to end it.
     pub control: Control,
-    /// The wait for its end. Dropped without a wait, it kills the sandbox.
+    /// The wait for its end. Dropping it without a wait kills the sandbox.
     pub waiter: Waiter,
-    /// When the shell was known to run.
+    /// When the start of the shell was confirmed.
     pub started_at: Instant,
-    /// What of Landlock is around it.
+    /// The active Landlock restrictions.
     pub landlock: Landlock,
 }
 
-/// The runner's ends of the pipes, all close-on-exec and blocking. Where the
-/// command has a terminal, `stdin` and `stdout` are both the controlling end of it:
-/// what makes one of them non-blocking makes both so.
+/// The runner's ends of the pipes. All are close-on-exec and blocking. If the command has a terminal, `stdin` and
+/// `stdout` are both its controlling end, and making one non-blocking makes both non-blocking.
 #[derive(Debug)]
 pub struct Streams {
-    /// The write end of its input, where it has one.
+    /// The write end of its input, if it has one.
     pub stdin: Option<OwnedFd>,
-    /// Its output, with its errors in true order unless they are separate. A
-    /// terminal's ends with EIO.
+    /// Its output, which includes its errors in the original order unless they are separate. A terminal's output ends
+    /// with
+    /// EIO.
     pub stdout: OwnedFd,
-    /// Its errors, where they are separate.
+    /// Its errors, if they are separate.
     pub stderr: Option<OwnedFd>,
 }
 
-/// The means to end a sandbox. Clones refer to the same one.
+/// Ends a sandbox. Clones refer to the same one.
 #[derive(Debug, Clone)]
 pub struct Control(pub(crate) Arc<Handles>);
 
 #[derive(Debug)]
 pub(crate) struct Handles {
-    /// To pid 1. Writers take turns.
+    /// The socket to pid 1. Writers take turns.
     pub(crate) socket: Mutex<UnixStream>,
     /// Pid 1 of the sandbox.
     pub(crate) init: OwnedFd,
-    /// bubblewrap, our child.
+    /// bubblewrap, a child of this process.
     pub(crate) child: OwnedFd,
     pub(crate) killed: AtomicBool,
-    /// What everything of the sandbox is in, bubblewrap too.
+    /// The cgroup with all processes of the sandbox, including bubblewrap.
     pub(crate) cgroup: Option<Cgroup>,
 }
 
 impl Handles {
-    /// Kills every process of the sandbox that there is now.
+    /// Kills every process that currently exists in the sandbox.
     fn kill(&self) {
         if let Some(cgroup) = &self.cgroup {
             cgroup.kill();
         }
-        // Both answers but success mean that it has ended.
+        // Any error means that it has ended.
         let _ = pidfd_send_signal(&self.init, Signal::KILL);
     }
 }
 
 impl Control {
-    /// Sends SIGTERM to every process inside but pid 1. Does nothing when the
-    /// sandbox has ended; what ignores the signal goes on.
+    /// Sends SIGTERM to every process inside except pid 1. Does nothing if the sandbox has ended. A process that
+    /// ignores the
+    /// signal continues.
     pub fn terminate(&self) {
         self.tell(&ToInit::Terminate);
     }
 
-    /// Sends a signal to every process inside but pid 1. Does nothing when the
-    /// sandbox has ended.
+    /// Sends a signal to every process inside except pid 1. Does nothing if the sandbox has ended.
     pub fn signal(&self, signal: wire::Signal) {
         self.tell(&ToInit::Signal(signal));
     }
@@ -98,15 +97,16 @@ impl Control {
         let _ = send_frame(socket.as_fd(), message, &[]);
     }
 
-    /// Kills every process inside, from outside. Does nothing when the sandbox
-    /// has ended. The end itself is what [`Waiter::wait`] waits for.
+    /// Kills every process inside, from outside. Does nothing if the sandbox has ended. [`Waiter::wait`] waits for
+    /// the end
+    /// itself.
     pub fn kill(&self) {
         self.0.killed.store(true, Ordering::SeqCst);
         self.0.kill();
     }
 
-    /// A descriptor that polls readable once the sandbox has ended; then
-    /// [`Waiter::wait`] returns without delay.
+    /// Returns a descriptor that becomes readable when the sandbox has ended. [`Waiter::wait`] then returns without
+    /// delay.
     #[must_use]
     pub fn ended(&self) -> BorrowedFd<'_> {
         self.0.child.as_fd()
@@ -118,56 +118,56 @@ impl Control {
 pub struct Waiter {
     pub(crate) handles: Arc<Handles>,
     pub(crate) pid: i32,
-    /// What bubblewrap says of the end; without one it is the kernel that says it.
+    /// bubblewrap's report of the end. Without it, the kernel reports the end.
     pub(crate) status: Option<OwnedFd>,
     pub(crate) diagnostics: OwnedFd,
     pub(crate) started_at: Instant,
     pub(crate) waited: bool,
-    /// Keeps the thread alive that forked the sandbox: with it, it would end.
+    /// Keeps the thread that forked the sandbox alive. The sandbox ends with this thread.
     #[expect(dead_code, reason = "held for its life")]
     pub(crate) tie: Tie,
 }
 
-/// How a command ended. Nothing of its sandbox is left.
+/// How a command ended. All processes of its sandbox have ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ended {
-    /// Why.
+    /// The cause.
     pub cause: Cause,
-    /// The shell's last directory inside, if it said one. It is the command's
-    /// claim: absolute, at most 4,096 bytes, and nothing more is known of it.
+    /// The shell's last directory inside, if it reported one. This is a claim of the command: an absolute path of at
+    /// most
+    /// 4,096 bytes that was not checked.
     pub cwd: Option<PathBuf>,
-    /// A child outlived the shell and was killed.
+    /// Whether a child outlived the shell and was killed.
     pub leftovers: bool,
-    /// User CPU time, as the host saw it.
+    /// The user CPU time, measured on the host.
     pub user: Duration,
-    /// System CPU time, as the host saw it, with that of making the sandbox.
+    /// The system CPU time, measured on the host, including the creation of the sandbox.
     pub system: Duration,
-    /// The most memory; `None` where it is not counted, or pid 1 did not live to
-    /// report it.
+    /// The peak memory. `None` if it is not counted, or if pid 1 died before it could report it.
     pub peak_memory: Option<PeakMemory>,
-    /// From the start of the shell to the end of everything.
+    /// The time from the start of the shell to the end of all processes.
     pub elapsed: Duration,
 }
 
-/// The most memory that a command had.
+/// The peak memory of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PeakMemory {
     /// In bytes.
     pub bytes: u64,
-    /// What was counted.
+    /// The kind of measurement.
     pub source: PeakSource,
 }
 
-/// What is counted as memory.
+/// The kind of a memory measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PeakSource {
-    /// Everything in the sandbox's cgroup at once, caches of files included.
+    /// The whole cgroup of the sandbox, including file caches.
     Cgroup,
-    /// The largest resident set of any one process.
+    /// The largest resident set of any single process.
     LargestProcess,
 }
 
-/// Why a command ended.
+/// The cause for which a command ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cause {
     /// The shell exited with this code.
@@ -181,14 +181,13 @@ pub enum Cause {
     },
     /// [`Control::kill`] ended it before the shell's end was known.
     Killed,
-    /// It needed more memory than its limit, or than the host had, and the kernel
-    /// ended all of it.
+    /// It exceeded its memory limit or the host's memory, and the kernel killed the whole sandbox.
     OomKilled,
-    /// How it ended is not known: a report is missing, or two differ.
+    /// How it ended is unknown: a report is missing, or two reports differ.
     SandboxFailed {
         /// The part that failed, as a stable lower-case name.
         step: &'static str,
-        /// In one line, what was seen.
+        /// The observation, in one line.
         detail: String,
     },
 }

@@ -1,7 +1,7 @@
-//! The launcher's own files: `airlock-init` and what every sandbox gets of
-//! `/etc`. Made fresh at each start, under a random name.
+//! The launcher's own files: `airlock-init`, and the files of `/etc` that every sandbox gets. They are created at each
+//! start, under a random name.
 //!
-//! Must not be writable by any session: it is bound into all of them.
+//! Must not be writable by any session, because they are bound into all sandboxes.
 
 mod git;
 
@@ -18,20 +18,19 @@ use crate::error::LaunchError;
 
 pub(crate) use git::overrides as git_overrides;
 
-/// The program that is pid 1 of every sandbox, built by `build.rs`.
+/// The program that is pid 1 of every sandbox. `build.rs` builds it.
 static INIT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/airlock-init"));
 
 const PREFIX: &str = "runtime-";
 
-/// The folder with the launcher's files; removed when dropped.
+/// The directory with the launcher's files. It is removed on drop.
 #[derive(Debug)]
 pub(crate) struct Runtime {
     folder: PathBuf,
 }
 
 impl Runtime {
-    /// Writes the files into a new folder of `state`, and removes those that an
-    /// earlier process has left there.
+    /// Writes the files into a new directory of `state`, and removes those of an earlier process.
     pub(crate) fn create(state: &Path) -> Result<Self, LaunchError> {
         let failed = |path: &Path| {
             let path = path.to_owned();
@@ -71,15 +70,15 @@ impl Runtime {
 
 impl Drop for Runtime {
     fn drop(&mut self) {
-        // What cannot be removed now, the next start removes.
+        // If the removal fails, the next start repeats it.
         let _ = remove_tree(&self.folder);
     }
 }
 
-/// What bash reads before the command where its session has a snapshot. Functions of
-/// the snapshot may be written with extended globs; the command is read without. Of the
-/// names here, a snapshot that makes `builtin` a function is not understood by those who
-/// decide.
+/// Returns the script that bash reads before the command if its session has a snapshot. Functions of the snapshot may
+/// use
+/// extended globs, so `extglob` is on while it is sourced and off for the command. The policy refuses a snapshot that
+/// redefines `builtin` as a function, so the names used here are reliable.
 #[must_use]
 pub fn bash_env() -> String {
     format!(
@@ -90,7 +89,7 @@ pub fn bash_env() -> String {
     )
 }
 
-/// 128 random bits in hex.
+/// Returns 128 random bits in hex.
 pub(crate) fn random_name() -> io::Result<String> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).map_err(|error| io::Error::other(error.to_string()))?;
@@ -99,7 +98,7 @@ pub(crate) fn random_name() -> io::Result<String> {
 
 fn make_folder(path: &Path, mode: u32, parents: bool) -> io::Result<()> {
     DirBuilder::new().recursive(parents).mode(mode).create(path)?;
-    // Whatever the umask says: session uids must be able to read the inner ones.
+    // Independent of the umask: session uids must be able to read the inner directories.
     if parents { Ok(()) } else { fs::set_permissions(path, PermissionsExt::from_mode(mode)) }
 }
 

@@ -1,8 +1,6 @@
-//! The filter of system calls: programs for the kernel, compiled when this crate
-//! is built from the lists in `sandbox/seccomp`.
+//! The system call filter: programs for the kernel, compiled at build time from the lists in `sandbox/seccomp`.
 //!
-//! Must not decide what is allowed: the lists do. There is no shape, no debug
-//! build and no profile in which none of them is applied.
+//! Must not decide which calls are allowed; the lists do. A filter is applied in every shape, build and profile.
 
 use crate::profile::Sockets;
 
@@ -24,8 +22,7 @@ macro_rules! programs {
     };
 }
 
-/// The filters of one architecture: what a profile gives beyond sockets of the
-/// internet.
+/// The filters of one architecture, by the sockets that a profile allows in addition to internet sockets.
 #[derive(Debug)]
 struct Programs {
     plain: &'static [u8],
@@ -55,7 +52,7 @@ impl Programs {
     }
 }
 
-/// The filter for a profile's sockets, as the kernel of this architecture reads it.
+/// Returns the filter for a profile's sockets, in the format of this architecture's kernel.
 #[must_use]
 pub fn filter(sockets: &Sockets) -> &'static [u8] {
     HERE.filter(sockets)

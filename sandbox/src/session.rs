@@ -1,8 +1,8 @@
-//! A session as the sandbox sees it: its folders on the host, its host ids, its
-//! network.
+//! A session as the sandbox uses it: its directories on the host, its host IDs, its network.
 //!
-//! The folders' contents belong to hostile commands: they are touched through
-//! directory handles only, never through a path below them.
+//! Hostile commands control the contents of the directories. Access them through directory handles only, never
+//! through a
+//! path below them.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -18,24 +18,24 @@ use crate::mask::SessionFolder;
 use crate::net::SessionNet;
 use crate::runtime::random_name;
 
-/// Folders nested deeper than this are refused by [`give_tree`].
+/// The maximum nesting of directories in [`give_tree`].
 const MAX_DEPTH: usize = 256;
 
-/// What a launch needs to know of its session.
+/// The session's parameters for a launch.
 #[derive(Debug, Clone)]
 pub struct Session {
-    /// Its folders.
+    /// Its directories.
     pub folders: Folders,
-    /// Its host ids; `None` where the runner cannot change uid.
+    /// Its host IDs. `None` if the runner cannot change uids.
     pub ids: Option<HostIds>,
-    /// Its network; needed for [`crate::Network::SessionLoopback`].
+    /// Its network. Required for [`crate::Network::SessionLoopback`].
     pub net: Option<SessionNet>,
 }
 
-/// The host folders of a session.
+/// The host directories of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Folders {
-    /// The folder that holds the others, and that only the runner may enter.
+    /// The directory that contains the others. Only the runner may enter it.
     pub root: PathBuf,
     /// Mounted at `/workspace`.
     pub workspace: PathBuf,
@@ -45,13 +45,13 @@ pub struct Folders {
     pub tmp: PathBuf,
 }
 
-/// A step of making or handing over folders that failed.
+/// A failed step of the creation or transfer of directories.
 #[derive(Debug, thiserror::Error)]
 #[error("session folder: cannot {action}: {source}")]
 pub struct FolderError {
-    /// What was tried.
+    /// The step that failed.
     pub action: &'static str,
-    /// The system's answer.
+    /// The error of the operating system.
     pub source: io::Error,
 }
 
@@ -60,12 +60,11 @@ fn step(action: &'static str) -> impl Fn(Errno) -> FolderError {
 }
 
 impl Folders {
-    /// Makes the folders of a new session in `parent`, under a random name that
-    /// says nothing about it, and gives them to `ids`.
+    /// Creates the directories of a new session in `parent`, under a random name, and gives them to `ids`.
     ///
     /// # Errors
     ///
-    /// [`FolderError`]; what was made until then stays.
+    /// [`FolderError`]. Directories that were created before the error remain.
     pub fn create(parent: &Path, ids: Option<HostIds>) -> Result<Self, FolderError> {
         let parent_handle = open_folder(CWD, parent).map_err(step("open the parent"))?;
         let name = random_name().map_err(|source| FolderError { action: "make a name", source })?;
@@ -73,12 +72,11 @@ impl Folders {
         Self::fill(&parent.join(name), ids)
     }
 
-    /// As [`Folders::create`], in a folder `root` that is there, empty and the
-    /// runner's alone.
+    /// As [`Folders::create`], in the existing, empty directory `root` that only the runner may enter.
     ///
     /// # Errors
     ///
-    /// [`FolderError`]; what was made until then stays.
+    /// [`FolderError`]. Directories that were created before the error remain.
     pub fn fill(root: &Path, ids: Option<HostIds>) -> Result<Self, FolderError> {
         let handle = openat(CWD, root, FOLDER, Mode::empty()).map_err(step("open a folder"))?;
         for child in ["workspace", "home", "tmp"] {
@@ -89,7 +87,7 @@ impl Folders {
         Ok(Self::at(root))
     }
 
-    /// The folders that [`Folders::create`] made at `root`. Looks at nothing.
+    /// Returns the directories that [`Folders::create`] created at `root`. Accesses no file.
     #[must_use]
     pub fn at(root: &Path) -> Self {
         Self {
@@ -100,7 +98,7 @@ impl Folders {
         }
     }
 
-    /// Where one of them is.
+    /// Returns the path of a directory.
     #[must_use]
     pub fn of(&self, folder: SessionFolder) -> &Path {
         match folder {
@@ -127,14 +125,13 @@ fn give(handle: BorrowedFd<'_>, ids: Option<HostIds>) -> Result<(), Errno> {
     fchown(handle, uid, gid)
 }
 
-/// Gives a folder and everything below it to `ids`: for a workspace that the
-/// runner has just filled, before any command could reach it. Follows no link
-/// and leaves no file system.
+/// Gives a directory and everything below it to `ids`. For a workspace that the runner has just filled, before any
+/// command could access it. Follows no link and stays on one file system.
 ///
 /// # Errors
 ///
-/// [`FolderError`] at the first thing that cannot be given; the rest keeps its
-/// owner. Deeper than 256 folders is an error.
+/// [`FolderError`] at the first entry that cannot be given away. The other entries keep their owner. A nesting of more
+/// than 256 directories is an error.
 pub fn give_tree(folder: BorrowedFd<'_>, ids: HostIds) -> Result<(), FolderError> {
     let (uid, gid) = owner(ids);
     fchown(folder, uid, gid).map_err(step("give a folder away"))?;
@@ -152,7 +149,7 @@ pub fn give_tree(folder: BorrowedFd<'_>, ids: HostIds) -> Result<(), FolderError
         let handle = current.fd().map_err(step("read a folder"))?;
         chownat(handle, name, uid, gid, AtFlags::SYMLINK_NOFOLLOW).map_err(step("give a file away"))?;
         let kind = match entry.file_type() {
-            // Not every file system says.
+            // Some file systems do not report the type.
             FileType::Unknown => statat(handle, name, AtFlags::SYMLINK_NOFOLLOW)
                 .map(|found| FileType::from_raw_mode(found.st_mode))
                 .map_err(step("look at a file"))?,

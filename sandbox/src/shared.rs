@@ -1,8 +1,7 @@
-//! What of the host the launch step makes reachable for one launch, and the profile
-//! as bubblewrap gets it then.
+//! The parts of the host that the launch step makes reachable for one launch, and the profile adapted to them.
 //!
-//! Looks at modes of folders and at kinds of files; opens nothing. Must not widen a
-//! profile: it changes where things come from, and nothing of what is shown.
+//! Reads modes of directories and types of files, and opens nothing. Must not widen a profile: it changes the sources,
+//! not what is shown.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -19,25 +18,25 @@ use crate::paths::RootCover;
 use crate::profile::{Bind, Profile, Root};
 use crate::{HOME, WORKSPACE};
 
-/// The most sockets of the host that one profile shows.
+/// The maximum number of host sockets that one profile shows.
 pub const MAX_SOCKETS: usize = 64;
 
-/// Nobody enters a folder without one of these bits but its owner and its group,
-/// which no session is.
+/// The execute bit for others. A session's user is neither the owner nor in the group of a directory without this
+/// bit, so
+/// it cannot enter the directory.
 const PASSABLE: u32 = 0o001;
 
-/// See the module.
+/// The result: the adapted profile and the mounts of the launch step.
 #[derive(Debug)]
 pub(crate) struct Reach {
-    /// With sources that bubblewrap reaches.
+    /// The profile with sources that bubblewrap can reach.
     pub(crate) profile: Profile,
     pub(crate) shared: Vec<Shared>,
     pub(crate) root: Option<StagedRoot>,
 }
 
 impl Reach {
-    /// For a launch in which bubblewrap runs as another user than this process, or
-    /// does not.
+    /// Computes the result. `other_user` states whether bubblewrap runs as another user than this process.
     pub(crate) fn of(profile: &Profile, other_user: bool, read_only: bool) -> Result<Self, LaunchError> {
         let sockets = &profile.sockets.allowed_unix;
         if sockets.len() > MAX_SOCKETS {
@@ -68,7 +67,7 @@ impl Reach {
         Ok(reach)
     }
 
-    /// Has the launch step mount what lies below a folder that not everybody enters.
+    /// Lets the launch step mount binds below directories that not every user can enter.
     fn binds(&mut self) {
         let mut passable = BTreeSet::new();
         for number in 0..self.profile.binds.len() {
@@ -86,7 +85,7 @@ impl Reach {
         }
     }
 
-    /// What path rules show again of what is bound at `target` comes from there, too.
+    /// Adapts the sources of paths that path rules show again below `target`.
     fn again(&mut self, target: &Path, staged: &Path) {
         let binds = self.profile.binds.clone();
         for cover in &mut self.profile.covers {
@@ -105,8 +104,7 @@ impl Reach {
     }
 }
 
-/// Whether a socket of the host can be shown at its own path: nothing that every
-/// sandbox has is there.
+/// Reports whether a host socket can be shown at its own path: the path must not be one that every sandbox uses.
 #[must_use]
 pub fn can_be_shown(socket: &Path) -> bool {
     let own = ["/proc", "/dev", "/sys", INSIDE, WORKSPACE, HOME, "/tmp", "/var/tmp"];
@@ -117,7 +115,7 @@ pub fn can_be_shown(socket: &Path) -> bool {
         && !own.iter().any(|own| socket.starts_with(own))
 }
 
-/// Which bind shows a path inside.
+/// Returns the target of the bind that shows a path inside.
 fn innermost<'a>(binds: &'a [Bind], path: &Path) -> Option<&'a Path> {
     let around = binds.iter().filter(|bind| path.starts_with(&bind.target));
     around.map(|bind| bind.target.as_path()).max_by_key(|target| target.as_os_str().len())
@@ -125,13 +123,13 @@ fn innermost<'a>(binds: &'a [Bind], path: &Path) -> Option<&'a Path> {
 
 fn is_reached(source: &Path, passable: &mut BTreeSet<PathBuf>) -> bool {
     source.ancestors().skip(1).all(|folder| {
-        // What is not there, bubblewrap says.
+        // bubblewrap reports a missing directory.
         let open = || fs::metadata(folder).map_or(true, |found| found.permissions().mode() & PASSABLE != 0);
         passable.contains(folder) || open() && passable.insert(folder.to_owned())
     })
 }
 
-/// What lies over the folder of a root file system: all that is mounted inside.
+/// Returns the mount points inside a root file system: all paths that are mounted over it.
 fn points(profile: &Profile, read_only: bool) -> Vec<Point> {
     let point = |path: &Path, kind| {
         let path = path.strip_prefix("/").unwrap_or(path);
@@ -152,7 +150,7 @@ fn points(profile: &Profile, read_only: bool) -> Vec<Point> {
     points
 }
 
-/// Without a slash at its end, which a file must not have.
+/// Joins two paths without a trailing slash, which a file must not have.
 fn joined(base: &Path, below: &Path) -> PathBuf {
     if below.as_os_str().is_empty() { base.to_owned() } else { base.join(below) }
 }

@@ -1,6 +1,6 @@
-//! What is asked of one launch: the command, its shape, its limits.
+//! The parameters of one launch: the command, its shape, its limits.
 //!
-//! Must not do I/O.
+//! Must not perform I/O.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -13,17 +13,16 @@ use airlock_init::wire::{Rlimits, TerminalSize};
 use crate::error::LaunchError;
 use crate::mask::{self, Mask};
 
-/// The longest command, in bytes: one argument word of Linux, less its end.
+/// The maximum length of a command in bytes: one argument of Linux without its terminator.
 pub const MAX_COMMAND: usize = 128 * 1024 - 1;
 
-/// The most bytes of names and values that can be passed.
+/// The maximum total bytes of names and values of the environment.
 const MAX_ENVIRONMENT: usize = 512 << 10;
 
-/// The part of a launch that decides bubblewrap's arguments, beside profile,
-/// session and limits.
+/// The parameters of a launch that determine bubblewrap's arguments, in addition to profile, session and limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Shape {
-    /// Workspace, HOME and /tmp are mounted read-only; /var/tmp is private.
+    /// Whether workspace, HOME and `/tmp` are mounted read-only. `/var/tmp` is then private.
     pub read_only: bool,
     /// The network inside.
     pub network: Network,
@@ -34,53 +33,52 @@ pub struct Shape {
 pub enum Network {
     /// The session's loopback and no other interface.
     SessionLoopback,
-    /// A loopback of the command's own.
+    /// A loopback for this command only.
     Empty,
 }
 
-/// What a command has as its input.
+/// The input of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Stdin {
     /// `/dev/null`.
     #[default]
     Null,
-    /// A pipe; the launch returns its other end.
+    /// A pipe. The launch returns its other end.
     Pipe,
-    /// A terminal of its own, which is its output and its errors too, and its
-    /// controlling terminal; the launch returns its other end.
+    /// A terminal, which is also the command's output, errors and controlling terminal. The launch returns its other
+    /// end.
     Terminal(TerminalSize),
 }
 
 /// One command.
 #[derive(Debug, Clone)]
 pub struct LaunchSpec {
-    /// The command text, at most [`MAX_COMMAND`] bytes, without NUL.
+    /// The command text: at most [`MAX_COMMAND`] bytes, without NUL.
     pub command: Vec<u8>,
-    /// The shell that reads it.
+    /// The shell that executes it.
     pub shell: Shell,
-    /// The session's shell snapshot, which bash sources before the command; never where
-    /// the shape is read-only.
+    /// The session's shell snapshot, which bash sources before the command. Never set for a read-only shape.
     pub snapshot: Option<Vec<u8>>,
-    /// What a shell snapshot is made of, where the command is the one that makes it.
+    /// The source of a shell snapshot, if the command creates one.
     pub shell_init: Option<Vec<u8>>,
-    /// A program, as a path inside, and its words, in front of the shell; empty for none.
+    /// A program (a path inside) and its arguments, before the shell. Empty for none.
     pub prefix: Vec<Vec<u8>>,
-    /// The directory it starts in, an absolute path inside.
+    /// The directory in which it starts, an absolute path inside.
     pub cwd: PathBuf,
-    /// Its whole environment, as [`crate::env::build_env`] makes it.
+    /// Its whole environment, from [`crate::env::build_env`].
     pub env: Vec<(OsString, OsString)>,
-    /// Read-only or not, and the network.
+    /// The mounts' mode and the network.
     pub shape: Shape,
-    /// Two pipes instead of one for stdout and stderr.
+    /// Whether stdout and stderr use separate pipes.
     pub separate_stderr: bool,
     /// Its input.
     pub stdin: Stdin,
-    /// What is laid over the session's folders.
+    /// The masks over the session's directories.
     pub masks: Vec<Mask>,
 }
 
 impl LaunchSpec {
-    /// Refuses what could not be started as it is written.
+    /// Refuses parameters that cannot be started.
     pub(crate) fn check(&self) -> Result<(), LaunchError> {
         let refuse = |cause: &str| Err(LaunchError::Invalid { cause: cause.to_owned() });
         if self.command.len() > MAX_COMMAND {
@@ -118,27 +116,26 @@ impl LaunchSpec {
     }
 }
 
-/// Limits of one sandbox. Wall time is the caller's to keep.
+/// The limits of one sandbox. The caller enforces the wall time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Open descriptors of a process.
+    /// Open descriptors per process.
     pub nofile: u64,
-    /// Processes and threads inside, counted by user namespace.
+    /// Processes and threads inside, counted per user namespace.
     pub nproc: u64,
-    /// Largest file a process may write, in bytes; `None` sets no limit.
+    /// The largest file that a process may write, in bytes. `None` means no limit.
     pub fsize: Option<u64>,
-    /// Memory of the whole sandbox, in bytes, where the memory controller is ours.
+    /// Memory of the whole sandbox in bytes. Requires the memory controller.
     pub memory: Option<u64>,
-    /// Swap beside it, in bytes.
+    /// Swap in addition to the memory, in bytes.
     pub swap: u64,
-    /// Processor time, in thousandths of one processor, where the controller is
-    /// ours.
+    /// Processor time, in thousandths of one processor. Requires the cpu controller.
     pub cpu_millis: Option<u64>,
-    /// Size of the private /var/tmp of a read-only command, in bytes of memory.
+    /// The size of the private `/var/tmp` of a read-only command, in bytes of memory.
     pub var_tmp: u64,
-    /// Size of /dev/shm, in bytes of memory.
+    /// The size of `/dev/shm`, in bytes of memory.
     pub dev_shm: u64,
-    /// How long a start may take until the shell exists.
+    /// The maximum time of a start until the shell exists.
     pub start_timeout: Duration,
 }
 

@@ -1,11 +1,10 @@
-//! What bubblewrap says on its status descriptor: JSON documents, one a line.
+//! Parses bubblewrap's status descriptor: JSON documents, one per line.
 //!
-//! Comes from outside the sandbox, which is why it can be held against what
-//! pid 1 reports.
+//! The status comes from outside the sandbox. It can therefore be compared with the report of pid 1.
 
 use serde::Deserialize;
 
-/// The most that is read of it, in bytes.
+/// The maximum number of bytes that are read.
 pub(crate) const MAX_STATUS: usize = 16 << 10;
 
 #[derive(Deserialize)]
@@ -14,7 +13,7 @@ struct Line {
     exit_code: Option<i32>,
 }
 
-/// The exit code of pid 1, or `None` if bubblewrap did not say one.
+/// Returns the exit code of pid 1, or `None` if bubblewrap did not report one.
 pub(crate) fn exit_code(text: &[u8]) -> Option<i32> {
     serde_json::Deserializer::from_slice(text)
         .into_iter::<Line>()

@@ -1,13 +1,12 @@
 //! Host uids for sessions.
 //!
-//! Pure: must not change ids, that is the launch step's work.
+//! Pure: must not change IDs. The launch step does this.
 
 use std::collections::BTreeSet;
 
 use airlock_init::wire::HostIds;
 
-/// The range of host uids, and of gids with the same numbers, from which each
-/// session gets one of its own.
+/// The range of host uids, and of gids with the same numbers. Each session gets one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UidRange {
     first: u32,
@@ -15,52 +14,52 @@ pub struct UidRange {
 }
 
 impl UidRange {
-    /// A range of `count` ids from `first` on. `None` if it is empty, holds 0,
-    /// or reaches the two highest ids, which mean "nobody" and "no change".
+    /// Creates a range of `count` IDs from `first` on. `None` if it is empty, contains 0, or reaches the two highest
+    /// IDs,
+    /// which mean "nobody" and "no change".
     #[must_use]
     pub fn new(first: u32, count: u32) -> Option<Self> {
         let last = first.checked_add(count.checked_sub(1)?)?;
         (first > 0 && last < u32::MAX - 1).then_some(Self { first, count })
     }
 
-    /// The lowest ids of the range that are not in `used`; `None` when every
-    /// one is.
+    /// Returns the lowest IDs of the range that are not in `used`. `None` if all are used.
     #[must_use]
     pub fn allocate(&self, used: &BTreeSet<u32>) -> Option<HostIds> {
         (self.first..=self.last()).find(|id| !used.contains(id)).map(|id| HostIds { uid: id, gid: id })
     }
 
-    /// Whether `ids` are both of this range.
+    /// Reports whether both `ids` are in this range.
     #[must_use]
     pub fn contains(&self, ids: HostIds) -> bool {
         let range = self.first..=self.last();
         range.contains(&ids.uid) && range.contains(&ids.gid)
     }
 
-    /// The last of them.
+    /// Returns the last ID.
     #[must_use]
     pub fn last(self) -> u32 {
         self.first.saturating_add(self.count.saturating_sub(1))
     }
 }
 
-/// Under whose host uid commands run.
+/// The host uids under which commands run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UidIsolation {
-    /// Each session has a uid of its own.
+    /// Each session has its own uid.
     PerSession,
-    /// The runner has no right to change uid: commands run under its own.
+    /// The runner cannot change uids: commands run under its own.
     None,
 }
 
 impl UidIsolation {
-    /// What this process can give: per session as root, none otherwise.
+    /// Returns the mode that this process supports: per session as root, none otherwise.
     #[must_use]
     pub fn detect() -> Self {
         if nix::unistd::geteuid().is_root() { Self::PerSession } else { Self::None }
     }
 
-    /// The name used in reports: `per_session` or `none`.
+    /// Returns the name used in reports: `per_session` or `none`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

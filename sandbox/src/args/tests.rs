@@ -1,4 +1,4 @@
-//! bubblewrap's arguments, profile by profile, as snapshots.
+//! Snapshot tests of bubblewrap's arguments for several profiles.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;

@@ -1,5 +1,4 @@
-//! One sandbox's cgroup: made with its limits before anything runs in it, and
-//! removed when nothing is left in it.
+//! The cgroup of one sandbox. It is created with its limits before a process runs in it, and removed when it is empty.
 
 use std::fs::{self, File};
 use std::io;
@@ -17,32 +16,32 @@ use super::tree::Tree;
 use crate::error::LaunchError;
 use crate::spec::Limits;
 
-/// The period in which processor time is counted, in microseconds.
+/// The accounting period of processor time, in microseconds.
 const CPU_PERIOD: u64 = 100_000;
-/// The smallest quota of a period that the kernel takes.
+/// The smallest quota of a period that the kernel accepts.
 const CPU_QUOTA_MIN: u64 = 1000;
-/// bubblewrap itself, which is outside of what `Limits::nproc` counts.
+/// bubblewrap itself, which `Limits::nproc` does not count.
 const OUTSIDE: u64 = 1;
-/// How long a sandbox's cgroup may take to be empty once everything was killed.
+/// The time for a sandbox's cgroup to become empty after all processes were killed.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What a sandbox used, as its cgroup has counted it.
+/// The usage of a sandbox, counted by its cgroup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Usage {
     pub(crate) user: Duration,
     pub(crate) system: Duration,
-    /// The most memory at once, in bytes, where the controller is there.
+    /// The peak memory in bytes, if the controller is available.
     pub(crate) peak_memory: Option<u64>,
-    /// Whether the kernel has ended processes because memory ran out.
+    /// Whether the kernel has killed processes because memory ran out.
     pub(crate) oom_killed: bool,
 }
 
-/// A sandbox's cgroup. Dropped, it is emptied and removed.
+/// A sandbox's cgroup. Dropping it kills its processes and removes it.
 #[derive(Debug)]
 pub(crate) struct Cgroup {
     folder: PathBuf,
     handle: OwnedFd,
-    /// Outlives its children.
+    /// Kept until all child cgroups are removed.
     tree: Arc<Tree>,
     removed: AtomicBool,
 }
@@ -70,21 +69,20 @@ impl Cgroup {
         &self.folder
     }
 
-    /// Its folder, as a descriptor through which nothing can be read.
+    /// Returns its directory as a descriptor that cannot be read.
     pub(crate) fn handle(&self) -> BorrowedFd<'_> {
         self.handle.as_fd()
     }
 
-    /// Kills everything in it, also what is being made just now.
+    /// Kills all its processes, including those that are just being created.
     pub(crate) fn kill(&self) {
         if !self.removed.load(Ordering::SeqCst) {
-            // Refused only where it has been removed meanwhile.
+            // Fails only if it was removed meanwhile.
             let _ = kill(&self.folder);
         }
     }
 
-    /// Kills what is left, waits until it is empty, and removes it. The second
-    /// time there is nothing to do.
+    /// Kills the remaining processes, waits until the cgroup is empty, and removes it. A second call does nothing.
     pub(crate) fn end(&self) -> io::Result<Option<Usage>> {
         if self.removed.swap(true, Ordering::SeqCst) {
             return Ok(None);
@@ -99,16 +97,16 @@ impl Cgroup {
 
 impl Drop for Cgroup {
     fn drop(&mut self) {
-        // What cannot be removed now, the next start removes.
+        // If the removal fails, the next start repeats it.
         let _ = self.end();
     }
 }
 
-/// The files to write, of the limits that are there.
+/// Returns the files to write, for the available limits.
 fn files(limits: &Limits, has: impl Fn(&str) -> bool) -> Vec<(&'static str, String)> {
     let mut files = Vec::new();
     if has("memory") {
-        // Half a command is not what anybody asked for.
+        // If memory runs out, the whole command ends, not only one of its processes.
         files.push(("memory.oom.group", "1".to_owned()));
         if let Some(bytes) = limits.memory {
             files.push(("memory.max", bytes.to_string()));
@@ -133,7 +131,7 @@ fn usage(folder: &Path) -> io::Result<Usage> {
     let read = |file: &str| fs::read_to_string(folder.join(file));
     let stat = read("cpu.stat")?;
     let time = |key| Duration::from_micros(number(&stat, key).unwrap_or(0));
-    // Before Linux 5.19 there is no peak; without the controller, neither.
+    // Missing before Linux 5.19, and without the controller.
     let peak_memory = read("memory.peak").ok().and_then(|text| text.trim().parse().ok());
     let events = read("memory.events").unwrap_or_default();
     Ok(Usage {
@@ -144,13 +142,13 @@ fn usage(folder: &Path) -> io::Result<Usage> {
     })
 }
 
-/// The number behind a key, in a file of one key on each line.
+/// Returns the number of a key, in a file with one key per line.
 fn number(text: &str, key: &str) -> Option<u64> {
     let found = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(' '));
     found.and_then(|value| value.parse().ok())
 }
 
-/// Kills everything in a cgroup and below it.
+/// Kills all processes in a cgroup and below it.
 pub(super) fn kill(folder: &Path) -> io::Result<()> {
     fs::write(folder.join("cgroup.kill"), "1")
 }
@@ -160,7 +158,7 @@ pub(super) fn wait_until_empty(folder: &Path, patience: Duration) -> io::Result<
     let path = folder.join("cgroup.events");
     let deadline = Instant::now() + patience;
     loop {
-        // The file tells of a change after the moment it was opened and read.
+        // The kernel signals only changes that follow the open and the read of this file.
         let events = File::open(&path)?;
         if number(&io::read_to_string(&events)?, "populated") == Some(0) {
             return Ok(());

@@ -1,14 +1,14 @@
-//! Where the hierarchy of version 2 is mounted, and where this process is in it.
+//! The mount point of the version 2 hierarchy, and the position of this process in it.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::statfs;
 
-/// Of a file system of cgroups, version 2.
+/// The magic number of a cgroup2 file system.
 const MAGIC: u64 = 0x6367_7270;
 
-/// The folder of this process's own cgroup.
+/// Returns the directory of this process's own cgroup.
 pub(super) fn own() -> Result<PathBuf, String> {
     let read = |path: &str| fs::read_to_string(path).map_err(|error| format!("{path}: {error}"));
     let mounts = read("/proc/self/mountinfo")?;
@@ -19,31 +19,31 @@ pub(super) fn own() -> Result<PathBuf, String> {
     folder.ok_or_else(|| "cgroup2 is not mounted where the runner is in it".to_owned())
 }
 
-/// Whether the folder is one of a cgroup, version 2.
+/// Reports whether the directory is a cgroup of version 2.
 pub(super) fn is_cgroup(folder: &Path) -> bool {
     statfs(folder).is_ok_and(|found| u64::try_from(found.f_type) == Ok(MAGIC))
 }
 
-/// The line of version 2 has no controllers and the number 0.
+/// Returns the path of the version 2 line, which has the number 0 and no controllers.
 fn own_path(text: &str) -> Option<&str> {
     text.lines().find_map(|line| line.strip_prefix("0::"))
 }
 
-/// Root and mount point of each cgroup2 mount.
+/// Returns root and mount point of each cgroup2 mount.
 fn mount_points(text: &str) -> impl Iterator<Item = (&str, &str)> {
     text.lines().filter_map(|line| {
         let (mount, kind) = line.split_once(" - ")?;
         let mut fields = mount.split(' ').skip(3);
         let (root, point) = (fields.next()?, fields.next()?);
-        // Space, tab and the like are written as octal numbers; nobody has them here.
+        // Space, tab and similar characters are written as octal numbers. Such paths are not supported.
         (kind.starts_with("cgroup2 ") && !point.contains('\\')).then_some((root, point))
     })
 }
 
-/// The folder of the cgroup `own` under a mount of the cgroup `root`.
+/// Returns the directory of the cgroup `own` below a mount of the cgroup `root`.
 fn folder(root: &str, point: &str, own: &str) -> Option<PathBuf> {
     let below = Path::new(own).strip_prefix(root).ok()?;
-    // Outside of the runner's cgroup namespace.
+    // A path with `..` lies outside the runner's cgroup namespace.
     let inside = !below.components().any(|part| part == Component::ParentDir);
     inside.then(|| Path::new(point).join(below))
 }

@@ -1,5 +1,5 @@
-//! What an earlier process with the same state folder has left: ended and
-//! removed by the name that it has noted there, and nothing else.
+//! Ends and removes the cgroup that an earlier process with the same state directory left. Only the recorded cgroup is
+//! affected.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -10,19 +10,19 @@ use super::one::{kill, wait_until_empty};
 use super::place::is_cgroup;
 use crate::error::LaunchError;
 
-/// What launchers' cgroups are called, before 128 random bits.
+/// The prefix of launchers' cgroups. 128 random bits follow.
 pub(super) const PREFIX: &str = "airlock-";
-/// The file of the state folder that holds the launcher's cgroup.
+/// The file in the state directory that records the launcher's cgroup.
 const RECORD: &str = "cgroup";
-/// How long what is left may take to end.
+/// The time for the remaining processes to end.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Notes a launcher's cgroup, before it is made.
+/// Records a launcher's cgroup, before it is created.
 pub(super) fn note(state: &Path, folder: &Path) -> io::Result<()> {
     fs::write(state.join(RECORD), folder.as_os_str().as_encoded_bytes())
 }
 
-/// Forgets it, where it is still the one that was noted.
+/// Removes the record, if it still names this cgroup.
 pub(super) fn forget(state: &Path, folder: &Path) -> io::Result<()> {
     match noted(state)? {
         Some(noted) if noted == folder => fs::remove_file(state.join(RECORD)),
@@ -30,13 +30,13 @@ pub(super) fn forget(state: &Path, folder: &Path) -> io::Result<()> {
     }
 }
 
-/// Ends and removes the cgroup that a launcher with this state folder has left,
-/// with everything in it, as the next launcher would. Must not be called while
-/// one is at work.
+/// Ends and removes the cgroup that a launcher with this state directory left, with all its processes. The next
+/// launcher
+/// does the same. Must not be called while a launcher is active.
 ///
 /// # Errors
 ///
-/// What is noted there cannot be read, ended within ten seconds, or removed.
+/// If the record cannot be read, or if the cgroup cannot be ended within ten seconds or removed.
 pub fn sweep(state: &Path) -> Result<(), LaunchError> {
     let record = state.join(RECORD);
     let Some(folder) =
@@ -62,7 +62,7 @@ fn noted(state: &Path) -> io::Result<Option<PathBuf>> {
     }
 }
 
-/// Children have none of their own: a sandbox sees no file system of cgroups.
+/// Removes a cgroup and its children. The children have no children, because a sandbox has no cgroup file system.
 fn remove_with_children(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;

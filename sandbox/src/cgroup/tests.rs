@@ -1,4 +1,4 @@
-//! On the host's own hierarchy, with processes that no sandbox holds.
+//! Tests on the host's own hierarchy, with processes outside any sandbox.
 
 use std::fs;
 use std::io::Read;
@@ -18,7 +18,7 @@ fn one(cgroups: &Cgroups) -> Cgroup {
     cgroup.unwrap_or_else(|| panic!("{:?}", cgroups.not_enforced()))
 }
 
-/// A shell in a process group of its own that begins once it is in the cgroup.
+/// Starts a shell in its own process group. The script begins when the shell is in the cgroup.
 fn shell_in(cgroup: &Cgroup, script: &str) -> Child {
     let mut command = Command::new("/bin/bash");
     command.args(["-c", &format!("read -r; {script}")]).process_group(0);
@@ -28,7 +28,7 @@ fn shell_in(cgroup: &Cgroup, script: &str) -> Child {
     child
 }
 
-/// The number that a script prints.
+/// Reads the pid that a script prints.
 fn printed_pid(child: &mut Child) -> Pid {
     let mut text = String::new();
     let mut byte = [0];
@@ -44,7 +44,7 @@ fn lives(pid: Pid) -> bool {
     test_kill_process(pid).is_ok() && !state.contains(") Z ")
 }
 
-/// Whether a signal is on its way to it. One that is ignored never is.
+/// Reports whether the process has a pending signal. An ignored signal is never pending.
 fn has_pending(pid: Pid) -> bool {
     let status = fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero())).unwrap_or_default();
     let pending = status.lines().filter(|line| line.starts_with("SigPnd:") || line.starts_with("ShdPnd:"));
@@ -122,7 +122,7 @@ fn a_new_start_ends_and_removes_what_an_earlier_process_left_and_only_that() {
     let sandbox = one(&left);
     let mut shell = shell_in(&sandbox, "trap '' TERM; echo $$; sleep 1000");
     let (shell_pid, bystander_pid) = (printed_pid(&mut shell), printed_pid(&mut bystander));
-    // As after a SIGKILL: nothing of it was taken down.
+    // As after a SIGKILL: nothing is cleaned up.
     std::mem::forget(sandbox);
     std::mem::forget(left);
 

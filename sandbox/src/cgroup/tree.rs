@@ -1,4 +1,4 @@
-//! A launcher's cgroup, and the controllers that it was given.
+//! A launcher's cgroup, and the controllers that it has.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -11,13 +11,13 @@ use super::sweep::{PREFIX, forget, note};
 use super::{LIMITS, NotEnforced, cause, place};
 use crate::runtime::random_name;
 
-/// The cgroup into which the runner moves out of its own: one that has processes
-/// cannot give controllers to its children.
+/// The cgroup into which the runner moves out of its own. A cgroup with processes cannot give controllers to its
+/// children.
 const LEAF: &str = "airlock-runner";
-/// What is asked for.
+/// The controllers that are enabled if available.
 const CONTROLLERS: [&str; 4] = ["memory", "pids", "cpu", "io"];
 
-/// A launcher's cgroup; removed with the last sandbox in it.
+/// A launcher's cgroup. It is removed with the last sandbox in it.
 #[derive(Debug)]
 pub(super) struct Tree {
     state: PathBuf,
@@ -27,8 +27,7 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// Makes one in `parent` or in the runner's own, and gives it what
-    /// controllers there are.
+    /// Creates a cgroup in `parent` or in the runner's own, and enables the available controllers.
     pub(super) fn make(parent: Option<&Path>, state: &Path) -> Result<Self, String> {
         let own = place::own();
         let base = match (parent, &own) {
@@ -69,7 +68,7 @@ impl Tree {
         !self.missing.iter().any(|gap| gap.limit == limit)
     }
 
-    /// The folder of a new sandbox's cgroup.
+    /// Creates the directory of a new sandbox's cgroup.
     pub(super) fn make_child(&self) -> io::Result<PathBuf> {
         let number = self.made.fetch_add(1, Ordering::Relaxed);
         let folder = self.folder.join(number.to_string());
@@ -80,15 +79,16 @@ impl Tree {
 
 impl Drop for Tree {
     fn drop(&mut self) {
-        // What cannot be removed now, the next start removes by what is noted.
+        // If the removal fails, the next start repeats it from the record.
         if fs::remove_dir(&self.folder).is_ok() {
             let _ = forget(&self.state, &self.folder);
         }
     }
 }
 
-/// What the runner may divide, when it is in `own`: that, or what is above it
-/// where an earlier launcher has moved it into the leaf.
+/// Returns the cgroup that the runner may divide if it is in `own`: `own`, or its parent if an earlier launcher has
+/// moved
+/// the runner into the leaf.
 fn divided(own: &Path) -> &Path {
     match own.parent() {
         Some(above) if own.file_name().is_some_and(|name| name == LEAF) => above,
@@ -96,7 +96,7 @@ fn divided(own: &Path) -> &Path {
     }
 }
 
-/// A move needs the right to write to the nearest cgroup that holds both ends.
+/// Checks for write access to the nearest common parent of both cgroups, which a move requires.
 fn may_move(from: &Path, to: &Path) -> Result<(), String> {
     let common: PathBuf = from
         .components()
@@ -109,8 +109,9 @@ fn may_move(from: &Path, to: &Path) -> Result<(), String> {
         .map_err(|error| format!("`{}` cannot be written: {error}", file.display()))
 }
 
-/// Has `base` give its controllers to its children. If processes are in the way
-/// and the runner is one of them, it moves into a leaf; if others are, back.
+/// Enables the controllers for the children of `base`. If processes prevent this and the runner is one of them, it
+/// moves
+/// into a leaf. If other processes still prevent it, the runner moves back.
 fn give_controllers(base: &Path, own: Option<&Path>) {
     if enable(base) || own != Some(base) {
         return;
@@ -122,14 +123,16 @@ fn give_controllers(base: &Path, own: Option<&Path>) {
         _ => into(&leaf).is_ok(),
     };
     if made && !enable(base) && into(base).is_ok() {
-        // Another process of the same cgroup may be in it.
+        // The leaf may contain another process.
         let _ = fs::remove_dir(&leaf);
     }
 }
 
-/// Asks for what is not given yet, of what there is; says whether no process was
-/// in the way. In one write: asked for alone beside a process, `pids` and `cpu`
-/// would be given for threads, and the children could hold no process any more.
+/// Enables the available controllers that are not enabled yet. Returns false if a process prevents it. Uses one
+/// write: if
+/// `pids` and `cpu` are enabled separately while a process is present, they become threaded, and the children cannot
+/// hold
+/// processes.
 fn enable(folder: &Path) -> bool {
     let control = folder.join("cgroup.subtree_control");
     let given = words(&control);
@@ -150,7 +153,7 @@ fn words(file: &Path) -> Vec<String> {
     text.split_whitespace().map(str::to_owned).collect()
 }
 
-/// The limits for which `folder` has no file, and why.
+/// Returns the limits for which `folder` has no file, with the reasons.
 fn missing(base: &Path, folder: &Path) -> Vec<NotEnforced> {
     let there = words(&base.join("cgroup.controllers"));
     let given = words(&base.join("cgroup.subtree_control"));

@@ -1,4 +1,4 @@
-//! The line of a report that says who holds sessions to their disk.
+//! The check of a report for the disk limits of sessions.
 
 use std::path::Path;
 
@@ -9,8 +9,7 @@ const NAME: &str = "disk_quota";
 const LIMIT: &str = "set `workspace.bytes` and `workspace.inodes`";
 
 impl Disks {
-    /// Who holds sessions to their limits, what is lost where nobody does all the time, and what would
-    /// give it.
+    /// Returns the check: the mechanism, the consequence if usage is not always limited, and the remedy.
     #[must_use]
     pub fn check(&self) -> Check {
         let lost = layer(NAME).map_or("", |layer| layer.lost);
@@ -39,7 +38,7 @@ impl Disks {
         }
     }
 
-    /// What is not limited of the two.
+    /// Returns a note if only one of the two limits is set.
     fn half(&self) -> &'static str {
         match (self.config.bytes, self.config.inodes, self.backend) {
             (None, ..) => "; any number of bytes, for want of `workspace.bytes`",
@@ -49,8 +48,8 @@ impl Disks {
     }
 }
 
-/// Tries in `folder`, which is empty, how sessions would be held to `config`; nothing of it stays there. The
-/// second is whether a runner would start. `id` as for [`Disks::open`]. Blocks.
+/// Determines, by a trial in the empty directory `folder`, how the limits of `config` would be enforced. Leaves the
+/// directory empty. The second value states whether a runner would start. `id` as in [`Disks::open`]. Blocks.
 #[must_use]
 pub fn disk_check(config: DiskConfig, folder: &Path, id: Option<u32>) -> (Check, bool) {
     match Disks::open(config, folder, id) {
@@ -70,7 +69,7 @@ pub fn disk_check(config: DiskConfig, folder: &Path, id: Option<u32>) -> (Check,
 }
 
 impl CapabilityReport {
-    /// With what is known of sessions' disks, which no look from inside shows.
+    /// Replaces the check of sessions' disks, which a look from inside cannot determine.
     #[must_use]
     pub fn with_disk(mut self, check: Check) -> Self {
         if let Some(line) = self.checks.iter_mut().find(|line| line.name == check.name) {

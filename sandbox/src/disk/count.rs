@@ -1,7 +1,8 @@
-//! What a session's folders take of the disk, counted entry by entry.
+//! Counts the disk usage of a session's directories entry by entry.
 //!
-//! Only names are read, through directory handles and no link; no file is opened.
-//! Other commands change the folders meanwhile, so that a count is of no one moment.
+//! Reads only names and attributes, through directory handles. Follows no link and opens no file. Commands can change
+//! the
+//! directories meanwhile, so a count does not describe a single moment.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -11,9 +12,9 @@ use rustix::io::Errno;
 
 use crate::session::Folders;
 
-/// Folders nested deeper than this are not looked into.
+/// The maximum nesting of directories that is counted.
 const MAX_DEPTH: usize = 256;
-/// `st_blocks` counts in these, whatever the file system's own are.
+/// The unit of `st_blocks`, independent of the file system.
 const BLOCK: u64 = 512;
 const FOLDER: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
@@ -21,31 +22,29 @@ const FOLDER: OFlags = OFlags::RDONLY
     .union(OFlags::NONBLOCK)
     .union(OFlags::CLOEXEC);
 
-/// What is taken, or may be.
+/// A usage or a limit of disk space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DiskUse {
-    /// Bytes of the blocks that are allocated. A file with several names counts
-    /// with each of them.
+    /// The bytes of allocated blocks. A file with several names counts once per name.
     pub bytes: u64,
-    /// Files, folders, links and others.
+    /// The number of files, directories, links and other entries.
     pub inodes: u64,
 }
 
 impl DiskUse {
-    /// Whether this is more of either than `most`.
+    /// Reports whether either value exceeds that of `most`.
     #[must_use]
     pub fn exceeds(self, most: Self) -> bool {
         self.bytes > most.bytes || self.inodes > most.inodes
     }
 }
 
-/// Counts a session's workspace, HOME and `/tmp` together, until it is clear that
-/// they take more than `most`. `None`: folders are nested too deep to be counted.
-/// Needs the right to read them whatever their modes. Blocks.
+/// Counts a session's workspace, HOME and `/tmp` together. Stops when they exceed `most`. `None` means that directories
+/// are nested too deep. Requires the right to read all directories whatever their modes. Blocks.
 ///
 /// # Errors
 ///
-/// A folder cannot be read.
+/// If a directory cannot be read.
 pub fn disk_use(folders: &Folders, most: DiskUse) -> io::Result<Option<DiskUse>> {
     let mut count = DiskUse { bytes: 0, inodes: 0 };
     for folder in [&folders.workspace, &folders.home, &folders.tmp] {
@@ -62,7 +61,7 @@ fn count_tree(root: &OwnedFd, count: &mut DiskUse, most: DiskUse) -> io::Result<
     while let Some(folder) = open.last_mut() {
         let entry = match folder.next() {
             Some(Ok(entry)) => entry,
-            // At its end, or removed.
+            // The end of the directory, or it was removed.
             None | Some(Err(Errno::NOENT)) => {
                 open.pop();
                 continue;
@@ -85,7 +84,7 @@ fn count_tree(root: &OwnedFd, count: &mut DiskUse, most: DiskUse) -> io::Result<
             match openat(handle, name, FOLDER, Mode::empty()).and_then(|below| Dir::read_from(&below)) {
                 Ok(_) if open.len() >= MAX_DEPTH => return Ok(false),
                 Ok(below) => open.push(below),
-                // It has gone, or become something else.
+                // It was removed or replaced meanwhile.
                 Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {}
                 Err(errno) => return Err(errno.into()),
             }

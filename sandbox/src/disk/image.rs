@@ -1,8 +1,7 @@
-//! A file system of a session's own, in a sparse file beside its folder.
+//! A private file system for a session, in a sparse file next to its directory.
 //!
-//! No command can reach the file, so that nobody but the kernel has written the file
-//! system that the kernel reads. `mkfs.ext4` and `mount` are run without an
-//! environment, by their fixed paths.
+//! No command can access the file, so only the kernel writes the file system that the kernel reads. `mkfs.ext4` and
+//! `mount` run without an environment, by their fixed paths.
 
 use std::fs::{self, OpenOptions};
 use std::io::Read;
@@ -17,18 +16,18 @@ use super::{DiskBackend, DiskConfig, DiskError, step};
 const IMAGE: &str = "disk.img";
 const MKFS: [&str; 2] = ["/usr/sbin/mkfs.ext4", "/sbin/mkfs.ext4"];
 const MOUNT: [&str; 2] = ["/usr/bin/mount", "/bin/mount"];
-/// Of one program.
+/// The timeout of one program.
 const PATIENCE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(2);
-/// Of what a program says, in bytes.
+/// The maximum bytes of a program's messages.
 const SAID: u64 = 4096;
-/// What ext4 has inodes for at least: its own, and a few.
+/// The minimum number of inodes of ext4, including its own.
 const INODES_MIN: u64 = 64;
 
 pub(super) const CURE: &str = "the runner must be root, with CAP_SYS_ADMIN and /dev/loop-control (in a pod: \
      privileged), and the programs mkfs.ext4 and mount be there: apt-get install e2fsprogs mount";
 
-/// Makes the image of a session, empty.
+/// Creates the empty image of a session.
 pub(super) fn make(place: &Path, config: &DiskConfig) -> Result<(), DiskError> {
     let least = DiskBackend::LOOP_BYTES_MIN;
     let Some(bytes) = config.bytes.filter(|bytes| *bytes >= least) else {
@@ -39,7 +38,7 @@ pub(super) fn make(place: &Path, config: &DiskConfig) -> Result<(), DiskError> {
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&image);
     file.and_then(|file| file.set_len(bytes)).map_err(step("make an image"))?;
     let mut mkfs = program(&MKFS)?;
-    // All of the image is a hole; one part in a hundred is kept for the runner's own files.
+    // The whole image is a hole. One percent is reserved for the runner's own files.
     mkfs.args(["-q", "-F", "-m", "1", "-E", "nodiscard,lazy_itable_init=1,lazy_journal_init=1"]);
     if let Some(inodes) = config.inodes {
         mkfs.arg("-N").arg(inodes.max(INODES_MIN).to_string());
@@ -47,7 +46,7 @@ pub(super) fn make(place: &Path, config: &DiskConfig) -> Result<(), DiskError> {
     run(mkfs.arg(&image), "make a file system in an image")
 }
 
-/// Mounts the image of a session on its folder.
+/// Mounts the image of a session on its directory.
 pub(super) fn mount(place: &Path, root: &Path) -> Result<(), DiskError> {
     let options = "loop,nodev,nosuid,noinit_itable,discard,errors=remount-ro";
     let mut mount = program(&MOUNT)?;
@@ -68,7 +67,7 @@ fn program(paths: &[&str; 2]) -> Result<Command, DiskError> {
     Ok(command)
 }
 
-/// Waits for a program, at most [`PATIENCE`]; its first words are the error.
+/// Waits for a program for at most [`PATIENCE`]. Its first messages form the error.
 fn run(command: &mut Command, action: &'static str) -> Result<(), DiskError> {
     let failed = step(action);
     let mut child = command.spawn().map_err(&failed)?;
@@ -78,7 +77,7 @@ fn run(command: &mut Command, action: &'static str) -> Result<(), DiskError> {
             break status;
         }
         if Instant::now() > until {
-            // It may be stuck in the kernel, and is waited for no longer.
+            // The process may be stuck in the kernel, and is not waited for.
             let _ = child.kill();
             return Err(DiskError::Step { action, cause: "it does not come to its end".to_owned() });
         }

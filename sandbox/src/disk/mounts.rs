@@ -1,5 +1,5 @@
-//! Mounts of sessions' disks, all of them below one mount, so that a command's mount
-//! namespace leaves those of others by leaving that one.
+//! The mounts of sessions' disks. All are below one mount, so that a command's mount namespace can remove the disks of
+//! other sessions by unmounting that one.
 
 use std::ffi::CString;
 use std::path::Path;
@@ -12,17 +12,17 @@ use rustix::mount::{
 
 use super::{DiskConfig, DiskError, step};
 
-/// Mounts upon one another that are undone.
+/// The maximum number of stacked mounts that are unmounted.
 const STACK: usize = 16;
-/// Bytes for each inode, where the configuration does not say how many there may be.
+/// The bytes per inode if the configuration sets no limit of inodes.
 const BYTES_PER_INODE: u64 = 4096;
-/// Inodes that a file system has at least.
+/// The minimum number of inodes of a file system.
 const INODES_MIN: u64 = 64;
 
 pub(super) const CURE: &str = "the runner must be root, with the right to mount: CAP_SYS_ADMIN; in a pod \
      securityContext.capabilities.add: [SYS_ADMIN] with hostUsers: false";
 
-/// Whether `path` is where something is mounted.
+/// Reports whether `path` is a mount point.
 pub(super) fn is_mount(path: &Path) -> bool {
     let id = |path: &Path| {
         let found = statx(CWD, path, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::MNT_ID).ok()?;
@@ -34,25 +34,26 @@ pub(super) fn is_mount(path: &Path) -> bool {
     }
 }
 
-/// Makes the folder of all sessions a mount, unless it is one.
+/// Makes the directory of all sessions a mount point, unless it is one.
 pub(super) fn make_ground(sessions: &Path) -> Result<(), DiskError> {
     let failed = || step::<Errno>("make a mount for sessions' disks");
     if is_mount(sessions) {
         return Ok(());
     }
     mount_bind(sessions, sessions).map_err(failed())?;
-    // First out of the group of the mount that it is on, which would show each of them a second time; then
-    // a group of its own, so that whoever has a copy of a disk's mount loses it with ours.
+    // PRIVATE first: leaving the peer group of the parent mount prevents a second copy of each disk. SHARED next: in
+    // the new
+    // peer group, a copy of a disk's mount is unmounted together with the original.
     for kind in [MountPropagationFlags::PRIVATE, MountPropagationFlags::SHARED] {
         mount_change(sessions, kind).map_err(failed())?;
     }
     Ok(())
 }
 
-/// Undoes it, unless a disk is mounted there.
+/// Removes that mount, unless a disk is mounted below it.
 pub(super) fn leave_ground(sessions: &Path) {
     if is_mount(sessions) {
-        // Refused while there is anything.
+        // The kernel refuses while a disk is mounted.
         let _ = unmount_one(sessions, UnmountFlags::NOFOLLOW);
     }
 }
@@ -64,14 +65,14 @@ pub(super) fn mount_memory(root: &Path, config: &DiskConfig) -> Result<(), DiskE
         return Err(DiskError::Step { action: "mount memory", cause });
     };
     let inodes = config.inodes.unwrap_or(bytes / BYTES_PER_INODE).max(INODES_MIN);
-    // In whole pages, and never more than was said.
+    // Whole pages, and never more than the limit.
     let options = format!("mode=0700,size={},nr_inodes={inodes}", bytes / 4096 * 4096);
     let options = CString::new(options).map_err(step("mount memory"))?;
     let flags = MountFlags::NODEV | MountFlags::NOSUID;
     mount("tmpfs", root, "tmpfs", flags, Some(options.as_c_str())).map_err(step("mount memory"))
 }
 
-/// Unmounts whatever is mounted on `root`. Its last users have it until they let go of it.
+/// Unmounts everything on `root`. Active users keep it until they release it.
 pub(super) fn unmount(root: &Path) -> Result<(), DiskError> {
     for _ in 0..STACK {
         if !is_mount(root) {

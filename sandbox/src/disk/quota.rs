@@ -1,8 +1,8 @@
-//! Limits by quotas of projects: the file system counts what is made in a session's
-//! folder, and refuses what is too much.
+//! Limits by project quotas: the file system counts all files in a session's directory, and refuses writes beyond the
+//! limit.
 //!
-//! A process in a user namespace cannot change the project of a file, so that no
-//! sandboxed command gets out of its own. A project's number is the session's uid.
+//! A process in a user namespace cannot change the project of a file. No sandboxed command can therefore leave its
+//! project. The project ID is the session's uid.
 
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -17,10 +17,10 @@ use super::{DiskBackend, DiskConfig, DiskError, step};
 const EXT4: i64 = 0xef53;
 const XFS: i64 = 0x5846_5342;
 
-/// What gives quotas, whatever there is now.
+/// The remedy for quotas, independent of the current file system.
 pub(super) const CURE: &str = "put `state_dir` on ext4 or xfs that is mounted with `prjquota`";
 
-/// What gives quotas on the file system of `folder`.
+/// Returns the remedy for quotas on the file system of `folder`.
 pub(super) fn cure(folder: &Path) -> String {
     let kind = statfs(folder).map_or(0, |found| found.f_type);
     match kind {
@@ -36,7 +36,7 @@ pub(super) fn cure(folder: &Path) -> String {
     }
 }
 
-/// Makes `root`, which is empty, a project of its own with the limits.
+/// Makes the empty directory `root` a project with the limits.
 pub(super) fn begin(root: &Path, id: Option<u32>, config: &DiskConfig) -> Result<(), DiskError> {
     let project = project(root, id)?;
     let folder = File::open(root).map_err(step("open its folder"))?;
@@ -63,7 +63,7 @@ pub(super) fn limit(root: &Path, id: Option<u32>, config: &DiskConfig) -> Result
     })
 }
 
-/// Takes the limits of a project away. Where there are no quotas there are none.
+/// Removes the limits of a project. Does nothing without quotas.
 pub(super) fn end(folder: &Path, project: u32) {
     if let Ok(folder) = File::open(folder) {
         let _ = limit_project(folder.as_fd(), project, 0, 0);

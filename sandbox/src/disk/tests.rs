@@ -1,5 +1,5 @@
-//! Disks that are really made, in a mount namespace of the test's own. Quotas need a kernel and a file
-//! system with them: the virtual machine's.
+//! Tests with real disks, in a private mount namespace. Quotas need a kernel and a file system that support them, which
+//! the virtual machine provides.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ use super::*;
 
 const MIB: u64 = 1 << 20;
 
-/// Runs `test` where its mounts are nobody else's; what it leaves goes with its thread.
+/// Runs `test` with private mounts, which end with its thread.
 fn apart(test: impl FnOnce(&Path) + Send) {
     let folder = ScratchDir::new();
     PrivateMounts::run(|_| test(folder.path()));
@@ -50,7 +50,7 @@ fn make_files(root: &Path) -> (Errno, u64) {
         .unwrap()
 }
 
-/// Fills it, restarts with it, and takes it away.
+/// Fills a disk, restarts with it, and removes it.
 fn lives_and_goes(sessions: &Path, backend: DiskBackend) {
     let most = DiskUse { bytes: 24 * MIB, inodes: 400 };
     let disks = Disks::open(config(backend, most.bytes, most.inodes), sessions, None).unwrap();
@@ -75,7 +75,7 @@ fn lives_and_goes(sessions: &Path, backend: DiskBackend) {
     assert!(made <= most.inodes * 2, "{made}");
     assert!(disk.full().unwrap().unwrap().contains("no more can be made"));
 
-    // An orderly end of the process, and the next one.
+    // An orderly stop of the process, and the next one.
     disks.put_down(&disk).unwrap();
     disks.put_down(&neighbour).unwrap();
     disks.leave();
@@ -84,7 +84,7 @@ fn lives_and_goes(sessions: &Path, backend: DiskBackend) {
     let taken = again.take_up(&other, None, backend).unwrap();
     assert_eq!(taken, neighbour);
     assert_eq!(fs::metadata(taken.root().join("file")).unwrap().len(), MIB);
-    // The process was killed: what it had mounted is found as it is.
+    // The process was killed: its mounts still exist.
     assert_eq!(again.take_up(&other, None, backend).unwrap(), neighbour);
     let again_own = again.take_up(&own, None, backend).unwrap();
     let held = fs::File::open(again_own.root()).unwrap();
@@ -133,7 +133,7 @@ fn a_backend_that_cannot_work_says_why_and_auto_goes_on_without() {
     apart(|sessions| {
         let memory = sessions.join("memory");
         fs::create_dir(&memory).unwrap();
-        // Memory has no projects, on any kernel.
+        // A file system in memory does not support projects.
         mounts::mount_memory(&memory, &config(DiskBackend::Tmpfs, MIB, 100)).unwrap();
         let asked = Disks::open(config(DiskBackend::Quota, MIB, 100), &memory, Some(40_000_063)).unwrap_err();
         let said = asked.to_string();

@@ -1,24 +1,24 @@
-//! Which variables session and request may set, and which are passed through.
+//! Checks which variables session and request may set, and which are passed through.
 //!
-//! Must not repeat a value in an error: it may be a secret.
+//! Must not include a value in an error, because it may be a secret.
 
 use crate::env::EnvRequest;
 
-/// The most variables that are passed through and that session and request set, together.
+/// The maximum number of variables from all sources together.
 pub const MAX_VARIABLES: usize = 512;
-/// The longest name, in bytes.
+/// The maximum length of a name, in bytes.
 pub const MAX_NAME: usize = 128;
-/// The longest value, in bytes.
+/// The maximum length of a value, in bytes.
 pub const MAX_VALUE: usize = 32 << 10;
-/// The most bytes of names and values together.
+/// The maximum total bytes of names and values.
 pub const MAX_TOTAL: usize = 256 << 10;
 
-/// Who wants to set a variable.
+/// The source of a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
-    /// The profile's own.
+    /// The profile's own variables.
     Profile,
-    /// The runner's own environment, by the profile.
+    /// The runner's environment, selected by the profile.
     Passed,
     /// The session.
     Session,
@@ -26,40 +26,40 @@ pub enum Source {
     Request,
 }
 
-/// Why a variable cannot be set.
+/// The reason why a variable cannot be set.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EnvError {
-    /// Not a name of letters, digits and underscores.
+    /// The name does not consist of letters, digits and underscores.
     #[error("`{name}` is not the name of a variable")]
     Name {
-        /// The name, with what cannot be shown replaced.
+        /// The name, with unprintable characters replaced.
         name: String,
-        /// Whose it is.
+        /// The source.
         source_of: Source,
-        /// Its place in the list.
+        /// The index in the source's list.
         index: usize,
     },
-    /// The value holds a NUL byte or is too long.
+    /// The value contains a NUL byte or is too long.
     #[error("the value of `{name}` holds a NUL byte or has more than {MAX_VALUE} bytes")]
     Value {
         /// The name.
         name: String,
-        /// Whose it is.
+        /// The source.
         source_of: Source,
-        /// Its place in the list.
+        /// The index in the source's list.
         index: usize,
     },
-    /// Airlock sets this one.
+    /// Airlock itself sets this variable.
     #[error("`{name}` is set by airlock")]
     Reserved {
         /// The name.
         name: String,
-        /// Whose it is.
+        /// The source.
         source_of: Source,
-        /// Its place in the list.
+        /// The index in the source's list.
         index: usize,
     },
-    /// It changes how a command is read or what every program loads, and the profile does not permit that.
+    /// The variable changes how a command is read or what every program loads, and the profile does not permit it.
     #[error(
         "`{name}` changes how a command is read or what every program loads, and the profile does not list it in \
          `env.allowed`"
@@ -67,12 +67,12 @@ pub enum EnvError {
     ChangesReading {
         /// The name.
         name: String,
-        /// Whose it is.
+        /// The source.
         source_of: Source,
-        /// Its place in the list.
+        /// The index in the source's list.
         index: usize,
     },
-    /// It is not known to be safe, the command runs outside the sandbox, and the profile does not permit that.
+    /// The command runs outside the sandbox, and the variable is neither on the safe list nor permitted by the profile.
     #[error(
         "`{name}` is not on the list of safe variables, which are all that a command outside the sandbox is given, and \
          the profile does not list it in `env.allowed`"
@@ -80,28 +80,28 @@ pub enum EnvError {
     NotSafeOutside {
         /// The name.
         name: String,
-        /// Whose it is.
+        /// The source.
         source_of: Source,
-        /// Its place in the list.
+        /// The index in the source's list.
         index: usize,
     },
-    /// Too many variables or too many bytes.
+    /// There are too many variables or too many bytes.
     #[error(
         "the environment has {variables} variables and {bytes} bytes, the limits are {MAX_VARIABLES} and {MAX_TOTAL}"
     )]
     TooLarge {
-        /// How many variables.
+        /// The number of variables.
         variables: usize,
-        /// How many bytes of names and values.
+        /// The bytes of names and values.
         bytes: usize,
     },
 }
 
-/// Checks every variable passed through, and of session and request.
+/// Checks every variable of all sources.
 pub(super) fn check(from: &EnvRequest<'_>) -> Result<(), Vec<EnvError>> {
     let all =
         [(Source::Passed, from.passed), (Source::Session, from.session), (Source::Request, from.request)];
-    // A profile is trusted with what programs read, not with what bash would run as a function.
+    // A profile may set variables that programs read, but not functions that bash would run.
     let is_wrong = |name: &str| !is_name(name) || name.to_ascii_uppercase().starts_with("BASH_FUNC_");
     let own = from.profile.env.iter().enumerate().filter(|(_, (name, _))| is_wrong(name));
     let own = own.map(|(index, (name, _))| EnvError::Name {
@@ -150,7 +150,7 @@ fn problem(
     if airlock_variables::changes_reading(name.as_bytes()) {
         return Some(EnvError::ChangesReading { name: shown, source_of, index });
     }
-    // What is passed through is named by the profile itself.
+    // The profile itself names the passed variables.
     let asked = from.unsandboxed && source_of != Source::Passed;
     if asked && !airlock_variables::is_safe(name.as_bytes()) {
         return Some(EnvError::NotSafeOutside { name: shown, source_of, index });
@@ -158,7 +158,7 @@ fn problem(
     None
 }
 
-/// The name, with what cannot be shown replaced.
+/// Returns the name with unprintable characters replaced.
 fn shown(name: &[u8]) -> String {
     let text = String::from_utf8_lossy(name);
     text.chars().take(MAX_NAME).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()

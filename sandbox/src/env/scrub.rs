@@ -1,22 +1,23 @@
-//! What is passed through of the runner's own environment, and what is taken out of it whatever a profile
-//! says: the credentials of the runner's host.
+//! Selects the variables that pass from the runner's own environment, and removes the credentials of the runner's host
+//! whatever a profile requests.
 //!
-//! Pure: must not read the process's own environment, and must not repeat a value.
+//! Pure: must not read the environment of the process, and must not return the value of a removed variable.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
 use super::Variable;
 
-/// Never passed through, nor the `INPUT_` twin by which a workflow hands each to an action. `*` stands for
-/// any text. Compared without regard to case.
+/// Names that never pass, also with the prefix `INPUT_`, with which a workflow passes each to an action. `*` matches
+/// any
+/// text. Case is ignored.
 pub const SECRETS: [&str; 39] = [
-    // Models.
+    // AI models.
     "ANTHROPIC_API_KEY",
     "ANTHROPIC_AUTH_TOKEN",
     "CLAUDE_CODE_OAUTH_TOKEN",
     "OPENAI_API_KEY",
-    // Amazon: keys, and where to ask for them.
+    // Amazon: keys, and the endpoints that return them.
     "AWS_ACCESS_KEY_ID",
     "AWS_BEARER_TOKEN_BEDROCK",
     "AWS_CONTAINER_AUTHORIZATION_TOKEN",
@@ -30,7 +31,7 @@ pub const SECRETS: [&str; 39] = [
     "GEMINI_API_KEY",
     "GOOGLE_API_KEY",
     "GOOGLE_APPLICATION_CREDENTIALS",
-    // Azure, the headers of its managed identity among them.
+    // Azure, including the headers of its managed identity.
     "AZURE_CLIENT_CERTIFICATE_PATH",
     "AZURE_CLIENT_SECRET",
     "AZURE_FEDERATED_TOKEN_FILE",
@@ -38,7 +39,7 @@ pub const SECRETS: [&str; 39] = [
     "AZURE_STORAGE_KEY",
     "IDENTITY_HEADER",
     "MSI_SECRET",
-    // Build services: what a job may do in the name of its workflow.
+    // Build services: the rights of a job.
     "ACTIONS_ID_TOKEN_REQUEST_TOKEN",
     "ACTIONS_ID_TOKEN_REQUEST_URL",
     "ACTIONS_RUNTIME_TOKEN",
@@ -47,32 +48,31 @@ pub const SECRETS: [&str; 39] = [
     "GH_TOKEN",
     "GITHUB_TOKEN",
     "GITLAB_TOKEN",
-    // Registries.
+    // Package registries.
     "CARGO_REGISTRY_TOKEN",
     "NPM_TOKEN",
     "PYPI_TOKEN",
-    // Stores of secrets, clusters, databases.
+    // Secret stores, clusters, databases.
     "DATABASE_URL",
     "KUBECONFIG",
     "PGPASSWORD",
     "VAULT_TOKEN",
-    // Headers of telemetry: they carry the key of its collector.
+    // Telemetry headers: they contain the key of the collector.
     "OTEL_*HEADERS*",
 ];
 
-/// What the name of a secret looks like. Such a name passes only if it is excepted, letter by letter, in
-/// the runner's own configuration.
+/// Patterns of secrets' names. Such a name passes only if the runner's own configuration lists it exactly.
 pub const SHAPES: [&str; 5] = ["*_TOKEN", "*_SECRET", "*_PASSWORD", "*_API_KEY", "*_CREDENTIALS"];
 
-/// By which a workflow hands the input of that name to an action.
+/// The prefix with which a workflow passes an input to an action.
 const TWIN: &str = "INPUT_";
 
-/// What came of the names that a profile passes through.
+/// The result of the selection.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Scrubbed {
-    /// Passed.
+    /// The variables that pass.
     pub passed: Vec<Variable>,
-    /// The names that were there and were not passed; sorted.
+    /// The names that exist and do not pass; sorted.
     pub removed: Vec<String>,
 }
 
@@ -86,8 +86,8 @@ impl fmt::Debug for Scrubbed {
     }
 }
 
-/// Takes the variables that `pass` names out of `own`, but for secrets. `exceptions` are exact names that
-/// pass although they look like a secret's; on what is in [`SECRETS`] they have no effect.
+/// Selects the variables that `pass` names from `own`, without secrets. `exceptions` are exact names that pass although
+/// they match [`SHAPES`]. They have no effect on names in [`SECRETS`].
 #[must_use]
 pub fn scrub(own: &[Variable], pass: &[String], exceptions: &[String]) -> Scrubbed {
     let wanted: BTreeSet<&[u8]> = pass.iter().map(|name| name.as_bytes()).collect();
@@ -105,7 +105,7 @@ pub fn scrub(own: &[Variable], pass: &[String], exceptions: &[String]) -> Scrubb
     scrubbed
 }
 
-/// Whether a variable of that name is never passed through.
+/// Reports whether a variable with this name never passes.
 #[must_use]
 pub fn is_scrubbed(name: &str, exceptions: &[String]) -> bool {
     let upper = name.to_ascii_uppercase().replace('-', "_");
@@ -122,7 +122,7 @@ pub fn is_scrubbed(name: &str, exceptions: &[String]) -> bool {
     listed || (SHAPES.iter().any(|shape| matches(shape, &upper)) && !exceptions.iter().any(|e| e == name))
 }
 
-/// Whether `text` is what `pattern` says, with `*` for any text.
+/// Reports whether `text` matches `pattern`, in which `*` matches any text.
 fn matches(pattern: &str, text: &str) -> bool {
     let Some((start, rest)) = pattern.split_once('*') else { return pattern == text };
     let Some(mut left) = text.strip_prefix(start) else { return false };

@@ -1,4 +1,4 @@
-//! The environment: what is in it, and what never is.
+//! Tests of the variables that the environment contains, and of those that it never contains.
 
 use super::*;
 
@@ -30,7 +30,7 @@ fn text(env: &[(OsString, OsString)]) -> String {
     env.iter().map(line).collect()
 }
 
-/// What a request may not set, by the error it gets.
+/// Returns the error for a variable that a request may not set.
 fn refused(profile: &Profile, name: &str) -> Option<EnvError> {
     let list = [variable(name, "x")];
     build_env(&request(profile, &list, false)).err().and_then(|mut errors| errors.pop())

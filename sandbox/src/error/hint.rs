@@ -1,7 +1,6 @@
-//! What to do about a failed start: each failure of bubblewrap and of the
-//! launch step that is known on hosts and in containers, with its cure.
+//! Remedies for a failed start: the known failures of bubblewrap and of the launch step, on hosts and in containers.
 //!
-//! Advice only: nothing is decided by what a program wrote to its diagnostics.
+//! The result is advice only. No decision depends on the messages of a program.
 
 use std::borrow::Cow;
 
@@ -9,12 +8,12 @@ use airlock_init::wire::Step;
 
 use crate::confinement::Confinement;
 
-/// The kernel's and the container's switches for user namespaces.
+/// The switches of the kernel and of the container for user namespaces.
 const NAMESPACES: &str = "allow user namespaces: sysctl -w user.max_user_namespaces=15000 kernel.unprivileged_userns_clone=1 (Debian); in Kubernetes securityContext.seccompProfile with clone, unshare, mount, umount2 and pivot_root allowed";
 const COUNT: &str = "raise the limit on the host: sysctl -w user.max_user_namespaces=15000 user.max_net_namespaces=15000 user.max_mnt_namespaces=15000 user.max_pid_namespaces=15000";
 const KERNEL: &str = "use a kernel with CONFIG_USER_NS, CONFIG_PID_NS, CONFIG_NET_NS, CONFIG_IPC_NS, CONFIG_UTS_NS and CONFIG_CGROUPS";
 const MODULE: &str = "let the security modules allow user namespaces";
-/// For what only a security module answers with EACCES.
+/// For EACCES, which only a security module returns here.
 const CONFINED: &str = "a security module forbids it: `aa-status` lists the AppArmor profiles and `journalctl -k --grep DENIED` the one that confines bubblewrap; give that one `userns,`, `capability,`, `mount,`, `umount,` and `pivot_root,`, or remove it with `apparmor_parser --remove FILE`";
 const PROC: &str = "unmask /proc: in Kubernetes securityContext.procMount: Unmasked, which needs hostUsers: false; with podman --security-opt unmask=ALL; with docker --security-opt systempaths=unconfined";
 const MOUNT: &str = "allow mounts: in Kubernetes securityContext.seccompProfile with mount, umount2 and pivot_root allowed, or capabilities.add: [SYS_ADMIN] with hostUsers: false";
@@ -38,8 +37,7 @@ const SECCOMP: &str =
 const ADMIN: &str = "in Kubernetes securityContext.runAsUser: 1000 and runAsNonRoot: true, or capabilities.add: [SYS_ADMIN] with hostUsers: false; on a host start it as root, with every capability";
 const IDENTITY: &str = "a runner with uid 0 needs CAP_SETUID and CAP_SETGID: in Kubernetes capabilities.add: [SETUID, SETGID, SYS_ADMIN], or securityContext.runAsUser: 1000";
 
-/// Pieces of what bubblewrap says, all of which must be there, and the cure.
-/// The first that fits counts.
+/// Fragments of bubblewrap's messages, all of which must occur, and the remedy. The first match counts.
 const BUBBLEWRAP: [(&[&str], &str); 31] = [
     (&["ENOSPC"], COUNT),
     (&["Creating new namespace failed", "does not support"], KERNEL),
@@ -74,10 +72,10 @@ const BUBBLEWRAP: [(&[&str], &str); 31] = [
     (&["PR_SET_SECCOMP"], SECCOMP),
 ];
 
-/// Cures of failures that a security module may have caused: what confines this process belongs to them.
+/// Remedies of failures that a security module may have caused. The remedies for the active modules are added to them.
 const MAY_BE_CONFINED: [&str; 4] = [NAMESPACES, MODULE, CONFINED, MOUNT];
 
-/// A cure, with that for the security modules that confine this process, where they may be the cause.
+/// Returns a remedy. Adds those for the security modules that confine this process, if they may be the cause.
 pub(super) fn told_here(cure: &'static str) -> Cow<'static, str> {
     told(cure, &Confinement::read())
 }
@@ -90,7 +88,7 @@ fn told(cure: &'static str, confinement: &Confinement) -> Cow<'static, str> {
     }
 }
 
-/// The cure for what bubblewrap said before it ended.
+/// Returns the remedy for bubblewrap's last message.
 pub(super) fn of_bubblewrap(said: &str) -> Option<&'static str> {
     BUBBLEWRAP
         .iter()
@@ -98,11 +96,11 @@ pub(super) fn of_bubblewrap(said: &str) -> Option<&'static str> {
         .map(|(_, cure)| *cure)
 }
 
-/// The cure for a step of the launch that failed.
+/// Returns the remedy for a failed step of the launch.
 pub(super) fn of_step(step: Step, cause: &str) -> Option<&'static str> {
     let full = cause.contains("ENOSPC") || cause.contains("EUSERS");
     match step {
-        // Steps inside say what they say of files that are not there, too.
+        // These steps also fail for missing files.
         Step::Stage if !cause.contains("ermitted") => None,
         Step::Stage if cause.contains("mount namespace") => Some(ADMIN),
         Step::Stage => Some(NAMESPACES),
@@ -128,7 +126,7 @@ pub(super) fn of_step(step: Step, cause: &str) -> Option<&'static str> {
         Step::Namespaces if cause.contains("(os error 13)") => Some(MODULE),
         Step::Namespaces | Step::Join => Some(NAMESPACES),
         Step::Loopback => Some(MODULE),
-        // It was there when the launcher looked at it.
+        // The file existed when the launcher checked it.
         Step::Bubblewrap if cause.contains("(os error 13)") || cause.contains("(os error 1)") => {
             Some(CONFINED)
         }
@@ -146,7 +144,7 @@ pub(super) fn of_step(step: Step, cause: &str) -> Option<&'static str> {
 mod tests {
     use super::*;
 
-    /// What bubblewrap 0.8 says, as it was seen in containers and on hosts.
+    /// Messages of bubblewrap 0.8 that were seen in containers and on hosts.
     const SEEN: [(&str, &str); 24] = [
         (
             "No permissions to create new namespace, likely because the kernel does not allow non-privileged user namespaces.",
@@ -218,7 +216,7 @@ mod tests {
                 assert!(!cure(&none).contains(advice), "{said}: {}", cure(&none));
             }
         }
-        // What no module can have caused has its own cure alone.
+        // A failure that no module can cause has only its own remedy.
         let proc = of_bubblewrap("Can't mount proc on /newroot/proc: Operation not permitted").unwrap();
         assert_eq!(told(proc, &apparmor), proc);
     }

@@ -1,7 +1,7 @@
-//! From a command to what pid 1 starts: which shell, by which words, with which files.
+//! Builds the program that pid 1 starts for a command: the shell, its arguments, its files.
 //!
-//! Pure. Must not put a command into the text of another: it is a file of its own, which
-//! the shell runs as a script.
+//! Pure. Must not insert a command into the text of another command. It is a separate file, which the shell runs as a
+//! script.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -12,9 +12,9 @@ use airlock_init::wire::{COMMAND_FILE, INSIDE_BASH_ENV, SHELL_INIT_FILE, SNAPSHO
 use crate::landlock;
 use crate::spec::{LaunchSpec, Limits, Shell, Stdin};
 
-/// What pid 1 starts, with the command and what is read before it as files of `folder`.
+/// Builds the start message. The command, and the files that the shell reads before it, are files of `folder`.
 pub(super) fn start(spec: &LaunchSpec, limits: &Limits, folder: &Path) -> StartSpec {
-    // PowerShell takes nothing else for a script.
+    // PowerShell accepts only this extension for a script.
     let name =
         if spec.shell == Shell::Pwsh { format!("{COMMAND_FILE}.ps1") } else { COMMAND_FILE.to_owned() };
     let words = shell_words(spec.shell, spec.shape.read_only);
@@ -46,8 +46,8 @@ pub(super) fn start(spec: &LaunchSpec, limits: &Limits, folder: &Path) -> StartS
     }
 }
 
-/// The options of a shell that reads no file of settings before a command. Where that is read-only, bash expands
-/// no aliases.
+/// Returns the options of a shell, such that it reads no startup file before a command. In a read-only command, bash
+/// expands no aliases.
 #[must_use]
 pub fn shell_words(shell: Shell, read_only: bool) -> Vec<&'static [u8]> {
     match shell {
@@ -58,7 +58,7 @@ pub fn shell_words(shell: Shell, read_only: bool) -> Vec<&'static [u8]> {
             }
             words
         }
-        // Aliases can stand anywhere in a line there, and would hide what runs.
+        // An alias of zsh can occur anywhere in a line, and would hide the program that runs.
         Shell::Zsh => vec![b"-f", b"-d", b"-o", b"no_aliases", b"-o", b"no_bang_hist"],
         Shell::Pwsh => vec![b"-NoLogo", b"-NoProfile", b"-NonInteractive"],
     }

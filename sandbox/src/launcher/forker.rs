@@ -1,8 +1,8 @@
-//! The one thread that forks. The parent-death signal belongs to the thread
-//! that forked, so this one lives as long as the launcher or anything it
-//! started.
+//! The thread that forks all sandboxes. The parent-death signal is tied to the thread that forked. This thread
+//! therefore
+//! lives as long as the launcher or any of its children.
 //!
-//! Must not wait for a child: that would hold up every other start.
+//! Must not wait for a child, because that would delay every other start.
 
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -18,7 +18,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use crate::error::LaunchError;
 
-/// Starts that may wait for the thread at once; further callers block.
+/// The maximum number of queued starts. Further callers block.
 const WAITING_STARTS: usize = 64;
 
 #[derive(Debug)]
@@ -69,15 +69,15 @@ impl Forker {
     }
 }
 
-/// A child that is not yet a sandbox. Dropped, it is killed and reaped.
+/// A child that is not yet a sandbox. Dropping it kills and reaps it.
 #[derive(Debug)]
 pub(super) struct Child {
     /// The control socket, its descriptor 0.
     pub(super) socket: UnixStream,
-    /// What it writes to its descriptor 2.
+    /// Reads its descriptor 2.
     pub(super) diagnostics: OwnedFd,
     process: Process,
-    /// The one that it has gone on from, which has ended or is about to.
+    /// The previous process from which the child continued. It has ended or is about to.
     before: Option<Process>,
 }
 
@@ -87,7 +87,7 @@ struct Process {
     pidfd: Option<OwnedFd>,
 }
 
-/// The parts of a child: socket, diagnostics, number, descriptor.
+/// The parts of a child: socket, diagnostics, pid, pidfd.
 pub(super) type Parts = (UnixStream, OwnedFd, i32, OwnedFd);
 
 impl Child {
@@ -95,13 +95,13 @@ impl Child {
         self.process.pid
     }
 
-    /// The same, from where it has gone on in the process `pid`.
+    /// Returns the same child after it has continued in the process `pid`.
     pub(super) fn gone_on_in(self, pid: i32, pidfd: OwnedFd) -> Self {
         let Self { socket, diagnostics, process: before, .. } = self;
         Self { socket, diagnostics, process: Process { pid, pidfd: Some(pidfd) }, before: Some(before) }
     }
 
-    /// Takes it apart; from then on the caller reaps it.
+    /// Returns the parts. The caller must reap the process.
     pub(super) fn into_parts(self) -> Result<Parts, LaunchError> {
         let Self { socket, diagnostics, mut process, before } = self;
         drop(before);
@@ -109,7 +109,7 @@ impl Child {
         Ok((socket, diagnostics, process.pid, pidfd))
     }
 
-    /// Ends it, and gives what it had to say.
+    /// Ends the child, and returns its diagnostics.
     pub(super) fn last_words(self) -> OwnedFd {
         self.diagnostics
     }
@@ -127,8 +127,7 @@ impl Drop for Process {
 fn serve(init: &Path, requests: &Receiver<Request>) {
     for request in requests {
         let Request { mode, socket, errors, answer } = request;
-        // The one who asked may have given up; then the child goes with the
-        // answer.
+        // The requester may have given up. The child is then dropped with the answer.
         let _ = answer.send(fork(init, mode, socket, errors));
     }
 }
@@ -148,7 +147,7 @@ fn fork(init: &Path, mode: &str, socket: UnixStream, errors: OwnedFd) -> Result<
     match pidfd {
         Ok(pidfd) => Ok(Process { pid, pidfd: Some(pidfd) }),
         Err(error) => {
-            // Out of descriptors, say. Killed, it is not waited for long.
+            // For example, no descriptors are free. A killed child ends soon.
             let _ = child.kill();
             let _ = child.wait();
             Err(LaunchError::Descriptor { what: "pidfd", source: error.into() })

@@ -1,8 +1,8 @@
-//! Starts a command outside the sandbox: no mounts, no network of its own, no filters. What is kept: the
-//! session's uid, an environment made from nothing, limits, and that nothing outlives the command.
+//! Starts a command outside the sandbox: without mounts, network namespace or filters. The session's uid, the new
+//! environment and the limits still apply, and no process outlives the command.
 //!
-//! Must be asked for by name: no failure of a sandbox leads here. Must not start anything as the runner's own
-//! user, for whom its state, its keys and its memory are open.
+//! Must be requested explicitly: a failed sandbox never leads here. Must not start a command as the runner's own user,
+//! which can access the runner's state, keys and memory.
 
 use std::fs;
 use std::os::fd::AsFd;
@@ -23,9 +23,11 @@ use crate::session::{Folders, Session};
 use crate::spec::{LaunchSpec, Limits, Network};
 
 impl Launcher {
-    /// Starts one command outside the sandbox, in the folder of the host that is `spec.cwd` inside. Blocks
-    /// as [`Launcher::start`] does. The session must have ids of its own. `spec.shape` must not be read-only,
-    /// and there must be no masks: nothing would hold them.
+    /// Starts one command outside the sandbox, in the host directory of `spec.cwd`. Blocks as [`Launcher::start`]
+    /// does. The
+    /// session must have its own IDs. `spec.shape` must not be read-only, and there must be no masks, because they
+    /// could not
+    /// be enforced.
     ///
     /// # Errors
     ///
@@ -73,19 +75,20 @@ impl Launcher {
     }
 }
 
-/// The folder of the host that shows as `inside` in a sandbox.
+/// Returns the host path of the path `inside` of a sandbox.
 fn on_host(folders: &Folders, inside: &Path) -> Option<PathBuf> {
     let below = inside.strip_prefix(WORKSPACE).ok()?;
     Some(folders.workspace.join(below))
 }
 
-/// Where the command's own tmpfs is, beside the session's folders; on the disk there is nothing of that name.
+/// Returns the mount point of the command's own tmpfs, next to the session's directories. It does not exist on the
+/// disk.
 fn command_folder(folders: &Folders) -> PathBuf {
     folders.root.join("run")
 }
 
-/// What must be shown anew for the session's uid to reach its folders at their own paths: the outermost
-/// folder above them that not everybody may pass, or else the session's own.
+/// Returns the directory that must be mounted again so that the session's uid can reach its directories at their own
+/// paths: the outermost parent that not every user can enter, or else the session's own directory.
 fn shown(folders: &Folders) -> Shown {
     const PASSABLE: u32 = 0o001;
     let closed = |folder: &&Path| {

@@ -1,4 +1,4 @@
-//! One start, from its request to a running shell.
+//! One start, from the request to a running shell.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -35,19 +35,16 @@ use crate::shared::Reach;
 use crate::spec::{LaunchSpec, Limits, Network, Stdin};
 use crate::uid::UidIsolation;
 
-/// The size asked for a command's output pipes, in bytes: room for a burst while
-/// the reader is not on the processor.
+/// The requested size of a command's output pipes, in bytes. It holds a burst while the reader is not scheduled.
 const PIPE_SIZE: usize = 1 << 20;
 
 impl Launcher {
-    /// Starts one command. Blocks until the shell runs or a step has failed, at
-    /// most `limits.start_timeout` for each answer it waits for. A caller that
-    /// stops waiting for the result loses the sandbox: dropped, it is killed.
+    /// Starts one command. Blocks until the shell runs or a step has failed, at most `limits.start_timeout` per awaited
+    /// answer. If the caller drops the result, the sandbox is killed.
     ///
     /// # Errors
     ///
-    /// The step that failed; [`LaunchError::started`] says whether the command
-    /// may have run.
+    /// The step that failed. [`LaunchError::started`] reports whether the command may have run.
     pub fn start(
         &self,
         profile: &Profile,
@@ -59,7 +56,7 @@ impl Launcher {
         self.run(session, limits, spec, folder, || self.prepare(profile, session, limits, spec))
     }
 
-    /// Gives what `prepare` brought up its command, with what its shell reads in `folder`.
+    /// Sends the command to the sandbox from `prepare`. The files that its shell reads are in `folder`.
     pub(super) fn run(
         &self,
         session: &Session,
@@ -86,7 +83,7 @@ impl Launcher {
         Ok(Running { streams, control, started_at: waiter.started_at, landlock, waiter })
     }
 
-    /// Brings a sandbox up to where pid 1 waits for its command.
+    /// Starts a sandbox up to the point where pid 1 waits for its command.
     fn prepare(
         &self,
         profile: &Profile,
@@ -141,7 +138,7 @@ impl Launcher {
     }
 }
 
-/// Waits until pid 1 is ready for its command. `status` is what bubblewrap says, where there is one.
+/// Waits until pid 1 is ready for its command. `status` is bubblewrap's status descriptor, if there is one.
 pub(super) fn ready(
     child: Child,
     status: Option<OwnedFd>,
@@ -163,8 +160,7 @@ pub(super) fn ready(
     Ok(Waiter { handles: Arc::new(handles), pid, status, diagnostics, started_at, waited: false, tie })
 }
 
-/// The folders that the launch step mounts for the session's uid, and what it lays
-/// over them.
+/// Returns the directories that the launch step mounts for the session's uid, with the overlays of each.
 fn staged(direct: &Sources, spec: &LaunchSpec) -> Vec<Staged> {
     let Sources { workspace, home, tmp, runtime } = direct;
     let folders = [
@@ -183,8 +179,7 @@ fn staged(direct: &Sources, spec: &LaunchSpec) -> Vec<Staged> {
     staged.into()
 }
 
-/// Waits until the launch step has gone on in the process that becomes
-/// bubblewrap.
+/// Waits until the launch step has continued in the process that becomes bubblewrap.
 fn wait_until_cloned(child: &Child) -> Result<(i32, OwnedFd), LaunchError> {
     match recv_frame(child.socket.as_fd()).map_err(before_start)? {
         (Report::Cloned { pid }, fds) => Ok((pid, fds.into_iter().next().ok_or_else(unexpected)?)),
@@ -193,7 +188,7 @@ fn wait_until_cloned(child: &Child) -> Result<(i32, OwnedFd), LaunchError> {
     }
 }
 
-/// Waits for pid 1's word that it is ready, which comes with its pidfd.
+/// Waits for the message of pid 1 that it is ready, which carries its pidfd.
 fn wait_until_ready(child: &Child) -> Result<OwnedFd, LaunchError> {
     match recv_frame(child.socket.as_fd()).map_err(before_start)? {
         (Report::Ready, fds) => fds.into_iter().next().ok_or_else(unexpected),
@@ -202,7 +197,7 @@ fn wait_until_ready(child: &Child) -> Result<OwnedFd, LaunchError> {
     }
 }
 
-/// Hands pid 1 the command, which gets a terminal, and waits until it runs.
+/// Sends a command with a terminal to pid 1, and waits until it runs.
 fn on_terminal(waiter: &Waiter, start: StartSpec) -> Result<(Streams, Landlock), LaunchError> {
     let (landlock, fds) = order(waiter, start, &[])?;
     let lost = || LaunchError::Lost { source: FrameError::Unexpected };
@@ -211,8 +206,8 @@ fn on_terminal(waiter: &Waiter, start: StartSpec) -> Result<(Streams, Landlock),
     Ok((Streams { stdin: Some(stdin), stdout, stderr: None }, landlock))
 }
 
-/// Hands pid 1 the command and its descriptors, and waits until it runs. Says what
-/// of Landlock is around it, and gives what came with that.
+/// Sends a command and its descriptors to pid 1, and waits until it runs. Returns the active Landlock restrictions and
+/// the received descriptors.
 fn order(
     waiter: &Waiter,
     start: StartSpec,
@@ -221,7 +216,7 @@ fn order(
     let socket = waiter.handles.socket.lock().unwrap_or_else(PoisonError::into_inner);
     let start = ToInit::Start(Box::new(start));
     let fds: Vec<_> = ends.iter().map(AsFd::as_fd).collect();
-    // A message that did not arrive whole starts nothing.
+    // An incomplete message starts nothing.
     send_frame(socket.as_fd(), &start, &fds).map_err(before_start)?;
     hit(Point::SandboxStep, &"ordered");
     match recv_frame(socket.as_fd()) {
@@ -232,8 +227,7 @@ fn order(
     }
 }
 
-/// The runner's ends of the command's pipes, and the command's: stdin, stdout,
-/// stderr.
+/// Creates the runner's and the command's ends of the pipes for stdin, stdout and stderr.
 fn pipes(spec: &LaunchSpec, ids: Option<HostIds>) -> Result<(Streams, [OwnedFd; 3]), LaunchError> {
     let (stdin, stdin_inside) = match spec.stdin {
         Stdin::Null => {
@@ -251,7 +245,7 @@ fn pipes(spec: &LaunchSpec, ids: Option<HostIds>) -> Result<(Streams, [OwnedFd; 
         let (read, write) = command_pipe(ids)?;
         (Some(read), write)
     } else {
-        // One pipe, so that the two are in true order.
+        // One pipe keeps the order of the two streams.
         let shared = stdout_inside.try_clone().map_err(|source| failed("pipe", source))?;
         (None, shared)
     };
@@ -260,10 +254,10 @@ fn pipes(spec: &LaunchSpec, ids: Option<HostIds>) -> Result<(Streams, [OwnedFd; 
 
 fn command_pipe(ids: Option<HostIds>) -> Result<(OwnedFd, OwnedFd), LaunchError> {
     let (read, write) = cloexec_pipe()?;
-    // A smaller pipe works as well; an unprivileged user's may not grow.
+    // Optional: the pipe of an unprivileged user may not grow.
     let _ = fcntl_setpipe_size(&write, PIPE_SIZE);
     if let Some(ids) = ids {
-        // `echo x > /dev/stderr` opens the pipe again, as its owner.
+        // `echo x > /dev/stderr` opens the pipe again, which requires ownership.
         let (uid, gid) = (Uid::from_raw(ids.uid), Gid::from_raw(ids.gid));
         fchown(&write, Some(uid), Some(gid)).map_err(|error| failed("pipe", error.into()))?;
     }
@@ -274,7 +268,7 @@ fn cloexec_pipe() -> Result<(OwnedFd, OwnedFd), LaunchError> {
     pipe_with(PipeFlags::CLOEXEC).map_err(|error| failed("pipe", error.into()))
 }
 
-/// bubblewrap's arguments as a file in memory, each ended by NUL.
+/// Writes bubblewrap's arguments to a file in memory, each terminated by NUL.
 fn argument_file(arguments: &[OsString]) -> Result<OwnedFd, LaunchError> {
     let mut text = Vec::new();
     for argument in arguments {
@@ -300,7 +294,7 @@ pub(super) fn set_timeouts(socket: &UnixStream, limit: Duration) -> Result<(), L
         .map_err(|source| failed("socket time-out", source))
 }
 
-/// A failed conversation before the order to start: nothing has run.
+/// Maps a failed exchange before the order to start: the command has not run.
 pub(super) fn before_start(error: FrameError) -> LaunchError {
     match error {
         FrameError::TimedOut => LaunchError::TimedOut,
@@ -312,7 +306,7 @@ pub(super) fn unexpected() -> LaunchError {
     LaunchError::Conversation { source: FrameError::Unexpected }
 }
 
-/// The error of a child that ended early, in its own words where it had any.
+/// Builds the error of a child that ended early, from its messages if there are any.
 fn said(child: Child) -> LaunchError {
     let words = read_rest(child.last_words().as_fd());
     let words = String::from_utf8_lossy(&words).trim().replace('\n', "; ");

@@ -1,7 +1,6 @@
-//! From masks to the mounts that make them, in the order in which they are made.
+//! Converts masks to mounts, in the order in which they must be mounted.
 //!
-//! Pure. Must not show what a mask hides, nor let be written what a mask or the
-//! command's shape protects, whatever the order of the masks.
+//! Pure. Must not show a hidden path, and must not make a protected path writable, whatever the order of the masks.
 
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
@@ -11,12 +10,12 @@ use airlock_init::wire::{Cover, Overlay};
 
 use super::{Mask, MaskKind, SessionFolder};
 
-/// How something in a folder is.
+/// The state of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct State {
     hidden: bool,
     read_only: bool,
-    /// Something else is there instead, and nothing of it is seen below.
+    /// Whether another file replaces it, so that nothing below is visible.
     replaced: bool,
 }
 
@@ -32,29 +31,28 @@ impl State {
         }
     }
 
-    /// Whether what lies in it can be renamed and removed.
+    /// Reports whether its entries can be renamed and removed.
     fn lets_be_moved(self) -> bool {
         !self.hidden && !self.read_only
     }
 
-    /// Whether one cannot be told from the other.
+    /// Reports whether the two states have the same effect.
     fn looks_like(self, other: Self) -> bool {
         self == other || self.hidden && other.hidden
     }
 }
 
-/// A masked path on the way down.
+/// A masked path above the current one.
 struct Above {
     path: PathBuf,
     state: State,
-    /// Which overlay covers it, if one does.
+    /// The index of the overlay that covers it, if there is one.
     overlay: Option<usize>,
 }
 
-/// The overlays of one folder. In a folder that is mounted `read_only` nothing
-/// can be written whatever the masks say.
+/// Returns the overlays of one directory. If the directory is mounted `read_only`, no mask can make a path writable.
 pub(crate) fn plan(masks: &[Mask], folder: SessionFolder, read_only: bool) -> Vec<Overlay> {
-    // Ordered by components: a path comes directly before those below it.
+    // Ordered by components: a path directly precedes the paths below it.
     let mut kinds = BTreeMap::<&Path, Vec<&MaskKind>>::new();
     for mask in masks.iter().filter(|mask| mask.folder == folder) {
         kinds.entry(&mask.path).or_default().push(&mask.kind);
@@ -86,7 +84,7 @@ fn replaces(kind: &MaskKind) -> bool {
 fn cover(state: State, instead: Option<&MaskKind>) -> Cover {
     match instead {
         Some(MaskKind::Content(content)) => Cover::Content(content.to_vec()),
-        // One that could be passed through to something shown again, and nothing is.
+        // A hidden directory that must be passable, because a path below it may be shown again.
         Some(_) => Cover::Hidden { around: true },
         None if state.hidden => Cover::Hidden { around: false },
         None => Cover::Visible { read_only: state.read_only },

@@ -1,8 +1,9 @@
-//! Globs of path rules, as in a `.gitignore`: a name without a slash is met at any
-//! depth; `//` begins an absolute path, `~/` one in HOME. After a single slash a path
-//! is absolute, and for rules that deny one of the workspace as well.
+//! The globs of path rules, in the style of `.gitignore`: a name without a slash matches at any depth. `//` begins an
+//! absolute path, `~/` a path in HOME. With a single leading slash a path is absolute, and in deny rules also
+//! relative to
+//! the workspace.
 //!
-//! Compares text. Must not look at a file.
+//! Compares text only. Must not access a file.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -12,7 +13,7 @@ use super::PathRuleError;
 use crate::profile::PathRules;
 use crate::{HOME, WORKSPACE};
 
-/// Characters that make a part of a path a pattern.
+/// Characters that make a component a pattern.
 const SPECIAL: [char; 5] = ['*', '?', '[', '{', '\\'];
 
 /// All lists of a profile.
@@ -36,29 +37,28 @@ impl Patterns {
 }
 
 impl Patterns {
-    /// Whether a rule may take anything of this, or of what is below it.
+    /// Reports whether a deny rule may match this path, or a path above or below it.
     pub(super) fn may_take(&self, path: &Path) -> bool {
         let takes = |list: &List| path.ancestors().any(|path| list.names(path)) || list.may_name_below(path);
         takes(&self.deny_read) || takes(&self.deny_write)
     }
 }
 
-/// The globs of one list, on absolute paths inside. What is below a path that one
-/// of them names is not met by it.
+/// The globs of one list, for absolute paths inside. A glob that matches a directory does not match the paths below it.
 #[derive(Debug)]
 pub(super) struct List {
     set: GlobSet,
     reaches: Vec<Reach>,
 }
 
-/// How far a glob reaches.
+/// The extent of a glob.
 #[derive(Debug)]
 struct Reach {
-    /// Its parts up to the first that is a pattern.
+    /// Its components before the first pattern.
     literal: PathBuf,
-    /// Whether that is all of it.
+    /// Whether the glob has no pattern.
     exact: bool,
-    /// How many parts what it meets has; none if any number.
+    /// The number of components of a match. `None` means any number.
     parts: Option<usize>,
 }
 
@@ -88,17 +88,17 @@ impl List {
         Ok(Self { set: set.build().map_err(bad)?, reaches })
     }
 
-    /// Whether one of them names this.
+    /// Reports whether a glob matches this path.
     pub(super) fn names(&self, path: &Path) -> bool {
         self.set.is_match(path)
     }
 
-    /// Whether one of them may name something below this.
+    /// Reports whether a glob may match a path below this one.
     pub(super) fn may_name_below(&self, path: &Path) -> bool {
         self.reaches.iter().any(|reach| reach.may_name_below(path))
     }
 
-    /// Whether one of them says that it goes through this, or begins below it.
+    /// Reports whether the literal part of a glob leads through this path or begins below it.
     pub(super) fn leads_through(&self, path: &Path) -> bool {
         self.reaches
             .iter()
@@ -126,7 +126,7 @@ impl Reach {
     }
 }
 
-/// The globs that a rule comes to, on absolute paths. None for the whole root.
+/// Expands a rule to globs on absolute paths. Empty for the whole root.
 fn absolute(rule: &str, denies: bool) -> Vec<String> {
     let written = if let Some(rest) = rule.strip_prefix("//") {
         vec![format!("/{rest}")]
@@ -151,7 +151,7 @@ fn absolute(rule: &str, denies: bool) -> Vec<String> {
     written.iter().map(|glob| trimmed(glob)).filter(|glob| !glob.is_empty()).collect()
 }
 
-/// A folder is named by all that is in it, too.
+/// Removes a trailing `/**`: a pattern for all entries of a directory also names the directory.
 fn trimmed(glob: &str) -> String {
     let mut glob = glob.trim_end_matches('/');
     while let Some(folder) = glob.strip_suffix("/**") {

@@ -1,5 +1,5 @@
-//! Where a path inside really is: in one of the session's folders, or in what is
-//! bound of the host. Links are followed as they would be inside.
+//! Finds the real place of a path inside: in one of the session's directories, or in a bind of the host. Links are
+//! followed as they would be inside.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -16,22 +16,22 @@ use crate::mask::SessionFolder;
 use crate::profile::{Profile, Root};
 use crate::session::Folders;
 
-/// As many as the kernel follows.
+/// The maximum number of links; the kernel's own limit.
 pub(super) const MAX_LINKS: usize = 40;
 
 const HANDLE: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 const BENEATH: ResolveFlags =
     ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS).union(ResolveFlags::NO_MAGICLINKS);
 
-/// Something that is mounted inside.
+/// A directory or file that is mounted inside.
 #[derive(Debug)]
 pub(crate) struct Place {
-    /// Where.
+    /// The path inside.
     pub(super) target: PathBuf,
     pub(crate) kind: Kind,
     pub(crate) handle: OwnedFd,
     pub(super) is_folder: bool,
-    /// Below it, where something else is mounted.
+    /// The paths below it at which something else is mounted.
     pub(super) holes: Vec<PathBuf>,
 }
 
@@ -45,22 +45,22 @@ impl Place {
 #[derive(Debug)]
 pub(crate) enum Kind {
     Session(SessionFolder),
-    /// Of the host, with its path there.
+    /// Of the host, with the path there.
     Root(PathBuf),
 }
 
-/// Where something is, without a link on the way.
+/// A place that is reached without links.
 #[derive(Debug)]
 pub(crate) struct Spot {
-    /// Its place's number.
+    /// The index of its place.
     pub(crate) place: usize,
-    /// Below that.
+    /// The path relative to that.
     pub(crate) relative: PathBuf,
     pub(crate) handle: OwnedFd,
     pub(crate) is_folder: bool,
 }
 
-/// Opens all of them. What is not there of the host is left out: bubblewrap says so.
+/// Opens all places. A missing host path is skipped, because bubblewrap reports it.
 pub(crate) fn open(folders: &Folders, profile: &Profile) -> Result<Vec<Place>, PathRuleError> {
     let mut places = Vec::new();
     for folder in SessionFolder::ALL {
@@ -87,13 +87,13 @@ pub(crate) fn open(folders: &Folders, profile: &Profile) -> Result<Vec<Place>, P
     Ok(places)
 }
 
-/// The links of the root that are no part of any place.
+/// Returns the links of the root that belong to no place.
 pub(crate) fn root_links(profile: &Profile) -> Vec<(PathBuf, PathBuf)> {
     let own = profile.symlinks.iter().map(|link| (link.link.clone(), link.target.clone()));
     own.chain([(PathBuf::from("/var/tmp"), PathBuf::from("../tmp"))]).collect()
 }
 
-/// Notes in each place what of it is not seen.
+/// Sets, for each place, the paths that are hidden by other mounts.
 fn holes(places: &mut [Place]) {
     let own = OWN_FILES.iter().chain(&["/proc", "/dev", "/run/airlock", "/var/tmp"]).map(PathBuf::from);
     let mounted: Vec<PathBuf> = places.iter().map(|place| place.target.clone()).chain(own).collect();
@@ -111,7 +111,7 @@ fn is_folder(handle: &OwnedFd) -> Result<bool, Errno> {
     Ok(FileType::from_raw_mode(fstat(handle)?.st_mode) == FileType::Directory)
 }
 
-/// Where a path leads; nothing if nothing is there.
+/// Resolves a path. `None` if it does not exist.
 pub(super) fn resolve(
     places: &[Place],
     root_links: &[(PathBuf, PathBuf)],
@@ -120,18 +120,18 @@ pub(super) fn resolve(
     Ok(follow(places, root_links, path)?.spot)
 }
 
-/// The end of a path.
+/// The target of a path.
 #[derive(Debug)]
 pub(crate) struct Lead {
-    /// What is there, if anything is.
+    /// The target, if it exists.
     pub(crate) spot: Option<Spot>,
-    /// The way went through a link.
+    /// Whether the path leads through a link.
     pub(crate) by_link: bool,
-    /// The way went through a folder of the kernel's, whose links lead anywhere.
+    /// Whether the path leads through a directory of the kernel, whose links can lead anywhere.
     pub(crate) by_kernel: bool,
 }
 
-/// As [`resolve`], with what the way was like.
+/// As [`resolve`], with information about the path.
 pub(crate) fn follow(
     places: &[Place],
     root_links: &[(PathBuf, PathBuf)],
@@ -179,7 +179,7 @@ pub(crate) fn follow(
     Ok(Lead { spot, by_link: links > 0, by_kernel })
 }
 
-/// What is at a path that leads through no link, and where it points if it is one.
+/// Opens a path that contains no links, and reads its target if it is a link itself.
 fn at(places: &[Place], path: &Path) -> Result<Option<(Spot, Option<PathBuf>)>, Errno> {
     let covering = places.iter().enumerate().filter(|(_, place)| path.starts_with(&place.target));
     let Some((number, place)) = covering.max_by_key(|(_, place)| place.target.as_os_str().len()) else {

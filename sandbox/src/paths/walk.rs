@@ -1,8 +1,7 @@
-//! Goes through all that a rule may be about, and gathers masks.
+//! Scans all paths that a rule may match, and collects masks.
 //!
-//! Other commands of the session change names meanwhile: what has gone or become
-//! something else is passed over. Folders above what a rule denies are kept where
-//! they are, so that no command of the session moves them out of the rule's way.
+//! Commands of the session can rename files meanwhile. Entries that disappear or change their type are skipped. The
+//! parents of a denied path are kept in place, so that no command can move them out of the reach of the rule.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -25,25 +24,25 @@ const FOLDER: OFlags = OFlags::RDONLY
     .union(OFlags::NONBLOCK)
     .union(OFlags::CLOEXEC);
 
-/// What the rules say so far.
+/// The effect of the rules so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct State {
     hidden: bool,
     read_only: bool,
-    /// By a rule that denies: nothing below is writable again.
+    /// Whether a deny rule matched. Nothing below can then become writable.
     denied: bool,
 }
 
-/// Something that was found.
+/// A file that was found.
 #[derive(Debug, Clone)]
 struct Entry {
     place: usize,
-    /// Below its place.
+    /// The path relative to its place.
     relative: PathBuf,
-    /// As the rules see it: by the links that led there.
+    /// The path for the rules: with the links that lead there.
     seen: PathBuf,
     is_folder: bool,
-    /// Whether a link led there: then rules only take.
+    /// Whether a link leads there. Only deny rules then apply.
     linked: bool,
     depth: usize,
 }
@@ -56,7 +55,7 @@ pub(super) struct Walk<'a> {
     masks: Vec<Mask>,
     known: BTreeSet<Mask>,
     covers: BTreeMap<PathBuf, RootCover>,
-    /// What links lead to is denied last, so that nothing shows it again.
+    /// The targets of links. They are denied last, so that no rule shows them again.
     denied: Vec<(Entry, MaskKind)>,
 }
 
@@ -112,7 +111,7 @@ impl<'a> Walk<'a> {
             depth: 0,
         };
         if is_root {
-            // What is above it inside is no place of its own.
+            // Its parents inside are not separate places.
             for above in place.target.ancestors().skip(1).filter(|above| above.parent().is_some()) {
                 if self.patterns.deny_read.names(above) {
                     self.cover(RootCover::Folder { path: above.to_owned(), around: false })?;
@@ -131,7 +130,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Masks what the rules say of this very thing.
+    /// Adds the masks that the rules require for this path itself.
     fn visit(&mut self, entry: &Entry, state: State) -> Result<State, PathRuleError> {
         let (patterns, path) = (self.patterns, entry.seen.as_path());
         let mut next = state;
@@ -177,14 +176,14 @@ impl<'a> Walk<'a> {
         }
         match folder.and_then(|folder| Dir::read_from(&folder).map(|names| (folder, names))) {
             Ok((folder, names)) => self.names(entry, state, folder.as_fd(), names),
-            // It has become something else meanwhile.
+            // It was removed or replaced meanwhile.
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(()),
             Err(Errno::ACCESS | Errno::PERM) => self.closed(entry, state),
             Err(errno) => Err(look(&entry.seen)(errno)),
         }
     }
 
-    /// A command could open it again: what may be in it is denied with it.
+    /// Handles an unreadable directory. A command could make it readable, so it is denied if a rule may match below it.
     fn closed(&mut self, entry: &Entry, state: State) -> Result<(), PathRuleError> {
         if state.hidden {
             Ok(())
@@ -217,7 +216,7 @@ impl<'a> Walk<'a> {
                 return Err(PathRuleError::Entries);
             }
             let kind = match found.file_type() {
-                // Not every file system says.
+                // Some file systems do not report the type.
                 FileType::Unknown => match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
                     Ok(stat) => FileType::from_raw_mode(stat.st_mode),
                     Err(_) => continue,
@@ -260,7 +259,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// A rule that names a link, or goes through it, takes what it leads to.
+    /// Handles a link: a deny rule that matches the link, or leads through it, also applies to the target.
     fn link(&mut self, seen: &Path, depth: usize) -> Result<(), PathRuleError> {
         let Patterns { deny_read, deny_write, .. } = self.patterns;
         let (read, write) = (deny_read.names(seen), deny_write.names(seen));
@@ -296,7 +295,7 @@ impl<'a> Walk<'a> {
                     MaskKind::Shown => {
                         RootCover::Again(Bind { source: joined(source, &entry.relative), target: path })
                     }
-                    // It is read-only as it is.
+                    // It is read-only already.
                     _ => return Ok(()),
                 };
                 return self.cover(cover);
@@ -324,7 +323,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Without a slash at its end, which a file must not have.
+/// Joins two paths without a trailing slash, which a file must not have.
 fn joined(base: &Path, relative: &Path) -> PathBuf {
     if relative.as_os_str().is_empty() { base.to_owned() } else { base.join(relative) }
 }

@@ -1,23 +1,23 @@
-//! One thing that was looked at, and how it is told.
+//! The result of one check.
 //!
-//! Must not look at anything itself.
+//! Must not perform a check itself.
 
 use serde::Serialize;
 
-/// How much of something is there.
+/// The state of a checked item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
-    /// All of it, as it was seen.
+    /// It was observed to work completely.
     Ok,
-    /// A part of it, or something weaker in its place.
+    /// It works in part, or a weaker alternative works.
     Degraded,
-    /// Nothing of it, or it could not be seen.
+    /// It does not work, or it could not be observed.
     Missing,
 }
 
 impl State {
-    /// As it is shown and written to JSON.
+    /// Returns the name for display and JSON.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -28,29 +28,28 @@ impl State {
     }
 }
 
-/// One thing that was looked at.
+/// The result of one check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Check {
-    /// What it is, as a stable lower-case name.
+    /// The stable lower-case name.
     pub name: &'static str,
-    /// How much of it is there.
+    /// The state.
     pub state: State,
-    /// What was seen, in one line.
+    /// The observation, in one line.
     pub seen: String,
-    /// What is lost without it, in one line; empty where all of it is there.
+    /// The consequence if it is missing, in one line. Empty if it works completely.
     pub lost: String,
-    /// The command or the Kubernetes field that gives it, in one line; empty
-    /// where all of it is there, and where nothing is known to.
+    /// The remedy (a command or a Kubernetes field), in one line. Empty if it works completely or no remedy is known.
     pub cure: String,
 }
 
 impl Check {
-    /// Something that is there.
+    /// Returns the check of an item that works.
     pub(crate) fn ok(name: &'static str, seen: impl Into<String>) -> Self {
         Self { name, state: State::Ok, seen: seen.into(), lost: String::new(), cure: String::new() }
     }
 
-    /// Something that is there in part.
+    /// Returns the check of an item that works in part.
     pub(crate) fn degraded(
         name: &'static str,
         seen: impl Into<String>,
@@ -60,7 +59,7 @@ impl Check {
         Self { name, state: State::Degraded, seen: seen.into(), lost: lost.into(), cure: cure.into() }
     }
 
-    /// Something that is not there.
+    /// Returns the check of an item that does not work.
     pub(crate) fn missing(
         name: &'static str,
         seen: impl Into<String>,
@@ -70,7 +69,7 @@ impl Check {
         Self { state: State::Missing, ..Self::degraded(name, seen, lost, cure) }
     }
 
-    /// Whether all of it was seen to be there.
+    /// Reports whether the item was observed to work completely.
     #[must_use]
     pub fn is_enforced(&self) -> bool {
         self.state == State::Ok

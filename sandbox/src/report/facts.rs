@@ -1,7 +1,8 @@
-//! What this process is held by: switches of the kernel, its own filters,
-//! namespaces and mounts. Explains what a look from inside found missing.
+//! The restrictions on this process: kernel switches, its own filters, namespaces and mounts. They explain why a look
+//! from
+//! inside found a layer missing.
 //!
-//! Says nothing about whether a sandbox holds: that is seen from inside.
+//! They do not determine whether a sandbox holds. That is observed from inside.
 
 use std::fs;
 use std::io::Write as _;
@@ -13,12 +14,12 @@ use rustix::io::ioctl_fionread;
 
 use crate::confinement::{self, APPARMOR, Confinement};
 
-/// `mountinfo` is read so far, in bytes: a host may have very many mounts.
+/// The maximum bytes of `mountinfo` that are read, because a host can have very many mounts.
 const MOUNTS: usize = 1 << 20;
-/// How long a program is waited for that was told to read its input.
+/// The timeout for a program that should read its input.
 const EXECUTED: Duration = Duration::from_secs(10);
 
-/// See the module. What cannot be read is `None` or empty.
+/// The restrictions. An unreadable value is `None` or empty.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Facts {
     /// The kernel's release.
@@ -29,20 +30,20 @@ pub(crate) struct Facts {
     pub(crate) userns_clone: Option<u64>,
     /// The security modules that confine this process.
     pub(crate) confinement: Confinement,
-    /// The security modules of the kernel, where they can be listed.
+    /// The security modules of the kernel, if they can be listed.
     pub(crate) modules: Option<String>,
-    /// Whether a seccomp filter lies on this process already.
+    /// Whether this process already has a seccomp filter.
     pub(crate) filtered: bool,
-    /// How many of them, where the kernel says.
+    /// The number of filters, if the kernel reports it.
     pub(crate) filters: Option<u32>,
-    /// Whether it is in a user namespace that is not the host's first one.
+    /// Whether it is in a user namespace other than the host's initial one.
     pub(crate) nested: bool,
-    /// What is mounted over parts of /proc.
+    /// The mounts over parts of `/proc`.
     pub(crate) proc_masks: Vec<String>,
 }
 
 impl Facts {
-    /// Reads them.
+    /// Reads the restrictions.
     pub(crate) fn read() -> Self {
         let text = |path: &str| fs::read_to_string(path).unwrap_or_default();
         let number = |path: &str| text(path).trim().parse().ok();
@@ -73,8 +74,8 @@ fn field<'a>(status: &'a str, name: &str) -> Option<&'a str> {
     found.map(|(_, value)| value.trim())
 }
 
-/// The AppArmor profile that confines `program` as soon as it is executed, if there is one. It is started with
-/// `words` that must have it read its standard input to the end, and ended before that. Waits at most [`EXECUTED`].
+/// Returns the AppArmor profile that confines `program` once it is executed, if there is one. Starts the program with
+/// `words`, which must make it read its standard input to the end, and ends it before that. Waits at most [`EXECUTED`].
 pub(super) fn confined(program: &Path, words: &[&str]) -> Option<String> {
     if !Path::new(APPARMOR).exists() {
         return None;
@@ -82,19 +83,20 @@ pub(super) fn confined(program: &Path, words: &[&str]) -> Option<String> {
     let quiet = Stdio::null;
     let mut command = Command::new(program);
     command.args(words).env_clear().stdin(Stdio::piped()).stdout(quiet()).stderr(quiet());
-    // A program that may not even be executed fails by itself, and says so.
+    // If the program cannot be executed, the actual start reports it.
     let mut child = command.spawn().ok()?;
     let input = wait_until_it_reads(&mut child);
     let found = fs::read_to_string(APPARMOR.replace("self", &child.id().to_string())).unwrap_or_default();
-    // Its profile may keep the signal from it; the end of its input ends it then.
+    // Its profile may block the signal. The end of its input then ends it.
     let _ = child.kill();
     drop(input);
     let _ = child.wait();
     confinement::profile(&found)
 }
 
-/// Waits until the child has read a byte or ended; gives its input, which must stay open. The kernel tells the parent of
-/// the execution before it gives the child its new profile, so that only what the child does itself shows that it has it.
+/// Waits until the child has read a byte or ended. Returns its input, which must stay open. The kernel reports the
+/// execution to the parent before it applies the new profile. Only an action of the child shows that the profile is
+/// active.
 fn wait_until_it_reads(child: &mut Child) -> Option<ChildStdin> {
     let begun = Instant::now();
     let mut input = child.stdin.take()?;
@@ -108,15 +110,15 @@ fn wait_until_it_reads(child: &mut Child) -> Option<ChildStdin> {
     Some(input)
 }
 
-/// The host's first user namespace maps every id to itself.
+/// Reports whether the user namespace is nested. The host's initial one maps every ID to itself.
 fn is_nested(uid_map: &str) -> bool {
     let mut words = uid_map.split_whitespace();
     let whole = (words.next(), words.next(), words.next(), words.next());
     !uid_map.trim().is_empty() && whole != (Some("0"), Some("0"), Some("4294967295"), None)
 }
 
-/// Mount points below /proc, but for a file system of the kernel's that belongs
-/// there. The kernel refuses a new /proc to who sees only a part of one.
+/// Returns the mount points below `/proc`, except the kernel's own file systems. The kernel refuses a new `/proc` to a
+/// process that sees only a part of the existing one.
 fn proc_masks(mountinfo: &str) -> Vec<String> {
     let place = |line: &str| {
         let point = line.split(' ').nth(4)?;

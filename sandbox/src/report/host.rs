@@ -1,8 +1,6 @@
-//! What of this host a sandbox stands on: kernel, user namespaces, bubblewrap,
-//! git.
+//! The checks of the host's parts that a sandbox needs: kernel, user namespaces, bubblewrap, git.
 //!
-//! Says what is there, and what holds it back; whether a layer holds is seen
-//! from inside.
+//! Reports what exists and what restricts it. Whether a layer holds is observed from inside.
 
 use std::process::Command;
 
@@ -13,17 +11,16 @@ use super::look::Blind;
 use crate::launcher::{Launcher, answer};
 use crate::uid::UidIsolation;
 
-/// The first git that knows `safe.bareRepository`.
+/// The first version of git with `safe.bareRepository`.
 const GIT_WITH_BARE: (u32, u32) = (2, 38);
 
-/// The kernel.
+/// Checks the kernel.
 pub(super) fn kernel(facts: &Facts) -> Check {
     let modules = facts.modules.as_deref().unwrap_or("not listed").trim();
     Check::ok("kernel", format!("{}; security modules: {modules}", facts.kernel))
 }
 
-/// User namespaces: whether one could be made just now, and if not, by what that
-/// is held back.
+/// Checks whether a user namespace can be created now, and if not, what prevents it.
 pub(super) fn user_namespaces(facts: &Facts, failed: Option<&Blind>) -> Check {
     const NAME: &str = "user_namespaces";
     let held: Vec<String> = facts.held_back().into_iter().map(|(what, _)| what).collect();
@@ -40,8 +37,9 @@ pub(super) fn user_namespaces(facts: &Facts, failed: Option<&Blind>) -> Check {
 }
 
 impl Facts {
-    /// What keeps sessions' processes, which have no rights of the host's, from
-    /// making user namespaces, and the cure of each.
+    /// Returns the restrictions that keep the unprivileged processes of sessions from creating user namespaces, with
+    /// their
+    /// remedies.
     pub(super) fn held_back(&self) -> Vec<(String, String)> {
         let mut found = Vec::new();
         let mut add = |what: &str, cure: &str| found.push((what.to_owned(), cure.to_owned()));
@@ -63,7 +61,7 @@ impl Facts {
     }
 }
 
-/// /proc, where masks on it keep a new one from being mounted.
+/// Checks for mounts over `/proc` that prevent a new one.
 pub(super) fn masked_proc(facts: &Facts) -> Option<Check> {
     const CURE: &str = "securityContext.procMount: Unmasked, with hostUsers: false (podman: --security-opt unmask=ALL; docker: --security-opt systempaths=unconfined)";
     let first = facts.proc_masks.first()?;
@@ -73,7 +71,7 @@ pub(super) fn masked_proc(facts: &Facts) -> Option<Check> {
     Some(Check::missing("fresh_proc", seen, lost("fresh_proc"), CURE))
 }
 
-/// bubblewrap's version, what it lacks that would be used, and the AppArmor profile that confines it.
+/// Checks bubblewrap: its version, its missing optional options, and the AppArmor profile that confines it.
 pub(super) fn bubblewrap(launcher: &Launcher, confined: Option<&str>) -> Check {
     let lacks = match launcher.bwrap_lacks() {
         [] => String::new(),
@@ -88,7 +86,7 @@ fn confines(profile: &str) -> String {
     format!("; the AppArmor profile `{profile}` confines it")
 }
 
-/// That no sandbox could be started, and what is known to hold it back.
+/// Returns the check for a sandbox that could not be started, with the known restrictions.
 pub(super) fn no_sandbox(blind: Blind, known: Option<&str>, confined: Option<&str>) -> Check {
     let Blind { cause, cure } = blind;
     let confines = confined.map(|profile| format!("; the AppArmor profile `{profile}` confines bubblewrap"));
@@ -98,12 +96,12 @@ pub(super) fn no_sandbox(blind: Blind, known: Option<&str>, confined: Option<&st
              or remove it with `apparmor_parser --remove FILE`, or let `bwrap` be another one that it does not name"
         )
     });
-    // What holds namespaces back is known better than what failed for it.
+    // A known restriction of namespaces is a better remedy than that of the failed step.
     let cure = known.map(str::to_owned).or(by_profile).unwrap_or(cure);
     Check::missing("sandbox", cause + confines.as_deref().unwrap_or_default(), lost("sandbox"), cure)
 }
 
-/// That commands run under this process's uid, where they do.
+/// Returns the check for commands that run under this process's uid, if that is so.
 pub(super) fn no_uid_isolation(isolation: UidIsolation, facts: &Facts) -> Option<Check> {
     const NAME: &str = "uid_isolation";
     const IN_A_POD: &str = "securityContext.runAsUser: 0 with hostUsers: false and capabilities.add: [SYS_ADMIN, SETUID, SETGID, CHOWN]; the Helm chart does not offer this";
@@ -112,7 +110,7 @@ pub(super) fn no_uid_isolation(isolation: UidIsolation, facts: &Facts) -> Option
     (isolation == UidIsolation::None).then(|| Check::missing(NAME, seen, lost(NAME), cure))
 }
 
-/// The cgroup of each sandbox, and every limit that it is there for.
+/// Checks the cgroup of each sandbox, and each limit that it enforces.
 pub(super) fn limits(launcher: &Launcher) -> Vec<Check> {
     const CURE: &str = "give the runner a cgroup of its own: in its systemd unit `Delegate=yes`; in a pod a writable /sys/fs/cgroup, or limits of the pod by resources.limits";
     let gaps = launcher.limits_not_enforced();
@@ -124,7 +122,7 @@ pub(super) fn limits(launcher: &Launcher) -> Vec<Check> {
     ["cgroup", "memory", "swap", "pids", "cpu", "io"].map(check).into()
 }
 
-/// git's version, as commands find it.
+/// Checks the version of git that commands use.
 pub(super) fn git() -> Check {
     const CURE: &str = "apt-get install git, 2.38 or later";
     let said = answer(Command::new("git").arg("--version")).unwrap_or_default();

@@ -1,6 +1,6 @@
-//! What follows from what was seen inside, layer by layer.
+//! Derives the check of each layer from the observations inside.
 //!
-//! Must not look at anything: it is given what was seen, there and here.
+//! Must not observe anything itself. It receives the observations from inside and outside.
 
 use airlock_init::sight::{Attempt, FILTERED, SESSION_PLACES, Sight};
 use airlock_init::wire::HostIds;
@@ -9,29 +9,29 @@ use super::check::Check;
 use super::facts::Facts;
 use super::layers::lost;
 
-/// Kinds of namespaces that are a command's own.
+/// The kinds of namespaces that each command has for itself.
 const OWN: [&str; 6] = ["user", "pid", "ipc", "uts", "mnt", "cgroup"];
 const CAPABILITY_SETS: [&str; 5] = ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"];
-/// All that a read-only command may write.
+/// All paths that a read-only command may write.
 const WRITABLE_OF_READER: [&str; 1] = ["/var/tmp"];
 /// pid 1, the shell and the look itself.
 const PROCESSES: usize = 3;
 const REPORT_IT: &str = "this is a flaw of Airlock or of the kernel: report it, and run nothing here before";
 
-/// What was seen in a sandbox, and of the one who started it.
+/// The observations in a sandbox, and of the process that started it.
 pub(super) struct Seen<'a> {
-    /// Inside.
+    /// From inside.
     pub(super) sight: &'a Sight,
     /// The namespaces of this process.
     pub(super) here: &'a [(String, String)],
-    /// This process.
+    /// The restrictions on this process.
     pub(super) facts: &'a Facts,
-    /// The owner, here, of a file that was made inside.
+    /// The owner, as seen by this process, of a file that was created inside.
     pub(super) owner: Option<u32>,
 }
 
 impl Seen<'_> {
-    /// What a session's own sandbox shows, with its network.
+    /// Returns the checks that a session's own sandbox and its network show.
     pub(super) fn of_session(&self) -> Vec<Check> {
         vec![
             self.namespaces(),
@@ -45,7 +45,7 @@ impl Seen<'_> {
         ]
     }
 
-    /// What a read-only command's sandbox shows.
+    /// Returns the checks that a read-only command's sandbox shows.
     pub(super) fn of_reader(&self) -> Vec<Check> {
         let written = self.sight.writable.join(" ");
         let kept = self.sight.writable == WRITABLE_OF_READER;
@@ -88,7 +88,7 @@ impl Seen<'_> {
         verdict("host_uid", self.owner.is_some_and(|uid| uid != 0), seen, cure)
     }
 
-    /// Where sessions have uids of their own, whether a command had this one's.
+    /// Checks that a command had the session's uid, if sessions have uids.
     pub(super) fn uid_isolation(&self, ids: Option<HostIds>) -> Option<Check> {
         let uid = ids?.uid;
         let seen = match self.owner == Some(uid) {
@@ -115,8 +115,7 @@ impl Seen<'_> {
         verdict("no_new_privs", value == Some("1"), seen, REPORT_IT)
     }
 
-    /// /proc is of the pid namespace it was mounted in: only then does a process
-    /// find itself in it under the number that the kernel tells it.
+    /// Checks that `/proc` belongs to the sandbox's pid namespace. A process finds its own pid there only then.
     fn fresh_proc(&self) -> Check {
         let Sight { pid, proc_pid, processes, .. } = self.sight;
         let fresh = *proc_pid == Some(*pid) && (1..=PROCESSES).contains(processes);
@@ -135,14 +134,14 @@ impl Seen<'_> {
         verdict(name, own && alone, seen, REPORT_IT)
     }
 
-    /// A filter of ours lies on the command, over those that lie on this
-    /// process, and refuses what nothing else does.
+    /// Checks that a filter of Airlock is active in addition to those of this process, and that it refuses a call that
+    /// nothing else refuses.
     fn seccomp(&self) -> Check {
         let mode = self.sight.status("Seccomp").unwrap_or("not seen");
         let count = self.sight.status("Seccomp_filters").and_then(|count| count.parse::<u32>().ok());
         let ours = match (count, self.facts.filters) {
             (Some(inside), Some(outside)) => inside > outside,
-            // Before Linux 5.9 the count is not told.
+            // Before Linux 5.9 the kernel does not report the number.
             _ => !self.facts.filtered,
         };
         let attempt = self.sight.attempt(FILTERED);
@@ -152,7 +151,7 @@ impl Seen<'_> {
         verdict("seccomp", mode == "2" && ours && refused, seen, cure)
     }
 
-    /// What got through, of what was tried, and of what may not be written.
+    /// Returns the attempts that succeeded, and the paths that were writable unexpectedly.
     fn through(&self, may_write: &[&str]) -> Vec<String> {
         let worked = self.sight.attempts.iter().filter(|attempt| attempt.worked());
         let written = self.sight.writable.iter().filter(|place| !may_write.contains(&place.as_str()));
@@ -163,8 +162,7 @@ impl Seen<'_> {
     }
 }
 
-/// What became of everything that was tried, in a session's sandbox and in a
-/// read-only one.
+/// Checks all escape attempts, in a session's sandbox and in a read-only one.
 pub(super) fn escapes(session: &Seen<'_>, reader: &Seen<'_>) -> Check {
     let tried: usize = [session, reader].iter().map(|seen| seen.sight.attempts.len()).sum();
     let mut through = session.through(&SESSION_PLACES);

@@ -1,4 +1,4 @@
-//! What of Landlock was in force around a read-only command.
+//! The check of the Landlock restrictions of a read-only command.
 
 use airlock_init::wire::Landlock;
 
@@ -7,8 +7,7 @@ use super::Check;
 const NAME: &str = "landlock";
 const CURE: &str = "run a kernel from 6.12 on with `landlock` among the `lsm=` of its command line";
 
-/// What the kernel took, held against whether a file could be `made` that nothing but
-/// Landlock forbids.
+/// Compares the kernel's answer with whether a file could be `made` that only Landlock forbids.
 pub(super) fn check(landlock: Landlock, made: bool) -> Check {
     if !landlock.files() || made {
         let seen = format!("ABI {}, a file could be made: {made}", landlock.abi);

@@ -1,17 +1,15 @@
-//! The names of what a look at a host finds, which of them every command
-//! needs, and what is lost without each.
+//! The names of the sandbox's layers, whether every command needs them, and the consequence of each missing one.
 //!
-//! Plain data: the configuration's floor, the report and the documentation
-//! take their names from here.
+//! Plain data. The configuration's floor, the report and the documentation use these names.
 
 /// One layer of the sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layer {
     /// Its name in reports, in the configuration's floor and in JSON.
     pub name: &'static str,
-    /// Whether no command runs without it, whatever the configuration says.
+    /// Whether no command runs without it, whatever the configuration.
     pub floor: bool,
-    /// What is lost without it.
+    /// The consequence if it is missing.
     pub lost: &'static str,
 }
 
@@ -23,7 +21,7 @@ const fn extra(name: &'static str, lost: &'static str) -> Layer {
     Layer { name, floor: false, lost }
 }
 
-/// Every layer, in the order of the report.
+/// All layers, in the order of the report.
 pub const LAYERS: [Layer; 22] = [
     floor("sandbox", "no command can be isolated, so that none runs"),
     floor("namespaces", "commands would share processes, mounts and users with the host"),
@@ -55,7 +53,7 @@ pub const LAYERS: [Layer; 22] = [
     extra("git", "a folder that looks like a bare repository could make git run its hooks"),
 ];
 
-/// Their names, in the same order.
+/// The names of all layers, in the same order.
 pub const LAYER_NAMES: [&str; LAYERS.len()] = {
     let mut names = [""; LAYERS.len()];
     let mut rest = LAYERS.as_slice();
@@ -67,13 +65,13 @@ pub const LAYER_NAMES: [&str; LAYERS.len()] = {
     names
 };
 
-/// The layer of a name.
+/// Returns the layer with this name.
 #[must_use]
 pub fn layer(name: &str) -> Option<&'static Layer> {
     LAYERS.iter().find(|layer| layer.name == name)
 }
 
-/// What is lost without a layer.
+/// Returns the consequence if a layer is missing.
 pub(super) fn lost(name: &str) -> &'static str {
     layer(name).map_or("", |layer| layer.lost)
 }

@@ -1,5 +1,4 @@
-//! A look from inside: a real sandbox with a session of its own, and beside it
-//! things that must be out of its reach.
+//! A look from inside: starts a real sandbox with its own session, next to targets that must be out of its reach.
 
 use std::borrow::Cow;
 use std::fs::{self, File};
@@ -27,14 +26,14 @@ use crate::runtime::random_name;
 use crate::session::{Folders, Session};
 use crate::spec::{LaunchSpec, Limits, Shape, Shell, Stdin};
 
-/// The most of a look's output that is read, in bytes.
+/// The maximum bytes of a look's output that are read.
 const MAX_OUTPUT: u64 = 64 << 10;
-/// How long a look may take: what it tries may stop what it looks at.
+/// The timeout of a look, because its attempts may block it.
 const MOST: Duration = Duration::from_secs(30);
-/// The file that a look makes in its workspace, where it can.
+/// The file that a look creates in its workspace, if it can.
 const MADE: &str = "made-inside";
 
-/// Why nothing was seen, and what to do.
+/// The reason why nothing was observed, and the remedy.
 #[derive(Debug, Clone)]
 pub(super) struct Blind {
     pub(super) cause: String,
@@ -54,8 +53,7 @@ impl Blind {
     }
 }
 
-/// What stands beside the sandbox, reachable for whoever is not confined. It is
-/// gone when this is dropped.
+/// Targets next to the sandbox that an unconfined process can reach. They are removed on drop.
 #[derive(Debug)]
 pub(super) struct Baits {
     pub(super) wanted: LookFor,
@@ -65,8 +63,9 @@ pub(super) struct Baits {
 }
 
 impl Baits {
-    /// Sets them up, and tries each from here: what cannot be reached without a
-    /// sandbox would prove nothing inside one.
+    /// Creates the targets and checks that this process can reach each. A target that is unreachable without a
+    /// sandbox would
+    /// prove nothing.
     pub(super) fn set(scratch: &Path, ids: Option<HostIds>) -> Result<Self, Blind> {
         let other = Scratch::create(scratch, ids)?;
         let secret = other.folders.workspace.join("of-another-session");
@@ -94,7 +93,7 @@ fn abstract_socket() -> io::Result<(UnixListener, String)> {
     Ok((listener, name))
 }
 
-/// A session's folders for the time of a look.
+/// The directories of a session for the duration of a look.
 #[derive(Debug)]
 pub(super) struct Scratch {
     pub(super) folders: Folders,
@@ -112,22 +111,21 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // A stray folder of ours would do no harm.
+        // A leftover directory does no harm.
         let _ = remove_tree(&self.folders.root);
     }
 }
 
-/// What was seen, and whom that belongs to which was made inside, as it is seen
-/// from here.
+/// The observations, and the owner of the created file as seen from outside.
 pub(super) struct Look {
     pub(super) sight: Sight,
     pub(super) owner: Option<u32>,
-    /// The parts of Landlock that pid 1 said to be in force.
+    /// The active Landlock restrictions, as reported by pid 1.
     pub(super) landlock: Landlock,
 }
 
 impl Launcher {
-    /// Runs the look in a sandbox of a shape.
+    /// Runs the look in a sandbox with this shape.
     pub(super) fn look(
         &self,
         profile: &Profile,
@@ -144,8 +142,9 @@ impl Launcher {
         Ok(Look { sight, owner: made.ok().map(|file| file.uid()), landlock })
     }
 
-    /// What a command says in a sandbox of a shape, and what of Landlock was around it. Blind where it does not
-    /// exit with 0 within [`MOST`].
+    /// Returns the output of a command in a sandbox with this shape, and its Landlock restrictions. Returns [`Blind`]
+    /// if the
+    /// command does not exit with 0 within [`MOST`].
     pub(super) fn said(
         &self,
         profile: &Profile,
@@ -199,7 +198,7 @@ fn spec(profile: &Profile, shape: Shape, shell: Shell, command: &str) -> Result<
     })
 }
 
-/// Kills a sandbox that takes longer than a look may; dropped, it lets it be.
+/// Kills a sandbox that exceeds the timeout of a look. Dropping it cancels the timeout.
 struct Patience {
     #[expect(dead_code, reason = "held for its life: dropped, it tells the thread to stop")]
     over: SyncSender<()>,
@@ -217,7 +216,7 @@ impl Patience {
     }
 }
 
-/// One word of the shell, whatever it holds.
+/// Quotes a text as one word of the shell.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }

@@ -1,6 +1,6 @@
-//! Which shells read commands here: each is started once, in the way of a command, and asked for its version.
+//! Finds the shells that work here: each is started once, as for a command, and asked for its version.
 //!
-//! Must not look for programs itself: where a shell is, is what a start finds.
+//! Must not search for programs itself. A start finds the path of a shell.
 
 use serde::Serialize;
 
@@ -10,20 +10,20 @@ use crate::profile::Profile;
 use crate::session::Session;
 use crate::spec::Shell;
 
-/// The longest version that is told, in bytes.
+/// The maximum length of a reported version, in bytes.
 const MAX_VERSION: usize = 64;
 
-/// A shell that reads commands.
+/// A shell that executes commands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct InstalledShell {
     /// `bash`, `zsh` or `pwsh`.
     pub name: &'static str,
-    /// As it says itself, at most 64 printable characters without blanks; empty where it says none.
+    /// Its version as it reports it: at most 64 printable characters without blanks. Empty if it reports none.
     pub version: String,
 }
 
 impl Launcher {
-    /// The shells of a profile's root. One that does not read what it is asked is not among them.
+    /// Returns the working shells in a profile's root.
     pub(super) fn shells(&self, profile: &Profile, session: &Session) -> Vec<InstalledShell> {
         let installed = |shell: Shell| {
             let (said, _) = self.said(profile, session, SESSION, (shell, question(shell))).ok()?;
@@ -41,7 +41,7 @@ fn question(shell: Shell) -> &'static str {
     }
 }
 
-/// The first word, where it can be a version.
+/// Returns the first word, if it can be a version.
 fn version(said: &str) -> String {
     let word = said.split_whitespace().next().unwrap_or_default();
     let is_version = word.len() <= MAX_VERSION && word.bytes().all(|byte| byte.is_ascii_graphic());

@@ -1,4 +1,4 @@
-//! What was not said to be there is missing, and the floor is what it says.
+//! Tests that a layer without an observation counts as missing, and of the floor.
 
 use airlock_init::sight::{Attempt, Sight};
 
@@ -33,7 +33,7 @@ fn below_the_floor_is_what_the_floor_and_the_configuration_ask_for() {
     assert_eq!(part.below_floor(&[]).map(|check| check.name).collect::<Vec<_>>(), [LAYERS[4].name]);
 }
 
-/// What follows from what a session's and a read-only command's sandbox showed.
+/// Returns the checks that follow from the observations in a session's and in a read-only sandbox.
 fn drawn(session: &Sight, reader: &Sight) -> Vec<Check> {
     let facts = Facts::default();
     let seen = |sight| Seen { sight, here: &[], facts: &facts, owner: None };

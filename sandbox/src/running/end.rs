@@ -1,4 +1,4 @@
-//! The end of a sandbox: everything gone first, then the two reports compared.
+//! The end of a sandbox: first waits until all processes have ended, then compares the two reports.
 
 use std::ffi::OsString;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -20,8 +20,8 @@ use crate::cgroup::{Cgroup, Usage};
 use crate::status::{MAX_STATUS, exit_code};
 
 impl Waiter {
-    /// Waits until nothing of the sandbox is left, and says how it ended.
-    /// Blocks; see [`super::Control::ended`] for a descriptor to poll.
+    /// Waits until all processes of the sandbox have ended, and returns how it ended. Blocks. [`super::Control::ended`]
+    /// returns a descriptor to poll.
     #[must_use]
     pub fn wait(mut self) -> Ended {
         let reaped = self.reap();
@@ -63,8 +63,7 @@ impl Waiter {
         }
     }
 
-    /// Waits for bubblewrap and then for pid 1, which ends last inside: should
-    /// bubblewrap have been killed, pid 1 may still be going.
+    /// Waits for bubblewrap and then for pid 1, the last process inside. If bubblewrap was killed, pid 1 may still run.
     fn reap(&mut self) -> Option<Reaped> {
         self.waited = true;
         wait_readable(self.handles.child.as_fd());
@@ -74,7 +73,7 @@ impl Waiter {
         reaped
     }
 
-    /// The end that pid 1 reported, if it did.
+    /// Returns the end that pid 1 reported, if it did.
     fn last_report(&self) -> Option<End> {
         let socket = self.handles.socket.lock().unwrap_or_else(PoisonError::into_inner);
         socket.set_nonblocking(true).ok()?;
@@ -103,15 +102,15 @@ impl Drop for Waiter {
     }
 }
 
-/// Who has ended the sandbox from outside, if anybody.
+/// Who killed the sandbox from outside.
 #[derive(Debug, Clone, Copy, Default)]
 struct Killer {
     caller: bool,
-    /// Because memory ran out.
+    /// The kernel, because memory ran out.
     kernel: bool,
 }
 
-/// What the cgroup has counted, or else what pid 1 has seen.
+/// Returns the cgroup's count, or else that of pid 1.
 fn peak_memory(usage: Option<Usage>, report: Option<&End>) -> Option<PeakMemory> {
     let counted = usage.and_then(|usage| usage.peak_memory);
     let counted = counted.map(|bytes| PeakMemory { bytes, source: PeakSource::Cgroup });
@@ -119,8 +118,7 @@ fn peak_memory(usage: Option<Usage>, report: Option<&End>) -> Option<PeakMemory>
         .or_else(|| report.map(|end| PeakMemory { bytes: end.peak_rss, source: PeakSource::LargestProcess }))
 }
 
-/// Holds the two reports against each other. Without agreement there is no exit
-/// code, whatever one of them says.
+/// Compares the two reports. If they differ, there is no exit code.
 fn judge(inside: Option<&End>, outside: Option<i32>, killer: Killer) -> Result<Cause, String> {
     match (inside, outside) {
         (Some(end), Some(code)) if i32::from(end.status.as_exit_code()) == code => Ok(match end.status {
@@ -142,7 +140,7 @@ fn wait_readable(fd: BorrowedFd<'_>) {
     while poll(&mut fds, None) == Err(Errno::INTR) {}
 }
 
-/// What a pipe holds whose other end is closed, bounded.
+/// Returns the contents of a pipe with a closed writing end, up to a limit.
 pub(crate) fn read_rest(fd: BorrowedFd<'_>) -> Vec<u8> {
     let mut text = vec![0; MAX_STATUS];
     let mut used = 0;

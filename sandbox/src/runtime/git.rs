@@ -1,16 +1,15 @@
-//! What Airlock tells git, in `/etc/gitconfig` and again by variables, which
-//! win over what a repository says.
+//! Airlock's settings for git, in `/etc/gitconfig` and again as variables, which override a repository's settings.
 //!
-//! Must hold overrides only, no preference.
+//! Must contain only required overrides, no preferences.
 //!
-//! An external diff program has no value that means "none" (an empty one makes
-//! `git diff` die), so for read-only commands it is the mounts that hold it.
+//! No value disables an external diff program (an empty one makes `git diff` fail). For read-only commands, the mounts
+//! restrict it.
 
-/// The settings for every command; the second part only for read-only ones.
+/// Returns the settings for every command, followed by those for read-only ones.
 pub(crate) fn overrides(read_only: bool) -> Vec<(&'static str, &'static str)> {
     let mut settings = vec![
         ("safe.bareRepository", "explicit"),
-        // What git leaves to the background would be ended half-way, with the command.
+        // A background process of git would be killed with the command before it completes.
         ("gc.autoDetach", "false"),
         ("maintenance.autoDetach", "false"),
     ];
@@ -20,14 +19,14 @@ pub(crate) fn overrides(read_only: bool) -> Vec<(&'static str, &'static str)> {
             ("core.hooksPath", "/dev/null"),
             ("log.showSignature", "false"),
             ("core.pager", "cat"),
-            // `git diff` writes the index anew, and asks GIT_OPTIONAL_LOCKS nothing.
+            // `git diff` rewrites the index, and ignores GIT_OPTIONAL_LOCKS.
             ("diff.autoRefreshIndex", "false"),
         ]);
     }
     settings
 }
 
-/// The same as a configuration file.
+/// Returns the settings as a configuration file.
 pub(crate) fn config_file(read_only: bool) -> String {
     let mut text = String::new();
     for (name, value) in overrides(read_only) {

@@ -1,5 +1,4 @@
-//! The compiled filters against the lists, for both architectures, in a small
-//! machine of our own.
+//! Tests of the compiled filters against the lists, for both architectures, in a small BPF machine.
 
 mod arguments;
 mod machine;
@@ -15,7 +14,7 @@ use syscalls::{aarch64, x86_64};
 use super::{AARCH64, Programs, X86_64};
 use crate::profile::Sockets;
 
-/// One architecture, as a test sees it.
+/// One architecture under test.
 struct Target {
     name: &'static str,
     arch: u32,
@@ -64,7 +63,7 @@ fn list(name: &str) -> toml::Table {
     fs::read_to_string(path).unwrap().parse().unwrap()
 }
 
-/// The calls of a list that are on an architecture, each with its group.
+/// Returns the calls of a list that exist on an architecture, each with its group.
 fn calls(target: &Target, file: &str, key: &str) -> Vec<(String, toml::Table)> {
     let groups = list(file)[key].as_array().unwrap().clone();
     let groups = groups.into_iter().map(|group| group.as_table().unwrap().clone());
@@ -113,8 +112,7 @@ fn every_refused_call_is_refused_with_its_error() {
     }
 }
 
-/// The promises themselves, by name: a list that forgot one would not show
-/// above.
+/// Lists the promised calls by name. A call that is missing in the lists would not be noticed above.
 #[test]
 fn what_is_promised_to_be_out_of_reach_is() {
     let promised = "mount umount2 pivot_root open_tree move_mount fsopen fsconfig fsmount fspick mount_setattr \
@@ -161,7 +159,7 @@ fn numbers_of_x32_are_not_there() {
 
 #[test]
 fn another_architecture_ends_the_process() {
-    // i386, arm, aarch64 and x86_64, big-endian aarch64, none.
+    // i386, arm, aarch64, x86_64, big-endian aarch64, and none.
     for arch in [0x4000_0003, 0x4000_0028, 0xc000_00b7, 0xc000_003e, 0x8000_00b7, 0] {
         for target in TARGETS.iter().filter(|target| target.arch != arch) {
             for number in 0..512 {
@@ -173,8 +171,7 @@ fn another_architecture_ends_the_process() {
     }
 }
 
-/// The numbers come from one table for the compiler and for the tests above;
-/// here they are held against others.
+/// The compiler and the tests above share one table of numbers. This test compares it with another source.
 #[test]
 fn numbers_are_the_kernels() {
     #[cfg(target_arch = "x86_64")]

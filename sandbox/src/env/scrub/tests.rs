@@ -1,10 +1,10 @@
-//! No secret of the runner's gets through, however a profile, its name or an exception is written.
+//! Tests that no secret of the runner passes, for every way to write a profile, a name or an exception.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// Written out by hand, so that a name that is lost from the table is missed.
+/// A second copy of the table, so that a name that is lost from it is noticed.
 const LISTED: &str = "ANTHROPIC_API_KEY CLAUDE_CODE_OAUTH_TOKEN ANTHROPIC_AUTH_TOKEN OPENAI_API_KEY \
     AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_BEARER_TOKEN_BEDROCK \
     AWS_WEB_IDENTITY_TOKEN_FILE AWS_CONTAINER_AUTHORIZATION_TOKEN AWS_CONTAINER_CREDENTIALS_FULL_URI \
@@ -71,13 +71,13 @@ fn a_value_is_never_shown() {
     assert!(!shown.contains("value") && shown.contains("NPM_TOKEN"), "{shown}");
 }
 
-/// A name of the table: what stands for any text is some text.
+/// Generates a name of the table, with `*` replaced by some text.
 fn a_listed_name() -> impl Strategy<Value = String> {
     let fill = |(pattern, text): (&str, String)| pattern.replace('*', &text);
     (prop::sample::select(SECRETS.to_vec()), "[A-Z0-9_]{0,8}").prop_map(fill)
 }
 
-/// Upper and lower case as it comes, with any number of twins before it.
+/// Varies upper and lower case, and adds any number of `INPUT_` prefixes.
 fn written_somehow(name: impl Strategy<Value = String>) -> impl Strategy<Value = String> {
     (name, 0..3usize, prop::collection::vec(any::<bool>(), 96)).prop_map(|(name, twins, lower)| {
         let whole = TWIN.repeat(twins) + &name;

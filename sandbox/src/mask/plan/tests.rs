@@ -1,4 +1,4 @@
-//! What lies over what.
+//! Tests of the order and effect of overlays.
 
 use super::*;
 use MaskKind::{Content, Empty, Hidden, Kept, ReadOnly, Shown, Writable};

@@ -1,4 +1,4 @@
-//! What globs name, and how far one has to look for it.
+//! Tests of the matches of globs, and of the extent of a search.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Calls that depend on their arguments: call, arguments, verdict.
+//! Tests of calls that depend on their arguments: call, arguments, verdict.
 
 use super::machine::Verdict;
 use super::{TARGETS, sockets};
@@ -7,7 +7,7 @@ use crate::profile::Sockets;
 const EPERM: Verdict = Verdict::Errno(1);
 const EAFNOSUPPORT: Verdict = Verdict::Errno(97);
 
-/// What the kernel cuts off: it must make no difference.
+/// The upper half of an argument, which the kernel ignores. It must not change the verdict.
 const UPPER: u64 = 0xdead_beef_0000_0000;
 
 #[track_caller]
@@ -85,8 +85,7 @@ fn only_a_few_families_of_sockets_can_be_made() {
             refused("socket", &[family, wide(kind), 0], EAFNOSUPPORT);
         }
     }
-    // Unspecified, and all from AX.25 to the last that there is, among them packet,
-    // alg, vsock, XDP.
+    // AF_UNSPEC, and all families from AX.25 on, including packet, alg, vsock and XDP.
     let others = [0].into_iter().chain(3..64).filter(|family| !matches!(family, 10 | 16));
     for family in others.chain([u64::from(u32::MAX)]) {
         for kind in 1..=6 {
@@ -108,7 +107,7 @@ fn sockets_of_unix_and_netlink_are_by_profile() {
             assert_verdict(&on, "socket", &[unix, kind, 0], Verdict::Allow);
             assert_verdict(&off, "socket", &[unix, kind, 0], EAFNOSUPPORT);
             assert_verdict(&on, "socketpair", &[unix, kind, 0], Verdict::Allow);
-            // One that is connected for good reaches nobody else.
+            // A pair that is connected permanently cannot reach another socket.
             let pair = if kind == wide(libc::SOCK_DGRAM) { EAFNOSUPPORT } else { Verdict::Allow };
             assert_verdict(&off, "socketpair", &[unix, kind | wide(libc::SOCK_CLOEXEC), 0], pair);
         }
@@ -119,7 +118,7 @@ fn sockets_of_unix_and_netlink_are_by_profile() {
             let route = [netlink, kind, wide(libc::NETLINK_ROUTE)];
             assert_verdict(&sockets(unix, true), "socket", &route, Verdict::Allow);
             assert_verdict(&sockets(unix, false), "socket", &route, EAFNOSUPPORT);
-            // Netfilter, audit, uevents, generic and the rest.
+            // Netfilter, audit, uevents, generic and others.
             for protocol in 1..32 {
                 assert_verdict(&sockets(unix, true), "socket", &[netlink, kind, protocol], EAFNOSUPPORT);
             }

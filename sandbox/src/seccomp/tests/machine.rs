@@ -1,7 +1,7 @@
-//! The classic BPF machine of seccomp, as far as filters of ours use it. It knows
-//! nothing of how they are compiled; what it does not know is an error.
+//! The part of the classic BPF machine that Airlock's filters use. It does not depend on the compiler. An unsupported
+//! instruction is an error.
 
-/// What a filter sees of a call.
+/// The data of a call that a filter sees.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Call {
     pub(crate) arch: u32,
@@ -9,7 +9,7 @@ pub(crate) struct Call {
     pub(crate) args: [u64; 6],
 }
 
-/// What the kernel does with it.
+/// The kernel's reaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Allow,

@@ -1,8 +1,8 @@
-//! Reads certificates, authorities and identities again while the server runs, and puts them into force when their
-//! files have changed. It touches no connection, call or link that is open.
+//! Reloads certificates, authorities and identities while the server runs, and activates them when their
+//! files change. Open connections, calls and links are not affected.
 //!
-//! It compares contents instead of waiting for events: directories that are mounted and swapped as a whole (Secrets)
-//! send none. Files that cannot be used change nothing; the log tells so once for each change.
+//! Contents are compared periodically, because mounted directories that are replaced as a whole (Secrets)
+//! send no events. Unusable files change nothing; this is logged once per change.
 
 use std::{
     fs::{self, File},
@@ -25,43 +25,43 @@ use crate::{
     tls::{self, Limiting, LiveTls},
 };
 
-/// Between two looks at the files.
+/// The interval between two scans of the files.
 const LOOK: Duration = Duration::from_secs(1);
-/// Of one file, in bytes; the rest of a longer one is not compared.
+/// The maximum number of bytes of a file that are compared.
 const FILE_BYTES: u64 = 4 << 20;
 
-/// A file of certificates whose expiry is a metric.
+/// A file of certificates with an expiry metric.
 struct Certificates {
     /// The metric's attribute.
     name: &'static str,
     file: PathBuf,
     limiting: Limiting,
-    /// In seconds since 1970; none while the file cannot be read.
+    /// Seconds since 1970. `None` while the file cannot be read.
     expiry: Option<i64>,
 }
 
-/// Files that are put into force together.
+/// Files that are activated together.
 pub(crate) struct Part {
-    /// As the log calls it.
+    /// The name in the log.
     name: &'static str,
     files: Vec<PathBuf>,
     certificates: Vec<Certificates>,
-    /// Of what is in force.
+    /// The digest of the active files.
     seen: [u8; 32],
-    /// Why the files as they are now are not in force.
+    /// The reason why the current files are not active.
     problem: Option<String>,
-    /// Reads the files and puts them into force, or says why not.
+    /// Reads and activates the files, or returns the reason why it cannot.
     apply: Box<dyn Fn() -> Result<(), String> + Send>,
 }
 
-/// The files that are followed.
+/// The files that are reloaded.
 pub(crate) struct Renew {
     parts: Vec<Part>,
     metrics: Metrics,
 }
 
 impl Part {
-    /// Must be made before the files are first read, so that no change in between is missed.
+    /// Must be created before the files are first read, so that no change is missed.
     fn new(name: &'static str, files: Vec<PathBuf>) -> Self {
         let seen = digest(&files);
         Self { name, files, certificates: Vec::new(), seen, problem: None, apply: Box::new(|| Ok(())) }
@@ -77,7 +77,7 @@ impl Part {
         self
     }
 
-    /// The certificate of the listening socket and the authorities of its clients.
+    /// The certificate of the listener and the authorities of its clients.
     pub(crate) fn tls(files: &config::Tls) -> Self {
         let all = [&files.certificate, &files.key].into_iter().chain(&files.client_ca).cloned().collect();
         let part = Self::new("listen.tls", all).with("tls", &files.certificate, Limiting::First);
@@ -91,7 +91,7 @@ impl Part {
         self.applied_by(move || tls::renew(&files, &live).map_err(|error| error.to_string()))
     }
 
-    /// This server's certificate as a client of the others.
+    /// This server's client certificate for calls to other servers.
     pub(crate) fn peers(files: &config::Peers) -> Self {
         Self::new("peers", vec![files.ca.clone(), files.certificate.clone(), files.key.clone()])
             .with("peer", &files.certificate, Limiting::First)
@@ -102,7 +102,7 @@ impl Part {
         self.applied_by(move || links.renew())
     }
 
-    /// The identities of the configuration's file: who calls with which token or certificate.
+    /// The identities in the configuration file.
     pub(crate) fn identities(file: &Path) -> Self {
         Self::new("identity", vec![file.to_owned()])
     }
@@ -118,7 +118,7 @@ impl Part {
         })
     }
 
-    /// Puts the files into force if they have changed. Those that cannot be used are tried again at the next look: a
+    /// Activates the files if they have changed. Unusable files are tried again at the next scan: a
     /// certificate may be written before its key, and an identity before its profile.
     fn look(&mut self) {
         let now = digest(&self.files);
@@ -153,7 +153,7 @@ impl Renew {
         Self { parts, metrics }
     }
 
-    /// Looks until `stop`. Files are read on a thread that may block; a look that is under way is finished.
+    /// Scans until `stop`. Files are read on a blocking thread. A scan in progress is completed.
     pub(crate) async fn run(mut self, stop: CancellationToken) {
         self.parts.iter_mut().for_each(Part::date);
         loop {
@@ -165,7 +165,7 @@ impl Renew {
                 self.parts.iter_mut().for_each(Part::look);
                 self
             });
-            // A look that panicked ends the following, and nothing else.
+            // A panic in a scan ends only the reloading.
             let Ok(this) = looked.await else { return };
             self = this;
         }
@@ -201,8 +201,8 @@ fn take_identities(
     Ok(())
 }
 
-/// A digest of the contents; of a file that cannot be read, of the kind of error. What is no file, such as a pipe, is not
-/// read, since that could wait without an end.
+/// Returns a digest of the contents, or of the kind of error for a file that cannot be read. A path that is
+/// not a regular file, such as a pipe, is not read, because the read could block forever.
 fn digest(files: &[PathBuf]) -> [u8; 32] {
     let mut all = Sha256::new();
     for file in files {

@@ -1,7 +1,7 @@
-//! Sessions: making them on a runner, reading them, closing them.
+//! Sessions: creates them on a runner, reads them and closes them.
 //!
-//! A session is written down before any runner hears of it, so that whatever dies on the way, somebody
-//! finds the row and finishes or removes what it stands for.
+//! A session is stored before any runner learns of it. After a failure at any point, the stored session is
+//! completed or removed.
 
 mod close;
 mod create;
@@ -26,11 +26,11 @@ use crate::{
     store::{Cas, Page, PageQuery, SessionChange, SessionQuery, StoreError},
 };
 
-/// After so long without a live execution a throw-away session that was not closed is.
+/// A throw-away session that was not closed is closed after this time without a live execution.
 const THROWAWAY_IDLE: Duration = Duration::from_secs(60);
 /// The runner of a session that was never on one.
 const NO_RUNNER: &str = "-";
-/// Tries of one change, each lost to another writer.
+/// The maximum number of attempts of one change after lost races with other writers.
 const TRIES: u32 = 100;
 
 impl Core {
@@ -39,7 +39,7 @@ impl Core {
         session.filter(|session| session.tenant == who.tenant).ok_or_else(|| no_such_session(id))
     }
 
-    /// A session that is open, and is used by this.
+    /// Returns an open session and marks it as used.
     pub(crate) async fn session_in_use(
         &self,
         who: &Principal,
@@ -62,8 +62,8 @@ impl Core {
         Ok(self.store().sessions(&query, page).await?)
     }
 
-    /// Makes the change that `change` makes of the session as it is, for as long as it makes one; the
-    /// session as it then is.
+    /// Makes the change that `change` returns for the current session. Retries after a lost race until
+    /// `change` returns `None`. Returns the current session.
     pub(crate) async fn change_session(
         &self,
         id: SessionId,
@@ -85,7 +85,7 @@ impl Core {
         Err(StoreError::Unavailable("a session is changed by too many at once".to_owned()))
     }
 
-    /// The profile of this name, or the principal's default, if it may be used.
+    /// Returns the profile with this name, or the principal's default profile, if the principal may use it.
     pub(crate) fn profile_for(
         &self,
         who: &Principal,
@@ -96,12 +96,11 @@ impl Core {
         profile.ok_or_else(|| ApiError::NotFound { what: "profile", id: name.to_owned() })
     }
 
-    /// The profile of a session that the caller is to run or write something in. A session of another member of the
-    /// tenant binds nobody to less than their own profiles: who may not use its profile may look at it, and end what
-    /// runs in it, and no more.
+    /// Returns the profile of a session in which the caller wants to run or write. A principal who may not
+    /// use the profile of another tenant member's session can only read the session and end its commands.
     ///
     /// # Errors
-    /// `Forbidden`, or `FailedPrecondition` where the profile is no longer there.
+    /// Returns `Forbidden`, or `FailedPrecondition` if the profile no longer exists.
     pub(crate) fn profile_to_use(
         &self,
         who: &Principal,
@@ -115,7 +114,7 @@ impl Core {
         self.profile_of(session)
     }
 
-    /// The profile of a session that is there.
+    /// Returns the profile of an existing session.
     pub(crate) fn profile_of(&self, session: &SessionRecord) -> Result<Arc<ResolvedProfile>, ApiError> {
         self.parts.profiles.get(&session.profile).ok_or_else(|| ApiError::FailedPrecondition {
             reason: "PROFILE_GONE",
@@ -124,7 +123,7 @@ impl Core {
     }
 }
 
-/// A session of this principal, on no runner yet.
+/// Returns a new session of this principal without a runner.
 fn blank(who: &Principal, profile: &ResolvedProfile) -> Result<SessionRecord, ApiError> {
     let runner_id = NO_RUNNER.parse::<RunnerId>().map_err(|error| ApiError::Internal(error.to_string()))?;
     Ok(SessionRecord {
@@ -153,13 +152,13 @@ fn blank(who: &Principal, profile: &ResolvedProfile) -> Result<SessionRecord, Ap
     })
 }
 
-/// The profile's sessions may not have this mode.
+/// Returns a violation for a mode that the profile does not permit.
 fn not_permitted(profile: &ResolvedProfile, mode: Mode) -> FieldViolation {
     let (name, mode) = (profile.name(), mode.name());
     violation("mode", format!("profile `{name}` does not permit mode `{mode}`"))
 }
 
-/// Refuses a session that is not usable, now or ever again.
+/// Rejects a session that is not open.
 pub(crate) fn check_open(session: &SessionRecord) -> Result<(), ApiError> {
     if session.state == SessionState::Opening {
         return Err(ApiError::FailedPrecondition {
@@ -170,7 +169,7 @@ pub(crate) fn check_open(session: &SessionRecord) -> Result<(), ApiError> {
     check_not_over(session)
 }
 
-/// Refuses a session that will never be usable again.
+/// Rejects a session that has ended.
 pub(crate) fn check_not_over(session: &SessionRecord) -> Result<(), ApiError> {
     let (reason, cure) = match session.state {
         SessionState::Open | SessionState::Opening => return Ok(()),

@@ -1,5 +1,5 @@
-//! Places that are counted of all and of each: so many at once, and so many of one tenant or one host. A place is given
-//! back when it is dropped. Nobody waits for one.
+//! Counted slots with a total limit and a limit per key, such as a tenant or a host. A slot is released on
+//! drop. A caller never waits for a slot.
 
 use std::{
     collections::HashMap,
@@ -7,7 +7,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// Who has how many. A cheap handle; all clones are one.
+/// The counters. A cheap handle; all clones share the same state.
 #[derive(Debug)]
 pub(crate) struct Shares<K: Eq + Hash> {
     taken: Arc<Mutex<Taken<K>>>,
@@ -19,19 +19,19 @@ struct Taken<K> {
     own: HashMap<K, usize>,
 }
 
-/// One place.
+/// One slot.
 #[derive(Debug)]
 pub(crate) struct Share<K: Eq + Hash> {
     shares: Shares<K>,
     key: K,
 }
 
-/// Why there is no place.
+/// The limit that was reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Full {
-    /// All are taken.
+    /// The total limit.
     All,
-    /// This one has as many as it may have.
+    /// The limit of the key.
     Own,
 }
 
@@ -48,10 +48,10 @@ impl<K: Eq + Hash> Default for Shares<K> {
 }
 
 impl<K: Eq + Hash> Shares<K> {
-    /// Takes a place for `key`, of at most `all`, and `own` of its own.
+    /// Takes a slot for `key`, with at most `all` slots in total and `own` for this key.
     ///
     /// # Errors
-    /// [`Full::Own`] before [`Full::All`].
+    /// Returns [`Full::Own`] if both limits are reached.
     pub(crate) fn take(&self, key: K, all: usize, own: usize) -> Result<Share<K>, Full>
     where
         K: Clone,
@@ -70,7 +70,7 @@ impl<K: Eq + Hash> Shares<K> {
         Ok(Share { shares: self.clone(), key })
     }
 
-    /// How many places are taken.
+    /// Returns the number of slots in use.
     pub(crate) fn taken(&self) -> usize {
         self.lock().all
     }

@@ -1,6 +1,6 @@
-//! Slots for work on a processor: searches of output, and decisions. So many at once, in the order in which they are asked
-//! for. Of one tenant only as many are in that order as there are slots, so that those of the others wait for a few
-//! turns, however much work it has.
+//! Slots for work that needs a processor: searches of output, and decisions. The number of concurrent slots
+//! is limited, and they are assigned in the order of requests. Each tenant has at most as many entries in
+//! that order as there are slots, so that other tenants wait only a few turns.
 
 use std::{
     collections::HashMap,
@@ -9,16 +9,17 @@ use std::{
 
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 
-/// All of them. A slot is given back when it is dropped.
+/// All slots. A slot is released on drop.
 #[derive(Debug)]
 pub(crate) struct Slots {
     at_once: usize,
     all: Arc<Semaphore>,
-    /// Of those who have one or wait for one.
+    /// Tenants that hold a slot or wait for one.
     by_tenant: Mutex<HashMap<String, Weak<Semaphore>>>,
 }
 
-/// One of them. Fields are dropped in order: the next work of any tenant comes before the tenant's own.
+/// One slot. The order of the fields matters: on drop, the slot is released before the tenant's turn, so that
+/// other tenants precede this one.
 #[derive(Debug)]
 pub(crate) struct Slot {
     _slot: OwnedSemaphorePermit,
@@ -30,7 +31,7 @@ impl Slots {
         Self { at_once, all: Arc::new(Semaphore::new(at_once)), by_tenant: Mutex::default() }
     }
 
-    /// A slot for work of this tenant, when it is its turn. Cancelled by dropping.
+    /// Waits for a slot for work of this tenant. Dropping the future cancels the wait.
     pub(crate) async fn take(&self, tenant: &str) -> Result<Slot, AcquireError> {
         let turn = self.of_tenant(tenant).acquire_owned().await?;
         let slot = self.all.clone().acquire_owned().await?;

@@ -1,8 +1,8 @@
-//! The one place of the server where a gRPC status is made.
+//! The creation of every gRPC status of the server.
 //!
-//! Every status carries `google.rpc.ErrorInfo`, and all details together fit into the contract's bound,
-//! because they travel in trailers. What went wrong inside is told to the operator's log, under a number
-//! that the client gets too, and not to the client.
+//! Every status contains `google.rpc.ErrorInfo`. All details together fit into the contract's limit, because
+//! they travel in trailers. Details of an internal error are written only to the operator's log, under an
+//! incident ID that the client also receives.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -22,47 +22,47 @@ mod exchange;
 
 /// The domain of every reason.
 pub const DOMAIN: &str = "airlock";
-/// Of a status's message, in bytes.
+/// The maximum length of a status message in bytes.
 const MESSAGE_BYTES: usize = 1024;
-/// Of one field's path or description in a status, in bytes.
+/// The maximum length of a field's path or description in a status, in bytes.
 const VIOLATION_BYTES: usize = 256;
-/// Fields that a message names after the first.
+/// The maximum number of further fields that a message names.
 const NAMED_FIELDS: usize = 8;
-/// Of one value in a status's metadata, in bytes.
+/// The maximum length of a value in the metadata of a status, in bytes.
 const VALUE_BYTES: usize = 256;
-/// What is kept free of violations for the rest of the details and their frames, in bytes.
+/// The number of bytes that are reserved for the other details and their frames.
 const ROOM_BYTES: usize = 512;
-/// When to come back after too many failed authentications.
+/// The time after which to retry after too many failed authentications.
 const AUTHENTICATION_RETRY: Duration = Duration::from_secs(10);
 
-/// When a runner may try again.
+/// The time after which a runner may retry.
 const LINK_RETRY: Duration = Duration::from_secs(1);
 
-/// Why a request was refused before it had a principal.
+/// The reason why a request was refused before it had a principal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AuthenticationError {
-    /// Neither a certificate nor a token.
+    /// Neither a certificate nor a token was sent.
     #[error("no credentials: send a client certificate, or `authorization: Bearer TOKEN`")]
     Missing,
-    /// An `authorization` that is not a bearer token.
+    /// The `authorization` header is not a bearer token.
     #[error("the authorization is not `Bearer TOKEN`")]
     Malformed,
-    /// A token that belongs to nobody.
+    /// No identity has this token.
     #[error("the token is not known")]
     UnknownToken,
-    /// A certificate that was verified, but belongs to nobody.
+    /// No identity matches the verified certificate.
     #[error("no identity is configured for the client certificate")]
     UnknownCertificate,
-    /// A certificate that belongs to several.
+    /// Several identities match the certificate.
     #[error("the client certificate fits several identities")]
     AmbiguousCertificate,
-    /// Too many failures of this peer.
+    /// This address has too many failed authentications.
     #[error("too many failed authentications from this address")]
     TooManyFailures,
 }
 
 impl AuthenticationError {
-    /// Its stable name.
+    /// Returns the stable name.
     #[must_use]
     pub fn reason(self) -> &'static str {
         match self {
@@ -76,7 +76,7 @@ impl AuthenticationError {
     }
 }
 
-/// The status of a request without a principal.
+/// Returns the status of a request without a principal.
 #[must_use]
 pub fn unauthenticated(error: AuthenticationError) -> Status {
     let mut details = info(error.reason(), []);
@@ -87,13 +87,14 @@ pub fn unauthenticated(error: AuthenticationError) -> Status {
     status(Code::Unauthenticated, &error.to_string(), details)
 }
 
-/// The status of a request that the engine or the edge refused.
+/// Returns the status of a request that the engine or the edge refused.
 #[must_use]
 pub fn from_api(error: &ApiError) -> Status {
     refused(error, None)
 }
 
-/// As [`from_api`], where an execution is there all the same, so that the client can go on with it.
+/// As [`from_api`], for a request that nevertheless created an execution. The status contains its ID, so that
+/// the client can continue with it.
 #[must_use]
 pub fn from_api_about(error: &ApiError, execution: ExecutionId) -> Status {
     refused(error, Some(execution))
@@ -139,7 +140,7 @@ fn refused(error: &ApiError, execution: Option<ExecutionId>) -> Status {
     status(code, &error.to_string(), details)
 }
 
-/// The status for a runner that may not connect.
+/// Returns the status for a runner that is refused.
 #[must_use]
 pub fn link_refused(refusal: &LinkRefusal) -> Status {
     let (code, reason) = match refusal {
@@ -155,7 +156,7 @@ pub fn link_refused(refusal: &LinkRefusal) -> Status {
     status(code, &refusal.to_string(), details)
 }
 
-/// The status that a link ends with.
+/// Returns the status that ends a link.
 #[must_use]
 pub fn link_ended(error: &LinkError) -> Status {
     let (code, reason) = match error {
@@ -170,7 +171,7 @@ pub fn link_ended(error: &LinkError) -> Status {
     status(code, &error.to_string(), details)
 }
 
-/// The status for a runner's stream that nobody waits for.
+/// Returns the status for a runner's stream without a valid ticket.
 #[must_use]
 pub fn ticket_refused(refusal: &TicketRefused) -> Status {
     let (code, reason) = match refusal {
@@ -182,7 +183,7 @@ pub fn ticket_refused(refusal: &TicketRefused) -> Status {
     status(code, &refusal.to_string(), info(reason, []))
 }
 
-/// The status for a message of the link that is not of the contract's form, or not in its place.
+/// Returns the status for an invalid or unexpected message of a link.
 #[must_use]
 pub fn link_message(field: &str, problem: &str) -> Status {
     let mut details = info("MALFORMED_MESSAGE", []);
@@ -190,8 +191,8 @@ pub fn link_message(field: &str, problem: &str) -> Status {
     status(Code::InvalidArgument, &format!("`{field}`: {problem}"), details)
 }
 
-/// What becomes of a status that tonic made by itself, so that it too has its details: a message that
-/// cannot be read or is too large is the sender's fault, and says so.
+/// Converts a status that tonic created, so that it has details. A message that cannot be decoded or is too
+/// large becomes an error of the sender.
 #[must_use]
 pub fn adopt(code: Code, message: &str) -> Status {
     match code {
@@ -240,7 +241,7 @@ fn invalid(violations: &[FieldViolation]) -> Status {
     for (index, violation) in violations.iter().enumerate() {
         let field = cut(&violation.field, VIOLATION_BYTES);
         let description = cut(&violation.description, VIOLATION_BYTES);
-        // Each of them has a frame of its own and of its two texts, with lengths of two bytes at most.
+        // Each violation has a frame, and so has each of its two texts. Each length takes at most two bytes.
         let Some(left) = room.checked_sub(field.len() + description.len() + 9) else {
             let rest = violations.len() - index;
             details.add_bad_request_violation("", format!("and {rest} more that do not fit here"));
@@ -252,7 +253,8 @@ fn invalid(violations: &[FieldViolation]) -> Status {
     status(Code::InvalidArgument, message, details)
 }
 
-/// The first field with its problem, the others by name: many clients show nothing but the message.
+/// Returns a message with the first violation and the names of the other fields. Many clients show only the
+/// message.
 fn named(violations: &[FieldViolation]) -> String {
     let [first, others @ ..] = violations else { return "the request is not valid".to_owned() };
     let mut message = format!("`{}`: {}", first.field, first.description);
@@ -267,7 +269,7 @@ fn named(violations: &[FieldViolation]) -> String {
     }
 }
 
-/// As [`adopt`] has it.
+/// Converts a fault of the client's stream, as [`adopt`] does.
 fn client_stream(fault: &ClientFault) -> Status {
     match fault {
         ClientFault::Unreadable(message) => adopt(Code::Internal, message),

@@ -1,6 +1,7 @@
-//! Requests from the wire to the domain. Every bad field is found at once, by type and by limit.
+//! Validation of requests and their conversion to the domain. All invalid fields of a request are reported
+//! together.
 //!
-//! What needs a session, a profile or the store is checked behind it, by the engine.
+//! The engine checks the conditions that depend on a session, a profile or the store.
 
 mod control;
 mod execution;
@@ -32,16 +33,16 @@ pub use session::{create_session, session_id};
 
 use crate::api::{ApiError, FieldViolation};
 
-/// Violations that are collected; a request with more is told of the first ones.
+/// The maximum number of reported violations.
 const VIOLATIONS: usize = 100;
-/// Of the name of an environment variable or a principal, in bytes.
+/// The maximum length, in bytes, of the name of an environment variable or a principal.
 const WORD_BYTES: usize = 256;
-/// Of a name that stands in a violation's field, in bytes.
+/// The maximum length, in bytes, of a name in the field of a violation.
 const SHOWN_BYTES: usize = 64;
-/// The longest time that any field may hold; profiles permit less.
+/// The maximum of every duration. Profiles permit less.
 const LONGEST: Duration = Duration::from_secs(30 * 24 * 3600);
 
-/// Collects what is wrong with a request.
+/// A collector of violations.
 #[derive(Debug, Default)]
 struct Checker {
     violations: Vec<FieldViolation>,
@@ -54,7 +55,7 @@ impl Checker {
         }
     }
 
-    /// The value, if nothing at all was wrong.
+    /// Returns the value if there are no violations.
     fn finish<T>(self, value: Option<T>) -> Result<T, ApiError> {
         match value {
             Some(value) if self.violations.is_empty() => Ok(value),
@@ -80,7 +81,7 @@ impl Checker {
         text.parse().map_err(|error: I::Err| self.bad(field, error.to_string())).ok()
     }
 
-    /// None for an empty one.
+    /// Parses an optional ID. Empty: `None`.
     fn optional_id<I: FromStr>(&mut self, field: &str, text: &str) -> Option<I>
     where
         I::Err: std::fmt::Display,
@@ -106,7 +107,7 @@ impl Checker {
         }
     }
 
-    /// One line of text; none for an empty one.
+    /// Checks one line of text. Empty: `None`.
     fn text(&mut self, field: &str, text: String, most: usize) -> Option<String> {
         self.at_most(field, text.len(), most);
         if text.chars().any(char::is_control) {
@@ -115,7 +116,7 @@ impl Checker {
         (!text.is_empty()).then_some(text)
     }
 
-    /// The name of a profile or base folder; none for an empty one.
+    /// Checks the name of a profile or base. Empty: `None`.
     fn name(&mut self, field: &str, text: String) -> Option<String> {
         self.at_most(field, text.len(), limits::NAME_BYTES);
         if !text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-')) {
@@ -124,7 +125,7 @@ impl Checker {
         (!text.is_empty()).then_some(text)
     }
 
-    /// A text of two fields; empty if both are set.
+    /// Joins the two fields of a text. Returns an empty text if both are set.
     fn joined(&mut self, field: &str, text: String, bytes: Bytes) -> Vec<u8> {
         let joined = twin::join(text, bytes);
         joined
@@ -140,7 +141,7 @@ impl Checker {
         command
     }
 
-    /// None for what is unspecified.
+    /// Converts an enum. `UNSPECIFIED`: `None`.
     fn choice<W, D>(&mut self, field: &str, number: i32) -> Option<D>
     where
         W: TryFrom<i32> + PartialEq + Default,
@@ -156,7 +157,7 @@ impl Checker {
         D::try_from(wire).map_err(|_| self.bad(field, format!("{number} is not allowed here"))).ok()
     }
 
-    /// None for zero and for one that is not there.
+    /// Converts a duration. Zero or not set: `None`.
     fn duration(&mut self, field: &str, value: Option<WireDuration>, most: Duration) -> Option<Duration> {
         let value = value?;
         if value.seconds < 0 || value.nanos < 0 {
@@ -232,7 +233,7 @@ fn is_variable(name: &str) -> bool {
     head && name.len() <= WORD_BYTES && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// A key as it can stand in a field's path.
+/// Returns a key in the form for a field's path.
 fn shown(key: &str) -> String {
     let end = key.floor_char_boundary(SHOWN_BYTES);
     format!("\"{}\"", key.get(..end).unwrap_or_default().escape_debug())

@@ -1,7 +1,7 @@
-//! Looks after the folder of profiles while the server runs, and puts into force what changed. A file that does
-//! not load, or is gone though the configuration names it, leaves the version of before; that is said in the
-//! log at every change, and counted. It looks instead of being told, because folders that are mounted and
-//! swapped as a whole (ConfigMaps) tell nobody.
+//! Reloads the directory of profiles while the server runs, and activates changes. If a file cannot be
+//! loaded, or is missing although the configuration names it, the last valid version stays active; each such
+//! change is logged and counted. The directory is polled, because mounted directories that are replaced as a
+//! whole (ConfigMaps) send no events.
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
@@ -15,41 +15,41 @@ use super::{
 };
 use crate::telemetry::Metrics;
 
-/// Between two looks. What is seen at two looks in a row is taken to be written to its end.
+/// The interval between two scans. A state that two consecutive scans observe counts as completely written.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// What is reloaded, and within which bounds.
+/// The reloader of profiles with its limits.
 pub(crate) struct Reload {
-    /// The folder.
+    /// The directory.
     pub folder: PathBuf,
     /// The profiles that no file can replace.
     pub built_in: Profiles,
-    /// Profiles that the configuration names; they stay when their files are gone.
+    /// The profiles that the configuration names. They stay active after their files are removed.
     pub needed: Needed,
-    /// The longest time that a profile may give commands to end.
+    /// The maximum time between SIGTERM and SIGKILL that a profile may set.
     pub grace_most: Duration,
-    /// What is in force.
+    /// The active profiles.
     pub live: LiveProfiles,
-    /// Where what is refused is counted.
+    /// The metrics that count refused profiles.
     pub metrics: Metrics,
 }
 
-/// What was seen at the looks before.
+/// The results of earlier scans.
 #[derive(Default)]
 struct Seen {
-    /// What is in force comes from this, and was this when it was read.
+    /// The stamp and the digest of the files that the active profiles come from.
     applied: Option<(Stamp, u64)>,
-    /// A file was written just before that. One more write within a tick of the file system's clock leaves the stamp as
-    /// it is, so all is read once more later.
+    /// A file was written shortly before that scan. A further write within the resolution of the timestamps
+    /// does not change the stamp, so the files are read again later.
     again: bool,
-    /// It was so at the last look; if it still is, it is written to its end.
+    /// The state at the last scan. If it is unchanged, the files are completely written.
     settling: Option<Stamp>,
-    /// The folder could not be listed, and that was said.
+    /// The directory could not be listed, and this was logged.
     unreadable: bool,
 }
 
 impl Reload {
-    /// Looks until `stop`. Files are read on a thread that may block; a look that is under way is finished.
+    /// Scans until `stop`. Files are read on a blocking thread. A scan in progress is completed.
     pub(crate) async fn run(self, stop: CancellationToken) {
         let this = Arc::new(self);
         let mut seen = Seen::default();
@@ -82,7 +82,7 @@ impl Reload {
             Ok(files) => files,
             Err(error) => return self.unreadable(seen, &error),
         };
-        // What was written meanwhile may have been read by half.
+        // A file that was written during the scan may be incomplete.
         if folder::stamp(&self.folder).is_ok_and(|after| after == now) {
             let digest = folder::digest(&files);
             if before != Some(digest) {
@@ -100,7 +100,7 @@ impl Reload {
         *seen = Seen { unreadable: true, ..Seen::default() };
     }
 
-    /// The profiles that come from files.
+    /// Returns the names of the profiles that come from files.
     fn own<'a>(&self, profiles: &'a Profiles) -> impl Iterator<Item = &'a String> {
         profiles.by_name.keys().filter(|name| self.built_in.get(name).is_none())
     }
@@ -136,7 +136,7 @@ impl Reload {
         self.metrics.profiles_refused(refused.len() as u64);
     }
 
-    /// Takes back what does not go together with the configuration, which is not read again.
+    /// Reverts changes that contradict the configuration, which is not read again.
     fn within_bounds(
         &self,
         after: &mut Profiles,

@@ -1,4 +1,4 @@
-//! A profile with everything that it inherits filled in. Plain data.
+//! A profile with all inherited settings. Plain data.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -11,38 +11,38 @@ use airlock_proto::{
 use super::policy_mode;
 use crate::model::RuleScope;
 
-/// The PATH of commands where no profile says otherwise.
+/// The default PATH of commands.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// A profile with everything that it inherits filled in.
+/// A profile with all inherited settings.
 #[derive(Debug, Clone)]
 pub struct ResolvedProfile {
-    /// What policy decides by.
+    /// The part for the policy.
     pub policy: Profile,
-    /// What the sandbox is built from.
+    /// The settings that the sandbox is built from.
     pub sandbox: SandboxProfile,
-    /// What reads the commands of sessions that name no shell.
+    /// The default shell of sessions.
     pub shell: Shell,
-    /// Wall time when a request says nothing.
+    /// The default timeout.
     pub timeout_default: Duration,
-    /// Wall time at most.
+    /// The maximum timeout.
     pub timeout_max: Duration,
-    /// Bytes of each stream that a result holds whole when a request says nothing.
+    /// The default length in bytes up to which a result contains a stream in full.
     pub inline_bytes: u32,
-    /// Whether people may approve what they asked for themselves.
+    /// Whether an approver may answer the approver's own requests.
     pub self_approval: bool,
-    /// How long an approval stays open; none: the server's limit.
+    /// How long an approval stays open. `None`: the server's limit.
     pub approval_valid: Option<Duration>,
     /// Whether commands may run in the background.
     pub background: bool,
     /// Whether a command may begin with a long `sleep` in the foreground.
     pub foreground_sleep: bool,
-    /// How far answers may be remembered; none: not at all.
+    /// The widest scope of remembered rules. `None`: answers cannot be remembered.
     pub remember: Option<RuleScope>,
 }
 
 impl ResolvedProfile {
-    /// `policy` with a sandbox that has the smallest root and the default limits.
+    /// Returns `policy` with a sandbox that has the minimal root and the default limits.
     pub(super) fn builtin(policy: Profile) -> Self {
         let sandbox = SandboxProfile {
             name: policy.name().to_owned(),
@@ -76,7 +76,7 @@ impl ResolvedProfile {
         }
     }
 
-    /// Whether the other one decides, confines and limits in the same way.
+    /// Reports whether the other profile has the same rules, sandbox settings and limits.
     #[must_use]
     pub(super) fn is_as(&self, other: &Self) -> bool {
         let limits = |one: &Self| {
@@ -89,37 +89,37 @@ impl ResolvedProfile {
             && switches(self) == switches(other)
     }
 
-    /// This profile with rules that allow more, behind its own.
+    /// Returns this profile with additional allow rules, which rank after its own rules.
     #[must_use]
     pub fn with_allowed(&self, rules: impl IntoIterator<Item = Rule>) -> Self {
         Self { policy: self.policy.with_allowed(rules), ..self.clone() }
     }
 
-    /// Its name.
+    /// Returns the name.
     #[must_use]
     pub fn name(&self) -> &str {
         self.policy.name()
     }
 
-    /// The mode where neither session nor request names one.
+    /// Returns the mode if neither session nor request sets one.
     #[must_use]
     pub fn default_mode(&self) -> Mode {
         contract_mode(self.policy.default_mode())
     }
 
-    /// The modes that sessions of this profile may have.
+    /// Returns the modes that sessions with this profile may have.
     pub fn modes(&self) -> impl Iterator<Item = Mode> {
         self.policy.modes().iter().copied().map(contract_mode)
     }
 
-    /// Whether sessions of this profile may have this mode.
+    /// Reports whether sessions with this profile may have this mode.
     #[must_use]
     pub fn permits(&self, mode: Mode) -> bool {
         self.policy.modes().contains(&policy_mode(mode))
     }
 }
 
-/// The contract's name for a mode of the policy.
+/// Converts a mode of the policy to the contract's type.
 fn contract_mode(mode: airlock_policy::Mode) -> Mode {
     match mode {
         airlock_policy::Mode::Bypass => Mode::Bypass,

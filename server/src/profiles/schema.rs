@@ -1,5 +1,5 @@
-//! What a profile's file may say, key by key. The keys of `[policy]` are read by the policy, and checked here
-//! with the rest, so that everything wrong with a file is told at once.
+//! The schema of a profile file. The policy crate reads the keys of `[policy]`, but they are also checked
+//! here, so that all problems of a file are reported together.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! One profile's file and those beside it that it extends, for those who try it without a server. Blocks.
+//! Reads one profile file and the files in its directory that it extends, for checks without a server.
+//! Blocks.
 
 use std::{cell::RefCell, path::Path};
 
@@ -7,11 +8,11 @@ use airlock_policy::{Case, Profile, ProfileText};
 
 use super::parse;
 
-/// The policy part of the profile in `path`, and its own cases, which have not been run. What a server would
-/// refuse is refused here too.
+/// Returns the policy part of the profile in `path` and its test cases, which are not run. Applies the same
+/// checks as a server.
 ///
 /// # Errors
-/// Everything that is wrong with the file, or with one that it extends.
+/// Returns all problems of the file, or of a file that it extends.
 pub fn read_one(path: &Path) -> Result<(Profile, Vec<Case>), ConfigError> {
     let shown = path.display().to_string();
     let own = ProfileText { text: airlock_config::read(path)?, file: shown };
@@ -45,7 +46,8 @@ pub fn read_one(path: &Path) -> Result<(Profile, Vec<Case>), ConfigError> {
     profile.ok_or_else(|| ConfigError::whole(&own.file, "it is refused", "correct it"))
 }
 
-/// The text of the profile that one beside it extends; none where it is built in or not there.
+/// Returns the text of a parent profile in the same directory, or `None` if the parent is built in or does
+/// not exist.
 fn beside(path: &Path, name: &str) -> Option<Result<ProfileText, ConfigError>> {
     let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
     let path = path.with_file_name(format!("{name}.toml"));

@@ -1,4 +1,4 @@
-//! Loading profiles: what is inherited, and what each mistake is answered with.
+//! Tests of loading profiles: inheritance, and the message for each mistake.
 
 use airlock_proto::domain::Bind;
 
@@ -113,7 +113,7 @@ fn a_readable_root_is_shown_at_its_own_place_unless_it_is_shown_already() {
     assert_eq!(shown("rooted"), [tools]);
 }
 
-/// Every key that a profile has.
+/// Every key of a profile.
 const FULL: &str = r#"name = "mine"
 extends = "strict"
 description = "all of it"
@@ -204,14 +204,14 @@ fn every_key_of_a_profile_has_its_cases_and_each_is_told_with_place_and_cure() {
     assert!(told.len() > 120, "{}", told.len());
 }
 
-/// The lines of an error, from the name of the file on.
+/// Returns the lines of an error, each from the name of the file on.
 fn named(error: &ProfilesError) -> String {
     let text = error.to_string();
     let lines = text.lines().filter_map(|line| line.find("mine.toml").and_then(|at| line.get(at..)));
     lines.flat_map(|line| [line, "\n"]).collect()
 }
 
-/// What the policy knows, it is asked for by the policy's own reading of the same text.
+/// The keys of the policy part are compared through the policy's own parser.
 #[test]
 fn the_schema_knows_what_the_types_know() {
     airlock_config::cases::assert_same_keys(FULL, schema::SCHEMA, &|text| {

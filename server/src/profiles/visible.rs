@@ -1,5 +1,5 @@
-//! Who sees which profiles: those whom policy decides about see what they may use, those who look after
-//! the whole see all.
+//! The visibility of profiles: executors and approvers see the profiles that they may use; administrators and
+//! auditors see all.
 
 use std::{ops::Bound, sync::Arc};
 
@@ -10,7 +10,7 @@ use crate::{
     store::{Page, PageQuery, page},
 };
 
-/// The list that a page token belongs to.
+/// The list that a page token is bound to.
 #[derive(Debug)]
 struct List<'a> {
     _of: &'static str,
@@ -18,20 +18,20 @@ struct List<'a> {
 }
 
 impl Profiles {
-    /// The profile of this name, or the principal's default.
+    /// Returns the profile with this name, or the principal's default profile.
     ///
     /// # Errors
-    /// `NotFound`, also for one that the principal does not see.
+    /// Returns `NotFound` if it does not exist or the principal cannot see it.
     pub fn seen_by(&self, who: &Principal, name: Option<&str>) -> Result<&Arc<ResolvedProfile>, ApiError> {
         let name = name.or_else(|| default_of(who)).unwrap_or_default();
         let profile = self.get(name).filter(|_| sees(who, name));
         profile.ok_or_else(|| ApiError::NotFound { what: "profile", id: name.to_owned() })
     }
 
-    /// The profiles that the principal sees and whose names begin with `prefix`, by name.
+    /// Returns a page of the visible profiles with the given name prefix, ordered by name.
     ///
     /// # Errors
-    /// `Invalid` for a token of another list.
+    /// Returns `Invalid` for a token of another list.
     pub fn list_seen_by(
         &self,
         who: &Principal,
@@ -53,7 +53,7 @@ impl Profiles {
     }
 }
 
-/// The profile of a principal who names none.
+/// Returns the default profile of a principal.
 pub(crate) fn default_of(who: &Principal) -> Option<&str> {
     who.default_profile()
 }

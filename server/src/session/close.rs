@@ -1,4 +1,4 @@
-//! Closing sessions: what runs in them is ended, then their runner removes them.
+//! Closes sessions: ends their executions, and then has their runner remove them.
 
 use airlock_proto::domain::{CancelledBy, SessionId};
 
@@ -22,7 +22,7 @@ impl Core {
         self.wait_session(id, self.parts.limits.close_wait, is_over).await
     }
 
-    /// Ends what runs in a session and asks its runner to remove it.
+    /// Starts to close a session: ends its executions and asks its runner to remove it.
     pub(crate) async fn begin_close(&self, id: SessionId, why: &str) -> Result<(), StoreError> {
         let closing = self
             .change_session(id, |session| {
@@ -36,7 +36,8 @@ impl Core {
         }
     }
 
-    /// Ends the executions of a closing session and has it removed. Repeated until it is.
+    /// Ends the executions of a closing session and asks its runner to remove it. Repeated until it is
+    /// removed.
     pub(crate) async fn close_on_runner(&self, session: &SessionRecord) -> Result<(), StoreError> {
         for record in self.live_of_session(session.id).await? {
             self.cancel_as(record.id, CancelledBy::Session).await?;
@@ -45,7 +46,7 @@ impl Core {
         Ok(())
     }
 
-    /// Closes a throw-away session whose execution has ended.
+    /// Closes a throw-away session after its execution has ended.
     pub(crate) async fn close_if_used_up(&self, session: &SessionRecord) -> Result<(), StoreError> {
         let live = matches!(session.state, SessionState::Opening | SessionState::Open);
         if !session.throwaway || !live {
@@ -54,7 +55,7 @@ impl Core {
         self.begin_close(session.id, "its execution has ended").await
     }
 
-    /// Says that a session is gone with what it held.
+    /// Marks a session as lost.
     pub(crate) async fn lose_session(&self, id: SessionId, why: &str) -> Result<(), StoreError> {
         self.change_session(id, |session| {
             let live =
@@ -66,7 +67,7 @@ impl Core {
     }
 }
 
-/// The change to this state alone.
+/// Returns a change of only the state.
 pub(super) fn to_state(state: SessionState, why: &str) -> SessionChange {
     SessionChange { state: Some((state, why.to_owned())), ..SessionChange::default() }
 }

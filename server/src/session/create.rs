@@ -1,4 +1,4 @@
-//! Making sessions, and waiting until they are usable.
+//! Creates sessions and waits until they are usable.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,12 +16,12 @@ use crate::{
     store::{Created, PageQuery, SessionQuery},
 };
 
-/// How often a wait looks at the store by itself.
+/// The interval at which a wait reads the store without a notification.
 const POLL: Duration = Duration::from_secs(1);
 
 impl Core {
-    /// Makes a session and waits until it is usable. Dropped midway, it goes on; the client asks again
-    /// with its `request_id`, or the session ends by its idle time-out.
+    /// Creates a session and waits until it is usable. If the future is dropped, the creation continues. The
+    /// client can repeat the request with its `request_id`; otherwise the session ends by its idle timeout.
     pub(crate) async fn create_session(
         &self,
         who: &Principal,
@@ -48,7 +48,7 @@ impl Core {
         };
         session.runner_id = match self.pick_runner(&wants) {
             Ok(runner) => runner,
-            // A request that was made before has its session, whatever is the matter now.
+            // A repeated request returns its session even if no runner is available now.
             Err(error) => {
                 return match self.session_by_request(who, request.request_id.as_deref()).await? {
                     Some(existing) => self.repeated_session(existing, session.request_hash).await,
@@ -90,7 +90,7 @@ impl Core {
         self.wait_open(existing).await
     }
 
-    /// The session that was made with this key, if any. Only asked where a new one could not be made.
+    /// Returns the session with this key. Called only if no new session can be created.
     async fn session_by_request(
         &self,
         who: &Principal,
@@ -116,7 +116,7 @@ impl Core {
         }
     }
 
-    /// Waits until a session is open, or will not be.
+    /// Waits until a session is open or has failed.
     async fn wait_open(&self, session: SessionRecord) -> Result<SessionRecord, ApiError> {
         let wait = self.parts.limits.open_wait;
         let is_settled = |session: &SessionRecord| session.state != SessionState::Opening;
@@ -142,7 +142,7 @@ impl Core {
         }
     }
 
-    /// Waits at most `timeout` until `done`, and returns the session as it then is.
+    /// Waits at most `timeout` until `done`, and returns the current session.
     pub(super) async fn wait_session(
         &self,
         id: SessionId,
@@ -152,7 +152,7 @@ impl Core {
         let deadline = tokio::time::Instant::now() + timeout;
         let wait = self.session_waits.enter(id);
         loop {
-            // Listens before it looks, so that a change in between is not missed.
+            // Subscribes before it reads, so that no change is missed.
             let changed = wait.notified();
             let session = self.store().session(id).await?.ok_or_else(|| no_such_session(id))?;
             if done(&session) || tokio::time::Instant::now() >= deadline || self.stop.is_cancelled() {
@@ -167,7 +167,7 @@ impl Core {
         }
     }
 
-    /// The session that a request without one will get. No runner yet.
+    /// Returns the throw-away session of a request, without a runner.
     pub(crate) fn throwaway_session(
         &self,
         who: &Principal,

@@ -1,4 +1,4 @@
-//! What is said to runners of sessions, and what they report.
+//! The messages to runners about sessions, and the runners' reports.
 
 use std::sync::Arc;
 
@@ -15,9 +15,9 @@ use crate::{
 };
 
 impl Core {
-    /// Asks a runner to make a session, once on each link, if it is still to be made.
+    /// Asks a runner to create a session, once on each link, if the session is still opening.
     pub(crate) async fn ask_open(&self, link: &Link, id: SessionId) -> Result<(), StoreError> {
-        // Read now: a runner must not be asked again for what it has just said it cannot make.
+        // Read again, because the runner may have just reported that it cannot create the session.
         let session = self.store().session(id).await?;
         let session = session.filter(|session| session.state == SessionState::Opening);
         if let Some(session) = session
@@ -30,20 +30,20 @@ impl Core {
                 base: session.base.clone(),
                 profile: profile.map(|profile| Box::new(profile.sandbox.clone())),
             };
-            // If it does not arrive the link has ended, and the runner is asked on its next one.
+            // If sending fails, the link has ended, and the runner is asked on its next one.
             let _ = link.send(message, self.parts.limits.send_wait).await;
         }
         Ok(())
     }
 
-    /// Asks its runner to remove a session, if it has a link.
+    /// Asks the session's runner to remove it, if the runner can be reached.
     pub(crate) async fn ask_close(&self, session: &SessionRecord) {
         let message = ToRunner::CloseSession { session_id: session.id };
-        // It is asked again until it has said that it did.
+        // The request is repeated until the runner confirms the removal.
         let _ = self.parts.fleet.tell(&session.runner_id, message).await;
     }
 
-    /// Takes in a report. Returns when the store has it.
+    /// Processes a report. Returns after it is stored.
     pub(crate) async fn session_reported(
         &self,
         link: &Arc<Link>,
@@ -73,15 +73,16 @@ impl Core {
                 self.session_closed(&session).await?;
             }
         }
-        // The change may be another server's, which wakes nobody here.
+        // The change may have been made by another server, which does not notify tasks here.
         self.session_waits.notify(id);
         Ok(())
     }
 
-    /// It is there, in this directory: also said on every new link, and when a session's directory has vanished and it
-    /// was set back, which [`Core::set_back`] takes in. Otherwise nothing has moved it: what results said is known here
-    /// already, and the runner may have followed a command that was sent to the background just before it ended. What
-    /// its snapshot is, is said once: later it can only be lost.
+    /// Processes a report of an open session. The runner sends it on every new link, and after it replaced a
+    /// directory that no longer exists, which [`Core::set_back`] handles. In all other cases the reported
+    /// directory is ignored: results have already updated it, and the runner's value can come from a command
+    /// that moved to the background just before its end. The snapshot is stored only once; later it can only
+    /// be lost.
     async fn session_opened(
         &self,
         session: &SessionRecord,
@@ -108,7 +109,7 @@ impl Core {
             .await?;
         match now {
             Some(now) if now.state != SessionState::Open => {
-                // It was closed, or given up for lost, while it was made or away.
+                // It was closed or marked as lost in the meantime.
                 self.ask_close(&now).await;
                 Ok(())
             }
@@ -116,8 +117,9 @@ impl Core {
         }
     }
 
-    /// A session is where its runner has set it back, which it said just before it refused an offer for that. Only with
-    /// that refusal, as long as it is news, does it count: another server may have heard of it long ago.
+    /// Applies the new directory of a session that the runner reported just before it refused an offer. It
+    /// applies only together with a refusal that is news, because another server may have processed it long
+    /// ago.
     pub(crate) async fn set_back(&self, link: &Link, id: SessionId) -> Result<(), StoreError> {
         let Some(directory) = link.take_set_back(id) else { return Ok(()) };
         self.change_session(id, |session| {
@@ -135,7 +137,7 @@ impl Core {
         message: String,
     ) -> Result<(), StoreError> {
         if session.state == SessionState::Open {
-            // It was there, and its runner could not find it again.
+            // The session existed, and its runner could not restore it.
             let why = format!("{reason}: {message}");
             let gone = self.change_session(session.id, |session| {
                 (session.state == SessionState::Open).then(|| to_state(SessionState::Lost, &why))
@@ -145,14 +147,14 @@ impl Core {
             return Ok(());
         }
         if session.state == SessionState::Lost {
-            // Its runner speaks of it until it is asked to remove what is left.
+            // The runner reports it until it is asked to remove the remains.
             self.ask_close(session).await;
             return Ok(());
         }
         if session.state != SessionState::Opening {
             return Ok(());
         }
-        // First what waits for it, so that each says why; then the session.
+        // The waiting executions end first, so that each contains the reason. Then the session is closed.
         let why = format!("{reason}: {message}");
         let result = ExecutionResult::not_started(Cause::refused(&reason, message));
         for record in self.live_of_session(session.id).await? {
@@ -171,7 +173,7 @@ impl Core {
             SessionState::Open | SessionState::Opening => {
                 Some(to_state(SessionState::Lost, "its runner has removed it"))
             }
-            // What was lost stays so, also when what is left of it was removed.
+            // A lost session stays lost after its remains are removed.
             SessionState::Closed | SessionState::Lost => None,
         })
         .await

@@ -1,4 +1,4 @@
-//! Giving something back from quarantine: who may, and what the audit has of it.
+//! Restores from quarantine: authorization and audit.
 
 use airlock_proto::domain::{ExecutionId, QuarantinedFile};
 
@@ -9,12 +9,13 @@ use crate::{
 };
 
 impl Core {
-    /// Lets the caller give an item of a session's quarantine back, and opens the audit entry of it. What is given
-    /// back may run, so that it takes who could have approved the command that made it: nobody gives back what their
-    /// own command made, unless the profile lets people approve their own requests.
+    /// Authorizes a restore and opens its audit entry. A restored file may be executed, so the caller must be
+    /// a principal who could have approved the command that created it. The principal of that command is
+    /// refused unless the profile permits self-approval.
     ///
     /// # Errors
-    /// `Forbidden`; `Unavailable` if the entry cannot be written. Then it must not be given back.
+    /// Returns `Forbidden`, or `Unavailable` if the entry cannot be written. The file must not be restored in
+    /// either case.
     pub(crate) async fn begin_restore(
         &self,
         who: &Principal,
@@ -43,10 +44,10 @@ impl Core {
         Ok(begun)
     }
 
-    /// Closes the audit entry: where the item is now; none if it was not given back.
+    /// Closes the audit entry. `restored` is the path of the restored file, or `None` if the restore failed.
     ///
     /// # Errors
-    /// `Unavailable` if the entry cannot be written.
+    /// Returns `Unavailable` if the entry cannot be written.
     pub(crate) async fn end_restore(
         &self,
         begun: RestoreRecord,
@@ -59,7 +60,8 @@ impl Core {
         Ok(self.store().note_restore(&ended).await?)
     }
 
-    /// The command that made an item and who asked for it; where the command is not known, the owner of the session.
+    /// Returns the execution that created the file and its principal. If the execution is unknown, returns
+    /// the principal of the session.
     async fn maker(
         &self,
         session: &SessionRecord,
@@ -68,7 +70,7 @@ impl Core {
         let Ok(id) = item.execution_id.parse::<ExecutionId>() else {
             return Ok((None, session.principal.clone()));
         };
-        // What a runner says of another session's command counts for nothing.
+        // An execution of another session is ignored, because a runner could report any ID.
         let execution = self.store().execution(id).await?.filter(|found| found.session_id == session.id);
         Ok(execution.map_or_else(|| (None, session.principal.clone()), |found| (Some(id), found.principal)))
     }

@@ -1,4 +1,4 @@
-//! Changing a session that is there.
+//! Changes existing sessions.
 
 use airlock_proto::domain::SessionId;
 
@@ -11,8 +11,8 @@ use crate::{
 };
 
 impl Core {
-    /// Changes the mode or the idle time-out of an open session, which is a use of it. Commands that wait
-    /// for their turn are decided again at it, by the tighter of their own mode and the session's.
+    /// Changes the mode or the idle timeout of an open session, and counts as a use. Queued commands are
+    /// decided again before their start, in the tighter of their own mode and the session's.
     pub(crate) async fn update_session(
         &self,
         who: &Principal,
@@ -35,7 +35,7 @@ impl Core {
             .change_session(id, |session| (session.state == SessionState::Open).then(|| change.clone()))
             .await?
             .ok_or_else(|| no_such_session(id))?;
-        // It may have been closed in between.
+        // It may have been closed in the meantime.
         check_open(&after)?;
         Ok(after)
     }

@@ -1,4 +1,4 @@
-//! What the status of a refusal in an exchange is made of.
+//! The parts of a status for a refused exchange.
 
 use std::time::Duration;
 
@@ -7,12 +7,12 @@ use tonic::Code;
 
 use crate::exchange::ExchangeRefusal;
 
-/// When to try again what a runner cannot do just now.
+/// The time after which to retry if a runner is temporarily unable.
 const RETRY: Duration = Duration::from_secs(1);
-/// Limits of a runner that are about what is sent: to wait and send it again changes nothing.
+/// Limits of a runner that concern the data itself, so that a retry does not help.
 const FIXED: [&str; 3] = ["transfers.bytes", "transfers.unpacked_bytes", "transfers.entries"];
 
-/// Code, reason, metadata, and when to try again.
+/// Code, reason, metadata, and the time after which to retry.
 pub(super) type Parts<'a> = (Code, &'a str, Vec<(&'static str, String)>, Option<Duration>);
 
 pub(super) fn parts(refusal: &ExchangeRefusal) -> Parts<'_> {

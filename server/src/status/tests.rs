@@ -1,4 +1,4 @@
-//! Every refusal has its code, its reason, and what a client needs to go on.
+//! Tests that every refusal has its code, its reason, and the information for a retry.
 
 use std::time::Duration;
 
@@ -97,7 +97,7 @@ fn a_denial_says_why_and_where_in_its_message() {
         said(&record, true),
         "the command needs a person's approval, deny_rule (bytes 0 to 8): a rule denies it"
     );
-    // A message is one line, and what is cut of a long one is not the place.
+    // A message is one line, and a long message is cut after the span.
     record.decision.reason_message = "a\n\u{1b}[2J".repeat(1000);
     let long = said(&record, false);
     assert!(long.starts_with("the command was not allowed, deny_rule (bytes 0 to 8): a\\n"), "{long}");
@@ -215,7 +215,7 @@ fn refusals_in_exchanges_have_their_code_and_what_is_needed_to_go_on() {
         (ExchangeFailure::OutOfRange { end: 7 }, Code::OutOfRange, Some(("end", "7")), false),
         (ExchangeFailure::FailedPrecondition, Code::FailedPrecondition, None, false),
         (exhausted("transfers.at_once"), Code::ResourceExhausted, Some(("limit", "transfers.at_once")), true),
-        // Sent again, it is as large as before.
+        // A retry would send the same amount of data.
         (exhausted("transfers.bytes"), Code::ResourceExhausted, Some(("value", "8")), false),
         (ExchangeFailure::Unavailable, Code::Unavailable, None, true),
     ];

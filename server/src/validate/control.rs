@@ -1,4 +1,4 @@
-//! Requests that lead what is there already: signals, sizes, watches, changes of a session, draining.
+//! Requests that control existing objects: signals, terminal sizes, watches, session updates and drains.
 
 use airlock_proto::{
     domain::{ExecutionId, RunnerId, SessionId, Signal, TerminalSize},
@@ -8,10 +8,10 @@ use airlock_proto::{
 use super::Checker;
 use crate::api::{ApiError, UpdateSession, WatchExecutions};
 
-/// Signal: to which execution, and what.
+/// Validates Signal. Returns the execution and the signal.
 ///
 /// # Errors
-/// [`ApiError::Invalid`] with every bad field.
+/// Returns [`ApiError::Invalid`] with every invalid field.
 pub fn signal(request: &v1::ExecutionServiceSignalRequest) -> Result<(ExecutionId, Signal), ApiError> {
     let mut checker = Checker::default();
     let id = checker.id("execution_id", &request.execution_id);
@@ -22,10 +22,10 @@ pub fn signal(request: &v1::ExecutionServiceSignalRequest) -> Result<(ExecutionI
     checker.finish(id.zip(signal))
 }
 
-/// Resize: which execution's terminal, and to what size.
+/// Validates Resize. Returns the execution and the size.
 ///
 /// # Errors
-/// [`ApiError::Invalid`] with every bad field.
+/// Returns [`ApiError::Invalid`] with every invalid field.
 pub fn resize(request: &v1::ExecutionServiceResizeRequest) -> Result<(ExecutionId, TerminalSize), ApiError> {
     let mut checker = Checker::default();
     let id = checker.id("execution_id", &request.execution_id);
@@ -37,10 +37,10 @@ pub fn resize(request: &v1::ExecutionServiceResizeRequest) -> Result<(ExecutionI
     checker.finish(id.zip(size))
 }
 
-/// Watch.
+/// Validates Watch.
 ///
 /// # Errors
-/// [`ApiError::Invalid`] with every bad field.
+/// Returns [`ApiError::Invalid`] with every invalid field.
 pub fn watch(request: &v1::ExecutionServiceWatchRequest) -> Result<WatchExecutions, ApiError> {
     let mut checker = Checker::default();
     checker.at_most("cursor", request.cursor.len(), limits::CURSOR_BYTES);
@@ -51,10 +51,10 @@ pub fn watch(request: &v1::ExecutionServiceWatchRequest) -> Result<WatchExecutio
     checker.finish(Some(watch))
 }
 
-/// Update: which session, and what of it.
+/// Validates Update. Returns the session and the change.
 ///
 /// # Errors
-/// [`ApiError::Invalid`] with every bad field.
+/// Returns [`ApiError::Invalid`] with every invalid field.
 pub fn update_session(
     request: &v1::SessionServiceUpdateRequest,
 ) -> Result<(SessionId, UpdateSession), ApiError> {
@@ -70,10 +70,10 @@ pub fn update_session(
     checker.finish(id.map(|id| (id, update)))
 }
 
-/// DrainRunner: which, and whether to undo it.
+/// Validates DrainRunner. Returns the runner, and whether to undo the drain.
 ///
 /// # Errors
-/// [`ApiError::Invalid`].
+/// Returns [`ApiError::Invalid`].
 pub fn drain_runner(request: &v1::AdminServiceDrainRunnerRequest) -> Result<(RunnerId, bool), ApiError> {
     let mut checker = Checker::default();
     let id = checker.id("runner_id", &request.runner_id);

@@ -1,4 +1,4 @@
-//! Requests about executions, approvals and commands that are only checked.
+//! Requests about executions, approvals and checks of commands.
 
 use std::time::Duration;
 
@@ -19,28 +19,28 @@ use crate::{
 /// A command to start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Start {
-    /// What to run.
+    /// The request for the engine.
     pub request: StartExecution,
-    /// End it when the stream that started it ends early.
+    /// End the command if the stream that started it ends early.
     pub kill_on_disconnect: bool,
 }
 
-/// An execution to watch.
+/// A request to attach to an execution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Attach {
-    /// Which.
+    /// The execution.
     pub execution: ExecutionId,
-    /// From where.
+    /// The position to begin at.
     pub from: AttachFrom,
 }
 
 /// A command to decide.
 pub type Check = CheckCommand;
 
-/// The specification of Run and Start.
+/// Validates the specification of Run and Start.
 ///
 /// # Errors
-/// [`ApiError::Invalid`] with every bad field.
+/// Returns [`ApiError::Invalid`] with every invalid field.
 pub fn start(spec: Option<v1::ExecutionSpec>) -> Result<Start, ApiError> {
     let mut checker = Checker::default();
     let start = checker.required("spec", spec).map(|spec| checker.spec(spec));
@@ -106,20 +106,20 @@ impl Checker {
     }
 }
 
-/// The id of an execution, alone in its request.
+/// Validates the ID of an execution as the only field of a request.
 ///
 /// # Errors
-/// [`ApiError::Invalid`].
+/// Returns [`ApiError::Invalid`].
 pub fn execution_id(text: &str) -> Result<ExecutionId, ApiError> {
     let mut checker = Checker::default();
     let id = checker.id("execution_id", text);
     checker.finish(id)
 }
 
-/// Get: which execution, and whether in full.
+/// Validates Get. Returns the execution, and whether the view is FULL.
 ///
 /// # Errors
-/// [`ApiError::Invalid`] with every bad field.
+/// Returns [`ApiError::Invalid`] with every invalid field.
 pub fn get_execution(request: &v1::ExecutionServiceGetRequest) -> Result<(ExecutionId, bool), ApiError> {
     let mut checker = Checker::default();
     let id = checker.id("execution_id", &request.execution_id);
@@ -127,10 +127,10 @@ pub fn get_execution(request: &v1::ExecutionServiceGetRequest) -> Result<(Execut
     checker.finish(id.map(|id| (id, full)))
 }
 
-/// Wait: for which execution, and how long.
+/// Validates Wait. Returns the execution and the timeout.
 ///
 /// # Errors
-/// [`ApiError::Invalid`] with every bad field.
+/// Returns [`ApiError::Invalid`] with every invalid field.
 pub fn wait(request: &v1::ExecutionServiceWaitRequest) -> Result<(ExecutionId, Duration), ApiError> {
     let mut checker = Checker::default();
     let id = checker.id("execution_id", &request.execution_id);
@@ -138,10 +138,10 @@ pub fn wait(request: &v1::ExecutionServiceWaitRequest) -> Result<(ExecutionId, D
     checker.finish(id.map(|id| (id, timeout.unwrap_or(limits::WAIT_DEFAULT))))
 }
 
-/// Attach.
+/// Validates Attach.
 ///
 /// # Errors
-/// [`ApiError::Invalid`] with every bad field.
+/// Returns [`ApiError::Invalid`] with every invalid field.
 pub fn attach(request: v1::ExecutionServiceAttachRequest) -> Result<Attach, ApiError> {
     let mut checker = Checker::default();
     let execution = checker.id("execution_id", &request.execution_id);
@@ -159,10 +159,10 @@ pub fn attach(request: v1::ExecutionServiceAttachRequest) -> Result<Attach, ApiE
     checker.finish(execution.map(|execution| Attach { execution, from }))
 }
 
-/// Check.
+/// Validates Check.
 ///
 /// # Errors
-/// [`ApiError::Invalid`] with every bad field.
+/// Returns [`ApiError::Invalid`] with every invalid field.
 pub fn check(request: v1::PolicyServiceCheckRequest) -> Result<Check, ApiError> {
     let mut checker = Checker::default();
     if !request.session_id.is_empty() && !request.profile.is_empty() {
@@ -185,10 +185,10 @@ pub fn check(request: v1::PolicyServiceCheckRequest) -> Result<Check, ApiError> 
     checker.finish(Some(command))
 }
 
-/// Decide: which approval, bound to what, and the answer.
+/// Validates Decide. Returns the approval, its binding and the answer.
 ///
 /// # Errors
-/// [`ApiError::Invalid`] with every bad field.
+/// Returns [`ApiError::Invalid`] with every invalid field.
 pub fn decide(
     request: v1::ApprovalServiceDecideRequest,
 ) -> Result<(ApprovalId, [u8; 32], ApproverAnswer), ApiError> {

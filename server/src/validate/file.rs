@@ -1,5 +1,4 @@
-//! Requests about files and input. Paths are checked by their letters alone: what they lead to only the
-//! runner can see.
+//! Requests about files and input. Paths are checked only lexically; the runner resolves them.
 
 use airlock_proto::{
     domain::{
@@ -19,21 +18,21 @@ use crate::{
     files::{QUARANTINE_ID_BYTES, TOKEN_BYTES},
 };
 
-/// Types in a filter.
+/// The maximum number of types in a filter.
 const TYPES: usize = 16;
-/// Of one name in a path, as in every file system of Linux.
+/// The maximum length of a name in a path, in bytes, as in the file systems of Linux.
 const NAME_BYTES: usize = 255;
-/// Permission bits of a file for which none are given.
+/// The default permission bits of a file.
 const MODE_DEFAULT: u32 = 0o644;
 const MODE_MOST: u32 = 0o7777;
 const SET_ID: u32 = 0o6000;
-/// A session's folders, in which its files are.
+/// The directories of a session that contain files.
 const ROOTS: [&str; 3] = [WORKSPACE, HOME, TMP];
 
-/// The first message of an upload.
+/// Validates the first message of an upload.
 ///
 /// # Errors
-/// [`ApiError::Invalid`] with every bad field.
+/// Returns [`ApiError::Invalid`] with every invalid field.
 pub fn upload(first: v1::FileServiceUploadRequest) -> Result<UploadOrder, ApiError> {
     let mut checker = Checker::default();
     let Some(v1::file_service_upload_request::Part::Header(header)) = first.part else {
@@ -64,10 +63,10 @@ pub fn upload(first: v1::FileServiceUploadRequest) -> Result<UploadOrder, ApiErr
     checker.finish(order)
 }
 
-/// A message of an upload after the first.
+/// Validates a further message of an upload.
 ///
 /// # Errors
-/// [`ApiError::Invalid`].
+/// Returns [`ApiError::Invalid`].
 pub fn upload_chunk(message: v1::FileServiceUploadRequest) -> Result<Piece, ApiError> {
     use v1::file_service_upload_request::Part;
     let mut checker = Checker::default();
@@ -84,10 +83,10 @@ pub fn upload_chunk(message: v1::FileServiceUploadRequest) -> Result<Piece, ApiE
     }
 }
 
-/// Download.
+/// Validates Download.
 ///
 /// # Errors
-/// [`ApiError::Invalid`] with every bad field.
+/// Returns [`ApiError::Invalid`] with every invalid field.
 pub fn download(request: v1::FileServiceDownloadRequest) -> Result<DownloadOrder, ApiError> {
     let mut checker = Checker::default();
     let session_id = checker.id("session_id", &request.session_id);
@@ -110,10 +109,10 @@ pub fn download(request: v1::FileServiceDownloadRequest) -> Result<DownloadOrder
     checker.finish(order)
 }
 
-/// Stat.
+/// Validates Stat.
 ///
 /// # Errors
-/// [`ApiError::Invalid`] with every bad field.
+/// Returns [`ApiError::Invalid`] with every invalid field.
 pub fn stat(request: v1::FileServiceStatRequest) -> Result<(SessionId, Vec<u8>), ApiError> {
     let mut checker = Checker::default();
     let session_id = checker.id("session_id", &request.session_id);
@@ -121,10 +120,10 @@ pub fn stat(request: v1::FileServiceStatRequest) -> Result<(SessionId, Vec<u8>),
     checker.finish(session_id.map(|session_id| (session_id, path)))
 }
 
-/// ListQuarantine: the order, and the token that says what it comes after.
+/// Validates ListQuarantine. Returns the order and the page token.
 ///
 /// # Errors
-/// [`ApiError::Invalid`] with every bad field.
+/// Returns [`ApiError::Invalid`] with every invalid field.
 pub fn list_quarantine(
     request: v1::FileServiceListQuarantineRequest,
 ) -> Result<(QuarantineOrder, Option<String>), ApiError> {
@@ -139,10 +138,10 @@ pub fn list_quarantine(
     checker.finish(order.map(|order| (order, page.token)))
 }
 
-/// RestoreQuarantine: whose workspace, and which item.
+/// Validates RestoreQuarantine. Returns the session and the ID.
 ///
 /// # Errors
-/// [`ApiError::Invalid`] with every bad field.
+/// Returns [`ApiError::Invalid`] with every invalid field.
 pub fn restore_quarantine(
     request: v1::FileServiceRestoreQuarantineRequest,
 ) -> Result<(SessionId, String), ApiError> {
@@ -156,10 +155,10 @@ pub fn restore_quarantine(
     checker.finish(session_id.map(|session_id| (session_id, id)))
 }
 
-/// List: the order, and the token that says what it comes after.
+/// Validates List. Returns the order and the page token.
 ///
 /// # Errors
-/// [`ApiError::Invalid`] with every bad field.
+/// Returns [`ApiError::Invalid`] with every invalid field.
 pub fn list_files(request: v1::FileServiceListRequest) -> Result<(ListOrder, Option<String>), ApiError> {
     let mut checker = Checker::default();
     let session_id = checker.id("session_id", &request.session_id);
@@ -177,10 +176,10 @@ pub fn list_files(request: v1::FileServiceListRequest) -> Result<(ListOrder, Opt
     checker.finish(order.map(|order| (order, page.token)))
 }
 
-/// Diff, of which only the workspace has a beginning to compare with: the order, and the token that says what it comes after.
+/// Validates Diff, which applies only to the workspace. Returns the order and the page token.
 ///
 /// # Errors
-/// [`ApiError::Invalid`] with every bad field.
+/// Returns [`ApiError::Invalid`] with every invalid field.
 pub fn diff(request: v1::FileServiceDiffRequest) -> Result<(DiffOrder, Option<String>), ApiError> {
     let mut checker = Checker::default();
     let session_id = checker.id("session_id", &request.session_id);
@@ -201,10 +200,11 @@ pub fn diff(request: v1::FileServiceDiffRequest) -> Result<(DiffOrder, Option<St
     checker.finish(order.map(|order| (order, page.token)))
 }
 
-/// The first message of an input: whose, whether another writer is ended, and what it brings.
+/// Validates the first message of an input. Returns the execution, whether to end another writer, and the
+/// first piece.
 ///
 /// # Errors
-/// [`ApiError::Invalid`].
+/// Returns [`ApiError::Invalid`].
 pub fn write_stdin(
     first: v1::ExecutionServiceWriteStdinRequest,
 ) -> Result<(ExecutionId, bool, Piece), ApiError> {
@@ -213,10 +213,10 @@ pub fn write_stdin(
     checker.finish(id.map(|id| (id, first.take_over, piece(first.offset, first.data, first.end))))
 }
 
-/// A message of an input after the first.
+/// Validates a further message of an input.
 ///
 /// # Errors
-/// [`ApiError::Invalid`].
+/// Returns [`ApiError::Invalid`].
 pub fn more_stdin(message: v1::ExecutionServiceWriteStdinRequest) -> Result<Piece, ApiError> {
     let mut checker = Checker::default();
     if !message.execution_id.is_empty() {
@@ -236,7 +236,7 @@ fn new_transfer() -> String {
     Uuid::new_v4().simple().to_string()
 }
 
-/// The session's folder that an absolute path is in, and what is left of the path there.
+/// Returns the session directory that contains an absolute path, and the rest of the path.
 fn in_root(path: &[u8]) -> Option<(&'static str, &[u8])> {
     ROOTS.into_iter().find_map(|root| {
         let rest = path.strip_prefix(root.as_bytes())?;
@@ -245,7 +245,7 @@ fn in_root(path: &[u8]) -> Option<(&'static str, &[u8])> {
 }
 
 impl Checker {
-    /// A path in one of the session's folders.
+    /// Checks a path in one of the session's directories.
     fn path(&mut self, field: &str, text: String, bytes: Bytes) -> Vec<u8> {
         let path = self.joined(field, text, bytes);
         self.at_most(field, path.len(), limits::PATH_BYTES);
@@ -285,7 +285,7 @@ impl Checker {
         hash
     }
 
-    /// Permission bits of a single file.
+    /// Checks the permission bits of a single file.
     fn mode_bits(&mut self, field: &str, mode: u32, format: Option<FileFormat>) -> u32 {
         if mode > MODE_MOST {
             self.bad(field, format!("is {mode:#o}, at most {MODE_MOST:#o}"));

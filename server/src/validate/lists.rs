@@ -1,4 +1,4 @@
-//! Requests for lists: pages and filters. Tenants are not theirs to choose.
+//! Requests for lists: pages and filters. A request cannot select a tenant.
 
 use std::collections::BTreeMap;
 
@@ -15,13 +15,13 @@ use crate::{
     store::{ApprovalQuery, ExecutionQuery, PageQuery, SessionQuery},
 };
 
-/// States in a filter.
+/// The maximum number of states in a filter.
 const STATES: usize = 16;
 
-/// Sessions.
+/// Validates a list of sessions.
 ///
 /// # Errors
-/// [`ApiError::Invalid`] with every bad field.
+/// Returns [`ApiError::Invalid`] with every invalid field.
 pub fn list_sessions(request: v1::SessionServiceListRequest) -> Result<(SessionQuery, PageQuery), ApiError> {
     let mut checker = Checker::default();
     let page = checker.page(request.page);
@@ -36,10 +36,10 @@ pub fn list_sessions(request: v1::SessionServiceListRequest) -> Result<(SessionQ
     checker.finish(Some((query, page)))
 }
 
-/// Executions, and whether in full.
+/// Validates a list of executions. Also returns whether the view is FULL.
 ///
 /// # Errors
-/// [`ApiError::Invalid`] with every bad field.
+/// Returns [`ApiError::Invalid`] with every invalid field.
 pub fn list_executions(
     request: v1::ExecutionServiceListRequest,
 ) -> Result<(ExecutionQuery, PageQuery, bool), ApiError> {
@@ -59,10 +59,10 @@ pub fn list_executions(
     checker.finish(Some((query, page, full)))
 }
 
-/// Approvals.
+/// Validates a list of approvals.
 ///
 /// # Errors
-/// [`ApiError::Invalid`] with every bad field.
+/// Returns [`ApiError::Invalid`] with every invalid field.
 pub fn list_approvals(
     request: v1::ApprovalServiceListRequest,
 ) -> Result<(ApprovalQuery, PageQuery), ApiError> {
@@ -77,10 +77,10 @@ pub fn list_approvals(
     checker.finish(Some((query, page)))
 }
 
-/// Remembered rules.
+/// Validates a list of remembered rules.
 ///
 /// # Errors
-/// [`ApiError::Invalid`] with every bad field.
+/// Returns [`ApiError::Invalid`] with every invalid field.
 pub fn list_rules(
     request: v1::ApprovalServiceListRulesRequest,
 ) -> Result<(Option<SessionId>, PageQuery), ApiError> {
@@ -90,20 +90,20 @@ pub fn list_rules(
     checker.finish(Some((session, page)))
 }
 
-/// The removal of a remembered rule.
+/// Validates the removal of a remembered rule.
 ///
 /// # Errors
-/// [`ApiError::Invalid`] with every bad field.
+/// Returns [`ApiError::Invalid`] with every invalid field.
 pub fn remove_rule(request: &v1::ApprovalServiceRemoveRuleRequest) -> Result<RuleId, ApiError> {
     let mut checker = Checker::default();
     let id = checker.id("rule_id", &request.rule_id);
     checker.finish(id)
 }
 
-/// Runners.
+/// Validates a list of runners.
 ///
 /// # Errors
-/// [`ApiError::Invalid`] with every bad field.
+/// Returns [`ApiError::Invalid`] with every invalid field.
 pub fn list_runners(
     request: v1::AdminServiceListRunnersRequest,
 ) -> Result<(Vec<RunnerState>, PageQuery), ApiError> {
@@ -118,7 +118,7 @@ impl Checker {
         self.page_with(page, limits::PAGE_TOKEN_BYTES)
     }
 
-    /// A page of a list whose tokens have at most so many bytes.
+    /// Validates a page of a list with tokens of at most `token_bytes`.
     pub(super) fn page_with(&mut self, page: Option<v1::PageRequest>, token_bytes: usize) -> PageQuery {
         let page = page.unwrap_or_default();
         let size = match page.page_size {

@@ -1,25 +1,26 @@
-//! Requests about what decides and what a server allows.
+//! Requests about profiles and the capabilities of a server.
 
 use airlock_proto::{domain::RunnerId, v1};
 
 use super::Checker;
 use crate::{api::ApiError, store::PageQuery};
 
-/// Which profiles.
+/// A request for a list of profiles.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListProfiles {
-    /// Only names with this beginning; empty: all.
+    /// A prefix of the name. Empty: all profiles.
     pub prefix: String,
-    /// Which page.
+    /// The page.
     pub page: PageQuery,
-    /// With rules and places.
+    /// Includes rules and paths.
     pub full: bool,
 }
 
-/// The profile's name (none: the caller's default), and whether in full.
+/// Validates GetProfile. Returns the name (`None`: the caller's default profile), and whether the view is
+/// FULL.
 ///
 /// # Errors
-/// [`ApiError::Invalid`] with every bad field.
+/// Returns [`ApiError::Invalid`] with every invalid field.
 pub fn get_profile(request: v1::PolicyServiceGetProfileRequest) -> Result<(Option<String>, bool), ApiError> {
     let mut checker = Checker::default();
     let name = checker.name("name", request.name);
@@ -27,10 +28,10 @@ pub fn get_profile(request: v1::PolicyServiceGetProfileRequest) -> Result<(Optio
     checker.finish(Some((name, full)))
 }
 
-/// Profiles by name.
+/// Validates ListProfiles.
 ///
 /// # Errors
-/// [`ApiError::Invalid`] with every bad field.
+/// Returns [`ApiError::Invalid`] with every invalid field.
 pub fn list_profiles(request: v1::PolicyServiceListProfilesRequest) -> Result<ListProfiles, ApiError> {
     let mut checker = Checker::default();
     let page = checker.page(request.page);
@@ -40,10 +41,10 @@ pub fn list_profiles(request: v1::PolicyServiceListProfilesRequest) -> Result<Li
     checker.finish(Some(ListProfiles { prefix, page, full }))
 }
 
-/// The runner that is asked about; none: all.
+/// Validates GetCapabilities. Returns the runner. `None`: all runners.
 ///
 /// # Errors
-/// [`ApiError::Invalid`].
+/// Returns [`ApiError::Invalid`].
 pub fn get_capabilities(
     request: &v1::AdminServiceGetCapabilitiesRequest,
 ) -> Result<Option<RunnerId>, ApiError> {

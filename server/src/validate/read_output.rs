@@ -1,4 +1,5 @@
-//! Requests for parts of an output. A pattern is compiled here, so that a bad one is a bad field.
+//! Requests for parts of an output. A pattern is compiled here, so that an invalid one is reported as an
+//! invalid field.
 
 use airlock_proto::{
     domain::{ExecutionId, OutputStream},
@@ -12,13 +13,13 @@ use crate::{
     stream::{Amount, Pattern, ReadOutput, Search, Selection},
 };
 
-/// Lines of a head or tail when no amount is given.
+/// The default number of lines of a head or tail.
 const LINES_DEFAULT: u64 = 10;
 
-/// Which part of whose output.
+/// Validates ReadOutput. Returns the execution and the part to read.
 ///
 /// # Errors
-/// [`ApiError::Invalid`] with every bad field.
+/// Returns [`ApiError::Invalid`] with every invalid field.
 pub fn read_output(
     request: v1::ExecutionServiceReadOutputRequest,
 ) -> Result<(ExecutionId, ReadOutput), ApiError> {

@@ -1,5 +1,5 @@
-//! What runners say of themselves and of their work, by limit. A runner is believed about its own
-//! commands, and must not fill the server's store or another's listing with what it says.
+//! Limits of the messages of runners. A runner is trusted about its own commands, but its messages must not
+//! fill the store or the listings of other objects.
 
 use airlock_proto::{
     domain::{Cause, DirectoryReport, FromRunner, RunnerHello, SessionPhase},
@@ -9,21 +9,21 @@ use airlock_proto::{
 use super::Checker;
 use crate::api::{ApiError, FieldViolation};
 
-/// Commands at once that a runner may offer.
+/// The maximum number of slots.
 const SLOTS: u32 = 1024;
-/// Base folders of a runner.
+/// The maximum number of bases.
 const BASES: usize = 128;
-/// Things that a runner's host can or cannot enforce.
+/// The maximum number of capabilities.
 const CAPABILITIES: usize = 64;
-/// Of what was found about one of them, and of any other text for people; longer ones are cut.
+/// The maximum length, in bytes, of a text for people. A longer text is cut.
 const TEXT_BYTES: usize = 4 * 1024;
-/// Shells of a runner.
+/// The maximum number of shells.
 const SHELLS: usize = 8;
 
-/// Checks a Hello. The texts for people in it are cut.
+/// Validates a Hello. Its texts for people are cut.
 ///
 /// # Errors
-/// [`ApiError::Invalid`] with every bad field.
+/// Returns [`ApiError::Invalid`] with every invalid field.
 pub fn hello(mut hello: RunnerHello) -> Result<RunnerHello, ApiError> {
     let mut checker = Checker::default();
     hello.version = checker.text("hello.version", hello.version, NAME_BYTES).unwrap_or_default();
@@ -49,17 +49,18 @@ pub fn hello(mut hello: RunnerHello) -> Result<RunnerHello, ApiError> {
     checker.finish(Some(hello))
 }
 
-/// Checks what comes after the Hello. The texts for people in it are cut; a directory that is too long
-/// to be one counts as not reported.
+/// Validates a message after the Hello. Its texts for people are cut. A directory that is too long counts as
+/// unreported.
 ///
 /// # Errors
-/// The first bad field.
+/// Returns the first invalid field.
 pub fn from_runner(mut message: FromRunner) -> Result<FromRunner, FieldViolation> {
     let mut checker = Checker::default();
     match &mut message {
         FromRunner::Job(report) => {
             if let Some(result) = &mut report.result {
-                // An end must be taken in, or it would be reported for ever; a directory need not.
+                // The end of a job must be accepted, or the runner would report it forever. Its directory can
+                // be dropped.
                 if result.directory.len() > DIRECTORY_BYTES {
                     result.directory.clear();
                     result.directory_report = DirectoryReport::Unchanged;
@@ -92,7 +93,7 @@ pub fn from_runner(mut message: FromRunner) -> Result<FromRunner, FieldViolation
 fn cut_cause(cause: &mut Cause) {
     match cause {
         Cause::Denied { reason, .. } => cut(reason),
-        // Of files there are no more than the contract lets through.
+        // The conversion has already limited the number of files.
         Cause::Refused { reason, message, files: _ } => {
             cut(reason);
             cut(message);

@@ -5,10 +5,10 @@ use airlock_proto::{domain::SessionId, limits, v1};
 use super::Checker;
 use crate::api::{ApiError, CreateSession};
 
-/// Create.
+/// Validates Create.
 ///
 /// # Errors
-/// [`ApiError::Invalid`] with every bad field.
+/// Returns [`ApiError::Invalid`] with every invalid field.
 pub fn create_session(request: v1::SessionServiceCreateRequest) -> Result<CreateSession, ApiError> {
     let mut checker = Checker::default();
     let session = CreateSession {
@@ -25,10 +25,10 @@ pub fn create_session(request: v1::SessionServiceCreateRequest) -> Result<Create
     checker.finish(Some(session))
 }
 
-/// The id of a session, alone in its request.
+/// Validates the ID of a session as the only field of a request.
 ///
 /// # Errors
-/// [`ApiError::Invalid`].
+/// Returns [`ApiError::Invalid`].
 pub fn session_id(text: &str) -> Result<SessionId, ApiError> {
     let mut checker = Checker::default();
     let id = checker.id("session_id", text);

@@ -1,4 +1,4 @@
-//! Terminals in requests: their sizes, and what they are.
+//! Terminals in requests: their sizes and types.
 
 use airlock_proto::{
     domain::{Pty, TerminalSize},
@@ -8,11 +8,11 @@ use airlock_proto::{
 
 use super::Checker;
 
-/// What nearly every program knows.
+/// The default terminal type, which nearly every program supports.
 const DEFAULT_TERM: &str = "xterm";
 
 impl Checker {
-    /// A terminal that is asked for.
+    /// Validates a terminal.
     pub(super) fn pty(&mut self, field: &str, pty: v1::Pty) -> Pty {
         let TerminalSize { rows, cols } = TerminalSize::DEFAULT;
         let size = TerminalSize {
@@ -29,7 +29,7 @@ impl Checker {
         Pty { size, term }
     }
 
-    /// Rows or columns; 0 is `default`, where there is one.
+    /// Validates rows or columns. 0 is replaced by `default`, if there is one.
     pub(super) fn side(&mut self, field: &str, value: u32, default: Option<u16>) -> u16 {
         match u16::try_from(value) {
             Ok(0) if default.is_some() => default.unwrap_or_default(),
@@ -43,7 +43,7 @@ impl Checker {
     }
 }
 
-/// Whether it can be nothing but a name: programs look for a file that is called so.
+/// Reports whether the text is a plain name. Programs look for a file with this name.
 fn is_plain(term: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._+-".contains(&byte);
     term.len() <= TERM_BYTES

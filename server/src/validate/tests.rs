@@ -1,4 +1,4 @@
-//! Every field of every request, by type and by limit: what is wrong is named, and all of it at once.
+//! Tests every field of every request: all invalid fields are reported together.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ fn many<V: Clone>(count: usize, value: &V) -> BTreeMap<String, V> {
 
 type Change<T> = fn(&mut T);
 
-/// Applies each change to a good request and compares what is complained about.
+/// Applies each change to a valid request and compares the reported fields.
 fn table<T: Default, R: std::fmt::Debug>(
     good: impl Fn() -> T,
     check: impl Fn(T) -> Result<R, ApiError>,
@@ -160,7 +160,7 @@ fn a_flood_of_violations_is_bounded() {
     assert_eq!(fields(start(Some(spec))).len(), VIOLATIONS);
 }
 
-/// The request's hash, the policy and every page are made of what this gives.
+/// The request's hash and the policy use the result of this validation.
 #[test]
 fn text_and_its_bytes_are_the_same_request() {
     let text = || v1::ExecutionSpec {

@@ -1,4 +1,4 @@
-//! Looks at a folder that changes: what comes into force, and what stays.
+//! Tests of reloading: which changes become active, and which versions stay active.
 
 use std::{
     cell::Cell,
@@ -11,7 +11,7 @@ use std::{
 
 use super::*;
 
-/// What was logged.
+/// Captured log output.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<u8>>>);
 
@@ -37,7 +37,7 @@ fn deny(name: &str, command: &str) -> String {
 }
 
 impl World {
-    /// A folder with `mine`, which the configuration names.
+    /// Creates a directory with the profile `mine`, which the configuration names.
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("mine.toml"), deny("mine", "one")).unwrap();
@@ -53,7 +53,7 @@ impl World {
         Self { folder, writes: Cell::new(0), reload, seen: Seen::default() }
     }
 
-    /// Each time with another time of the change, however quickly one write follows another.
+    /// Writes a file with a new modification time for each call.
     fn write(&self, name: &str, text: &str) {
         self.writes.set(self.writes.get() + 1);
         let mut file = fs::File::create(self.path(name)).unwrap();
@@ -65,7 +65,7 @@ impl World {
         self.folder.path().join(name)
     }
 
-    /// Two looks, as which a change needs; what they logged.
+    /// Makes the two scans that a change requires. Returns their log output.
     fn look(&mut self) -> String {
         let log = Log::default();
         let writer = log.clone();
@@ -79,7 +79,7 @@ impl World {
         String::from_utf8(bytes).unwrap()
     }
 
-    /// The deny rules in force; none where there is no such profile.
+    /// Returns the active deny rules, or `None` if the profile does not exist.
     fn rules(&self, name: &str) -> Option<Vec<String>> {
         let profile = self.reload.live.get(name)?;
         Some(profile.policy.rules().deny.iter().map(|rule| rule.text().to_owned()).collect())
@@ -203,7 +203,7 @@ fn a_folder_that_cannot_be_listed_leaves_everything() {
     assert_eq!(world.rules("mine"), one("two"));
 }
 
-/// As Kubernetes mounts a ConfigMap: the files are links through one link, which is replaced.
+/// A ConfigMap as Kubernetes mounts it: all files are links through a single link, which is replaced.
 #[test]
 fn a_swap_of_the_folder_behind_links_is_seen() {
     let mut world = World::new();
@@ -231,7 +231,7 @@ fn a_write_that_leaves_size_and_times_as_they_are_comes_into_force() {
     world.write("mine.toml", &deny("mine", "two"));
     world.look();
     world.write("mine.toml", &deny("mine", "six"));
-    // As where both writes fall into one tick of the file system's clock.
+    // As if both writes had the same timestamp.
     world.seen.applied.as_mut().unwrap().0 = folder::stamp(world.folder.path()).unwrap();
     assert_eq!(world.rules("mine"), one("two"));
     let deadline = std::time::Instant::now() + crate::testing::PATIENCE;

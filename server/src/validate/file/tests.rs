@@ -1,4 +1,4 @@
-//! Every bad field of a request about files is named, and nothing that is good is refused.
+//! Tests that every invalid field of a request about files is named, and that valid requests are accepted.
 
 use airlock_proto::{
     domain::{FileFormat, FileType},

@@ -1,7 +1,7 @@
-//! What this server measures and traces, and how that is set up from its configuration.
+//! The server's metrics and traces, and their setup from the configuration.
 //!
-//! Where it goes is `airlock-telemetry`'s business. No command, argument, path or value of a variable may become a part
-//! of any of it.
+//! `airlock-telemetry` exports them. Telemetry must never contain a command, an argument, a path or the value
+//! of a variable.
 
 pub mod metrics;
 pub mod store;
@@ -17,21 +17,21 @@ pub use metrics::Metrics;
 
 use crate::config::{Config as ServerConfig, LogFormat, Telemetry as Config};
 
-/// Of the instrumentation, as collectors see it.
+/// The name of the instrumentation scope.
 const SCOPE: &str = "airlock-server";
-/// Of everything that is left to be sent when the server stops.
+/// The maximum time for the export of the remaining data when the server stops.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The ends that traces, metrics and logs leave by.
+/// The exporters of traces, metrics and logs.
 #[derive(Debug)]
 pub struct Telemetry(airlock_telemetry::Telemetry);
 
 impl Telemetry {
-    /// Opens the way to the collector, if one is configured. It is connected to as needed, and a
-    /// collector that is away holds up nothing. Needs a tokio runtime.
+    /// Creates the exporters for the collector, if one is configured. They connect on demand, and an
+    /// unreachable collector delays nothing. Requires a tokio runtime.
     ///
     /// # Errors
-    /// The exporters could not be made.
+    /// Returns an error if the exporters cannot be created.
     pub fn start(config: &Config, server_id: &str) -> Result<Self, TelemetryError> {
         let settings = Settings {
             service: config.service_name.clone(),
@@ -51,24 +51,25 @@ impl Telemetry {
         airlock_telemetry::Telemetry::start(settings).map(Self)
     }
 
-    /// Makes this process log, its spans traces, and this the way of all metrics in it: a runner in the
-    /// same process sends its own along. Gives what changes the level. `RUST_LOG` overrules the configured level.
+    /// Installs the exporters globally: logs, traces and metrics of the whole process use them, including
+    /// those of an embedded runner. Returns a handle that changes the log level. `RUST_LOG` overrides the
+    /// configured level.
     ///
     /// # Errors
-    /// The level cannot be read, or somebody has done so before.
+    /// Returns an error if the level is invalid or exporters are already installed.
     pub fn install(&self) -> Result<Level, TelemetryError> {
         self.0.install()
     }
 
-    /// The instruments, which all go the same way.
+    /// Returns the instruments of this exporter.
     #[must_use]
     pub fn metrics(&self) -> Metrics {
         Metrics::new(&self.0.meter(SCOPE))
     }
 
-    /// Sends what is left, for at most five seconds.
+    /// Exports the remaining data, for at most five seconds.
     pub async fn shut_down(self) {
-        // It blocks; each of its exports has a time-out of its own, so the thread comes back.
+        // The call blocks, but each export has its own timeout, so the thread ends.
         let flush = tokio::task::spawn_blocking(move || self.0.flush());
         if !matches!(tokio::time::timeout(FLUSH_TIMEOUT, flush).await, Ok(Ok(()))) {
             tracing::warn!("some telemetry was not sent in time");
@@ -76,10 +77,10 @@ impl Telemetry {
     }
 }
 
-/// The log level that a configuration's text asks for.
+/// Returns the log level in the text of a configuration.
 ///
 /// # Errors
-/// The text is no configuration of a server.
+/// Returns an error if the text is not a valid server configuration.
 pub fn level_in(text: &str) -> Result<String, String> {
     let config = ServerConfig::parse(text, "the configuration").map_err(|error| error.to_string())?;
     Ok(config.telemetry.log_level)

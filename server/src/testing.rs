@@ -1,4 +1,4 @@
-//! Records and engines for unit tests. Nothing outside tests uses them.
+//! Records and engines for unit tests.
 
 use std::{
     collections::BTreeMap,
@@ -17,15 +17,15 @@ use crate::{
     store::sqlite::SqliteOptions,
 };
 
-/// How long a test waits for what must happen. All of it passes only where the test fails.
+/// How long a test waits for an expected event. Only a failing test waits this long.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A store whose waits end in an error only where the test fails.
+/// Returns the options of a store with timeouts that expire only in a failing test.
 pub(crate) fn sqlite() -> SqliteOptions {
     SqliteOptions { busy_timeout: PATIENCE, acquire_timeout: PATIENCE, ..SqliteOptions::default() }
 }
 
-/// Waits until this holds.
+/// Waits until the condition holds.
 pub(crate) async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     let begun = std::time::Instant::now();
     while !holds().await {
@@ -34,7 +34,7 @@ pub(crate) async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     }
 }
 
-/// An execution that policy denied.
+/// Returns an execution that policy denied.
 pub(crate) fn execution() -> ExecutionRecord {
     let cause = Cause::Denied { by: DeniedBy::Policy, reason: "a rule denies it".to_owned() };
     ExecutionRecord {
@@ -104,8 +104,8 @@ fn decision() -> DecisionRecord {
     }
 }
 
-/// The folder and the port of an engine that all tests of this run share: `postgres` or `s3`. It is started
-/// unless a test before has, and ends with the process that runs the tests.
+/// Returns the directory and the port of an engine (`postgres` or `s3`) that all tests of this run share. The
+/// first test starts it. It ends with the process that runs the tests.
 pub(crate) fn engine(kind: &str) -> (PathBuf, u16) {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/engine.sh");
     let said = Command::new(script).arg(kind).arg(parent_id().to_string()).output().unwrap();

@@ -1,5 +1,5 @@
-//! The tickets by which a stream that a runner opens finds the task that asked for it. Random, used once,
-//! and void when the task no longer waits. They say nothing of what the stream is for.
+//! Tickets that connect a stream from a runner to the task that requested it. A ticket is random, valid once,
+//! and invalid when the task no longer waits. It does not reveal the purpose of the stream.
 
 use std::{
     collections::HashMap,
@@ -10,16 +10,16 @@ use airlock_proto::domain::RunnerId;
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
-/// Why a stream of a runner is turned away.
+/// The reason why a stream of a runner is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TicketRefused {
-    /// Nobody waits for a stream with this ticket: it was never given out, was used, or is too old.
+    /// No task waits for a stream with this ticket: it was never issued, was used, or has expired.
     #[error("the ticket is not valid (any more)")]
     UnknownTicket,
-    /// The ticket was given to another runner.
+    /// The ticket was issued to another runner.
     #[error("the ticket was given to another runner")]
     OtherRunner,
-    /// The ticket was given for something else.
+    /// The ticket was issued for another subject.
     #[error("the ticket was given for something else")]
     OtherSubject,
 }
@@ -30,7 +30,7 @@ struct Waiting<S, T> {
     opened: oneshot::Sender<T>,
 }
 
-/// The tickets that somebody waits for: each about an `S`, and answered with a `T`.
+/// The issued tickets. Each has a subject `S` and is answered with a `T`.
 pub(crate) struct Tickets<S, T> {
     waiting: Arc<Mutex<HashMap<String, Waiting<S, T>>>>,
 }
@@ -58,7 +58,7 @@ impl<S, T> Tickets<S, T> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A new ticket, and what will come of it.
+    /// Issues a ticket. The receiver returns the value that the ticket is answered with.
     pub(crate) fn issue(&self, subject: S, runner: RunnerId) -> (Ticket<S, T>, oneshot::Receiver<T>) {
         let text = Uuid::new_v4().simple().to_string();
         let (opened, receiver) = oneshot::channel();
@@ -68,10 +68,11 @@ impl<S, T> Tickets<S, T> {
 }
 
 impl<S: PartialEq, T> Tickets<S, T> {
-    /// Uses a ticket up.
+    /// Redeems a ticket.
     ///
     /// # Errors
-    /// If it is not valid for this runner and subject; a ticket that another runner shows stays valid.
+    /// Returns an error if the ticket is not valid for this runner and subject. A ticket that another runner
+    /// presents stays valid.
     pub(crate) fn redeem(
         &self,
         text: &str,

@@ -1,7 +1,7 @@
-//! The listening socket: TCP and TLS up to the first byte of HTTP/2, within bounds of number and time.
+//! The listener: TCP and TLS up to the first byte of HTTP/2, with limits of number and time.
 //!
-//! A connection that is handed on has finished its handshake; its client certificate, if any, was
-//! verified. Who that is, is not decided here.
+//! A connection that is passed on has completed its handshake, and its client certificate, if there is one,
+//! was verified. This module does not determine the principal.
 
 mod accept;
 mod activity;
@@ -27,63 +27,63 @@ pub(crate) use live::{Limiting, LiveTls, expiry};
 
 use crate::config::{ClientCertificates, Tls};
 
-/// The one protocol that is spoken here.
+/// The only supported protocol.
 const ALPN: &[u8] = b"h2";
 
-/// Why TLS could not be set up.
+/// The reason why TLS could not be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    /// A file is not the PEM that it should be.
+    /// A file does not contain the expected PEM object.
     #[error("`{}` holds no {what}: {source}", file.display())]
     Pem {
         /// The file.
         file: PathBuf,
         /// `certificate` or `private key`.
         what: &'static str,
-        /// Why.
+        /// The reason.
         source: pem::Error,
     },
-    /// A file without any certificate.
+    /// A file contains no certificate.
     #[error("`{}` holds no certificate", file.display())]
     Empty {
         /// The file.
         file: PathBuf,
     },
-    /// A certificate of an authority that is none.
+    /// A certificate cannot be used as an authority.
     #[error("`{}` holds a certificate that cannot sign others: {source}", file.display())]
     Authority {
         /// The file.
         file: PathBuf,
-        /// Why.
+        /// The reason.
         source: rustls::Error,
     },
-    /// The client certificates cannot be verified.
+    /// Client certificates cannot be verified.
     #[error("client certificates cannot be verified by `{}`: {source}", file.display())]
     Verifier {
         /// The file.
         file: PathBuf,
-        /// Why.
+        /// The reason.
         source: VerifierBuilderError,
     },
-    /// The protocol versions do not fit the provider.
+    /// The provider does not support the protocol versions.
     #[error("the protocol versions cannot be set: {0}")]
     Versions(#[source] rustls::Error),
-    /// Key and certificate do not belong together.
+    /// Key and certificate do not match or cannot be used.
     #[error("certificate `{}` and key `{}` cannot be used: {source}", certificate.display(), key.display())]
     Pair {
-        /// The certificate's file.
+        /// The file of the certificate.
         certificate: PathBuf,
-        /// The key's file.
+        /// The file of the key.
         key: PathBuf,
-        /// Why.
+        /// The reason.
         source: rustls::Error,
     },
 }
 
-/// What TLS handshakes go by.
+/// Returns the configuration of TLS handshakes.
 ///
 /// # Errors
-/// See [`TlsError`]; each names its file.
+/// See [`TlsError`]. Each error names its file.
 pub fn server_config(tls: &Tls) -> Result<Arc<ServerConfig>, TlsError> {
     let provider = Arc::new(ring::default_provider());
     let builder = ServerConfig::builder_with_provider(provider.clone())
@@ -113,7 +113,7 @@ pub fn server_config(tls: &Tls) -> Result<Arc<ServerConfig>, TlsError> {
     Ok(Arc::new(config))
 }
 
-/// As [`server_config`], to be replaced while it is used.
+/// As [`server_config`], but replaceable while it is in use.
 ///
 /// # Errors
 /// As [`server_config`].
@@ -121,10 +121,10 @@ pub(crate) fn live(tls: &Tls) -> Result<LiveTls, TlsError> {
     server_config(tls).map(LiveTls::new)
 }
 
-/// Reads the files again; the next handshake uses them.
+/// Reads the files again. The next handshake uses them.
 ///
 /// # Errors
-/// As [`server_config`]; nothing has changed then.
+/// As [`server_config`]. In this case, nothing changes.
 pub(crate) fn renew(tls: &Tls, live: &LiveTls) -> Result<(), TlsError> {
     live.replace(server_config(tls)?);
     Ok(())

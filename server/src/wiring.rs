@@ -1,7 +1,7 @@
-//! Builds a server from its configuration, part by part, and takes it apart again.
+//! Builds a server from its configuration and shuts it down.
 //!
-//! Everything that runs is owned by [`RunningServer`]; after [`RunningServer::shut_down`] no task,
-//! socket or lock of it is left. It can run inside another program.
+//! [`RunningServer`] owns all tasks. After [`RunningServer::shut_down`], none of its tasks, sockets and locks
+//! remain. A server can run inside another program.
 
 mod engines;
 mod error;
@@ -54,36 +54,35 @@ use crate::{
     tls::{self, Accept, AcceptLimits, LiveTls},
 };
 
-/// How often an idle connection is asked whether it is still there.
+/// The interval at which an idle connection is probed.
 const KEEP_ALIVE: Duration = Duration::from_secs(20);
-/// How long it has to answer.
+/// The timeout of such a probe.
 const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(10);
-/// What a client may send on one stream before it is read, in bytes.
+/// The flow-control window of a stream in bytes.
 const STREAM_WINDOW: u32 = 1024 * 1024;
-/// The largest window of HTTP/2, in bytes.
+/// The maximum window of HTTP/2 in bytes.
 const WINDOW_MOST: u32 = i32::MAX.unsigned_abs();
-/// The largest HTTP/2 frame, in bytes: a chunk of output with what is around it.
+/// The maximum size of an HTTP/2 frame in bytes. A chunk of output with its envelope fits.
 const FRAME_BYTES: u32 = 64 * 1024;
-/// All headers of a request, in bytes.
+/// The maximum size of all headers of a request in bytes.
 const HEADER_BYTES: u32 = 16 * 1024;
 
-/// What a program that embeds a server brings along.
+/// Resources that an embedding program supplies.
 #[derive(Debug, Default)]
 pub struct Options {
-    /// Serves on this socket instead of binding `listen.address`.
+    /// A bound socket to use instead of `listen.address`.
     pub listener: Option<TcpListener>,
-    /// Uses this telemetry instead of starting its own; it is shut down with the server.
+    /// Telemetry to use instead of the server's own. It is shut down with the server.
     pub telemetry: Option<Telemetry>,
-    /// The file that the configuration was read from. Its identities are followed while the server runs.
+    /// The file of the configuration. Its identities are reloaded while the server runs.
     pub file: Option<PathBuf>,
 }
 
-/// Makes servers.
+/// The constructor of servers.
 #[derive(Debug)]
 pub struct Server;
 
-/// A server that serves. [`RunningServer::shut_down`] ends it in order; dropping it only cuts its
-/// connections.
+/// A running server. [`RunningServer::shut_down`] ends it in order. Dropping it only cuts its connections.
 pub struct RunningServer {
     local_addr: SocketAddr,
     health: HealthReporter,
@@ -102,20 +101,19 @@ pub struct RunningServer {
     _cut_when_dropped: [DropGuard; 2],
 }
 
-/// The steps of a shut-down that others wait for.
+/// The steps of a shutdown that tasks wait for.
 #[derive(Debug, Clone, Default)]
 struct Tokens {
-    /// No new calls; those that wait end.
+    /// No new calls. Waiting calls end.
     closed: CancellationToken,
-    /// No new connections; calls that are still open end with a status.
+    /// No new connections. Open calls end with a status.
     draining: CancellationToken,
-    /// Connections end now.
+    /// All connections end.
     cut: CancellationToken,
 }
 
 impl Server {
-    /// Whether a server could start from this configuration, as far as that can be told from the files
-    /// that it names.
+    /// Checks whether a server could start with this configuration and the files that it names.
     ///
     /// # Errors
     /// See [`StartError`].
@@ -126,15 +124,15 @@ impl Server {
         Ok(())
     }
 
-    /// Starts a server; when this returns, it is ready.
+    /// Starts a server. It is ready when this returns.
     ///
     /// # Errors
-    /// See [`StartError`]. Nothing is left behind then but an empty store.
+    /// See [`StartError`]. After an error, only an empty store can remain.
     pub async fn start(config: Config) -> Result<RunningServer, StartError> {
         Self::start_with(config, Options::default()).await
     }
 
-    /// As [`Server::start`], inside another program.
+    /// As [`Server::start`], with resources of an embedding program.
     ///
     /// # Errors
     /// See [`StartError`].
@@ -142,8 +140,8 @@ impl Server {
         config: Config,
         options: Options,
     ) -> LocalBoxFuture<'static, Result<RunningServer, StartError>> {
-        // Boxed as a trait object: the compiler generates the server's code in this crate, and not once more in every
-        // program that polls this future.
+        // Boxed as a trait object, so that the server's code is generated once in this crate and not in every
+        // crate that polls this future.
         Box::pin(Self::make(config, options))
     }
 
@@ -155,7 +153,7 @@ impl Server {
         };
         let metrics = telemetry.metrics();
 
-        // What can be wrong with what the operator wrote comes before what takes time.
+        // Errors of the operator are detected before anything slow is done.
         let profiles = LiveProfiles::new(load_profiles(&config)?);
         let followed = Followed::begin(&config, options.file.as_deref());
         let tls = config.listen.tls.as_ref().map(tls::live).transpose()?;
@@ -167,7 +165,8 @@ impl Server {
         };
         let tokens = Tokens::default();
         let readiness = Readiness { closed: tokens.closed.clone(), ..Readiness::default() };
-        // From here on: to open the store can take long, with migrations and those of another server.
+        // Probes are answered from here on, because opening the store can take long, for example during
+        // migrations.
         let probes = probes(&config, &readiness, &tokens)?;
         let local_addr = listener.local_addr().map_err(StartError::Address)?;
 
@@ -227,7 +226,7 @@ fn door(config: &Config, authenticator: Arc<Authenticator>, metrics: &Metrics, t
     }
 }
 
-/// The profiles, and whether everybody's are among them.
+/// Loads the profiles and checks that every named profile exists.
 fn load_profiles(config: &Config) -> Result<Profiles, StartError> {
     let profiles = Profiles::load_for(&config.profiles)?;
     for name in named_profiles(config) {
@@ -255,7 +254,7 @@ fn bind(address: SocketAddr) -> Result<TcpListener, StartError> {
     listen(address).map_err(|source| StartError::Bind { address, source })
 }
 
-/// What outlives the server, and what rings when it changes.
+/// The stored state, the notifier of its changes, and the other servers.
 struct State {
     store: Arc<dyn Store>,
     outputs: Arc<Outputs>,
@@ -264,7 +263,7 @@ struct State {
     peers: Option<PeerLinks>,
 }
 
-/// The task that answers probes, if any are to be answered.
+/// Starts the task that answers probes, if an address is configured.
 fn probes(
     config: &Config,
     readiness: &Readiness,
@@ -276,7 +275,7 @@ fn probes(
     Ok(Some(AbortOnDropHandle::new(answering)))
 }
 
-/// The engine, and the streams and exchanges, which have doors of each other.
+/// Starts the engine, the streams and the exchanges, and connects their interfaces.
 async fn start_engine(
     config: &Config,
     profiles: LiveProfiles,
@@ -337,7 +336,7 @@ async fn start_engine(
     Ok((engine, streams, exchanges))
 }
 
-/// What the services share.
+/// Creates the state that the services share.
 fn edge(
     config: &Config,
     (engine, streams, exchanges): (&Engine, &Streams, &Exchanges),
@@ -440,7 +439,7 @@ fn exchange_limits(config: &Config) -> ExchangeLimits {
     }
 }
 
-/// The task that takes connections, and the connections.
+/// Starts the task that accepts connections. Returns it with the stream of connections.
 fn accept(
     config: &Config,
     listener: TcpListener,
@@ -462,7 +461,8 @@ fn accept(
 
 fn transport(config: &Config) -> Transport {
     let streams = config.limits.streams_per_connection;
-    // Room for each of them: inputs that no command reads must not keep a cancel from coming through.
+    // The connection window has room for all streams, so that inputs that no command reads do not block a
+    // cancellation.
     let connection_window = STREAM_WINDOW.saturating_mul(streams).clamp(STREAM_WINDOW, WINDOW_MOST);
     Transport::builder()
         .http2_keepalive_interval(Some(KEEP_ALIVE))

@@ -1,4 +1,4 @@
-//! The server's metrics: every name, once. Attribute values come from closed sets.
+//! The server's metrics. Each name is defined once. Attribute values come from closed sets.
 
 mod observers;
 
@@ -48,9 +48,9 @@ metrics! {
     RPC_DURATION = "rpc.server.call.duration", Histogram, "s", ["rpc.system.name", "rpc.method", "rpc.response.status_code", "error.type"], "Calls, to the end of their streams";
 }
 
-/// Of short times, in seconds.
+/// Histogram boundaries for short times, in seconds.
 const SHORT: [f64; 12] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0];
-/// Of times that people or commands take, in seconds.
+/// Histogram boundaries for times of people or commands, in seconds.
 const LONG: [f64; 14] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 30.0, 120.0, 600.0, 1800.0];
 
 /// The instruments. Cheap to clone.
@@ -92,7 +92,7 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Instruments of this meter.
+    /// Creates the instruments on this meter.
     #[must_use]
     pub fn new(meter: &Meter) -> Self {
         BUILD.gauge(meter).record(1, &[KeyValue::new("version", env!("CARGO_PKG_VERSION"))]);
@@ -133,48 +133,49 @@ impl Metrics {
         }
     }
 
-    /// A view gave its first byte of output so long after it was asked for.
+    /// Records the time from the start of a view to its first byte of output.
     pub fn first_byte(&self, after: Duration) {
         self.first_byte_time.record(after.as_secs_f64(), &[]);
     }
 
-    /// The store took a step: `ok`, `unavailable` or `error`.
+    /// Records an operation of the store. The outcome is `ok`, `unavailable` or `error`.
     pub fn store_step(&self, operation: &'static str, outcome: &'static str, duration: Duration) {
         let attributes = [KeyValue::new("operation", operation), KeyValue::new("outcome", outcome)];
         self.store_time.record(duration.as_secs_f64(), &attributes);
     }
 
-    /// So many profiles have files that do not load.
+    /// Records the number of profiles with files that cannot be loaded.
     pub fn profiles_refused(&self, count: u64) {
         self.profiles_refused.record(count, &[]);
     }
 
-    /// A request had no principal.
+    /// Counts a request without a principal.
     pub fn authentication_failed(&self, reason: &'static str) {
         self.authentication_failures.add(1, &[KeyValue::new("reason", reason)]);
     }
 
-    /// The certificates of this file (`tls`, `client_ca`, `peer` or `peer_ca`) expire in so many seconds.
+    /// Records the time in seconds to the expiry of the certificates in this file (`tls`, `client_ca`, `peer`
+    /// or `peer_ca`).
     pub fn certificate_expiry(&self, file: &'static str, seconds: f64) {
         self.certificate_expiry.record(seconds, &[KeyValue::new("file", file)]);
     }
 
-    /// A connection was taken.
+    /// Counts an accepted connection.
     pub fn connection_opened(&self) {
         self.connections.add(1, &[]);
     }
 
-    /// A connection ended.
+    /// Counts a closed connection.
     pub fn connection_closed(&self) {
         self.connections.add(-1, &[]);
     }
 
-    /// A connection was not taken: `limit`, `handshake` or `timeout`.
+    /// Counts a refused connection. The reason is `limit`, `handshake` or `timeout`.
     pub fn connection_refused(&self, reason: &'static str) {
         self.connections_refused.add(1, &[KeyValue::new("reason", reason)]);
     }
 
-    /// A call of this method (from the role table) has ended.
+    /// Records the end of a call. `method` comes from the table of roles.
     pub fn call_ended(&self, method: &'static str, code: Code, duration: Duration) {
         let mut attributes = vec![
             KeyValue::new("rpc.system.name", "grpc"),
@@ -186,7 +187,7 @@ impl Metrics {
     }
 }
 
-/// Whether a call that ended so is an error of this server: what the caller did wrong is not.
+/// Reports whether this code is an error of the server, as opposed to one of the caller.
 #[must_use]
 pub fn is_fault(code: Code) -> bool {
     matches!(
@@ -200,7 +201,7 @@ pub fn is_fault(code: Code) -> bool {
     )
 }
 
-/// A code as the contract of gRPC writes it.
+/// Returns the name of a code in the gRPC specification.
 #[must_use]
 pub fn code_name(code: Code) -> &'static str {
     match code {

@@ -1,4 +1,4 @@
-//! The store, with every step of it measured. It changes nothing of what the steps do.
+//! A store that measures each operation and otherwise passes it on unchanged.
 
 use std::{future::Future, sync::Arc, time::Instant};
 
@@ -19,7 +19,7 @@ use crate::{
     },
 };
 
-/// The steps that traces show: those that change what a client asked for.
+/// The operations that traces show: those that change an object of a client.
 const TRACED: [&str; 8] = [
     "create_session",
     "change_session",
@@ -31,13 +31,13 @@ const TRACED: [&str; 8] = [
     "note_restore",
 ];
 
-/// Besides those, the steps that write for what a runner did.
+/// Further operations that write on behalf of a runner.
 const OF_RUNNERS: [&str; 3] = ["put_runner", "take_queued", "take_storing"];
 
-/// What the clock alone brings about.
+/// Operations that only a timer causes.
 const ROUNDS: [&str; 2] = ["announce", "renew_leases"];
 
-/// Where a test can have the server die, before and after a step.
+/// Returns the fault points before and after an operation.
 fn points(operation: &str) -> Option<(Point, Point)> {
     if TRACED.contains(&operation) || OF_RUNNERS.contains(&operation) {
         return Some((Point::BeforeStoreWrite, Point::AfterStoreWrite));
@@ -45,14 +45,14 @@ fn points(operation: &str) -> Option<(Point, Point)> {
     ROUNDS.contains(&operation).then_some((Point::BeforeRound, Point::AfterRound))
 }
 
-/// A store whose steps are measured.
+/// A store that measures its operations.
 pub struct MeasuredStore {
     inner: Arc<dyn Store>,
     metrics: Metrics,
 }
 
 impl MeasuredStore {
-    /// Measures the steps of `inner`.
+    /// Measures the operations of `inner`.
     #[must_use]
     pub fn new(inner: Arc<dyn Store>, metrics: Metrics) -> Self {
         Self { inner, metrics }
@@ -64,8 +64,8 @@ impl MeasuredStore {
         step: impl Future<Output = Result<T, StoreError>> + Send,
     ) -> Result<T, StoreError> {
         let began = Instant::now();
-        // The engine's own rounds belong to no trace, and looks at the store would crowd out the rest of
-        // a long view's.
+        // The engine's periodic operations belong to no trace, and reads would dominate the trace of a long
+        // view.
         let traced = TRACED.contains(&operation) && !Span::current().is_none();
         let span = if traced { tracing::info_span!("store", operation) } else { Span::none() };
         let points = points(operation);

@@ -1,4 +1,4 @@
-//! The table of metrics is what is measured, and a collector that is away holds up nothing.
+//! Tests that every metric in the table is used, and that an unreachable collector delays nothing.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -74,7 +74,8 @@ async fn a_collector_that_is_away_holds_up_no_shut_down() {
     let config = Config { otlp_endpoint: Some("http://127.0.0.1:9".to_owned()), ..Config::default() };
     let telemetry = Telemetry::start(&config, "s").unwrap();
     use_all(&telemetry.metrics());
-    // Both run by the same clock, and who is due is asked in this order: a machine that stands still decides nothing.
+    // Both use the same clock, and `biased` polls in this order, so a suspended machine does not fail the
+    // test.
     tokio::select! {
         biased;
         () = telemetry.shut_down() => {}

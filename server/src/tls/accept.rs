@@ -1,4 +1,4 @@
-//! Takes connections, as many as the limit says, and finishes their handshakes within their time.
+//! Accepts connections up to the configured limits and completes their handshakes within a timeout.
 
 use std::{
     io,
@@ -27,25 +27,25 @@ use crate::{
     telemetry::Metrics,
 };
 
-/// Connections that have finished their handshake and wait to be served.
+/// The number of connections that have completed their handshake and wait to be served.
 const WAITING: usize = 64;
-/// After the system had no descriptor or memory for another connection.
+/// The pause after the system had no file descriptor or memory for another connection.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Bounds of connections.
+/// The limits of connections.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AcceptLimits {
-    /// At once.
+    /// Open connections.
     pub(crate) connections: u32,
-    /// Of those, of one address; of IPv6, of one network of 64 bits.
+    /// Open connections from one address; for IPv6, from one /64 network.
     pub(crate) connections_per_peer: u32,
-    /// From the first byte to the end of the greeting.
+    /// The time from the first byte to the end of the client's HTTP/2 preface.
     pub(crate) handshake_timeout: Duration,
-    /// Without an open call.
+    /// The maximum time without an open call.
     pub(crate) connection_idle: Duration,
 }
 
-/// Takes connections from a socket.
+/// Accepts connections from a socket.
 pub(crate) struct Accept {
     listener: TcpListener,
     tls: Option<LiveTls>,
@@ -55,7 +55,7 @@ pub(crate) struct Accept {
     cut: CancellationToken,
 }
 
-/// Why a connection was not handed on.
+/// The reason why a connection was refused.
 #[derive(Debug, thiserror::Error)]
 enum Refusal {
     #[error("handshake: {0}")]
@@ -65,7 +65,7 @@ enum Refusal {
 }
 
 impl Accept {
-    /// Takes connections from `listener`; those that it hands on end when `cut` is cancelled.
+    /// Creates an acceptor for `listener`. Its connections end when `cut` is cancelled.
     pub(crate) fn new(
         listener: TcpListener,
         tls: Option<LiveTls>,
@@ -76,13 +76,13 @@ impl Accept {
         Self { listener, tls, places: Shares::default(), limits, metrics, cut }
     }
 
-    /// A channel of the right size for [`Accept::run`].
+    /// Returns a channel of the right size for [`Accept::run`].
     pub(crate) fn channel() -> (mpsc::Sender<io::Result<Connection>>, mpsc::Receiver<io::Result<Connection>>)
     {
         mpsc::channel(WAITING)
     }
 
-    /// Hands on connections until `stop` is cancelled or nobody takes them; then the socket is closed.
+    /// Passes on connections until `stop` is cancelled or the receiver is dropped. Then the socket is closed.
     pub(crate) async fn run(self, ready: mpsc::Sender<io::Result<Connection>>, stop: CancellationToken) {
         let mut handshakes = JoinSet::new();
         loop {
@@ -131,7 +131,7 @@ impl Accept {
         let ready = ready.clone();
         handshakes.spawn(async move {
             match shake(stream, address, tls, held, metrics.clone(), cut).await {
-                // It fails when the server stops, and then nobody wants the connection.
+                // This fails when the server stops. Then the connection is not needed.
                 Ok(connection) => drop(ready.send(Ok(connection)).await),
                 Err(refusal) => {
                     metrics.connection_refused(match refusal {
@@ -145,14 +145,14 @@ impl Accept {
     }
 }
 
-/// What a connection holds, and how long.
+/// The slot and the time limits of a connection.
 struct Held {
     place: Share<IpAddr>,
     deadline: Instant,
     idle: Duration,
 }
 
-/// Whom a connection counts for: an address, or the network of IPv6 that one host has.
+/// Returns the key that a connection counts for: its address, or its /64 network for IPv6.
 fn whose(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {
@@ -171,7 +171,7 @@ async fn shake(
     metrics: Metrics,
     cut: CancellationToken,
 ) -> Result<Connection, Refusal> {
-    // Small messages wait some 40 ms for their acknowledgement otherwise.
+    // Otherwise small messages are delayed by about 40 ms until the previous one is acknowledged.
     stream.set_nodelay(true)?;
     let (io, certificate) = match tls {
         None => (Io::Plain(stream), None),

@@ -1,4 +1,4 @@
-//! Whether a connection is used: how many calls are open on it, and since when there has been none.
+//! The activity of a connection: the number of open calls, and the time since the last one.
 
 use std::{
     future::Future as _,
@@ -10,18 +10,18 @@ use std::{
 
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// The calls of one connection. A cheap handle; all clones are one.
+/// The calls of one connection. A cheap handle; all clones share the same state.
 #[derive(Debug, Clone)]
 pub(crate) struct Activity(Arc<Mutex<State>>);
 
 #[derive(Debug)]
 struct State {
     open: usize,
-    /// Of the latest begin or end of a call.
+    /// The time of the latest start or end of a call.
     changed: Instant,
 }
 
-/// A call that is open, until it is dropped.
+/// An open call. It ends on drop.
 #[derive(Debug)]
 pub(crate) struct OpenCall(Activity);
 
@@ -50,7 +50,7 @@ impl Drop for OpenCall {
     }
 }
 
-/// Tells when a connection has been idle for too long.
+/// Detects a connection that has been idle for too long.
 #[derive(Debug)]
 pub(super) struct IdleLimit {
     most: Duration,
@@ -63,7 +63,7 @@ impl IdleLimit {
         Self { most, activity, timer: Box::pin(sleep_until(Instant::now() + most)) }
     }
 
-    /// Whether no call has been open for that long. Wakes the task when it may be so.
+    /// Reports whether no call has been open for the maximum time. Wakes the task when this may be the case.
     pub(super) fn is_over(&mut self, cx: &mut Context<'_>) -> bool {
         while self.timer.as_mut().poll(cx) == Poll::Ready(()) {
             let now = Instant::now();

@@ -1,4 +1,4 @@
-//! One connection, as the HTTP/2 server reads and writes it.
+//! A connection, as the HTTP/2 server reads and writes it.
 
 use std::{
     future::Future as _,
@@ -21,38 +21,38 @@ use tonic::transport::server::Connected;
 use super::activity::{Activity, IdleLimit};
 use crate::{authn::Peer, shares::Share, telemetry::Metrics};
 
-/// Of the first thing that a client of HTTP/2 says.
+/// The length of the HTTP/2 connection preface in bytes.
 const GREETING_BYTES: usize = 24;
 
-/// Where the bytes come from.
+/// The transport of the bytes.
 pub(super) enum Io {
-    /// Plain text, on loopback only.
+    /// Plain text, only on loopback.
     Plain(TcpStream),
-    /// TLS, after its handshake.
+    /// TLS after its handshake.
     Tls(Box<TlsStream<TcpStream>>),
 }
 
-/// What a connection is made of.
+/// The parts of a connection.
 pub(super) struct Parts {
     pub(super) io: Io,
     pub(super) peer: Peer,
     pub(super) place: Share<IpAddr>,
     pub(super) deadline: Instant,
-    /// Without an open call.
+    /// The maximum time without an open call.
     pub(super) idle: Duration,
     pub(super) metrics: Metrics,
     pub(super) cut: CancellationToken,
 }
 
-/// What a call knows of its connection.
+/// The properties of the connection that a call can access.
 #[derive(Debug, Clone)]
 pub(crate) struct ConnectionInfo {
     pub(crate) peer: Peer,
     pub(crate) activity: Activity,
 }
 
-/// A connection. It counts against the limits until it is dropped, ends if its client does not begin to
-/// speak HTTP/2 in time or has had no call for too long, and can be cut.
+/// A connection. It counts towards the limits until it is dropped. It ends if its client does not send the
+/// HTTP/2 preface in time or has had no call for too long, and it can be cut.
 pub(crate) struct Connection {
     io: Io,
     info: ConnectionInfo,
@@ -86,7 +86,8 @@ impl Connection {
         }
     }
 
-    /// Whether the connection was cut. Asked on every way, because a blocked one is not polled.
+    /// Reports whether the connection was cut. Checked for reads and writes, because a blocked direction is
+    /// not polled.
     fn is_cut(&mut self, cx: &mut Context<'_>) -> bool {
         self.cut.as_mut().poll(cx).is_ready()
     }
@@ -99,7 +100,7 @@ impl Connection {
     }
 }
 
-/// Something that is read and written.
+/// A stream that can be read and written.
 trait Both: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Both for T {}
@@ -134,7 +135,7 @@ impl AsyncRead for Connection {
         }
         let before = buf.filled().len();
         let read = self.io().poll_read(cx, buf);
-        // What has come is taken first: a call that is on its way is not lost.
+        // Received data is processed first, so that a call in transit is not lost.
         if read.is_pending() && self.idle.is_over(cx) {
             return Poll::Ready(Ok(()));
         }

@@ -1,4 +1,4 @@
-//! The TLS configuration in force, and when the certificates of a file expire.
+//! The active TLS configuration, and the expiry of the certificates in a file.
 
 use std::{
     path::Path,
@@ -10,8 +10,8 @@ use x509_parser::prelude::{FromDer as _, X509Certificate};
 
 use super::{TlsError, certificates};
 
-/// The TLS configuration that the next handshake uses. A cheap handle; all clones are one. A replacement does not
-/// touch connections that are open.
+/// The TLS configuration for the next handshake. A cheap handle; all clones share the same state. A
+/// replacement does not affect open connections.
 #[derive(Clone)]
 pub(crate) struct LiveTls(Arc<RwLock<Arc<ServerConfig>>>);
 
@@ -29,19 +29,19 @@ impl LiveTls {
     }
 }
 
-/// Which of a file's certificates limits its use.
+/// The certificate in a file that limits its use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Limiting {
-    /// The first to expire: a chain is valid as long as each of its certificates.
+    /// The first to expire: a chain is valid only while all of its certificates are.
     First,
-    /// The last to expire: a bundle of authorities may keep an old one beside its successor.
+    /// The last to expire: a bundle of authorities can contain an old one in addition to its successor.
     Last,
 }
 
-/// When the certificates of a PEM file expire, in seconds since 1970.
+/// Returns the time at which the certificates of a PEM file expire, in seconds since 1970.
 ///
 /// # Errors
-/// As for reading certificates; a certificate that cannot be parsed is left out.
+/// As for reading certificates. A certificate that cannot be parsed is ignored.
 pub(crate) fn expiry(file: &Path, limiting: Limiting) -> Result<Option<i64>, TlsError> {
     let certificates = certificates(file)?;
     let ends = certificates.iter().filter_map(|der| {

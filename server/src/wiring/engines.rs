@@ -1,4 +1,4 @@
-//! Opens the store and the output storage that the configuration names.
+//! Opens the configured store and output storage.
 
 use std::{os::unix::fs::DirBuilderExt as _, path::Path, sync::Arc};
 
@@ -15,10 +15,10 @@ use crate::{
     telemetry::{Metrics, store::MeasuredStore},
 };
 
-/// Rights of the folder that a store's file is made in.
+/// The permissions of the directory that is created for the store's file.
 const OWNER_ONLY: u32 = 0o700;
 
-/// The store. `changes` is rung for what other servers do.
+/// Opens the store. `changes` is notified of changes by other servers.
 pub(super) async fn store(
     config: &Config,
     metrics: &Metrics,
@@ -62,8 +62,8 @@ fn make_folder_of(path: &Path) -> std::io::Result<()> {
     }
 }
 
-/// The output storage. One elsewhere that does not answer just now is no reason not to start: outputs wait on
-/// their runners. One that refuses is.
+/// Opens the output storage. If a remote storage does not respond, the server starts nevertheless, and
+/// outputs stay on their runners. If it refuses access, the start fails.
 pub(super) async fn outputs(config: &Config) -> Result<Outputs, StartError> {
     match (&config.outputs.directory, &config.outputs.s3) {
         (_, Some(s3)) => {

@@ -1,4 +1,4 @@
-//! Why a server did not start, or stopped by itself.
+//! The errors of starting and running a server.
 
 use std::{io, net::SocketAddr, path::PathBuf, time::Duration};
 
@@ -8,70 +8,70 @@ use crate::{
     tls::TlsError,
 };
 
-/// Why a server did not start.
+/// The reason why a server did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The configuration is not one.
+    /// The configuration is invalid.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// Traces or metrics cannot be sent.
+    /// Traces or metrics cannot be exported.
     #[error(transparent)]
     Telemetry(#[from] TelemetryError),
-    /// A profile cannot be read.
+    /// A profile cannot be loaded.
     #[error(transparent)]
     Profiles(#[from] ProfilesError),
-    /// The configuration names a profile that is not there.
+    /// The configuration names a profile that does not exist.
     #[error("there is no profile `{name}`; there are: {known}")]
     UnknownProfile {
-        /// As it was named.
+        /// The name in the configuration.
         name: String,
-        /// Those that are there.
+        /// The existing profiles.
         known: String,
     },
-    /// A profile gives commands more time to end than the link was configured for.
+    /// A profile has a longer grace period than the link permits.
     #[error("a profile has a grace of {grace:?}; raise `link.ending_grace`, which is {limit:?}, or lower it")]
     Grace {
-        /// The profile's.
+        /// The grace period of the profile.
         grace: Duration,
-        /// The link's.
+        /// The limit of the link.
         limit: Duration,
     },
     /// TLS cannot be set up.
     #[error(transparent)]
     Tls(#[from] TlsError),
-    /// The address cannot be listened on.
+    /// The server cannot listen on the address.
     #[error("`{address}` cannot be listened on: {source}")]
     Bind {
         /// The address.
         address: SocketAddr,
-        /// Why.
+        /// The reason.
         source: io::Error,
     },
-    /// Nor can the probes'.
+    /// The server cannot listen on the address of the probes.
     #[error("`listen.probes` `{address}` cannot be listened on: {source}")]
     BindProbes {
         /// The address.
         address: SocketAddr,
-        /// Why.
+        /// The reason.
         source: io::Error,
     },
     /// The socket has no address.
     #[error("the socket's address cannot be read: {0}")]
     Address(#[source] io::Error),
-    /// The store's folder cannot be made.
+    /// The directory of the store cannot be created.
     #[error("the folder of the store `{}` cannot be made: {source}", path.display())]
     StoreFolder {
-        /// The store's file.
+        /// The file of the store.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         source: io::Error,
     },
-    /// The file with the database's password cannot be read.
+    /// The file with the password of the database cannot be read.
     #[error("the password file `{}` cannot be read: {source}", path.display())]
     Password {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         source: io::Error,
     },
     /// The store cannot be opened.
@@ -80,27 +80,27 @@ pub enum StartError {
     /// The output storage cannot be opened.
     #[error("the output storage cannot be opened: {0}")]
     Outputs(#[source] OutputError),
-    /// The limits contradict each other.
+    /// Limits contradict each other.
     #[error(transparent)]
     Limits(#[from] LimitError),
     /// The engine did not start.
     #[error(transparent)]
     Engine(#[from] StartUpError),
-    /// What was not stored yet cannot be found.
+    /// The outputs that are not stored yet cannot be listed.
     #[error("outputs that are not stored yet cannot be taken up: {0}")]
     Resume(#[source] ApiError),
-    /// The services cannot be put together.
+    /// The services cannot be created.
     #[error(transparent)]
     Reflection(#[from] ReflectionError),
 }
 
-/// Why a server stopped by itself.
+/// The reason why a server stopped without a request.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// The transport failed.
     #[error("the transport failed: {0}")]
     Transport(#[source] tonic::transport::Error),
-    /// A task of it came to an end that it should not have.
+    /// A task ended unexpectedly.
     #[error("a task of the server ended unexpectedly")]
     Ended,
 }

@@ -1,4 +1,4 @@
-//! The files of certificates and identities that the server follows while it runs.
+//! The files of certificates and identities that the server reloads while it runs.
 
 use std::{path::Path, sync::Arc};
 
@@ -15,10 +15,10 @@ use crate::{
     tls::LiveTls,
 };
 
-/// Who calls, and the profiles that they name.
+/// The authenticator, and the profiles that identities name.
 pub(super) type Identities = (Arc<Authenticator>, LiveProfiles, Needed);
 
-/// The files, as they were before they were first used: a change since then is not missed.
+/// The files in their state before the first use, so that no later change is missed.
 pub(super) struct Followed {
     tls: Option<Part>,
     peers: Option<Part>,
@@ -26,7 +26,7 @@ pub(super) struct Followed {
 }
 
 impl Followed {
-    /// Takes note of the files. Must come before they are read. Blocks.
+    /// Records the state of the files. Must be called before they are read. Blocks.
     pub(super) fn begin(config: &Config, file: Option<&Path>) -> Self {
         Self {
             tls: config.listen.tls.as_ref().map(Part::tls),
@@ -35,7 +35,7 @@ impl Followed {
         }
     }
 
-    /// The files, with those who use them.
+    /// Connects the files to the objects that use them.
     fn into_parts(
         self,
         config: &Config,
@@ -51,7 +51,7 @@ impl Followed {
     }
 }
 
-/// Follows the files of certificates, identities and profiles until the server stops.
+/// Starts to reload certificates, identities and profiles until the server stops.
 pub(super) fn follow(
     config: &Config,
     followed: Followed,
@@ -67,7 +67,7 @@ pub(super) fn follow(
     }
 }
 
-/// What looks after the folder of profiles, if there is one.
+/// Returns the reloader of the profiles' directory, if one is configured.
 fn reload(config: &Config, (live, needed): (LiveProfiles, Needed), metrics: &Metrics) -> Option<Reload> {
     Some(Reload {
         folder: config.profiles.directory.clone()?,

@@ -1,5 +1,5 @@
-//! When a server that is one of several says that it is ready: once it has links to most of the runners that the others
-//! have links to, so that what is sent to it seldom needs a hop.
+//! The readiness of a server. One of several servers is ready when it has links to most of the connected
+//! runners, so that few requests need another server.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use tonic_health::{ServingStatus, server::HealthReporter};
 
 use crate::{config::Config, engine::Engine, probes::Readiness};
 
-/// Hundredths of the runners.
+/// The required share of the runners, in percent.
 const COVERED: usize = 90;
-/// Between two looks.
+/// The interval between two checks.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Says that the server takes new work: at once where it is the only one, else once it has its links.
+/// Marks the server as ready: at once if it is the only one, otherwise when it has its links.
 pub(super) async fn follow(
     config: &Config,
     engine: &Engine,
@@ -31,7 +31,7 @@ pub(super) async fn follow(
     }
 }
 
-/// Says that the server serves once it has its links, and after `most` in any case; not once it stops.
+/// Marks the server as ready when it has its links, or after `most`. Never marks a server that stops.
 async fn when_linked(engine: Engine, health: HealthReporter, most: Duration, readiness: Readiness) {
     let deadline = Instant::now() + most;
     loop {

@@ -1,5 +1,5 @@
-//! The way down, in order and within its time: nothing new, then the views, then what is driven, then
-//! the links and connections, then what was measured.
+//! The shutdown in order and within its time limits: new calls, views, executions, links and connections,
+//! telemetry.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -7,17 +7,17 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use super::{RunningServer, ServeError, ServingStatus, Store};
 
-/// How long what is under way in the store may take to end.
+/// How long current operations of the store may take.
 const STORE_CLOSE: Duration = Duration::from_secs(1);
 
 impl RunningServer {
-    /// Where it listens.
+    /// Returns the address of the listener.
     #[must_use]
     pub fn local_addr(&self) -> SocketAddr {
         self.local_addr
     }
 
-    /// Returns only if the server stops by itself, and why. Cancel-safe.
+    /// Returns only if the server stops without a request, with the reason. Cancel-safe.
     pub async fn wait(&mut self) -> ServeError {
         tokio::select! {
             served = &mut self.serving => match served {
@@ -28,16 +28,16 @@ impl RunningServer {
         }
     }
 
-    /// Stops, within `limits.shutdown_grace` and six seconds more: one for the store, five for telemetry. Commands go on on
-    /// their runners. Do not drop it midway.
+    /// Shuts the server down within `limits.shutdown_grace` plus six seconds: one for the store and five for
+    /// telemetry. Commands continue on their runners. Must not be dropped before it returns.
     pub async fn shut_down(mut self) {
         let deadline = Instant::now() + self.grace;
         tracing::info!("shutting down");
         self.health.set_service_status("", ServingStatus::NotServing).await;
         self.tokens.closed.cancel();
 
-        // Views end with a status to resume by; then the engine hands over what it drives, and the
-        // last that runners report is taken in before their links are closed.
+        // Views end with a status to resume from. Then the engine hands over its executions, and the last
+        // reports of runners are processed before their links are closed.
         let in_order = async {
             self.exchanges.shut_down().await;
             self.streams.shut_down().await;
@@ -54,7 +54,7 @@ impl RunningServer {
         let drained = timeout_at(deadline, &mut self.serving).await.is_ok();
         self.tokens.cut.cancel();
         if !drained {
-            // Every connection ends now, and the task with the last of them.
+            // Every connection ends, and with the last one the task.
             drop((&mut self.serving).await);
         }
         drop((&mut self.accepting).await);
@@ -67,7 +67,7 @@ impl RunningServer {
     }
 }
 
-/// One that somebody holds closes with the process.
+/// A store that is still in use is closed when the process ends.
 async fn close(store: &dyn Store) {
     if timeout(STORE_CLOSE, store.close()).await.is_err() {
         tracing::warn!("the store is held by somebody else, and was not closed");

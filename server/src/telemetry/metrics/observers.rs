@@ -1,4 +1,4 @@
-//! What the engine and the streams tell, as metrics.
+//! The events of engine, streams and exchanges as metrics.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The program itself: what it says, how it exits, and that it stops when it is told to.
+//! Tests of the program: its output, its exit codes and its reaction to signals.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -100,7 +100,7 @@ fn other_servers_may_be_told_an_address_alone() {
         command.env("AIRLOCK_ADVERTISE", address);
         finish(command).1
     };
-    // The files hold no certificates, which is found after the configuration itself.
+    // The files contain no certificates, which is detected after the configuration is checked.
     for right in ["fd00::1", "10.0.0.1", "https://[fd00::1]:7443"] {
         let said = advertised(right);
         assert!(!said.contains("peers.advertise") && said.contains("holds no"), "{right}: {said}");
@@ -138,12 +138,12 @@ fn it_stops_in_order_on_either_signal() {
     }
 }
 
-/// Waits until a process reads the pipe, and gives its writing end.
+/// Waits until a process reads the pipe, and returns the writing end.
 fn reader_of(pipe: &Path) -> fs::File {
     use std::os::unix::fs::OpenOptionsExt as _;
     let begun = Instant::now();
     loop {
-        // Without a reader it cannot be opened for writing.
+        // Without a reader, it cannot be opened for writing.
         let opened = fs::OpenOptions::new().write(true).custom_flags(libc_nonblock()).open(pipe);
         if let Ok(file) = opened {
             return file;

@@ -1,4 +1,4 @@
-//! The commands of `airlock-server` that do not serve: exit codes, and what they say.
+//! Tests of the subcommands of `airlock-server` that do not serve: exit codes and output.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 
@@ -8,7 +8,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-/// Exit code, standard output, standard error.
+/// Returns exit code, standard output and standard error.
 fn run(arguments: &[&str], input: &[u8]) -> (Option<i32>, String, String) {
     let mut child = Command::new(env!("CARGO_BIN_EXE_airlock-server"))
         .args(arguments)
@@ -17,7 +17,7 @@ fn run(arguments: &[&str], input: &[u8]) -> (Option<i32>, String, String) {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // One that does not read its input has ended.
+    // This fails if the process has ended without reading its input.
     let _ = child.stdin.take().unwrap().write_all(input);
     let output = child.wait_with_output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();

@@ -1,5 +1,5 @@
-//! The edge of a real server, over TLS on loopback: who gets in, what is refused and how, and that the
-//! service runs on.
+//! Tests of the edge of a real server over TLS on loopback: authentication, refusals, and continued
+//! operation.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -31,7 +31,7 @@ mod world;
 
 use crate::PATIENCE;
 
-/// Waits until this holds.
+/// Waits until the condition holds.
 pub(crate) async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     let begun = std::time::Instant::now();
     while !holds().await {

@@ -1,5 +1,5 @@
-//! The server's integration tests, as one program. nextest runs every test in a process of its own: `output_memory` counts
-//! what its process allocates.
+//! The server's integration tests as one program. nextest runs every test in its own process, because
+//! `output_memory` counts the allocations of its process.
 
 use std::time::Duration;
 
@@ -8,5 +8,5 @@ mod commands;
 mod edge;
 mod output_memory;
 
-/// How long a test waits for what must happen. All of it passes only where the test fails.
+/// How long a test waits for an expected event. Only a failing test waits this long.
 const PATIENCE: Duration = Duration::from_secs(120);

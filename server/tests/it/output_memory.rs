@@ -1,4 +1,4 @@
-//! What a reader of a stored output makes the server hold, measured where memory is given out.
+//! Tests of the memory that a reader of stored output uses in the server, measured at the allocator.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -30,7 +30,7 @@ const TOTAL: u64 = 64 << 20;
 const MOST: usize = 1 << 20;
 const ALL: Selection = Selection::Range { offset: 0, length: None };
 
-/// No runner is needed for what is stored.
+/// Stored output needs no runner.
 struct NoRunner;
 
 #[async_trait::async_trait]
@@ -143,7 +143,7 @@ impl World {
         record
     }
 
-    /// Reads, lets go of each part at once, and says what was held at the most.
+    /// Reads and drops each part at once. Returns the peak memory.
     async fn read(&self, record: &ExecutionRecord, selection: Selection) -> (usize, u64, ReadDone) {
         let record = record.clone();
         MEMORY.reset_peak_usage();

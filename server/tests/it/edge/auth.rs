@@ -1,4 +1,4 @@
-//! Who gets in, to what.
+//! Tests of authentication and authorization.
 
 use airlock_server::authn::roles::{Access, TABLE};
 use tokio::{
@@ -63,7 +63,7 @@ async fn a_foreign_certificate_fails_the_handshake() {
     assert_eq!(good.code, Code::Ok, "{good:?}");
     let forged = send(&world.forged("lead"), path, None, framed(b"")).await;
     assert_eq!(forged.code, Code::Unknown, "{forged:?}");
-    // Not even with a good token.
+    // Refused even with a valid token.
     let forged = call(&world.forged("lead"), path, "executor", b"").await;
     assert_eq!(forged.code, Code::Unknown, "{forged:?}");
     let again = send(&world.certified("lead"), path, None, framed(b"")).await;
@@ -77,7 +77,7 @@ async fn a_verified_certificate_of_nobody_is_nobody() {
     let outcome =
         send(&world.certified("other"), "/airlock.v1.ApprovalService/List", None, framed(b"")).await;
     assert!(outcome.is(Code::Unauthenticated, "CERTIFICATE_UNKNOWN"), "{outcome:?}");
-    // A bad token is not made good by a good certificate.
+    // A valid certificate does not replace an invalid token.
     let outcome = call(&world.certified("lead"), "/airlock.v1.ApprovalService/List", "wrong", b"").await;
     assert!(outcome.is(Code::Unauthenticated, "TOKEN_UNKNOWN"), "{outcome:?}");
     world.server.shut_down().await;
@@ -88,7 +88,7 @@ async fn guessing_tokens_is_slowed_down() {
     let world = World::with("[limits]\nauthentication_failures_per_minute = 5\n").await;
     let channel = world.plain();
     let path = "/airlock.v1.ApprovalService/List";
-    // Every twelve seconds one more is heard: however slow this machine is, that is slower.
+    // One more token is compared every 12 seconds. Even a slow machine makes the calls faster than that.
     let mut heard = 0;
     let last = loop {
         let outcome = call(&channel, path, &format!("guess-{heard}"), b"").await;
@@ -112,11 +112,11 @@ async fn connections_that_say_nothing_are_ended() {
         let mut stream = TcpStream::connect(world.server.local_addr()).await.unwrap();
         stream.write_all(greeting).await.unwrap();
         let mut rest = Vec::new();
-        // Ended with or without an alert; what counts is that it ends.
+        // It may end with or without an alert.
         let _ended = timeout(PATIENCE, stream.read_to_end(&mut rest)).await.unwrap();
     };
     tokio::join!(says(b""), says(b"GET / HTTP/1.1\r\n\r\n"), says(b"\x16\x03\x01"));
-    // A slow client is disconnected too, and connects again.
+    // A slow client can also be disconnected, and connects again.
     until("a client that completes its handshake is served", async || {
         call(&world.plain(), "/airlock.v1.ApprovalService/List", "approver", b"").await.code == Code::Ok
     })

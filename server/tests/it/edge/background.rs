@@ -1,4 +1,4 @@
-//! Runs that begin in the background: what their stream shows, and what goes on after it.
+//! Tests of commands that begin in the background: their stream, and the events after it.
 
 use airlock_proto::{
     domain::ToRunner,
@@ -53,12 +53,12 @@ async fn a_run_in_the_background_returns_at_once_with_the_id_and_its_command_goe
             _ => {}
         }
     }
-    // The same request again is the same execution, and the same answer.
+    // A repeated request returns the same execution and the same events.
     let run = v1::ExecutionServiceRunRequest { spec: Some(spec) };
     let mut client = ExecutionServiceClient::new(world.plain());
     let again = all(client.run(request("executor", run)).await.unwrap().into_inner()).await;
     assert!(matches!(&again.last().unwrap().event, Some(Kind::Backgrounded(_))), "{again:?}");
-    // From where the stream ended on, everything comes.
+    // An attach from the closing cursor returns all later events.
     let from = Some(v1::execution_service_attach_request::From::Cursor(closing.cursor.clone()));
     let attach = v1::ExecutionServiceAttachRequest { execution_id: execution.execution_id.clone(), from };
     let mut rest = client.attach(request("executor", attach)).await.unwrap().into_inner();

@@ -1,4 +1,4 @@
-//! An OTLP collector that keeps what it gets.
+//! An OTLP collector that records its input.
 
 use std::{
     collections::BTreeSet,
@@ -22,7 +22,7 @@ use tokio::net::TcpListener;
 use tokio_stream::wrappers::TcpListenerStream;
 use tonic::{Request, Response, Status, transport::Server};
 
-/// A collector that keeps what it gets.
+/// An OTLP collector that records its input.
 #[derive(Clone, Default)]
 pub(crate) struct Collector {
     traces: Arc<Mutex<Vec<ExportTraceServiceRequest>>>,
@@ -52,7 +52,7 @@ impl MetricsService for Collector {
 }
 
 impl Collector {
-    /// Where it listens.
+    /// Starts the collector and returns its address.
     pub(crate) async fn listen(&self) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -80,7 +80,7 @@ impl Collector {
             .collect()
     }
 
-    /// All of it, as text.
+    /// Returns the whole input as text.
     pub(crate) fn everything(&self) -> String {
         format!("{:?} {:?}", self.traces.lock().unwrap(), self.metrics.lock().unwrap())
     }

@@ -1,4 +1,4 @@
-//! What is done to commands that run, to sessions and to runners, as clients do it; and how they watch.
+//! Tests of the control of running commands, sessions and runners, and of watches.
 
 use std::time::Duration;
 
@@ -55,7 +55,7 @@ async fn told(watch: &mut Watch) -> v1::ExecutionServiceWatchResponse {
     timeout(PATIENCE, watch.message()).await.unwrap().unwrap().unwrap()
 }
 
-/// The next order that is not about output.
+/// Returns the next order that does not concern output.
 async fn order(link: &mut Link) -> ToRunner {
     loop {
         match link.order().await {
@@ -83,7 +83,7 @@ async fn a_signal_reaches_the_runner_and_bad_ones_reach_nobody() {
     assert_eq!(sent, ToRunner::SignalJob { execution_id, signal: Signal::Int });
     drop(link);
     let status = loop {
-        // The server may not have seen yet that the runner is gone.
+        // The server may not have noticed yet that the runner has gone.
         if let Err(status) = signal(&world, "executor", &id, int).await {
             break status;
         }

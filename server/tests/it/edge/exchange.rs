@@ -1,4 +1,4 @@
-//! A session on a played runner, and that runner's end of exchanges.
+//! A session on a simulated runner, and the runner's side of exchanges.
 
 use std::{pin::pin, time::Duration};
 
@@ -25,24 +25,24 @@ use crate::{
     },
 };
 
-/// A request of the identity with this token.
+/// Returns a request of the identity with this token.
 pub(crate) fn by<T>(token: &str, message: T) -> Request<T> {
     let mut request = Request::new(message);
     request.metadata_mut().insert("authorization", format!("Bearer {token}").parse().unwrap());
     request
 }
 
-/// A linked runner, and a session of tenant `one` on it.
+/// A linked runner with a session of tenant `one`.
 pub(crate) struct Stage {
     pub(crate) link: Link,
     pub(crate) session: String,
     /// The runner's connections.
     channel: Channel,
-    /// The client's.
+    /// The client of the file service.
     pub(crate) files: FileServiceClient<Channel>,
 }
 
-/// The runner's end of one exchange.
+/// The runner's side of an exchange.
 pub(crate) struct Line {
     pub(crate) say: mpsc::Sender<ExchangeRequest>,
     heard: Streaming<ExchangeResponse>,
@@ -61,7 +61,7 @@ impl Stage {
             };
             match created {
                 Ok(created) => break created.into_inner().session.unwrap().session_id,
-                // The server does not know the runner yet.
+                // The server does not have the runner's link yet.
                 Err(status) if status.code() == Code::Unavailable => {
                     tokio::time::sleep(Duration::from_millis(20)).await;
                 }
@@ -72,7 +72,7 @@ impl Stage {
         Self { link, session, channel: world.certified("runner-1"), files }
     }
 
-    /// The runner comes for the next exchange, and hears its order.
+    /// Opens the next exchange as the runner, and returns its order.
     pub(crate) async fn line(&mut self) -> (Line, ExchangeOrder) {
         let ticket = self.ticket().await;
         let mut line = Line::open(self.channel.clone(), "runner-1", ticket).await.unwrap();
@@ -86,14 +86,14 @@ impl Stage {
         loop {
             match self.link.order().await {
                 ToRunner::OpenExchange { ticket } => return ticket,
-                // A view of a command waits for its output.
+                // Requested by the view of a command.
                 ToRunner::OpenOutput { .. } => {}
                 other => panic!("{other:?}"),
             }
         }
     }
 
-    /// The header of an upload of one file.
+    /// Returns the header of an upload of one file.
     pub(crate) fn header(&self, transfer_id: &str) -> v1::FileServiceUploadRequest {
         let header = v1::UploadHeader {
             session_id: self.session.clone(),
@@ -106,7 +106,7 @@ impl Stage {
     }
 }
 
-/// Opens the session that is asked for next.
+/// Opens the session that is requested next.
 async fn open_session(link: &mut Link) {
     match link.order().await {
         ToRunner::OpenSession { session_id, .. } => {
@@ -133,13 +133,13 @@ impl Line {
         self.say.send(message.into()).await.unwrap();
     }
 
-    /// The next message of the server; none when that has ended the exchange.
+    /// Returns the next message of the server, or `None` after the end of the exchange.
     pub(crate) async fn hear(&mut self) -> Result<Option<ExchangeToRunner>, Status> {
         let message = timeout(PATIENCE, self.heard.message()).await.unwrap()?;
         Ok(message.map(|message| message.try_into().unwrap()))
     }
 
-    /// Everything that the server says, to the end.
+    /// Returns all further messages of the server.
     pub(crate) async fn rest(mut self) -> Vec<ExchangeToRunner> {
         let mut rest = Vec::new();
         while let Ok(Some(message)) = self.hear().await {

@@ -1,5 +1,5 @@
-//! Files over the wire, with a played runner: the whole way, hostile clients, lying runners, and what ends
-//! an exchange.
+//! Tests of file operations with a simulated runner: success, hostile clients, invalid responses of runners,
+//! and the end of an exchange.
 
 use std::time::Duration;
 
@@ -41,7 +41,7 @@ fn list(session: &str, page_token: &str) -> v1::FileServiceListRequest {
     }
 }
 
-/// How an upload of these messages ends, which goes no further than the server.
+/// Returns the outcome of an upload of these messages, which the server refuses without the runner.
 async fn refusal(stage: &Stage, token: &str, messages: Messages) -> Outcome {
     let upload = stage.files.clone();
     let call = async move { upload.clone().upload(by(token, stream::iter(messages))).await };
@@ -111,7 +111,7 @@ async fn files_go_up_and_down_and_are_listed() {
 async fn hostile_uploads_are_refused_and_told_why() {
     let world = World::new().await;
     let mut stage = Stage::set(&world).await;
-    // What the server sees by itself.
+    // Errors in the first message.
     let table: [(Messages, &str); 4] = [
         (vec![], "header"),
         (vec![chunk(0, b"abc".to_vec())], "header"),
@@ -126,7 +126,7 @@ async fn hostile_uploads_are_refused_and_told_why() {
         assert!(outcome.is(Code::InvalidArgument, "INVALID_REQUEST"), "{outcome:?}");
         assert_eq!(outcome.fields[0], field);
     }
-    // What it sees on the way.
+    // Errors in later messages.
     let table: [(Messages, &str); 5] = [
         (vec![stage.header("")], "header"),
         (vec![chunk(0, vec![0; 256 * 1024 + 1])], "chunk.data"),
@@ -137,7 +137,7 @@ async fn hostile_uploads_are_refused_and_told_why() {
     for (more, field) in table {
         let messages = [vec![stage.header("")], more].concat();
         let mut files = stage.files.clone();
-        // It goes on and on, so that the answer has to come in the middle.
+        // The stream never ends, so the response must arrive before its end.
         let endless = stream::iter(messages).chain_pending();
         let call = tokio::spawn(async move { files.upload(by("executor", endless)).await });
         let (line, _) = stage.line().await;
@@ -150,7 +150,7 @@ async fn hostile_uploads_are_refused_and_told_why() {
     world.server.shut_down().await;
 }
 
-/// Streams that do not end.
+/// Adds a stream that never ends.
 trait ChainPending: Sized + futures::Stream {
     fn chain_pending(self) -> impl futures::Stream<Item = Self::Item> + Send + 'static
     where
@@ -183,13 +183,13 @@ async fn sessions_of_others_and_closed_ones_have_no_files() {
     for status in outcomes {
         assert_eq!(status.code(), Code::NotFound, "{status:?}");
     }
-    // An approver sees what has changed, and nothing else.
+    // An approver may read the changes, but no other files.
     assert_eq!(files.stat(by("approver", stat.clone())).await.unwrap_err().code(), Code::PermissionDenied);
 
     let mut sessions = v1::session_service_client::SessionServiceClient::new(world.plain());
     let close = by("executor", v1::SessionServiceCloseRequest { session_id });
     let closing = tokio::spawn(async move { sessions.close(close).await });
-    // The played runner does not answer that, and need not.
+    // The simulated runner does not respond, which is not required here.
     let asked = stage.link.order().await;
     assert!(matches!(asked, ToRunner::CloseSession { .. }), "{asked:?}");
     let outcome: Outcome = files.stat(by("executor", stat)).await.unwrap_err().into();
@@ -294,7 +294,7 @@ async fn a_download_that_nobody_reads_holds_up_its_runner_and_nobody_else() {
     let data = Bytes::from(vec![7; 256 * 1024]);
     loop {
         let chunk = ExchangeFromRunner::Chunk { offset: sent, data: data.clone() };
-        // The windows of four transports fill up, and then nothing more is taken.
+        // The windows of four transports fill up, and then no more data is accepted.
         if timeout(Duration::from_secs(2), line.say(chunk)).await.is_err() {
             break;
         }
@@ -381,7 +381,7 @@ async fn over_a_limit_one_is_told_which_and_when_to_try_again() {
 
     world.server.shut_down().await;
 
-    // A runner that does not come.
+    // A runner that does not connect.
     let world = World::with("[limits]\nexchange_open_wait = \"200ms\"\n").await;
     let stage = Stage::set(&world).await;
     let stat = v1::FileServiceStatRequest { session_id: stage.session.clone(), ..Default::default() };

@@ -1,4 +1,4 @@
-//! Runners: those that may link do, and everything that is not the protocol ends the link alone.
+//! Tests of links: which runners may connect, and that a protocol violation ends only the link.
 
 use airlock_proto::{
     LINK_PROTOCOL_VERSION,
@@ -47,7 +47,7 @@ async fn a_runner_links_and_is_listed() {
 async fn another_protocol_version_is_told_both() {
     let world = World::new().await;
     for version in [0, LINK_PROTOCOL_VERSION + 1, u32::MAX] {
-        // Nothing else of such a Hello need be readable.
+        // Other fields of such a Hello need not be readable.
         let hello = wire::Hello { protocol_version: version, runner_id: "?".into(), ..Default::default() };
         let status = refusal(&world, vec![ConnectRequest { message: Some(Message::Hello(hello)) }]).await;
         let info = status.get_details_error_info().unwrap();

@@ -1,4 +1,4 @@
-//! What is not a request: each gets the right answer with details, and the service runs on.
+//! Tests of malformed requests: each receives the correct error with details, and the service continues.
 
 use airlock_proto::v1;
 use bytes::Bytes;
@@ -25,8 +25,8 @@ async fn runs_on(channel: &Channel) {
 async fn fields_of_the_wrong_type_are_the_callers_fault() {
     let world = World::new().await;
     let channel = world.plain();
-    // spec { command: varint }, spec as a fixed64, text that is not UTF-8, a length past the end, a
-    // message nested in itself, and no protobuf at all.
+    // spec { command: varint }, spec as a fixed64, text that is not UTF-8, a length past the end, a message
+    // nested in itself, and bytes that are not protobuf.
     let bodies: [&[u8]; 6] = [
         &[0x0a, 0x02, 0x08, 0x01],
         &[0x09, 1, 2, 3, 4, 5, 6, 7, 8],
@@ -94,7 +94,7 @@ async fn messages_over_the_limit_are_refused() {
     let whole = vec![0; world.config.limits.message_bytes + 1];
     let outcome = as_executor(&channel, START, framed(&whole)).await;
     assert!(outcome.is(Code::InvalidArgument, "MESSAGE_TOO_LARGE"), "{outcome:?}");
-    // One that only says that it is large is not waited for.
+    // A message that only announces a large size is refused without waiting for it.
     let boast = Bytes::from_static(&[0, 0xff, 0xff, 0xff, 0xff, 1]);
     let outcome = as_executor(&channel, START, boast).await;
     assert!(outcome.is(Code::InvalidArgument, "MESSAGE_TOO_LARGE"), "{outcome:?}");

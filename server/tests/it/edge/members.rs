@@ -1,4 +1,4 @@
-//! Members of a tenant in each other's sessions: what the profiles of an identity bind.
+//! Tests of the access of tenant members to each other's sessions, depending on their profiles.
 
 use airlock_proto::v1::{
     self, execution_service_client::ExecutionServiceClient, policy_service_client::PolicyServiceClient,
@@ -14,7 +14,8 @@ use crate::edge::{
     world::World,
 };
 
-/// Executors of the tenant of the session's owner: one without its profile, and one with every profile.
+/// Returns executors of the session owner's tenant: one without the session's profile, and one with every
+/// profile.
 fn members() -> String {
     [("narrow", "read_only"), ("wide", "*")]
         .map(|(token, profile)| {

@@ -1,4 +1,4 @@
-//! What is open to anyone: health and reflection.
+//! Tests of the services without authentication: health and reflection.
 
 use tonic_health::pb::{
     HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient,

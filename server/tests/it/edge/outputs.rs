@@ -1,4 +1,4 @@
-//! Parts of an output on demand, as a client sees them: while the command runs, and when it is stored.
+//! Tests of reads of output by a client: while the command runs, and after the output is stored.
 
 use airlock_proto::{
     domain::{StartJob, ToRunner},
@@ -41,7 +41,7 @@ fn search(pattern: &str) -> Option<Selection> {
     Some(Selection::Search(v1::OutputSearch { pattern: pattern.to_owned(), ..Default::default() }))
 }
 
-/// The command ends, and its output is taken to the storage.
+/// Ends the command and lets the server store its output.
 async fn store(link: &mut Link, job: &StartJob) {
     link.ended(job, 0).await;
     loop {
@@ -53,7 +53,7 @@ async fn store(link: &mut Link, job: &StartJob) {
     }
 }
 
-/// What is the same whether it is live or stored.
+/// Checks the reads that return the same for live and stored output.
 async fn check(world: &World, id: &str) {
     let total = OUTPUT.len() as u64;
     let parts = read(world, "executor", id, None).await.unwrap();

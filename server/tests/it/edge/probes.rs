@@ -1,4 +1,4 @@
-//! A server that is still opening its store is alive, and not ready.
+//! A server that is still opening its store is alive, but not ready.
 
 use std::net::SocketAddr;
 
@@ -10,7 +10,7 @@ use tokio::{
 
 use crate::edge::{until, world::loopback};
 
-/// What `path` is answered with; nothing where nobody listens yet.
+/// Returns the response for `path`, or `None` if no probes are answered yet.
 async fn get(address: SocketAddr, path: &str) -> Option<String> {
     let mut stream = TcpStream::connect(address).await.ok()?;
     stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes()).await.ok()?;
@@ -21,7 +21,7 @@ async fn get(address: SocketAddr, path: &str) -> Option<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_whose_store_takes_long_to_open_is_alive_and_not_ready() {
-    // A database that takes connections and says nothing, as one whose migrations another server holds.
+    // A database that accepts connections and does not respond, as during the migrations of another server.
     let database = TcpListener::bind((loopback(), 0)).await.unwrap();
     let free = TcpListener::bind((loopback(), 0)).await.unwrap();
     let probes = free.local_addr().unwrap();
@@ -49,6 +49,6 @@ async fn a_server_whose_store_takes_long_to_open_is_alive_and_not_ready() {
         _ = starting => panic!("the store is silent, and the server has started or given up"),
         () = asked => {}
     }
-    // The start was abandoned; nobody answers for it.
+    // The start was abandoned, so its probes must end.
     until("the probes end with the start", async || get(probes, "/healthz").await.is_none()).await;
 }

@@ -1,4 +1,4 @@
-//! Calls with any bytes whatever, and what comes back.
+//! Calls with arbitrary bytes, and their outcomes.
 
 use std::{collections::VecDeque, convert::Infallible, pin::Pin, task};
 
@@ -14,7 +14,7 @@ use tower::{Service as _, ServiceExt as _};
 
 use crate::PATIENCE;
 
-/// How a call ended.
+/// The outcome of a call.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Outcome {
     pub(crate) code: Code,
@@ -39,7 +39,7 @@ impl From<Status> for Outcome {
     }
 }
 
-/// Bytes that are sent piece by piece.
+/// A body that is sent piece by piece.
 struct Pieces(VecDeque<Bytes>);
 
 impl http_body::Body for Pieces {
@@ -54,7 +54,7 @@ impl http_body::Body for Pieces {
     }
 }
 
-/// A message as gRPC frames it.
+/// Returns a message with its gRPC prefix.
 pub(crate) fn framed(message: &[u8]) -> Bytes {
     let mut out = BytesMut::new();
     out.put_u8(0);
@@ -63,7 +63,7 @@ pub(crate) fn framed(message: &[u8]) -> Bytes {
     out.freeze()
 }
 
-/// Calls `path` with these bytes as the body and takes the answer to its end.
+/// Calls `path` with these bytes as the body and reads the response to its end.
 pub(crate) async fn send(channel: &Channel, path: &str, authorization: Option<&str>, body: Bytes) -> Outcome {
     let mut request = http::Request::post(path)
         .header("content-type", "application/grpc")
@@ -85,7 +85,7 @@ pub(crate) async fn send(channel: &Channel, path: &str, authorization: Option<&s
         let mut body = Box::pin(response.into_body());
         while let Some(frame) = std::future::poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
             match frame {
-                // It has no end of its own; that it was let in is what is asked.
+                // A watch has no end. Its first message shows that the call was authorized.
                 Ok(frame) if frame.is_data() && path.ends_with("ExecutionService/Watch") => {
                     return Status::ok("");
                 }
@@ -102,12 +102,12 @@ pub(crate) async fn send(channel: &Channel, path: &str, authorization: Option<&s
     timeout(PATIENCE, answer).await.unwrap().into()
 }
 
-/// As [`send`], for one message and a token.
+/// As [`send`], with one message and a token.
 pub(crate) async fn call(channel: &Channel, path: &str, token: &str, message: &[u8]) -> Outcome {
     send(channel, path, Some(&format!("Bearer {token}")), framed(message)).await
 }
 
-/// Every method of the contract.
+/// Returns every method of the contract.
 pub(crate) fn contract() -> Vec<String> {
     let set = FileDescriptorSet::decode(FILE_DESCRIPTOR_SET).unwrap();
     let mut paths = Vec::new();

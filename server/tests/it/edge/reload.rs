@@ -1,4 +1,5 @@
-//! Profiles that change while the server runs: decisions follow, and a broken file changes nothing.
+//! Tests that decisions follow changed profiles while the server runs, and that an invalid file changes
+//! nothing.
 
 use std::{fs, path::Path, time::Duration};
 
@@ -11,13 +12,13 @@ fn write(folder: &Path, name: &str, denied: &str) {
     let text = format!(
         "name = \"{name}\"\n[policy]\ndeny = [\"Bash({denied})\"]\n[policy.shadow]\nask = [\"Bash(ls:*)\"]\n"
     );
-    // As editors and deployments do it: a file appears whole.
+    // The file is replaced atomically, as editors and deployments do.
     let aside = folder.join(format!("{name}.new"));
     fs::write(&aside, text).unwrap();
     fs::rename(aside, folder.join(format!("{name}.toml"))).unwrap();
 }
 
-/// What the caller's default profile decides.
+/// Returns the decision by the caller's default profile.
 async fn decided(client: &mut PolicyServiceClient<Channel>, command: &str) -> v1::Decision {
     let check = v1::PolicyServiceCheckRequest { command: command.to_owned(), ..Default::default() };
     client.check(request("executor", check)).await.unwrap().into_inner().decision.unwrap()
@@ -34,7 +35,7 @@ async fn denied(client: &mut PolicyServiceClient<Channel>, command: &str) -> v1:
     }
 }
 
-/// Waits until the server knows a profile.
+/// Waits until the server has loaded a profile.
 async fn known(client: &mut PolicyServiceClient<Channel>, name: &str) {
     let list = || v1::PolicyServiceListProfilesRequest::default();
     loop {

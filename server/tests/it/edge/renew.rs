@@ -1,4 +1,4 @@
-//! Certificates, authorities and tokens that change while the server runs.
+//! Tests of certificates, authorities and tokens that change while the server runs.
 
 use std::{fs, path::Path};
 
@@ -14,7 +14,7 @@ use crate::edge::{
     world::{World, authority, leaf},
 };
 
-/// As deployments do it: a file appears whole.
+/// The file is replaced atomically, as deployments do.
 fn put(folder: &Path, name: &str, text: &str) {
     let aside = folder.join(format!("{name}.new"));
     fs::write(&aside, text).unwrap();
@@ -34,7 +34,7 @@ async fn a_new_certificate_and_authority_are_used_by_new_connections_and_broken_
     list(&old, "executor").await.unwrap();
     let mut link = link_up(&world).await;
 
-    // Half of a renewal: the key does not belong to it yet.
+    // An incomplete renewal: the key does not match the certificate yet.
     let successor = authority("successor");
     let (certificate, key) = leaf(&successor, "localhost", ExtendedKeyUsagePurpose::ServerAuth);
     put(world.folder(), "server.pem", "no certificate");
@@ -48,7 +48,7 @@ async fn a_new_certificate_and_authority_are_used_by_new_connections_and_broken_
     assert!(list(&world.plain(), "executor").await.is_err(), "new connections see the new certificate");
     list(&old, "executor").await.unwrap();
 
-    // Whoever the old authority signed for is let in no more, and stays where it is.
+    // New connections with a certificate of the old authority are refused. Open connections continue.
     put(world.folder(), "clients.pem", &authority("other clients").pem());
     let ca = successor;
     until("certificates of the old authority are refused", async || {
@@ -62,7 +62,7 @@ async fn a_new_certificate_and_authority_are_used_by_new_connections_and_broken_
 
 #[tokio::test(flavor = "multi_thread")]
 async fn identities_of_the_file_are_followed_and_a_wrong_file_changes_nothing() {
-    // It asks with tokens that nobody has yet, again and again.
+    // The test polls with tokens that no identity has yet.
     let world = World::with("[limits]\nauthentication_failures_per_minute = 1000000\n").await;
     let channel = world.plain();
     let file = world.folder().join("server.toml");

@@ -1,4 +1,4 @@
-//! What is given back from quarantine: who may, and what the audit has of it.
+//! Tests of restores from quarantine: authorization and audit.
 
 use std::path::Path;
 
@@ -36,7 +36,7 @@ fn item(id: &str, execution_id: &str) -> QuarantinedFile {
     }
 }
 
-/// An approver of each kind: the session's owner, and somebody else.
+/// Returns the owner of the session as an additional approver.
 fn approvers() -> String {
     let hash = hex::encode(Sha256::digest("owner"));
     format!(
@@ -45,7 +45,7 @@ fn approvers() -> String {
     )
 }
 
-/// What the audit of a store that nobody uses any more has.
+/// Returns the audit of a store that is no longer in use.
 async fn audited(database: &Path) -> Vec<(String, RestoreStep, Vec<u8>)> {
     let store = SqliteStore::open(database, Default::default()).await.unwrap();
     let entries = store.restores(10).await.unwrap();
@@ -65,7 +65,7 @@ async fn nobody_gives_back_what_their_own_command_made_and_the_audit_says_who_di
             v1::FileServiceRestoreQuarantineRequest { session_id: session_id.clone(), quarantine_id };
         tokio::spawn(async move { files.restore_quarantine(by(token, request)).await })
     };
-    // A command of this identity made it.
+    // A command of this identity created the file.
     let spec =
         v1::ExecutionSpec { command: "pwd".into(), session_id: session_id.clone(), ..Default::default() };
     let (_run, job) = stage.link.run_by("owner", &world, spec, None).await;

@@ -1,4 +1,4 @@
-//! A runner that a test plays, on the wire.
+//! A simulated runner on the wire.
 
 use std::{collections::BTreeMap, pin::pin, time::Duration};
 
@@ -67,7 +67,7 @@ impl Link {
         for message in messages {
             say.send(message).await.unwrap();
         }
-        // One that cannot be read is not linked with.
+        // A Hello without a readable epoch is refused by the server.
         let epoch = epoch.and_then(|epoch| epoch.parse().ok()).unwrap_or_else(Epoch::new);
         let heard =
             RunnerLinkClient::new(channel.clone()).connect(ReceiverStream::new(said)).await?.into_inner();
@@ -79,7 +79,7 @@ impl Link {
         Ok(message.map(|message| message.try_into().unwrap()))
     }
 
-    /// How the link ends, once it has said everything else.
+    /// Returns the outcome of the link after all other messages.
     pub(crate) async fn end(mut self) -> Outcome {
         loop {
             match self.next().await {
@@ -91,7 +91,7 @@ impl Link {
     }
 }
 
-/// Links, so that it is known that the service runs on.
+/// Connects a runner, which also shows that the service continues.
 pub(crate) async fn link_up(world: &World) -> Link {
     let mut link = Link::open(world.certified("runner-1"), vec![hello("runner-1")]).await.unwrap();
     let welcome = link.next().await.unwrap();
@@ -114,16 +114,16 @@ async fn until_running(world: &World, id: ExecutionId) {
     }
 }
 
-/// What a played command wrote.
+/// The output of a simulated command.
 pub(crate) const OUTPUT: &[u8] = b"hello from the runner\n";
 
 impl Link {
-    /// The next message, whatever it is: the link holds.
+    /// Waits for any message, which shows that the link is open.
     pub(crate) async fn order_or_heartbeat(&mut self) {
         assert!(self.next().await.unwrap().is_some(), "the link ended");
     }
 
-    /// The next message that is not a heartbeat.
+    /// Returns the next message that is not a heartbeat.
     pub(crate) async fn order(&mut self) -> ToRunner {
         loop {
             match self.next().await.unwrap() {
@@ -138,7 +138,7 @@ impl Link {
         self.say.send(message.into()).await.unwrap();
     }
 
-    /// Opens the sessions that are asked for, up to the first command, which then runs.
+    /// Opens requested sessions until the first command arrives, and starts it.
     pub(crate) async fn run_next(&mut self) -> StartJob {
         loop {
             match self.order().await {
@@ -149,7 +149,7 @@ impl Link {
                     };
                     self.tell(FromRunner::Session(SessionReport { session_id, phase })).await;
                 }
-                // For the view of an earlier command.
+                // Requested by the view of an earlier command.
                 ToRunner::OpenOutput { .. } => {}
                 ToRunner::StartJob(job) => {
                     self.report(&job, JobPhase::Accepted, None).await;
@@ -161,8 +161,8 @@ impl Link {
         }
     }
 
-    /// Has a client run this here, until the server too knows that it runs; tries again as long as the
-    /// server does not know the runner yet.
+    /// Runs a command of a client on this runner, and waits until the server has recorded that it runs.
+    /// Retries until the server has the runner's link.
     pub(crate) async fn run(
         &mut self,
         world: &World,
@@ -172,7 +172,7 @@ impl Link {
         self.run_by("executor", world, spec, traceparent).await
     }
 
-    /// Likewise for another identity.
+    /// As [`Link::run`], for another identity.
     pub(crate) async fn run_by(
         &mut self,
         token: &str,
@@ -209,7 +209,7 @@ impl Link {
         }
     }
 
-    /// The command has ended with this code, after it wrote [`OUTPUT`].
+    /// Reports the end of the command with this code and [`OUTPUT`].
     pub(crate) async fn ended(&self, job: &StartJob, code: u8) {
         let result = ExecutionResult {
             started: Started::Yes,
@@ -226,7 +226,7 @@ impl Link {
         self.tell(FromRunner::Job(report)).await;
     }
 
-    /// Answers every read of the output stream with this ticket, until the server has had enough.
+    /// Answers every read of the output stream with this ticket until the server ends it.
     pub(crate) async fn push(&self, execution: ExecutionId, ticket: String) {
         let (say, said) = mpsc::channel(64);
         let hello = PushFromRunner::Hello {

@@ -1,4 +1,4 @@
-//! Commands, as a client sees them, on a runner that the test plays.
+//! Tests of commands on a simulated runner, from the perspective of a client.
 
 use airlock_proto::{
     domain::{CancelledBy, Cause, ToRunner},
@@ -28,7 +28,7 @@ pub(crate) fn spec(command: &str, change: fn(&mut v1::ExecutionSpec)) -> v1::Exe
     spec
 }
 
-/// A client whose command runs on the played runner.
+/// Returns the stream of a command that runs on a simulated runner.
 pub(crate) async fn running(world: &World, change: fn(&mut v1::ExecutionSpec)) -> (RunStream, Link, String) {
     let mut link = link_up(world).await;
     let (mut stream, job) = link.run(world, spec("pwd", change), None).await;
@@ -148,7 +148,7 @@ async fn a_command_outlives_its_stream_otherwise() {
     });
     let (control, job) = link.run(&world, control, None).await;
     drop(stream);
-    // The control goes after it. Once that is ended, the end of the other stream was seen, too.
+    // The control comes later. When it has ended, the end of the first stream was also processed.
     drop(control);
     let end = async {
         loop {
@@ -178,7 +178,7 @@ async fn a_server_that_stops_ends_views_with_a_status_to_resume_by() {
     assert_eq!(status.code(), Code::Unavailable);
     assert_eq!(status.get_details_error_info().unwrap().reason, "SHUTTING_DOWN");
     assert!(status.get_details_retry_info().is_some());
-    // The command goes on: a server that stops is no client that went away.
+    // The command continues: a shutdown does not count as a disconnected client.
     while let Ok(Some(order)) = link.next().await {
         assert!(!matches!(order, ToRunner::EndJob { .. }), "{order:?}");
     }
@@ -194,7 +194,7 @@ async fn a_denied_command_is_a_finished_execution() {
         let spec = spec("curl http://example.org | sh", |_| {});
         let start = v1::ExecutionServiceStartRequest { spec: Some(spec) };
         let status = client.start(request("executor", start)).await.unwrap_err();
-        // The server may not know the runner yet.
+        // The server may not have the runner's link yet.
         if status.code() != Code::Unavailable {
             break status;
         }

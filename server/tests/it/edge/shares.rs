@@ -1,4 +1,4 @@
-//! Limits of connections and calls: what one peer and one tenant may have, and for how long.
+//! Tests of the limits of connections and calls per peer and tenant.
 
 use airlock_proto::v1::{self, execution_service_client::ExecutionServiceClient};
 use tokio::{io::AsyncReadExt as _, net::TcpStream};
@@ -15,7 +15,7 @@ use crate::edge::{
 async fn one_peer_has_no_more_connections_than_its_share() {
     let world = World::with("[limits]\nconnections_per_peer = 2\n").await;
     let address = world.server.local_addr();
-    // They say nothing, and wait for their handshake's deadline.
+    // They send nothing until the deadline of their handshake.
     let held = [TcpStream::connect(address).await.unwrap(), TcpStream::connect(address).await.unwrap()];
     let mut more = TcpStream::connect(address).await.unwrap();
     let closed = more.read(&mut [0; 1]).await;
@@ -50,7 +50,7 @@ async fn a_call_that_nobody_answers_ends_by_its_deadline() {
     };
     let mut files = stage.files.clone();
     let call = tokio::spawn(async move { files.stat(by("executor", request)).await });
-    // The runner comes, and says nothing.
+    // The runner connects and sends nothing.
     let (_line, _) = stage.line().await;
     let outcome: Outcome = call.await.unwrap().unwrap_err().into();
     assert_eq!(outcome.code, Code::DeadlineExceeded, "{outcome:?}");

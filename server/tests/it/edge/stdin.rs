@@ -1,4 +1,4 @@
-//! The input of commands over the wire, with a played runner.
+//! Tests of the input of commands with a simulated runner.
 
 use std::{
     sync::{
@@ -27,7 +27,7 @@ use crate::{
     },
 };
 
-/// Chunks of 64 KiB in the window that the server gives each stream.
+/// The number of 64 KiB chunks in the window of a stream.
 const WINDOW_CHUNKS: u64 = 16;
 const CLOSE: ExchangeToRunner = ExchangeToRunner::End { close: true };
 
@@ -37,7 +37,7 @@ fn write(execution_id: &str, offset: u64, data: &'static str, end: bool) -> Writ
     Write { execution_id: execution_id.to_owned(), offset, data: data.into(), end, take_over: false }
 }
 
-/// A command with or without an open input.
+/// Returns a command with or without an open input.
 fn spec(stage: &Stage, stdin: bool) -> v1::ExecutionSpec {
     v1::ExecutionSpec {
         command: "cat".into(),
@@ -212,11 +212,11 @@ async fn inputs_that_nobody_reads_stop_nothing_else_of_their_client() {
         });
         let mut executions = ExecutionServiceClient::new(channel.clone());
         let call = tokio::spawn(async move { executions.write_stdin(by("executor", endless)).await });
-        // A connection of its own for each, as runners have.
+        // A separate connection for each exchange, as real runners use.
         let ticket = stage.ticket().await;
         let line = Line::open(world.certified("runner-1"), "runner-1", ticket).await.unwrap();
         line.say(ExchangeFromRunner::Ready { offset: 0 }).await;
-        // As much as fits on the way is on the way: the stream's window at least.
+        // Waits until the buffers are full: at least the window of the stream.
         let mut before = u64::MAX;
         while before != sent.load(Ordering::Relaxed) || before < WINDOW_CHUNKS {
             before = sent.load(Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Shut-down: in order, in time, and with nothing left.
+//! Tests of the shutdown: in order, in time, and without leftovers.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ async fn watchers_of_health_see_the_end_coming() {
     assert_eq!(watch.message().await.unwrap().unwrap().status(), ServingStatus::Serving);
     let stop = tokio::spawn(world.server.shut_down());
     assert_eq!(watch.message().await.unwrap().unwrap().status(), ServingStatus::NotServing);
-    // A watch has no end of its own; the server gives it one.
+    // A watch has no end, so the server ends it.
     let end: Outcome = watch.message().await.unwrap_err().into();
     assert!(end.is(tonic::Code::Unavailable, "SHUTTING_DOWN"), "{end:?}");
     tokio::time::timeout(PATIENCE, stop).await.unwrap().unwrap();
@@ -43,7 +43,8 @@ async fn the_socket_and_the_store_are_free_again() {
         call(&channel, "/airlock.v1.SessionService/List", "executor", b"").await.code,
         tonic::Code::Ok
     );
-    // Both run by the same clock, and who is due is asked in this order: a machine that stands still decides nothing.
+    // Both use the same clock, and `biased` polls in this order, so a suspended machine does not fail the
+    // test.
     tokio::select! {
         biased;
         () = world.server.shut_down() => {}

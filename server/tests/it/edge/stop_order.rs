@@ -1,7 +1,7 @@
-//! The steps of a stop in their order, each seen from outside; and a stop in which steps hang.
+//! Tests of the order of the steps of a shutdown, and of a shutdown in which steps hang.
 //!
-//! A lock on the store holds the stop between its steps: an end that was reported and cannot be written yet, and
-//! leases that cannot be handed over.
+//! A lock on the store stops the shutdown between its steps: a reported end cannot be written, and leases
+//! cannot be handed over.
 
 use std::{fs, path::Path};
 
@@ -27,7 +27,7 @@ use crate::{
     },
 };
 
-/// The system call in which SQLite sleeps between two tries to get a lock.
+/// The number of the system call in which SQLite sleeps between two attempts to get a lock.
 const SLEEPS: &str = if cfg!(target_arch = "aarch64") { "115 " } else { "230 " };
 
 fn spec(command: &str) -> v1::ExecutionSpec {
@@ -41,7 +41,7 @@ async fn store(world: &World) -> SqliteConnection {
     SqliteConnection::connect_with(&options).await.unwrap()
 }
 
-/// Waits until the server has told the store that it has this link, so that nothing but reports is written.
+/// Waits until the server has recorded this link in the store, so that only reports are written afterwards.
 async fn until_announced(store: &mut SqliteConnection) {
     until("the link is announced", async || {
         let links = sqlx::query_scalar::<_, i64>("SELECT count(*) FROM links").fetch_one(&mut *store).await;
@@ -50,7 +50,7 @@ async fn until_announced(store: &mut SqliteConnection) {
     .await;
 }
 
-/// Waits until somebody waits for the store's lock: its thread then sleeps, and else waits for work.
+/// Waits until a thread waits for the store's lock. Otherwise it sleeps in another system call.
 async fn until_store_is_waited_for() {
     until("the report is at the store", async || {
         let threads = fs::read_dir("/proc/self/task").unwrap().flatten();
@@ -68,7 +68,7 @@ async fn start(channel: Channel) -> Status {
     ExecutionServiceClient::new(channel).start(request).await.unwrap_err()
 }
 
-/// How a view ends.
+/// Returns the outcome of a view.
 async fn end_of(mut view: RunStream) -> Outcome {
     loop {
         match view.message().await {
@@ -79,7 +79,7 @@ async fn end_of(mut view: RunStream) -> Outcome {
     }
 }
 
-/// State, whether its lease is held, and how often its audit entry is closed.
+/// Returns the state, whether the lease is held, and the number of closed audit entries.
 async fn row(store: &mut SqliteConnection, id: ExecutionId) -> (String, bool, i64) {
     let query = "SELECT state, lease_until > CAST(unixepoch('subsec') * 1000000 AS INTEGER), \
         (SELECT count(*) FROM audit_closed WHERE audit_closed.execution_id = executions.id) \
@@ -130,7 +130,7 @@ async fn a_stop_takes_its_steps_in_their_order() {
     sqlx::query("ROLLBACK").execute(&mut lock).await.unwrap();
     let end = timeout(PATIENCE, link).await.unwrap().unwrap();
     assert_eq!(end.code, Code::Unavailable, "{end:?}");
-    // By now.
+    // The end of the link shows that this step has completed.
     assert_eq!(
         row(&mut store, ending.execution_id).await.0,
         "FINISHED",
@@ -147,7 +147,7 @@ async fn a_stop_takes_its_steps_in_their_order() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stop_whose_steps_hang_ends_all_the_same() {
-    // It takes connections, and never says a word.
+    // It accepts connections and never responds.
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let endpoint = format!("http://{}", silent.local_addr().unwrap());
     let more = format!("[limits]\nshutdown_grace = \"1s\"\n[telemetry]\notlp_endpoint = \"{endpoint}\"\n");

@@ -1,4 +1,4 @@
-//! What a server tells of itself: profiles to those who may see them, limits and runners to admins.
+//! Tests of the visibility of profiles, limits and runners.
 
 use airlock_proto::{
     domain::FromRunner,

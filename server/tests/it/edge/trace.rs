@@ -1,5 +1,5 @@
-//! One run, as an OTLP collector sees it: a single trace from the caller to the runner, the metrics,
-//! and nothing of what was run.
+//! Tests of the telemetry of one run: a single trace from the caller to the runner, the metrics, and no part
+//! of the command.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -43,7 +43,7 @@ async fn a_run_is_one_trace_and_tells_nothing_of_the_command() {
     let more = format!("[telemetry]\notlp_endpoint = \"{endpoint}\"\nmetrics_interval = \"1s\"\n");
     let world = World::installed(&more).await;
     run_once(&world).await;
-    // The levels come once a second, and are sent as often.
+    // The levels are measured once a second and exported as often.
     let wanted = ["airlock.executions", "airlock.verdicts", "airlock.runners", "rpc.server.call.duration"];
     until("what was done is measured", async || {
         let measured = collector.metric_names();

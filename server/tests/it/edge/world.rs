@@ -1,4 +1,4 @@
-//! A server with certificates of its own, and clients of every kind.
+//! The test fixture: a server with its own certificates, and clients of every kind.
 
 use std::{fs, net::Ipv4Addr, path::Path, time::Duration};
 
@@ -17,7 +17,7 @@ use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity
 
 use crate::PATIENCE;
 
-/// Tokens and the roles of their identities; each identity is named as its token.
+/// The tokens of the identities with tenant and roles. The name of an identity equals its token.
 pub(crate) const TOKENS: [(&str, &str, &str); 5] = [
     ("executor", "one", "\"executor\""),
     ("approver", "one", "\"approver\""),
@@ -28,7 +28,7 @@ pub(crate) const TOKENS: [(&str, &str, &str); 5] = [
 
 pub(crate) type Issuer = CertifiedIssuer<'static, KeyPair>;
 
-/// A server, and who signs its clients' certificates.
+/// A server and the authorities of its certificates.
 pub(crate) struct World {
     pub(crate) server: RunningServer,
     pub(crate) config: Config,
@@ -45,7 +45,7 @@ pub(crate) fn authority(name: &str) -> Issuer {
     CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
 }
 
-/// Certificate and key in PEM.
+/// Returns a certificate and its key in PEM.
 pub(crate) fn leaf(issuer: &Issuer, dns: &str, usage: ExtendedKeyUsagePurpose) -> (String, String) {
     let mut params = CertificateParams::new(vec![]).unwrap();
     params.subject_alt_names = vec![SanType::DnsName(dns.try_into().unwrap())];
@@ -55,13 +55,13 @@ pub(crate) fn leaf(issuer: &Issuer, dns: &str, usage: ExtendedKeyUsagePurpose) -
     (certificate.pem(), key.serialize_pem())
 }
 
-/// An address of this host that no other test listens on at the same time: a port that was closed stays free.
+/// Returns a loopback address that no other test uses at the same time, so that a closed port stays free.
 pub(crate) fn loopback() -> Ipv4Addr {
     let [_, high, middle, low] = std::process::id().to_be_bytes();
     Ipv4Addr::new(127, 64 | high, middle, low)
 }
 
-/// Has no limit end anything by itself, unless the test sets it: a played runner says nothing of itself.
+/// Raises all timeouts that the test does not set, because a simulated runner sends messages only on demand.
 fn be_patient(config: &mut Config) {
     const LONG: Duration = Duration::from_secs(3600);
     let (limits, link) = (&mut config.limits, &mut config.link);
@@ -126,12 +126,12 @@ impl World {
         Self::with("").await
     }
 
-    /// With more sections of configuration.
+    /// Starts a server with additional sections of configuration.
     pub(crate) async fn with(more: &str) -> Self {
         Self::with_telemetry(more, |config| Telemetry::start(config, "s").unwrap()).await
     }
 
-    /// Likewise, with its telemetry installed for the whole process, as `airlock-server` does.
+    /// As [`World::with`], with telemetry installed for the whole process, as `airlock-server` does.
     pub(crate) async fn installed(more: &str) -> Self {
         Self::with_telemetry(more, |config| {
             let telemetry = Telemetry::start(config, "s").unwrap();
@@ -158,18 +158,18 @@ impl World {
         Self { server, config, server_ca, client_ca, folder }
     }
 
-    /// Stops the server, and keeps its folder.
+    /// Stops the server and returns its directory.
     pub(crate) async fn end(self) -> TempDir {
         self.server.shut_down().await;
         self.folder
     }
 
-    /// Where its certificates and its configuration are.
+    /// Returns the directory with the certificates and the configuration.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Without a certificate, by a server that this authority has signed.
+    /// Returns a client without a certificate that trusts a server certificate of this authority.
     pub(crate) fn trusting(&self, authority: &Issuer) -> Channel {
         let tls = ClientTlsConfig::new()
             .ca_certificate(Certificate::from_pem(authority.pem()))
@@ -190,17 +190,18 @@ impl World {
             .connect_timeout(PATIENCE)
     }
 
-    /// Without a certificate.
+    /// Returns a client without a certificate.
     pub(crate) fn plain(&self) -> Channel {
         self.endpoint().tls_config(self.tls()).unwrap().connect_lazy()
     }
 
-    /// With the certificate of this identity.
+    /// Returns a client with the certificate of this identity.
     pub(crate) fn certified(&self, name: &str) -> Channel {
         self.with_certificate_of(&self.client_ca, name)
     }
 
-    /// With the certificate of this identity, by a server that this authority has signed.
+    /// Returns a client with the certificate of this identity that trusts a server certificate of this
+    /// authority.
     pub(crate) fn certified_by_server_of(&self, name: &str, server: &Issuer) -> Channel {
         let (certificate, key) =
             leaf(&self.client_ca, &format!("{name}.test"), ExtendedKeyUsagePurpose::ClientAuth);
@@ -211,7 +212,7 @@ impl World {
         self.endpoint().tls_config(tls).unwrap().connect_lazy()
     }
 
-    /// With a certificate for this name by somebody whom the server does not know.
+    /// Returns a client with a certificate for this name from an untrusted authority.
     pub(crate) fn forged(&self, name: &str) -> Channel {
         self.with_certificate_of(&authority("clients"), name)
     }

@@ -1,60 +1,60 @@
-//! Why protected names could not be looked at or acted upon.
+//! The errors of checking and changing protected names.
 
 use rustix::io::Errno;
 
 /// A step that failed. Paths are relative to the workspace.
 #[derive(Debug, thiserror::Error)]
 pub enum ProtectError {
-    /// The system's answer to work on the workspace.
+    /// The operating system reported an error for a path of the workspace.
     #[error("cannot {action} `{path}`: {source}")]
     Path {
-        /// What was tried.
+        /// The step that failed.
         action: &'static str,
-        /// Where, as text.
+        /// The path, as text.
         path: String,
-        /// The system's answer.
+        /// The error of the operating system.
         source: Errno,
     },
-    /// A folder is nested too deep to be looked into.
+    /// A directory is nested too deep.
     #[error("`{path}` is nested deeper than {limit} folders; move or remove it")]
     TooDeep {
-        /// Where, cut to its beginning.
+        /// The path, truncated.
         path: String,
-        /// Folders.
+        /// The maximum nesting.
         limit: usize,
     },
-    /// There is more than is looked at.
+    /// There are too many items.
     #[error("the workspace has more than {limit} {what}; remove some")]
     TooMany {
-        /// Of what.
+        /// The kind of items.
         what: &'static str,
-        /// The bound.
+        /// The maximum number.
         limit: usize,
     },
-    /// The folder beside the workspace that holds quarantine and records.
+    /// The directory with the quarantine and the records cannot be used.
     #[error("quarantine: cannot {action}: {cause}")]
     Vault {
-        /// What was tried.
+        /// The step that failed.
         action: &'static str,
-        /// The answer.
+        /// The cause.
         cause: String,
     },
-    /// There is no such item in the quarantine.
+    /// The quarantine has no such item.
     #[error("the quarantine has no `{id}`; list it for what it has")]
     NoSuchItem {
-        /// As asked for.
+        /// The requested ID.
         id: String,
     },
-    /// What is planted in repositories could not be found, or is where it cannot be taken away.
+    /// Planted programs in repositories could not be determined, or cannot be removed.
     #[error("programs that repositories name: {cause}")]
     Planted {
-        /// Why.
+        /// The cause.
         cause: String,
     },
-    /// Something else appeared where an item was to be given back.
+    /// Another file appeared at the path of a restored item.
     #[error("`{path}` was changed by another program at the same time; try again")]
     ChangedMeanwhile {
-        /// Where.
+        /// The path.
         path: String,
     },
 }
@@ -70,7 +70,7 @@ impl ProtectError {
     }
 }
 
-/// A path as it can stand in a message: one line, cut.
+/// Formats a path for a message: one line, truncated.
 pub(super) fn shown(path: &[u8]) -> String {
     const SHOWN: usize = 200;
     let cut = path.get(..SHOWN.min(path.len())).unwrap_or_default();

@@ -1,9 +1,9 @@
-//! A folder of the workspace, open, whatever its mode is.
+//! An open directory of the workspace, whatever its mode.
 //!
-//! Hostile commands may change everything around it at the same time: names are
-//! resolved one by one, by handle, and no link or mount is followed. A folder that
-//! its owner may not use is given the rights that are needed, and its mode back
-//! when it is dropped.
+//! Hostile commands can change everything around it meanwhile. Names are therefore resolved one by one, through
+//! handles,
+//! and no link or mount is followed. If the owner lacks permissions on the directory, they are added, and the original
+//! mode is restored on drop.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
@@ -13,16 +13,16 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-/// How often a resolution that a rename has disturbed is done again.
+/// The number of attempts for a resolution that a rename disturbs.
 const TRIES: usize = 64;
 const OPEN: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
 
-/// The rights that a use of a folder needs of its owner.
+/// The permissions of the owner that a use of a directory needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Need {
-    /// To read it and what is in it.
+    /// To read the directory and its entries.
     Look,
-    /// To move something out of it or into it, or itself.
+    /// To move an entry out of it or into it, or to move the directory itself.
     Change,
 }
 
@@ -35,11 +35,11 @@ impl Need {
     }
 }
 
-/// See the module.
+/// The open directory.
 #[derive(Debug)]
 pub(super) struct Folder {
     handle: OwnedFd,
-    /// What its mode was, and what it is for now.
+    /// The original mode and the current one, if they differ.
     mode: Option<(u32, u32)>,
 }
 
@@ -48,7 +48,7 @@ impl Drop for Folder {
         if let Some((before, now)) = self.mode
             && fstat(&self.handle).is_ok_and(|stat| permissions(&stat) == now)
         {
-            // Gone by now, or changed by its owner: then it is as it should be.
+            // If it was removed, or its owner changed the mode, nothing needs to be restored.
             let _ = fchmod(&self.handle, Mode::from_raw_mode(before));
         }
     }
@@ -61,14 +61,14 @@ impl AsFd for Folder {
 }
 
 impl Folder {
-    /// The folder `name` in another one; none if it is no folder, or gone.
+    /// Opens the directory `name` in another one. `None` if it is not a directory or does not exist.
     pub(super) fn open(parent: impl AsFd, name: &[u8], need: Need) -> Result<Option<Self>, Errno> {
         let gone = |errno| match errno {
             Errno::NOENT | Errno::NOTDIR | Errno::LOOP => Ok(None),
             errno => Err(errno),
         };
         if need == Need::Look {
-            // Most folders can be read as they are.
+            // Most directories are readable already.
             match resolve(&parent, name, OPEN | OFlags::NOFOLLOW) {
                 Ok(handle) if permissions(&fstat(&handle)?) & need.bits() == need.bits() => {
                     return Ok(Some(Self { handle, mode: None }));
@@ -84,9 +84,9 @@ impl Folder {
         }
     }
 
-    /// What is seen by a handle that cannot be read by.
+    /// Opens a directory from a handle that cannot be read.
     pub(super) fn of(seen: impl AsFd, need: Need) -> Result<Self, Errno> {
-        // By the handle, not by its name: it is what was looked at.
+        // Through the handle, not by name, so that it is the directory that was checked.
         let name = format!("/proc/self/fd/{}", seen.as_fd().as_raw_fd());
         let before = permissions(&fstat(&seen)?);
         let now = before | need.bits();
@@ -106,8 +106,8 @@ impl Folder {
     }
 }
 
-/// A path of folders below a root; all of them stay open, so that each keeps the
-/// rights that the next one needs. None if one is no folder, or gone.
+/// Opens a path of directories below a root. All stay open, so that each keeps the permissions that the next one needs.
+/// `None` if one is not a directory or does not exist.
 pub(super) fn descend(root: impl AsFd, path: &[u8], need: Need) -> Result<Option<Vec<Folder>>, Errno> {
     let names: Vec<&[u8]> = path.split(|byte| *byte == b'/').filter(|name| !name.is_empty()).collect();
     let mut open = Vec::with_capacity(names.len() + 1);
@@ -123,7 +123,7 @@ pub(super) fn descend(root: impl AsFd, path: &[u8], need: Need) -> Result<Option
     Ok(Some(open))
 }
 
-/// A name in a folder, by one step that leaves neither folder nor file system.
+/// Opens a name in a directory in one step that leaves neither the directory nor the file system.
 pub(super) fn resolve(parent: impl AsFd, name: &[u8], flags: OFlags) -> Result<OwnedFd, Errno> {
     let how = ResolveFlags::BENEATH
         | ResolveFlags::NO_MAGICLINKS
@@ -138,7 +138,7 @@ pub(super) fn resolve(parent: impl AsFd, name: &[u8], flags: OFlags) -> Result<O
     Err(Errno::AGAIN)
 }
 
-/// What is there; none if nothing is.
+/// Returns the attributes of an entry, or `None` if it does not exist.
 pub(super) fn look(folder: impl AsFd, name: &[u8]) -> Result<Option<Stat>, Errno> {
     match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => Ok(Some(stat)),
@@ -147,8 +147,9 @@ pub(super) fn look(folder: impl AsFd, name: &[u8]) -> Result<Option<Stat>, Errno
     }
 }
 
-/// Tells one file or folder from any other that is or was there: a number that is free again is given to the
-/// next one, which was born later. Where the file system does not say when, the number has to do.
+/// Returns a value that distinguishes a file from all others, including former ones. A free inode number can be
+/// reused, so
+/// the time of birth is included. If the file system does not report it, the value is the inode number alone.
 pub(super) fn identity(at: impl AsFd, name: &[u8]) -> Result<u64, Errno> {
     let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH;
     let seen = statx(at, name, flags, StatxFlags::INO | StatxFlags::BTIME)?;

@@ -1,25 +1,25 @@
-//! Reads a repository's configuration as git does, for the settings that make git
-//! run programs or read other configuration.
+//! Parses a repository's configuration as git does, to find the settings that make git run programs or read other
+//! configuration.
 //!
-//! Pure. What it cannot read is nothing that it vouches for.
+//! Pure. An unreadable configuration is never trusted.
 
 use std::collections::BTreeSet;
 
-/// The settings of a configuration that run programs, with their values. None if
-/// git would not read it either.
+/// Returns the settings that run programs, with their values. `None` if git would reject the configuration too.
 pub(super) fn programs(text: &[u8]) -> Option<BTreeSet<String>> {
     let settings = settings(text)?;
     Some(settings.into_iter().filter(Setting::runs_a_program).map(|setting| setting.to_string()).collect())
 }
 
-/// Every setting with its value; none if git would not read it either.
+/// Returns every setting with its value. `None` if git would reject the configuration too.
 pub(crate) fn all(text: &[u8]) -> Option<Vec<(String, Option<String>)>> {
     let settings = settings(text)?;
     Some(settings.into_iter().map(|Setting { name, value }| (name, value)).collect())
 }
 
-/// The same configuration without the settings that run programs or include others, for git to read in its
-/// place. What cannot be read becomes an empty one.
+/// Returns the configuration without the settings that run programs or include others, as a replacement for git to
+/// read.
+/// The replacement of an unreadable configuration is empty.
 pub(super) fn without_programs(text: &[u8]) -> Vec<u8> {
     let mut kept = String::new();
     for setting in settings(text).unwrap_or_default().iter().filter(|setting| !setting.starts_a_program()) {
@@ -28,22 +28,22 @@ pub(super) fn without_programs(text: &[u8]) -> Vec<u8> {
     kept.into_bytes()
 }
 
-/// The settings that [`without_programs`] leaves out.
+/// Returns the settings that [`without_programs`] removes.
 pub(super) fn started_programs(text: &[u8]) -> Option<BTreeSet<String>> {
     let settings = settings(text)?;
     Some(settings.into_iter().filter(Setting::starts_a_program).map(|setting| setting.to_string()).collect())
 }
 
-/// Where a configuration leads git.
+/// The paths that a configuration refers to.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Leads {
-    /// Folders of hooks.
+    /// Directories of hooks.
     pub(super) hooks: Vec<String>,
     /// Other configurations.
     pub(super) includes: Vec<String>,
 }
 
-/// The folders of hooks and the configurations that this one names, as they are written.
+/// Returns the hook directories and the configurations that this one names, as written.
 pub(super) fn leads(text: &[u8]) -> Leads {
     let mut leads = Leads::default();
     for setting in settings(text).unwrap_or_default() {
@@ -59,9 +59,9 @@ pub(super) fn leads(text: &[u8]) -> Leads {
 /// One setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Setting {
-    /// `section.key` or `section.subsection.key`; section and key in small letters.
+    /// `section.key` or `section.subsection.key`; section and key in lower case.
     name: String,
-    /// None: written without one, which is true.
+    /// `None`: written without a value, which means true.
     value: Option<String>,
 }
 
@@ -80,12 +80,12 @@ impl Setting {
         self.name.rsplit('.').next().unwrap_or_default()
     }
 
-    /// As git reads it again.
+    /// Writes the setting such that git reads the same value.
     fn write(&self, to: &mut String) {
         let rest = self.name.strip_prefix(self.section()).and_then(|rest| rest.strip_suffix(self.key()));
         let (section, key) = (self.section(), self.key());
         match rest.unwrap_or_default() {
-            // Without a section git reads it, and knows no setting of the kind.
+            // git accepts a name without a section, but no such setting exists.
             "" => return,
             "." => to.push_str(&format!("[{section}]\n")),
             part => {
@@ -100,7 +100,7 @@ impl Setting {
         }
     }
 
-    /// Where a working tree is names no program, and every submodule says it.
+    /// `core.worktree` names a directory, not a program, and every submodule sets it.
     fn starts_a_program(&self) -> bool {
         self.runs_a_program() && self.name != "core.worktree"
     }
@@ -162,7 +162,7 @@ impl Setting {
     }
 }
 
-/// In quotes. A carriage return is an ordinary character there, and a zero byte ends what git reads.
+/// Quotes a value. A carriage return is an ordinary character in quotes. A zero byte ends the text that git reads.
 fn quoted(text: &str) -> String {
     let mut quoted = String::from('"');
     for character in text.chars().filter(|character| *character != '\0') {
@@ -178,7 +178,7 @@ fn quoted(text: &str) -> String {
     quoted + "\""
 }
 
-/// `ext::` and other helpers that are named by an address.
+/// Reports whether an address names a helper, such as `ext::`.
 fn leads_to_a_program(address: &str) -> bool {
     address.split_once("::").is_some_and(|(helper, _)| !helper.contains(['/', ':', '[']))
 }
@@ -188,7 +188,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// The end of the text is a line's end, and a line's end is one byte.
+    /// Returns the next byte. The end of the text, and each line end, count as one newline.
     fn next(&mut self) -> u8 {
         let Some((first, rest)) = self.rest.split_first() else { return b'\n' };
         match (first, rest) {
@@ -211,7 +211,7 @@ impl Reader<'_> {
         while !self.rest.is_empty() && self.next() != b'\n' {}
     }
 
-    /// What stands between the brackets, as a name begins that is in it.
+    /// Parses a section header up to its closing bracket, and returns the prefix of its names.
     fn section(&mut self) -> Option<String> {
         let mut name = String::new();
         loop {
@@ -268,7 +268,7 @@ impl Reader<'_> {
             b'=' => {}
             _ => return None,
         }
-        // Where spaces begin that count for nothing if the value ends with them.
+        // `end` is the position of trailing spaces, which do not belong to the value.
         let (mut value, mut end, mut quoted) = (Vec::new(), None, false);
         loop {
             let byte = self.next();

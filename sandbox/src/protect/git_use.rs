@@ -1,49 +1,49 @@
-//! What a command was decided to do with git, as a grant says it: `SUBCOMMAND`, then
-//! `--bare` for a repository without a working tree, then the absolute path that it
-//! makes one at; `config NAME=VALUE` for a setting that somebody decided about.
+//! The uses of git in a decision, in the format of a grant: `SUBCOMMAND`, then `--bare` for a repository without a
+//! working
+//! tree, then the absolute path of a new repository; `config NAME=VALUE` for an approved setting.
 //!
-//! Pure. What it does not understand excuses nothing.
+//! Pure. An unknown entry permits nothing.
 
 use crate::WORKSPACE;
 
-/// Subcommands that make repositories together with what is in their working trees.
+/// Subcommands that create repositories and fill their working trees.
 const FILLERS: [&str; 3] = ["clone", "submodule", "worktree"];
 const BARE: &str = " --bare";
 const SETTING: &str = "config ";
 
-/// A repository that a command was decided to make.
+/// A repository that a command creates, according to the decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Made {
-    /// Relative to the workspace; none where nobody could say before it ran.
+    /// The path relative to the workspace. `None` if it is unknown before the command runs.
     pub path: Option<Vec<u8>>,
-    /// What of it is the command's.
+    /// The part that belongs to the command.
     pub extent: Extent,
 }
 
-/// What belongs to a repository that is made.
+/// The part of a new repository that belongs to the command that creates it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
-    /// Its `.git`.
+    /// Its `.git` directory.
     Own,
-    /// Its working tree, too.
+    /// Its `.git` directory and its working tree.
     Filled,
-    /// The folder itself, which has no `.git`.
+    /// The directory itself, which has no `.git`.
     Bare,
 }
 
-/// What a command was decided to do with git.
+/// The uses of git of a command, according to the decision.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct GitUses {
-    /// Whether it runs git at all.
+    /// Whether the command runs git at all.
     pub any: bool,
-    /// The repositories that it makes.
+    /// The repositories that it creates.
     pub made: Vec<Made>,
-    /// Settings that run programs, as `name=value`, the name as git prints it.
+    /// Settings that run programs, as `name=value` with the name as git prints it.
     pub settings: Vec<String>,
 }
 
 impl GitUses {
-    /// Reads what a grant says.
+    /// Parses the entries of a grant.
     pub fn read<T: AsRef<str>>(said: impl IntoIterator<Item = T>) -> Self {
         let mut uses = Self::default();
         for said in said {
@@ -79,7 +79,7 @@ fn made(said: &str) -> Option<Made> {
     Some(Made { path, extent })
 }
 
-/// Relative to the workspace; none if it is elsewhere.
+/// Returns the path relative to the workspace. `None` if it lies elsewhere.
 fn below(path: &str) -> Option<Vec<u8>> {
     let rest = path.strip_prefix(WORKSPACE)?;
     if rest.is_empty() {

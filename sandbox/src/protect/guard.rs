@@ -1,10 +1,8 @@
-//! The state of a session's protected names, shared by the commands that run in it
-//! at the same time.
+//! The guard: the state of a session's protected names, shared by its concurrent commands.
 //!
-//! What a comparison finds belongs to the command at whose end it was made, and is
-//! found once. Which commands were decided about what counts for all that could
-//! have made the change: those that are alive, and those that ended since the
-//! comparison before.
+//! A change is reported once, for the command at whose end it is found. A decision about any command that could have
+//! made
+//! the change permits it: the running commands, and those that ended since the previous comparison.
 
 mod act;
 mod disarm;
@@ -29,42 +27,43 @@ use crate::mask::Mask;
 const RECORD: &str = "record";
 const BEGAN: &str = "began";
 
-/// What is known of the beginning, and of repositories that were decided about.
+/// The state at the beginning of the session, and the repositories that were created by a decision.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Began {
     shapes: BTreeMap<Vec<u8>, Shape>,
     own: BTreeSet<Vec<u8>>,
-    /// When, by the file system's clock: seconds and nanoseconds.
+    /// The time of the beginning, by the file system's clock: seconds and nanoseconds.
     at: (i64, i64),
 }
 
-/// See the module.
+/// The guard of one directory of a session.
 #[derive(Debug)]
 pub struct Guard {
     scope: Scope,
     vault: Vault,
     names: Names,
-    /// As of the last comparison; none before the first command that could write.
+    /// The state at the last comparison. `None` before the first command that could write.
     record: Option<Record>,
     began: Began,
-    /// An earlier process made the record, and nobody has compared with it since.
+    /// Whether an earlier process wrote the record, and no comparison followed.
     recovered: bool,
     writers: BTreeMap<u64, Alive>,
-    /// Ended, and no comparison since has succeeded.
+    /// Commands that ended without a successful comparison since.
     unjudged: Vec<Alive>,
-    /// What is being put into the session's folders for a client: below these paths nothing is compared. None: it goes
-    /// into a folder that this guard does not watch.
+    /// Active uploads of clients. Paths below a target are not compared. `None`: the upload targets a directory that
+    /// this
+    /// guard does not watch.
     uploads: BTreeMap<u64, Option<Vec<u8>>>,
     next: u64,
-    /// Grows with all that can change the workspace.
+    /// Incremented by everything that can change the workspace.
     changes: u64,
-    /// Something may be left running that no end was seen of.
+    /// Whether a process may still run because no end was observed.
     unsure: bool,
-    /// Found at a beginning; for the next end.
+    /// Changes found at a beginning, to be reported at the next end.
     pending: Vec<Found>,
 }
 
-/// The paths of a folder that a guard holds against its record.
+/// The paths of a directory that a guard compares with its record.
 #[derive(Debug, Clone)]
 pub struct Watched {
     scope: Scope,
@@ -72,7 +71,7 @@ pub struct Watched {
 }
 
 impl Watched {
-    /// Whether this path can be in the record.
+    /// Reports whether this path can be in the record.
     #[must_use]
     pub fn has(&self, path: &[u8]) -> bool {
         match self.scope {
@@ -82,31 +81,32 @@ impl Watched {
     }
 }
 
-/// A command that may begin.
+/// A command that may start.
 #[derive(Debug)]
 pub struct Begun {
-    /// For [`Guard::end`].
+    /// The ID for [`Guard::end`].
     pub id: u64,
-    /// What it has read-only.
+    /// Its read-only masks.
     pub masks: Vec<Mask>,
-    /// What [`Guard::still`] says without it.
+    /// The value of [`Guard::still`] without this command.
     pub still: Option<u64>,
 }
 
 impl Guard {
-    /// Of the session whose folder beside the workspace, on its file system, this is.
+    /// Opens the guard of a session's workspace. `folder` is the guard's directory next to the workspace, on the same
+    /// file
+    /// system.
     ///
     /// # Errors
-    /// If the folder cannot be read.
+    /// If the directory cannot be read.
     pub fn open(folder: OwnedFd) -> Result<Self, ProtectError> {
         Self::with_scope(folder, Scope::Workspace)
     }
 
-    /// The same for the session's HOME, in place of its workspace: there nothing is masked, and no bare
-    /// repository is looked for.
+    /// Opens the guard of a session's HOME. It creates no masks and does not search for bare repositories.
     ///
     /// # Errors
-    /// If the folder cannot be read.
+    /// If the directory cannot be read.
     pub fn open_for_home(folder: OwnedFd) -> Result<Self, ProtectError> {
         Self::with_scope(folder, Scope::Home)
     }
@@ -131,11 +131,12 @@ impl Guard {
         })
     }
 
-    /// A command is about to start. Every one that begins must end, also if it could not be started. Blocks
-    /// for as long as it takes to look through the workspace, the first time.
+    /// Begins a command before its start. Every begun command must be ended, even if it could not be started. The
+    /// first call
+    /// blocks while it scans the workspace.
     ///
     /// # Errors
-    /// If the workspace cannot be looked at: then it must not start, and has not begun.
+    /// If the workspace cannot be scanned. The command then must not start, and is not begun.
     pub fn begin(&mut self, workspace: BorrowedFd<'_>, writer: Writer) -> Result<Begun, ProtectError> {
         let mut found = Vec::new();
         let mut given = Vec::new();
@@ -158,14 +159,15 @@ impl Guard {
         Ok(Begun { id: self.next, masks: given, still })
     }
 
-    /// A number for the workspace as it is, if nothing of the session can change it now: as long as it is the
-    /// same, nothing has.
+    /// Returns a number for the current state of the workspace, or `None` if something in the session can change it
+    /// now. Equal
+    /// numbers mean that nothing has changed.
     #[must_use]
     pub fn still(&self) -> Option<u64> {
         (self.writers.is_empty() && self.uploads.is_empty() && !self.unsure).then_some(self.changes)
     }
 
-    /// Makes the record, or what it lacks.
+    /// Creates the record, or adds what it lacks.
     fn watch(&mut self, workspace: BorrowedFd<'_>, writer: &Writer) -> Result<(), ProtectError> {
         let more = writer.rules.names.iter().any(|name| !self.names.contains(name));
         let names = self.names.with(&writer.rules.names);
@@ -178,7 +180,7 @@ impl Guard {
             return self.set(workspace, record);
         };
         if more {
-            // What only the new names protect was not watched until now.
+            // Names that only the new rules protect were not recorded before.
             let now = scan(workspace, self.scope, &names)?;
             let old = &self.names;
             record.marks.extend(now.marks.into_iter().filter(|(path, _)| !old.meets(path)));
@@ -186,15 +188,16 @@ impl Guard {
             self.set(workspace, record)?;
         }
         if std::mem::take(&mut self.recovered) {
-            // What commands did that ended with the process before this one.
+            // Changes of commands that ended with the previous process.
             let found = self.compare(workspace, &writer.rules, "")?;
             self.pending.extend(found);
         }
         Ok(())
     }
 
-    /// A command has ended, or was not started. `directories` are those that the session had and has,
-    /// relative to the workspace. Blocks for as long as it takes to look through the workspace.
+    /// Ends a command that has ended or was not started. `directories` are the session's previous and current
+    /// directory,
+    /// relative to the workspace. Blocks while it scans the workspace.
     pub fn end(&mut self, workspace: BorrowedFd<'_>, id: u64, directories: &[&[u8]]) -> Vec<Found> {
         let mut found = std::mem::take(&mut self.pending);
         let Some(alive) = self.writers.remove(&id) else { return found };
@@ -209,7 +212,7 @@ impl Guard {
         found
     }
 
-    /// A command is gone of which no end was seen; what it did is found with the next one.
+    /// Drops a command without an observed end. The next comparison finds its changes.
     pub fn abandon(&mut self, id: u64) {
         self.changes += 1;
         let alive = self.writers.remove(&id);
@@ -217,7 +220,7 @@ impl Guard {
         self.unjudged.extend(alive);
     }
 
-    /// Takes the shape of repositories off folders, unless somebody could write.
+    /// Moves names that make directories look like repositories into quarantine, unless a command can write.
     fn clean(&mut self, workspace: BorrowedFd<'_>, directories: &[&[u8]], execution: &str) -> Vec<Found> {
         if self.scope == Scope::Home {
             return Vec::new();
@@ -229,8 +232,9 @@ impl Guard {
         }
     }
 
-    /// What is put there for a client from now on is no command's doing. Without a target it goes into another of the
-    /// session's folders, and all that it does here is that [`Guard::still`] holds no longer. The number is for
+    /// Begins an upload of a client. Its files are not reported as changes of a command. Without a target the upload
+    /// goes to
+    /// another of the session's directories, and only invalidates [`Guard::still`]. Returns the ID for
     /// [`Guard::uploaded`].
     pub fn uploading(&mut self, target: Option<&[u8]>) -> u64 {
         self.next += 1;
@@ -239,17 +243,16 @@ impl Guard {
         self.next
     }
 
-    /// Of which paths [`Guard::uploaded`] has to be told.
+    /// Returns the paths that must be passed to [`Guard::uploaded`].
     #[must_use]
     pub fn watched(&self) -> Watched {
         Watched { scope: self.scope, names: self.names.clone() }
     }
 
-    /// This was put there. Blocks for as long as it takes to look through the workspace, if it is any of the
-    /// watched names.
+    /// Ends an upload that created these paths. Blocks while it scans the workspace, if there are any watched names.
     ///
     /// # Errors
-    /// If the workspace cannot be looked at; then it is found as a command's doing.
+    /// If the workspace cannot be scanned. The files are then reported as changes of a command.
     pub fn uploaded(
         &mut self,
         workspace: BorrowedFd<'_>,
@@ -262,7 +265,7 @@ impl Guard {
         done
     }
 
-    /// Takes what is at these paths now for what belongs there.
+    /// Accepts the current files at these paths into the record.
     fn adopt(&mut self, workspace: BorrowedFd<'_>, paths: &[Vec<u8>]) -> Result<(), ProtectError> {
         let Some(mut record) = self.record.clone().filter(|_| !paths.is_empty()) else { return Ok(()) };
         let now = scan(workspace, self.scope, &self.names)?;
@@ -281,10 +284,10 @@ impl Guard {
         self.set(workspace, record)
     }
 
-    /// What is in quarantine, the oldest first.
+    /// Returns the items in quarantine, the oldest first.
     ///
     /// # Errors
-    /// If its folder cannot be read.
+    /// If its directory cannot be read.
     pub fn list(&self) -> Result<Vec<Held>, ProtectError> {
         self.vault.list()
     }

@@ -1,7 +1,6 @@
-//! Reads which protected names a new repository tracks in its working tree: they came with it.
+//! Reads the protected names that a new repository tracks in its working tree. They came with the repository.
 //!
-//! The index belongs to hostile commands: what cannot be read tracks nothing, and nothing is taken from it but
-//! paths.
+//! Hostile commands control the index. An unreadable index tracks nothing, and only paths are read from it.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -15,19 +14,18 @@ use super::mark::read;
 use super::names::{Names, above, ancestors, join, last};
 use crate::WORKSPACE;
 
-/// Longer indexes are not read. In bytes.
+/// The maximum length of an index, in bytes.
 const INDEX_MAX: u64 = 64 << 20;
-/// Of an entry: times, device, inode, mode, owner and size.
+/// The length of an entry's times, device, inode, mode, owner and size.
 const STAT_BYTES: usize = 40;
-/// Bytes of a path.
+/// The maximum length of a path, in bytes.
 const PATH_MAX: usize = 4096;
 const EXTENDED: u16 = 0x4000;
 const NAME_LENGTH: u16 = 0x0fff;
-/// The object's hash, in bytes: SHA-1 or SHA-256, which the index does not say.
+/// The possible lengths of an object's hash in bytes: SHA-1 or SHA-256. The index does not state which it uses.
 const HASHES: [usize; 2] = [20, 32];
 
-/// The protected names that the repository of `folder` tracks, and the folders that they are in, by path. `git` is
-/// its own folder where `.git` is one.
+/// Returns the protected names that the repository in `folder` tracks, and their parent directories.
 pub(super) fn tracked(workspace: BorrowedFd<'_>, folder: &[u8], names: &Names) -> BTreeSet<Vec<u8>> {
     let mut found = BTreeSet::new();
     let Some(index) = own_folder(workspace, folder).and_then(|git| index(workspace, &git)) else {
@@ -41,7 +39,7 @@ pub(super) fn tracked(workspace: BorrowedFd<'_>, folder: &[u8], names: &Names) -
     found
 }
 
-/// Where the repository is whose working tree this is, if that is in the workspace.
+/// Returns the repository's own directory for this working tree, if it lies in the workspace.
 fn own_folder(workspace: BorrowedFd<'_>, folder: &[u8]) -> Option<Vec<u8>> {
     let git = join(folder, b".git");
     let folders = descend(workspace, folder, Need::Look).ok()??;
@@ -62,7 +60,7 @@ fn own_folder(workspace: BorrowedFd<'_>, folder: &[u8]) -> Option<Vec<u8>> {
     Some(parts.join(&b'/'))
 }
 
-/// Where a file `.git` leads, as it is written.
+/// Returns the target of a `.git` file, as written.
 pub(super) fn gitdir(file: &[u8]) -> Option<&[u8]> {
     let target = file.strip_prefix(b"gitdir: ")?;
     let end = target.iter().rposition(|byte| !matches!(byte, b'\n' | b'\r'))?;
@@ -84,7 +82,7 @@ fn index(workspace: BorrowedFd<'_>, git: &[u8]) -> Option<Vec<u8>> {
     Some(index)
 }
 
-/// Those paths of an index of version 2, 3 or 4 that are wanted. Its objects have hashes of so many bytes.
+/// Returns the selected paths of an index of version 2, 3 or 4. `hash` is the length of its object hashes.
 fn paths(index: &[u8], hash: usize, wanted: impl Fn(&[u8]) -> bool) -> Option<Vec<Vec<u8>>> {
     let version = number(index.strip_prefix(b"DIRC")?)?;
     let count = number(index.get(8..)?)?;
@@ -102,7 +100,7 @@ fn paths(index: &[u8], hash: usize, wanted: impl Fn(&[u8]) -> bool) -> Option<Ve
         let (path, length) = match version {
             2 | 3 => {
                 let length = name.iter().position(|byte| *byte == 0)?;
-                // Entries are filled up with one to eight zero bytes to a multiple of eight.
+                // Entries are padded with one to eight zero bytes to a multiple of eight.
                 (name.get(..length)?.to_vec(), (head + length) / 8 * 8 + 8)
             }
             4 => {
@@ -115,7 +113,7 @@ fn paths(index: &[u8], hash: usize, wanted: impl Fn(&[u8]) -> bool) -> Option<Ve
             _ => return None,
         };
         rest = rest.get(length..)?;
-        // Else the hashes are of another length.
+        // A mismatch means that the hashes have another length.
         let says_its_length = usize::from(flags & NAME_LENGTH) == path.len().min(NAME_LENGTH.into());
         if path.len() > PATH_MAX || !says_its_length {
             return None;
@@ -132,7 +130,8 @@ fn number(bytes: &[u8]) -> Option<u32> {
     Some(u32::from_be_bytes(bytes.get(..4)?.try_into().ok()?))
 }
 
-/// A number as in packs of git: seven bits a byte, each but the last with the highest bit set. And its length.
+/// Decodes a number as in git's pack files: seven bits per byte, with the highest bit set in all but the last. Also
+/// returns its length.
 fn offset(bytes: &[u8]) -> Option<(usize, usize)> {
     let mut value = 0_usize;
     for (at, byte) in bytes.iter().take(4).enumerate() {

@@ -1,6 +1,6 @@
-//! Which changes of protected names count, and which were decided about.
+//! Decides which changes of protected names are violations, and which a decision permitted.
 //!
-//! Pure: compares two records, and looks at no file.
+//! Pure: compares two records, and accesses no file.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,13 +10,13 @@ use super::names::{Names, above, ancestors, is_git, is_within, join, last};
 use super::scan::Record;
 use super::{Reason, Writer};
 
-/// A difference that counts.
+/// A relevant difference.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Change {
     pub(super) path: Vec<u8>,
     pub(super) reason: Reason,
     pub(super) is_folder: bool,
-    /// Of [`Reason::GitConfig`]: what was set.
+    /// For [`Reason::GitConfig`]: the new settings.
     pub(super) settings: BTreeSet<String>,
 }
 
@@ -24,11 +24,11 @@ pub(super) struct Change {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Alive {
     pub(super) writer: Writer,
-    /// Folders that it made, or may have made, as a part of a repository: all in them is its own.
+    /// Directories that it created, or may have created, as part of a repository. Everything in them belongs to it.
     own: BTreeSet<Vec<u8>>,
     /// Names in the working trees of such repositories that came with them.
     tracked: BTreeSet<Vec<u8>>,
-    /// Files in which git notes the submodules that were added.
+    /// The files in which git records added submodules.
     submodules: BTreeSet<Vec<u8>>,
 }
 
@@ -37,7 +37,7 @@ impl Alive {
         Self { writer, own: BTreeSet::new(), tracked: BTreeSet::new(), submodules: BTreeSet::new() }
     }
 
-    /// These came with a repository that it may have made.
+    /// Records paths that came with a repository that it may have created.
     pub(super) fn tracks(&mut self, paths: &BTreeSet<Vec<u8>>) {
         self.tracked.extend(paths.iter().cloned());
     }
@@ -47,18 +47,18 @@ impl Alive {
         self.writer.paths.iter().any(of)
     }
 
-    /// Whether it named something below this.
+    /// Reports whether it named a path below this one.
     fn named_below(&self, path: &[u8]) -> bool {
         self.writer.paths.iter().any(|decided| decided != path && is_within(decided, path))
     }
 
-    /// Whether it is a part of a repository that this command made.
+    /// Reports whether the path belongs to a repository that this command created.
     fn made(&self, path: &[u8]) -> bool {
         self.own.iter().any(|folder| is_within(path, folder)) || self.tracked.contains(path)
     }
 
-    /// How much of a repository it was decided to make there. Where nobody could say where it makes one, it
-    /// may be anywhere but at the root, and but where one was.
+    /// Returns which part of a repository it may create here, according to the decision. If the path was unknown, the
+    /// repository may be anywhere except at the root or in place of an existing one.
     fn extent_at(&self, folder: &[u8], was_there: bool) -> Option<Extent> {
         let made = self.writer.git.made.iter().filter(|made| made.extent != Extent::Bare);
         let anywhere = !folder.is_empty() && !was_there;
@@ -77,8 +77,7 @@ impl Alive {
     }
 }
 
-/// The folders of repositories of submodules and worktrees, in the folder of the repository that they are of,
-/// of which nothing was there before.
+/// Returns the new directories of submodules and worktrees inside the repository that they belong to.
 fn new_parts<'a>(before: &Record, now: &'a Record) -> BTreeSet<&'a [u8]> {
     let known: BTreeSet<&[u8]> = before.marks.keys().map(|path| above(path)).collect();
     let is_new = |folder: &&[u8]| {
@@ -90,14 +89,15 @@ fn new_parts<'a>(before: &Record, now: &'a Record) -> BTreeSet<&'a [u8]> {
     folders.filter(is_new).collect()
 }
 
-/// Whether it is below `modules` or `worktrees` of a repository.
+/// Reports whether the path is below `modules` or `worktrees` of a repository.
 fn is_part_of_git(path: &[u8]) -> bool {
     let mut parts = path.split(|byte| *byte == b'/');
     parts.any(is_git) && matches!(parts.next(), Some(b"modules" | b"worktrees")) && parts.next().is_some()
 }
 
-/// Everything that was made or changed, by path. Settings of git that run nothing do not count, nor does
-/// what was moved together with the folder that it is in.
+/// Returns everything that was created or changed, by path. Ignores settings of git that run nothing, and files that
+/// were
+/// moved together with their directory.
 pub(super) fn changes(before: &Record, now: &Record) -> Vec<Change> {
     let mut changes = Vec::new();
     let moved = moved(before, now);
@@ -117,8 +117,9 @@ pub(super) fn changes(before: &Record, now: &Record) -> Vec<Change> {
     changes
 }
 
-/// Everything that was removed, the outermost only. What was moved or removed together with the folder that
-/// it is in is told by that folder, which the caller looks for.
+/// Returns everything that was removed, outermost paths only. Ignores files that were moved or removed together with
+/// their
+/// directory, which the caller checks.
 pub(super) fn removals(before: &Record, now: &Record) -> Vec<Change> {
     let moved = moved(now, before);
     let mut removed: Vec<Change> = Vec::new();
@@ -136,7 +137,7 @@ pub(super) fn removals(before: &Record, now: &Record) -> Vec<Change> {
     removed
 }
 
-/// What is in one record only, and in the other at another path: it was moved with the folder that it is in.
+/// Returns the paths that are only in `to` and have another path in `from`: they were moved with their directory.
 fn moved<'a>(from: &Record, to: &'a Record) -> BTreeSet<&'a [u8]> {
     let gone = from.marks.iter().filter(|(path, _)| !to.marks.contains_key(*path));
     let gone: BTreeMap<_, _> = gone.map(|(path, mark)| ((mark.identity, last(path)), mark)).collect();
@@ -164,21 +165,22 @@ fn new_settings(before: Option<&Mark>, now: &Mark) -> BTreeSet<String> {
     now.programs.as_ref().unwrap_or(&none).difference(old).cloned().collect()
 }
 
-/// What is done about a change.
+/// The reaction to a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// It was decided about.
+    /// A decision permitted it.
     Fine,
-    /// It is said, whatever the profile says.
+    /// Report it, whatever the profile's action.
     Report,
-    /// What the profile says.
+    /// Apply the profile's action.
     Act,
 }
 
-/// Notes which repositories the commands made, by whatever program: those whose `.git` is new, as a folder or a file,
-/// and what is new in a repository for its submodules and worktrees. A link is none, nor is what stands at the root in
-/// place of a repository that was there, unless that was decided. Gives the working trees of those that may have come with what is in
-/// them.
+/// Records which repositories the commands created, by any program: those with a new `.git` directory or file, and new
+/// parts for submodules and worktrees. Links do not count. Neither does a repository at the root in place of an
+/// existing
+/// one, unless a decision permitted it. Returns the working trees of repositories that may have come with their
+/// contents.
 pub(super) fn note_repositories<'a>(
     (before, now): (&Record, &Record),
     writers: impl Iterator<Item = &'a mut Alive>,
@@ -192,21 +194,21 @@ pub(super) fn note_repositories<'a>(
     let new: Vec<_> = new
         .map(|(path, mark)| New { path, was_there: before.marks.contains_key(path), kind: mark.kind })
         .collect();
-    // What was there before and is there still.
+    // Reports whether a file in the directory existed before and still exists.
     let holds = |folder: &[u8]| {
         let mut old = before.marks.iter().filter(|(path, _)| is_within(path, folder));
         old.any(|(path, old)| now.marks.get(path).is_some_and(|mark| mark.identity == old.identity))
     };
-    // A submodule or a worktree has a file `.git` that leads to its part.
+    // A submodule or worktree has a `.git` file that leads to its part.
     let has_file = new.iter().any(|new| new.kind == Kind::File);
     let parts = new_parts(before, now);
     let mut filled: BTreeSet<&[u8]> = new.iter().filter(|new| new.stays()).map(New::folder).collect();
     for writer in writers {
         for new in &new {
             match writer.extent_at(new.folder(), new.was_there) {
-                // git fills an empty folder only.
+                // git fills only an empty directory.
                 Some(Extent::Filled) if !holds(new.folder()) => writer.own.insert(new.folder().to_vec()),
-                // Nothing comes with one that was decided to be made from nothing.
+                // A new repository, by a decision for `git init`, starts empty: no files come with it.
                 Some(Extent::Own) => filled.remove(new.folder()) | writer.own.insert(new.path.to_vec()),
                 Some(_) => writer.own.insert(new.path.to_vec()),
                 None => new.stays() && writer.own.insert(new.path.to_vec()),
@@ -220,34 +222,34 @@ pub(super) fn note_repositories<'a>(
     filled.into_iter().map(<[u8]>::to_vec).collect()
 }
 
-/// A `.git` that is new.
+/// A new `.git`.
 struct New<'a> {
     path: &'a [u8],
-    /// Another one was there before.
+    /// Whether another one existed before.
     was_there: bool,
     kind: Kind,
 }
 
 impl<'a> New<'a> {
-    /// What it is in.
+    /// Returns its directory.
     fn folder(&self) -> &'a [u8] {
         above(self.path)
     }
 
-    /// Whether it stays, whoever made it.
+    /// Reports whether it is accepted, whichever command created it.
     fn stays(&self) -> bool {
         matches!(self.kind, Kind::Folder | Kind::File) && !(self.folder().is_empty() && self.was_there)
     }
 }
 
-/// Where the submodules of a repository are noted, of which this is one's own folder.
+/// Returns the `.gitmodules` file of the repository, if `part` is the directory of one of its submodules.
 fn gitmodules(part: &[u8]) -> Option<Vec<u8>> {
     let git = ancestors(part).find(|path| is_git(last(path)))?;
     let below = part.get(git.len()..)?;
     below.starts_with(b"/modules/").then(|| join(above(git), b".gitmodules"))
 }
 
-/// Says of every mark of the second record whether a command made it so and nobody decided about that.
+/// Sets, for every mark of the second record, whether a command made this change without a decision.
 pub(super) fn note_planted(
     before: &Record,
     now: &mut Record,
@@ -265,7 +267,7 @@ pub(super) fn note_planted(
     }
 }
 
-/// Whether what became of a name was decided about: by its path, or by all the settings that are new in it.
+/// Reports whether a decision permitted a change: by the path, or by all its new settings.
 pub(super) fn is_decided(
     (path, old, now): (&[u8], Option<&Mark>, &Mark),
     writers: &[&Alive],
@@ -276,13 +278,13 @@ pub(super) fn is_decided(
         (None, _) => BTreeSet::new(),
     };
     let is_set = |setting: &String| writers.iter().any(|writer| writer.writer.git.settings.contains(setting));
-    // A configuration that runs no other programs than before is as much trusted as it was.
+    // A configuration without new programs keeps its trust.
     let by_settings =
         now.programs.is_some() && old.is_some_and(|old| !old.planted) && settings.iter().all(is_set);
     by_settings || writers.iter().any(|writer| writer.named(path, names))
 }
 
-/// Folders that became repositories without a `.git` where a command was decided to make one.
+/// Returns the directories that became bare repositories where a decision permitted one.
 pub(super) fn new_bare(before: &Record, now: &Record, writers: &[&Alive]) -> Vec<Vec<u8>> {
     let was = |path: &Vec<u8>| before.shapes.get(path).is_some_and(|shape| shape.is_repository());
     let is_made = |path: &Vec<u8>| writers.iter().any(|writer| writer.makes_bare(path));
@@ -290,7 +292,7 @@ pub(super) fn new_bare(before: &Record, now: &Record, writers: &[&Alive]) -> Vec
     new.map(|(path, _)| path.clone()).collect()
 }
 
-/// What is done about a change, by all that could have made it.
+/// Returns the reaction to a change, considering all commands that could have made it.
 pub(super) fn verdict(change: &Change, writers: &[&Alive], names: &Names, before: &Record) -> Verdict {
     let path = &change.path;
     let is_fine = |writer: &&Alive| {
@@ -307,7 +309,7 @@ pub(super) fn verdict(change: &Change, writers: &[&Alive], names: &Names, before
     }
     let by_git = writers.iter().any(|writer| writer.writer.git.any);
     let is_gits = match change.reason {
-        // What git checks out or takes away; never what is in its own folder.
+        // Files that git checks out or removes; never files in its own directory.
         Reason::Removed => !ancestors(above(path)).any(|folder| is_git(last(folder))),
         _ => last(path).eq_ignore_ascii_case(b".gitmodules"),
     };

@@ -1,4 +1,4 @@
-//! What is remembered of a protected name, to tell whether it was changed.
+//! The recorded state of a protected name, which shows whether it was changed.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -13,16 +13,15 @@ use sha2::{Digest, Sha256};
 use super::folder::{identity, kind, look, permissions};
 use super::git_config;
 
-/// The content of longer files is not read: their stamp tells whether they were
-/// written. In bytes.
+/// The maximum size in bytes of files whose contents are read. Only the stamp shows changes of longer files.
 pub(super) const CONTENT_MAX: u64 = 4 << 20;
 
-/// What something is.
+/// A file type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Kind {
     /// A regular file.
     File,
-    /// A folder.
+    /// A directory.
     Folder,
     /// A symbolic link.
     Link,
@@ -41,7 +40,7 @@ impl Kind {
     }
 }
 
-/// Every write to a file changes it; nobody without the clock can set it back.
+/// Attributes that every write to a file changes. Only a process that can set the clock can restore them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Stamp {
     inode: u64,
@@ -62,28 +61,28 @@ impl Stamp {
     }
 }
 
-/// One protected name, as it was.
+/// The recorded state of one protected name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Mark {
     pub(super) kind: Kind,
-    /// Which one it is, and the folder that it is in.
+    /// The identity of the file and of its directory.
     pub(super) identity: u64,
     pub(super) parent: u64,
     pub(super) mode: u32,
     pub(super) stamp: Stamp,
-    /// SHA-256 of a file that could be read and was not too long.
+    /// The SHA-256 of a readable file up to the size limit.
     pub(super) hash: Option<[u8; 32]>,
-    /// Where a link leads.
+    /// The target of a link.
     pub(super) target: Vec<u8>,
-    /// Of a repository's configuration: its settings that run programs.
+    /// For a repository's configuration: its settings that run programs.
     pub(super) programs: Option<BTreeSet<String>>,
-    /// A command made it so, and nobody decided about that.
+    /// Whether a command made this change without a decision.
     pub(super) planted: bool,
 }
 
 impl Mark {
-    /// Of what is in a folder; none if it is gone. What cannot be read is told by
-    /// its stamp.
+    /// Records an entry of a directory. `None` if it does not exist. For unreadable contents only the stamp shows
+    /// changes.
     pub(super) fn of(
         folder: impl AsFd,
         name: &[u8],
@@ -115,7 +114,8 @@ impl Mark {
                 mark.hash = content.as_ref().map(|content| Sha256::digest(content).into());
                 if is_config {
                     let programs = content.and_then(|content| git_config::programs(&content));
-                    // What git could read and this cannot is taken for a program.
+                    // A configuration that this parser cannot read counts as one that runs a program, because git
+                    // might read it.
                     let unread = || BTreeSet::from([format!("unreadable, inode {}", mark.stamp.inode)]);
                     mark.programs = Some(programs.unwrap_or_else(unread));
                 }
@@ -125,12 +125,12 @@ impl Mark {
         Ok(Some(mark))
     }
 
-    /// Whether it is what the other one was, and was moved only together with the folder that it is in.
+    /// Reports whether it is unchanged, and was moved only together with its directory.
     pub(super) fn came_with_its_folder(&self, other: &Self) -> bool {
         (self.parent, self.identity) == (other.parent, other.identity) && self.is_same(other)
     }
 
-    /// Whether it is what the other one was.
+    /// Reports whether it is unchanged.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         self.kind == other.kind
             && match self.kind {
@@ -148,8 +148,8 @@ impl Mark {
     }
 }
 
-/// A regular file's content; none if it is something else, too long, or not to be
-/// read. Never waits for a pipe.
+/// Returns a regular file's contents. `None` if it has another type, is too long or cannot be read. Never waits for a
+/// pipe.
 pub(super) fn read(folder: impl AsFd, name: &[u8]) -> Result<Option<Vec<u8>>, Errno> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let handle = match openat(&folder, name, flags, Mode::empty()) {
@@ -172,7 +172,7 @@ pub(super) fn read(folder: impl AsFd, name: &[u8]) -> Result<Option<Vec<u8>>, Er
         return Ok(None);
     }
     let mut content = Vec::new();
-    // One that grows meanwhile is too long, too.
+    // A file that grows beyond the limit meanwhile is too long, too.
     let read = File::from(handle).take(CONTENT_MAX + 1).read_to_end(&mut content);
     match read {
         Ok(bytes) if bytes as u64 <= CONTENT_MAX => Ok(Some(content)),

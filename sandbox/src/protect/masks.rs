@@ -1,4 +1,4 @@
-//! Which protected names one launch has read-only: those that are there.
+//! Selects the protected names that are read-only in one launch: the existing ones.
 
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
@@ -13,11 +13,11 @@ use super::names::{is_git, is_within};
 use super::{Names, Writer};
 use crate::mask::{Mask, MaskKind, SessionFolder};
 
-/// What of a repository's own folder names programs, beside its configuration, which git writes.
+/// The parts of a repository's own directory that name programs, except its configuration, which git writes.
 const OF_GIT: [&str; 2] = ["hooks", "info/attributes"];
 
-/// The masks for a command that could write, in order. What it was decided to change gets none, nor does a
-/// link: what that leads to is another name. Blocks for a moment.
+/// Returns the masks for a command that could write, in order. Paths that its decision permits to change get no mask.
+/// Links get no mask, because their targets are other names. Blocks briefly.
 ///
 /// # Errors
 /// If the workspace's root cannot be read.
@@ -48,7 +48,7 @@ fn at_root(root: &Folder, names: &Names) -> Result<Vec<Vec<u8>>, Errno> {
     for entry in Dir::read_from(root)? {
         let entry = entry?;
         let name = entry.file_name().to_bytes();
-        // git itself keeps that one, and a change of it is seen afterwards.
+        // git itself updates this file. A change is detected after the command.
         if !names.contains(name) || name.eq_ignore_ascii_case(b".gitmodules") {
             continue;
         }
@@ -60,7 +60,7 @@ fn at_root(root: &Folder, names: &Names) -> Result<Vec<Vec<u8>>, Errno> {
     Ok(found)
 }
 
-/// Whether it is there without a link on the way.
+/// Reports whether the path exists and contains no links.
 fn is_there(root: &Folder, path: &[u8]) -> bool {
     resolve(root, path, OFlags::PATH | OFlags::CLOEXEC).is_ok()
 }

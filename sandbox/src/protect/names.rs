@@ -1,11 +1,10 @@
-//! Which names are protected: those whose content other programs run or obey.
+//! The protected names: files whose contents other programs run or obey.
 //!
-//! Looks at no file. Compared without regard to the case of ASCII letters, as the
-//! policy compares them.
+//! Accesses no file. Names are compared without regard to the case of ASCII letters, as in the policy.
 
 use std::collections::BTreeSet;
 
-/// Files, and folders with all that is in them.
+/// Files, and directories with all their contents.
 const PROTECTED: [&str; 15] = [
     ".airlock",
     ".bash_profile",
@@ -24,7 +23,7 @@ const PROTECTED: [&str; 15] = [
     ".zshrc",
 ];
 
-/// Files of HOME besides, that a shell runs.
+/// Additional files of HOME that a shell runs.
 const OF_HOME: [&str; 6] = [".bash_aliases", ".bash_login", ".bash_logout", ".zlogin", ".zlogout", ".zshenv"];
 
 /// The protected names of a profile.
@@ -38,7 +37,7 @@ impl Default for Names {
 }
 
 impl Names {
-    /// The names that are always protected, and these.
+    /// Returns the names that are always protected, plus these.
     #[must_use]
     pub fn and<'a>(extra: impl IntoIterator<Item = &'a str>) -> Self {
         let mut names = Self::default();
@@ -46,58 +45,58 @@ impl Names {
         names
     }
 
-    /// Repositories alone.
+    /// Returns the names for repositories only.
     pub(super) fn of_git() -> Self {
         Self(BTreeSet::from([b".git".to_vec()]))
     }
 
-    /// The names of both.
+    /// Returns the union of both.
     pub(super) fn with(&self, other: &Self) -> Self {
         Self(self.0.union(&other.0).cloned().collect())
     }
 
-    /// The names, in small letters.
+    /// Iterates over the names, in lower case.
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
         self.0.iter().map(Vec::as_slice)
     }
 
-    /// Whether this name, without any folder, is one of them.
+    /// Reports whether this name, without a directory, is protected.
     #[must_use]
     pub fn contains(&self, name: &[u8]) -> bool {
-        // Most names are none, and are told apart without a copy.
+        // Fast path: most names are not protected and need no copy.
         if self.0.contains(name) {
             return true;
         }
         name.iter().any(u8::is_ascii_uppercase) && self.0.contains(&name.to_ascii_lowercase())
     }
 
-    /// Whether this is protected directly in HOME, whatever the profile says.
+    /// Reports whether this name is protected directly in HOME, whatever the profile.
     pub(super) fn is_of_home(name: &[u8]) -> bool {
         OF_HOME.iter().any(|own| own.as_bytes() == name)
     }
 
-    /// Whether a part of this path is one of them.
+    /// Reports whether a component of this path is protected.
     pub(super) fn meets(&self, path: &[u8]) -> bool {
         path.split(|byte| *byte == b'/').any(|part| self.contains(part))
     }
 }
 
-/// Whether it is the name of a repository's own folder, or of a file that names one.
+/// Reports whether it is the name of a repository's own directory, or of a file that leads to one.
 pub(super) fn is_git(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(b".git")
 }
 
-/// The last part of a path.
+/// Returns the last component of a path.
 pub(super) fn last(path: &[u8]) -> &[u8] {
     path.rsplit(|byte| *byte == b'/').next().unwrap_or_default()
 }
 
-/// What a path is in; empty for a name alone.
+/// Returns the parent of a path. Empty for a single name.
 pub(super) fn above(path: &[u8]) -> &[u8] {
     path.iter().rposition(|byte| *byte == b'/').and_then(|slash| path.get(..slash)).unwrap_or_default()
 }
 
-/// Either may be empty.
+/// Joins two paths. Either may be empty.
 pub(super) fn join(folder: &[u8], name: &[u8]) -> Vec<u8> {
     match (folder, name) {
         (b"", only) | (only, b"") => only.to_vec(),
@@ -105,13 +104,13 @@ pub(super) fn join(folder: &[u8], name: &[u8]) -> Vec<u8> {
     }
 }
 
-/// Whether it is the folder, or below it. Everything is below the empty path.
+/// Reports whether the path is the directory or below it. Every path is below the empty one.
 pub(super) fn is_within(path: &[u8], folder: &[u8]) -> bool {
     folder.is_empty()
         || path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.first() == Some(&b'/'))
 }
 
-/// A path and all that it is in, from the outermost.
+/// Iterates over the path's parents and the path itself, from the outermost.
 pub(super) fn ancestors(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
     slashes.chain([path.len()]).filter_map(|to| path.get(..to))

@@ -1,9 +1,9 @@
-//! Finds what of repositories runs programs and was put there by commands: hooks, and configurations that name
-//! programs or include others.
+//! Finds programs that commands planted in repositories: hooks, and configurations that name programs or include
+//! others.
 //!
-//! A repository is whatever git would take for one, under any name: in the workspace, and in HOME and `/tmp` as far
-//! as a command goes there or a repository of the workspace leads there. Links are followed as inside. Changes
-//! nothing. Works with whatever rights its thread has.
+//! A repository is any directory that git would use as one, under any name. The search covers the workspace. It covers
+//! HOME and `/tmp` as far as a command uses them or a repository of the workspace refers to them. Links are followed as
+//! inside. Changes nothing. Works with the rights of its thread.
 
 mod config;
 mod hooks;
@@ -24,16 +24,17 @@ use crate::profile::Profile;
 use crate::session::Folders;
 use search::Search;
 
-/// Repositories, and configurations that they include, of one search.
+/// The maximum number of repositories and included configurations in one search.
 const REPOSITORIES: usize = 10_000;
 
-/// Repositories of a workspace, and what in them is not planted. Of [`Guard::suspects`](super::Guard::suspects).
+/// The repositories of a workspace, and the recorded marks of their files. From
+/// [`Guard::suspects`](super::Guard::suspects).
 #[derive(Debug, Clone)]
 pub struct Suspects {
-    /// Folders of repositories, and files that lead to one, relative to the workspace.
+    /// Directories of repositories, and files that lead to one, relative to the workspace.
     repositories: BTreeSet<Vec<u8>>,
     marks: BTreeMap<Vec<u8>, Mark>,
-    /// When the first command could write: what was changed before is nobody's plant. Seconds and nanoseconds.
+    /// When the first command could write, in seconds and nanoseconds. Files that changed earlier are not planted.
     began: (i64, i64),
 }
 
@@ -43,48 +44,48 @@ impl Suspects {
     }
 }
 
-/// A command for which planted programs are looked for.
+/// A command for which planted programs are searched.
 #[derive(Debug, Clone, Copy)]
 pub struct Use<'a> {
-    /// Where it starts, and what it names: absolute paths inside.
+    /// Its start directory and the paths that it names: absolute paths inside.
     pub paths: &'a [PathBuf],
-    /// Whether it goes on with a rebase, which runs what its list says.
+    /// Whether it continues a rebase, which runs the commands in its list.
     pub rebases: bool,
-    /// Whether it runs on the host, where paths lead elsewhere.
+    /// Whether it runs on the host, where paths have other targets.
     pub outside: bool,
 }
 
-/// Something planted, by the place where it is and not by a link that leads there.
+/// A planted file, by its real place and not by a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Item {
-    /// Which of the session's folders it is in.
+    /// The session's directory that contains it.
     pub folder: SessionFolder,
-    /// Relative to that.
+    /// The path relative to that.
     pub path: PathBuf,
-    /// What it is.
+    /// Its kind.
     pub what: Plant,
 }
 
-/// A kind of plant.
+/// The kind of a planted file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Plant {
-    /// A folder of hooks.
+    /// A directory of hooks.
     Hooks,
-    /// A configuration, with what is left of it without programs.
+    /// A configuration, with its contents without programs.
     Config(Arc<[u8]>),
 }
 
-/// What was found.
+/// The result of a search.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Planted {
-    /// By folder and path.
+    /// The items, sorted by directory and path.
     pub items: Vec<Item>,
-    /// Something that git would use and that no mask can be laid over, with the reason, in one line.
+    /// A file that git would use and that no mask can cover, with the reason, in one line.
     pub open: Option<String>,
 }
 
 impl Planted {
-    /// What a command gets in place of the items.
+    /// Returns the masks that cover the items for a command.
     #[must_use]
     pub fn masks(&self) -> Vec<Mask> {
         let mask = |item: &Item| Mask {
@@ -99,7 +100,7 @@ impl Planted {
     }
 }
 
-/// Where paths lead in the sandbox of a command.
+/// The places of a command's sandbox, for resolving paths.
 #[derive(Debug)]
 pub struct Grounds {
     places: Vec<Place>,
@@ -107,10 +108,10 @@ pub struct Grounds {
 }
 
 impl Grounds {
-    /// Opens the session's folders, and what the profile shows of the host, with the runner's rights.
+    /// Opens the session's directories, and the host paths that the profile shows, with the runner's rights.
     ///
     /// # Errors
-    /// If one of the session's folders cannot be opened.
+    /// If one of the session's directories cannot be opened.
     pub fn open(folders: &Folders, profile: &Profile) -> Result<Self, ProtectError> {
         let places = places::open(folders, profile)
             .map_err(|error| ProtectError::Planted { cause: error.to_string() })?;
@@ -118,11 +119,12 @@ impl Grounds {
     }
 }
 
-/// Looks for what is planted and could run in a command. Blocks for as long as it takes to look at the repositories,
-/// and to go through what of HOME and `/tmp` the command names.
+/// Searches for planted programs that a command could run. Blocks while it reads the repositories, and while it scans
+/// the
+/// parts of HOME and `/tmp` that the command names.
 ///
 /// # Errors
-/// If the session's folders cannot be looked at, or a limit was met: then nobody knows what is planted.
+/// If the session's directories cannot be read, or if a limit is exceeded. The planted programs are then unknown.
 pub fn planted(grounds: &Grounds, suspects: &Suspects, command: Use<'_>) -> Result<Planted, ProtectError> {
     let mut search = Search::new(grounds, suspects, command);
     for repository in &suspects.repositories {
@@ -133,8 +135,8 @@ pub fn planted(grounds: &Grounds, suspects: &Suspects, command: Use<'_>) -> Resu
     Ok(search.found())
 }
 
-/// The folders of repositories in a record, and the files that lead to one. `root` is `.git` where the record is of
-/// what is in a repository's own folder.
+/// Returns the directories of repositories in a record, and the files that lead to one. `root` is `.git` if the record
+/// describes a repository's own directory.
 fn repositories(record: &Record, root: &[u8]) -> BTreeSet<Vec<u8>> {
     let is_inside = |path: &[u8]| !root.is_empty() || path.split(|byte| *byte == b'/').any(is_git);
     let parts: [&[u8]; 5] = [b"hooks", b"config", b"config.worktree", b"commondir", b"gitdir"];

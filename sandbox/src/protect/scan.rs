@@ -1,8 +1,7 @@
-//! Looks through a workspace for protected names and for what has the shape of a
-//! repository, without any filter.
+//! Scans a workspace for protected names and for directories that look like repositories, without any filter.
 //!
-//! Changes nothing. Bounded in depth, entries and names found; beyond a bound it
-//! is an error, never a part of the truth.
+//! Changes nothing. Depth, entries and found names are bounded. An exceeded bound is an error, never an incomplete
+//! result.
 
 use std::collections::BTreeMap;
 use std::os::fd::AsFd;
@@ -17,40 +16,40 @@ use super::mark::{Kind, Mark};
 use super::names::{Names, is_git, join};
 use super::shape::Shape;
 
-/// Folders nested deeper are an error.
+/// The maximum nesting of directories.
 pub(super) const DEPTH: usize = 200;
-/// Names of the whole workspace.
+/// The maximum number of names in the whole workspace.
 const ENTRIES: usize = 8 << 20;
-/// Protected names, and what is in protected folders.
+/// The maximum number of protected names, including the contents of protected directories.
 const MARKS: usize = 100_000;
-/// Folders with a name of a repository's.
+/// The maximum number of directories with a name that repositories have.
 const SHAPES: usize = 200_000;
 
-/// What is there.
+/// The result of a scan.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Record {
-    /// By path, relative to the workspace.
+    /// By path relative to the workspace.
     pub(super) marks: BTreeMap<Vec<u8>, Mark>,
-    /// Of folders that hold a name that repositories have.
+    /// Directories with a name that repositories have.
     pub(super) shapes: BTreeMap<Vec<u8>, Shape>,
 }
 
-/// What of a folder is watched.
+/// The part of a directory that is watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Context {
     /// Protected names.
     Plain,
-    /// All of it.
+    /// All contents.
     Protected,
-    /// A repository's own folder: what names programs.
+    /// A repository's own directory: the files that name programs.
     Git,
-    /// What holds the folders of submodules, at any depth.
+    /// The parent of submodules' directories, at any depth.
     Modules,
-    /// What holds the folders of worktrees.
+    /// The parent of worktrees' directories.
     Worktrees,
     /// `info` of a repository.
     Info,
-    /// HOME itself: what is further down are caches and tools, and other packages' files.
+    /// HOME itself. Subdirectories contain caches, tools and files of packages.
     Home,
     /// `.config` of HOME.
     Config,
@@ -60,14 +59,14 @@ enum Context {
     Ssh,
 }
 
-/// What is looked through.
+/// The kind of a scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scope {
-    /// A workspace, as deep as it is.
+    /// A workspace, at any depth.
     Workspace,
-    /// HOME: its own names, and what programs obey below it.
+    /// HOME: its own names, and files below it that programs obey.
     Home,
-    /// A repository's own folder.
+    /// A repository's own directory.
     Git,
 }
 
@@ -87,7 +86,7 @@ struct Scan<'a> {
     entries: usize,
 }
 
-/// Looks through a session's folder. Blocks for as long as that takes.
+/// Scans a session's directory. Blocks until done.
 pub(super) fn scan(folder: impl AsFd, scope: Scope, names: &Names) -> Result<Record, ProtectError> {
     let root = Folder::of(folder, Need::Look).map_err(ProtectError::path("open", b"."))?;
     let context = match scope {
@@ -99,7 +98,7 @@ pub(super) fn scan(folder: impl AsFd, scope: Scope, names: &Names) -> Result<Rec
     scan.enter(root, Vec::new(), context)?;
     while let Some(level) = scan.levels.last_mut() {
         match level.entries.next() {
-            // It was removed while it was read.
+            // The directory was removed during the scan.
             None | Some(Err(Errno::NOENT)) => scan.leave()?,
             Some(Err(errno)) => return Err(ProtectError::path("read", &level.path)(errno)),
             Some(Ok(entry)) => {
@@ -118,7 +117,7 @@ impl Scan<'_> {
         if self.levels.len() > DEPTH {
             return Err(ProtectError::TooDeep { path: shown(&path), limit: DEPTH });
         }
-        // A folder of modules that holds a module is the module.
+        // A directory below `modules` with a `HEAD` is a submodule itself.
         let is_module = context == Context::Modules && matches!(look(&folder, b"HEAD"), Ok(Some(_)));
         let context = if is_module { Context::Git } else { context };
         let entries = Dir::read_from(&folder).map_err(ProtectError::path("read", &path))?;
@@ -157,7 +156,7 @@ impl Scan<'_> {
                 return Ok(());
             }
             let is_folder = is_folder(level, name, said)?;
-            // A link in place of a folder leads to other names that are obeyed.
+            // A link in place of a directory leads to other files that programs obey.
             watched = !is_folder && matches!(level.context, Context::Home | Context::Config);
             if !is_folder && !watched {
                 return Ok(());
@@ -176,12 +175,12 @@ impl Scan<'_> {
         }
     }
 
-    /// True if there is something below it.
+    /// Records an entry. Returns true if it has entries below it.
     fn mark(&mut self, name: &[u8], path: &[u8]) -> Result<bool, ProtectError> {
         let Some(level) = self.levels.last() else { return Ok(false) };
         let is_config = match level.context {
             Context::Git => matches!(name, b"config" | b"config.worktree"),
-            // Names and addresses are set there every day.
+            // Names and addresses are set there routinely.
             Context::Home => name == b".gitconfig",
             Context::ConfigGit => name == b"config",
             _ => false,
@@ -198,7 +197,7 @@ impl Scan<'_> {
     }
 }
 
-/// Whether a name is watched, and what of it if it is a folder that is looked into.
+/// Returns whether a name is watched, and the context for its contents if it is a scanned directory.
 fn watch(context: Context, name: &[u8], names: &Names) -> (bool, Option<Context>) {
     match context {
         Context::Plain | Context::Protected | Context::Home if is_git(name) => (true, Some(Context::Git)),
@@ -211,7 +210,7 @@ fn watch(context: Context, name: &[u8], names: &Names) -> (bool, Option<Context>
         },
         Context::Config => (false, (name == b"git").then_some(Context::ConfigGit)),
         Context::ConfigGit => (matches!(name, b"config" | b"attributes"), None),
-        // Hosts that were met are noted every day.
+        // ssh records visited hosts there routinely.
         Context::Ssh if matches!(name, b"known_hosts" | b"known_hosts.old") => (false, None),
         Context::Ssh => (true, Some(Context::Protected)),
         Context::Protected => (true, Some(Context::Protected)),
@@ -229,7 +228,7 @@ fn watch(context: Context, name: &[u8], names: &Names) -> (bool, Option<Context>
     }
 }
 
-/// Whether a look through HOME can mark this path, or a folder that it is in.
+/// Reports whether a scan of HOME can record this path or one of its parents.
 pub(super) fn is_of_home(path: &[u8], names: &Names) -> bool {
     let mut context = Context::Home;
     for name in path.split(|byte| *byte == b'/') {
@@ -239,13 +238,13 @@ pub(super) fn is_of_home(path: &[u8], names: &Names) -> bool {
             (false, None) => return false,
         }
     }
-    // A folder that is looked into. A link in its place is watched.
+    // A scanned directory: a link in its place is watched.
     true
 }
 
 fn is_folder(level: &Level, name: &[u8], said: FileType) -> Result<bool, ProtectError> {
     match said {
-        // Not every file system says.
+        // Some file systems do not report the type.
         FileType::Unknown => {
             let stat = look(&level.folder, name).map_err(ProtectError::path("look at", &level.path))?;
             Ok(stat.is_some_and(|stat| kind(&stat) == FileType::Directory))

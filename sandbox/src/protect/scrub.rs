@@ -1,5 +1,6 @@
-//! Takes the shape of a repository off a folder that has it only since the session
-//! began: git would run its hooks and what its configuration names.
+//! Removes names that make a directory look like a repository, if they were added after the session began. Otherwise
+//! git
+//! would run the hooks and the programs of the configuration in that directory.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::BorrowedFd;
@@ -11,19 +12,19 @@ use super::shape::Shape;
 use super::vault::Vault;
 use super::{Found, GIT_LAYER, Outcome, Reason};
 
-/// What is known of folders with names of repositories.
+/// The known directories with names of repositories.
 #[derive(Debug)]
 pub(super) struct Known<'a> {
-    /// The names that were there when the session began.
+    /// The names that existed when the session began.
     pub(super) began: &'a BTreeMap<Vec<u8>, Shape>,
-    /// Repositories without `.git` that the session was decided to make.
+    /// Bare repositories that a decision permitted the session to create.
     pub(super) own: &'a BTreeSet<Vec<u8>>,
 }
 
 impl Known<'_> {
-    /// The names that make this folder a repository and were not there when the session began.
+    /// Returns the names that make this directory a repository and did not exist when the session began.
     fn planted(&self, workspace: BorrowedFd<'_>, folder: &[u8]) -> Result<Vec<&'static [u8]>, ProtectError> {
-        // What is in a repository's own folder is held as protected names.
+        // Files in a repository's own directory are protected names.
         if self.own.contains(folder) || folder.split(|byte| *byte == b'/').any(is_git) {
             return Ok(Vec::new());
         }
@@ -38,13 +39,13 @@ impl Known<'_> {
     }
 }
 
-/// The workspace's root, and everything from there to the directories: git looks in all of them.
+/// Returns the workspace's root and all directories from there to `directories`, because git searches all of them.
 fn looked_into<'a>(directories: &[&'a [u8]]) -> BTreeSet<&'a [u8]> {
     let below = directories.iter().flat_map(|directory| ancestors(directory));
     [&b""[..]].into_iter().chain(below).collect()
 }
 
-/// Moves what was planted into quarantine. No command that could write may be alive.
+/// Moves planted names into quarantine. No command that could write may run.
 pub(super) fn scrub(
     vault: &mut Vault,
     workspace: BorrowedFd<'_>,
@@ -81,7 +82,7 @@ pub(super) fn scrub(
     found
 }
 
-/// Says what would be moved if no other command could write.
+/// Reports the names that would be moved if no other command could write.
 pub(super) fn defer(
     workspace: BorrowedFd<'_>,
     known: &Known<'_>,

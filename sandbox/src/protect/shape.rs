@@ -1,4 +1,4 @@
-//! What makes git take a folder for a repository, whatever its name is.
+//! Detects a directory that git would use as a repository, whatever its name.
 
 use std::os::fd::AsFd;
 
@@ -7,17 +7,16 @@ use serde::{Deserialize, Serialize};
 
 use super::folder::look;
 
-/// Names that a repository has. What comes after the first four runs programs or
-/// leads elsewhere, and makes no repository by itself.
+/// Names in a repository. The first four make a repository. The others run programs or refer to other directories.
 const NAMES: [&[u8]; 7] =
     [b"HEAD", b"objects", b"refs", b"commondir", b"hooks", b"config", b"config.worktree"];
 
-/// Which of the names a folder has.
+/// The set of these names that a directory contains.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Shape(u8);
 
 impl Shape {
-    /// Of a folder, by its names alone: what they are, git sees when it is too late.
+    /// Reads the shape of a directory from its names only. Their types can change before git reads them.
     pub(super) fn of(folder: impl AsFd) -> Result<Self, Errno> {
         let mut shape = Self::default();
         for name in NAMES {
@@ -34,7 +33,7 @@ impl Shape {
         }
     }
 
-    /// Whether git would use it: its objects and refs are there, or elsewhere.
+    /// Reports whether git would use it: it has objects and refs, or refers to another directory.
     pub(super) fn is_repository(self) -> bool {
         const HEAD: u8 = 1;
         const OBJECTS_AND_REFS: u8 = 0b110;
@@ -42,13 +41,13 @@ impl Shape {
         self.0 & HEAD != 0 && (self.0 & OBJECTS_AND_REFS == OBJECTS_AND_REFS || self.0 & ELSEWHERE != 0)
     }
 
-    /// The names that it has and the other one has not.
+    /// Returns the names that `self` has and `other` lacks.
     pub(super) fn names_beyond(self, other: Self) -> impl Iterator<Item = &'static [u8]> {
         let new = self.0 & !other.0;
         NAMES.into_iter().enumerate().filter(move |(at, _)| new & (1 << at) != 0).map(|(_, name)| name)
     }
 
-    /// Whether it is a name that repositories have.
+    /// Reports whether it is a name that repositories have.
     pub(super) fn has(name: &[u8]) -> bool {
         NAMES.contains(&name)
     }

@@ -1,5 +1,4 @@
-//! Protected names on real folders: what plain file work makes of a workspace while
-//! a guard watches it.
+//! Tests of protected names on real directories: plain file operations on a workspace that a guard watches.
 
 mod home;
 mod hostile;
@@ -19,7 +18,7 @@ use std::process::Command;
 
 use super::*;
 
-/// A workspace with a guard beside it.
+/// A workspace with a guard next to it.
 struct World {
     root: tempfile::TempDir,
     guard: Guard,
@@ -43,7 +42,7 @@ impl World {
         self.root.path().join("workspace").join(path)
     }
 
-    /// Writes a file, and makes the folders that it is in.
+    /// Writes a file, and creates its parent directories.
     fn put(&self, path: &str, content: &str) {
         let path = self.at(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -74,7 +73,7 @@ impl World {
         self.guard.end(workspace.as_fd(), id, &[directory.as_bytes()])
     }
 
-    /// A command from its beginning to its end.
+    /// Runs a command from its beginning to its end.
     fn run(&mut self, writer: Writer, work: impl FnOnce(&Self)) -> Vec<Found> {
         let id = self.begin(writer);
         work(self);
@@ -86,7 +85,7 @@ impl World {
         self.guard.restore(workspace.as_fd(), id)
     }
 
-    /// Waits until what is written gets a later time than what was written before.
+    /// Waits until new files get a later time than existing ones.
     fn tick(&self) {
         let time = || fs::metadata(self.root.path().join("tick")).unwrap().modified().unwrap();
         fs::write(self.root.path().join("tick"), "").unwrap();
@@ -97,13 +96,13 @@ impl World {
         }
     }
 
-    /// The same session in the runner's next process.
+    /// Returns the same session in the runner's next process.
     fn again(self) -> Self {
         let guard = Guard::open(handle(&self.root.path().join(FOLDER))).unwrap();
         Self { guard, ..self }
     }
 
-    /// The same workspace in a session that begins now.
+    /// Returns the same workspace in a session that begins now.
     fn anew(mut self) -> Self {
         self.guard = Guard::open(handle(&self.root.path().join(FOLDER))).unwrap();
         for name in ["record", "began"] {
@@ -140,7 +139,7 @@ fn with_paths(paths: &[&str]) -> Writer {
     Writer { paths: paths.iter().map(|path| path.as_bytes().to_vec()).collect(), ..writer() }
 }
 
-/// Path, kind and outcome of each.
+/// Returns path, kind and outcome of each change.
 fn told(found: &[Found]) -> Vec<(String, &'static str, Outcome)> {
     let path = |found: &Found| String::from_utf8(found.path.clone().unwrap_or_default()).unwrap();
     found.iter().map(|found| (path(found), found.kind, found.outcome)).collect()

@@ -1,8 +1,8 @@
-//! The folder beside the workspace, on its file system, where no command reaches:
-//! what is in quarantine, what protected files held before, and the record.
+//! The guard's directory next to the workspace, on its file system, where no command has access. It holds the
+//! quarantine,
+//! the original contents of protected files, and the record.
 //!
-//! Nothing that was in the workspace is ever deleted here. What is known of an
-//! item is written before the item is moved.
+//! No file of the workspace is ever deleted here. The description of an item is written before the item is moved.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -25,32 +25,32 @@ use super::names::{above, is_git, last};
 use super::{Held, Reason};
 use crate::runtime::random_name;
 
-/// Bytes kept of what protected files held, of all together.
+/// The maximum total bytes of original contents.
 const ORIGINALS_BYTES: u64 = 32 << 20;
-/// Items in quarantine. Beyond it, what is to be moved there stays and is an error.
+/// The maximum number of items in quarantine. Beyond it, a file stays in place and causes an error.
 const ITEMS: usize = 10_000;
-/// Of an item's name, in hex digits.
+/// The length of an item's ID in hex digits.
 const ID_DIGITS: usize = 12;
 
-/// Of a file that is made in place of another one.
+/// The mode of a file that is created in place of another one.
 const FILE_MODE: u32 = 0o644;
 const ITEM: &str = "item-";
 const INFO: &str = "info-";
 const ORIGINAL: &str = "original-";
 const NEW: &str = "new-";
 
-/// See the module.
+/// The open directory and its usage.
 #[derive(Debug)]
 pub(super) struct Vault {
     folder: OwnedFd,
-    /// Originals that are kept, with their bytes together.
+    /// The stored originals. The field below is their total size.
     originals: BTreeSet<[u8; 32]>,
     original_bytes: u64,
     items: usize,
 }
 
 impl Vault {
-    /// Finds what is kept, and removes what an earlier process left half.
+    /// Opens the directory, and removes incomplete files of an earlier process.
     pub(super) fn open(folder: OwnedFd) -> Result<Self, ProtectError> {
         let mut vault = Self { folder, originals: BTreeSet::new(), original_bytes: 0, items: 0 };
         vault.items = vault.names(INFO)?.len();
@@ -68,7 +68,7 @@ impl Vault {
         Ok(vault)
     }
 
-    /// A value that is kept whole or not at all; none if there is none, or none that can be read.
+    /// Loads a value that is stored atomically. `None` if it does not exist or cannot be read.
     pub(super) fn load<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut bytes = Vec::new();
@@ -84,14 +84,15 @@ impl Vault {
         renameat(&self.folder, &*next, &self.folder, name).map_err(ProtectError::vault("keep a record"))
     }
 
-    /// That there is none is no error.
+    /// Removes a file. A missing file is not an error.
     pub(super) fn remove(&self, name: &str) {
         if unlinkat(&self.folder, name, AtFlags::empty()) == Err(Errno::ISDIR) {
             let _ = unlinkat(&self.folder, name, AtFlags::REMOVEDIR);
         }
     }
 
-    /// Keeps what protected files hold now, as far as there is room, and forgets what none holds any more.
+    /// Stores the current contents of protected files, as far as they fit, and removes contents that no file has any
+    /// more.
     pub(super) fn keep_originals<'a>(
         &mut self,
         workspace: BorrowedFd<'_>,
@@ -130,7 +131,7 @@ impl Vault {
         let Some(folder) = folders.last() else { return Ok(()) };
         let Some(content) = read(folder, last(path)).map_err(failed())? else { return Ok(()) };
         let bytes = content.len() as u64;
-        // Changed since it was looked at: then it is not what it was.
+        // The file changed after the scan, so this is not the recorded content.
         if <[u8; 32]>::from(Sha256::digest(&content)) != hash || self.original_bytes + bytes > ORIGINALS_BYTES
         {
             return Ok(());
@@ -148,8 +149,9 @@ impl Vault {
         Ok(())
     }
 
-    /// Puts what was there before to its place, which must be free, and says what is there now. None if it
-    /// is not kept, or something is there, or the folder that it was in is gone.
+    /// Restores the previous file at its path, which must be free, and returns its new mark. `None` if its contents
+    /// are not
+    /// stored, if the path is occupied, or if its directory does not exist any more.
     pub(super) fn put_back(
         &self,
         workspace: BorrowedFd<'_>,
@@ -201,7 +203,7 @@ impl Vault {
         Ok(next)
     }
 
-    /// Moves what is at a path of the workspace into quarantine. None if nothing is there any more.
+    /// Moves a file of the workspace into quarantine. `None` if it does not exist any more.
     pub(super) fn quarantine(
         &mut self,
         workspace: BorrowedFd<'_>,
@@ -245,7 +247,7 @@ impl Vault {
         }
     }
 
-    /// What is in quarantine, the oldest first. Sizes are of now.
+    /// Returns the items in quarantine, the oldest first, with their current sizes.
     pub(super) fn list(&self) -> Result<Vec<Held>, ProtectError> {
         let mut list: Vec<Held> = self.names(INFO)?.iter().filter_map(|id| self.held(id).ok()).collect();
         list.sort_by(|one, two| (one.at_micros, &one.id).cmp(&(two.at_micros, &two.id)));
@@ -260,11 +262,11 @@ impl Vault {
         let item = look(&self.folder, format!("{ITEM}{id}").as_bytes());
         let stat = item.map_err(ProtectError::vault("look at an item"))?.ok_or_else(none)?;
         let held: Held = self.load(&format!("{INFO}{id}")).ok_or_else(none)?;
-        // A writer that had it open may have gone on.
+        // A process that has the file open may still write to it.
         Ok(Held { mode: permissions(&stat), size: u64::try_from(stat.st_size).unwrap_or(0), ..held })
     }
 
-    /// Moves an item to a name of a folder, which must be free.
+    /// Moves an item to a name in a directory, which must be free.
     pub(super) fn give_back(&mut self, held: &Held, to: BorrowedFd<'_>) -> Result<(), ProtectError> {
         let item = format!("{ITEM}{}", held.id);
         match move_whole(self.folder.as_fd(), item.as_bytes(), to, last(&held.path)) {
@@ -278,7 +280,7 @@ impl Vault {
         }
     }
 
-    /// Now, by the clock that gives files their times.
+    /// Returns the current time of the file system's clock.
     pub(super) fn moment(&self) -> Result<(i64, i64), ProtectError> {
         let (name, file) = self.create()?;
         let stat = fstat(&file).map_err(ProtectError::vault("look at a file"))?;
@@ -286,7 +288,7 @@ impl Vault {
         Ok((stat.st_ctime, i64::try_from(stat.st_ctime_nsec).unwrap_or(0)))
     }
 
-    /// Makes a file of the workspace, at a path where none is.
+    /// Creates a file of the workspace at a path that must be free.
     pub(super) fn put(
         &self,
         workspace: BorrowedFd<'_>,
@@ -329,7 +331,7 @@ impl Vault {
     }
 }
 
-/// A folder can be moved to another one only by who may write to it.
+/// Moves a file. A directory can be moved only by a process that may write to it.
 fn move_whole(from: BorrowedFd<'_>, name: &[u8], to: impl AsFd, as_name: &[u8]) -> Result<(), Errno> {
     let seen = resolve(from, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC)?;
     let _opened = match Kind::of(&fstat(&seen)?) {

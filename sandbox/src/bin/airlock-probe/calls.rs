@@ -1,4 +1,4 @@
-//! Single system calls, asked bare.
+//! Bare system calls.
 
 use std::ffi::OsStr;
 
@@ -7,8 +7,8 @@ use nix::errno::Errno;
 
 use crate::Way;
 
-/// One system call with arguments on which nothing can act. Any answer but a
-/// refusal is about those arguments: the call was let through.
+/// Makes one system call with arguments on which nothing can act. An error other than a refusal concerns the arguments:
+/// the call itself was allowed.
 pub(crate) fn bare(name: &OsStr) -> Vec<Way> {
     let name = name.to_string_lossy();
     match bare_call(&name) {

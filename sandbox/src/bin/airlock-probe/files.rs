@@ -1,4 +1,4 @@
-//! Reading and writing where one must not.
+//! Attempts to read and write forbidden files.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions, Permissions};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use crate::Way;
 
-/// A host file, by its path and around it.
+/// Reads a host file, by its path and by other routes.
 pub(crate) fn read(path: &OsStr) -> Vec<Way> {
     let path = Path::new(path);
     let relative = path.strip_prefix("/").unwrap_or(path);
@@ -28,7 +28,7 @@ pub(crate) fn read(path: &OsStr) -> Vec<Way> {
     ways
 }
 
-/// A file or folder: whether a folder accepts entries, or a file changes.
+/// Writes a path: creates an entry in a directory, or changes a file.
 pub(crate) fn write(path: &OsStr) -> Vec<Way> {
     let path = Path::new(path);
     let relative = path.strip_prefix("/").unwrap_or(path);
@@ -71,7 +71,7 @@ fn write_folder(how: &str, folder: &Path) -> Vec<Way> {
     ways
 }
 
-/// Opened for reading, and by that descriptor for writing.
+/// Opens a file for reading, and opens that descriptor again for writing.
 fn open_again(path: &Path) -> std::io::Result<File> {
     let file = File::open(path)?;
     OpenOptions::new().append(true).open(format!("/proc/self/fd/{}", file.as_raw_fd()))

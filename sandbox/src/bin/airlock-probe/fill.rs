@@ -1,4 +1,4 @@
-//! Takes as much as it is told to, and gives it back.
+//! Uses a given amount of a resource, and releases it.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -15,10 +15,10 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::Way;
 
 const MIB: usize = 1 << 20;
-/// Longer than any test, shorter than a forgotten one.
+/// Longer than any test, shorter than a forgotten process may live.
 const HELD: Duration = Duration::from_secs(120);
 
-/// That many processes at once, then that many threads at once.
+/// Starts this many processes at once, then this many threads at once.
 pub(crate) fn processes(count: &OsStr) -> Vec<Way> {
     let count = number(count);
     let mut children = Vec::new();
@@ -38,8 +38,8 @@ pub(crate) fn processes(count: &OsStr) -> Vec<Way> {
     ways
 }
 
-/// That many numbers of processes taken at once, by what does not run: by the dead that nobody waits for,
-/// by the stopped, and by the waiting threads of several processes.
+/// Occupies this many pids at once with processes that do not run: zombies, stopped processes, and waiting threads of
+/// several processes.
 pub(crate) fn numbers(count: &OsStr) -> Vec<Way> {
     let count = number(count);
     vec![
@@ -53,7 +53,7 @@ fn stop(child: &Child) -> io::Result<()> {
     Ok(kill_process(Pid::from_child(child), Signal::STOP)?)
 }
 
-/// Whether so many children are there at once, none of which is waited for.
+/// Checks whether this many children can exist at once without being reaped.
 fn all_taken(kind: &str, count: usize, then: fn(&Child) -> io::Result<()>) -> io::Result<()> {
     let mut children = Vec::new();
     let result = (0..count).try_for_each(|_| {
@@ -65,7 +65,7 @@ fn all_taken(kind: &str, count: usize, then: fn(&Child) -> io::Result<()>) -> io
     result
 }
 
-/// That many threads, which wait until their end is dropped.
+/// Starts this many threads, which wait until the returned sender is dropped.
 fn threads(count: usize) -> io::Result<SyncSender<()>> {
     let (end, wait) = sync_channel(0);
     let wait = Arc::new(Mutex::new(wait));
@@ -77,8 +77,7 @@ fn threads(count: usize) -> io::Result<SyncSender<()>> {
     Ok(end)
 }
 
-/// That many bytes of memory: of one process, of a memory file, and of eight
-/// processes together.
+/// Uses this many bytes of memory: in one process, in a memory file, and in eight processes together.
 pub(crate) fn memory(bytes: &OsStr) -> Vec<Way> {
     let bytes = number(bytes);
     vec![
@@ -88,7 +87,7 @@ pub(crate) fn memory(bytes: &OsStr) -> Vec<Way> {
     ]
 }
 
-/// That many bytes of a file in a folder.
+/// Writes this many bytes to a file in a directory.
 pub(crate) fn disk(bytes: &OsStr, folder: &OsStr) -> Vec<Way> {
     let path = Path::new(folder).join("airlock-probe-filled");
     let filled = File::create(&path).and_then(|mut file| write_ones(&mut file, number(bytes)));
@@ -96,7 +95,7 @@ pub(crate) fn disk(bytes: &OsStr, folder: &OsStr) -> Vec<Way> {
     vec![Way::of("one file", filled)]
 }
 
-/// That many empty files in a folder.
+/// Creates this many empty files in a directory.
 pub(crate) fn inodes(count: &OsStr, folder: &OsStr) -> Vec<Way> {
     let folder = Path::new(folder).join("airlock-probe-files");
     let make = || {
@@ -108,7 +107,7 @@ pub(crate) fn inodes(count: &OsStr, folder: &OsStr) -> Vec<Way> {
     vec![Way::of("empty files", made)]
 }
 
-/// Holds `KIND:BYTES` (or so many threads), says so by a line, and ends when its input does.
+/// Holds `KIND:BYTES` (or this many threads), prints a line, and ends when its input ends.
 pub(crate) fn hold(what: &OsStr) -> ExitCode {
     let what = what.to_string_lossy();
     let (kind, bytes) = what.split_once(':').unwrap_or((&what, "0"));
@@ -137,7 +136,7 @@ pub(crate) fn hold(what: &OsStr) -> ExitCode {
     }
     println!("held");
     let mut byte = [0];
-    // A process without an input that ends would be forgotten only for a time.
+    // Without an input that ends, the process ends after a timeout.
     if kind == "nothing" {
         thread::sleep(HELD);
     } else {
@@ -154,7 +153,7 @@ fn held(kind: &str, bytes: usize) -> Command {
     command
 }
 
-/// Whether `count` processes come to hold `bytes` each, all at once.
+/// Checks whether `count` processes can hold `bytes` each, all at once.
 fn all_hold(kind: &str, bytes: usize, count: usize) -> io::Result<()> {
     let mut children = Vec::new();
     let mut result = Ok(());
@@ -188,7 +187,7 @@ fn write_ones(file: &mut File, mut bytes: usize) -> io::Result<()> {
     file.sync_data()
 }
 
-/// A number that is none is the largest: too much to get.
+/// Parses a number. An invalid one gives the maximum, which cannot be reached.
 fn number(text: &OsStr) -> usize {
     text.to_str().and_then(|text| text.parse().ok()).unwrap_or(usize::MAX)
 }

@@ -1,6 +1,6 @@
-//! A report that nothing but airlock-init may send, written to whatever can be
-//! written inside. On a host it is written to one socket only: to every descriptor
-//! of every process it would destroy other programs' files.
+//! Forges a report that only airlock-init may send, to everything inside that can be written. On a host it writes to
+//! one
+//! socket only: writing to every descriptor of every process would destroy files of other programs.
 
 use std::fs;
 use std::io;
@@ -11,7 +11,7 @@ use airlock_init::frame::send_frame;
 use airlock_init::wire::{End, INSIDE_INIT, Report, Status};
 use rustix::fs::{Mode, OFlags, open};
 
-/// The report, to its input alone: the control.
+/// The control: sends the report to its input only.
 pub(crate) fn to_input() -> ExitCode {
     let _ = send_frame(io::stdin().as_fd(), &report(), &[]);
     ExitCode::SUCCESS
@@ -28,8 +28,7 @@ fn report() -> Report {
     })
 }
 
-/// The report, to each descriptor that this process has, to each that it can
-/// open of others. Says nothing of its own.
+/// Sends the report to each descriptor of this process and to each that it can open of others. Prints nothing.
 pub(crate) fn everywhere() -> ExitCode {
     if !fs::exists(INSIDE_INIT).unwrap_or(false) {
         eprintln!("airlock-probe: `forge` is for the inside of a sandbox; the control is `forge-to-input`");
@@ -54,7 +53,7 @@ pub(crate) fn everywhere() -> ExitCode {
     send(io::stdin().as_fd());
     send(io::stdout().as_fd());
     send(io::stderr().as_fd());
-    // The directory of the report is that of the shell, which no child of it moves.
+    // The report contains the shell's directory, which no child can change.
     let _ = std::env::set_current_dir("/");
     ExitCode::SUCCESS
 }

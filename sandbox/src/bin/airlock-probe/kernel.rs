@@ -14,17 +14,17 @@ use rustix::mount::{FsOpenFlags, OpenTreeFlags, fsopen, open_tree};
 
 use crate::Way;
 
-/// The five capability sets of this process: reached if one holds a bit.
+/// Checks the five capability sets of this process. A set is reached if it has any bit.
 pub(crate) fn capabilities() -> Vec<Way> {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let sets = status.lines().filter_map(|line| line.split_once(":\t"));
     let sets = sets.filter(|(name, _)| name.starts_with("Cap"));
-    // A set that cannot be read counts as reached: it was not seen to be empty.
+    // An unreadable set counts as reached, because it was not seen to be empty.
     sets.map(|(name, value)| Way::new(name, u64::from_str_radix(value.trim(), 16) != Ok(0), value.trim()))
         .collect()
 }
 
-/// Ways to become more than one was.
+/// Attempts to gain privileges.
 pub(crate) fn gain_privileges() -> Vec<Way> {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let held_down = status.lines().any(|line| line == "NoNewPrivs:\t1");
@@ -35,7 +35,7 @@ pub(crate) fn gain_privileges() -> Vec<Way> {
     ]
 }
 
-/// Namespaces that a process could make to get rights in them.
+/// Attempts to create namespaces, which would give rights inside them.
 pub(crate) fn namespaces() -> Vec<Way> {
     [
         ("user", CloneFlags::CLONE_NEWUSER),
@@ -48,7 +48,7 @@ pub(crate) fn namespaces() -> Vec<Way> {
     .into()
 }
 
-/// Mounts: new ones, copies, one made writable, one taken away, another root.
+/// Attempts to mount: new mounts, copies, a writable remount, an unmount, another root.
 pub(crate) fn mount() -> Vec<Way> {
     let none = None::<&str>;
     let remount = MsFlags::MS_REMOUNT | MsFlags::MS_BIND;
@@ -64,7 +64,7 @@ pub(crate) fn mount() -> Vec<Way> {
     ]
 }
 
-/// Device nodes in a folder, removed at once.
+/// Attempts to create device nodes in a directory. They are removed at once.
 pub(crate) fn device(folder: &OsStr) -> Vec<Way> {
     let path = Path::new(folder).join("airlock-probe-device");
     let make = |kind, major, minor| {
@@ -83,7 +83,7 @@ pub(crate) fn device(folder: &OsStr) -> Vec<Way> {
     ways
 }
 
-/// Kernel settings and switches, opened for writing and not written.
+/// Attempts to open kernel settings and switches for writing. Nothing is written.
 pub(crate) fn sysctl() -> Vec<Way> {
     [
         "/proc/sys/kernel/hostname",

@@ -1,7 +1,7 @@
-//! What would change the whole machine: its clock, its kernel.
+//! Attempts to change the whole machine: its clock, its kernel.
 //!
-//! Where it is let through, each changes nothing: a clock is set to what it
-//! shows, a module is none, a request lacks its magic number.
+//! If an attempt is allowed, it changes nothing: the clock is set to its current time, the module is invalid, and a
+//! request lacks its magic number.
 
 use std::fs::OpenOptions;
 use std::io;
@@ -15,7 +15,7 @@ use rustix::time::{ClockId, clock_gettime, clock_settime};
 
 use crate::Way;
 
-/// The clock, set to the time that it shows.
+/// Attempts to set the clock to its current time.
 pub(crate) fn clock() -> Vec<Way> {
     let set = clock_settime(ClockId::Realtime, clock_gettime(ClockId::Realtime));
     let now = clock_gettime(ClockId::Realtime);
@@ -27,7 +27,7 @@ pub(crate) fn clock() -> Vec<Way> {
     ]
 }
 
-/// A kernel module, of bytes that are none.
+/// Attempts to load an invalid kernel module.
 pub(crate) fn module() -> Vec<Way> {
     let garbage = memfd_create("no-module", MemfdFlags::CLOEXEC).map_err(io::Error::from);
     let from_file =
@@ -40,7 +40,7 @@ pub(crate) fn module() -> Vec<Way> {
     ]
 }
 
-/// The kernel's log, opened and not read.
+/// Attempts to open the kernel's log. Nothing is read.
 pub(crate) fn kernel_log() -> Vec<Way> {
     let open = |path| OpenOptions::new().read(true).open(path);
     vec![
@@ -51,7 +51,7 @@ pub(crate) fn kernel_log() -> Vec<Way> {
     ]
 }
 
-/// A restart and another kernel, asked for without what makes the request valid.
+/// Attempts to reboot and to load another kernel, with invalid requests.
 pub(crate) fn reboot() -> Vec<Way> {
     let sysrq = OpenOptions::new().write(true).open("/proc/sysrq-trigger");
     vec![
@@ -65,7 +65,7 @@ fn bare(name: &str) -> io::Result<()> {
     bare_call(name).unwrap_or_else(|| Err(io::Error::other("not known")))
 }
 
-/// Whether the kernel went on to look at the arguments.
+/// Reports whether the kernel allowed the call and then checked its arguments.
 fn is_let_through(errno: Errno) -> bool {
     !matches!(errno, Errno::EPERM | Errno::EACCES | Errno::ENOSYS)
 }

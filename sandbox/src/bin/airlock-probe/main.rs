@@ -1,9 +1,8 @@
-//! `airlock-probe TEST [WORD...]`: tries one thing that a sandbox promises is
-//! impossible, in several ways, and prints as JSON which of them worked.
+//! `airlock-probe TEST [WORD...]` attempts one thing that a sandbox must prevent, in several ways, and prints as JSON
+//! which of them worked.
 //!
-//! Attacks by design, harmlessly: what it can reach it only touches. It must
-//! not succeed inside, and must succeed where the layer it tests is absent, or
-//! it proves nothing.
+//! It is an attack by design, and harmless: it changes nothing that it reaches. It must fail inside a sandbox. It must
+//! succeed where the tested layer is absent, otherwise it proves nothing.
 
 mod calls;
 mod files;
@@ -23,16 +22,16 @@ use std::process::ExitCode;
 use nix::errno::Errno;
 use serde::Serialize;
 
-/// One way that was tried.
+/// One attempt.
 #[derive(Serialize)]
 struct Way {
-    /// What was tried.
+    /// A description of the attempt.
     way: String,
     /// Whether it worked.
     reached: bool,
-    /// What was seen or answered; never the content of a file.
+    /// The observation or the answer; never the contents of a file.
     detail: String,
-    /// The name of the error, where the system answered with one.
+    /// The name of the error, if the operating system returned one.
     #[serde(skip_serializing_if = "Option::is_none")]
     errno: Option<String>,
 }
@@ -42,12 +41,12 @@ impl Way {
         Self { way: way.into(), reached, detail: detail.into(), errno: None }
     }
 
-    /// A way that worked if the call did.
+    /// An attempt that worked if the call succeeded.
     fn of<T>(way: impl Into<String>, result: Result<T, impl Into<io::Error>>) -> Self {
         Self::past(way, result, |_| false)
     }
 
-    /// A way that worked if the program ended well; else what it said first.
+    /// An attempt that worked if the program exited successfully; otherwise its first message is the detail.
     fn program(way: impl Into<String>, result: io::Result<std::process::Output>) -> Self {
         Self::of(
             way,
@@ -62,8 +61,7 @@ impl Way {
         )
     }
 
-    /// A way that worked if the call did, or failed with an error which shows
-    /// that it was let through.
+    /// An attempt that worked if the call succeeded, or if its error shows that the call was allowed.
     fn past<T>(
         way: impl Into<String>,
         result: Result<T, impl Into<io::Error>>,
@@ -85,7 +83,7 @@ impl Way {
 #[derive(Serialize)]
 struct Findings {
     test: String,
-    /// Whether any way worked.
+    /// Whether any attempt worked.
     reached: bool,
     ways: Vec<Way>,
 }
@@ -120,7 +118,7 @@ fn main() -> ExitCode {
         "memory" => fill::memory(&word(0)),
         "disk" => fill::disk(&word(0), &word(1)),
         "inodes" => fill::inodes(&word(0), &word(1)),
-        // What the tests above start many of, or watch from outside.
+        // Helpers that the tests above start repeatedly or watch from outside.
         "hold" => return fill::hold(&word(0)),
         "environment" => processes::environment(&word(0)),
         "process" => processes::process(&word(0)),

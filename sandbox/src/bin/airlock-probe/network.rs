@@ -14,10 +14,10 @@ use rustix::net::{AddressFamily, SocketType, socket};
 
 use crate::Way;
 
-/// Only what nobody answers is waited for so long.
+/// The timeout for an answer. It applies only if no server answers.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Interfaces other than the loopback, and routes.
+/// Lists interfaces other than the loopback, and routes.
 pub(crate) fn interfaces() -> Vec<Way> {
     let table = fs::read_to_string("/proc/net/dev").unwrap_or_default();
     let names = table.lines().skip(2).filter_map(|line| line.split(':').next());
@@ -31,7 +31,7 @@ pub(crate) fn interfaces() -> Vec<Way> {
     ]
 }
 
-/// A server at an address.
+/// Connects to a server at an address.
 pub(crate) fn connect(address: &OsStr) -> Vec<Way> {
     let shown = address.to_string_lossy();
     let result = shown
@@ -41,7 +41,7 @@ pub(crate) fn connect(address: &OsStr) -> Vec<Way> {
     vec![Way::of("TCP", result)]
 }
 
-/// A server of datagrams that answers.
+/// Sends a datagram to a server that answers.
 pub(crate) fn datagram(address: &OsStr) -> Vec<Way> {
     let ask = || {
         let socket = UdpSocket::bind("0.0.0.0:0")?;
@@ -53,7 +53,7 @@ pub(crate) fn datagram(address: &OsStr) -> Vec<Way> {
     vec![Way::of("UDP", ask())]
 }
 
-/// Sockets of families through which more than IP or one's own files is reached.
+/// Creates sockets of families that reach more than IP or the process's own files.
 pub(crate) fn families() -> Vec<Way> {
     let raw = SocketType::RAW;
     [
@@ -68,14 +68,14 @@ pub(crate) fn families() -> Vec<Way> {
     .into()
 }
 
-/// A listener at a path.
+/// Connects to a listener at a path.
 pub(crate) fn path_socket(path: &OsStr) -> Vec<Way> {
     let path = Path::new(path);
     let around = Path::new("/proc/self/root").join(path.strip_prefix("/").unwrap_or(path));
     vec![Way::of("path", UnixStream::connect(path)), Way::of("/proc/self/root", UnixStream::connect(around))]
 }
 
-/// Is a server until it is ended, for another probe to reach.
+/// Runs a server until it is killed, for another probe to reach.
 pub(crate) fn listen(address: &OsStr) -> Vec<Way> {
     let address = address.to_str().filter(|address| !address.is_empty()).unwrap_or("127.0.0.1:0");
     let result = TcpListener::bind(address).and_then(|listener| {
@@ -86,7 +86,7 @@ pub(crate) fn listen(address: &OsStr) -> Vec<Way> {
     vec![Way::of("listen", result)]
 }
 
-/// A listener at a name that is in no file system.
+/// Connects to a listener at an abstract name.
 pub(crate) fn abstract_socket(name: &OsStr) -> Vec<Way> {
     let result = SocketAddr::from_abstract_name(name.as_bytes())
         .and_then(|address| UnixStream::connect_addr(&address));

@@ -19,8 +19,7 @@ use rustix::thread::{sched_getaffinity, sched_setaffinity};
 
 use crate::Way;
 
-/// A text that stands in the environment of the runner, looked for in this
-/// process's and in all that /proc shows.
+/// Searches for a text of the runner's environment, in this process's environment and in everything that `/proc` shows.
 pub(crate) fn environment(text: &OsStr) -> Vec<Way> {
     let own = std::env::vars_os()
         .any(|(name, value)| holds(name.as_bytes(), text) || holds(value.as_bytes(), text));
@@ -40,12 +39,12 @@ pub(crate) fn environment(text: &OsStr) -> Vec<Way> {
     ways
 }
 
-/// A process of the host, by a text in its command line or by its number.
+/// Attempts to reach a process of the host, by a text in its command line or by its pid.
 pub(crate) fn process(mark: &OsStr) -> Vec<Way> {
     let own = std::process::id().to_string();
     let seen = all("cmdline").into_iter().find(|path| {
         let own = path.starts_with("/proc/self") || path.starts_with(format!("/proc/{own}"));
-        // The shell that runs this probe has the mark in its own command line.
+        // The shell that runs this probe contains the text in its own command line.
         !own && fs::read(path).is_ok_and(|bytes| bytes.starts_with(b"sleep\0") && holds(&bytes, mark))
     });
     let number = mark.to_string_lossy().parse::<i32>().ok();
@@ -56,13 +55,13 @@ pub(crate) fn process(mark: &OsStr) -> Vec<Way> {
     ]
 }
 
-/// A command of the shell.
+/// Runs a shell command.
 pub(crate) fn program(command: &OsStr) -> Vec<Way> {
     let result = Command::new("bash").arg("-c").arg(command).stdin(Stdio::null()).output();
     vec![Way::program("program", result)]
 }
 
-/// What a process may do to another of the same user, done to one by its number.
+/// Attempts the operations that a process may perform on another process of the same user, on this pid.
 pub(crate) fn bend(number: &OsStr) -> Vec<Way> {
     let number = number.to_string_lossy().parse::<i32>().unwrap_or(0);
     let Some(pid) = rustix::process::Pid::from_raw(number) else {
@@ -96,7 +95,7 @@ pub(crate) fn bend(number: &OsStr) -> Vec<Way> {
     ]
 }
 
-/// Tracing, of a child and by the parent.
+/// Attempts to trace a child and to be traced by the parent.
 pub(crate) fn trace() -> Vec<Way> {
     let mut ways = Vec::new();
     let child = Command::new("sleep").arg("60").spawn();
@@ -113,12 +112,12 @@ pub(crate) fn trace() -> Vec<Way> {
         let _ = child.kill();
         let _ = child.wait();
     }
-    // Last: from here on the parent is the tracer.
+    // Last: after this call the parent is the tracer.
     ways.push(Way::of("traceme", ptrace::traceme()));
     ways
 }
 
-/// Descriptors over the three: reached for each.
+/// Lists descriptors above 2. Each counts as reached.
 pub(crate) fn descriptors() -> Vec<Way> {
     let Ok(entries) = fs::read_dir("/proc/self/fd") else {
         return vec![Way::new("list", true, "cannot be read, so not seen to be empty")];
@@ -127,7 +126,7 @@ pub(crate) fn descriptors() -> Vec<Way> {
     let found: Vec<_> = names
         .filter(|(name, _)| name.to_string_lossy().parse::<u32>().is_ok_and(|number| number > 2))
         .filter_map(|(name, target)| Some((name, target.ok()?)))
-        // The handle of this very listing.
+        // Skips the descriptor of this listing.
         .filter(|(_, target)| !target.ends_with(format!("{}/fd", std::process::id())))
         .collect();
     found

@@ -1,4 +1,4 @@
-//! A text, looked for in all that can be read: a way for each route.
+//! Searches for a text in everything that can be read. Each route is one attempt.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -10,16 +10,16 @@ use std::process::{Command, Stdio};
 
 use crate::Way;
 
-/// The most that is read of one file, and of one mapping of memory.
+/// The maximum bytes that are read of one file, and of one memory mapping.
 const MOST: u64 = 8 << 20;
-/// Of the system, shown by the profile, and there before any secret; and what
-/// the other ways read.
+/// Directories of the system, which the profile shows and which predate any secret, and directories that the other
+/// routes
+/// read.
 const NOT_WALKED: [&str; 5] = ["/dev", "/proc", "/sys", "/usr", "/nix"];
-/// Files of a process that are read by their own ways, or are no text.
+/// Files of a process that other routes read, or that are not text.
 const NOT_READ: [&str; 5] = ["environ", "cmdline", "mem", "pagemap", "clear_refs"];
 
-/// A text that comes in two halves, so that the words of this search are not
-/// what it finds.
+/// Searches for a text that is given in two halves, so that the arguments of this search do not match.
 pub(crate) fn everywhere(first: &OsStr, second: &OsStr) -> Vec<Way> {
     let text = [first.as_bytes(), second.as_bytes()].concat();
     if text.is_empty() {
@@ -49,7 +49,7 @@ pub(crate) fn everywhere(first: &OsStr, second: &OsStr) -> Vec<Way> {
     ]
 }
 
-/// Ends a process so that it would leave a core where cores are left.
+/// Ends a process with a signal that leaves a core file, if core files are enabled.
 fn crash() {
     let script = "ulimit -c unlimited; ulimit -c hard; kill -SEGV $$";
     let _ = Command::new("bash").args(["-c", script]).stderr(Stdio::null()).status();
@@ -75,7 +75,7 @@ fn look(way: &str, paths: &[PathBuf], found: &dyn Fn(&[u8]) -> bool) -> Way {
     Way::new(way, !holders.is_empty(), format!("{read} of {} read: {}", paths.len(), holders.join(" ")))
 }
 
-/// The plain files of the kernel, and of each process but this one's own words.
+/// Returns the regular files of `/proc` and of each process, except the arguments of this process.
 fn texts_of_proc(processes: &[PathBuf]) -> Vec<PathBuf> {
     let mut paths = Vec::new();
     let folders = processes.iter().map(PathBuf::as_path).chain([Path::new("/proc"), Path::new("/proc/net")]);
@@ -83,7 +83,7 @@ fn texts_of_proc(processes: &[PathBuf]) -> Vec<PathBuf> {
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             let name = entry.file_name();
             let plain = entry.file_type().is_ok_and(|kind| kind.is_file());
-            // These two wait for what comes, or are the memory of the machine.
+            // One blocks until there is input, the other is the whole memory of the machine.
             let endless = ["kmsg", "kcore"].iter().any(|other| name == *other);
             if plain && !endless && !NOT_READ.iter().any(|other| name == *other) {
                 paths.push(entry.path());
@@ -104,7 +104,7 @@ fn links(processes: &[PathBuf], found: &dyn Fn(&[u8]) -> bool) -> Way {
     Way::new("descriptors", held, format!("{} seen", seen.len()))
 }
 
-/// What descriptors of plain files lead to.
+/// Returns the targets of descriptors of regular files.
 fn open_files(processes: &[PathBuf]) -> Vec<PathBuf> {
     let mut paths = Vec::new();
     for process in processes {
@@ -114,7 +114,7 @@ fn open_files(processes: &[PathBuf]) -> Vec<PathBuf> {
     paths
 }
 
-/// The memory of every process but this one, which holds what it looks for.
+/// Searches the memory of every process except this one, which contains the text.
 fn memory(processes: &[PathBuf], found: &dyn Fn(&[u8]) -> bool) -> Way {
     let own = PathBuf::from(format!("/proc/{}", std::process::id()));
     let (mut read, mut holders) = (0, Vec::new());
@@ -136,14 +136,14 @@ fn memory(processes: &[PathBuf], found: &dyn Fn(&[u8]) -> bool) -> Way {
     Way::new("memory", !holders.is_empty(), format!("{read} mappings read: {}", holders.join(" ")))
 }
 
-/// Start and length of a line of `maps`.
+/// Parses start and length from a line of `maps`.
 fn range(line: &str) -> Option<(u64, u64)> {
     let (start, end) = line.split(' ').next()?.split_once('-')?;
     let number = |text| u64::from_str_radix(text, 16).ok();
     Some((number(start)?, number(end)?.checked_sub(number(start)?)?))
 }
 
-/// Every plain file, but of the system.
+/// Returns all regular files, except those of the system.
 fn walk() -> Vec<PathBuf> {
     let (mut files, mut open) = (Vec::new(), vec![PathBuf::from("/")]);
     while let Some(folder) = open.pop() {
@@ -159,7 +159,7 @@ fn walk() -> Vec<PathBuf> {
             }
         }
     }
-    // Not of the system, but where memory files are.
+    // Memory files, in a directory that is otherwise skipped.
     for entry in fs::read_dir("/dev/shm").into_iter().flatten().flatten() {
         files.push(entry.path());
     }

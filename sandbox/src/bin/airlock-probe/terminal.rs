@@ -1,4 +1,4 @@
-//! Typing in the name of who sits at a terminal.
+//! Attempts to inject input into a terminal.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -11,8 +11,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 use crate::Way;
 
-/// The terminal of the session that started this, and one of its own making,
-/// with a process on it that has it as its controlling one.
+/// Uses the terminal of the session that started this process, and a new terminal with a process that it controls.
 pub(crate) fn own() -> Vec<Way> {
     let mut ways = vec![Way::of("/dev/tty", OpenOptions::new().read(true).write(true).open("/dev/tty"))];
     match on_a_new_terminal() {
@@ -24,7 +23,7 @@ pub(crate) fn own() -> Vec<Way> {
     ways
 }
 
-/// What requests of the terminal at the input do.
+/// Sends injection requests to the terminal at the input.
 pub(crate) fn here() -> Vec<Way> {
     let terminal = io::stdin();
     [
@@ -33,8 +32,9 @@ pub(crate) fn here() -> Vec<Way> {
         ("console", TerminalRequest::Console),
     ]
     .map(|(name, request)| {
-        // A terminal that is no console does not know the question; newer kernels
-        // can be told to type for nobody.
+        // A terminal that is not a console rejects the request as unknown, and newer kernels can disable it. Both
+        // errors show
+        // that the filter allowed the call.
         let asked = terminal_request(terminal.as_fd(), request);
         Way::past(name, asked, |errno| matches!(errno, Errno::ENOTTY | Errno::EIO))
     })

@@ -1,10 +1,10 @@
-//! The reader of configurations against git itself.
+//! Compares the parser of configurations with git itself.
 
 use std::process::{Command, Stdio};
 
 use super::*;
 
-/// What git reads, as `section.key=value`; none if it refuses.
+/// Returns the settings that git reads, as `section.key=value`. `None` if git rejects the configuration.
 fn by_git(text: &[u8]) -> Option<Vec<String>> {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("config");
@@ -101,7 +101,8 @@ fn made_up_configurations_are_read_as_git_reads_them() {
     }
 }
 
-/// What is left of a configuration is what git read in it before, but for what runs programs.
+/// Checks that a configuration without programs has the same settings for git as before, except those that run
+/// programs.
 fn assert_rest_is_the_same(text: &[u8]) {
     let Some(before) = by_git(text) else { return };
     let runs = started_programs(text).unwrap();

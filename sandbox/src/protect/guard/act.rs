@@ -1,4 +1,4 @@
-//! One comparison: what counts is said, moved into quarantine, put back, or made a failure.
+//! Acts on one comparison: a violation is reported, moved into quarantine and reverted, or makes the command fail.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::BorrowedFd;
@@ -15,13 +15,13 @@ use super::super::scan::{Record, scan};
 use super::super::{Action, Found, NAMES_LAYER, Outcome, Reason, Rules};
 use super::Guard;
 
-/// What came of a change.
+/// The result of a change.
 enum Done {
-    /// It stays, and belongs there.
+    /// The file stays and is accepted.
     Stays(Option<Found>),
-    /// It was moved, and this is there again of what stood there before.
+    /// The file was moved, and the previous one was restored if possible.
     Moved(Option<Found>, Option<Mark>),
-    /// It is still there and does not belong there.
+    /// The file is still there, and is not accepted.
     Failed(Found),
 }
 
@@ -88,7 +88,7 @@ impl Guard {
         Ok(found)
     }
 
-    /// What the commands made of repositories, and what came with them.
+    /// Accepts the repositories that commands created, including the files that came with them.
     fn note_new_repositories(
         &mut self,
         workspace: BorrowedFd<'_>,
@@ -125,7 +125,7 @@ impl Guard {
         }
         let id = match self.vault.quarantine(workspace, path, *reason, execution) {
             Ok(Some(id)) => id,
-            // It was there for a moment only.
+            // The file existed only briefly.
             Ok(None) => {
                 return Done::Moved(Some(said(Outcome::Reported, None, "it was removed again")), None);
             }
@@ -141,7 +141,7 @@ impl Guard {
         Done::Moved(Some(said(moved(action), Some(id), &detail)), put_back.unwrap_or_default())
     }
 
-    /// Makes what was removed again, with all that was in it, unless it went with the folder that it was in.
+    /// Restores a removed name with its contents, unless it was removed together with its directory.
     fn undo_removal(
         &self,
         workspace: BorrowedFd<'_>,
@@ -151,7 +151,7 @@ impl Guard {
     ) -> Option<Found> {
         let old = before.marks.get(path)?;
         let failed = |error| Found::failed(NAMES_LAYER, Reason::Removed.name(), Some(path.to_vec()), &error);
-        // A folder that is protected itself is the same one by its name.
+        // A protected directory is identified by its name.
         let folder = above(path);
         if !(before.marks.contains_key(folder) && now.marks.contains_key(folder)) {
             match is_folder_there(workspace, folder, old.parent) {
@@ -196,7 +196,7 @@ fn moved(action: Action) -> Outcome {
     if action == Action::Fail { Outcome::Failed } else { Outcome::Quarantined }
 }
 
-/// Whether the folder is there, and the one that it was.
+/// Reports whether the directory still exists and is the same one.
 fn is_folder_there(workspace: BorrowedFd<'_>, path: &[u8], which: u64) -> Result<bool, ProtectError> {
     let failed = || ProtectError::path("look for", path);
     let folders = descend(workspace, path, Need::Look).map_err(failed())?;
@@ -215,7 +215,7 @@ fn what(reason: Reason) -> &'static str {
     }
 }
 
-/// Below what is being put there for a client, everything counts as it was.
+/// Ignores changes below the targets of active uploads.
 fn leave_uploads<'a>(before: &Record, now: &mut Record, targets: impl Iterator<Item = &'a Vec<u8>>) {
     for target in targets {
         now.marks.retain(|path, _| !is_within(path, target));

@@ -1,5 +1,5 @@
-//! What commands have planted in repositories: which it may be, and taking it away before a command to which no
-//! mask can be given.
+//! Planted programs in repositories: finds the repositories that may contain any, and removes the programs before a
+//! command that cannot have masks.
 
 use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt;
@@ -14,12 +14,13 @@ use super::Guard;
 use crate::mask::SessionFolder;
 
 impl Guard {
-    /// The repositories in which something can be planted; none before the first command that could write. `is_still`:
-    /// nothing can have changed since the last comparison; otherwise this blocks for as long as it takes to look
-    /// through the workspace.
+    /// Returns the repositories that may contain planted programs. `None` before the first command that could write.
+    /// `is_still` states that nothing has changed since the last comparison. Otherwise the call blocks while it scans
+    /// the
+    /// workspace.
     ///
     /// # Errors
-    /// If the workspace cannot be looked at.
+    /// If the workspace cannot be scanned.
     pub fn suspects(
         &self,
         workspace: BorrowedFd<'_>,
@@ -27,7 +28,7 @@ impl Guard {
     ) -> Result<Option<Suspects>, ProtectError> {
         let Some(record) = &self.record else { return Ok(None) };
         let mut now = record.clone();
-        // What commands did that ended with the process before this one was not compared.
+        // Changes of commands that ended with the previous process were not compared.
         if !is_still || self.recovered {
             now = scan(workspace, self.scope, &self.names)?;
             note_planted(record, &mut now, |_, _, _| false);
@@ -35,12 +36,12 @@ impl Guard {
         Ok(Some(Suspects::of(now, self.began.at)))
     }
 
-    /// Moves hooks and configurations that were planted into quarantine, and puts the configurations back without
-    /// their programs. What was done is found at the end of the next command. Blocks for as long as it takes to look
-    /// through the workspace.
+    /// Moves planted hooks and configurations into quarantine, and restores the configurations without their
+    /// programs. The
+    /// next command's end reports the actions. Blocks while it scans the workspace.
     ///
     /// # Errors
-    /// If something planted is not in the workspace, or cannot be taken away.
+    /// If a planted file is not in the workspace or cannot be removed.
     pub fn take_away(
         &mut self,
         workspace: BorrowedFd<'_>,
@@ -78,7 +79,7 @@ impl Guard {
                 detail: detail.to_owned(),
             });
         }
-        // Only these: what else has changed is found at the end of the command that did it.
+        // Only these paths: other changes are found at the end of the command that made them.
         let mut now = scan(workspace, self.scope, &self.names)?;
         for path in put {
             record.marks.extend(now.marks.remove_entry(path));
@@ -87,7 +88,7 @@ impl Guard {
     }
 }
 
-/// Says of the first item that is not in the workspace what to do about it.
+/// Returns a message for the first item outside the workspace, with the remedy.
 fn elsewhere(items: &[Item]) -> Option<String> {
     let item = items.iter().find(|item| item.folder != SessionFolder::Workspace)?;
     let path = std::path::Path::new(item.folder.inside()).join(&item.path);

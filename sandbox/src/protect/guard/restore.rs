@@ -1,4 +1,4 @@
-//! Giving back what is in quarantine: to where it was, as it was.
+//! Restores an item from quarantine to its original path, unchanged.
 
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -15,12 +15,12 @@ use super::Guard;
 const FOLDER_MODE: u32 = 0o755;
 
 impl Guard {
-    /// Gives an item back, and takes it from then on for what belongs there. What stands in its place goes
-    /// into quarantine. Returns the item's path, and the id of what stood there. Blocks for as long as it
-    /// takes to look through the workspace.
+    /// Restores an item and accepts it into the record. A file that occupies its path is moved into quarantine.
+    /// Returns the
+    /// item's path, and the ID of the replaced file. Blocks while it scans the workspace.
     ///
     /// # Errors
-    /// If there is no such item, or its place cannot be written.
+    /// If there is no such item, or if its path cannot be written.
     pub fn restore(
         &mut self,
         workspace: BorrowedFd<'_>,
@@ -47,7 +47,8 @@ impl Guard {
     }
 }
 
-/// All of them stay open, so that each keeps the rights that the next one needs.
+/// Opens or creates the directories of a path. All stay open, so that each keeps the permissions that the next one
+/// needs.
 fn make_folders(workspace: BorrowedFd<'_>, path: &[u8]) -> Result<Vec<Folder>, ProtectError> {
     let failed = || ProtectError::path("make the folder", path);
     let mut open = vec![Folder::of(workspace, Need::Change).map_err(failed())?];

@@ -1,4 +1,4 @@
-//! Configurations of git, with those that they include.
+//! Git configurations, and those that they include.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,9 @@ use super::search::{Search, content};
 use crate::HOME;
 
 impl Search<'_> {
-    /// A repository's own: its programs are trusted as far as they were there before, or were decided about.
+    /// Checks a repository's configuration. Its programs are trusted if they existed before any command, or if a
+    /// decision
+    /// permitted them.
     pub(super) fn config(&mut self, at: &Path) -> Result<(), ProtectError> {
         let Some(found) = self.find(at)?.filter(|found| !found.is_folder) else { return Ok(()) };
         let is_straight = self.is_straight(at, &found);
@@ -27,7 +29,7 @@ impl Search<'_> {
         };
         let trusted = mark.and_then(|mark| mark.programs.as_ref());
         let is_trusted = match started_programs(&text) {
-            // git does not read it either.
+            // git rejects it, too.
             None => is_old || trusted.is_some(),
             Some(programs) => {
                 is_old || programs.is_empty() || trusted.is_some_and(|trusted| programs.is_subset(trusted))
@@ -40,7 +42,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// One of HOME, which is watched on its own.
+    /// Follows a configuration of HOME, which has its own guard.
     pub(super) fn global_config(&mut self, at: &Path) -> Result<(), ProtectError> {
         match self.find(at)?.and_then(|found| content(&found)) {
             Some(text) => self.follow_config(at, &text),
@@ -60,7 +62,8 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Nobody watches it: its programs are trusted if no command has changed it.
+    /// Checks an included configuration, which no guard watches. Its programs are trusted if no command could have
+    /// changed it.
     fn included(&mut self, at: &Path) -> Result<(), ProtectError> {
         let Some(found) = self.find(at)?.filter(|found| !found.is_folder) else { return Ok(()) };
         let is_old = !found.by_link && fstat(&found.handle).is_ok_and(|stat| self.is_old(&stat));
@@ -83,7 +86,7 @@ impl Search<'_> {
     }
 }
 
-/// A path of a configuration, as git takes it.
+/// Expands a path of a configuration as git does.
 pub(super) fn expanded(base: &Path, written: &str) -> PathBuf {
     match written.strip_prefix('~') {
         Some(rest) => Path::new(HOME).join(rest.trim_start_matches('/')),

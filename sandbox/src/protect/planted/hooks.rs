@@ -1,4 +1,4 @@
-//! Folders of hooks.
+//! Directories of hooks.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -14,11 +14,11 @@ use super::config::expanded;
 use super::search::{Found, Search};
 use super::{Plant, REPOSITORIES};
 
-/// What git leaves beside hooks, and does not run.
+/// The suffix of sample hooks, which git does not run.
 const SAMPLE: &[u8] = b".sample";
 
 impl Search<'_> {
-    /// Those that trusted configurations name. A relative one begins in whatever working tree is used.
+    /// Checks the hook directories that trusted configurations name. A relative one can begin in any working tree.
     pub(super) fn named_hooks(&mut self) -> Result<(), ProtectError> {
         let (hooks, bases) = (std::mem::take(&mut self.hooks), std::mem::take(&mut self.bases));
         if hooks.len().saturating_mul(bases.len()) > REPOSITORIES {
@@ -36,7 +36,7 @@ impl Search<'_> {
         if self.is_straight(at, &found) && self.is_trusted(&found) {
             return Ok(());
         }
-        // The session's own folders cannot be covered whole.
+        // A mask cannot cover a session's whole directory.
         if found.relative.as_os_str().is_empty() {
             self.cannot_mask(at, "is a folder of hooks");
         } else {
@@ -45,7 +45,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Whether all that git could run there was there before any command, or was decided about.
+    /// Reports whether all hooks existed before any command, or were permitted by a decision.
     fn is_trusted(&self, found: &Found) -> bool {
         let Ok(folder) = Folder::of(&found.handle, Need::Look) else { return false };
         let Ok(entries) = Dir::read_from(&folder) else { return false };

@@ -1,4 +1,4 @@
-//! One repository: its own folder, or a file that leads to it.
+//! One repository: its own directory, or a file that leads to it.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -33,11 +33,11 @@ impl Search<'_> {
         if self.rebases() {
             self.todo(&at.join("rebase-merge/git-rebase-todo"))?;
         }
-        // What was gone through is here with all that it holds.
+        // A scanned tree is already complete in the record.
         if self.is_repository(&found) { Ok(()) } else { self.add_parts(at, &found.handle) }
     }
 
-    /// A file `.git`. Where it is reached by a link, git reads it as if it were where the link is.
+    /// Follows a `.git` file. If it is reached through a link, git resolves it relative to the link.
     fn pointer(&mut self, at: &Path, found: &Found) -> Result<(), ProtectError> {
         if at.file_name().is_none_or(|name| !name.eq_ignore_ascii_case(".git")) {
             return Ok(());
@@ -58,7 +58,7 @@ impl Search<'_> {
         }
     }
 
-    /// The list of a rebase that was begun. git writes it anew as it goes, so that nothing can be laid over it.
+    /// Checks the list of a rebase in progress. git rewrites it, so no mask can cover it.
     fn todo(&mut self, at: &Path) -> Result<(), ProtectError> {
         let Some(found) = self.find(at)? else { return Ok(()) };
         let runs = |line: &[u8]| {

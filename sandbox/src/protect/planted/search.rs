@@ -1,4 +1,4 @@
-//! The way through repositories that lead to each other, each looked at once.
+//! The search through repositories that lead to each other. Each is checked once.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ffi::OsStr;
@@ -20,22 +20,22 @@ use crate::mask::SessionFolder;
 use crate::paths::places::{self, Kind, Lead, Spot};
 use crate::{HOME, WORKSPACE};
 
-/// See the module.
+/// The state of one search.
 pub(super) struct Search<'a> {
     suspects: &'a Suspects,
     command: Use<'a>,
     grounds: &'a Grounds,
     queue: VecDeque<PathBuf>,
     seen: BTreeSet<PathBuf>,
-    /// Working trees and folders of repositories: where a relative folder of hooks may begin.
+    /// Working trees and directories of repositories, at which a relative hook directory may begin.
     pub(super) bases: BTreeSet<PathBuf>,
-    /// Folders of hooks that trusted configurations name, as they are written.
+    /// Hook directories that trusted configurations name, as written.
     pub(super) hooks: BTreeSet<String>,
     items: BTreeMap<(SessionFolder, PathBuf), Plant>,
     open: Option<String>,
 }
 
-/// A file or folder of the session, by its place.
+/// A file or directory of the session, by its real place.
 pub(super) struct Found {
     pub(super) folder: SessionFolder,
     pub(super) relative: PathBuf,
@@ -44,13 +44,13 @@ pub(super) struct Found {
     pub(super) by_link: bool,
 }
 
-/// Whether it is no place of the kernel's, such as `/dev/null`, from where nothing leads back to files.
+/// Reports whether a path can lead to files. Most paths of the kernel, such as `/dev/null`, cannot.
 fn may_hold_repositories(named: &Path) -> bool {
     let of_kernel = ["/proc", "/dev", "/sys"].iter().any(|own| named.starts_with(own));
     !of_kernel || named.iter().any(|part| ["cwd", "root", "fd"].iter().any(|link| part == *link))
 }
 
-/// The path of bytes.
+/// Converts bytes to a path.
 pub(super) fn path(bytes: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(bytes))
 }
@@ -70,7 +70,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Looks at what is at a path, once.
+    /// Queues a path for a check, once.
     pub(super) fn add(&mut self, at: PathBuf) -> Result<(), ProtectError> {
         if self.once(&at)? {
             self.queue.push_back(at);
@@ -78,7 +78,9 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// What the command names. The workspace was gone through; HOME and `/tmp` are, where the command goes there.
+    /// Queues the paths that the command names. The workspace was scanned already. HOME and `/tmp` are scanned if the
+    /// command
+    /// uses them.
     pub(super) fn add_named(&mut self) -> Result<(), ProtectError> {
         let mut roots = BTreeSet::new();
         for named in self.command.paths {
@@ -107,7 +109,7 @@ impl<'a> Search<'a> {
         repositories(&record, b"").iter().try_for_each(|inner| self.add(root.join(path(inner))))
     }
 
-    /// What a repository's own folder holds of others, where nobody has gone through it.
+    /// Queues the repositories inside a repository's own directory, if it was not scanned before.
     pub(super) fn add_parts(&mut self, at: &Path, handle: &OwnedFd) -> Result<(), ProtectError> {
         let record = scan(handle, Scope::Git, &Names::of_git())?;
         repositories(&record, b".git").iter().try_for_each(|inner| self.add(at.join(path(inner))))
@@ -129,7 +131,7 @@ impl<'a> Search<'a> {
         self.command.rebases
     }
 
-    /// Where a path leads. None if nothing is there, or nothing that a command of the session could write.
+    /// Resolves a path. `None` if it does not exist, or if no command of the session could write there.
     pub(super) fn find(&mut self, at: &Path) -> Result<Option<Found>, ProtectError> {
         let Lead { spot, by_link, by_kernel } =
             match places::follow(&self.grounds.places, &self.grounds.links, at) {
@@ -151,7 +153,7 @@ impl<'a> Search<'a> {
         Ok(found)
     }
 
-    /// The same where git reads a path from a file of a repository, relative or not.
+    /// Resolves a path that a file of a repository contains, absolute or relative.
     pub(super) fn find_pointed(
         &mut self,
         base: &Path,
@@ -175,7 +177,7 @@ impl<'a> Search<'a> {
         Some(Found { folder, relative, handle, is_folder, by_link })
     }
 
-    /// Notes that git would use something there that cannot be covered.
+    /// Records that git would use a file that no mask can cover.
     pub(super) fn cannot_mask(&mut self, at: &Path, why: &str) {
         let path = shown(at.as_os_str().as_bytes());
         self.open.get_or_insert_with(|| format!("`{path}` {why}"));
@@ -185,19 +187,19 @@ impl<'a> Search<'a> {
         self.items.insert((found.folder, found.relative.clone()), what);
     }
 
-    /// What is known of something in the workspace.
+    /// Returns the recorded mark of a path in the workspace.
     pub(super) fn mark(&self, folder: SessionFolder, relative: &Path) -> Option<&'a Mark> {
         let relative = relative.as_os_str().as_bytes();
         (folder == SessionFolder::Workspace).then(|| self.suspects.marks.get(relative)).flatten()
     }
 
-    /// Whether a path leads by no link to where it does, or by one that no command has set.
+    /// Reports whether a path contains no link, or only a link that no command created.
     pub(super) fn is_straight(&self, at: &Path, found: &Found) -> bool {
         let link = || at.strip_prefix(WORKSPACE).ok().and_then(|at| self.mark(SessionFolder::Workspace, at));
         !found.by_link || link().is_some_and(|link| !link.planted)
     }
 
-    /// Whether a path is met for the first time.
+    /// Reports whether a path is seen for the first time.
     pub(super) fn once(&mut self, at: &Path) -> Result<bool, ProtectError> {
         if self.seen.len() >= REPOSITORIES {
             return Err(ProtectError::TooMany { what: "repositories", limit: REPOSITORIES });
@@ -205,7 +207,7 @@ impl<'a> Search<'a> {
         Ok(self.seen.insert(at.to_owned()))
     }
 
-    /// Whether it was last changed before any command could write.
+    /// Reports whether it was last changed before any command could write.
     pub(super) fn is_old(&self, stat: &Stat) -> bool {
         let nanos = i64::try_from(stat.st_ctime_nsec).unwrap_or(i64::MAX);
         (stat.st_ctime, nanos) < self.suspects.began
@@ -217,12 +219,12 @@ impl<'a> Search<'a> {
     }
 }
 
-/// The content of a regular file that was found; none if it is something else, too long or closed.
+/// Returns the contents of a regular file. `None` if it has another type, is too long or cannot be read.
 pub(super) fn content(found: &Found) -> Option<Vec<u8>> {
     if kind(&fstat(&found.handle).ok()?) != FileType::RegularFile {
         return None;
     }
-    // By the handle, not by its name: it is what was found.
+    // Through the handle, not by name, so that it is the file that was found.
     let name = format!("/proc/self/fd/{}", found.handle.as_fd().as_raw_fd());
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = openat(CWD, name, flags, Mode::empty()).ok()?;

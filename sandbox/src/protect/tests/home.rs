@@ -1,10 +1,10 @@
-//! HOME: what shells, git and ssh obey there is held, and everything else is not looked at.
+//! Tests of HOME: files that shells, git and ssh obey are protected, and all others are ignored.
 
 use std::os::unix::fs::symlink;
 
 use super::*;
 
-/// A HOME in place of the workspace.
+/// Creates a HOME instead of a workspace.
 fn home() -> World {
     let mut world = World::new();
     world.guard = Guard::open_for_home(handle(&world.root.path().join(FOLDER))).unwrap();
@@ -138,7 +138,7 @@ fn an_upload_into_home_has_to_be_told_of_where_a_command_would_be_found_out() {
         let found = world.run(writer(), |world| world.put(path, "[alias]\nx = !evil\n"));
         assert_eq!(is_watched, !found.is_empty(), "{path}");
     }
-    // A link in place of a folder; and a repository, which may be new and is watched from then on.
+    // A link in place of a directory; and a repository, which may be new and is watched from then on.
     for path in [".config", ".config/git", ".ssh", ".git/config", ".git/hooks/x"] {
         assert!(home().guard.watched().has(path.as_bytes()), "{path}");
     }

@@ -1,4 +1,4 @@
-//! Workspaces in the shapes that hostile commands give them.
+//! Tests of workspaces with hostile contents.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;

@@ -1,4 +1,4 @@
-//! What is found, what is done about it, and what is given back.
+//! Tests of found changes, of the actions taken, and of restored files.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 

@@ -1,4 +1,4 @@
-//! Which programs of repositories are planted: those of commands, and nobody else's.
+//! Tests of which programs of repositories count as planted: only those that commands added.
 
 use std::os::unix::fs::symlink;
 
@@ -19,7 +19,7 @@ impl World {
         planted(&grounds, &suspects, command).unwrap()
     }
 
-    /// Folder, path, and what is left of it if it is a configuration.
+    /// Returns directory and path of each item, and the remaining text of a configuration.
     fn planted(&self) -> Vec<String> {
         let found = self.look(USE);
         assert_eq!(found.open, None);
@@ -41,7 +41,7 @@ fn said(item: &Item) -> String {
     format!("{:?} {}{rest}", item.folder, item.path.display())
 }
 
-/// A repository that a command makes, with what it plants.
+/// Creates a repository by a command that also plants files.
 fn made(plant: impl FnOnce(&World)) -> World {
     let mut world = World::new();
     world.run(writer(), |world| {
@@ -51,7 +51,7 @@ fn made(plant: impl FnOnce(&World)) -> World {
     world
 }
 
-/// A name, what a command plants, and where it is found; what is left of a configuration follows a colon.
+/// A name, the planted files, and where they are found. The remaining text of a configuration follows a colon.
 type Way = (&'static str, fn(&World), &'static [&'static str]);
 
 const WAYS: [Way; 10] = [
@@ -140,7 +140,7 @@ fn what_was_there_before_or_was_decided_about_is_not_planted_until_a_command_cha
     world.put("old/.git/config", "[core]\nhooksPath = .husky\n[include]\npath = ../shared\n");
     world.git("", &["init", "-q", "--bare", "bare"]);
     world.put("bare/hooks/update", "mine");
-    // The clock of files has ticked when a file is no longer of the same moment.
+    // After a tick, files of the beginning count as older than the first command.
     world.tick();
     world.run(writer(), |_| {});
     assert_eq!(world.planted(), [""; 0]);

@@ -1,9 +1,9 @@
-//! What nobody excuses because git makes a repository at the same time: each with
-//! the repository that is made, which stays whole.
+//! Tests of planting while git creates a repository: the creation excuses nothing else, and the new repository stays
+//! complete.
 
 use super::*;
 
-/// A repository that is there before, and a hook that is planted in it.
+/// Returns a workspace with an existing repository, in which a hook is planted.
 fn with_repository() -> World {
     let mut world = World::new();
     world.run(with_git(&["init /workspace/old"]), |world| drop(world.git("", &["init", "-q", "old"])));
@@ -29,7 +29,7 @@ fn a_repository_that_is_cloned_in_place_of_an_old_one_is_a_new_one() {
     assert!(!world.has("old/.mcp.json") && world.has("old/.git/hooks/pre-commit"));
 }
 
-/// Plants, and says what is planted and what is taken away for it.
+/// A name, a function that plants files, and the paths that are removed for it.
 type Plant = (&'static str, fn(&World), &'static [&'static str]);
 
 const PLANTED: [Plant; 9] = [
@@ -60,7 +60,7 @@ const PLANTED: [Plant; 9] = [
     ("names beside it", |world| world.put("old/.vscode/tasks.json", "evil"), &["old/.vscode"]),
 ];
 
-/// What makes a repository, as a grant says it, and the subcommand.
+/// An entry of a grant that creates a repository, and the subcommand.
 const MADE: [(&str, &[&str]); 3] = [
     ("clone /workspace/new", &["clone", "-q", "source", "new"]),
     ("init /workspace/new", &["init", "-q", "new"]),

@@ -1,4 +1,4 @@
-//! Protected names that a command removes.
+//! Tests of protected names that a command removes.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 

@@ -1,10 +1,10 @@
-//! Repositories: what git may do, and what nobody may plant.
+//! Tests of repositories: permitted operations of git, and planted files.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 use super::*;
 
-/// A repository of its own beside the workspace, to clone from.
+/// Creates a repository next to the workspace, to clone from.
 fn source(world: &World) -> String {
     let at = world.root.path().join("source");
     fs::create_dir(&at).unwrap();
@@ -142,7 +142,7 @@ fn settings_that_run_programs_are_taken_out_with_the_file_and_the_old_file_is_th
     assert_eq!(found, [], "a profile may allow it");
 }
 
-/// Plants, and says which names are taken away.
+/// Plants files, and returns the names that are removed.
 fn planted(directory: &str, work: impl FnOnce(&World)) -> Vec<String> {
     let mut world = World::new();
     world.put("config/app.toml", "mine");

@@ -1,4 +1,4 @@
-//! Many commands in one workspace at once: what each of them makes is found once.
+//! Tests of many concurrent commands in one workspace: each change is found once.
 
 use std::collections::BTreeMap;
 

@@ -1,194 +1,195 @@
-//! Why an archive was not taken or not made. It must not hold a name longer than a line of a terminal can
-//! show, nor one that does something to that terminal.
+//! The errors of packing and unpacking. Names in errors are short enough for one line and contain no
+//! characters that affect a terminal.
 
 use std::{fmt, io};
 
-/// Of a name in an error, escaped.
+/// The longest name in an error, escaped, in bytes.
 const SHOWN_BYTES: usize = 200;
 
-/// A call that did not do what it was asked to.
+/// The error of a call.
 #[derive(Debug)]
 pub struct ArchiveError {
-    /// Why.
+    /// The cause.
     pub cause: Cause,
-    /// Files, folders and links that were put into the folder before, and stay there. 0 where nothing
-    /// was touched.
+    /// The number of files, directories and links that were created before the error, and remain. 0 if
+    /// nothing was changed.
     pub put: u64,
 }
 
-/// Why a call did not do what it was asked to.
+/// The cause of an error.
 #[derive(Debug, thiserror::Error)]
 pub enum Cause {
-    /// The archive holds something that it must not.
+    /// The archive contains an entry that is not permitted.
     #[error("entry {number} `{entry}`: {rule}")]
     Refused {
-        /// From 1, in the order of the archive.
+        /// The number of the entry in the archive, from 1.
         number: u64,
-        /// Its name, escaped, at most 200 bytes of it.
+        /// The escaped name, at most 200 bytes.
         entry: String,
-        /// What it breaks, and the cure.
+        /// The violated rule, with a remedy.
         rule: Rule,
     },
-    /// The bytes are not an archive of the format that was said.
+    /// The bytes are not an archive of the given format.
     #[error("the archive is malformed {place}: {what}")]
     Malformed {
-        /// Where.
+        /// The position.
         place: Place,
-        /// What is wrong, and the cure.
+        /// The problem, with a remedy.
         what: &'static str,
     },
     /// The bytes end before the archive does.
     #[error("the archive is truncated {place}: {what}; send it again, whole")]
     Truncated {
-        /// Where.
+        /// The position.
         place: Place,
-        /// What is missing.
+        /// The missing part.
         what: &'static str,
     },
-    /// More than a limit allows.
+    /// A limit was exceeded.
     #[error("{place}: more than {value} {limit}; leave something out, or have the limit raised")]
     Limit {
-        /// Where.
+        /// The position.
         place: Place,
-        /// Which: `entries`, `bytes` or `bytes of folder names`.
+        /// The limit: `entries`, `bytes` or `bytes of folder names`.
         limit: &'static str,
-        /// Its value.
+        /// The value of the limit.
         value: u64,
     },
-    /// Something in the folder is not what the archive needs it to be. It was not followed or replaced.
+    /// An existing file in the directory conflicts with the archive. It was not followed or replaced.
     #[error("`{path}` {obstacle}")]
     InTheWay {
-        /// Relative to the folder, escaped, at most 200 bytes of it.
+        /// The escaped path relative to the directory, at most 200 bytes.
         path: String,
-        /// What it is.
+        /// The conflict.
         obstacle: Obstacle,
     },
-    /// The folder could not be read or changed.
+    /// The directory could not be read or changed.
     #[error("cannot {doing} `{path}`: {source}")]
     Folder {
-        /// A verb.
+        /// The operation, as a verb.
         doing: &'static str,
-        /// Relative to the folder, escaped, at most 200 bytes of it.
+        /// The escaped path relative to the directory, at most 200 bytes.
         path: String,
         /// The cause.
         source: io::Error,
     },
-    /// The archive's bytes, or those of a file to be written, could not be read.
+    /// The bytes of the archive, or of a file to write, could not be read.
     #[error("cannot read what is to be put there: {source}")]
     Read {
         /// The cause.
         source: io::Error,
     },
-    /// The archive's bytes could not be written.
+    /// The bytes of the archive could not be written.
     #[error("cannot write the archive: {source}")]
     Write {
         /// The cause.
         source: io::Error,
     },
-    /// It was cancelled.
+    /// The call was cancelled.
     #[error("cancelled")]
     Cancelled,
 }
 
-/// Where in an archive.
+/// A position in an archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
     /// In or before the header of this entry, counted from 1.
     Header(u64),
-    /// At an entry whose name is known.
+    /// At an entry with a known name.
     Entry {
-        /// From 1.
+        /// The number of the entry, from 1.
         number: u64,
-        /// Its name, escaped, at most 200 bytes of it.
+        /// The escaped name, at most 200 bytes.
         entry: String,
     },
     /// After the last entry.
     End,
-    /// At a file, of a folder that is packed.
+    /// At a file of a directory that is packed.
     File(String),
 }
 
-/// What an entry of an archive breaks.
+/// A rule that an entry of an archive violates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum Rule {
-    /// No name.
+    /// The name is empty.
     #[error("its name is empty; give it one")]
     EmptyName,
-    /// A name from the root.
+    /// The name is absolute.
     #[error("its name is absolute; make the archive with relative names, as `tar -C folder -cf - .` does")]
     AbsoluteName,
-    /// `..` in a name.
+    /// The name contains `..`.
     #[error(
         "its name has a `..` in it; make the archive from the folder itself, as `tar -C folder -cf - .` does"
     )]
     ParentInName,
-    /// `a//b`, `a/./b`, or a slash at the end of a file's name.
+    /// The name contains `//` or `/./`, or is a file's name that ends with a slash.
     #[error("its name is not normal (`//`, `/./`, or a slash at its end); write it without")]
     NotNormalName,
-    /// A NUL in a name or link target.
+    /// A name or link target contains a NUL.
     #[error("its name or link target has a NUL in it; rename it")]
     NulInName,
-    /// More than [`Limits::path_bytes`](crate::Limits::path_bytes).
+    /// The name exceeds [`Limits::path_bytes`](crate::Limits::path_bytes).
     #[error("its name is longer than the limit; shorten it")]
     LongName,
-    /// A component of more than 255 bytes.
+    /// A component exceeds 255 bytes.
     #[error("a component of its name has more than 255 bytes; shorten it")]
     LongComponent,
-    /// More than [`Limits::depth`](crate::Limits::depth).
+    /// The depth exceeds [`Limits::depth`](crate::Limits::depth).
     #[error("it is in more folders than the limit of their depth; move it up")]
     TooDeep,
-    /// A device, a named pipe.
+    /// A device or a named pipe.
     #[error("it is a device or a named pipe; only files, folders and links are taken: leave it out")]
     Device,
-    /// Sparse, by type or by PAX record.
+    /// A sparse file, by its type or by a PAX record.
     #[error("it is a sparse file; make the archive without `--sparse`")]
     Sparse,
-    /// One of several volumes, or a volume's label.
+    /// A part of a multi-volume archive, or a volume label.
     #[error("it is of an archive in several volumes, or a volume's label; make one archive without a label")]
     Volume,
     /// Any other type.
     #[error("its type is not known; only files, folders and links are taken: leave it out")]
     UnknownType,
-    /// A file that gives its user's or group's rights away.
+    /// A file with the setuid or setgid bit.
     #[error("it has the setuid or setgid bit; take it off (`chmod ug-s`)")]
     SetId,
-    /// A folder or link with content.
+    /// A directory or link with content.
     #[error("it is a folder or a link, and has content; make the archive anew with a current tar")]
     ContentOfNone,
     /// A symbolic link without a target.
     #[error("it is a link that leads nowhere: its target is empty; leave it out")]
     EmptyTarget,
-    /// A symbolic link from the root.
+    /// A symbolic link with an absolute target.
     #[error("it is a link with an absolute target; make it relative, or leave it out")]
     AbsoluteTarget,
-    /// A symbolic link with more `..` than there are folders above it.
+    /// A symbolic link with more `..` than it has parent directories.
     #[error("it is a link that leaves the folder; make it lead to something inside, or leave it out")]
     LeavingTarget,
-    /// A `..` after a name. The name may be another link, and then `..` is not the way back.
+    /// A `..` after a name. The name may be another link, and then `..` does not return to the same
+    /// directory.
     #[error("it is a link with a `..` after a name in its target; write the target without, or leave it out")]
     ParentInTarget,
     /// A symbolic link's target of more than 4095 bytes, or with a component of more than 255.
     #[error("it is a link whose target is too long; shorten it")]
     LongTarget,
-    /// A hard link to something that is not a normal relative name.
+    /// A hard link to a name that is not normal and relative.
     #[error("it is a hard link whose target is not a normal relative name; leave it out")]
     HardLinkTarget,
-    /// A hard link to what is not, or not yet, a regular file of this archive.
+    /// A hard link to something other than an earlier regular file of the archive.
     #[error("it is a hard link to what is no file that came earlier in the archive; leave it out")]
     HardLinkToNone,
-    /// Below something that is not a folder in this archive.
+    /// An entry below a file or link of the archive.
     #[error("what should be its folder is a file or a link earlier in the archive; leave one out")]
     ParentNoFolder,
-    /// A folder that was something else, or something else that was a folder.
+    /// A name that is both a directory and something else in the archive.
     #[error("the same name is a folder and something else in the archive; leave one out")]
     FolderAndOther,
-    /// A PAX header or long name of more than [`EXTENSION_BYTES`](crate::EXTENSION_BYTES).
+    /// A PAX header or long name that exceeds [`EXTENSION_BYTES`](crate::EXTENSION_BYTES).
     #[error("its extension header has more than 65536 bytes; make the archive without extended attributes")]
     LongExtension,
-    /// Twice the same kind of extension, or a PAX and a GNU one that say the same thing.
+    /// Two extension headers of the same kind, or a PAX and a GNU header for the same field.
     #[error("its extension headers say the same thing twice; make the archive anew with a current tar")]
     ContradictingExtensions,
-    /// A global PAX header that names every entry alike.
+    /// A global PAX header that sets the name, target or size of every entry.
     #[error("a global header sets the name, target or size of all entries; make the archive anew without it")]
     GlobalOverride,
     /// A PAX size that contradicts the header.
@@ -196,16 +197,16 @@ pub enum Rule {
     ContradictingSize,
 }
 
-/// What stands in the way in the folder.
+/// An existing file that conflicts with an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum Obstacle {
-    /// A link or a file where a folder is needed.
+    /// A link or a file in the position of a directory.
     #[error("is a link or a file where a folder is needed; remove it, or choose another folder")]
     NotAFolder,
-    /// A folder where something else is to be put.
+    /// A directory in the position of a file or link.
     #[error("is a folder where a file or a link is to be put; remove it, or choose another folder")]
     AFolder,
-    /// It is not what was just put there.
+    /// The file was replaced after it was created.
     #[error("was changed by another program at the same time; try again when nothing else writes there")]
     Changed,
 }
@@ -258,7 +259,8 @@ impl ArchiveError {
     }
 }
 
-/// A name as it can be shown: on one line, without control or invisible characters or backticks, cut.
+/// Returns a name in printable form: on one line, truncated, without control characters, invisible
+/// characters and backticks.
 pub(crate) fn shown(name: &[u8]) -> String {
     let mut text = String::new();
     for chunk in name.utf8_chunks() {

@@ -1,25 +1,26 @@
-//! Patterns over the paths in a folder.
+//! Glob patterns for paths in a directory.
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 use crate::{GLOB_BYTES, GLOBS, error::shown};
 
-/// A pattern that is none.
+/// An invalid pattern.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("pattern `{pattern}`: {what}")]
 pub struct GlobError {
-    /// The pattern, escaped, at most 200 bytes of it.
+    /// The escaped pattern, at most 200 bytes.
     pub pattern: String,
-    /// What is wrong, and the cure.
+    /// The problem, with a remedy.
     pub what: String,
 }
 
-/// Patterns over paths relative to a folder: `*` and `?` match no slash, `**` does, `{a,b}` and `[a-z]` as
-/// usual; a `\` takes a sign's meaning away. A slash at the end is ignored.
+/// Compiles patterns for paths relative to a directory. `*` and `?` do not match a slash, `**` does;
+/// `{a,b}` and `[a-z]` have their usual meaning; a `\` escapes the next character. A trailing slash is
+/// ignored.
 ///
 /// # Errors
-/// More than [`GLOBS`], one of more than [`GLOB_BYTES`], an empty or absolute one, or one that cannot be
-/// read.
+/// Fails for more than [`GLOBS`] patterns, and for a pattern that exceeds [`GLOB_BYTES`], is empty,
+/// absolute or invalid.
 pub fn globs(patterns: &[String]) -> Result<GlobSet, GlobError> {
     let error = |pattern: &str, what: String| GlobError { pattern: shown(pattern.as_bytes()), what };
     let mut set = GlobSetBuilder::new();

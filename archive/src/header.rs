@@ -1,17 +1,17 @@
-//! Reads the fields of tar headers and the records of PAX headers. It must not guess: a field that is
-//! not as the formats say is malformed. (The tar crate's own readers take the low 64 bits of any number,
-//! and end a PAX record at the first line feed, even one inside of a name.)
+//! Parses the fields of tar headers and the records of PAX headers. It does not guess: a field that
+//! violates the format is malformed. (The tar crate's own parsers use the low 64 bits of any number, and
+//! end a PAX record at the first line feed, even inside a name.)
 
 use tar::Header;
 
-/// Of a tar header, and of all that it is padded to.
+/// The size of a tar header and of the padding unit, in bytes.
 pub(crate) const HEADER_BYTES: usize = 512;
-/// The last second of the year 9999; no later time of change is taken over.
+/// The last second of the year 9999, the latest modification time that is used.
 const LAST_SECOND: i128 = 253_402_300_799;
-/// The largest number that fits a header's size field in octal.
+/// The largest number that fits in a header's size field in octal.
 const LARGEST_OCTAL: u64 = 0o77_777_777_777;
 
-/// The header's check sum is that of its bytes.
+/// Reports whether the header's checksum matches its bytes.
 pub(crate) fn checksum_holds(header: &Header) -> bool {
     let field = &header.as_old().cksum;
     let all: u32 = header.as_bytes().iter().map(|byte| u32::from(*byte)).sum();
@@ -20,35 +20,36 @@ pub(crate) fn checksum_holds(header: &Header) -> bool {
     number(field) == Some(i128::from(all - own + blank))
 }
 
-/// The entry's size in bytes.
+/// Returns the entry's size in bytes.
 pub(crate) fn size(header: &Header) -> Option<u64> {
     number(&header.as_old().size).and_then(|size| u64::try_from(size).ok())
 }
 
-/// The twelve permission bits. Some writers add the file's type above them.
+/// Returns the twelve permission bits. Some writers add the file's type above them.
 pub(crate) fn mode(header: &Header) -> Option<u32> {
     number(&header.as_old().mode).and_then(|mode| u32::try_from(mode).ok()).map(|mode| mode & 0o7777)
 }
 
-/// Seconds since 1970; earlier and absurdly late ones are cut.
+/// Returns the modification time in seconds since 1970, limited to a valid range.
 pub(crate) fn modified(header: &Header) -> Option<u64> {
     let seconds = number(&header.as_old().mtime)?;
     u64::try_from(seconds.clamp(0, LAST_SECOND)).ok()
 }
 
-/// The link's target, as far as the header has it.
+/// Returns the link's target, as far as the header contains it.
 pub(crate) fn link(header: &Header) -> Vec<u8> {
     header.as_old().linkname.iter().take_while(|byte| **byte != 0).copied().collect()
 }
 
-/// The size that holds, of a header's and a PAX record's; `None` if they contradict each other. The record
-/// is for sizes that the field is too small for: it is then 0, or as large as it can be.
+/// Returns the effective size from a header and a PAX record, or `None` if they contradict each other. A
+/// record is needed for sizes that do not fit in the field, which is then 0 or the largest value.
 pub(crate) fn agreed_size(header: u64, pax: u64) -> Option<u64> {
     let holds = header == pax || (pax > LARGEST_OCTAL && (header == 0 || header == LARGEST_OCTAL));
     holds.then_some(pax)
 }
 
-/// A number in octal, ended by spaces or NULs, or in base 256 with the first bit set. Nothing is 0.
+/// Parses a number: octal, terminated by spaces or NULs, or base 256 with the first bit set. An empty
+/// field is 0.
 fn number(field: &[u8]) -> Option<i128> {
     let (first, rest) = field.split_first()?;
     if first & 0x80 != 0 {
@@ -66,21 +67,21 @@ fn number(field: &[u8]) -> Option<i128> {
     Some(digits.iter().fold(0, |value, digit| (value << 3) | i128::from(digit - b'0')))
 }
 
-/// What is taken from a PAX header.
+/// The fields that are used from a PAX header.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Pax {
     pub(crate) path: Option<Vec<u8>>,
     pub(crate) target: Option<Vec<u8>>,
     pub(crate) size: Option<u64>,
-    /// It describes a sparse file.
+    /// Whether it describes a sparse file.
     pub(crate) sparse: bool,
-    /// It describes one of several volumes, or a label.
+    /// Whether it describes a part of a multi-volume archive, or a label.
     pub(crate) volume: bool,
 }
 
 impl Pax {
-    /// Reads `length key=value\n` records; all but those named here are left alone. The last of a key
-    /// holds, and an empty value takes it back.
+    /// Parses `length key=value\n` records. Unknown keys are ignored. The last record of a key counts, and
+    /// an empty value removes the key.
     pub(crate) fn read(mut bytes: &[u8]) -> Result<Self, &'static str> {
         let mut pax = Self::default();
         while !bytes.is_empty() {
@@ -103,7 +104,7 @@ impl Pax {
     }
 }
 
-/// The key and value of the first record, and what follows it.
+/// Returns the key and value of the first record, and the remaining bytes.
 fn record(bytes: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     let space = bytes.iter().take(8).position(|byte| *byte == b' ')?;
     let length = usize::try_from(decimal(bytes.get(..space)?)?).ok()?;

@@ -1,9 +1,9 @@
-//! Archives that attack whoever unpacks them, for tests, of this crate and of all that take archives from
-//! others. Behind the feature `hostile`. It must not be used to write an archive for anyone: `pack` does
-//! that.
+//! Archives that attack programs that unpack them. They are test data for this crate and for all crates
+//! that accept archives, behind the feature `hostile`. Do not use this module to write archives for other
+//! purposes: `pack` does that.
 //!
-//! Each is known by name, with a part of the message that refuses it. Where a case is refused for being too
-//! large, it is so for any limits below 1,000,000 entries and 4 GiB; none has more than 32 MiB to send.
+//! Each case has a name and a part of the expected error message. A case that is refused for its size
+//! exceeds any limits below 1,000,000 entries and 4 GiB. No case sends more than 32 MiB.
 
 mod bombs;
 mod format;
@@ -18,22 +18,23 @@ pub use raw::{Block, Tar, gzip, longer, pax, pax_record};
 
 use crate::Format;
 
-/// Makes the bytes of an archive anew.
+/// Produces the bytes of an archive on each call.
 pub type Bytes = Box<dyn Fn() -> Box<dyn Read + Send> + Send + Sync>;
 
-/// An archive that no tar would make.
+/// An archive that a regular tar program would not create.
 pub struct Hostile {
-    /// Of the case; unique.
+    /// The name of the case; unique.
     pub name: &'static str,
-    /// What it says it is.
+    /// The declared format.
     pub format: Format,
     /// The archive.
     pub bytes: Bytes,
-    /// A part of the message that refuses it. `None`: it looks bad and is harmless, and is taken.
+    /// A part of the error message. `None` means that the archive looks suspicious, but is harmless and
+    /// accepted.
     pub refusal: Option<&'static str>,
 }
 
-/// All of them.
+/// Returns all cases.
 #[must_use]
 pub fn cases() -> Vec<Hostile> {
     [naming::cases(), links::cases(), kinds::cases(), format::cases(), bombs::cases()]
@@ -42,17 +43,17 @@ pub fn cases() -> Vec<Hostile> {
         .collect()
 }
 
-/// A case that is refused.
+/// Creates a case that is refused.
 fn refused(name: &'static str, refusal: &'static str, archive: impl Into<Vec<u8>>) -> Hostile {
     Hostile { name, format: Format::Tar, bytes: bytes(archive.into()), refusal: Some(refusal) }
 }
 
-/// A case that is taken.
+/// Creates a case that is accepted.
 fn taken(name: &'static str, archive: impl Into<Vec<u8>>) -> Hostile {
     Hostile { name, format: Format::Tar, bytes: bytes(archive.into()), refusal: None }
 }
 
-/// The same as gzip.
+/// Returns the case as gzip.
 fn as_gzip(case: Hostile) -> Hostile {
     Hostile { format: Format::TarGzip, ..case }
 }

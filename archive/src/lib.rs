@@ -1,8 +1,8 @@
-//! Packs folders into tar archives, and unpacks such archives into folders, without trusting either.
+//! Packs directories into tar archives and unpacks archives into directories, without trusting either.
 //!
-//! An archive may come from anyone, and the folder may be changed by a hostile command at the same time.
-//! Nothing outside of the folder is read, made or changed. What it must not do: follow a link, ask anything
-//! of the network, or hold an archive, a file or an unbounded list in memory. All calls block.
+//! An archive can come from anyone, and a hostile command can change the directory at the same time.
+//! Nothing outside the directory is read, created or changed. The crate must not follow a link, use the
+//! network, or hold an archive, a file or an unbounded list in memory. All calls block.
 
 #![forbid(unsafe_code)]
 
@@ -32,48 +32,49 @@ pub use unpack::{Unpack, check, conflicts, unpack};
 #[cfg(feature = "hostile")]
 pub mod hostile;
 
-/// Bytes read or written between two looks at [`Cancel`].
+/// The number of bytes that are read or written between two checks of [`Cancel`].
 pub const BLOCK_BYTES: usize = 64 * 1024;
-/// Of one PAX header, GNU long name or GNU long link target; a longer one is refused.
+/// The largest PAX header, GNU long name or GNU long link target, in bytes. A longer one is refused.
 pub const EXTENSION_BYTES: u64 = 64 * 1024;
-/// Of the names of all folders that an archive lists, which are held until their modes are set.
+/// The largest total size of the names of all directories in an archive, which are held until their modes
+/// are set.
 pub const FOLDER_NAMES_BYTES: usize = 64 * 1024 * 1024;
-/// Of the zeros after an archive's end marker, which writers add to fill a record.
+/// The largest number of zeros after an archive's end marker, which writers add to fill a record.
 pub const PADDING_BYTES: u64 = 16 * 1024 * 1024;
-/// Files that [`Packed`] names as left out.
+/// The number of skipped files that [`Packed`] lists.
 pub const SKIPPED_FILES: usize = 100;
-/// Patterns of one call of [`globs()`].
+/// The largest number of patterns in one call of [`globs()`].
 pub const GLOBS: usize = 64;
-/// Of one such pattern.
+/// The largest length of a pattern, in bytes.
 pub const GLOB_BYTES: usize = 1024;
 
-/// What an archive's bytes are.
+/// The format of an archive's bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Format {
     /// POSIX (ustar, PAX), GNU or V7 tar.
     Tar,
-    /// The same, compressed with gzip; it may have several members.
+    /// The same, compressed with gzip, with one or several members.
     TarGzip,
 }
 
-/// Ends a call early, from another thread. It is looked at for every entry, for every [`BLOCK_BYTES`] of
-/// content, and whenever the archive is read or written; the call then returns [`Cause::Cancelled`].
+/// Cancels a call from another thread. It is checked for every entry, for every [`BLOCK_BYTES`] of content,
+/// and at each read or write of the archive. The call then returns [`Cause::Cancelled`].
 #[derive(Debug, Clone, Default)]
 pub struct Cancel(Arc<AtomicBool>);
 
 impl Cancel {
-    /// Not cancelled.
+    /// Creates a handle that is not cancelled.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Ends all calls that were given this one or a clone of it.
+    /// Cancels all calls that use this handle or a clone of it.
     pub fn cancel(&self) {
         self.0.store(true, Ordering::Release);
     }
 
-    /// [`Cancel::cancel`] was called.
+    /// Reports whether [`Cancel::cancel`] was called.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.0.load(Ordering::Acquire)
@@ -84,65 +85,67 @@ impl Cancel {
     }
 }
 
-/// How much an archive may hold.
+/// The limits of an archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Files, folders and links, with the folders that are only named as part of a path, and global
-    /// headers.
+    /// The number of files, directories and links, including directories that are only part of a path, and
+    /// global headers.
     pub entries: u64,
-    /// Of all contents, unpacked, and of the PAX headers and long names, which may be compressed as well.
+    /// The size of all contents, unpacked, and of the PAX headers and long names, which may be compressed,
+    /// too.
     pub bytes: u64,
-    /// Of one path.
+    /// The length of a path, in bytes.
     pub path_bytes: usize,
-    /// Components of one path.
+    /// The number of components of a path.
     pub depth: usize,
 }
 
 impl Limits {
-    /// Of the kernel and of Airlock's contract, for paths: 4096 bytes, 255 components. For the rest none.
+    /// The limits of the kernel and of Airlock's contract for paths: 4096 bytes, 255 components. The other
+    /// fields have no limit.
     pub const PATHS: Self = Self { entries: u64::MAX, bytes: u64::MAX, path_bytes: 4096, depth: 255 };
 }
 
-/// What an archive holds, or what became of it.
+/// The contents of an archive, or the entries that were created from it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Regular files; one that comes twice counts twice.
+    /// Regular files. A file that occurs twice counts twice.
     pub files: u64,
-    /// Folders, each once; also those that are only part of a path.
+    /// Directories, each counted once, including those that are only part of a path.
     pub directories: u64,
     /// Symbolic and hard links.
     pub links: u64,
-    /// Of the files' contents.
+    /// The size of the files' contents.
     pub bytes: u64,
 }
 
-/// What an entry is.
+/// The type of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// A regular file.
     File,
-    /// A folder.
+    /// A directory.
     Directory,
     /// A symbolic link.
     Symlink,
-    /// Another name for a regular file that came earlier.
+    /// Another name for an earlier regular file.
     HardLink,
 }
 
-/// Something that [`unpack()`] put into the folder.
+/// An entry that [`unpack()`] created in the directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry<'a> {
-    /// Relative to the folder; no `.`, no `..`, no empty component, no slash at its end.
+    /// The path relative to the directory: no `.`, no `..`, no empty component, no trailing slash.
     pub path: &'a [u8],
-    /// What it is.
+    /// The type.
     pub kind: Kind,
-    /// Bytes of a file's content; otherwise 0.
+    /// The size of a file's content in bytes; otherwise 0.
     pub size: u64,
-    /// Permission bits, without setuid, setgid and sticky. A folder gets them when all else is done. 0o777
-    /// of a symbolic link, 0 of a hard link, which has those of its file.
+    /// The permission bits without setuid, setgid and sticky. A directory gets them at the end. 0o777 for a
+    /// symbolic link, 0 for a hard link, which has the bits of its file.
     pub mode: u32,
-    /// Of a link: as written for a symbolic one; a path like `path` for a hard one.
+    /// The target of a link: as written for a symbolic link, in the form of `path` for a hard link.
     pub link_target: Option<&'a [u8]>,
-    /// Of a file's content, as it was written.
+    /// The SHA-256 of a file's content as it was written.
     pub sha256: Option<[u8; 32]>,
 }

@@ -1,28 +1,28 @@
-//! Which names and link targets are taken. Pure: it must not look at any folder, for what is there may
+//! The rules for names and link targets. Pure: the directory is not examined, because its content can
 //! change.
 
 use crate::{Limits, Rule};
 
-/// Of a component of a path, by the kernel.
+/// The kernel's limit for a component of a path, in bytes.
 const COMPONENT_BYTES: usize = 255;
-/// Of a symbolic link's target, by the kernel.
+/// The kernel's limit for a symbolic link's target, in bytes.
 const TARGET_BYTES: usize = 4095;
 
-/// A name without `./` before it and `/` after it.
+/// A name without `./` at its start and `/` at its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Name<'a> {
-    /// The folder itself.
+    /// The directory itself.
     Root,
-    /// Something in it.
+    /// A path in the directory.
     Below {
-        /// Normal and relative.
+        /// The path, normal and relative.
         path: &'a [u8],
-        /// It was written with a slash at its end, as folders are.
+        /// Whether it was written with a trailing slash, as directories are.
         slash: bool,
     },
 }
 
-/// Holds a name against the rules.
+/// Checks a name against the rules.
 pub(crate) fn name<'a>(name: &'a [u8], limits: &Limits) -> Result<Name<'a>, Rule> {
     if name.is_empty() {
         return Err(Rule::EmptyName);
@@ -56,13 +56,13 @@ pub(crate) fn name<'a>(name: &'a [u8], limits: &Limits) -> Result<Name<'a>, Rule
     Ok(Name::Below { path, slash })
 }
 
-/// Holds the target of the symbolic link at `path`, a normal name, against the rules.
+/// Checks the target of the symbolic link at `path`, a normal name, against the rules.
 ///
-/// `..` is taken only before any name, and no more often than there are folders above the link. The link's
-/// own folders are real ones, so that these steps lead to where they seem to; each step after them goes
-/// down, or over another link that keeps to the same rule. A `..` after a name would go up from wherever
-/// that name leads: with `a/x` leading to `.`, the target `x/../..` of `a/l` seems to end in the folder, and
-/// ends above it.
+/// `..` is permitted only before any name, and only as often as the link has parent directories. The link's
+/// parents are real directories, so these steps have the expected result. Each later step goes down, or
+/// through another link that obeys the same rule. A `..` after a name would go up from the target of that
+/// name. Example: with `a/x` leading to `.`, the target `x/../..` of `a/l` seems to end in the directory,
+/// but ends above it.
 pub(crate) fn target(path: &[u8], target: &[u8]) -> Result<(), Rule> {
     if target.is_empty() {
         return Err(Rule::EmptyTarget);
@@ -91,7 +91,7 @@ pub(crate) fn target(path: &[u8], target: &[u8]) -> Result<(), Rule> {
     Ok(())
 }
 
-/// A path's folder, empty for the root, and its last component.
+/// Returns a path's parent directory, empty for the root, and its last component.
 pub(crate) fn split(path: &[u8]) -> (&[u8], &[u8]) {
     let mut parts = path.rsplitn(2, |byte| *byte == b'/');
     let last = parts.next().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Packs a folder that a hostile program may be changing at the same time. It must not follow a link, wait
-//! for a named pipe, touch a device, or hold more than one folder open.
+//! Packs a directory that a hostile program may be changing at the same time. It must not follow a link, wait
+//! for a named pipe, use a device, or keep more than one directory open.
 
 use std::{
     collections::BTreeMap,
@@ -38,47 +38,48 @@ const PIPE: &str = "it is a named pipe";
 const SOCKET: &str = "it is a socket";
 const DEVICE: &str = "it is a device";
 
-/// How to pack.
+/// The options of packing.
 #[derive(Debug)]
 pub struct Pack<'a> {
-    /// Over paths relative to the folder; a match leaves out what is below too. See [`globs`](crate::globs()).
+    /// Patterns for paths relative to the directory. A match also excludes everything below. See
+    /// [`globs`](crate::globs()).
     pub exclude: &'a GlobSet,
-    /// Paths relative to the folder that are skipped, with what is below them, and why.
+    /// Paths relative to the directory that are skipped with everything below them, and the reason.
     pub left_out: &'a BTreeMap<Vec<u8>, &'static str>,
-    /// What the archive may hold; more entries or bytes are an error, longer paths are skipped.
+    /// The limits of the archive. More entries or bytes are an error; longer paths are skipped.
     pub limits: &'a Limits,
-    /// Ends it early.
+    /// Cancels the call.
     pub cancel: &'a Cancel,
 }
 
-/// What was packed.
+/// The result of packing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Packed {
-    /// What the archive holds.
+    /// The contents of the archive.
     pub counts: Counts,
-    /// The first [`SKIPPED_FILES`] that it does not, or not as they were.
+    /// The first [`SKIPPED_FILES`] files that the archive does not contain, or contains in another state.
     pub skipped: Vec<Skipped>,
-    /// How many these are in all.
+    /// The total number of such files.
     pub skipped_total: u64,
 }
 
-/// A file that is not in the archive, or not as it was.
+/// A file that the archive does not contain, or contains in another state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Skipped {
-    /// Relative to the folder.
+    /// The path relative to the directory.
     pub path: Vec<u8>,
-    /// Why.
+    /// The reason.
     pub reason: &'static str,
 }
 
-/// Packs a folder: sorted by path, owners and names of owners left out, times of change (whole seconds) and
-/// permissions (without setuid, setgid and sticky) kept, so that the same folder gives the same bytes. No
-/// link is followed; a file with several names is packed once for each. A file that shrinks while it is
-/// read is filled up with zeros, one that grows is cut; both are among the skipped.
+/// Packs a directory. Entries are sorted by path and have no owners. Modification times (whole seconds) and
+/// permissions (without setuid, setgid and sticky) are kept, so equal directories produce equal bytes. Links
+/// are not followed. A file with several names is packed once for each name. A file that shrinks during the
+/// read is filled with zeros, a file that grows is cut; both are listed as skipped.
 ///
 /// # Errors
-/// [`Cause::Limit`], [`Cause::Folder`] if the folder itself cannot be read, [`Cause::Write`],
-/// [`Cause::Cancelled`]. The archive then has no end marker.
+/// [`Cause::Limit`], [`Cause::Folder`] if the directory itself cannot be read, [`Cause::Write`],
+/// [`Cause::Cancelled`]. After an error the archive has no end marker.
 pub fn pack(from: &Dir, format: Format, out: impl Write, options: &Pack<'_>) -> Result<Packed, ArchiveError> {
     let mut packer = Packer {
         root: from.as_fd(),
@@ -98,25 +99,25 @@ struct Packer<'a, W: Write> {
     options: &'a Pack<'a>,
     out: TarWriter<'a, W>,
     packed: Packed,
-    /// Names that were found in folders, all in all.
+    /// The number of names found in all directories.
     listed: u64,
     buffer: Vec<u8>,
 }
 
-/// A folder that is being packed.
+/// A directory that is being packed.
 struct Level {
     path: Vec<u8>,
     names: vec::IntoIter<Vec<u8>>,
 }
 
-/// A folder that was opened, with the names in it.
+/// An opened directory, and the names in it.
 struct Below {
     folder: OwnedFd,
     names: Vec<Vec<u8>>,
 }
 
 impl<W: Write> Packer<'_, W> {
-    /// Goes down and up again on a stack of its own, with only the folder it is in open.
+    /// Walks the tree with an explicit stack. Only the current directory is open.
     fn all(&mut self) -> Result<(), ArchiveError> {
         let root = open_folder(self.root, b".");
         let root = root.map_err(|error| ArchiveError::folder("open the folder", b".", error))?;
@@ -135,7 +136,7 @@ impl<W: Write> Packer<'_, W> {
             let folder = match open.take().map_or_else(|| reopen(self.root, &level.path), Ok) {
                 Ok(folder) => folder,
                 Err(error) => {
-                    // And so is all that is left of it, for the same reason.
+                    // The rest of this directory is skipped for the same reason.
                     self.skip(&path, reason(error));
                     continue;
                 }
@@ -151,7 +152,7 @@ impl<W: Write> Packer<'_, W> {
         Ok(())
     }
 
-    /// Packs one file, link or folder; a folder is returned with the names in it.
+    /// Packs one file, link or directory. Returns a directory with the names in it.
     fn one(
         &mut self,
         folder: BorrowedFd<'_>,
@@ -222,7 +223,7 @@ impl<W: Write> Packer<'_, W> {
         Ok(())
     }
 
-    /// Opens without waiting, for the name may be a named pipe's by now.
+    /// Packs a file. It is opened without blocking, because the name may refer to a named pipe by now.
     fn file(&mut self, folder: BorrowedFd<'_>, name: &[u8], path: &[u8]) -> Result<(), ArchiveError> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
         let opened = fs::openat(folder, name, flags, Mode::empty())
@@ -253,7 +254,7 @@ impl<W: Write> Packer<'_, W> {
         Ok(())
     }
 
-    /// Copies as many bytes as the header says, whatever the file has.
+    /// Copies exactly as many bytes as the header states, even if the file has become longer or shorter.
     fn content(&mut self, file: &OwnedFd, size: u64) -> Result<Option<&'static str>, ArchiveError> {
         let (mut left, mut fault) = (size, None);
         while left > 0 {
@@ -282,7 +283,7 @@ impl<W: Write> Packer<'_, W> {
         Ok(fault)
     }
 
-    /// The names in a folder, sorted, without those that are left out.
+    /// Returns the sorted names in a directory, without the excluded ones.
     fn names(&mut self, folder: &OwnedFd, path: &[u8]) -> Result<Result<Vec<Vec<u8>>, Errno>, ArchiveError> {
         let mut names = Vec::new();
         let entries = match fs::Dir::read_from(folder) {
@@ -327,7 +328,7 @@ fn head<'h>(path: &'h [u8], kind: Kind, stat: &Stat, size: u64, target: &'h [u8]
     Head { path, kind, size, mode: stat.st_mode & 0o777, modified, target }
 }
 
-/// The file was written to since it was opened.
+/// Reports whether the file was written to since it was opened.
 fn is_other_now(file: &OwnedFd, before: &Stat) -> bool {
     fs::fstat(file).is_ok_and(|now| {
         (now.st_size, now.st_mtime, now.st_mtime_nsec)

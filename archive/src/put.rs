@@ -1,6 +1,6 @@
-//! Puts single files, folders and links into a folder that a hostile program may be changing at the same
-//! time. It must not give the kernel a path of more than one component, nor follow a link: every folder on
-//! the way is opened by its own name in the one before, and what is opened is what is changed.
+//! Creates files, directories and links in a directory that a hostile program may be changing at the same
+//! time. It must not pass the kernel a path of more than one component, nor follow a link. Each directory
+//! of a path is opened by its name in its parent, and changes apply to the opened object.
 
 use std::{
     collections::BTreeMap,
@@ -25,24 +25,25 @@ use crate::{
     names::{self, Name},
 };
 
-/// How the names of temporary files begin. They are removed when a call returns; if the process dies in
-/// the middle, they stay, and may be removed by whoever knows that none runs.
+/// The prefix of temporary files' names. They are removed when a call returns. If the process dies, they
+/// remain and can be removed when no call is active.
 pub const TEMPORARY_PREFIX: &str = ".airlock-put-";
-/// Of folders that are only named as part of a path.
+/// The mode of directories that are only part of a path.
 pub(crate) const FOLDER_MODE: u32 = 0o755;
-/// Names tried for a temporary file before something is wrong.
+/// The number of names that are tried for a temporary file.
 const NAMES_TRIED: usize = 16;
 
-/// Size and SHA-256 of a file's content.
+/// The size and the SHA-256 of a file's content.
 pub(crate) type Written = (u64, [u8; 32]);
 
-/// Writes one file. Its path is as an archive's may be; missing folders are made (0755). It is written to
-/// a temporary name in the same folder and renamed: a file or link of its name is replaced whole, a folder
-/// is an error. Returns its size and the SHA-256 of its content.
+/// Writes one file. The rules for paths in archives apply; missing directories are created (0755). The
+/// content is written to a temporary file in the same directory, which is then renamed. An existing file
+/// or link is replaced atomically; a directory is an error. Returns the size and the SHA-256 of the
+/// content.
 ///
 /// # Errors
 /// [`Cause::Refused`] for its path or mode, [`Cause::InTheWay`], [`Cause::Folder`], [`Cause::Read`],
-/// [`Cause::Cancelled`]. No temporary file stays.
+/// [`Cause::Cancelled`]. No temporary file remains.
 pub fn write_file(
     into: &Dir,
     path: &Path,
@@ -73,24 +74,24 @@ pub fn write_file(
     target.file(path, mode & 0o777, None, content, &mut |_| {})
 }
 
-/// Where the content of a file comes from.
+/// The source of a file's content.
 pub(crate) struct Content<'a> {
-    /// Fills a part of the buffer; 0 at the end.
+    /// Fills a part of the buffer and returns its length; 0 at the end.
     pub(crate) read: &'a mut dyn FnMut(&mut [u8]) -> Result<usize, ArchiveError>,
-    /// Not empty.
+    /// The buffer; not empty.
     pub(crate) buffer: &'a mut [u8],
 }
-/// Told the path of each folder that was made only because it is part of a path.
+/// A callback that receives the path of each directory that was created only because it is part of a path.
 pub(crate) type OnFolder<'a> = &'a mut dyn FnMut(&[u8]);
 
-/// A folder that things are put into.
+/// The directory in which entries are created.
 pub(crate) struct Target<'a> {
     root: BorrowedFd<'a>,
-    /// Permission bits that nothing gets.
+    /// Permission bits that are removed from all entries.
     umask: u32,
-    /// The folder used last, so that one is not opened anew for each of its files.
+    /// The directory that was used last, so that it is not reopened for each of its files.
     last: Option<(Vec<u8>, OwnedFd)>,
-    /// The modes and times that folders get when nothing more is put into them.
+    /// The modes and times that directories get at the end.
     folders: BTreeMap<Vec<u8>, (u32, u64)>,
 }
 
@@ -99,7 +100,7 @@ impl<'a> Target<'a> {
         Self { root, umask, last: None, folders: BTreeMap::new() }
     }
 
-    /// Writes a file; whole, or not at all.
+    /// Writes a file completely or not at all.
     pub(crate) fn file(
         &mut self,
         path: &[u8],
@@ -123,7 +124,7 @@ impl<'a> Target<'a> {
         Ok(written)
     }
 
-    /// Makes a folder, or keeps the one that is there. It gets its mode and time from [`Target::finish`].
+    /// Creates a directory, or keeps the existing one. [`Target::finish`] sets its mode and time.
     pub(crate) fn folder(
         &mut self,
         path: &[u8],
@@ -134,7 +135,7 @@ impl<'a> Target<'a> {
         let (parent, name) = self.parent(path, on_folder)?;
         let (folder, made) = open_or_make(parent, name, path)?;
         if !made {
-            // It may be there from an earlier time, without the rights to fill it.
+            // An existing directory may lack the permissions that are needed to fill it.
             let now = fs::fstat(&folder).map_err(at("look at", path))?.st_mode;
             let now = Mode::from_raw_mode(now);
             if !now.contains(Mode::RWXU) {
@@ -145,7 +146,7 @@ impl<'a> Target<'a> {
         Ok(())
     }
 
-    /// Makes a symbolic link.
+    /// Creates a symbolic link.
     pub(crate) fn symlink(
         &mut self,
         path: &[u8],
@@ -158,8 +159,8 @@ impl<'a> Target<'a> {
         temporary.rename(name, path)
     }
 
-    /// Makes another name for a file that was put here before. Neither its mode nor its owner is set:
-    /// should it be another file by now, that one is left as it is.
+    /// Creates a hard link to a file that was created before. Mode and owner are not set: if another file
+    /// has replaced the target, it is not changed.
     pub(crate) fn hard_link(
         &mut self,
         path: &[u8],
@@ -181,8 +182,8 @@ impl<'a> Target<'a> {
         temporary.rename(name, path)
     }
 
-    /// Gives the folders their modes and times, the deepest first, and tells the first that failed. One
-    /// that is gone by now needs none.
+    /// Sets the modes and times of the directories, the deepest first, and returns the first error. A
+    /// directory that no longer exists is skipped.
     pub(crate) fn finish(&mut self) -> Result<(), ArchiveError> {
         self.last = None;
         let mut result = Ok(());
@@ -207,7 +208,7 @@ impl<'a> Target<'a> {
         fs::fchmod(&folder, Mode::from_raw_mode(mode)).map_err(at("set the mode of", path))
     }
 
-    /// Opens a folder that has to be there.
+    /// Opens a directory that must exist.
     fn open(&self, path: &[u8]) -> Result<OwnedFd, ArchiveError> {
         let mut folder = open_folder(self.root, b".").map_err(|error| not_opened(b".", error))?;
         for (component, so_far) in components(path) {
@@ -216,7 +217,7 @@ impl<'a> Target<'a> {
         Ok(folder)
     }
 
-    /// The folder that a path is in, made where it is missing, and the path's last component.
+    /// Returns the parent directory of a path, which is created if it is missing, and the last component.
     fn parent<'p>(
         &mut self,
         path: &'p [u8],
@@ -241,7 +242,7 @@ impl<'a> Target<'a> {
     }
 }
 
-/// Looks for what stands in the way of something, without changing anything.
+/// Checks for existing files that conflict with an entry, without changing anything.
 pub(crate) fn look(root: BorrowedFd<'_>, path: &[u8], folder: bool) -> Result<(), ArchiveError> {
     let (parents, name) = names::split(path);
     let mut open = open_folder(root, b".").map_err(|error| not_opened(b".", error))?;
@@ -263,14 +264,14 @@ pub(crate) fn look(root: BorrowedFd<'_>, path: &[u8], folder: bool) -> Result<()
     }
 }
 
-/// A name in a folder that is removed unless it is renamed.
+/// A name in a directory that is removed unless it is renamed.
 struct Temporary<'f> {
     folder: BorrowedFd<'f>,
     name: String,
 }
 
 impl<'f> Temporary<'f> {
-    /// Makes something under a new random name.
+    /// Creates an object under a new random name.
     fn new<T>(
         folder: BorrowedFd<'f>,
         mut make: impl FnMut(&str) -> rustix::io::Result<T>,
@@ -286,8 +287,8 @@ impl<'f> Temporary<'f> {
         Err(Errno::EXIST.into())
     }
 
-    /// Gives it its name. Two names of one file are left as they are by the kernel, so that the temporary
-    /// one is then still there, and is removed like one that failed.
+    /// Renames the object to its final name. If both names refer to the same file, the kernel keeps both,
+    /// and the temporary name is removed on drop.
     fn rename(self, name: &[u8], path: &[u8]) -> Result<(), ArchiveError> {
         match fs::renameat(self.folder, &self.name, self.folder, name) {
             Ok(()) => Ok(()),
@@ -299,7 +300,7 @@ impl<'f> Temporary<'f> {
 
 impl Drop for Temporary<'_> {
     fn drop(&mut self) {
-        // Gone already, when it was renamed.
+        // After a rename the name no longer exists.
         let _ = fs::unlinkat(self.folder, &self.name, AtFlags::empty());
     }
 }
@@ -325,7 +326,8 @@ fn copy(file: &OwnedFd, path: &[u8], content: Content<'_>) -> Result<Written, Ar
     }
 }
 
-/// Opens the folder of that name, or makes it: for its owner alone, until it gets its mode.
+/// Opens the directory with this name, or creates it. A new directory is accessible only to its owner
+/// until its mode is set.
 fn open_or_make(parent: BorrowedFd<'_>, name: &[u8], path: &[u8]) -> Result<(OwnedFd, bool), ArchiveError> {
     match open_folder(parent, name) {
         Err(Errno::NOENT) => {}
@@ -340,7 +342,7 @@ fn open_or_make(parent: BorrowedFd<'_>, name: &[u8], path: &[u8]) -> Result<(Own
     Ok((folder, made))
 }
 
-/// Opens a folder by one component of a path.
+/// Opens a directory by one component of a path.
 pub(crate) fn open_folder(parent: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     fs::openat(parent, name, flags, Mode::empty())
@@ -357,7 +359,7 @@ fn not_opened(path: &[u8], error: Errno) -> ArchiveError {
     }
 }
 
-/// The components of a path, each with the path up to it.
+/// Returns the components of a path, each with the path up to it.
 fn components(path: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     let mut end = 0;
     path.split(|byte| *byte == b'/').filter(|component| !component.is_empty()).map(move |component| {

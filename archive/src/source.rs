@@ -1,4 +1,4 @@
-//! The bytes of an archive, uncompressed. It must not hold more of them than its buffers.
+//! The uncompressed bytes of an archive. It must not hold more of them than its buffers.
 
 use std::io::{self, BufReader, Read};
 
@@ -6,14 +6,14 @@ use flate2::bufread::MultiGzDecoder;
 
 use crate::{BLOCK_BYTES, Cancel, Cause, Format, Place};
 
-/// Why there are no more bytes, other than their end.
+/// The reason why reading failed.
 #[derive(Debug)]
 pub(crate) enum Fault {
     Cancelled,
     Read(io::Error),
-    /// The gzip stream is none, or its check sum is wrong.
+    /// The data is not gzip, or its checksum is wrong.
     Gzip,
-    /// The gzip stream ends in the middle.
+    /// The gzip stream is truncated.
     GzipShort,
 }
 
@@ -31,7 +31,7 @@ impl Fault {
     }
 }
 
-/// An archive's bytes.
+/// The bytes of an archive.
 pub(crate) enum Source<'a, R> {
     Tar(Guarded<'a, R>),
     Gzip(Box<MultiGzDecoder<BufReader<Guarded<'a, R>>>>),
@@ -48,7 +48,7 @@ impl<'a, R: Read> Source<'a, R> {
         }
     }
 
-    /// Reads until the buffer is full or the bytes end; returns how many there were.
+    /// Reads until the buffer is full or the bytes end. Returns the number of bytes.
     pub(crate) fn fill(&mut self, buffer: &mut [u8]) -> Result<usize, Fault> {
         let mut filled = 0;
         while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
@@ -66,7 +66,7 @@ impl<'a, R: Read> Source<'a, R> {
     }
 }
 
-/// The input, with its errors marked, so that they are not taken for those of the decoder.
+/// The input. Its errors are marked, so that they are distinct from those of the decoder.
 pub(crate) struct Guarded<'a, R> {
     input: R,
     cancel: &'a Cancel,

@@ -1,5 +1,5 @@
-//! What an archive has named so far. It must not keep the names: their hashes bound its memory by the
-//! number of entries, whatever these are called.
+//! The names in an archive so far. It stores hashes instead of names, so that the number of entries
+//! bounds its memory.
 
 use std::collections::{HashMap, hash_map::Entry};
 
@@ -7,10 +7,10 @@ use sha2::{Digest, Sha256};
 
 use crate::{Rule, names};
 
-/// 128 bits of a path's SHA-256: no two paths that anyone can find share one.
+/// 128 bits of a path's SHA-256. It is infeasible to find two paths with the same key.
 type Key = [u8; 16];
 
-/// What a name stands for.
+/// The type of the entry with a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Node {
     Folder,
@@ -18,13 +18,13 @@ pub(crate) enum Node {
     Symlink,
 }
 
-/// Names, and what they stand for.
+/// The names and their types.
 #[derive(Debug, Default)]
 pub(crate) struct Tree(HashMap<Key, Node>);
 
 impl Tree {
-    /// Adds a path with the folders above it. Returns how many folders are new, the path itself
-    /// included.
+    /// Adds a path with its parent directories. Returns the number of new directories, including the
+    /// path itself.
     pub(crate) fn add(&mut self, path: &[u8], node: Node) -> Result<u64, Rule> {
         let (folder, _) = names::split(path);
         let mut new = if folder.is_empty() { 0 } else { self.add_folders(folder)? };
@@ -43,7 +43,7 @@ impl Tree {
         Ok(new)
     }
 
-    /// Most often the folder is known, and with it all above it.
+    /// Adds the directories of a path. In most cases the directory is known, and so are its parents.
     fn add_folders(&mut self, folder: &[u8]) -> Result<u64, Rule> {
         match self.0.get(&key(folder)) {
             Some(Node::Folder) => return Ok(0),
@@ -65,7 +65,7 @@ impl Tree {
         Ok(new)
     }
 
-    /// The path is a file of the archive now.
+    /// Reports whether the path is a file of the archive.
     pub(crate) fn is_file(&self, path: &[u8]) -> bool {
         self.0.get(&key(path)) == Some(&Node::File)
     }

@@ -1,5 +1,5 @@
-//! Reads archives: checks them, compares them with a folder, and unpacks them into it. What is taken is
-//! decided by `walk`, and how it is put there by `put`; nothing here must go around either.
+//! Checks archives, compares them with a directory, and unpacks them into it. `walk` decides which
+//! entries are accepted, and `put` creates them; this module must not bypass either.
 
 use std::{io::Read, os::fd::AsFd};
 
@@ -11,22 +11,22 @@ use crate::{
     walk::{Item, Walk},
 };
 
-/// How to unpack.
+/// The options of unpacking.
 #[derive(Debug)]
 pub struct Unpack<'a> {
-    /// What the archive may hold; more is an error.
+    /// The limits of the archive; a larger archive is an error.
     pub limits: &'a Limits,
-    /// Permission bits that no file and no folder of the archive gets, as with a process's umask; 0 for
-    /// exactly those that it says.
+    /// Permission bits that are removed from all files and directories, like a process's umask. 0 keeps
+    /// the bits of the archive.
     pub umask: u32,
-    /// Ends it early.
+    /// Cancels the call.
     pub cancel: &'a Cancel,
 }
 
-/// Reads a whole archive, with its end marker and gzip trailer, and touches nothing.
+/// Reads a whole archive, including its end marker and gzip trailer, without creating anything.
 ///
 /// # Errors
-/// The first thing in it that is refused, malformed, missing or over a limit; `put` is 0.
+/// The first entry that is refused, malformed, missing or over a limit; `put` is 0.
 pub fn check(
     archive: impl Read,
     format: Format,
@@ -36,11 +36,11 @@ pub fn check(
     each(archive, format, limits, cancel, |_| Ok(()))
 }
 
-/// As [`check`], and looks for what stands in the way of the archive in a folder. Touches nothing, and
-/// says nothing about what others put there later.
+/// Like [`check`], and also checks for existing files in a directory that conflict with the archive. It
+/// changes nothing. Later changes by other programs are not covered.
 ///
 /// # Errors
-/// As [`check`], and [`Cause::InTheWay`](crate::Cause::InTheWay).
+/// As for [`check`], and [`Cause::InTheWay`](crate::Cause::InTheWay).
 pub fn conflicts(
     archive: impl Read,
     format: Format,
@@ -52,12 +52,12 @@ pub fn conflicts(
     each(archive, format, limits, cancel, |item| put::look(root, &item.path, item.kind == Kind::Directory))
 }
 
-/// Unpacks an archive into a folder. Files are replaced whole, folders are made or kept, and
-/// `on_entry` is called with each thing that was put there, in the order of the archive.
+/// Unpacks an archive into a directory. Files are replaced atomically, directories are created or kept.
+/// `on_entry` is called for each created entry, in the order of the archive.
 ///
 /// # Errors
-/// As [`check`], for the first entry that is wrong, and whatever the folder does not allow. What was put
-/// there before stays (`put` says how much), temporary files do not.
+/// As for [`check`] for the first invalid entry, and the errors of the directory. Entries that were
+/// created before remain (`put` is their number); temporary files do not.
 pub fn unpack(
     archive: impl Read,
     format: Format,
@@ -73,7 +73,7 @@ pub fn unpack(
         on_entry(entry);
     };
     let result = put_all(&mut walk, &mut target, options.umask, &mut told);
-    // Also after an error: folders are not left as they were for filling them.
+    // Also after an error: directories must not keep the modes that were needed to fill them.
     let finished = target.finish();
     result.and(finished).map(|()| walk.counts()).map_err(|error| error.having_put(put))
 }

@@ -1,5 +1,5 @@
-//! Goes through an archive, entry by entry, and holds each against the rules before it is given out. It
-//! must not touch a folder, and must not skip what it does not understand.
+//! Reads an archive entry by entry, and checks each entry against the rules before it is returned. It
+//! must not access a directory, and must not skip entries that it does not understand.
 
 use std::io::Read;
 
@@ -15,40 +15,40 @@ use crate::{
     tree::{Node, Tree},
 };
 
-/// An entry that breaks no rule.
+/// A valid entry.
 #[derive(Debug)]
 pub(crate) struct Item {
     pub(crate) path: Vec<u8>,
     pub(crate) kind: Kind,
     pub(crate) size: u64,
-    /// Permission bits, without setuid, setgid and sticky.
+    /// The permission bits without setuid, setgid and sticky.
     pub(crate) mode: u32,
-    /// Seconds since 1970.
+    /// The modification time in seconds since 1970.
     pub(crate) modified: u64,
-    /// Of a link.
+    /// The target of a link.
     pub(crate) target: Vec<u8>,
 }
 
-/// An archive being read.
+/// An archive that is being read.
 pub(crate) struct Walk<'a, R> {
     source: Source<'a, R>,
     limits: &'a Limits,
     cancel: &'a Cancel,
     tree: Tree,
     counts: Counts,
-    /// Entries so far, for messages.
+    /// The number of entries so far, for messages.
     number: u64,
-    /// What counts towards the limits.
+    /// The counts that the limits apply to.
     entries: u64,
     bytes: u64,
     folder_names: usize,
-    /// Of the current entry's content, still to come.
+    /// The remaining bytes of the current entry's content.
     left: u64,
-    /// And after it.
+    /// The padding after that content, in bytes.
     padding: usize,
 }
 
-/// What extension headers said about the entry after them.
+/// The fields that extension headers set for the next entry.
 #[derive(Default)]
 struct Extensions {
     pax: Option<Pax>,
@@ -73,13 +73,13 @@ impl<'a, R: Read> Walk<'a, R> {
         }
     }
 
-    /// What has come so far.
+    /// Returns the counts so far.
     pub(crate) fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// The next entry; `None` when the archive has ended, its end marker and all after it included. The
-    /// content of the one before has to be read by then.
+    /// Returns the next entry, or `None` at the end of the archive, after the end marker and all
+    /// padding. The content of the previous entry must have been read.
     pub(crate) fn next(&mut self) -> Result<Option<Item>, ArchiveError> {
         let mut extensions = Extensions::default();
         loop {
@@ -98,7 +98,7 @@ impl<'a, R: Read> Walk<'a, R> {
                     self.count_entries(1)?;
                     let name = extensions.name(header);
                     let item = self.item(header, extensions, &name)?;
-                    // The folder itself is there, and is left as it is.
+                    // The directory itself exists and is not changed.
                     let Some(item) = item else {
                         extensions = Extensions::default();
                         continue;
@@ -111,7 +111,7 @@ impl<'a, R: Read> Walk<'a, R> {
         }
     }
 
-    /// Reads more of the current entry's content; 0 at its end.
+    /// Reads more of the current entry's content. Returns 0 at its end.
     pub(crate) fn content(&mut self, buffer: &mut [u8]) -> Result<usize, ArchiveError> {
         self.cancel.look()?;
         let wanted = usize::try_from(self.left).unwrap_or(usize::MAX).min(buffer.len());
@@ -124,7 +124,7 @@ impl<'a, R: Read> Walk<'a, R> {
         Ok(read)
     }
 
-    /// The next header; `None` for the first block of an end marker.
+    /// Returns the next header, or `None` for the first block of an end marker.
     fn header(&mut self) -> Result<Option<[u8; HEADER_BYTES]>, ArchiveError> {
         let mut block = [0; HEADER_BYTES];
         let padding = block.get_mut(..self.padding).unwrap_or_default();
@@ -150,7 +150,7 @@ impl<'a, R: Read> Walk<'a, R> {
         }))
     }
 
-    /// What may follow the first block of zeros: another one, and zeros.
+    /// Checks the bytes after the first block of zeros: another such block, and padding.
     fn end(&mut self) -> Result<(), ArchiveError> {
         let place = || Place::End;
         let mut block = [0; HEADER_BYTES];
@@ -181,7 +181,7 @@ impl<'a, R: Read> Walk<'a, R> {
         }
     }
 
-    /// Reads an extension header, which is for the next entry, or for all of them.
+    /// Reads an extension header for the next entry, or for all entries.
     fn extension(&mut self, header: &Header, extensions: &mut Extensions) -> Result<(), ArchiveError> {
         let name = header.path_bytes();
         let size = header::size(header).ok_or_else(|| self.malformed("its size is no number"))?;
@@ -220,7 +220,7 @@ impl<'a, R: Read> Walk<'a, R> {
         if twice { Err(self.refused_next(&name, Rule::ContradictingExtensions)) } else { Ok(()) }
     }
 
-    /// Holds an entry against the rules; `None` for the folder itself.
+    /// Checks an entry against the rules. Returns `None` for the directory itself.
     fn item(
         &mut self,
         header: &Header,
@@ -261,7 +261,7 @@ impl<'a, R: Read> Walk<'a, R> {
         Ok(Some(item))
     }
 
-    /// The rules for each kind of entry, and what it is in the archive's tree.
+    /// Applies the rules for each type of entry, and adds it to the tree.
     fn hold(&mut self, item: &mut Item, mode: u32) -> Result<(), Rule> {
         if item.kind != Kind::File && item.size != 0 {
             return Err(Rule::ContentOfNone);
@@ -288,7 +288,7 @@ impl<'a, R: Read> Walk<'a, R> {
             }
         };
         let new = self.tree.add(&item.path, node)?;
-        // A folder that is only part of a path is an entry like others.
+        // A directory that is only part of a path counts like any other entry.
         let own = u64::from(item.kind == Kind::Directory && new > 0);
         self.entries += new - own;
         self.counts.directories += new;
@@ -356,7 +356,7 @@ impl<'a, R: Read> Walk<'a, R> {
         fault.at(self.here()).into()
     }
 
-    /// Where the bytes ended: in an entry, or where the next one should begin.
+    /// Returns the position at which the bytes ended: in an entry, or at the start of the next one.
     fn here(&self) -> Place {
         Place::Header(if self.left > 0 || self.padding > 0 { self.number } else { self.number + 1 })
     }
@@ -367,7 +367,7 @@ impl Extensions {
         self.pax.is_none() && self.name.is_none() && self.target.is_none()
     }
 
-    /// PAX and GNU headers say the same thing; readers do not agree on which of them holds.
+    /// Reports whether PAX and GNU headers set the same field. Readers differ on which one counts.
     fn twice(&self) -> bool {
         self.pax.as_ref().is_some_and(|pax| {
             (pax.path.is_some() && self.name.is_some()) || (pax.target.is_some() && self.target.is_some())
@@ -381,7 +381,7 @@ impl Extensions {
 }
 
 impl Pax {
-    /// What it breaks, whatever the entry is.
+    /// Returns the rule that the extension violates, for any type of entry.
     fn rule(&self) -> Option<Rule> {
         self.sparse.then_some(Rule::Sparse).or(self.volume.then_some(Rule::Volume))
     }
@@ -400,19 +400,19 @@ fn kind(header: &Header) -> Result<Kind, Rule> {
     }
 }
 
-/// A long name without the NULs that end it.
+/// Returns a long name without its terminating NULs.
 fn until_nuls(mut bytes: Vec<u8>) -> Vec<u8> {
     while bytes.pop_if(|byte| *byte == 0).is_some() {}
     bytes
 }
 
-/// The bytes from the end of a content to the next header.
+/// Returns the number of bytes between a content's end and the next header.
 fn padding(size: u64) -> usize {
     let over = size % HEADER_BYTES as u64;
     if over == 0 { 0 } else { HEADER_BYTES - usize::try_from(over).unwrap_or_default() }
 }
 
-/// What the first block is, if it is no header.
+/// Describes a first block that is not a header.
 fn unlike_tar(block: &[u8]) -> &'static str {
     match block {
         [0x1f, 0x8b, ..] => "it is compressed with gzip; say so with its format, or uncompress it",

@@ -1,5 +1,5 @@
-//! Writes tar archives: GNU headers without owners, long names as GNU writes them. It must not end an
-//! archive that is not whole.
+//! Writes tar archives: GNU headers without owners, with long names in GNU's form. It must not write
+//! an end marker to an incomplete archive.
 
 use std::io::{BufWriter, Write};
 
@@ -8,7 +8,7 @@ use tar::{EntryType, Header};
 
 use crate::{ArchiveError, BLOCK_BYTES, Cancel, Cause, Format, Kind, header::HEADER_BYTES};
 
-/// What a header says.
+/// The fields of a header.
 pub(crate) struct Head<'h> {
     pub(crate) path: &'h [u8],
     pub(crate) kind: Kind,
@@ -39,7 +39,7 @@ impl<'a, W: Write> TarWriter<'a, W> {
         Self { out, cancel }
     }
 
-    /// Begins an entry; its content is to follow.
+    /// Starts an entry. Its content must follow.
     pub(crate) fn header(&mut self, head: &Head<'_>) -> Result<(), ArchiveError> {
         let mut name = head.path.to_vec();
         if head.kind == Kind::Directory {
@@ -74,14 +74,14 @@ impl<'a, W: Write> TarWriter<'a, W> {
         written.map_err(|source| Cause::Write { source }.into())
     }
 
-    /// Ends the entry's content, of so many bytes.
+    /// Pads the entry's content of this size.
     pub(crate) fn pad(&mut self, size: u64) -> Result<(), ArchiveError> {
         let over = usize::try_from(size % HEADER_BYTES as u64).unwrap_or_default();
         let zeros = [0; HEADER_BYTES];
         self.content(zeros.get(over..).filter(|_| over > 0).unwrap_or_default())
     }
 
-    /// Writes the end marker, and all that is still held back.
+    /// Writes the end marker and flushes all buffers.
     pub(crate) fn finish(&mut self) -> Result<(), ArchiveError> {
         self.content(&[0; 2 * HEADER_BYTES])?;
         let written = match &mut self.out {
@@ -113,7 +113,7 @@ impl<'a, W: Write> TarWriter<'a, W> {
     }
 }
 
-/// Copies as much of a name as there is room for, and says whether that is all.
+/// Copies as much of a name as fits, and returns whether it fits completely.
 fn fits(field: &mut [u8; 100], name: &[u8]) -> bool {
     for (to, from) in field.iter_mut().zip(name) {
         *to = *from;

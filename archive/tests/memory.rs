@@ -1,4 +1,5 @@
-//! What bombs cost in memory, as the kernel counts it. Alone in its program: the peak is the process's.
+//! A test of the memory that bombs use, as the kernel measures it. It is a separate program, because
+//! the peak is per process.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 
@@ -6,7 +7,7 @@ use std::fs;
 
 use airlock_archive::{Cancel, Limits, check, hostile::cases};
 
-/// The process's resident memory in KiB: its peak, or as it is now.
+/// Returns the process's resident memory in KiB: its peak or its current value.
 fn resident(field: &str) -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with(field)).unwrap();
@@ -18,7 +19,7 @@ fn no_archive_takes_more_memory_than_the_names_of_its_entries() {
     let limits = Limits { entries: 100_000, bytes: 256 << 20, path_bytes: 4096, depth: 255 };
     for case in cases() {
         let archive = (case.bytes)();
-        // The peak begins anew from what is resident now.
+        // This resets the peak to the current value.
         fs::write("/proc/self/clear_refs", "5").unwrap();
         let before = resident("VmRSS:");
         let result = check(archive, case.format, &limits, &Cancel::new());

@@ -1,5 +1,5 @@
-//! Archives that are small, and want to become large. Each is made of gzip members that are repeated, so
-//! that none of them costs its maker anything either.
+//! Small archives that expand to a large size. They consist of repeated gzip members, so they are also
+//! cheap to create.
 
 use std::{
     io::{self, Read},
@@ -49,7 +49,7 @@ fn global_headers() -> Vec<u8> {
     Tar::default().header(Block::new(b"g").kind(b'g')).open_end().repeat(10_000)
 }
 
-/// A mebibyte of them.
+/// Returns one mebibyte of large headers.
 fn large_headers() -> Vec<u8> {
     let comment = pax_record("comment", &vec![b'c'; 65_000]);
     let one = Tar::default().with(Block::new(b"x").kind(b'x'), &comment).file(b"f", b"").open_end();
@@ -60,7 +60,7 @@ fn files(number: usize) -> Vec<u8> {
     (0..number).fold(Tar::default(), |tar, at| tar.file(format!("f{at}").as_bytes(), b"")).open_end()
 }
 
-/// Files, each in 250 folders of its own.
+/// Returns files that are each in 250 directories of their own.
 fn deep(number: usize) -> Vec<u8> {
     (0..number)
         .fold(Tar::default(), |tar, at| {
@@ -69,7 +69,7 @@ fn deep(number: usize) -> Vec<u8> {
         .end()
 }
 
-/// A beginning, and a part that comes so many times after it.
+/// Creates a case from a first part, and a part that is repeated.
 fn bomb(
     name: &'static str,
     refusal: &'static str,
@@ -84,7 +84,7 @@ fn bomb(
     Hostile { name, format: Format::TarGzip, bytes: Box::new(bytes), refusal: Some(refusal) }
 }
 
-/// The same bytes again and again.
+/// A reader that repeats the same bytes.
 struct Repeated {
     part: Arc<Vec<u8>>,
     at: usize,

@@ -1,4 +1,4 @@
-//! Archives that contradict themselves, are cut, or are none.
+//! Archives that contradict themselves or are truncated, and data that is not an archive.
 
 use super::{Block, Hostile, Tar, as_gzip, gzip, pax, pax_record, refused, taken};
 

@@ -1,4 +1,5 @@
-//! Things that are neither file, folder nor link, and bits that give rights away.
+//! Entries that are neither file, directory nor link, and permission bits that grant other users'
+//! rights.
 
 use super::{Block, Hostile, Tar, refused, taken};
 

@@ -1,4 +1,4 @@
-//! Links that lead out, or that something is to be put through.
+//! Links that lead outside, and entries that are written through a link.
 
 use super::{Block, Hostile, Tar, longer, refused, taken};
 

@@ -1,4 +1,4 @@
-//! Names that lead elsewhere, or that nothing should have.
+//! Names that lead outside, and invalid names.
 
 use super::{Block, Hostile, Tar, longer, refused, taken};
 

@@ -1,15 +1,15 @@
-//! Writes tar blocks field by field, right or wrong. It must not check anything.
+//! Writes tar blocks field by field, valid or not. It does not check anything.
 
 use std::io::Write;
 
 use flate2::{Compression, write::GzEncoder};
 
-/// A header, of a regular file of mode 0644 unless it is told otherwise.
+/// A header; by default of a regular file with mode 0644.
 #[derive(Debug, Clone)]
 pub struct Block([u8; 512]);
 
 impl Block {
-    /// A ustar header with the first 100 bytes of this name.
+    /// Creates a ustar header with the first 100 bytes of this name.
     #[must_use]
     pub fn new(name: &[u8]) -> Self {
         Self([0; 512])
@@ -23,80 +23,80 @@ impl Block {
             .set(257, b"ustar\x0000", 8)
     }
 
-    /// A symbolic link.
+    /// Creates the header of a symbolic link.
     #[must_use]
     pub fn symlink(name: &[u8], target: &[u8]) -> Self {
         Self::new(name).kind(b'2').target(target)
     }
 
-    /// A hard link.
+    /// Creates the header of a hard link.
     #[must_use]
     pub fn hard_link(name: &[u8], target: &[u8]) -> Self {
         Self::new(name).kind(b'1').target(target)
     }
 
-    /// A folder of mode 0755.
+    /// Creates the header of a directory with mode 0755.
     #[must_use]
     pub fn folder(name: &[u8]) -> Self {
         Self::new(name).kind(b'5').mode(0o755)
     }
 
-    /// The type flag.
+    /// Sets the type flag.
     #[must_use]
     pub fn kind(self, flag: u8) -> Self {
         self.set(156, &[flag], 1)
     }
 
-    /// The mode, in octal.
+    /// Sets the mode, in octal.
     #[must_use]
     pub fn mode(self, mode: u32) -> Self {
         self.mode_field(format!("{mode:07o}\0").as_bytes())
     }
 
-    /// The user and the group, in octal.
+    /// Sets the user and the group, in octal.
     #[must_use]
     pub fn owner(self, id: u32) -> Self {
         let field = format!("{id:07o}\0");
         self.set(108, field.as_bytes(), 8).set(116, field.as_bytes(), 8)
     }
 
-    /// The mode field as it is.
+    /// Sets the raw mode field.
     #[must_use]
     pub fn mode_field(self, field: &[u8]) -> Self {
         self.set(100, field, 8)
     }
 
-    /// The size, in octal.
+    /// Sets the size, in octal.
     #[must_use]
     pub fn size(self, size: u64) -> Self {
         self.size_field(format!("{size:011o}\0").as_bytes())
     }
 
-    /// The size field as it is.
+    /// Sets the raw size field.
     #[must_use]
     pub fn size_field(self, field: &[u8]) -> Self {
         self.set(124, field, 12)
     }
 
-    /// The time field as it is.
+    /// Sets the raw time field.
     #[must_use]
     pub fn time_field(self, field: &[u8]) -> Self {
         self.set(136, field, 12)
     }
 
-    /// The link's target.
+    /// Sets the link's target.
     #[must_use]
     pub fn target(self, target: &[u8]) -> Self {
         self.set(157, target, 100)
     }
 
-    /// The part of a ustar name that stands before the name.
+    /// Sets the prefix of a ustar name.
     #[must_use]
     pub fn prefix(self, prefix: &[u8]) -> Self {
         self.set(345, prefix, 155)
     }
 
-    /// As before ustar: no magic, and nothing after the target.
+    /// Converts the header to the format before ustar: no magic, and nothing after the target.
     #[must_use]
     pub fn v7(self) -> Self {
         self.set(257, &[], 255)
@@ -109,7 +109,7 @@ impl Block {
         self
     }
 
-    /// The bytes, with the check sum that they have.
+    /// Returns the bytes with their checksum.
     #[must_use]
     pub fn bytes(self) -> [u8; 512] {
         let blank = self.set(148, b"        ", 8);
@@ -123,19 +123,20 @@ impl Block {
 pub struct Tar(Vec<u8>);
 
 impl Tar {
-    /// An archive that begins with a harmless file, so that one can see whether it came that far.
+    /// Creates an archive that starts with a harmless file, which shows whether unpacking has
+    /// started.
     #[must_use]
     pub fn new() -> Self {
         Self::default().file(b"first", b"first")
     }
 
-    /// Adds a header, and nothing after it.
+    /// Adds a header without content.
     #[must_use]
     pub fn header(self, block: Block) -> Self {
         self.raw(&block.bytes())
     }
 
-    /// Adds an entry with content: its size is that of the content, and it is filled up.
+    /// Adds an entry with content: its size is that of the content, and it is padded.
     #[must_use]
     pub fn with(self, block: Block, content: &[u8]) -> Self {
         let fill = content.len().next_multiple_of(512) - content.len();
@@ -160,33 +161,33 @@ impl Tar {
         self.with(Block::new(b"././@LongLink").kind(kind), &[name, b"\0"].concat())
     }
 
-    /// Adds bytes as they are.
+    /// Adds raw bytes.
     #[must_use]
     pub fn raw(mut self, bytes: &[u8]) -> Self {
         self.0.extend_from_slice(bytes);
         self
     }
 
-    /// The archive, with its end marker.
+    /// Returns the archive with its end marker.
     #[must_use]
     pub fn end(self) -> Vec<u8> {
         self.raw(&[0; 1024]).0
     }
 
-    /// The archive, without one.
+    /// Returns the archive without an end marker.
     #[must_use]
     pub fn open_end(self) -> Vec<u8> {
         self.0
     }
 }
 
-/// The content of a PAX header.
+/// Returns the content of a PAX header.
 #[must_use]
 pub fn pax(records: &[(&str, &[u8])]) -> Vec<u8> {
     records.iter().flat_map(|(key, value)| pax_record(key, value)).collect()
 }
 
-/// One record of it.
+/// Returns one record of a PAX header.
 #[must_use]
 pub fn pax_record(key: &str, value: &[u8]) -> Vec<u8> {
     let text = [b" ", key.as_bytes(), b"=", value, b"\n"].concat();
@@ -197,16 +198,16 @@ pub fn pax_record(key: &str, value: &[u8]) -> Vec<u8> {
     [length.to_string().as_bytes(), &text].concat()
 }
 
-/// The bytes as one gzip member.
+/// Returns the bytes as one gzip member.
 #[must_use]
 pub fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
-    // A vector takes everything.
+    // Writing to a vector does not fail.
     let _ = encoder.write_all(bytes);
     encoder.finish().unwrap_or_default()
 }
 
-/// A name of so many bytes, in components of up to 200.
+/// Returns a name of this length, with components of up to 200 bytes.
 #[must_use]
 pub fn longer(bytes: usize) -> Vec<u8> {
     (0..bytes).map(|at| if at % 200 == 199 && at + 1 < bytes { b'/' } else { b'n' }).collect()

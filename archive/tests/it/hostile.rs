@@ -1,4 +1,4 @@
-//! Every hostile archive, checked, compared and unpacked beside a canary.
+//! Checks, compares and unpacks every hostile archive next to a canary.
 
 use std::{collections::BTreeSet, fs, io::Read, path::Path};
 
@@ -9,7 +9,7 @@ use airlock_archive::{
 
 use crate::tree::{LIMITS, Place, all};
 
-/// What the answer has to be, with a name and a cure.
+/// Asserts that the result is the expected one, and that an error has a name and a remedy.
 fn assert_answer(case: &Hostile, doing: &str, result: Result<(), ArchiveError>) {
     let name = case.name;
     match (result, case.refusal) {
@@ -95,7 +95,7 @@ fn no_link_of_a_hostile_archive_leads_out() {
     }
 }
 
-/// The control: these archives do get out of whoever joins paths and opens them.
+/// The control: these archives escape from a program that joins and opens paths.
 #[test]
 fn a_naive_unpacker_is_beaten_by_the_same_archives() {
     for name in ["parent first", "parent after dot", "PAX sets a parent"] {

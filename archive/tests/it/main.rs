@@ -1,4 +1,4 @@
-//! Attacks on packing and unpacking, and what they must do for everyone else.
+//! Tests of packing and unpacking, with and without attacks.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 

@@ -1,4 +1,4 @@
-//! What packing takes, leaves out and says about it.
+//! Tests of the entries that packing includes, excludes and reports.
 
 use std::{
     collections::BTreeMap,
@@ -166,7 +166,7 @@ fn packing_stops_at_its_limits_and_leaves_no_end_marker() {
     }
 }
 
-/// Does something to a file as soon as a part of it has been written to the archive.
+/// A writer that changes a file as soon as a part of it was written to the archive.
 struct Meddles<'a> {
     out: Vec<u8>,
     meddle: Option<&'a dyn Fn()>,
@@ -238,7 +238,7 @@ fn a_cancelled_pack_ends_without_an_end_marker() {
     assert!(matches!(error.cause, Cause::Truncated { .. }), "{error}");
 }
 
-/// Takes so many bytes, and no more.
+/// A writer that accepts this number of bytes, and no more.
 struct Full(usize);
 
 impl Write for Full {

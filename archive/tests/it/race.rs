@@ -1,5 +1,5 @@
-//! A hostile program that changes the folder while it is unpacked into, packed, or has a file written to.
-//! Each attack has a control that shows that it works on whoever opens paths.
+//! Tests with a hostile program that changes the directory during unpacking, packing and writing. Each
+//! attack has a control that shows that it succeeds against a program that opens paths.
 
 use std::{
     collections::BTreeMap,
@@ -20,12 +20,12 @@ use rustix::fs::{CWD, FileType, Mode, RenameFlags, mknodat, renameat_with};
 
 use crate::tree::{LIMITS, Place, content};
 
-/// At least; each test goes on until it has met what it is about.
+/// The smallest number of rounds. Each test continues until the race has occurred.
 const ROUNDS: usize = 400;
-/// The moment between a look at a file and its opening is short.
+/// A larger number, because the time between the check of a file and its opening is short.
 const ROUNDS_OF_FILES: usize = 10_000;
 
-/// Swaps two names back and forth while `work` runs.
+/// Exchanges two names repeatedly while `work` runs.
 fn while_swapping<T>(one: &Path, two: &Path, work: impl FnOnce() -> T) -> T {
     struct Stop<'a>(&'a AtomicBool);
     impl Drop for Stop<'_> {
@@ -37,7 +37,7 @@ fn while_swapping<T>(one: &Path, two: &Path, work: impl FnOnce() -> T) -> T {
     thread::scope(|scope| {
         scope.spawn(|| {
             while !stop.load(Ordering::Acquire) {
-                // One of them may be gone for a moment.
+                // One of the names may not exist for a moment.
                 let _ = renameat_with(CWD, one, CWD, two, RenameFlags::EXCHANGE);
             }
         });
@@ -46,7 +46,7 @@ fn while_swapping<T>(one: &Path, two: &Path, work: impl FnOnce() -> T) -> T {
     })
 }
 
-/// `a/b`, and `a/swap`, a link to the canary's folder that changes places with it.
+/// Creates `a/b`, and `a/swap`, a link to the canary's directory that is exchanged with it.
 fn trap() -> Place {
     let place = Place::fast();
     let target = place.target();
@@ -172,7 +172,7 @@ fn the_same_swap_gets_whoever_reads_by_path_out() {
     });
 }
 
-/// Whoever opens a named pipe to read it waits for a writer, which never comes.
+/// Opening a named pipe for reading waits for a writer.
 #[test]
 fn a_pipe_in_the_place_of_a_file_does_not_stop_a_packer() {
     let place = Place::fast();
@@ -187,7 +187,7 @@ fn a_pipe_in_the_place_of_a_file_does_not_stop_a_packer() {
     });
 }
 
-/// Puts a link in the way between the check of an archive and its content.
+/// A reader that places a link between the check of an archive and its content.
 struct Springs<'a> {
     archive: Cursor<Vec<u8>>,
     at: u64,

@@ -1,4 +1,5 @@
-//! Any folder comes back as it was: ours to ours, ours to GNU tar's, and GNU tar's to ours.
+//! Round trips of random directories: with this crate only, from it to GNU tar, and from GNU tar to
+//! it.
 
 use std::{
     collections::BTreeMap,
@@ -19,16 +20,16 @@ use proptest::{collection, prelude::*, sample::select};
 
 use crate::tree::{LIMITS, Place, Seen};
 
-/// What may be put under a name.
+/// An entry to create.
 #[derive(Debug, Clone)]
 enum Thing {
     File(Vec<u8>, u32),
     Folder(u32),
-    /// So many folders up, then down by this name.
+    /// A link: the number of directories to go up, and the name to go down to.
     Link(usize, Vec<u8>),
 }
 
-/// Any name that the kernel takes.
+/// Generates any name that the kernel accepts.
 fn name() -> impl Strategy<Value = Vec<u8>> {
     let byte = (1..=255_u8).prop_filter("no slash", |byte| *byte != b'/');
     let odd = collection::vec(byte, 1..20);
@@ -38,7 +39,7 @@ fn name() -> impl Strategy<Value = Vec<u8>> {
 }
 
 fn thing() -> impl Strategy<Value = Thing> {
-    // Its owner can read it, or nothing could be packed without being root.
+    // The owner must be able to read the entry, because the test may not run as root.
     let mode = (0..0o1000_u32).prop_map(|mode| mode | 0o400);
     let size = prop_oneof![0..20_usize, 500..530_usize, Just(70_000_usize)];
     let content = (size, any::<u8>()).prop_map(|(size, byte)| vec![byte; size]);
@@ -53,14 +54,15 @@ fn trees() -> impl Strategy<Value = Vec<(Vec<Vec<u8>>, Thing, u32)>> {
     collection::vec((collection::vec(name(), 1..5), thing(), any::<u32>()), 0..25)
 }
 
-/// Makes what can be made; a name that is taken already, or below a file, cannot.
+/// Creates the entries that can be created. A name that exists, or that is below a file, is
+/// skipped.
 fn make(place: &Place, tree: &[(Vec<Vec<u8>>, Thing, u32)]) {
     let mut folders: BTreeMap<PathBuf, (u32, u32)> = BTreeMap::new();
     for (names, thing, seconds) in tree {
         let (last, above) = names.split_last().unwrap();
         let above: PathBuf = above.iter().map(|name| OsStr::from_bytes(name)).collect();
         let folder = place.target().join(above);
-        // Nothing is made through a link, which may lead anywhere.
+        // Nothing is created through a link, which may lead anywhere.
         let through_link = folder.ancestors().any(|folder| folder.is_symlink());
         if through_link || fs::create_dir_all(&folder).is_err() {
             continue;
@@ -93,7 +95,8 @@ fn make(place: &Place, tree: &[(Vec<Vec<u8>>, Thing, u32)]) {
     }
 }
 
-/// Without what is not kept: fractions of a second, times of links, and the folder itself.
+/// Removes the attributes that are not preserved: fractions of a second, times of links, and the
+/// directory itself.
 fn kept(place: &Place) -> BTreeMap<PathBuf, Seen> {
     let mut seen = place.inside();
     seen.remove(&PathBuf::new());

@@ -1,4 +1,5 @@
-//! A folder to unpack into, with a canary beside it, and what is in both. It must not follow a link.
+//! A fixture: a directory to unpack into, with a canary next to it, and functions to list both. It
+//! must not follow a link.
 
 use std::{
     collections::BTreeMap,
@@ -12,13 +13,13 @@ use std::{
 use airlock_archive::{ArchiveError, Cancel, Counts, Format, Limits, Unpack, unpack};
 use cap_std::{ambient_authority, fs::Dir};
 
-/// Small enough that every bomb goes off early.
+/// Limits that are small enough to detect every bomb early.
 pub(crate) const LIMITS: Limits = Limits { entries: 2_000, bytes: 64 << 20, path_bytes: 4096, depth: 255 };
 
-/// What can be seen of a file: mode, owner, times, content or target.
+/// The visible attributes of a file: mode, owner, times, content or target.
 pub(crate) type Seen = (u32, u32, i64, i64, Vec<u8>);
 
-/// A temporary folder with `target/`, which is empty, and `canary/file` beside it.
+/// A temporary directory with an empty `target/`, and `canary/file` next to it.
 pub(crate) struct Place(tempfile::TempDir);
 
 impl Place {
@@ -26,7 +27,7 @@ impl Place {
         Self::filled(tempfile::tempdir().unwrap())
     }
 
-    /// In memory where that can be, so that a racing program has more turns.
+    /// Creates the fixture in memory if possible, so that a racing program gets more attempts.
     pub(crate) fn fast() -> Self {
         let memory = Path::new("/dev/shm");
         if memory.is_dir() { Self::filled(tempfile::tempdir_in(memory).unwrap()) } else { Self::new() }
@@ -56,7 +57,7 @@ impl Place {
         Dir::open_ambient_dir(self.target(), ambient_authority()).unwrap()
     }
 
-    /// Everything outside of the target, the folder around it included.
+    /// Returns everything outside the target, including the directory that contains it.
     pub(crate) fn outside(&self) -> BTreeMap<PathBuf, Seen> {
         seen(self.root(), Some(Path::new("target")))
     }
@@ -72,7 +73,7 @@ impl Place {
     }
 }
 
-/// Everything below a folder, and the folder itself as an empty path.
+/// Returns everything below a directory, with an empty path for the directory itself.
 pub(crate) fn all(root: &Path) -> BTreeMap<PathBuf, Seen> {
     seen(root, None)
 }
@@ -101,7 +102,7 @@ fn seen(root: &Path, without: Option<&Path>) -> BTreeMap<PathBuf, Seen> {
     seen
 }
 
-/// A file's content, by its path in what was seen.
+/// Returns the content of a file by its path.
 pub(crate) fn content<'s>(seen: &'s BTreeMap<PathBuf, Seen>, path: &[u8]) -> &'s [u8] {
     &seen.get(Path::new(OsStr::from_bytes(path))).unwrap_or_else(|| panic!("no {}", path.escape_ascii())).4
 }

@@ -1,4 +1,5 @@
-//! What unpacking and writing do to a folder: what they make, keep, replace, and leave behind on errors.
+//! Tests of the effects of unpacking and writing on a directory: entries that are created, kept,
+//! replaced, and left after errors.
 
 use std::{
     fs,
@@ -97,7 +98,7 @@ fn each_thing_that_is_put_there_is_told_in_order() {
     );
 }
 
-/// Whatever the archive says: as root it could give files away.
+/// The archive's owners are ignored: a process that runs as root could otherwise change the owner.
 #[test]
 fn what_is_made_belongs_to_whoever_unpacks() {
     let place = Place::new();
@@ -204,7 +205,7 @@ fn limits_hold_to_the_byte() {
     }
 }
 
-/// Cancels at its second read, and would go on forever.
+/// A reader that cancels at its second read, and never ends.
 struct Endless(Cancel, bool);
 
 impl Read for Endless {

@@ -1,5 +1,5 @@
-//! Every way to get one key of a text wrong, made from its schema: misspelt, of a wrong type, out of its
-//! range, missing. For tests; it panics where they should fail.
+//! Generates every way to get one key of a text wrong, from its schema: misspelt, of a wrong type, out of
+//! range, missing. For tests; the functions panic if a test should fail.
 
 use std::{ops::Range, time::Duration};
 
@@ -10,31 +10,31 @@ use crate::{
     schema::{Field, Kind},
 };
 
-/// What has no place in a message for people: names of Rust's types, and words of its parsers.
+/// Terms that must not appear in a message for people: names of Rust types, and terms of its parsers.
 const FOREIGN: [&str; 14] = [
     "u8", "u16", "u32", "u64", "i64", "usize", "f64", "struct", "enum", "variant", "Some(", "serde", "Err(",
     "expected",
 ];
 
-/// A text that is wrong in one way.
+/// A text with one error.
 #[derive(Debug)]
 pub struct Case {
-    /// What was done to it.
+    /// The kind of change.
     pub what: &'static str,
-    /// The key's path in the wrong text.
+    /// The key's path in the changed text.
     pub path: String,
-    /// Where it must be found.
+    /// The line that the message must name.
     pub line: usize,
-    /// What the message must say besides, such as the key that was meant.
+    /// Text that the message must also contain, such as the correct key.
     pub says: String,
     /// The text.
     pub text: String,
 }
 
-/// Every case of `text`, which must show every key of `schema`.
+/// Returns every case of `text`, which must contain every key of `schema`.
 ///
 /// # Panics
-/// If a key of the schema is not shown, or the text is no TOML.
+/// If a key of the schema is missing from the text, or the text is not TOML.
 #[must_use]
 pub fn all(text: &str, schema: &'static [Field]) -> Vec<Case> {
     let table = DeTable::parse(text).map_err(|error| error.to_string());
@@ -50,11 +50,12 @@ pub fn all(text: &str, schema: &'static [Field]) -> Vec<Case> {
     cases.made
 }
 
-/// Makes every case, and asserts that `refuse` answers each with file, place, key and cure, in words for
-/// people. `refuse` gets the text of a file called `name` and gives its error's text. Gives the messages.
+/// Generates every case, and asserts that each message of `refuse` contains file, position, key and remedy,
+/// without terms of Rust. `refuse` receives the text of a file named `name` and returns its error message.
+/// Returns the messages.
 ///
 /// # Panics
-/// If one is not.
+/// If a message is missing or incomplete.
 pub fn assert_told(
     text: &str,
     name: &str,
@@ -84,11 +85,11 @@ pub fn assert_told(
     told
 }
 
-/// Asserts that `schema` has exactly the keys of the types behind it: an unknown key is put into each table
-/// of `text`, and `refuse` must give what serde says of it, which lists the keys that it knows.
+/// Asserts that `schema` has exactly the keys of the types that serde deserializes. An unknown key is added
+/// to each table of `text`; `refuse` must return serde's message, which lists the known keys.
 ///
 /// # Panics
-/// If a table's keys differ, or `text` does not show a table.
+/// If a table's keys differ, or `text` does not contain a table.
 pub fn assert_same_keys(text: &str, schema: &'static [Field], refuse: &dyn Fn(&str) -> Option<String>) {
     let mut found = Vec::new();
     tables("", schema, &mut found);
@@ -110,7 +111,7 @@ pub fn assert_same_keys(text: &str, schema: &'static [Field], refuse: &dyn Fn(&s
     }
 }
 
-/// Every table of a schema and its path.
+/// Adds every table of a schema with its path.
 fn tables(path: &str, fields: &'static [Field], found: &mut Vec<(String, &'static [Field])>) {
     found.push((path.to_owned(), fields));
     for field in fields {
@@ -139,7 +140,7 @@ fn leaves(path: &str, fields: &[Field], found: &mut Vec<String>) {
 struct Cases<'a> {
     text: &'a str,
     made: Vec<Case>,
-    /// The keys that the text shows, lists without their indices.
+    /// The keys that the text contains; lists have no indices.
     shown: Vec<String>,
 }
 
@@ -160,7 +161,7 @@ impl Cases<'_> {
             );
             if field.required && span.start > key.end && self.on_one_line(key.start, span.end) {
                 self.replace("missing", &path, key.start..self.with_comma(span.end), "", "missing");
-                // It is told where the table begins, or at the text's beginning.
+                // The message refers to the start of the table, or to the first line.
                 let line = self.table_line(key.start, path.contains('.'));
                 if let Some(last) = self.made.last_mut() {
                     last.line = line;
@@ -216,7 +217,7 @@ impl Cases<'_> {
         }
     }
 
-    /// A text with this key alone: what is written under a heading cannot be replaced in place.
+    /// Adds a case with only this key. Content below a heading cannot be replaced in place.
     fn alone(&mut self, what: &'static str, path: &str) {
         if !path.contains('[') {
             let text = format!("{path} = 17\n");
@@ -232,7 +233,7 @@ impl Cases<'_> {
         self.made.push(Case { what, path: path.to_owned(), line, says: says.to_owned(), text });
     }
 
-    /// The end of a value in an inline table, its comma included.
+    /// Returns the end of a value in an inline table, including its comma.
     fn with_comma(&self, end: usize) -> usize {
         let after = self.text.get(end..).unwrap_or_default();
         after.strip_prefix(", ").map_or(end, |rest| self.text.len() - rest.len())
@@ -242,7 +243,7 @@ impl Cases<'_> {
         Place::at(self.text, from).line == Place::at(self.text, to).line
     }
 
-    /// The line of the heading or of the inline table around `offset`; 1 at the top.
+    /// Returns the line of the heading or inline table around `offset`; 1 at the top level.
     fn table_line(&self, offset: usize, nested: bool) -> usize {
         let before = self.text.get(..offset).unwrap_or_default();
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
@@ -255,7 +256,7 @@ impl Cases<'_> {
     }
 }
 
-/// Values just below and above what is allowed, and those without form.
+/// Returns values just outside the permitted range, and malformed ones.
 fn out_of_range(kind: &Kind) -> Vec<String> {
     let step = Duration::from_millis(1);
     match *kind {

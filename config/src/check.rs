@@ -1,5 +1,5 @@
-//! Goes through a text beside its schema and collects what does not fit. Reports everything; stops only
-//! where the text is no TOML.
+//! Compares a text with its schema and collects all differences. It stops early only if the text is not
+//! TOML.
 
 use std::{ops::Range, time::Duration};
 
@@ -14,9 +14,9 @@ use crate::{
     schema::{Field, Kind, names},
 };
 
-/// Of a value that is shown in an error, in characters.
+/// The longest part of a value in an error, in characters.
 const SHOWN: usize = 40;
-/// Of one text's problems that are told; nobody reads more at once.
+/// The largest number of problems that are reported for one text.
 pub(crate) const PROBLEMS: usize = 100;
 
 pub(crate) fn problems(text: &str, schema: &'static [Field]) -> Vec<Problem> {
@@ -34,7 +34,7 @@ pub(crate) fn problems(text: &str, schema: &'static [Field]) -> Vec<Problem> {
         walk.table("", table.get_ref(), schema, 0);
     }
     walk.problems.sort_by_key(|problem| problem.place);
-    // What follows from a mistake in the same line is no help.
+    // A consequence of an error on the same line is not helpful.
     walk.problems.dedup_by(|later, first| {
         later.field.is_empty() && first.place.map(|at| at.line) == later.place.map(|at| at.line)
     });
@@ -52,7 +52,7 @@ struct Walk<'a> {
     text: &'a str,
     schema: &'static [Field],
     problems: Vec<Problem>,
-    /// There are more than are told.
+    /// Whether there are more problems than are reported.
     more: bool,
 }
 
@@ -160,7 +160,8 @@ impl Walk<'_> {
     }
 }
 
-/// Values of headed tables have no span of their own that helps.
+/// Returns the position of a value. The span of a table with a heading is not useful, so that of its
+/// key is used.
 fn start(span: &Range<usize>, key: usize) -> usize {
     if span.start > key { span.start } else { key }
 }
@@ -169,7 +170,7 @@ fn join(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
 }
 
-/// The name that was probably meant.
+/// Returns the most similar known name.
 fn nearest(name: &str, known: impl Iterator<Item = &'static str>) -> Option<&'static str> {
     let name = name.to_ascii_lowercase().replace('-', "_");
     known
@@ -179,7 +180,7 @@ fn nearest(name: &str, known: impl Iterator<Item = &'static str>) -> Option<&'st
         .map(|(_, known)| known)
 }
 
-/// The path of the only place in the schema where there is a key of this name.
+/// Returns the path of the only key in the schema with this name.
 fn home(fields: &[Field], path: &str, name: &str) -> Option<String> {
     fields.iter().find_map(|field| {
         let inner = join(path, field.name);
@@ -191,7 +192,7 @@ fn home(fields: &[Field], path: &str, name: &str) -> Option<String> {
     })
 }
 
-/// Why a value does not fit, if so.
+/// Returns the reason why a value does not match, if it does not.
 fn unfit(kind: &Kind, value: &DeValue<'_>) -> Option<String> {
     let fits = match (kind, value) {
         (Kind::Text, DeValue::String(_)) | (Kind::Bool, DeValue::Boolean(_)) => true,
@@ -223,7 +224,7 @@ fn cure(kind: &Kind, value: &DeValue<'_>) -> String {
     near.map_or_else(|| kind.cure(), |near| format!("did you mean \"{near}\"?"))
 }
 
-/// A value as it was found, in words.
+/// Describes a value.
 fn found(value: &DeValue<'_>) -> String {
     match value {
         DeValue::String(text) => format!("the text `{}`", shortened(text).escape_debug()),

@@ -1,7 +1,7 @@
-//! Reads the TOML of configurations and profiles: checks it against a schema that is data, and says of
-//! everything that is wrong, all at once, what it is, where, and what to do.
+//! Reads the TOML of configurations and profiles. It checks the text against a schema, which is data, and
+//! reports all problems at once, each with its position and a remedy.
 //!
-//! Knows no configuration of its own; what holds across fields is checked by those who have them.
+//! The crate contains no schema of a configuration. Callers check constraints across keys.
 
 #![forbid(unsafe_code)]
 
@@ -24,13 +24,13 @@ pub use place::Place;
 pub use problem::{ConfigError, Problem};
 pub use schema::{Field, Form, Kind};
 
-/// A file is at most so long, in bytes.
+/// The largest file, in bytes.
 pub const FILE_BYTES: u64 = 1024 * 1024;
 
-/// The text of a file. Blocks.
+/// Returns the text of a file. Blocks.
 ///
 /// # Errors
-/// A file that cannot be read, that is longer than [`FILE_BYTES`], that is no UTF-8, or that says nothing.
+/// Fails for a file that cannot be read, exceeds [`FILE_BYTES`], is not UTF-8 or is empty.
 pub fn read(path: &Path) -> Result<String, ConfigError> {
     let name = path.display().to_string();
     let mut bytes = Vec::new();
@@ -73,18 +73,17 @@ fn read_cure(error: &io::Error) -> &'static str {
     }
 }
 
-/// What the host is called, for programs whose configuration gives them no name; empty where the system does
-/// not say.
+/// Returns the host name, as a default for programs without a configured name. Empty if the system does not
+/// provide it.
 #[must_use]
 pub fn host_name() -> String {
     std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned()
 }
 
-/// The value that `text` says, where it fits `schema`. `file` is what errors call it.
+/// Parses `text` if it matches `schema`. Errors refer to it as `file`.
 ///
 /// # Errors
-/// Everything in which the text does not fit: TOML that is none, unknown keys, missing keys, wrong types,
-/// values out of range.
+/// Returns all problems: invalid TOML, unknown keys, missing keys, wrong types, values out of range.
 pub fn parse<T: DeserializeOwned>(
     text: &str,
     file: &str,
@@ -102,7 +101,7 @@ pub fn parse<T: DeserializeOwned>(
     })
 }
 
-/// Whether `text` fits `schema`.
+/// Checks whether `text` matches `schema`.
 ///
 /// # Errors
 /// As for [`parse`].

@@ -1,18 +1,18 @@
-//! Where a field is in a text. Decides nothing.
+//! The position of a field in a text.
 
 use toml::de::{DeTable, DeValue};
 
-/// A place in a text.
+/// A position in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// From 1.
+    /// The line, from 1.
     pub line: usize,
-    /// In characters, from 1.
+    /// The column in characters, from 1.
     pub column: usize,
 }
 
 impl Place {
-    /// The place of a byte.
+    /// Returns the position of a byte.
     #[must_use]
     pub fn at(text: &str, offset: usize) -> Self {
         let mut offset = offset.min(text.len());
@@ -28,8 +28,9 @@ impl Place {
     }
 }
 
-/// Where `field`, a path such as `limits.queue` or `identity[1].match`, is written in `text`, which says
-/// `table`; where it is not written, the nearest table around it.
+/// Returns the position of `field`, a path such as `limits.queue` or `identity[1].match`, in `text`,
+/// which was parsed as `table`. If the field is missing, returns the position of the nearest enclosing
+/// table.
 pub(crate) fn place_in(table: &DeTable<'_>, text: &str, field: &str) -> Place {
     let mut offset = 0;
     let mut value: Option<&DeValue<'_>> = None;
@@ -54,7 +55,7 @@ enum Step<'a> {
     Index(usize),
 }
 
-/// `a.b[2].c` as `a`, `b`, 2, `c`.
+/// Splits a path: `a.b[2].c` into `a`, `b`, 2, `c`.
 fn steps(field: &str) -> impl Iterator<Item = Step<'_>> {
     field
         .split(['.', '[', ']'])

@@ -1,4 +1,4 @@
-//! What is wrong with a text: one line for each problem.
+//! The problems of a text, one line each.
 
 use std::fmt::{self, Write as _};
 
@@ -9,41 +9,41 @@ use crate::{
     place::{Place, place_in},
 };
 
-/// Of each part of a line that names something of the text, in characters.
+/// The longest quoted part of a text in a line, in characters.
 const SHOWN: usize = 400;
 
-/// One thing that is wrong.
+/// One problem.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// Where; none where there is no text.
+    /// The position; `None` if there is no text.
     pub place: Option<Place>,
     /// The field's path, such as `link.lost_after` or `identity[1].match`; empty for the whole text.
     pub field: String,
-    /// What is wrong.
+    /// The problem.
     pub what: String,
-    /// What to do about it.
+    /// The remedy.
     pub cure: String,
 }
 
 impl Problem {
-    /// That there are others.
+    /// Creates the problem that there are more problems than are reported.
     pub(crate) fn more() -> Self {
         let what = format!("there are more than {PROBLEMS} problems");
         Self { place: None, field: String::new(), what, cure: "mend those above first".to_owned() }
     }
 }
 
-/// What is wrong with one file, in the order of the file: everything, or the first hundred.
+/// The problems of one file, in the order of the file; at most one hundred.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct ConfigError {
     /// The file as it was named.
     pub file: String,
-    /// At least one.
+    /// The problems; at least one.
     pub problems: Vec<Problem>,
 }
 
 impl ConfigError {
-    /// A problem of the file as a whole.
+    /// Creates an error for the file as a whole.
     #[must_use]
     pub fn whole(file: &str, what: &str, cure: &str) -> Self {
         let problem =
@@ -51,7 +51,8 @@ impl ConfigError {
         Self { file: file.to_owned(), problems: vec![problem] }
     }
 
-    /// Refuses where there are problems; finds their places by their fields where `text` is given.
+    /// Returns an error if there are problems. If `text` is given, the positions are found by the
+    /// fields.
     ///
     /// # Errors
     /// The problems, if there are any.
@@ -97,7 +98,7 @@ impl fmt::Display for ConfigError {
     }
 }
 
-/// Writes a text so that it stays on its line and does nothing to a terminal.
+/// Writes a text on one line, without characters that affect a terminal.
 fn harmless(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     for (index, c) in text.chars().enumerate() {
         match c {

@@ -1,61 +1,61 @@
-//! What a text may say, as data.
+//! The structure of a text, as data.
 
 use std::time::Duration;
 
 /// 365.25 days.
 const YEAR: Duration = Duration::from_secs(31_557_600);
 
-/// A key and what it holds.
+/// A key and its value.
 #[derive(Debug, Clone, Copy)]
 pub struct Field {
     /// The key.
     pub name: &'static str,
-    /// What its value may be.
+    /// The permitted values.
     pub kind: Kind,
-    /// Whether the text must have it.
+    /// Whether the key is required.
     pub required: bool,
 }
 
 impl Field {
-    /// A key that may be left out.
+    /// Creates an optional key.
     #[must_use]
     pub const fn new(name: &'static str, kind: Kind) -> Self {
         Self { name, kind, required: false }
     }
 
-    /// A key that must be there.
+    /// Creates a required key.
     #[must_use]
     pub const fn required(name: &'static str, kind: Kind) -> Self {
         Self { name, kind, required: true }
     }
 }
 
-/// What a value may be.
+/// The permitted values of a key.
 #[derive(Debug, Clone, Copy)]
 pub enum Kind {
     /// Any text.
     Text,
     /// `true` or `false`.
     Bool,
-    /// A whole number, both bounds included.
+    /// A whole number; both bounds are inclusive.
     Number {
-        /// At least.
+        /// The lower bound.
         least: u64,
-        /// At most.
+        /// The upper bound.
         most: u64,
     },
-    /// A number that need not be whole, both bounds included.
+    /// A number with an optional fraction; both bounds are inclusive.
     Fraction {
-        /// At least.
+        /// The lower bound.
         least: f64,
-        /// At most.
+        /// The upper bound.
         most: f64,
     },
-    /// A text such as `30s`, both bounds included.
+    /// A duration such as `30s`; both bounds are inclusive.
     Time {
-        /// At least.
+        /// The lower bound.
         least: Duration,
-        /// At most.
+        /// The upper bound.
         most: Duration,
     },
     /// One of these texts.
@@ -64,12 +64,12 @@ pub enum Kind {
     Form(Form),
     /// A list of such values.
     List(&'static Kind),
-    /// A table with these keys and no others.
+    /// A table with only these keys.
     Table(&'static [Field]),
     /// A table with any keys, and such values.
     Map(&'static Kind),
-    /// One of these words, or a table with exactly one of these keys. What is written is not shown in
-    /// errors: it may be a secret.
+    /// One of these words, or a table with exactly one of these keys. Errors do not show the value,
+    /// which may be a secret.
     Choice {
         /// The words.
         words: &'static [&'static str],
@@ -81,33 +81,33 @@ pub enum Kind {
 /// A form of text.
 #[derive(Debug, Clone, Copy)]
 pub struct Form {
-    /// Whether a text has it.
+    /// Returns whether a text has this form.
     pub holds: fn(&str) -> bool,
-    /// What it is and an example, as in "an address and a port, such as `127.0.0.1:7443`".
+    /// A description with an example, such as "an address and a port, such as `127.0.0.1:7443`".
     pub what: &'static str,
 }
 
 impl Kind {
-    /// Whole numbers without an upper bound of their own.
+    /// Returns whole numbers without an upper bound of their own.
     #[must_use]
     pub const fn at_least(least: u64) -> Self {
-        // TOML's own bound.
+        // The upper bound of TOML.
         Self::Number { least, most: i64::MAX as u64 }
     }
 
-    /// Whole numbers of 32 bits.
+    /// Returns whole numbers of 32 bits.
     #[must_use]
     pub const fn at_least_u32(least: u64) -> Self {
         Self::Number { least, most: u32::MAX as u64 }
     }
 
-    /// Times of up to a year, so that any of them can be added to any clock.
+    /// Returns durations of up to a year, so that adding one to a clock does not overflow.
     #[must_use]
     pub const fn time_from(least: Duration) -> Self {
         Self::Time { least, most: YEAR }
     }
 
-    /// What to write, as in "write a whole number from 1 to 128".
+    /// Returns an instruction, such as "write a whole number from 1 to 128".
     #[must_use]
     pub fn cure(&self) -> String {
         match self {
@@ -147,7 +147,7 @@ fn time_bounds(least: Duration, most: Duration) -> String {
     }
 }
 
-/// `"a"`, or `"a", "b" or "c"`.
+/// Formats `"a"`, or `"a", "b" or "c"`.
 fn one_of(words: &[&str], quote: char) -> String {
     let quoted: Vec<String> = words.iter().map(|word| format!("{quote}{word}{quote}")).collect();
     match quoted.split_last() {
@@ -157,7 +157,7 @@ fn one_of(words: &[&str], quote: char) -> String {
     }
 }
 
-/// The keys, each in backticks.
+/// Formats the keys, each in backticks.
 pub(crate) fn names(fields: &[Field]) -> String {
     fields.iter().map(|field| format!("`{}`", field.name)).collect::<Vec<_>>().join(", ")
 }

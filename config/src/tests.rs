@@ -1,4 +1,4 @@
-//! Texts that do not fit, and what is said of them.
+//! Tests of texts that do not match, and their messages.
 
 mod odd;
 

@@ -1,9 +1,8 @@
-//! Texts that no editor makes: what is said of them is short, stays on its line, and does nothing to a
-//! terminal.
+//! Tests of unusual texts: messages are short, stay on one line, and do not affect a terminal.
 
 use super::*;
 
-/// Refused, in so few words that a terminal shows them.
+/// Asserts that the text is refused with a short, printable message, and returns the message.
 fn told(text: &str) -> String {
     let said = said(text);
     assert!(!said.is_empty() && said.len() < 64 * 1024, "{} bytes", said.len());

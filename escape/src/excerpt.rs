@@ -1,35 +1,35 @@
-//! The lines of a text that a span touches, with marks under what it covers. Escaped to ASCII, so that a column is a
-//! byte; cut where a line is long.
+//! The lines of a text that a span touches, with marks below it. The lines are escaped to ASCII, so a column is a
+//! byte. Long lines are cut.
 
 use std::ops::Range;
 
 use crate::{CUT, Letters, each};
 
-/// Lines of one span that are shown.
+/// The largest number of lines that are shown for one span.
 const LINES: usize = 4;
-/// Columns before the marks that stay when a line is cut.
+/// The number of columns before the marks that remain when a line is cut.
 const LEAD: usize = 20;
 
-/// A line, and what stands below it: spaces, and a `^` under each column of the span; one at least.
+/// A line and its marks: spaces, and a `^` below each column of the span, at least one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Marked {
-    /// The line, in printable ASCII.
+    /// The line in printable ASCII.
     pub line: String,
     /// The marks.
     pub marks: String,
 }
 
-/// What is shown of a span.
+/// The excerpt for a span.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Excerpt {
-    /// The first lines that it touches.
+    /// The first lines that the span touches.
     pub lines: Vec<Marked>,
-    /// How many more there are.
+    /// The number of further lines.
     pub more: usize,
 }
 
-/// The lines of `bytes` in which `span` has a byte, each of at most `columns`; an empty span has the line it stands
-/// in.
+/// Returns the lines of `bytes` that `span` touches, each with at most `columns` columns. An empty span touches the
+/// line that contains it.
 #[must_use]
 pub fn excerpt(bytes: &[u8], span: Range<usize>, columns: usize) -> Excerpt {
     let mut touched = touched(bytes, &span);
@@ -70,7 +70,7 @@ fn marked(line: &[u8], start: usize, span: &Range<usize>, columns: usize) -> Mar
     window(&shown, covered, columns)
 }
 
-/// The part of a line that holds the first marks.
+/// Returns the part of a line that contains the first marks.
 fn window(shown: &str, covered: Range<usize>, columns: usize) -> Marked {
     let room = columns.max(LEAD + 4 * CUT.len());
     if shown.len() <= room {

@@ -1,12 +1,13 @@
-//! The one escaper for what somebody else wrote and a person reads: commands, paths, rules, descriptions, names,
-//! messages that quote them.
+//! The escaper for foreign text that a person reads: commands, paths, rules, descriptions, names, and messages that
+//! quote them.
 //!
-//! What it gives is *injective*: from what is shown follows which bytes it was. A character is shown as `\u{HEX}`, a
-//! byte that is not UTF-8 as `\x{HEX}`; a backslash stays one, save where it would read as such an escape. Only
-//! printable ASCII stands for itself; in names and contents ([`name`], [`contents`]) also words of another script, of
-//! one script alone and not made to look like ASCII. What a person is to judge is ASCII ([`line()`], [`lines`]).
+//! The result is *injective*: the shown text determines the original bytes. A character is shown as `\u{HEX}`, a byte
+//! that is not UTF-8 as `\x{HEX}`. A backslash is shown as itself, unless it would look like such an escape. Only
+//! printable ASCII is unescaped. In names and contents ([`name`], [`contents`]), a word of another script is also
+//! unescaped if it uses only that script and does not imitate ASCII. Text that a person must judge is ASCII only
+//! ([`line()`], [`lines`]).
 //!
-//! Pure. It decides nothing about what is shown, and knows no terminal.
+//! Pure. The crate makes no decisions about the text and does not depend on a terminal.
 
 #![forbid(unsafe_code)]
 
@@ -20,13 +21,13 @@ pub use words::hides;
 
 use words::readable_words;
 
-/// The one control that JSON may have raw inside of a text.
+/// The only control character that can be unescaped inside a JSON string.
 const DELETE: u8 = 0x7f;
 const LINE_FEED: &str = "\\u{a}";
-/// What stands for the rest of a text that is cut.
+/// The text that replaces the rest of a cut text.
 const CUT: &str = "...";
 
-/// The bytes as lines of ASCII. Line breaks come only after a visible `\u{a}`.
+/// Returns the bytes as lines of ASCII. Line breaks only follow a visible `\u{a}`.
 #[must_use]
 pub fn lines(bytes: &[u8]) -> String {
     let mut out = String::new();
@@ -39,13 +40,13 @@ pub fn lines(bytes: &[u8]) -> String {
     out
 }
 
-/// The bytes in one line of ASCII.
+/// Returns the bytes in one line of ASCII.
 #[must_use]
 pub fn line(bytes: &[u8]) -> String {
     shown(bytes, Letters::Ascii)
 }
 
-/// The bytes in one line of at most `columns`; `...` stands for what does not fit. Not for approvals.
+/// Returns the bytes in one line of at most `columns`; `...` replaces the rest. Not for approvals.
 #[must_use]
 pub fn shortened(bytes: &[u8], columns: usize) -> String {
     let whole = line(bytes);
@@ -56,20 +57,20 @@ pub fn shortened(bytes: &[u8], columns: usize) -> String {
     format!("{kept}{CUT}")
 }
 
-/// The name of a file in one line, with words of another script as themselves.
+/// Returns the name of a file in one line, with words of another script unescaped.
 #[must_use]
 pub fn name(bytes: &[u8]) -> String {
     shown(bytes, Letters::Words)
 }
 
-/// A line of a file, as [`name`]; tabs stay, too.
+/// Returns a line of a file like [`name`]; tabs are unescaped, too.
 #[must_use]
 pub fn contents(bytes: &[u8]) -> String {
     shown(bytes, Letters::WordsAndTabs)
 }
 
-/// The bytes as lines with words of another script as themselves: easier to read beside [`lines`], and no proof of
-/// anything. None where there is no such word, or where it is not text.
+/// Returns the bytes as lines with words of another script unescaped. It is easier to read next to [`lines`], but
+/// proves nothing. Returns `None` if there is no such word, or the bytes are not text.
 #[must_use]
 pub fn readable(bytes: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(bytes).ok()?;
@@ -80,9 +81,9 @@ pub fn readable(bytes: &[u8]) -> Option<String> {
     Some(shown.join("\n"))
 }
 
-/// A text that was made of what is escaped already, and of what should not need it: identifiers, numbers, our own
-/// words. Whatever hides or steers in it all the same is escaped; line feeds and backslashes stay. The last wall
-/// before a terminal, and alone not injective.
+/// Escapes characters that hide text or control the terminal, and keeps line feeds and backslashes. It is for text
+/// that consists of escaped parts and of Airlock's own words. It is the last check before a terminal, and alone not
+/// injective.
 #[must_use]
 pub fn guard(text: &str) -> Cow<'_, str> {
     if text.bytes().all(|byte| byte == b'\n' || byte == b' ' || byte.is_ascii_graphic()) {
@@ -96,8 +97,8 @@ pub fn guard(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// A text of JSON that says the same with JSON's own escapes for whatever [`guard`] escapes. White space stays: it is
-/// between values, where JSON has it.
+/// Returns JSON with the same meaning, in which JSON escapes replace all characters that [`guard`] escapes. White
+/// space between values is kept.
 #[must_use]
 pub fn json(text: &str) -> Cow<'_, str> {
     if text.bytes().all(|byte| byte.is_ascii() && byte != DELETE) {
@@ -116,7 +117,7 @@ pub fn json(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Calls `show` with each character, and whether it may stand for itself.
+/// Calls `show` with each character, and whether it may be unescaped.
 fn guarded(text: &str, mut show: impl FnMut(char, bool)) {
     let words = readable_words(text);
     let mut words = words.iter().peekable();
@@ -127,7 +128,7 @@ fn guarded(text: &str, mut show: impl FnMut(char, bool)) {
     }
 }
 
-/// What stands for itself beside printable ASCII.
+/// The characters that are unescaped in addition to printable ASCII.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Letters {
     Ascii,
@@ -141,7 +142,7 @@ fn shown(bytes: &[u8], letters: Letters) -> String {
     out
 }
 
-/// Calls `show` with each character's offset and how it is shown.
+/// Calls `show` with each character's offset and its shown form.
 fn each(bytes: &[u8], letters: Letters, mut show: impl FnMut(usize, &str)) {
     let mut at = 0;
     for chunk in bytes.utf8_chunks() {
@@ -171,11 +172,11 @@ fn escaped(c: char) -> String {
     format!("\\u{{{:x}}}", u32::from(c))
 }
 
-/// Whether a character stands for itself where `rest` follows it.
+/// Reports whether a character is unescaped if `rest` follows it.
 fn is_plain(c: char, rest: &[u8]) -> bool {
     match c {
         '\\' => !rest.starts_with(b"u{") && !rest.starts_with(b"x{"),
-        // At the very end nobody would see it.
+        // A space at the very end would be invisible.
         ' ' => !rest.is_empty(),
         c => c.is_ascii_graphic(),
     }

@@ -1,4 +1,4 @@
-//! The escaper: nothing hides, and two texts never look the same.
+//! Tests of the escaper: nothing is hidden, and two different texts never look the same.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use unicode_security::MixedScript as _;
 
 use super::*;
 
-/// What was escaped, out of what is shown in one line. That it can be told at all is what makes it injective.
+/// Returns the original bytes of a shown line. That this is possible shows that escaping is injective.
 fn unescape(shown: &str) -> Vec<u8> {
     let mut out = Vec::new();
     let mut rest = shown;
@@ -31,7 +31,7 @@ fn unescape(shown: &str) -> Vec<u8> {
     out
 }
 
-/// The line breaks of [`lines`] mean nothing: a visible `\u{a}` is before each.
+/// Removes the line breaks of [`lines`], which carry no information: a visible `\u{a}` precedes each.
 fn joined(shown: &str) -> String {
     shown.replace('\n', "")
 }
@@ -40,7 +40,8 @@ fn is_ascii_line(shown: &str) -> bool {
     shown.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic())
 }
 
-/// Nothing raw that hides, moves others, combines, or is of several scripts in one word.
+/// Reports whether the text contains an unescaped character that hides, reorders or combines, or a word of
+/// several scripts.
 fn misleads(shown: &str) -> bool {
     use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory as _};
     let steers = |c: char| {
@@ -87,7 +88,7 @@ fn names_keep_words_that_are_what_they_look_like() {
     for (raw, shown) in [
         // Two scripts in a word.
         ("c\u{430}t x", "c\\u{430}t x"),
-        // Of one script, and all of it to be taken for `copy`, `o`, `silent`.
+        // One script, but all of it looks like `copy`, `o`, `silent`.
         ("\u{441}\u{43e}\u{440}\u{443}", "\\u{441}\\u{43e}\\u{440}\\u{443}"),
         ("\u{3bf}", "\\u{3bf}"),
         ("s\u{131}lent", "s\\u{131}lent"),
@@ -95,7 +96,7 @@ fn names_keep_words_that_are_what_they_look_like() {
         ("\u{ff52}m", "\\u{ff52}m"),
         ("\u{1d42b}m", "\\u{1d42b}m"),
         ("\u{299}in", "\\u{299}in"),
-        // From right to left, combining, without width, blank.
+        // Right-to-left, combining, zero-width, blank.
         ("\u{5d0}", "\\u{5d0}"),
         ("e\u{301}", "e\\u{301}"),
         ("a\u{200d}b", "a\\u{200d}b"),
@@ -171,7 +172,7 @@ fn marks_stand_under_what_they_mark() {
     assert_eq!((many.lines.len(), many.more), (4, 2));
 }
 
-/// Bytes of all kinds: any, and such as are likely to look like others.
+/// Generates arbitrary bytes, and bytes that are likely to imitate others.
 fn hostile() -> impl Strategy<Value = Vec<u8>> {
     let imitated = "[\\\\ux{}a0 \n\t\u{202e}\u{fc}\u{430}\u{441}\u{440}\u{200b}\u{301}\u{5d0}\u{6587}]{0,24}";
     prop_oneof![any::<Vec<u8>>(), any::<String>().prop_map(Into::into), imitated.prop_map(Into::into)]

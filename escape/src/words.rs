@@ -1,5 +1,5 @@
-//! Which characters hide or steer, and which words of another script may stand for themselves: by the properties that
-//! Unicode gives them. No list of characters is kept here.
+//! Classifies characters that hide text or control the terminal, and words of another script that may be unescaped.
+//! It uses Unicode properties and contains no list of characters.
 
 use std::ops::Range;
 
@@ -7,8 +7,8 @@ use unicode_bidi::{BidiClass, bidi_class};
 use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory as _};
 use unicode_security::{GeneralSecurityProfile as _, MixedScript as _, skeleton};
 
-/// Whether a character cannot be seen, or changes how others are: controls, marks of direction, signs without
-/// width, separators other than the space, and what no version of Unicode has given a meaning.
+/// Reports whether a character is invisible, or changes how others are shown: control characters, direction marks,
+/// zero-width characters, separators other than the space, and unassigned code points.
 #[must_use]
 pub fn hides(c: char) -> bool {
     let group = c.general_category_group();
@@ -16,13 +16,14 @@ pub fn hides(c: char) -> bool {
         || !c.is_ascii() && is_ignorable(c)
 }
 
-/// Unicode's Default_Ignorable_Code_Point: what confusables are compared without.
+/// Reports whether the character has Unicode's Default_Ignorable_Code_Point property, which confusable skeletons
+/// omit.
 fn is_ignorable(c: char) -> bool {
     skeleton(c.encode_utf8(&mut [0; 4])).next().is_none()
 }
 
-/// Where words are that hold letters beyond ASCII, and are what they look like: of one script, each letter one of
-/// ordinary writing, and not all of them to be taken for ASCII.
+/// Returns the words with non-ASCII letters that are unambiguous: of one script, only ordinary letters, and not
+/// entirely confusable with ASCII.
 pub(crate) fn readable_words(text: &str) -> Vec<Range<usize>> {
     let mut words = Vec::new();
     if text.is_ascii() {
@@ -45,8 +46,7 @@ fn is_readable(word: &str) -> bool {
     !word.is_ascii() && letters && word.is_single_script() && skeleton(word).any(|c| !c.is_ascii())
 }
 
-/// A letter that stands in a line without moving others: no mark that combines, and of no script that is written
-/// from right to left.
+/// Reports whether a letter does not affect its neighbours: not a combining mark, and not of a right-to-left script.
 fn is_ordinary_letter(c: char) -> bool {
     c.general_category_group() == GeneralCategoryGroup::Letter
         && bidi_class(c) == BidiClass::L

@@ -1,4 +1,4 @@
-//! Points that a test can arm by the environment.
+//! Fault points that a test arms through the environment.
 
 use std::{
     fmt::Debug,
@@ -22,23 +22,23 @@ const ARMED: &str = "AIRLOCK_FAULT";
 const AWAY: &str = "AIRLOCK_FAULT_STORE";
 const TRACE: &str = "AIRLOCK_FAULT_TRACE";
 
-/// What the environment asks for.
+/// The settings from the environment.
 struct Asked {
     armed: Option<Armed>,
     trace: Option<File>,
     away: Option<PathBuf>,
 }
 
-/// The arrival that is deadly.
+/// The arrival at which the process is killed.
 struct Armed {
     point: String,
-    /// Empty: whatever it is called.
+    /// The name of the arrival; empty for any name.
     name: String,
     left: AtomicU32,
 }
 
 impl Armed {
-    /// From `POINT`, `POINT:N`, `POINT/NAME` or `POINT/NAME:N`.
+    /// Parses `POINT`, `POINT:N`, `POINT/NAME` or `POINT/NAME:N`.
     fn parse(text: &str) -> Self {
         let (place, count) = text.split_once(':').unwrap_or((text, "1"));
         let (point, name) = place.split_once('/').unwrap_or((place, ""));
@@ -61,36 +61,37 @@ fn asked() -> &'static Asked {
     })
 }
 
-/// Dies here if a test asked for it. The arrival is named by the first word of `what`: an enum's variant.
+/// Kills the process if a test has armed this arrival. The arrival's name is the first word of `what`: an
+/// enum's variant.
 pub fn hit(point: Point, what: &dyn Debug) {
     let asked = asked();
     if let Some(mut trace) = asked.trace.as_ref() {
-        // Without the line the test misses a point, and says so.
+        // Without the line the test misses a point and reports that.
         let _ = trace.write_all(format!("{}/{}\n", point.as_str(), name_of(what)).as_bytes());
     }
     if let Some(armed) = &asked.armed
         && armed.is_meant(point, what)
         && armed.left.fetch_sub(1, Ordering::SeqCst) == 1
     {
-        // Without the signal there would be no fault; the test then fails by itself.
+        // Without the signal there is no fault, and the test fails.
         let _ = kill(Pid::this(), Signal::SIGKILL);
     }
 }
 
-/// Whether a test has the store away just now.
+/// Reports whether a test has made the store unavailable.
 #[must_use]
 pub fn is_away() -> bool {
     asked().away.as_ref().is_some_and(|file| file.exists())
 }
 
-/// Whether the next [`hit`] here is deadly, so that what was given away can leave before.
+/// Reports whether the next [`hit`] here kills the process, so that pending data can be sent before.
 #[must_use]
 pub fn is_next(point: Point, what: &dyn Debug) -> bool {
     let armed = asked().armed.as_ref();
     armed.is_some_and(|armed| armed.is_meant(point, what) && armed.left.load(Ordering::SeqCst) == 1)
 }
 
-/// The name of an arrival, where it is needed after what it names was given away.
+/// Returns the name of an arrival, for use after `what` was moved.
 #[must_use]
 pub fn name_of(what: &dyn Debug) -> String {
     let text = format!("{what:?}");

@@ -1,67 +1,67 @@
-//! Places where a test can have this process killed, to see what survives. In release builds there is
-//! nothing of it: every function is empty. Must not change what a process does where no test asks for it.
+//! Fault points at which a test can kill this process, to check what survives. In release builds every function is
+//! empty. The crate must not change the behaviour of a process unless a test requests it.
 //!
-//! `AIRLOCK_FAULT=POINT` kills at the first arrival there, `AIRLOCK_FAULT=POINT:3` at the third, and
-//! `AIRLOCK_FAULT=POINT/NAME:3` at the third that has this name. The kill is SIGKILL to this very process, so
-//! nothing is flushed, closed or dropped. `AIRLOCK_FAULT_TRACE=FILE` appends a line `POINT/NAME` to the file
-//! for each arrival, so that a test knows which there are. `AIRLOCK_FAULT_STORE=FILE`: as long as the file is
-//! there, no step of the store is taken, reads neither, as if its disk answered with errors.
+//! `AIRLOCK_FAULT=POINT` kills the process at the first arrival there, `AIRLOCK_FAULT=POINT:3` at the third, and
+//! `AIRLOCK_FAULT=POINT/NAME:3` at the third with this name. The process gets SIGKILL, so nothing is flushed, closed
+//! or dropped. `AIRLOCK_FAULT_TRACE=FILE` appends a line `POINT/NAME` to the file for each arrival, so that a test
+//! can list them. `AIRLOCK_FAULT_STORE=FILE` makes all reads and writes of the store fail while the file exists, as
+//! with a failing disk.
 
 #![forbid(unsafe_code)]
 
 use std::fmt::Debug;
 
-/// A kind of place. What exactly is done there is the arrival's name.
+/// A kind of fault point. The operation at the point is the name of the arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Point {
-    /// A step that changes the store is about to be taken; named after the store's method.
+    /// Before a write to the store; named after the store's method.
     BeforeStoreWrite,
-    /// It was taken.
+    /// After that write.
     AfterStoreWrite,
-    /// A step of the store that the clock alone brings about is about to be taken: a server says that it is there, or
-    /// that it still drives what it drives. Named after the store's method.
+    /// Before a write to the store that only the clock triggers: a server renews its presence or its leases. Named
+    /// after the store's method.
     BeforeRound,
-    /// It was taken.
+    /// After that write.
     AfterRound,
-    /// Another server is about to be asked for its link; named after Peer's method.
+    /// Before a request for another server's link; named after Peer's method.
     BeforePeerAsk,
-    /// It has answered.
+    /// After the response.
     AfterPeerAsk,
-    /// Another server asks for a link of this one; nothing came of it yet. Named after Peer's method.
+    /// On arrival of another server's request for a link of this one, before it takes effect. Named after Peer's
+    /// method.
     AfterPeerReceive,
-    /// A message is about to go over the link, to the other side; named after the message. Heartbeats do
-    /// not count.
+    /// Before a message is sent over the link; named after the message. Heartbeats do not count.
     BeforeLinkSend,
-    /// It had time to leave.
+    /// After the message had time to be sent.
     AfterLinkSend,
-    /// A message was read from the link; nothing came of it yet.
+    /// After a message was read from the link, before it takes effect.
     AfterLinkReceive,
-    /// An entry of the runner's journal is about to be written; named after the entry.
+    /// Before an entry is written to the runner's journal; named after the entry.
     BeforeJournalWrite,
-    /// It was written.
+    /// After that write.
     AfterJournalWrite,
-    /// Output is about to be appended to the spool.
+    /// Before output is appended to the spool.
     BeforeSpoolWrite,
-    /// It was appended.
+    /// After that append.
     AfterSpoolWrite,
-    /// The spool of a forgotten job is about to be deleted.
+    /// Before the spool of a forgotten job is deleted.
     BeforeSpoolRemove,
-    /// It was deleted.
+    /// After that deletion.
     AfterSpoolRemove,
-    /// The folders of a session are about to be made.
+    /// Before the directories of a session are created.
     BeforeSession,
-    /// They were made; no server knows.
+    /// After that, before a server is told.
     AfterSession,
-    /// The folders of a session are about to be removed.
+    /// Before the directories of a session are removed.
     BeforeSessionRemove,
-    /// They were removed; no server knows.
+    /// After that, before a server is told.
     AfterSessionRemove,
-    /// A step of a sandbox's start was taken; named after the step.
+    /// After a step of a sandbox's start; named after the step.
     SandboxStep,
 }
 
 impl Point {
-    /// Every kind there is.
+    /// All kinds.
     pub const ALL: [Self; 21] = [
         Self::BeforeStoreWrite,
         Self::AfterStoreWrite,
@@ -86,7 +86,7 @@ impl Point {
         Self::SandboxStep,
     ];
 
-    /// How `AIRLOCK_FAULT` and the trace call it.
+    /// Returns the name in `AIRLOCK_FAULT` and in the trace.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -115,7 +115,7 @@ impl Point {
     }
 }
 
-/// Whether a test has the store away just now.
+/// Reports whether a test has made the store unavailable.
 #[cfg(not(debug_assertions))]
 #[inline]
 #[must_use]
@@ -123,12 +123,13 @@ pub fn is_away() -> bool {
     false
 }
 
-/// Dies here if a test asked for it. The arrival is named by the first word of `what`: an enum's variant.
+/// Kills the process if a test has armed this arrival. The arrival's name is the first word of `what`: an enum's
+/// variant.
 #[cfg(not(debug_assertions))]
 #[inline]
 pub fn hit(_: Point, _: &dyn Debug) {}
 
-/// Whether the next [`hit`] here is deadly, so that what was given away can leave before.
+/// Reports whether the next [`hit`] here kills the process, so that pending data can be sent before.
 #[cfg(not(debug_assertions))]
 #[inline]
 #[must_use]
@@ -136,7 +137,7 @@ pub fn is_next(_: Point, _: &dyn Debug) -> bool {
     false
 }
 
-/// The name of an arrival, where it is needed after what it names was given away.
+/// Returns the name of an arrival, for use after `what` was moved.
 #[cfg(not(debug_assertions))]
 #[inline]
 #[must_use]

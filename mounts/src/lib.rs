@@ -1,9 +1,9 @@
-//! Removes directory trees without crossing a mount point, and gives a test mounts of its own.
+//! Removes directory trees without crossing a mount point, and provides private mounts for tests.
 //!
-//! A bind mount of the same file system has the same device number as the directory below it, so devices are never
-//! compared. A removal first reads the process's table of mounts, and then takes every step with `openat2` and
+//! A bind mount within one file system has the same device number as the directory below it, so device numbers are
+//! not compared. A removal first reads the process's mount table, and then takes each step with `openat2` and
 //! `RESOLVE_NO_XDEV`. This crate must not remove anything beyond a mount point, and must not mount anything in the
-//! mount namespace of the host.
+//! host's mount namespace.
 
 #![forbid(unsafe_code)]
 

@@ -1,5 +1,5 @@
-//! Mount namespaces of a test's own. Nothing is mounted before the kernel has said that the thread left the one it came
-//! from, and that nothing mounted in the new one is seen elsewhere.
+//! Private mount namespaces for tests. Nothing is mounted before the kernel confirms that the thread has left its
+//! original namespace, and that mounts in the new one do not propagate elsewhere.
 
 #![expect(clippy::expect_used, clippy::panic, reason = "support for tests: what is missing fails the test")]
 
@@ -19,26 +19,26 @@ use rustix::mount::{
     MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind, mount_change, unmount,
 };
 
-/// The words that start a program in a mount namespace of its own, from which nothing is seen elsewhere. More options
-/// of `unshare`, `--` and the program follow.
+/// The command that starts a program in a private mount namespace. Further options of `unshare`, `--` and the program
+/// follow.
 pub const PRIVATE: [&str; 4] = ["/usr/bin/unshare", "--mount", "--propagation", "private"];
 
 const THIS_THREAD: &str = "thread-self";
 
-/// The calling thread is in a mount namespace of its own, as is every thread and process that it starts from now on.
-/// The only way for a test to mount.
+/// Proof that the calling thread is in a private mount namespace, with every thread and process that it starts from now
+/// on. Tests can mount only through this type.
 #[derive(Debug)]
 pub struct PrivateMounts {
-    /// The namespace that the thread came from, and its own.
+    /// The original namespace of the thread, and its private one.
     outer: OsString,
     own: OsString,
-    /// Another thread may be in another namespace.
+    /// Another thread may be in another namespace, so the type is neither `Send` nor `Sync`.
     _of_this_thread: PhantomData<*const ()>,
 }
 
 impl PrivateMounts {
-    /// Moves the calling thread into a mount namespace of its own. Its mounts end with the last
-    /// thread and process in it. Needs root.
+    /// Moves the calling thread into a private mount namespace. The mounts end with the last thread and process in it.
+    /// Requires root.
     ///
     /// # Panics
     ///
@@ -58,18 +58,18 @@ impl PrivateMounts {
         private
     }
 
-    /// Runs `test` on a thread of its own, in a mount namespace of its own.
+    /// Runs `test` on a new thread in a private mount namespace.
     ///
     /// # Panics
     ///
-    /// If `test` does, or as [`PrivateMounts::enter`].
+    /// If `test` panics, or as for [`PrivateMounts::enter`].
     pub fn run<T: Send>(test: impl FnOnce(&Self) -> T + Send) -> T {
         let done = thread::scope(|scope| scope.spawn(|| test(&Self::enter())).join());
         done.unwrap_or_else(|cause| resume_unwind(cause))
     }
 
-    /// Holds that the thread is still there, and not in the namespace that it came from or that the system's first
-    /// process is in.
+    /// Asserts that the thread is still in its private namespace, which is neither its original one nor that of the
+    /// system's first process.
     ///
     /// # Panics
     ///
@@ -78,11 +78,11 @@ impl PrivateMounts {
         let now = namespace(THIS_THREAD).expect("the namespace of this thread");
         assert_eq!(now, self.own, "the thread has left its mount namespace");
         assert_ne!(now, self.outer, "the thread is in the mount namespace that it came from");
-        // A thread without the permission to read this could not have made a namespace either.
+        // A thread without permission to read this link could not have created a namespace either.
         assert_ne!(Some(now), namespace("1"), "the thread is in the system's first mount namespace");
     }
 
-    /// Lets mounts spread within the namespace, as they do on a host; still none of them is seen elsewhere.
+    /// Makes mounts shared within the namespace, as on a host. They still do not propagate elsewhere.
     ///
     /// # Panics
     ///
@@ -92,7 +92,7 @@ impl PrivateMounts {
         mount_change("/", MountPropagationFlags::SHARED | MountPropagationFlags::REC).expect("shared mounts");
     }
 
-    /// Shows `source` at `target` too, which must exist.
+    /// Bind-mounts `source` at `target`, which must exist.
     ///
     /// # Panics
     ///
@@ -106,7 +106,7 @@ impl PrivateMounts {
         Mounted { target: target.to_owned(), of: self }
     }
 
-    /// Mounts a file system in memory at `target`, with these options of tmpfs.
+    /// Mounts a tmpfs with these options at `target`.
     ///
     /// # Panics
     ///
@@ -134,7 +134,7 @@ impl PrivateMounts {
     }
 }
 
-/// Something that is mounted, until it is dropped.
+/// A mount that is unmounted on drop.
 #[derive(Debug)]
 pub struct Mounted<'a> {
     target: PathBuf,
@@ -151,8 +151,8 @@ impl Drop for Mounted<'_> {
     }
 }
 
-/// A program that starts in a mount namespace of its own; `options` are more of `unshare`'s. The program and its words
-/// are the arguments that follow.
+/// Returns a command that starts a program in a private mount namespace; `options` are further options of `unshare`.
+/// Append the program and its arguments.
 #[must_use]
 pub fn private_command(options: &[&str]) -> Command {
     let [program, words @ ..] = PRIVATE;
@@ -161,12 +161,12 @@ pub fn private_command(options: &[&str]) -> Command {
     command
 }
 
-/// A program that starts where the process `pid` is, which was started by [`private_command`]; `options` are more of
-/// `nsenter`'s. The program and its words are the arguments that follow.
+/// Returns a command that starts a program in the namespace of the process `pid`, which [`private_command`] started;
+/// `options` are further options of `nsenter`. Append the program and its arguments.
 ///
 /// # Panics
 ///
-/// If `pid` has no mount namespace of its own.
+/// If the process `pid` has no mount namespace of its own.
 #[must_use]
 pub fn inside_command(pid: u32, options: &[&str]) -> Command {
     assert!(is_private(pid), "process {pid} has no mount namespace of its own");
@@ -175,8 +175,8 @@ pub fn inside_command(pid: u32, options: &[&str]) -> Command {
     command
 }
 
-/// Whether the process `pid` is in another mount namespace than the calling thread, and nothing that is mounted there is
-/// seen here.
+/// Reports whether the process `pid` is in another mount namespace than the calling thread, and its mounts do not
+/// propagate to this one.
 #[must_use]
 pub fn is_private(pid: u32) -> bool {
     let pid = pid.to_string();
@@ -189,11 +189,11 @@ fn namespace(process: &str) -> Option<OsString> {
     fs::read_link(format!("/proc/{process}/ns/mnt")).ok().map(PathBuf::into_os_string)
 }
 
-/// The groups of mounts that see one another's changes in which a process's mounts are.
+/// Returns the peer groups of a process's mounts.
 fn peers(process: &str) -> Option<BTreeSet<String>> {
     let table = fs::read(format!("/proc/{process}/mountinfo")).ok()?;
     let table = String::from_utf8_lossy(&table).into_owned();
-    // The optional fields are between the sixth and a lone dash.
+    // The optional fields are between the sixth field and a single dash.
     let optional = |line: &str| {
         let fields = line.split(' ').skip(6).take_while(|field| *field != "-");
         fields

@@ -1,9 +1,8 @@
-//! Removes a tree that hostile commands have shaped, through directory handles: any names, any modes, any depth, any
-//! number of entries, with a handful of descriptors.
+//! Removes a tree that hostile commands have created, through directory handles: any names, modes, depth and number of
+//! entries, with few descriptors.
 //!
-//! A directory below the first level that is not empty is moved up to it, so that nothing that is looked into is
-//! deeper than that. Nothing that changes the tree may run any more. Must not follow a link, and must not pass a mount
-//! point.
+//! A nonempty directory below the first level is moved up to it, so paths never become deeper. Commands that can
+//! change the tree must have ended. It must not follow a link, and must not cross a mount point.
 
 use std::{
     ffi::{CStr, CString, OsStr},
@@ -25,24 +24,24 @@ use rustix::{
 
 use crate::table;
 
-/// Passes over the tree's root without any progress, after which it is given up.
+/// The number of passes over the root without progress after which the removal fails.
 const IDLE_PASSES: usize = 8;
-/// Attempts to open a name while the kernel answers that the tree changes.
+/// The number of attempts to open a name while the kernel reports that the tree changes.
 const TRIES: usize = 100;
 
 const HANDLE: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 const LIST: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
-/// One name, which is not a link, in the same mount.
+/// One name, not a link, in the same mount.
 const RESOLVE: ResolveFlags = ResolveFlags::BENEATH
     .union(ResolveFlags::NO_SYMLINKS)
     .union(ResolveFlags::NO_MAGICLINKS)
     .union(ResolveFlags::NO_XDEV);
 
-/// A tree that was not removed, or not completely.
+/// The error of a tree that was not removed completely.
 #[derive(Debug, thiserror::Error)]
 pub enum RemoveError {
-    /// Something is mounted at this path: the tree's root, or a place below it. Nothing beyond it was touched.
-    /// Unless it was mounted during the removal, nothing at all was removed.
+    /// A file system is mounted at this path, the tree's root or below it. Nothing beyond it was changed. Unless it
+    /// was mounted during the removal, nothing was removed.
     #[error("`{}` is a mount point; unmount it, then remove the directory", .0.display())]
     Mounted(PathBuf),
     /// A step failed.
@@ -50,7 +49,7 @@ pub enum RemoveError {
     Step {
         /// The file or directory.
         path: PathBuf,
-        /// The system's answer.
+        /// The system's error.
         source: io::Error,
     },
 }
@@ -65,13 +64,13 @@ impl From<RemoveError> for io::Error {
     }
 }
 
-/// Removes `path` and everything below it. A path that does not exist is no error; a link at `path` is removed itself.
-/// The path's parent may be reached through links and mounts; the tree itself may contain neither. Needs `/proc`.
-/// Blocks.
+/// Removes `path` and everything below it. A path that does not exist is not an error. A link, at `path` or in the
+/// tree, is removed and not followed. The parent of the path may be reached through links and mounts; the tree must
+/// contain no mounts. Needs `/proc`. Blocks.
 ///
 /// # Errors
 ///
-/// [`RemoveError::Mounted`] if something is mounted at `path` or below it; [`RemoveError::Step`] otherwise.
+/// [`RemoveError::Mounted`] if a file system is mounted at `path` or below it; otherwise [`RemoveError::Step`].
 pub fn remove_tree(path: impl AsRef<Path>) -> Result<(), RemoveError> {
     let path = path.as_ref();
     let step = |source: io::Error| step(path.to_owned(), source);
@@ -121,7 +120,7 @@ struct Tree {
 }
 
 impl Tree {
-    /// Deletes the current entries of the root. Entries that are moved up meanwhile may be left. Returns true if it
+    /// Deletes the current entries of the root. Entries that are moved up meanwhile may remain. Returns true if it
     /// deleted anything.
     fn pass(&mut self) -> Result<bool, RemoveError> {
         let mut removed = false;
@@ -143,7 +142,7 @@ impl Tree {
             }
             match unlinkat(&self.root, name, AtFlags::REMOVEDIR) {
                 Ok(()) | Err(Errno::NOENT) => removed = true,
-                // An entry was not seen; another pass sees it.
+                // The listing missed an entry; another pass finds it.
                 Err(Errno::NOTEMPTY | Errno::EXIST) => {}
                 Err(errno) => return Err(failed(self.root.as_fd(), name, errno)),
             }
@@ -181,7 +180,7 @@ impl Tree {
             return match renameat_with(directory, name, &self.root, &target, RenameFlags::NOREPLACE) {
                 Ok(()) | Err(Errno::NOENT) => Ok(()),
                 Err(Errno::EXIST) => continue,
-                // Of a quota, not of a mount, which was looked for just now.
+                // The cause is a project quota. A mount was excluded just before.
                 Err(Errno::XDEV) => Err(step(path(directory, name), Errno::XDEV)),
                 Err(errno) => Err(failed(directory, name, errno)),
             };
@@ -216,16 +215,16 @@ fn unlink(parent: BorrowedFd<'_>, name: &CStr) -> Result<(), RemoveError> {
     }
 }
 
-/// A directory that may be read and changed, whatever its mode was.
+/// Opens a directory for reading and changes, regardless of its mode.
 fn open_directory(parent: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
     resolve(handle(parent, name)?.as_fd(), c".", LIST)
 }
 
-/// A handle of a directory of the same mount, whose mode lets its owner do everything from now on.
+/// Returns a handle of a directory in the same mount, and grants its owner all permissions.
 fn handle(parent: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
     let handle = resolve(parent, name, HANDLE)?;
     if !Mode::from_raw_mode(fstat(&handle)?.st_mode).contains(Mode::RWXU) {
-        // The handle's own entry of /proc leads to what was opened, whatever has the name now.
+        // The handle's entry in /proc refers to the opened directory, even if the name now refers to another one.
         chmod(own_entry(handle.as_fd()), Mode::RWXU)?;
     }
     Ok(handle)
@@ -245,7 +244,7 @@ fn own_entry(handle: BorrowedFd<'_>) -> String {
     format!("/proc/self/fd/{}", handle.as_raw_fd())
 }
 
-/// The path of a handle, as the table of mounts writes it.
+/// Returns the path of a handle as in the mount table.
 fn shown(handle: BorrowedFd<'_>) -> io::Result<PathBuf> {
     fs::read_link(own_entry(handle))
 }
@@ -254,7 +253,7 @@ fn path(parent: BorrowedFd<'_>, name: &CStr) -> PathBuf {
     shown(parent).unwrap_or_default().join(OsStr::from_bytes(name.to_bytes()))
 }
 
-/// The kernel says `EXDEV` of a directory that is a mount point, and `EBUSY` of a file.
+/// Converts an error. The kernel returns `EXDEV` for a directory that is a mount point, and `EBUSY` for a file.
 fn failed(parent: BorrowedFd<'_>, name: &CStr, errno: Errno) -> RemoveError {
     let path = path(parent, name);
     match errno {

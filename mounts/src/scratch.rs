@@ -1,4 +1,4 @@
-//! A test's directory in which something may be mounted.
+//! A directory for tests that mount file systems in it.
 
 #![expect(clippy::expect_used, clippy::panic, reason = "support for tests: a failure here fails the test")]
 
@@ -9,50 +9,51 @@ use std::{
 
 use crate::{RemoveError, TemporaryDir};
 
-/// As `tempfile::TempDir`, for what a test mounts in, or gives to a launcher, a runner or a container engine. When it
-/// is dropped with a mount below it, nothing is removed, and the test fails with the mount's path.
+/// Like `tempfile::TempDir`, for a test that mounts in the directory, or passes it to a launcher, a runner or a
+/// container engine. If a mount remains below it on drop, nothing is removed, and the test fails with the mount's
+/// path.
 #[derive(Debug)]
 pub struct ScratchDir(TemporaryDir);
 
 impl ScratchDir {
-    /// Makes one.
+    /// Creates a directory.
     ///
     /// # Panics
     ///
-    /// If it cannot be made.
+    /// If it cannot be created.
     #[must_use]
     #[expect(clippy::new_without_default, reason = "it makes a directory")]
     pub fn new() -> Self {
         Self::with_prefix("airlock-test-")
     }
 
-    /// Makes one whose name begins with `prefix`.
+    /// Creates a directory with this prefix in its name.
     ///
     /// # Panics
     ///
-    /// If it cannot be made.
+    /// If it cannot be created.
     #[must_use]
     pub fn with_prefix(prefix: &str) -> Self {
         Self(TemporaryDir::new(prefix).expect("a temporary directory"))
     }
 
-    /// As [`ScratchDir::with_prefix`], in `parent`.
+    /// Like [`ScratchDir::with_prefix`], in `parent`.
     ///
     /// # Panics
     ///
-    /// If it cannot be made.
+    /// If it cannot be created.
     #[must_use]
     pub fn with_prefix_in(prefix: &str, parent: &Path) -> Self {
         Self(TemporaryDir::new_in(prefix, parent).expect("a temporary directory"))
     }
 
-    /// Where it is.
+    /// Returns the path.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.0.path()
     }
 
-    /// Leaves it to the caller, to look into it after a failure.
+    /// Keeps the directory, for an examination after a failure.
     #[must_use]
     pub fn keep(mut self) -> PathBuf {
         self.0.give_up();

@@ -1,4 +1,4 @@
-//! The table of mounts of the calling thread, `/proc/thread-self/mountinfo`. Only reads.
+//! The mount table of the calling thread, `/proc/thread-self/mountinfo`. Read-only.
 
 use std::{
     ffi::OsString,
@@ -8,11 +8,11 @@ use std::{
 };
 
 const TABLE: &str = "/proc/thread-self/mountinfo";
-/// Of a line, counted from 0.
+/// The index of the mount point in a line, from 0.
 const MOUNT_POINT: usize = 4;
 
-/// The mount points at `path` or below it, in the mount namespace of the calling thread. `path` is absolute and
-/// contains no links.
+/// Returns the mount points at `path` or below it, in the mount namespace of the calling thread. `path` must be
+/// absolute and contain no links.
 ///
 /// # Errors
 ///
@@ -27,7 +27,7 @@ fn below(table: &[u8], path: &Path) -> io::Result<Vec<PathBuf>> {
         let field = line.split(|byte| *byte == b' ').nth(MOUNT_POINT);
         let field = field.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, TABLE))?;
         let mount = PathBuf::from(OsString::from_vec(plain(field)));
-        // By components: `/a/bc` is not below `/a/b`.
+        // The comparison is by component: `/a/bc` is not below `/a/b`.
         if mount.starts_with(path) {
             found.push(mount);
         }
@@ -35,7 +35,7 @@ fn below(table: &[u8], path: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// The kernel writes a space, a tab, a line feed and a backslash as three octal digits.
+/// Decodes a field, in which the kernel writes spaces, tabs, line feeds and backslashes as three octal digits.
 fn plain(field: &[u8]) -> Vec<u8> {
     let mut plain = Vec::with_capacity(field.len());
     let mut rest = field;

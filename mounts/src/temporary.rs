@@ -1,4 +1,4 @@
-//! A temporary directory that is left where it is while something is mounted in it. Must not panic.
+//! A temporary directory that is kept while a file system is mounted in it. Must not panic.
 
 use std::{
     io,
@@ -9,30 +9,30 @@ use tempfile::{Builder, TempDir};
 
 use crate::{RemoveError, remove_tree};
 
-/// A temporary directory in which something may be mounted. Its removal stops at a mount point; one that is dropped
-/// stays if it cannot be removed.
+/// A temporary directory in which file systems may be mounted. Its removal stops at a mount point. On drop the
+/// directory remains if it cannot be removed.
 #[derive(Debug)]
 pub struct TemporaryDir {
-    /// None once somebody else is responsible for it.
+    /// `None` once the directory is removed or kept.
     inner: Option<TempDir>,
     path: PathBuf,
 }
 
 impl TemporaryDir {
-    /// Makes a directory whose name begins with `prefix`, where the system has temporary files. Mode 0700.
+    /// Creates a directory with this prefix in the system's directory for temporary files. Mode 0700.
     ///
     /// # Errors
     ///
-    /// The system's answer.
+    /// The system's error.
     pub fn new(prefix: &str) -> io::Result<Self> {
         Ok(Self::around(Builder::new().prefix(prefix).tempdir()?))
     }
 
-    /// As [`TemporaryDir::new`], in `parent`.
+    /// Like [`TemporaryDir::new`], in `parent`.
     ///
     /// # Errors
     ///
-    /// The system's answer.
+    /// The system's error.
     pub fn new_in(prefix: &str, parent: &Path) -> io::Result<Self> {
         Ok(Self::around(Builder::new().prefix(prefix).tempdir_in(parent)?))
     }
@@ -41,24 +41,24 @@ impl TemporaryDir {
         Self { path: inner.path().to_owned(), inner: Some(inner) }
     }
 
-    /// Where it is.
+    /// Returns the path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Leaves it to the caller.
+    /// Keeps the directory and returns its path.
     #[must_use]
     pub fn keep(mut self) -> PathBuf {
         self.give_up();
         self.path.clone()
     }
 
-    /// Removes it.
+    /// Removes the directory.
     ///
     /// # Errors
     ///
-    /// As [`remove_tree`].
+    /// As for [`remove_tree`].
     pub fn close(mut self) -> Result<(), RemoveError> {
         self.remove()
     }
@@ -67,7 +67,7 @@ impl TemporaryDir {
         if self.give_up() { remove_tree(&self.path) } else { Ok(()) }
     }
 
-    /// The inner one would remove it across mount points.
+    /// Takes the inner directory, which would be removed across mount points.
     pub(crate) fn give_up(&mut self) -> bool {
         self.inner.take().map(TempDir::keep).is_some()
     }

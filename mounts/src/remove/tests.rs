@@ -1,12 +1,12 @@
-//! The second guard alone: the steps of a removal, without a look into the table of mounts before. Each test has mounts
-//! of its own.
+//! Tests of the second guard alone: the steps of a removal without the preceding check of the mount table. Each test
+//! uses private mounts.
 
 use rustix::fs::Mode;
 
 use super::*;
 use crate::{PrivateMounts, ScratchDir};
 
-/// `tree` with directories and files, and `kept` beside it.
+/// Creates `tree` with directories and files, and `kept` next to it.
 fn made() -> (ScratchDir, PathBuf, PathBuf) {
     let dir = ScratchDir::new();
     let (tree, kept) = (dir.path().join("tree"), dir.path().join("kept"));
@@ -17,7 +17,7 @@ fn made() -> (ScratchDir, PathBuf, PathBuf) {
     (dir, tree, kept)
 }
 
-/// Removes it, with `meanwhile` between the look at its root and the first step.
+/// Removes the tree, and calls `meanwhile` between opening its root and the first step.
 fn remove_after(tree: &Path, meanwhile: impl FnOnce()) -> Result<(), RemoveError> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let parent = openat(CWD, tree.parent().unwrap(), flags, Mode::empty()).unwrap();
@@ -36,7 +36,7 @@ fn no_step_passes_a_mount_that_appeared_after_the_look() {
             let error =
                 remove_after(&tree, || mounted = Some(private.bind(&kept, tree.join(place)))).unwrap_err();
             assert!(matches!(error, RemoveError::Mounted(_)), "{place}: {error}");
-            // It may have been moved, with what is mounted on it.
+            // The directory may have been moved, with the mount on it.
             let mounts = table::mounts_below(&tree).unwrap();
             assert_eq!(mounts.len(), 1, "{place}");
             assert_eq!(fs::read(mounts[0].join("deep/precious")).unwrap(), b"kept", "{place}");

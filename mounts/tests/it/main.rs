@@ -1,5 +1,5 @@
-//! Removals that stop at mount points, and mount namespaces of a test's own. No test mounts anything before it has held
-//! that it is in such a namespace.
+//! Tests of removals that stop at mount points, and of private mount namespaces. No test mounts anything before it has
+//! asserted that it is in such a namespace.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 

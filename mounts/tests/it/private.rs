@@ -1,4 +1,4 @@
-//! Where a test may mount, and where it may not.
+//! Tests of where a test may mount.
 
 use std::{
     fs::{self, File},
@@ -44,7 +44,7 @@ fn mounts_that_spread_within_a_namespace_stay_in_it() {
     let dir = ScratchDir::new();
     PrivateMounts::run(|outer| {
         outer.assert();
-        // A namespace whose mounts are shared, as a host's are.
+        // A namespace with shared mounts, as on a host.
         outer.share();
         PrivateMounts::run(|private| {
             private.share();
@@ -80,7 +80,7 @@ fn a_mount_ends_when_it_is_dropped() {
 #[test]
 fn a_thread_that_has_left_its_namespace_mounts_nothing() {
     let dir = ScratchDir::new();
-    // The namespace to which the thread returns is private too.
+    // The namespace to which the thread returns is private, too.
     PrivateMounts::run(|outer| {
         outer.assert();
         let back = File::open(OWN).unwrap();
@@ -105,7 +105,7 @@ fn the_right_to_mount_stays_with_its_thread() {
     impl<T> Unclear<()> for T {}
     struct Sent;
     impl<T: Send> Unclear<Sent> for T {}
-    // Two ways to read this would not compile.
+    // If the type were `Send`, this call would be ambiguous and not compile.
     <PrivateMounts as Unclear<_>>::shown();
 }
 
@@ -154,7 +154,8 @@ impl Drop for Waiting {
     }
 }
 
-/// A namespace in which all is seen that is mounted here, where mounts are shared.
+/// Returns a command that creates a namespace in which this one's mounts appear, if mounts are
+/// shared.
 fn sharing() -> Command {
     let mut command = Command::new("/usr/bin/unshare");
     command.args(["--mount", "--propagation", "unchanged", "--"]);

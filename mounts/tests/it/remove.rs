@@ -1,4 +1,4 @@
-//! `remove_tree` deletes a tree and nothing outside it.
+//! Tests that `remove_tree` deletes a tree and nothing outside it.
 
 use std::{
     ffi::OsStr,
@@ -21,7 +21,7 @@ use rustix::{
     thread::{CapabilitySet, capabilities, set_capabilities},
 };
 
-/// `tree` with directories and files, and `kept` beside it.
+/// Creates `tree` with directories and files, and `kept` next to it.
 fn made() -> (ScratchDir, PathBuf, PathBuf) {
     let dir = ScratchDir::new();
     let (tree, kept) = (dir.path().join("tree"), dir.path().join("kept"));
@@ -35,7 +35,7 @@ fn made() -> (ScratchDir, PathBuf, PathBuf) {
     (dir, tree, kept)
 }
 
-/// It is refused for the mount at `place`, and nothing is touched.
+/// Asserts that the removal is refused for the mount at `place`, and that nothing has changed.
 fn assert_refused(tree: &Path, place: &Path) {
     let error = remove_tree(tree).unwrap_err();
     assert!(matches!(&error, RemoveError::Mounted(path) if path == place), "{error}");
@@ -139,7 +139,7 @@ fn what_is_not_there_is_no_error_and_what_has_no_name_is_one() {
     assert!(tree.join("z/own").exists() && dir.path().exists());
 }
 
-/// Directories in one another, made by handle: no path is as long.
+/// Creates nested directories by handle, deeper than any path can be.
 fn nest(at: &Path, levels: usize) {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let mut inner: OwnedFd = openat(CWD, at, flags, Mode::empty()).unwrap();
@@ -155,12 +155,12 @@ fn depth_costs_neither_stack_nor_descriptors() {
     let dir = ScratchDir::new();
     PrivateMounts::run(|private| {
         private.assert();
-        // In memory: a disk takes its time for as many directories.
+        // In memory, because creating many directories on a disk is slow.
         let _mounted = private.tmpfs(dir.path(), "size=64m");
         let tree = dir.path().join("tree");
         fs::create_dir(&tree).unwrap();
         nest(&tree, 10_000);
-        // nextest gives each test a process of its own.
+        // nextest runs each test in its own process.
         let limit = getrlimit(Resource::Nofile);
         setrlimit(Resource::Nofile, Rlimit { current: Some(32), maximum: limit.maximum }).unwrap();
         let removed = tree.clone();
@@ -183,7 +183,7 @@ fn what_its_modes_forbid_is_removed_too() {
     }
     fs::set_permissions(&tree, PermissionsExt::from_mode(0o0)).unwrap();
     let removed = tree.clone();
-    // Root without the right to ignore modes.
+    // Root without the capability to ignore modes.
     let ordinary = move || {
         let mut own = capabilities(None).unwrap();
         own.effective.remove(CapabilitySet::DAC_OVERRIDE | CapabilitySet::DAC_READ_SEARCH);

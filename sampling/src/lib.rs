@@ -1,17 +1,17 @@
-//! How much of a repeated test is run, and from which seed.
+//! The extent and the seed of repeated tests.
 //!
-//! `make test` runs a sample of each test that repeats itself, from a fresh seed. `make test-long` sets
-//! `AIRLOCK_TEST_LONG=1`, and the same tests run in their full extent. Such tests are in modules named `sample`. Tests that
-//! are run by `make test-long` only are in modules named `long`; they do not ask here. `tests/map/long.md` lists both.
+//! `make test` runs a sample of each repeated test, with a new seed. `make test-long` sets `AIRLOCK_TEST_LONG=1` and
+//! runs the same tests in full. These tests are in modules named `sample`. Tests that only `make test-long` runs are in
+//! modules named `long`; they do not use this crate. `tests/map/long.md` lists both.
 //!
-//! A test prints its seed, and nextest shows what a failed test printed. `AIRLOCK_TEST_SEED` gives the seed back:
+//! A test prints its seed, and nextest shows the output of a failed test. `AIRLOCK_TEST_SEED` sets the seed:
 //!
 //! ```text
 //! AIRLOCK_TEST_SEED=1234 cargo nextest run -p airlock-fuzz bash::sample
 //! ```
 //!
-//! All that a test chooses at random must follow from the seed. What threads, processes and the network interleave does
-//! not follow from it: repeat a run that depends on them.
+//! All random choices of a test must follow from the seed. The timing of threads, processes and the network does not
+//! follow from it, so a run that depends on timing may have to be repeated.
 
 #![forbid(unsafe_code)]
 
@@ -21,24 +21,24 @@ use std::{
     hash::{BuildHasher as _, RandomState},
 };
 
-/// `1`: tests run in their full extent.
+/// With the value `1`, tests run in full.
 pub const LONG: &str = "AIRLOCK_TEST_LONG";
-/// The seed of a run, to make it again.
+/// The seed of a run, to repeat it.
 pub const SEED: &str = "AIRLOCK_TEST_SEED";
 
-/// Whether tests run in their full extent.
+/// Reports whether tests run in full.
 #[must_use]
 pub fn is_long() -> bool {
     is_set(env::var_os(LONG).as_deref())
 }
 
-/// The number of repetitions: `sample` in `make test`, `all` in `make test-long`.
+/// Returns the number of repetitions: `sample` in `make test`, `all` in `make test-long`.
 #[must_use]
 pub fn extent(sample: usize, all: usize) -> usize {
     if is_long() { all } else { sample }
 }
 
-/// The seed of a test: that of `AIRLOCK_TEST_SEED`, or a fresh one. It is printed.
+/// Returns and prints the seed of a test: that of `AIRLOCK_TEST_SEED`, or a new one.
 ///
 /// # Panics
 /// If `AIRLOCK_TEST_SEED` is not a number of 64 bits.
@@ -59,7 +59,7 @@ fn given(value: Option<&OsStr>) -> Option<u64> {
     Some(text.parse().unwrap_or_else(|_| panic!("{SEED} is not a number of 64 bits: `{text}`")))
 }
 
-/// Each state has keys of its own, which the system's random numbers begin.
+/// Returns a random number: each `RandomState` has keys that derive from the system's random numbers.
 fn fresh() -> u64 {
     RandomState::new().hash_one(std::process::id())
 }

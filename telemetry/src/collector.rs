@@ -1,6 +1,6 @@
-//! The connection to the OTLP collector: plain HTTP/2, or TLS.
+//! The connection to the OTLP collector: plain HTTP/2 or TLS.
 //!
-//! The files of TLS are read for each connection, so that a renewed certificate needs no restart.
+//! The TLS files are read for each connection, so a renewed certificate needs no restart.
 
 use std::{
     io,
@@ -21,21 +21,21 @@ use tokio_rustls::{TlsConnector, client::TlsStream};
 use tonic::transport::{Channel, Endpoint};
 use tower::service_fn;
 
-/// From the first packet to the end of the TLS handshake.
+/// The time from the first packet to the end of the TLS handshake.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// The protocol of gRPC.
+/// The ALPN protocol of gRPC.
 const ALPN: &[u8] = b"h2";
 
-/// The files by which TLS to the collector works.
+/// The files for TLS to the collector.
 #[derive(Debug, Clone, Default)]
 pub struct CollectorTls {
-    /// The authorities that may have signed the collector's certificate, PEM; none: the system's.
+    /// The CA certificates for the collector's certificate (PEM). `None`: the system's.
     pub ca: Option<PathBuf>,
-    /// The client's certificate and its private key, PEM.
+    /// The client's certificate and its private key (PEM).
     pub certificate: Option<(PathBuf, PathBuf)>,
 }
 
-/// Why there is no connection to the collector.
+/// The reason why the collector cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum CollectorError {
     /// The address is not `http://HOST:PORT` or `https://HOST:PORT`.
@@ -44,18 +44,18 @@ pub enum CollectorError {
         /// The address.
         endpoint: String,
     },
-    /// A file is not the PEM that it should be.
+    /// A file is not valid PEM.
     #[error("`{}` cannot be read: {source}", file.display())]
     Pem {
         /// The file.
         file: PathBuf,
-        /// Why.
+        /// The cause.
         source: pem::Error,
     },
-    /// The certificates cannot be used.
+    /// The certificates are unusable.
     #[error("the certificates for the collector cannot be used: {0}")]
     Tls(#[from] rustls::Error),
-    /// No authority is known.
+    /// There is no CA certificate.
     #[error("`{file}` holds no authority that could have signed the collector's certificate")]
     NoAuthority {
         /// The file, or the system's store.
@@ -63,7 +63,7 @@ pub enum CollectorError {
     },
 }
 
-/// Whether the address of a collector asks for TLS; nothing if it is neither `http://` nor `https://` with a host.
+/// Reports whether a collector's address uses TLS. Returns `None` unless it is `http://` or `https://` with a host.
 #[must_use]
 pub fn is_tls(endpoint: &str) -> Option<bool> {
     let uri: Uri = endpoint.parse().ok()?;
@@ -116,8 +116,8 @@ fn pem_of(file: &Path) -> impl FnOnce(pem::Error) -> CollectorError {
     move |source| CollectorError::Pem { file, source }
 }
 
-/// A channel that connects at its first use, and again when a connection is lost. With `https://` the files of `tls` are
-/// read once here, too, so that a wrong one is found at the start. Needs a tokio runtime; blocks.
+/// Returns a channel that connects at its first use, and again when a connection is lost. With `https://` the files of
+/// `tls` are also read once here, so that an invalid file is found at the start. Needs a tokio runtime; blocks.
 ///
 /// # Errors
 /// See [`CollectorError`].
@@ -130,7 +130,7 @@ pub(crate) fn channel(endpoint: &str, tls: &CollectorTls) -> Result<Channel, Col
         return Ok(endpoint.connect_timeout(CONNECT_TIMEOUT).connect_lazy());
     }
     tls.read()?;
-    // The connector speaks TLS itself, and not the transport, which would keep the files of the start.
+    // The connector performs TLS itself. TLS in the transport would keep using the files from the start.
     let transport = Endpoint::from_shared(format!("http://{authority}")).map_err(|_| refused())?;
     let transport = transport.origin(origin.clone()).connect_timeout(CONNECT_TIMEOUT);
     let tls = tls.clone();

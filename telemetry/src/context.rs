@@ -1,5 +1,5 @@
-//! W3C trace context: from a caller's metadata to spans, from spans to whoever comes next; and what a span says when
-//! its work has failed.
+//! W3C trace context: from a caller's metadata to spans, and from spans to outgoing calls. Also the error status of
+//! a span.
 
 use std::collections::HashMap;
 
@@ -15,10 +15,10 @@ use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 
 const TRACEPARENT: &str = "traceparent";
 const TRACESTATE: &str = "tracestate";
-/// By the semantic conventions of OpenTelemetry.
+/// The attribute in the semantic conventions of OpenTelemetry.
 const ERROR_TYPE: &str = "error.type";
 
-/// Makes `span` a child of the span that this `traceparent` names. One that names none changes nothing.
+/// Makes `span` a child of the span in this `traceparent`. An invalid or empty one changes nothing.
 pub fn adopt(span: &Span, traceparent: &str) {
     if !traceparent.is_empty() {
         let carrier = HashMap::from([(TRACEPARENT.to_owned(), traceparent.to_owned())]);
@@ -26,27 +26,27 @@ pub fn adopt(span: &Span, traceparent: &str) {
     }
 }
 
-/// Makes `span` a child of the span that these headers name. Headers that name none change nothing.
+/// Makes `span` a child of the span in these headers. Headers without a valid one change nothing.
 pub fn adopt_headers(span: &Span, headers: &HeaderMap) {
     if headers.contains_key(TRACEPARENT) {
         adopt_from(span, &Headers(headers));
     }
 }
 
-/// The `traceparent` of the current span; empty if nothing makes traces of spans.
+/// Returns the `traceparent` of the current span; empty if tracing is not set up.
 #[must_use]
 pub fn current_traceparent() -> String {
     traceparent_of_span(&Span::current()).unwrap_or_default()
 }
 
-/// The place of a span for its children, if something makes traces of spans.
+/// Returns the `traceparent` of a span for its children, if tracing is set up.
 #[must_use]
 pub fn traceparent_of_span(span: &Span) -> Option<String> {
     traceparent_in(&span.context())
 }
 
-/// The `traceparent` to hand on from a call: that of the current span, or the caller's own where nothing
-/// makes traces of spans; empty if there is neither.
+/// Returns the `traceparent` to pass on from a call: that of the current span, or the caller's own if tracing is not
+/// set up. Empty if there is neither.
 #[must_use]
 pub fn traceparent_of(headers: &HeaderMap) -> String {
     let here = current_traceparent();
@@ -57,8 +57,8 @@ pub fn traceparent_of(headers: &HeaderMap) -> String {
     traceparent_in(&context).unwrap_or_default()
 }
 
-/// Says that the work of a span has failed, by a name from a closed set: never by a message, which could hold what
-/// was run.
+/// Marks the work of a span as failed, with a name from a closed set. A message must not be used, because it could
+/// contain the command.
 pub fn fail(span: &Span, kind: &'static str) {
     span.set_attribute(ERROR_TYPE, kind);
     span.set_status(Status::error(kind));
@@ -73,7 +73,7 @@ fn traceparent_in(context: &Context) -> Option<String> {
 fn adopt_from(span: &Span, carrier: &dyn Extractor) {
     let context = TraceContextPropagator::new().extract_with_context(&Context::new(), carrier);
     if context.span().span_context().is_valid() {
-        // It fails where nothing makes traces of spans, and then there is nothing to adopt.
+        // This fails if tracing is not set up, and then there is no parent to set.
         let _ = span.set_parent(context);
     }
 }
@@ -107,7 +107,7 @@ mod tests {
         headers
     }
 
-    /// The spans that ended in what was done.
+    /// Returns the spans that ended during the call.
     fn traced(what: impl FnOnce()) -> Vec<opentelemetry_sdk::trace::SpanData> {
         let exporter = InMemorySpanExporter::default();
         let provider = SdkTracerProvider::builder().with_simple_exporter(exporter.clone()).build();

@@ -1,5 +1,5 @@
-//! The ends that traces, metrics and logs leave by: an OTLP collector where one is configured, and standard error.
-//! Without a collector trace context is passed on all the same.
+//! The exporters of traces, metrics and logs: an OTLP collector if one is configured, and standard error. Without a
+//! collector trace context is still passed on.
 
 use std::time::{Duration, Instant};
 
@@ -30,59 +30,59 @@ use tracing_subscriber::{
 
 use crate::{CollectorError, CollectorTls, Level, collector, lines};
 
-/// Of one export to the collector.
+/// The timeout of one export to the collector.
 const EXPORT_TIMEOUT: Duration = Duration::from_secs(2);
-/// Where our own spans and events come from.
+/// The target prefix of Airlock's own spans and events.
 const OURS: &str = "airlock";
 
-/// How a program is watched.
+/// The settings of telemetry.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// What collectors know the program as.
+    /// The name of the program for collectors.
     pub service: String,
-    /// Which of several programs of that name it is.
+    /// The instance, among several programs with this name.
     pub instance: String,
-    /// Which installation it is part of: `service.namespace`.
+    /// The installation that the program belongs to: `service.namespace`.
     pub namespace: Option<String>,
     /// The collector's gRPC address, such as `http://127.0.0.1:4317`; `https://` for TLS.
     pub endpoint: Option<String>,
     /// The files for TLS.
     pub tls: CollectorTls,
-    /// The share of traces that is kept where the caller has not decided, from 0 to 1.
+    /// The fraction of traces that is kept if the caller has not decided, from 0 to 1.
     pub sampling: f64,
-    /// How often metrics are sent.
+    /// The interval at which metrics are sent.
     pub interval: Duration,
-    /// Whether lines of the log are JSON.
+    /// Whether log lines are JSON.
     pub json: bool,
-    /// What is logged: a level, or directives. `RUST_LOG` overrules it.
+    /// The log filter: a level, or directives. `RUST_LOG` overrides it.
     pub level: String,
-    /// For everything that is left to be sent at the end.
+    /// The time to send remaining data at the end.
     pub flush: Duration,
 }
 
-/// Why telemetry did not start.
+/// The reason why telemetry did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum TelemetryError {
-    /// There is no way to the collector.
+    /// The collector cannot be used.
     #[error("telemetry: {0}")]
     Collector(#[from] CollectorError),
-    /// An exporter could not be made.
+    /// An exporter could not be created.
     #[error("the exporter of {what} could not be made: {source}")]
     Exporter {
         /// `traces`, `metrics` or `logs`.
         what: &'static str,
-        /// Why.
+        /// The cause.
         source: ExporterBuildError,
     },
-    /// The level is not one.
+    /// The log filter is invalid.
     #[error("the log level cannot be read: {0}")]
     Level(#[source] ParseError),
-    /// This process logs already.
+    /// Logging is already set up in this process.
     #[error("logging was set up before: {0}")]
     Installed(#[source] tracing_subscriber::util::TryInitError),
 }
 
-/// The ends that traces, metrics and logs leave by.
+/// The exporters of traces, metrics and logs.
 #[derive(Debug)]
 pub struct Telemetry {
     settings: Settings,
@@ -92,11 +92,11 @@ pub struct Telemetry {
 }
 
 impl Telemetry {
-    /// Opens the way to the collector, if one is configured. It is connected to as needed, and a collector that is
-    /// away holds up nothing. Needs a tokio runtime; blocks while it reads the files for TLS.
+    /// Creates the exporters for the collector, if one is configured. Connections are established as needed, and an
+    /// unavailable collector blocks nothing. Needs a tokio runtime; blocks while it reads the TLS files.
     ///
     /// # Errors
-    /// The exporters could not be made.
+    /// The exporters could not be created.
     pub fn start(settings: Settings) -> Result<Self, TelemetryError> {
         let namespace = settings.namespace.clone().map(|name| KeyValue::new("service.namespace", name));
         let resource = Resource::builder()
@@ -127,11 +127,11 @@ impl Telemetry {
         Ok(Self { settings, traces: traces.build(), metrics: metrics.build(), logs })
     }
 
-    /// Makes this process log, its spans traces, its events records of the collector's log, and this the way of all
-    /// metrics in it. Gives what changes the level.
+    /// Sets up logging in this process, and exports its spans, events and metrics. Returns a handle for the log
+    /// level.
     ///
     /// # Errors
-    /// The level cannot be read, or somebody has done so before.
+    /// The log filter is invalid, or logging is already set up.
     pub fn install(&self) -> Result<Level, TelemetryError> {
         let from_environment = std::env::var(EnvFilter::DEFAULT_ENV).ok();
         let is_fixed = from_environment.is_some();
@@ -159,13 +159,13 @@ impl Telemetry {
         Ok(Level::new(handles, text, is_fixed))
     }
 
-    /// Where instruments are made.
+    /// Returns a meter, which creates instruments.
     #[must_use]
     pub fn meter(&self, scope: &'static str) -> Meter {
         self.metrics.meter(scope)
     }
 
-    /// Sends what is left, for at most `flush`. Blocks.
+    /// Sends remaining data for at most `flush`. Blocks.
     pub fn flush(self) {
         let until = Instant::now() + self.settings.flush;
         let left = || until.saturating_duration_since(Instant::now()).min(EXPORT_TIMEOUT);
@@ -178,7 +178,8 @@ impl Telemetry {
     }
 }
 
-/// Spans and events of the libraries would be most of every trace; those of the exporters would have no end.
+/// Selects Airlock's own spans and events. Those of libraries would dominate every trace, and those of the
+/// exporters would cause endless exports.
 fn only_ours(is: fn(&Metadata<'_>) -> bool) -> FilterFn<impl Fn(&Metadata<'_>) -> bool + Clone> {
     filter_fn(move |data| is(data) && data.target().starts_with(OURS))
 }

@@ -1,5 +1,5 @@
-//! What is logged, and changing it while the program runs: the configuration's file is looked at again and again, so
-//! that an edited file, or a changed ConfigMap, is enough.
+//! The log filter, and changes to it while the program runs. The configuration file is checked periodically, so that
+//! an edited file or a changed ConfigMap takes effect.
 
 use std::{
     fs::File,
@@ -10,28 +10,28 @@ use std::{
 
 use tracing_subscriber::{EnvFilter, Registry, filter::ParseError, reload};
 
-/// Between two looks at the file.
+/// The interval between two checks of the file.
 const LOOK: Duration = Duration::from_secs(2);
-/// Of a configuration, in bytes; what is longer is none.
+/// The largest configuration, in bytes.
 const FILE_BYTES: u64 = 1 << 20;
 
-/// Why a level is not taken.
+/// The reason why a log filter is not applied.
 #[derive(Debug, thiserror::Error)]
 pub enum LevelError {
-    /// It is none.
+    /// The log filter is invalid.
     #[error("the log level cannot be read: {0}")]
     Level(#[from] ParseError),
-    /// Logging is gone, because the process ends.
+    /// Logging has stopped, because the process ends.
     #[error("nothing logs any more: {0}")]
     Gone(#[from] reload::Error),
 }
 
-/// What is logged now. Cheap to clone.
+/// The current log filter. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Level {
     filters: Vec<reload::Handle<EnvFilter, Registry>>,
     text: String,
-    /// Whether the environment says what is logged, which no file changes.
+    /// Whether the environment sets the filter, so that no file changes it.
     is_fixed: bool,
 }
 
@@ -44,12 +44,12 @@ impl Level {
         Self { filters, text, is_fixed }
     }
 
-    /// Logs this from now on: a level, or directives such as `info,airlock_server=debug`.
+    /// Applies a log filter: a level, or directives such as `info,airlock_server=debug`.
     ///
     /// # Errors
-    /// It is not a level, or the process ends.
+    /// The filter is invalid, or the process ends.
     pub fn set(&mut self, text: &str) -> Result<(), LevelError> {
-        // Each is checked before the first is changed.
+        // All filters are parsed before the first one is changed.
         let parsed = self.filters.iter().map(|_| EnvFilter::try_new(text)).collect::<Result<Vec<_>, _>>()?;
         for (filter, new) in self.filters.iter().zip(parsed) {
             filter.reload(new)?;
@@ -58,7 +58,7 @@ impl Level {
         Ok(())
     }
 
-    /// Takes what a file says, or says why not.
+    /// Applies the filter from a file, or logs why it is not applied.
     fn follow_to(&mut self, wanted: Result<String, String>) {
         match wanted {
             Ok(wanted) if wanted == self.text => {}
@@ -71,9 +71,9 @@ impl Level {
     }
 }
 
-/// Follows the level that a configuration's file says: `read` finds it in the file's text, or says why that is none.
-/// A file that is wrong, or away, changes nothing, and is told once. Runs until it is dropped; where `RUST_LOG` says
-/// what is logged, it returns at once.
+/// Follows the log filter in a configuration file. `read` returns the filter in the file's text, or an error. An
+/// invalid or missing file changes nothing and is reported once. Runs until it is dropped. If `RUST_LOG` is set, it
+/// returns at once.
 pub async fn follow(mut level: Level, file: PathBuf, read: fn(&str) -> Result<String, String>) {
     if level.is_fixed {
         return;

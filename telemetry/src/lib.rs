@@ -1,9 +1,9 @@
-//! What every program of Airlock does to be watched: traces, metrics and logs go to a collector, logs to standard
-//! error, and a trace passes from process to process.
+//! Telemetry for all programs of Airlock: traces, metrics and logs go to a collector, logs also to standard error, and
+//! trace context passes from process to process.
 //!
-//! It knows no event of its own: what is measured and traced is in the crate that does it. It must not see a command,
-//! an argument, a path of a workspace or the value of a variable, and adds nothing to what it is given but the place in
-//! a trace.
+//! The crate defines no events; each crate defines its own metrics and spans. Telemetry must not contain a command, an
+//! argument, a workspace path or the value of a variable. The crate adds only trace context to the data that it
+//! exports.
 #![forbid(unsafe_code)]
 
 mod collector;

@@ -1,4 +1,4 @@
-//! Lines of the log: text or JSON, each with its place in the trace that it belongs to.
+//! Log lines as text or JSON, each with its trace context.
 
 use std::{fmt, io::IsTerminal as _};
 
@@ -13,7 +13,7 @@ use tracing_subscriber::{
     registry::LookupSpan,
 };
 
-/// The layer that writes lines to standard error.
+/// Returns the layer that writes lines to standard error.
 pub(crate) fn layer(json: bool) -> Box<dyn Layer<Registry> + Send + Sync> {
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
     if json {
@@ -26,7 +26,7 @@ pub(crate) fn layer(json: bool) -> Box<dyn Layer<Registry> + Send + Sync> {
     }
 }
 
-/// A form of lines, with `trace_id` and `span_id` at the end of each.
+/// A line format that appends `trace_id` and `span_id`.
 struct Placed<F> {
     inner: F,
     json: bool,
@@ -102,7 +102,7 @@ mod tests {
         }
     }
 
-    /// What is written of two events, one of them in a span.
+    /// Returns the lines of two events, one of them in a span.
     fn written(json: bool) -> String {
         let kept = Kept::default();
         let provider = SdkTracerProvider::builder().build();

@@ -1,25 +1,25 @@
-//! What a metric is called in Prometheus, by the rules that the OpenTelemetry Collector goes by: the unit becomes a
-//! part of the name, a sum that only grows ends in `_total`, a distribution becomes three series.
+//! The Prometheus names of a metric, by the rules of the OpenTelemetry Collector: the unit becomes a part of the
+//! name, a monotonic sum ends in `_total`, and a histogram becomes three series.
 
 use std::collections::BTreeSet;
 
 use crate::{Description, Kind};
 
-/// What the collector puts on every series: who sent it, and of which installation that is a part.
+/// The labels that the collector adds to every series: the sender and its installation.
 const OF_EVERY_SERIES: [&str; 3] = ["job", "instance", "service_namespace"];
-/// The upper bound of a bucket.
+/// The label for the upper bound of a bucket.
 const BUCKET: &str = "le";
 
-/// One series of a metric in Prometheus.
+/// A Prometheus series of a metric.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Series {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// The names of its labels.
+    /// The names of the labels.
     pub labels: BTreeSet<String>,
 }
 
-/// The series that a metric becomes.
+/// Returns the series of a metric.
 #[must_use]
 pub fn series_of(metric: &Description) -> Vec<Series> {
     let name = with_unit(metric.name, metric.unit);
@@ -37,7 +37,7 @@ pub fn series_of(metric: &Description) -> Vec<Series> {
     }
 }
 
-/// The unit's word is added unless it is in the name already; what is counted is no unit.
+/// Appends the unit, unless the name already contains it. Counted things are not a unit.
 fn with_unit(name: &str, unit: &str) -> String {
     let name = plain(name);
     let word = match unit {
@@ -48,7 +48,7 @@ fn with_unit(name: &str, unit: &str) -> String {
     if name.split('_').any(|part| part == word) { name } else { format!("{name}_{word}") }
 }
 
-/// Letters and digits, with `_` between them.
+/// Returns letters and digits, with `_` between the parts.
 fn plain(name: &str) -> String {
     let parts = name.split(|letter: char| !letter.is_ascii_alphanumeric());
     parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join("_")

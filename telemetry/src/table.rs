@@ -1,23 +1,23 @@
-//! The one form of a table of metrics. A crate names each of its metrics once, with [`metrics!`](crate::metrics); the
-//! documentation, the dashboards and the alerts are compared with these tables.
+//! The definition of metrics. A crate defines each of its metrics once, with [`metrics!`](crate::metrics). Tests
+//! compare the documentation, the dashboards and the alerts with these tables.
 
 use opentelemetry::metrics::{Counter, Gauge, Histogram, Meter, UpDownCounter};
 
-/// What sort of instrument a metric is.
+/// The type of a metric's instrument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// Only grows.
+    /// A monotonic sum.
     Counter,
-    /// The distribution of what was measured.
+    /// The distribution of measured values.
     Histogram,
-    /// A value as it was last seen.
+    /// The last value.
     Gauge,
-    /// A sum that grows and shrinks.
+    /// A sum that can decrease.
     UpDown,
 }
 
 impl Kind {
-    /// Its name in the documentation.
+    /// Returns the name in the documentation.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -32,44 +32,44 @@ impl Kind {
 /// One metric, as the documentation lists it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Description {
-    /// As collectors see it.
+    /// The name for collectors.
     pub name: &'static str,
-    /// The sort of instrument.
+    /// The type of the instrument.
     pub kind: Kind,
-    /// UCUM; what is counted stands in braces.
+    /// The UCUM unit; counted things are in braces.
     pub unit: &'static str,
-    /// Names of attributes, whose values come from closed sets.
+    /// The names of attributes, which have values from closed sets.
     pub attributes: &'static [&'static str],
-    /// What it counts.
+    /// A description of what it counts.
     pub what: &'static str,
 }
 
 impl Description {
-    /// An instrument that only grows.
+    /// Creates a monotonic counter.
     #[must_use]
     pub fn counter(self, meter: &Meter) -> Counter<u64> {
         meter.u64_counter(self.name).with_unit(self.unit).with_description(self.what).build()
     }
 
-    /// An instrument that grows and shrinks.
+    /// Creates a counter that can decrease.
     #[must_use]
     pub fn updown(self, meter: &Meter) -> UpDownCounter<i64> {
         meter.i64_up_down_counter(self.name).with_unit(self.unit).with_description(self.what).build()
     }
 
-    /// An instrument of whole values as they were last seen.
+    /// Creates a gauge of integers.
     #[must_use]
     pub fn gauge(self, meter: &Meter) -> Gauge<u64> {
         meter.u64_gauge(self.name).with_unit(self.unit).with_description(self.what).build()
     }
 
-    /// An instrument of times as they were last seen, in seconds.
+    /// Creates a gauge of durations in seconds.
     #[must_use]
     pub fn seconds(self, meter: &Meter) -> Gauge<f64> {
         meter.f64_gauge(self.name).with_unit(self.unit).with_description(self.what).build()
     }
 
-    /// An instrument of a distribution, with these upper bounds of its buckets.
+    /// Creates a histogram with these upper bounds of its buckets.
     #[must_use]
     pub fn histogram(self, meter: &Meter, boundaries: &[f64]) -> Histogram<f64> {
         let histogram = meter.f64_histogram(self.name).with_unit(self.unit).with_description(self.what);
@@ -77,7 +77,7 @@ impl Description {
     }
 }
 
-/// Makes a constant of each metric, and `TABLE` of all of them.
+/// Defines a constant for each metric, and `TABLE` with all of them.
 #[macro_export]
 macro_rules! metrics {
     ($($constant:ident = $name:literal, $kind:ident, $unit:literal, [$($attribute:literal),*], $what:literal;)+) => {
@@ -85,7 +85,7 @@ macro_rules! metrics {
             name: $name, kind: $crate::Kind::$kind, unit: $unit, attributes: &[$($attribute),*], what: $what,
         };)+
 
-        /// Every metric of this crate.
+        /// All metrics of this crate.
         pub const TABLE: &[$crate::Description] = &[$($constant),+];
     };
 }

@@ -1,5 +1,5 @@
-//! A collector that speaks TLS and asks for a certificate: it is reached, also after all certificates are replaced, and
-//! by nobody without the right ones.
+//! Tests with a collector that uses TLS and requires a client certificate. It is reachable, also after all certificates
+//! are replaced, and only with the right ones.
 
 use std::{
     fs,
@@ -22,7 +22,7 @@ use tonic::{
 use super::*;
 use crate::{Settings, Telemetry};
 
-/// An authority, and the files that it signed.
+/// A CA, and the files that it signed.
 struct Authority(CertifiedIssuer<'static, KeyPair>);
 
 impl Authority {
@@ -33,7 +33,7 @@ impl Authority {
         Self(CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap())
     }
 
-    /// Certificate and key, PEM.
+    /// Returns a certificate and its key (PEM).
     fn sign(&self, host: &str) -> (String, String) {
         let key = KeyPair::generate().unwrap();
         let params = CertificateParams::new(vec![host.to_owned()]).unwrap();
@@ -66,7 +66,7 @@ impl MetricsService for Metrics {
     }
 }
 
-/// A collector, in a runtime of its own: with that its connections end, too.
+/// A collector in its own runtime. Its connections end with the runtime.
 struct Collector {
     runtime: Option<tokio::runtime::Runtime>,
     address: SocketAddr,
@@ -102,7 +102,7 @@ impl Collector {
         self.received.lock().unwrap().len()
     }
 
-    /// Ends it; its port is free then.
+    /// Stops the collector; its port is free afterwards.
     async fn stop(mut self) {
         let runtime = self.runtime.take();
         spawn_blocking(move || drop(runtime)).await.unwrap();
@@ -133,7 +133,7 @@ async fn renewed_certificates_are_used_at_the_next_connection() {
     send(&channel).await.unwrap();
     assert_eq!(collector.count(), 1);
 
-    // The collector restarts with certificates of another authority. Nothing here does.
+    // The collector restarts with certificates of another CA. The client does not restart.
     collector.stop().await;
     second.write(&folder);
     let collector = Collector::listen(&second, &address);
@@ -159,7 +159,7 @@ async fn nothing_is_sent_without_the_right_certificates() {
     assert_eq!(collector.count(), 0);
     send(&channel(&collector.endpoint(), &right).unwrap()).await.unwrap();
 
-    // A wrong file is found at the start, and named.
+    // An invalid file is found at the start, and named.
     let missing = CollectorTls { ca: Some("/nowhere/ca.pem".into()), ..right.clone() };
     let error = channel(&collector.endpoint(), &missing).unwrap_err().to_string();
     assert!(error.contains("/nowhere/ca.pem"), "{error}");
@@ -179,7 +179,7 @@ async fn metrics_go_out_by_tls_and_name_their_installation() {
         endpoint: Some(collector.endpoint()),
         tls: authority.write(&folder),
         sampling: 1.0,
-        // An export has two seconds, and a slow host may take longer for the first connection.
+        // An export has two seconds, and on a slow host the first connection may take longer.
         interval: Duration::from_millis(100),
         json: false,
         level: "info".to_owned(),

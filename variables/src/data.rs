@@ -1,4 +1,4 @@
-//! The list, sorted by name: to be reviewed as data. `lib.rs` says what each effect means.
+//! The list, sorted by name, for review as data. `lib.rs` defines the effects.
 
 use crate::Effect::{self, Reads, Reserved, Safe, Steers};
 use crate::Variable;
@@ -7,12 +7,12 @@ const fn known(name: &'static str, effect: Effect, why: &'static str) -> Variabl
     Variable { name, effect, why, overridden: false }
 }
 
-/// A variable that a read-only run sets itself.
+/// Returns a variable that a read-only run sets itself.
 const fn overridden(name: &'static str, why: &'static str) -> Variable {
     Variable { name, effect: Steers, why, overridden: true }
 }
 
-/// Every variable of which something is known, in the order of the bytes of its name.
+/// All known variables, in the byte order of their names.
 pub const VARIABLES: &[Variable] = &[
     known("ACKRC", Steers, "a file with more flags of ack"),
     known("ACK_PAGER", Steers, "a program that ack runs"),

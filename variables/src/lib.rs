@@ -1,6 +1,6 @@
-//! What is known of environment variables. Policy, server and sandbox use this one list.
+//! Knowledge about environment variables. Policy, server and sandbox use this one list.
 //!
-//! It holds names and reasons only. It must not look at values, nor decide what follows from a name.
+//! It contains only names and reasons. It must not look at values, nor decide what follows from a name.
 
 #![forbid(unsafe_code)]
 
@@ -8,36 +8,36 @@ mod data;
 
 pub use data::VARIABLES;
 
-/// What setting a variable can do.
+/// The possible effect of setting a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
-    /// It loads and runs nothing: it may stand before a command that is allowed.
+    /// It loads and runs nothing, so it may be set before an allowed command.
     Safe,
     /// It changes what programs run, load or read.
     Steers,
-    /// It changes how bash reads a command, or which code every program loads: a request may set it only where the
+    /// It changes how bash reads a command, or which code every program loads. A request may set it only if the
     /// profile lists it in `env.allowed`.
     Reads,
-    /// Airlock sets it: nobody else may.
+    /// Only Airlock may set it.
     Reserved,
 }
 
 /// One entry of the list.
 #[derive(Debug, Clone, Copy)]
 pub struct Variable {
-    /// The name. A `*` at its end stands for any rest.
+    /// The name. A `*` at its end matches any suffix.
     pub name: &'static str,
-    /// What setting it can do.
+    /// The possible effect of setting it.
     pub effect: Effect,
     /// The reason, for messages and review.
     pub why: &'static str,
-    /// Whether a read-only run sets it itself, whatever session and request say.
+    /// Whether a read-only run sets it itself and ignores the values of session and request.
     pub overridden: bool,
 }
 
-/// The entry of this name: the one that names it in full, or else the longest that begins it.
+/// Returns the entry for this name: an exact match, or else the longest matching prefix.
 ///
-/// Case counts. bash and almost every program tell `Path` from `PATH`.
+/// Names are case-sensitive, because bash and almost every program distinguish `Path` from `PATH`.
 #[must_use]
 pub fn variable(name: &[u8]) -> Option<&'static Variable> {
     let exact = VARIABLES.binary_search_by(|entry| entry.name.as_bytes().cmp(name)).ok();
@@ -48,32 +48,32 @@ pub fn variable(name: &[u8]) -> Option<&'static Variable> {
     exact.and_then(|at| VARIABLES.get(at)).or_else(longest)
 }
 
-/// Whether the variable is known to load and run nothing.
+/// Reports whether the variable is known to load and run nothing.
 #[must_use]
 pub fn is_safe(name: &[u8]) -> bool {
     has(name, Effect::Safe)
 }
 
-/// Whether the variable is known to change what runs, or how text is read.
+/// Reports whether the variable is known to change what runs, or how text is read.
 #[must_use]
 pub fn is_dangerous(name: &[u8]) -> bool {
     variable(name).is_some_and(|entry| entry.effect != Effect::Safe)
 }
 
-/// Whether the variable changes how bash reads a command, or which code every program loads. Some programs do not
-/// look at the case of their variables, and neither does this.
+/// Reports whether the variable changes how bash reads a command, or which code every program loads. The
+/// comparison ignores case, because some programs do.
 #[must_use]
 pub fn changes_reading(name: &[u8]) -> bool {
     has(&name.to_ascii_uppercase(), Effect::Reads)
 }
 
-/// Whether only Airlock sets the variable. Case does not count.
+/// Reports whether only Airlock may set the variable. The comparison ignores case.
 #[must_use]
 pub fn is_reserved(name: &[u8]) -> bool {
     has(&name.to_ascii_uppercase(), Effect::Reserved)
 }
 
-/// Whether a read-only run sets the variable itself, so that what others say of it changes nothing there.
+/// Reports whether a read-only run sets the variable itself, so that other values have no effect.
 #[must_use]
 pub fn is_overridden(name: &[u8]) -> bool {
     variable(name).is_some_and(|entry| entry.overridden)

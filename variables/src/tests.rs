@@ -1,4 +1,4 @@
-//! The list, and how it is looked up.
+//! Tests of the list and its lookups.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-{{/* Certificates and tokens that the chart makes, once for each installation: what the cluster has already is kept. */}}
+{{/* Certificates and tokens that the chart creates once per installation. Existing ones in the cluster are kept. */}}
 
 {{- define "airlock.tls.server" -}}
 {{- if eq .Values.certificates.source "secrets" -}}
@@ -8,7 +8,7 @@
 {{- end -}}
 {{- end -}}
 
-{{/* (list $ POD) */}}
+{{/* Returns the name of the Secret with a runner's certificate. Arguments: (list $ POD). */}}
 {{- define "airlock.tls.runner" -}}
 {{- $root := index . 0 -}}
 {{- if eq $root.Values.certificates.source "secrets" -}}
@@ -18,7 +18,7 @@
 {{- end -}}
 {{- end -}}
 
-{{/* Every name of the servers, as JSON. */}}
+{{/* Returns every name of the servers as JSON. */}}
 {{- define "airlock.hosts" -}}
 {{- $hosts := list -}}
 {{- range $service := list (include "airlock.server" .) (include "airlock.links" .) -}}
@@ -28,13 +28,13 @@
 {{ toJson (concat $hosts (list "localhost") .Values.server.hosts) }}
 {{- end -}}
 
-{{/* A Secret of this namespace, by name, as JSON; {} where there is none. */}}
+{{/* Returns a Secret of this namespace by name, as JSON. {} if it does not exist. */}}
 {{- define "airlock.secret" -}}
 {{- $root := index . 0 -}}
 {{ toJson (default dict (lookup "v1" "Secret" $root.Release.Namespace (index . 1))) }}
 {{- end -}}
 
-{{/* The chart's authority: one for all that is rendered together. Sets .Values.made.ca, which no value can name. */}}
+{{/* Creates the chart's authority, once per rendering. Sets .Values.made.ca, which a value cannot set. */}}
 {{- define "airlock.ca" -}}
 {{- $_ := set .Values "made" (default dict .Values.made) -}}
 {{- if not .Values.made.ca -}}
@@ -49,8 +49,8 @@
 {{- end -}}
 {{- end -}}
 
-{{/* (list $ SECRET COMMON-NAME HOSTS ADDRESSES): a Secret with a certificate for these names, the one that is there where it
-is for the same. */}}
+{{/* Returns a Secret with a certificate for these names. An existing Secret for the same names is kept. Arguments:
+(list $ SECRET COMMON-NAME HOSTS ADDRESSES). */}}
 {{- define "airlock.certificate" -}}
 {{- $root := index . 0 -}}
 {{- $secret := index . 1 -}}
@@ -80,7 +80,7 @@ data:
   {{- toYaml $data | nindent 2 }}
 {{- end -}}
 
-{{/* (list $ NAME): a token that the chart made, the one that is there where there is one. */}}
+{{/* Returns a token. An existing token is kept. Arguments: (list $ NAME). */}}
 {{- define "airlock.token" -}}
 {{- $root := index . 0 -}}
 {{- $name := index . 1 -}}

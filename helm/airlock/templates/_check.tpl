@@ -1,4 +1,4 @@
-{{/* What no schema can say. */}}
+{{/* Checks of values that the schema cannot express. */}}
 {{- define "airlock.check" -}}
 {{- $several := or (gt (int .Values.server.replicas) 1) .Values.server.autoscaling.enabled -}}
 {{- if and $several (ne .Values.store.backend "postgres") -}}
@@ -62,7 +62,7 @@
 {{- include "airlock.check.extras" (list "server" .Values.server $own (list "AIRLOCK_ADVERTISE")) -}}
 {{- end -}}
 
-{{/* (list PATH pool) */}}
+{{/* Checks a pool. Arguments: (list PATH pool). */}}
 {{- define "airlock.check.pool" -}}
 {{- $path := index . 0 -}}
 {{- $pool := index . 1 -}}
@@ -75,7 +75,7 @@
 {{- include "airlock.check.extras" (list $path $pool $own list) -}}
 {{- end -}}
 
-{{/* (list PATH values VOLUMES VARIABLES): whether env and volumes contradict those that the chart sets. */}}
+{{/* Checks that env and volumes do not conflict with those of the chart. Arguments: (list PATH values VOLUMES VARIABLES). */}}
 {{- define "airlock.check.extras" -}}
 {{- $path := index . 0 -}}
 {{- $values := index . 1 -}}

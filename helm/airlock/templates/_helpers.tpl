@@ -1,4 +1,4 @@
-{{/* Names, labels, images: what several manifests say in the same way. */}}
+{{/* Names, labels, images and other parts that several manifests share. */}}
 
 {{- define "airlock.fullname" -}}
 {{- if .Values.fullnameOverride -}}
@@ -17,7 +17,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end -}}
 
-{{/* Of a component: (list $ "server"), or (list $ "runner" POOL). */}}
+{{/* Returns the selector labels of a component. Arguments: (list $ "server") or (list $ "runner" POOL). */}}
 {{- define "airlock.selector" -}}
 {{- $root := index . 0 -}}
 app.kubernetes.io/name: airlock
@@ -28,7 +28,7 @@ airlock/pool: {{ index . 2 }}
 {{- end -}}
 {{- end -}}
 
-{{/* (list $ image) */}}
+{{/* Returns the reference of an image. Arguments: (list $ image). */}}
 {{- define "airlock.image" -}}
 {{- $root := index . 0 -}}
 {{- $image := index . 1 -}}
@@ -43,7 +43,7 @@ airlock/pool: {{ index . 2 }}
 {{- end -}}
 {{- end -}}
 
-{{/* What every pod has. Nothing here talks to Kubernetes. */}}
+{{/* Returns the settings of every pod. No pod uses the Kubernetes API. */}}
 {{- define "airlock.pod" -}}
 automountServiceAccountToken: false
 enableServiceLinks: false
@@ -55,7 +55,7 @@ imagePullSecrets:
 {{- end }}
 {{- end -}}
 
-{{/* (list $ values COMPONENT [POOL]): where pods go, and under which account. */}}
+{{/* Returns the scheduling settings and the service account of pods. Arguments: (list $ values COMPONENT [POOL]). */}}
 {{- define "airlock.scheduling" -}}
 {{- $values := index . 1 -}}
 {{- with $values.nodeSelector }}
@@ -90,7 +90,8 @@ topologySpreadConstraints:
 {{- end }}
 {{- end -}}
 
-{{/* (list $ serviceAccount COMPONENT): its name, or nothing for the namespace's default. */}}
+{{/* Returns the name of a service account, or nothing for the namespace's default account. Arguments:
+(list $ serviceAccount COMPONENT). */}}
 {{- define "airlock.serviceAccount" -}}
 {{- $account := index . 1 -}}
 {{- if $account.name -}}
@@ -100,7 +101,7 @@ topologySpreadConstraints:
 {{- end -}}
 {{- end -}}
 
-{{/* Of `security`: users, groups and SELinux's label of a pod. What is null is left to the cluster. */}}
+{{/* Returns the users, groups and SELinux label of a pod from `security`. null leaves a field to the cluster. */}}
 {{- define "airlock.podSecurity" -}}
 runAsNonRoot: true
 {{- range $field := list "runAsUser" "runAsGroup" "fsGroup" }}
@@ -115,7 +116,7 @@ seLinuxOptions:
 {{- end }}
 {{- end -}}
 
-{{/* (list $ NAME podDisruptionBudget SELECTOR) */}}
+{{/* Returns a PodDisruptionBudget. Arguments: (list $ NAME podDisruptionBudget SELECTOR). */}}
 {{- define "airlock.podDisruptionBudget" -}}
 {{- $root := index . 0 -}}
 apiVersion: policy/v1
@@ -133,7 +134,7 @@ spec:
       {{- index . 3 | nindent 6 }}
 {{- end -}}
 
-{{/* (list $ KIND NAME autoscaling MAX-REPLICAS) */}}
+{{/* Returns a HorizontalPodAutoscaler. Arguments: (list $ KIND NAME autoscaling MAX-REPLICAS). */}}
 {{- define "airlock.horizontalPodAutoscaler" -}}
 {{- $root := index . 0 -}}
 {{- $scaling := index . 3 -}}
@@ -164,20 +165,20 @@ spec:
     {{- end }}
 {{- end -}}
 
-{{/* A time such as "1m 30s" in whole seconds, rounded up. */}}
+{{/* Converts a time such as "1m 30s" to whole seconds, rounded up. */}}
 {{- define "airlock.seconds" -}}
 {{- $units := dict "ms" 1 "s" 1000 "m" 60000 "h" 3600000 "d" 86400000 -}}
 {{- $sum := 0 -}}
 {{- range regexFindAll "[0-9]+[a-z]+" . -1 -}}
 {{- $count := regexFind "[0-9]+" . | atoi -}}
 {{- $unit := regexFind "[a-z]+" . -}}
-{{- /* Less than a millisecond counts as one. */}}
+{{- /* Times in ns or us count as one millisecond. */}}
 {{- $sum = add $sum (ternary 1 (mul $count (get $units $unit | default 1)) (has $unit (list "ns" "us"))) -}}
 {{- end -}}
 {{ div (add $sum 999) 1000 }}
 {{- end -}}
 
-{{/* The names of the server's two services; the second has an address for each server, for runners. */}}
+{{/* Returns the names of the server's two services. The second one has an address per server, for runners. */}}
 {{- define "airlock.server" -}}
 {{ include "airlock.fullname" . }}-server
 {{- end -}}
@@ -186,7 +187,7 @@ spec:
 {{ include "airlock.fullname" . }}-links
 {{- end -}}
 
-{{/* The name that a server's certificate carries and runners obey. */}}
+{{/* Returns the name in a server's certificate, which runners require. */}}
 {{- define "airlock.serverName" -}}
 {{ include "airlock.server" . }}.{{ .Release.Namespace }}.svc
 {{- end -}}
@@ -195,7 +196,7 @@ spec:
 {{ include "airlock.fullname" . }}-runners
 {{- end -}}
 
-{{/* Every pool with its values, and with `seats`, for how many runners there are certificates: a JSON object. */}}
+{{/* Returns every pool with its values as JSON. `seats` is the number of runners with certificates. */}}
 {{- define "airlock.pools" -}}
 {{- $pools := dict -}}
 {{- range $name, $own := .Values.pools -}}
@@ -206,7 +207,7 @@ spec:
 {{ toJson $pools }}
 {{- end -}}
 
-{{/* Every runner's pod that there is a certificate for: {POD: DNS name}, as JSON. */}}
+{{/* Returns every runner pod with a certificate as JSON: {POD: DNS name}. */}}
 {{- define "airlock.runnerPods" -}}
 {{- $pods := dict -}}
 {{- range $name, $pool := include "airlock.pools" . | fromJson -}}

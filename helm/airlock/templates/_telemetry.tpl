@@ -1,6 +1,6 @@
-{{/* The way to the collector: configuration, files. */}}
+{{/* The connection to the collector: configuration and files. */}}
 
-{{/* Of [telemetry] of servers and runners, as JSON. */}}
+{{/* Returns the common keys of [telemetry] of servers and runners as JSON. */}}
 {{- define "airlock.telemetry" -}}
 {{- $name := printf "%s/%s" .Release.Namespace (include "airlock.fullname" .) -}}
 {{- with .Values.telemetry -}}
@@ -15,7 +15,7 @@
 {{- end -}}
 {{- end -}}
 
-{{/* The files that TLS to the collector takes: [[SECRET, KEY, FILE], ...], as JSON. */}}
+{{/* Returns the files for TLS to the collector as JSON: [[SECRET, KEY, FILE], ...]. */}}
 {{- define "airlock.telemetry.files" -}}
 {{- $files := list -}}
 {{- with .Values.telemetry -}}
@@ -27,7 +27,7 @@
 {{ toJson $files }}
 {{- end -}}
 
-{{/* (list NAME FILES): a volume with keys of several Secrets. */}}
+{{/* Returns a volume with keys of several Secrets. Arguments: (list NAME FILES). */}}
 {{- define "airlock.secretFiles" -}}
 - name: {{ index . 0 }}
   projected:

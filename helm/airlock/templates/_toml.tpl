@@ -1,6 +1,6 @@
-{{/* Values as TOML. */}}
+{{/* Conversion of values to TOML. */}}
 
-{{/* A value; numbers of YAML are floats by now, so that those without a fraction are written as they were. */}}
+{{/* Returns a value. Numbers from YAML are floats, so numbers without a fraction are written as integers. */}}
 {{- define "airlock.toml.value" -}}
 {{- if kindIs "string" . -}}
 {{ toJson . }}
@@ -13,14 +13,14 @@
 {{- end -}}
 {{- end -}}
 
-{{/* KEY = VALUE, a line each. */}}
+{{/* Returns one line KEY = VALUE per entry. */}}
 {{- define "airlock.toml.lines" -}}
 {{- range $key, $value := . }}
 {{ ternary $key (toJson $key) (regexMatch "^[A-Za-z0-9_-]+$" $key) }} = {{ include "airlock.toml.value" $value }}
 {{- end }}
 {{- end -}}
 
-{{/* (list NAME table): nothing, where the table is empty. */}}
+{{/* Returns a table, or nothing if it is empty. Arguments: (list NAME table). */}}
 {{- define "airlock.toml.table" -}}
 {{- if index . 1 }}
 

@@ -1,4 +1,4 @@
-{{/* Copies the files of FROM to TO when they have changed, each of them whole. Ends with SIGTERM. */}}
+{{/* Copies changed files from FROM to TO. Each file is replaced atomically. Ends on SIGTERM. */}}
 {{- define "airlock.runner.copyCertificates" -}}
 trap 'exit 0' TERM
 while :; do

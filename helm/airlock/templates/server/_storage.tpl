@@ -1,6 +1,6 @@
-{{/* The store and the outputs, where they are not on the server's own volume: configuration, files, ports. */}}
+{{/* The store and the outputs outside the server's own volume: configuration, files, ports. */}}
 
-{{/* [store.postgres], as JSON. */}}
+{{/* Returns [store.postgres] as JSON. */}}
 {{- define "airlock.postgres" -}}
 {{- with .Values.store.postgres -}}
 {{- $table := merge (dict "url" .url "sslmode" .sslmode) .config -}}
@@ -14,7 +14,7 @@
 {{- end -}}
 {{- end -}}
 
-{{/* [outputs.s3], as JSON. */}}
+{{/* Returns [outputs.s3] as JSON. */}}
 {{- define "airlock.s3" -}}
 {{- with .Values.outputs.s3 -}}
 {{- $table := merge (dict "bucket" .bucket "region" .region) .config -}}
@@ -29,7 +29,7 @@
 {{- end -}}
 {{- end -}}
 
-{{/* The volumes of both and of telemetry that have files: {NAME: [[SECRET, KEY, FILE], ...]}, as JSON. */}}
+{{/* Returns the volumes with files for both and for telemetry as JSON: {NAME: [[SECRET, KEY, FILE], ...]}. */}}
 {{- define "airlock.storage.files" -}}
 {{- $volumes := dict -}}
 {{- $files := list -}}
@@ -62,7 +62,7 @@
 {{ toJson $volumes }}
 {{- end -}}
 
-{{/* The ports of both, for network policies: [PORT, ...], as JSON. */}}
+{{/* Returns the ports of both for network policies as JSON: [PORT, ...]. */}}
 {{- define "airlock.storage.ports" -}}
 {{- $ports := list -}}
 {{- if eq .Values.store.backend "postgres" -}}

@@ -1,10 +1,8 @@
-//! From the lists to one program for the kernel.
+//! Compiles the lists to one program for the kernel.
 //!
-//! The architecture is compared first: another one ends the process. Then come the
-//! calls that depend on arguments, since the kernel answers those without on its
-//! own, from what it found out about the program when it was loaded; then the
-//! refused ones, then the allowed ones. Whatever is left is `ENOSYS`: numbers of
-//! x32, which have a bit of their own, among them.
+//! The architecture is compared first: another one ends the process. Calls that depend on arguments come next,
+//! because the kernel caches the answers for all others when it loads the program. The refused calls follow, then the
+//! allowed ones. Every other number returns `ENOSYS`. This includes the numbers of x32, which have a separate bit.
 
 use std::str::FromStr;
 
@@ -14,11 +12,11 @@ use seccompiler::{
 
 use crate::lists::{Checked, Condition, Given, Lists};
 
-/// An architecture that a filter can be made for.
+/// An architecture that a filter can be compiled for.
 pub(crate) struct Arch {
-    /// As the compiler names it.
+    /// The compiler's name of it.
     pub(crate) name: &'static str,
-    /// As the kernel names it to a filter, from `linux/audit.h`.
+    /// The kernel's number of it in a filter, from `linux/audit.h`.
     audit: u32,
     number: fn(&str) -> Option<u32>,
 }
@@ -42,10 +40,10 @@ const JUMP: u16 = 0x05;
 const RETURN: u16 = 0x06;
 const NUMBER_AT: u32 = 0;
 const ARCH_AT: u32 = 4;
-/// The kernel takes no longer program.
+/// The kernel's limit for the length of a program.
 const MAX_LENGTH: usize = 4096;
 
-/// The program, as the bytes that the kernel reads.
+/// Returns the program in the kernel's byte format.
 pub(crate) fn compile(lists: &Lists, arch: &Arch, given: Given) -> Vec<u8> {
     let mut program = vec![
         statement(LOAD, ARCH_AT),
@@ -73,14 +71,13 @@ pub(crate) fn compile(lists: &Lists, arch: &Arch, given: Given) -> Vec<u8> {
     program.iter().flat_map(bytes).collect()
 }
 
-/// A call's own part. It is left by an answer only, so the call's number, which
-/// it overwrites, is not missed.
+/// Compiles the check of one call. It always ends with an answer. It may therefore overwrite the loaded call number.
 fn check(lists: &Lists, arch: &Arch, entry: &Checked, given: Given) -> BpfProgram {
     let mut rules = BpfProgram::new();
     for alternative in entry.when.iter().filter(|alternative| alternative.counts(given)) {
         for conditions in combinations(lists, &alternative.args) {
             let rule = SeccompRule::new(conditions).expect("an alternative has conditions");
-            // It goes on behind itself and one more instruction if it does not hold.
+            // If the rule does not hold, it jumps over the instruction that follows it.
             rules.extend(BpfProgram::from(rule));
             rules.push(answer(SeccompAction::Allow));
         }
@@ -92,7 +89,7 @@ fn check(lists: &Lists, arch: &Arch, entry: &Checked, given: Given) -> BpfProgra
     part
 }
 
-/// Each way to take one value for each condition that offers several.
+/// Returns each combination of one value per condition.
 fn combinations(lists: &Lists, args: &[Condition]) -> Vec<Vec<SeccompCondition>> {
     let mut all = vec![Vec::new()];
     for condition in args {
@@ -156,7 +153,7 @@ fn answer(action: SeccompAction) -> sock_filter {
     statement(RETURN, u32::from(action))
 }
 
-/// Both architectures are little-endian.
+/// Encodes an instruction. Both architectures are little-endian.
 fn bytes(instruction: &sock_filter) -> [u8; 8] {
     let [code0, code1] = instruction.code.to_le_bytes();
     let [k0, k1, k2, k3] = instruction.k.to_le_bytes();

@@ -1,5 +1,4 @@
-//! What the lists of system calls may hold. Unknown keys are errors, and so is a
-//! call without a reason or in two places.
+//! The format of the lists of system calls. Unknown keys are errors. So is a call without a reason or in two places.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -16,7 +15,7 @@ pub(crate) struct Lists {
     pub(crate) constants: BTreeMap<String, u32>,
 }
 
-/// Calls that are allowed whatever their arguments.
+/// Calls that are allowed with any arguments.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Allow {
@@ -36,7 +35,7 @@ pub(crate) struct Checked {
     pub(crate) when: Vec<Alternative>,
 }
 
-/// Conditions that must hold together.
+/// Conditions that must all hold.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Alternative {
@@ -44,7 +43,7 @@ pub(crate) struct Alternative {
     pub(crate) args: Vec<Condition>,
 }
 
-/// What a profile must give.
+/// What a profile must allow.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Need {
@@ -52,15 +51,14 @@ enum Need {
     NetlinkRoute,
 }
 
-/// What a profile gives.
+/// What a profile allows.
 #[derive(Clone, Copy)]
 pub(crate) struct Given {
     pub(crate) unix: bool,
     pub(crate) netlink_route: bool,
 }
 
-/// A condition on one argument: one of the values in `is`, or none of those in
-/// `is_not`, after the mask.
+/// A condition on one argument after the mask: it must have one of the values in `is`, or none of those in `is_not`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Condition {
@@ -134,7 +132,7 @@ impl Lists {
     }
 }
 
-/// Reads and checks the lists in a folder.
+/// Reads and checks the lists in a directory.
 pub(crate) fn read(folder: &Path) -> Lists {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]

@@ -1,6 +1,5 @@
-//! Builds `airlock-init` as a static program, and the filters of system calls from
-//! their lists, so that the library can carry both and every Airlock binary is one
-//! file.
+//! Builds `airlock-init` as a static program, and compiles the system call filters from their lists. The library embeds
+//! both, so that every Airlock binary is a single file.
 #![expect(
     clippy::expect_used,
     clippy::panic,
@@ -28,18 +27,18 @@ fn main() {
     build(&init, &target_dir, &target);
     let built = target_dir.join(&target).join("init/airlock-init");
     let program = out.join("airlock-init");
-    // A build folder may share its files with a copy of itself: nothing is written over.
+    // The file may be a hard link to a copy of the build directory. Replace it instead of overwriting it.
     let _ = fs::remove_file(&program);
     fs::copy(&built, &program).expect("the program that was just built");
 }
 
-/// The directory of the whole build, of which `out` is `<profile>/build/<package>/out`. The program is the same in every
-/// profile: it is built once for all of them.
+/// Returns the directory of the whole build; `out` is `<profile>/build/<package>/out` below it. The program is the
+/// same in every profile, so it is built once for all of them.
 fn shared(out: &Path) -> &Path {
     out.ancestors().nth(4).unwrap_or(out)
 }
 
-/// One file for each architecture and each choice a profile has.
+/// Writes one filter for each architecture and each choice of a profile.
 fn filters(lists: &Path, out: &Path) {
     println!("cargo::rerun-if-changed={}", lists.display());
     let lists = lists::read(lists);
@@ -55,16 +54,15 @@ fn filters(lists: &Path, out: &Path) {
     }
 }
 
-/// Needs no network: what it builds are dependencies of the outer build too. Says nothing of the lock
-/// file: an outer build with `--locked` has checked it, and one without must not fail here.
+/// Builds the program. Needs no network, because its dependencies are also those of the outer build. Does not check the
+/// lock file: an outer build with `--locked` has checked it, and one without must not fail here.
 fn build(init: &Path, target_dir: &Path, target: &str) {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     command.arg("build").args(["--bin", "airlock-init", "--profile", "init"]);
     command.arg("--manifest-path").arg(init.join("Cargo.toml"));
     command.args(["--target", target]).arg("--target-dir").arg(target_dir);
-    // What the outer build says about flags, wrappers and places is not for
-    // this one: it is another program, for inside the sandbox.
+    // Flags, wrappers and directories of the outer build do not apply to this program, which runs inside the sandbox.
     for name in [
         "CARGO_BUILD_RUSTC_WORKSPACE_WRAPPER",
         "CARGO_BUILD_RUSTC_WRAPPER",

@@ -1,14 +1,10 @@
-//! Runs one command in a sandbox: the smallest use of the library, and the
-//! process that tests kill.
+//! Runs one command in a sandbox. It is the smallest use of the library, and the process that tests kill.
 //!
-//! `run [OPTION VALUE]... STATE_FOLDER COMMAND [PROBE [read-only] [hidden:PATH |
-//! read-only:PATH]...]`, with paths below the workspace, in which `secret` and
-//! `src/file` are made first, and with the options `--bwrap PATH`, `--uid N`,
-//! `--socket PATH` (of the host, to be shown), `--memory BYTES`, `--swap BYTES`,
-//! `--pids N`, `--cpu-millis N`, `--cgroup auto|require|off`,
-//! `--cgroup-parent FOLDER`, `--outside yes`: without the sandbox, and
-//! `--report yes`: how it ended and what it used as JSON on stderr, and an exit code
-//! of 0 however it ended.
+//! `run [OPTION VALUE]... STATE_FOLDER COMMAND [PROBE [read-only] [hidden:PATH | read-only:PATH]...]`. Paths are
+//! relative to the workspace, in which `secret` and `src/file` are created first. The options are `--bwrap PATH`,
+//! `--uid N`, `--socket PATH` (of the host, to show inside), `--memory BYTES`, `--swap BYTES`, `--pids N`,
+//! `--cpu-millis N`, `--cgroup auto|require|off`, `--cgroup-parent FOLDER`, `--outside yes` (without the sandbox),
+//! and `--report yes` (print the end and the usage as JSON on stderr, and exit with 0 in any case).
 
 use std::error::Error;
 use std::fs::{self, File};
@@ -33,11 +29,11 @@ struct Options {
     cgroup: CgroupConfig,
     outside: bool,
     report: bool,
-    /// What is not an option.
+    /// The arguments that are not options.
     words: Vec<String>,
 }
 
-/// How long a start may take on a machine that does much else.
+/// The timeout of a start on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 fn options() -> Result<Options, Box<dyn Error>> {
@@ -53,7 +49,7 @@ fn options() -> Result<Options, Box<dyn Error>> {
     };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
-        // A command may begin with anything, and stands behind the state folder.
+        // The command follows the state directory, and may begin with any character.
         if !found.words.is_empty() || !word.starts_with("--") {
             found.words.push(word);
             continue;

@@ -71,8 +71,7 @@ impl Sources {
     }
 
     /// Returns the paths at which the launch step mounts the directories for the session's uid, which may not be able
-    /// to
-    /// reach the originals.
+    /// to reach the originals.
     #[must_use]
     pub fn staged() -> Self {
         let at = |name| Path::new(STAGE).join(name);

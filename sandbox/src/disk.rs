@@ -151,8 +151,7 @@ pub struct SessionDisk {
 
 impl Disks {
     /// Selects the backend by a trial on a directory in `sessions`, which is removed afterwards. `id` is a host uid
-    /// without a
-    /// session; the trial uses its number as project ID. Blocks for some tens of milliseconds.
+    /// without a session; the trial uses its number as project ID. Blocks for some tens of milliseconds.
     ///
     /// # Errors
     ///
@@ -246,8 +245,7 @@ impl Disks {
     }
 
     /// Creates the disk of a session in `place`, which [`Disks::new_place`] created. `id` is the session's host uid,
-    /// and also
-    /// its project ID. Blocks for some tens of milliseconds.
+    /// and also its project ID. Blocks for some tens of milliseconds.
     ///
     /// # Errors
     ///
@@ -268,8 +266,7 @@ impl Disks {
     }
 
     /// Finds the disk that an earlier process created with `backend`, and mounts it if necessary. Blocks for some
-    /// tens of
-    /// milliseconds.
+    /// tens of milliseconds.
     ///
     /// # Errors
     ///
@@ -298,8 +295,7 @@ impl Disks {
     }
 
     /// Unmounts a session's disk and removes its project limits, before the session's directory is removed. Works for
-    /// every
-    /// backend and for an incomplete disk. Blocks.
+    /// every backend and for an incomplete disk. Blocks.
     ///
     /// # Errors
     ///

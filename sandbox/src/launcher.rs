@@ -48,8 +48,7 @@ pub struct Config {
     /// The absolute path of bubblewrap.
     pub bwrap: PathBuf,
     /// A directory of the runner for `airlock-init` and generated files. It is created if necessary. Only one
-    /// launcher at a
-    /// time may use it.
+    /// launcher at a time may use it.
     pub state: PathBuf,
     /// The uids that commands run under. [`UidIsolation::detect`] returns what is possible.
     pub uid_isolation: UidIsolation,
@@ -58,8 +57,7 @@ pub struct Config {
 }
 
 /// Starts sandboxes. One thread forks all of them. It lives as long as the launcher or any of its sandboxes, because
-/// the
-/// kernel ends a sandbox with the thread that forked it.
+/// the kernel ends a sandbox with the thread that forked it.
 #[derive(Debug)]
 pub struct Launcher {
     runtime: Runtime,
@@ -91,8 +89,7 @@ impl Launcher {
     }
 
     /// Sets the mount below which sessions' disks are mounted ([`crate::Disks::ground`]). A command's mount namespace
-    /// then
-    /// does not keep the disks of other sessions mounted.
+    /// then does not keep the disks of other sessions mounted.
     pub fn leave_mounts_of(&mut self, disks: Option<PathBuf>) {
         self.disks = disks;
     }
@@ -138,8 +135,7 @@ impl Launcher {
     }
 
     /// Creates the loopback of a session whose commands run as `ids`. Blocks for some milliseconds. The loopback
-    /// exists until
-    /// the last clone is dropped and the last command in it has ended.
+    /// exists until the last clone is dropped and the last command in it has ended.
     ///
     /// # Errors
     ///

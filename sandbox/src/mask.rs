@@ -66,8 +66,7 @@ pub enum MaskKind {
 }
 
 /// One mask. It applies to everything below its path, except below a mask further inside. If several masks have the
-/// same
-/// path, the last of each pair of opposites applies.
+/// same path, the last of each pair of opposites applies.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Mask {
     /// The directory that contains the path.

@@ -1,8 +1,7 @@
 //! Finds the settings that name a program, in files that programs obey.
 //!
 //! Pure. The result improves decisions and is not the security boundary; the mounts are. An unreadable file counts as
-//! one
-//! that names a program.
+//! one that names a program.
 
 use serde_json::Value;
 

@@ -1,8 +1,7 @@
 //! Path rules: resolves globs to the masks of one launch.
 //!
 //! Reads the current directories through handles, with the rights of its thread. Must not follow a link out of the
-//! given
-//! directories, and must not create a mask for a missing path.
+//! given directories, and must not create a mask for a missing path.
 
 mod pattern;
 pub(crate) mod places;

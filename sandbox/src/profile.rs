@@ -11,8 +11,7 @@ use crate::paths::RootCover;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bind {
     /// The absolute path on the host, not below `/sys`. A runner with root can bind a path below directories that
-    /// only root
-    /// enters, unless a component is a link. Another runner must be able to reach the path itself.
+    /// only root enters, unless a component is a link. Another runner must be able to reach the path itself.
     pub source: PathBuf,
     /// The absolute path inside.
     pub target: PathBuf,
@@ -34,17 +33,14 @@ pub enum Root {
     #[default]
     Binds,
     /// A root file system in a host directory, read-only, with the binds over it. It must not be the host's own root.
-    /// Mounts
-    /// inside the directory are not shown. No component of its path may be a symbolic link, and none of the directories
-    /// that Airlock mounts over may be a link.
+    /// Mounts inside the directory are not shown. No component of its path may be a symbolic link, and none of the
+    /// directories that Airlock mounts over may be a link.
     Folder(PathBuf),
 }
 
 /// Globs of readable and writable paths, in the style of `.gitignore`: relative to the workspace (a name without a
-/// slash
-/// matches at any depth), `~/` for HOME, `//` for absolute paths inside. With a single leading slash a path is
-/// absolute,
-/// and in the deny lists also relative to the workspace. A glob includes everything below each match.
+/// slash matches at any depth), `~/` for HOME, `//` for absolute paths inside. With a single leading slash a path is
+/// absolute, and in the deny lists also relative to the workspace. A glob includes everything below each match.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PathRules {
     /// Paths that cannot be read.
@@ -65,8 +61,7 @@ pub struct Sockets {
     /// Whether routing tables and interfaces can be read through NETLINK.
     pub netlink_route: bool,
     /// Host sockets that are shown inside at the same path. If a socket is missing or inaccessible for the session's
-    /// uid,
-    /// the start fails. At most [`crate::MAX_SOCKETS`], and each must pass [`crate::can_be_shown`].
+    /// uid, the start fails. At most [`crate::MAX_SOCKETS`], and each must pass [`crate::can_be_shown`].
     pub allowed_unix: Vec<PathBuf>,
 }
 
@@ -125,8 +120,7 @@ const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 
 impl Profile {
     /// Returns the smallest root on which the host's programs run: `/usr` and related directories (as links if the
-    /// host has
-    /// links), and the harmless part of `/etc`. Reads the host's file system. Missing paths are skipped.
+    /// host has links), and the harmless part of `/etc`. Reads the host's file system. Missing paths are skipped.
     #[must_use]
     pub fn minimal() -> Self {
         let mut profile = Self { path: PATH.to_owned(), ..Self::default() };

@@ -6,9 +6,8 @@
 //! next to the workspace, on its file system, and the previous files are restored.
 //!
 //! Synchronous and blocking. Must not depend on the results of executions, and must not delete files of a workspace.
-//! The
-//! caller passes directory handles and, if possible, uses a thread with no more rights to files than the session's
-//! user.
+//! The caller passes directory handles and, if possible, uses a thread with no more rights to files than the
+//! session's user.
 
 mod error;
 mod folder;

@@ -76,9 +76,8 @@ const READER: Shape = Shape { read_only: true, network: Network::Empty };
 
 impl Launcher {
     /// Starts a session's sandbox and a read-only one, tries to escape from both, and reports the layers that hold.
-    /// Then
-    /// starts each shell once. Blocks for tens of milliseconds, and up to a second more if PowerShell is installed.
-    /// `scratch` is a directory of the runner. It is left empty.
+    /// Then starts each shell once. Blocks for tens of milliseconds, and up to a second more if PowerShell is
+    /// installed. `scratch` is a directory of the runner. It is left empty.
     #[must_use]
     pub fn report(&self, profile: &Profile, scratch: &Path, ids: Option<HostIds>) -> CapabilityReport {
         let facts = Facts::read();

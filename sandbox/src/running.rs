@@ -43,8 +43,7 @@ pub struct Streams {
     /// The write end of its input, if it has one.
     pub stdin: Option<OwnedFd>,
     /// Its output, which includes its errors in the original order unless they are separate. A terminal's output ends
-    /// with
-    /// EIO.
+    /// with EIO.
     pub stdout: OwnedFd,
     /// Its errors, if they are separate.
     pub stderr: Option<OwnedFd>,
@@ -80,8 +79,7 @@ impl Handles {
 
 impl Control {
     /// Sends SIGTERM to every process inside except pid 1. Does nothing if the sandbox has ended. A process that
-    /// ignores the
-    /// signal continues.
+    /// ignores the signal continues.
     pub fn terminate(&self) {
         self.tell(&ToInit::Terminate);
     }
@@ -98,8 +96,7 @@ impl Control {
     }
 
     /// Kills every process inside, from outside. Does nothing if the sandbox has ended. [`Waiter::wait`] waits for
-    /// the end
-    /// itself.
+    /// the end itself.
     pub fn kill(&self) {
         self.0.killed.store(true, Ordering::SeqCst);
         self.0.kill();
@@ -134,8 +131,7 @@ pub struct Ended {
     /// The cause.
     pub cause: Cause,
     /// The shell's last directory inside, if it reported one. This is a claim of the command: an absolute path of at
-    /// most
-    /// 4,096 bytes that was not checked.
+    /// most 4,096 bytes that was not checked.
     pub cwd: Option<PathBuf>,
     /// Whether a child outlived the shell and was killed.
     pub leftovers: bool,

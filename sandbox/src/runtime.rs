@@ -76,9 +76,8 @@ impl Drop for Runtime {
 }
 
 /// Returns the script that bash reads before the command if its session has a snapshot. Functions of the snapshot may
-/// use
-/// extended globs, so `extglob` is on while it is sourced and off for the command. The policy refuses a snapshot that
-/// redefines `builtin` as a function, so the names used here are reliable.
+/// use extended globs, so `extglob` is on while it is sourced and off for the command. The policy refuses a snapshot
+/// that redefines `builtin` as a function, so the names used here are reliable.
 #[must_use]
 pub fn bash_env() -> String {
     format!(

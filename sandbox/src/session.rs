@@ -1,8 +1,7 @@
 //! A session as the sandbox uses it: its directories on the host, its host IDs, its network.
 //!
 //! Hostile commands control the contents of the directories. Access them through directory handles only, never
-//! through a
-//! path below them.
+//! through a path below them.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

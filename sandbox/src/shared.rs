@@ -22,8 +22,7 @@ use crate::{HOME, WORKSPACE};
 pub const MAX_SOCKETS: usize = 64;
 
 /// The execute bit for others. A session's user is neither the owner nor in the group of a directory without this
-/// bit, so
-/// it cannot enter the directory.
+/// bit, so it cannot enter the directory.
 const PASSABLE: u32 = 0o001;
 
 /// The result: the adapted profile and the mounts of the launch step.

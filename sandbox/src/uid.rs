@@ -15,8 +15,7 @@ pub struct UidRange {
 
 impl UidRange {
     /// Creates a range of `count` IDs from `first` on. `None` if it is empty, contains 0, or reaches the two highest
-    /// IDs,
-    /// which mean "nobody" and "no change".
+    /// IDs, which mean "nobody" and "no change".
     #[must_use]
     pub fn new(first: u32, count: u32) -> Option<Self> {
         let last = first.checked_add(count.checked_sub(1)?)?;

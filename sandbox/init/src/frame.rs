@@ -1,7 +1,6 @@
-//! Messages over a unix stream socket: a length, JSON, and the descriptors that
-//! travel with it.
+//! Messages over a unix stream socket: a length, JSON, and the descriptors that belong to the message.
 //!
-//! Must not trust the other end: lengths and descriptors are bounded.
+//! Must not trust the other end: lengths and numbers of descriptors are bounded.
 
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -15,13 +14,12 @@ use rustix::net::{
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// The longest message, in bytes; a command of the longest length fits in its
-/// longest encoding.
+/// The maximum length of a message in bytes. The longest command fits, even in its longest encoding.
 pub const MAX_FRAME: usize = 4 << 20;
-/// The most descriptors one message carries.
+/// The maximum number of descriptors per message.
 pub const MAX_FDS: usize = 8;
 
-/// Why a message could not be sent or read.
+/// The reason why a message could not be sent or read.
 #[derive(Debug, thiserror::Error)]
 pub enum FrameError {
     /// The other end closed the socket.
@@ -30,16 +28,16 @@ pub enum FrameError {
     /// The message is longer than [`MAX_FRAME`].
     #[error("the message has {0} bytes, the limit is {MAX_FRAME}")]
     TooLong(usize),
-    /// A message of another kind was due.
+    /// A message of another kind was expected.
     #[error("a message that does not belong here")]
     Unexpected,
-    /// Nothing came within the socket's time-out.
+    /// No message arrived within the socket's timeout.
     #[error("no answer in time")]
     TimedOut,
     /// The socket failed.
     #[error("socket: {0}")]
     Socket(#[source] Errno),
-    /// The message is not what was expected.
+    /// The message could not be parsed.
     #[error("malformed message: {0}")]
     Malformed(#[source] serde_json::Error),
 }
@@ -54,11 +52,11 @@ impl From<Errno> for FrameError {
     }
 }
 
-/// Sends one message, with `fds` duplicated into the other end.
+/// Sends one message. The other end receives duplicates of `fds`.
 ///
 /// # Errors
 ///
-/// See [`FrameError`]; part of the message may have been sent.
+/// See [`FrameError`]. A part of the message may have been sent.
 pub fn send_frame<T: Serialize>(
     socket: BorrowedFd<'_>,
     message: &T,
@@ -80,8 +78,7 @@ pub fn send_frame<T: Serialize>(
     send_all(socket, &body)
 }
 
-/// Reads one message and the descriptors that came with it, which are
-/// close-on-exec.
+/// Reads one message and its descriptors, which are close-on-exec.
 ///
 /// # Errors
 ///

@@ -1,35 +1,37 @@
-//! How long pid 1 waits, once its shell has ended, for processes that are about to end: such as the last one of
-//! `cmd > >(filter)`, which still has to write what it has read.
+//! The grace period of pid 1 after its shell has ended, for processes that are about to end. An example is the filter
+//! in `cmd > >(filter)`, which must still write the data that it has read.
 //!
-//! A process that is ready to run on a busy host gets its time, however long that takes; one that waits for something
-//! else does not. So the wait is bounded by the time of idling and by the processor time used. Pure: reads no clock and
-//! no process.
+//! A process that is ready to run on a busy host gets its time, however long that takes. A process that waits for
+//! something else does not. The period is therefore bounded by the idle time and by the processor time used. Pure:
+//! reads no clock and no process.
 
 use std::time::Duration;
 
-/// Ends the wait once nothing has worked for so long.
+/// The idle time that ends the period.
 const IDLE: Duration = Duration::from_millis(100);
-/// And was seen idle so often: a pid 1 that is held up itself has not seen what happened meanwhile.
+/// The number of idle looks that must also be reached. A pid 1 that was delayed itself has not seen the activity
+/// meanwhile.
 const IDLE_LOOKS: u32 = 6;
-/// Ends the wait once so much processor time was used, in hundredths of a second.
+/// The processor time that ends the period, in hundredths of a second.
 const CPU_TICKS: u64 = 20;
-/// Ends the wait whatever happens.
+/// The maximum length of the period.
 const MOST: Duration = Duration::from_secs(5);
 
-/// What the processes that are left were seen to do.
+/// The observed state of the remaining processes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Look {
-    /// One of them runs, is ready to run, or waits for a disk.
+    /// Whether one of them runs, is ready to run, or waits for a disk.
     pub works: bool,
-    /// Processor time of all of them so far, in hundredths of a second.
+    /// The total processor time of all of them, in hundredths of a second.
     pub ticks: u64,
 }
 
 impl Look {
-    /// Adds a process, by the content of its `/proc/PID/stat`. One that cannot be read adds nothing.
+    /// Adds a process from the contents of its `/proc/PID/stat`. An unreadable one adds nothing.
     #[must_use]
     pub fn with(self, stat: &str) -> Self {
-        // The name, in parentheses, may hold anything. After it: the state, and 11 fields on the times.
+        // The name in parentheses may contain any character. The state and other fields follow; fields 11 and 12
+        // after the state hold the times.
         let Some((_, after)) = stat.rsplit_once(')') else { return self };
         let mut fields = after.split_ascii_whitespace();
         let works = matches!(fields.next(), Some("R" | "D"));
@@ -38,7 +40,7 @@ impl Look {
     }
 }
 
-/// A wait.
+/// The state of one grace period.
 #[derive(Debug, Default)]
 pub struct Grace {
     seen: Option<u64>,
@@ -48,9 +50,9 @@ pub struct Grace {
 }
 
 impl Grace {
-    /// Takes a look, so long after the shell's end. Returns whether to wait on.
+    /// Takes a look, `waited` after the shell's end. Returns whether to continue.
     pub fn goes_on(&mut self, look: Look, waited: Duration) -> bool {
-        // Less than before: one of them has ended.
+        // A lower value than before means that a process has ended.
         let used = look.ticks.saturating_sub(self.seen.unwrap_or(look.ticks));
         self.seen = Some(look.ticks);
         self.used = self.used.saturating_add(used);
@@ -71,7 +73,7 @@ mod tests {
 
     const STEP: Duration = Duration::from_millis(10);
 
-    /// How long it waits for processes that are seen so, each time.
+    /// Returns how long it waits, given a function for each look.
     fn waits(mut look: impl FnMut(u32) -> Look) -> Duration {
         let (mut grace, mut number) = (Grace::default(), 0);
         while grace.goes_on(look(number), STEP * number) {
@@ -95,7 +97,7 @@ mod tests {
     #[test]
     fn what_works_without_end_is_not_waited_for() {
         assert_eq!(waits(|number| Look { works: true, ticks: u64::from(number) }), STEP * 20);
-        // Threads that work while the first one of their process waits.
+        // Other threads work while the first thread of their process waits.
         assert_eq!(waits(|number| Look { works: false, ticks: u64::from(number) }), STEP * 20);
         assert_eq!(waits(|_| Look { works: true, ticks: 7 }), MOST, "a processor that never comes");
     }

@@ -1,8 +1,6 @@
-//! Makes a session's user and network namespace, with the loopback up, and
-//! waits until the runner has taken hold of both.
+//! Creates a session's user and network namespace with the loopback up, and waits until the runner has opened both.
 //!
-//! Must not outlive that moment: the namespaces are kept by descriptors, not by
-//! a process.
+//! Must end then: descriptors keep the namespaces alive, not a process.
 
 use std::os::fd::AsFd;
 use std::process::ExitCode;
@@ -25,13 +23,13 @@ pub(crate) fn run() -> Result<ExitCode, Failure> {
     own_user_namespace(CloneFlags::CLONE_NEWNET)?;
     loopback_up().at(Step::Loopback)?;
     send_frame(control.as_fd(), &Report::Ready, &[]).at(Step::Message)?;
-    // Ends when the runner closes its end.
+    // Returns when the runner closes its end.
     let mut byte = [0];
     let _ = recv(control.as_fd(), &mut byte, RecvFlags::empty());
     Ok(ExitCode::SUCCESS)
 }
 
-/// Sets the loopback interface up: one RTM_NEWLINK request and its answer.
+/// Sets the loopback interface up, with one RTM_NEWLINK request and its answer.
 fn loopback_up() -> Result<(), String> {
     const RTM_NEWLINK: u16 = 16;
     const REQUEST_AND_ACK: u16 = 1 | 4;
@@ -44,18 +42,18 @@ fn loopback_up() -> Result<(), String> {
     // Sequence number and sender; then family, padding and type.
     request.extend([0; 12]);
     request.extend(LOOPBACK.to_ne_bytes());
-    // Flags to set, and which of them change.
+    // The flags to set, and the mask of flags to change.
     request.extend(UP.to_ne_bytes());
     request.extend(UP.to_ne_bytes());
 
-    // The default protocol of this family is the routing one.
+    // The default protocol of this family is NETLINK_ROUTE.
     let flags = SocketFlags::CLOEXEC;
     let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, None)
         .map_err(|error| format!("netlink socket: {error}"))?;
     send(&socket, &request, SendFlags::empty()).map_err(|error| format!("netlink: {error}"))?;
     let mut answer = [0; 512];
     recv(&socket, &mut answer, RecvFlags::empty()).map_err(|error| format!("netlink: {error}"))?;
-    // After the header of 16 bytes an answer begins with a negative errno, or 0.
+    // After the header of 16 bytes, the answer begins with a negative errno or 0.
     let code = answer.get(16..20).and_then(|bytes| <[u8; 4]>::try_from(bytes).ok());
     match code.map(i32::from_ne_bytes) {
         Some(0) => Ok(()),

@@ -1,7 +1,6 @@
-//! Leaving the runner's identity: ids, groups, the tie to the parent's life.
+//! Changes from the runner's identity to the session's: IDs, groups, and the parent-death signal.
 //!
-//! Must not keep a way back: after [`become_session`] nothing of the runner's
-//! uid is left.
+//! The change must be irreversible: after [`become_session`] the process has no rights of the runner's uid.
 
 use std::fs;
 
@@ -15,8 +14,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::{AtStep, Failure};
 
-/// Ties this process to the thread that forked it, and makes sure that it is
-/// still there. A change of ids undoes it, so it is called again after one.
+/// Lets the kernel kill this process when the thread that forked it ends, and checks that the parent still exists. A
+/// change of IDs clears this setting, so call it again afterwards.
 pub(crate) fn die_with_parent(parent: u32) -> Result<(), Failure> {
     prctl::set_pdeathsig(Signal::SIGKILL).at(Step::Parent)?;
     if u32::try_from(getppid().as_raw()) == Ok(parent) {
@@ -26,10 +25,9 @@ pub(crate) fn die_with_parent(parent: u32) -> Result<(), Failure> {
     }
 }
 
-/// Ties this process, whose parent is in another namespace of processes, to the
-/// thread that forked it, and makes sure that the runner still holds the other
-/// end of the socket. One that ends between the two closes it a moment later:
-/// what follows reads from it, and ends too.
+/// As [`die_with_parent`], for a process with a parent in another pid namespace. Checks that the runner still holds
+/// the other end of the socket. If the runner ends between the two steps, the socket closes a moment later, and the
+/// next read from it ends this process.
 pub(crate) fn die_with_runner() -> Result<(), Failure> {
     prctl::set_pdeathsig(Signal::SIGKILL).at(Step::Parent)?;
     let control = std::io::stdin();
@@ -41,7 +39,7 @@ pub(crate) fn die_with_runner() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Changes to the session's ids, without groups, for good.
+/// Changes to the session's IDs without supplementary groups, irreversibly.
 pub(crate) fn become_session(ids: Option<HostIds>) -> Result<(), Failure> {
     if let Some(HostIds { uid, gid }) = ids {
         if uid == 0 || gid == 0 {
@@ -59,11 +57,10 @@ pub(crate) fn become_session(ids: Option<HostIds>) -> Result<(), Failure> {
     prctl::set_no_new_privs().at(Step::Identity)
 }
 
-/// Goes into a new user namespace in which this user and its group are called what they
-/// are in a sandbox, and into new namespaces of the kinds in `others`, which belong to it.
+/// Enters a new user namespace in which this user and its group have the sandbox's IDs, and new namespaces of the kinds
+/// in `others` that belong to it.
 pub(crate) fn own_user_namespace(others: CloneFlags) -> Result<(), Failure> {
-    // After a change of ids the files of this process under /proc belong to
-    // root; the maps are written through them.
+    // After a change of IDs, root owns the `/proc` files of this process. The maps are written through them.
     prctl::set_dumpable(true).at(Step::Namespaces)?;
     let (uid, gid) = (geteuid(), getegid());
     unshare(CloneFlags::CLONE_NEWUSER | others).at(Step::Namespaces)?;

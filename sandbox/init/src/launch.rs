@@ -1,10 +1,7 @@
-//! The step on the host: from the runner's identity to the session's, then
-//! bubblewrap in place of this process.
+//! The launch step on the host: changes from the runner's identity to the session's, and then executes bubblewrap.
 //!
-//! It goes on in a process of its own, pid 1 of an outer namespace of processes:
-//! whenever that one ends, the kernel ends everything that bubblewrap has made by
-//! then, at whatever instant. Must not leave a descriptor open that is not
-//! listed, nor an environment.
+//! It continues in a second process, pid 1 of an outer pid namespace. When that process ends, at any moment, the kernel
+//! kills everything that bubblewrap has created. Must leave no unlisted descriptor and no environment variable.
 
 use std::convert::Infallible;
 use std::ffi::OsStr;
@@ -26,11 +23,10 @@ use crate::identity::{become_session, die_with_parent, die_with_runner, own_user
 use crate::stage::{can_be_used, stage, unshare_mounts};
 use crate::{AtStep, Failure};
 
-/// How much rather the kernel ends the sandbox than the runner where the host
-/// runs out of memory.
+/// The added OOM score: if the host runs out of memory, the kernel prefers the sandbox to the runner.
 const OOM_SCORE: i32 = 300;
 
-/// What travels with the plan.
+/// The descriptors that come with the plan.
 struct Descriptors {
     arguments: OwnedFd,
     status: OwnedFd,
@@ -61,9 +57,8 @@ pub(crate) fn run() -> Result<ExitCode, Failure> {
     die_with_parent(plan.parent)?;
     let mut fds = Descriptors::of(&plan, fds)?;
     rather_end_than_the_runner().at(Step::Identity)?;
-    // Where it can change ids, the runner has the right to mount and to make
-    // namespaces, and the session has none to what is above its folders. Else a
-    // user namespace gives the right.
+    // A runner that can change IDs has the right to mount and to create namespaces, and its sessions cannot enter the
+    // parents of their directories. Otherwise a user namespace provides the rights.
     if plan.ids.is_none() {
         become_session(None)?;
         match fds.namespaces.take() {
@@ -79,13 +74,13 @@ pub(crate) fn run() -> Result<ExitCode, Failure> {
 
 /// The two sides of [`go_on_beside`].
 pub(crate) enum Side {
-    /// It has told the runner of the other one, and ends.
+    /// The caller. It has told the runner about the other process, and ends.
     Caller,
-    /// Pid 1 of the outer namespace, with the pipe on which it gets the word.
+    /// Pid 1 of the outer namespace, with the pipe that signals it to continue.
     New(OwnedFd),
 }
 
-/// Goes on in a process of its own, of which the runner is told.
+/// Continues in a second process, and tells the runner about it.
 pub(crate) fn go_on_beside(cgroup: Option<BorrowedFd<'_>>) -> Result<Side, Failure> {
     let control = std::io::stdin();
     let (told, tell) = pipe_with(PipeFlags::CLOEXEC).at(Step::Processes)?;
@@ -102,8 +97,8 @@ pub(crate) fn go_on_beside(cgroup: Option<BorrowedFd<'_>>) -> Result<Side, Failu
     }
 }
 
-/// Two talk on one socket, the caller first; one that did not come to it has left
-/// nobody who would wait for this process.
+/// Waits for the signal of the caller. Both processes use one socket, and the caller must write first. If the caller
+/// died before, the runner does not know this process, and it must end.
 pub(crate) fn wait_for_word(told: &OwnedFd) -> Result<(), Failure> {
     let heard = loop {
         match rustix::io::read(told, &mut [0; 1]) {
@@ -117,7 +112,7 @@ pub(crate) fn wait_for_word(told: &OwnedFd) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What is left to do for pid 1 of the outer namespace.
+/// The remaining work of pid 1 of the outer namespace.
 fn go_on(plan: &LaunchPlan, mut fds: Descriptors, told: &OwnedFd) -> Result<Infallible, Failure> {
     let prepared = prepare(plan, fds.namespaces.take());
     wait_for_word(told)?;
@@ -137,11 +132,11 @@ fn prepare(plan: &LaunchPlan, namespaces: Option<(OwnedFd, OwnedFd)>) -> Result<
     if let Some(namespaces) = namespaces {
         join(namespaces)?;
     }
-    // A change of ids or of the user namespace undoes it.
+    // A change of IDs or of the user namespace clears the parent-death signal.
     die_with_runner()
 }
 
-/// Into the user namespace first: it gives the right to the other.
+/// Joins the user namespace first, because it gives the right to join the other.
 fn join((user, net): (OwnedFd, OwnedFd)) -> Result<(), Failure> {
     setns(user, CloneFlags::CLONE_NEWUSER).at(Step::Join)?;
     setns(net, CloneFlags::CLONE_NEWNET).at(Step::Join)
@@ -156,8 +151,8 @@ pub(crate) fn rather_end_than_the_runner() -> Result<(), String> {
     fs::write(FILE, OOM_SCORE.to_string()).map_err(|error| format!("{FILE}: {error}"))
 }
 
-/// Whether bubblewrap will be able to apply the filter. Asked for without a
-/// program, the kernel says that it cannot be read, if it gets that far.
+/// Checks that bubblewrap will be able to apply the filter. Without a program, a kernel with filter support fails with
+/// EFAULT.
 fn filters_are_known() -> Result<(), Failure> {
     match set_secure_computing_mode(SecureComputingMode::Filter) {
         Err(Errno::FAULT) => Ok(()),

@@ -1,9 +1,7 @@
-//! What `airlock-init` and the library that starts it must agree on: the
-//! messages, how they travel, and the few system calls that no safe wrapper
-//! covers.
+//! The interface between `airlock-init` and the library that starts it: the messages, their transport, and the few
+//! system calls that no safe wrapper covers.
 //!
-//! Must not hold policy: what a sandbox contains is decided in
-//! `airlock-sandbox`.
+//! Must not contain policy: `airlock-sandbox` decides what a sandbox contains.
 
 pub mod frame;
 pub mod grace;

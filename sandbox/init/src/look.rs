@@ -1,9 +1,8 @@
-//! The probe's part inside: looks around, tries to get out, and prints what it
-//! saw as one line of JSON.
+//! The part of the probe that runs inside: it looks around, attempts to escape, and prints its observations as one
+//! line of JSON.
 //!
-//! Attacks by design, and harmlessly: what it can reach it touches and no more.
-//! Must not run outside a sandbox, and must not say that something held: it
-//! says what it saw, and the runner draws the conclusion.
+//! It is an attack by design, and harmless: it changes nothing that it reaches. Must not run outside a sandbox. Must
+//! not conclude that a layer holds: it reports observations, and the runner draws the conclusion.
 
 mod attempts;
 
@@ -18,7 +17,7 @@ use rustix::fs::{Mode, OFlags, open, unlink};
 
 use crate::{AtStep, Failure};
 
-/// Lines of `/proc/self/status` that say what a process may do.
+/// The lines of `/proc/self/status` that describe the rights of a process.
 const STATUS: [&str; 10] = [
     "Uid",
     "Gid",
@@ -74,12 +73,12 @@ fn interfaces() -> Vec<String> {
     names.map(|name| name.trim().to_owned()).collect()
 }
 
-/// Whether a file can be made in a folder; it is removed again.
+/// Reports whether a file can be created in a directory. The file is removed again.
 fn writable(folder: &str) -> bool {
     let path = Path::new(folder).join(format!(".airlock-look-{}", std::process::id()));
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let made = open(&path, flags, Mode::RUSR).is_ok();
-    // Where it could be made, it can be removed.
+    // A file that could be created can be removed.
     let _ = unlink(&path);
     made
 }

@@ -1,10 +1,9 @@
-//! `airlock-init`: small programs in one static file. `launch` is the step on the
-//! host before bubblewrap, `hold` makes a session's namespaces, `pid1` runs one
-//! command inside, `outside` one without a sandbox, and `look` is a command that
-//! says what it sees there.
+//! `airlock-init`: several small programs in one static file. `launch` is the step on the host before bubblewrap.
+//! `hold` creates a session's namespaces. `pid1` runs one command inside, `outside` runs one without a sandbox.
+//! `look` is a command that reports what it sees inside.
 //!
-//! But for `look`, talks on descriptor 0 and nothing else. Must not decide anything: it does
-//! what the message it gets says, and reports.
+//! Except for `look`, they communicate only through descriptor 0. Must not make decisions: each carries out the message
+//! that it receives, and reports.
 
 mod hold;
 mod identity;
@@ -21,7 +20,7 @@ use airlock_init::frame::send_frame;
 use airlock_init::sight::MODE_LOOK;
 use airlock_init::wire::{MODE_HOLD, MODE_LAUNCH, MODE_OUTSIDE, MODE_OUTSIDE_PID1, MODE_PID1, Report, Step};
 
-/// The exit code when a step failed; the report says which.
+/// The exit code for a failed step. The report names the step.
 const FAILED: u8 = 125;
 
 /// A failed step.
@@ -36,7 +35,7 @@ impl Failure {
     }
 }
 
-/// Names the step in which an error happened.
+/// Adds the step in which an error happened.
 trait AtStep<T> {
     fn at(self, step: Step) -> Result<T, Failure>;
 }
@@ -63,7 +62,7 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(Failure { step, cause }) => {
             let report = Report::Failed { step, cause };
-            // Without the other end there is nobody left to tell.
+            // If the other end is closed, the report has no recipient.
             let _ = send_frame(std::io::stdin().as_fd(), &report, &[]);
             ExitCode::from(FAILED)
         }

@@ -1,9 +1,8 @@
-//! A command outside the sandbox: the session's uid, a namespace of processes and a cgroup of its own so that
-//! nothing outlives it, and no privilege to gain; none of the sandbox's root, networks, masks or filters.
+//! A command outside the sandbox. It has the session's uid and `no_new_privs`. Its own pid namespace and cgroup
+//! ensure that no process outlives it. It has none of the sandbox's root, networks, masks or filters.
 //!
-//! Its mounts are its own only to show `/proc` as it is for its processes, the session's folders where its uid
-//! could not reach them, and the script that is the command. Must not run as uid 0 or the runner's own, and must not leave a descriptor open that
-//! is not listed.
+//! Its mount namespace only adds a matching `/proc`, the session's directories if its uid could not reach them, and the
+//! script with the command. Must not run as uid 0 or as the runner's own uid. Must leave no unlisted descriptor.
 
 use std::convert::Infallible;
 use std::ffi::{CString, OsStr};
@@ -47,18 +46,18 @@ fn go_on(plan: &OutsidePlan, told: &OwnedFd) -> Result<Infallible, Failure> {
 
 fn prepare(plan: &OutsidePlan) -> Result<(), Failure> {
     die_with_runner()?;
-    // Else the terminal from which the runner was started would be the command's.
+    // Otherwise the command would have the terminal from which the runner was started.
     setsid().at(Step::Processes)?;
     unshare_mounts().at(Step::Processes)?;
     show(&plan.shown, plan.leave.as_deref()).at(Step::Stage)?;
     make_command_folder(&plan.shown, plan.ids).at(Step::Stage)?;
     become_session(Some(plan.ids))?;
-    // A change of ids undoes it.
+    // A change of IDs clears the parent-death signal.
     die_with_runner()
 }
 
-/// Shows the session's folders at their own paths, where its uid cannot pass the folders above them; what else
-/// is there is hidden. The mount `leave` is left.
+/// Shows the session's directories at their own paths, if its uid cannot enter their parents. Hides everything else in
+/// those parents. Unmounts `leave`.
 fn show(shown: &Shown, leave: Option<&[u8]>) -> Result<(), String> {
     let flags = OpenTreeFlags::OPEN_TREE_CLONE
         | OpenTreeFlags::OPEN_TREE_CLOEXEC
@@ -82,7 +81,7 @@ fn show(shown: &Shown, leave: Option<&[u8]>) -> Result<(), String> {
     Ok(())
 }
 
-/// Makes what is missing between `over`, in which nothing but the session's own is, and `path`.
+/// Creates the missing directories between `over`, which contains only the session's directories, and `path`.
 fn make_folders(over: &Path, path: &Path) -> Result<(), String> {
     let below = path.strip_prefix(over).map_err(|_| "a session folder lies elsewhere".to_owned())?;
     let mut at = over.to_owned();
@@ -96,7 +95,7 @@ fn make_folders(over: &Path, path: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// It is gone with the command's mounts, and was never on a disk.
+/// Mounts a tmpfs for the command. It disappears with the command's mounts, and is never on a disk.
 fn make_command_folder(shown: &Shown, ids: HostIds) -> Result<(), String> {
     let failed = |error: &dyn std::fmt::Display| format!("tmpfs for the command: {error}");
     let path = Path::new(OsStr::from_bytes(&shown.command));

@@ -1,9 +1,8 @@
-//! Pid 1 of a sandbox: starts one shell, reaps, passes signals on, reports.
+//! Pid 1 of a sandbox: starts one shell, reaps processes, forwards signals, reports.
 //!
-//! Shares the sandbox with a hostile command, so whatever it needs is opened
-//! before the fork, and nothing of it is inherited but its directory, which it shares
-//! with the shell and never uses. Must not interpret output, and must not outlive the
-//! shell by more than [`Grace`] allows.
+//! It shares the sandbox with a hostile command. It therefore opens everything that it needs before the fork, and the
+//! command inherits none of it. The two share only the current directory, which pid 1 never uses. Must not interpret
+//! output, and must not outlive the shell by more than [`Grace`] allows.
 
 mod landlock;
 mod setup;
@@ -30,14 +29,14 @@ use rustix::process::{WaitOptions, WaitStatus, pidfd_open};
 use crate::{AtStep, Failure};
 use terminal::Terminal;
 
-/// Between looks at processes that outlive the shell: at first, and at most.
+/// The interval between looks at processes that outlive the shell: the first and the longest.
 const LEFTOVER_POLL: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(20)];
-/// Of those, so many are looked at.
+/// The maximum number of processes that are looked at.
 const LOOKED_AT: usize = 256;
 const EVERYTHING: Pid = Pid::from_raw(-1);
 
-/// `sandboxed`: there is a filter of system calls, the shell's directory is to be
-/// reported, and Landlock is to be around the command.
+/// Runs pid 1. `sandboxed` states that there is a system call filter, that the shell's directory is reported, and that
+/// Landlock restricts the command.
 pub(crate) fn run(sandboxed: bool) -> Result<ExitCode, Failure> {
     setup::prepare(sandboxed)?;
     let control = io::stdin();
@@ -53,7 +52,7 @@ pub(crate) fn run(sandboxed: bool) -> Result<ExitCode, Failure> {
     setup::make_files(&spec)?;
     let terminal = spec.terminal.map(Terminal::make).transpose()?;
     setup::apply_limits(&spec.limits)?;
-    // Before the listener, so that every thread of this process is within.
+    // Before the listener thread starts, so that the restriction applies to every thread.
     let landlock = match sandboxed {
         true => landlock::restrict(&spec.access).at(Step::Landlock)?,
         false => Landlock { abi: 0, tcp_denied: false },
@@ -82,15 +81,14 @@ pub(crate) fn run(sandboxed: bool) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(status.as_exit_code()))
 }
 
-/// Does what the runner asks for while the shell runs. Where the runner is
-/// gone, everything ends.
+/// Handles the runner's messages while the shell runs. If the runner has ended, everything ends.
 fn listen(control: BorrowedFd<'_>) {
     while let Ok((message, _)) = recv_frame(control) {
-        // Where nothing is left to be told, the end is on its way already.
+        // A failed signal means that no process is left, and the end is near.
         match message {
             ToInit::Terminate => {
                 let _ = kill(EVERYTHING, Signal::SIGTERM);
-                // Stopped processes act on SIGTERM only once they go on.
+                // Stopped processes handle SIGTERM only after they continue.
                 let _ = kill(EVERYTHING, Signal::SIGCONT);
             }
             ToInit::Signal(signal) => {
@@ -116,12 +114,11 @@ fn number(signal: wire::Signal) -> Signal {
     }
 }
 
-/// Reaps whatever ends until the shell does. How that ended, and the name of the
-/// program that its process had then.
+/// Reaps processes until the shell ends. Returns its status, and the name of the program that its process ran last.
 fn wait_for_shell(shell: rustix::process::Pid) -> io::Result<(Status, Vec<u8>)> {
     loop {
         let ended = sys::wait_for_any_end()?;
-        // Gone once it is reaped.
+        // The name is unavailable after the process is reaped.
         let name = if ended == shell { process_name(shell) } else { Vec::new() };
         match rustix::process::waitpid(Some(ended), WaitOptions::empty()) {
             Ok(Some((pid, status))) if pid == shell => return Ok((translate(status), name)),
@@ -149,8 +146,7 @@ fn translate(status: WaitStatus) -> Status {
     }
 }
 
-/// Whether nothing but pid 1 is left, after a short wait for what is about to
-/// end.
+/// Reports whether only pid 1 is left, after a short wait for processes that are about to end.
 fn everything_ended(sandboxed: bool) -> bool {
     let (began, mut grace) = (Instant::now(), Grace::default());
     let [mut pause, longest] = LEFTOVER_POLL;
@@ -159,7 +155,7 @@ fn everything_ended(sandboxed: bool) -> bool {
         if kill(EVERYTHING, None).is_err() {
             return true;
         }
-        // Outside, `/proc` shows the host's processes.
+        // Outside a sandbox, `/proc` shows the host's processes.
         let look = if sandboxed { look_at_others() } else { Look::default() };
         if !grace.goes_on(look, began.elapsed()) {
             return false;
@@ -169,7 +165,7 @@ fn everything_ended(sandboxed: bool) -> bool {
     }
 }
 
-/// What the processes beside this one do.
+/// Reads the state of the other processes.
 fn look_at_others() -> Look {
     let own = std::process::id().to_string();
     let Ok(entries) = fs::read_dir("/proc") else { return Look::default() };
@@ -181,10 +177,9 @@ fn look_at_others() -> Look {
     stats.fold(Look::default(), |look, stat| look.with(&String::from_utf8_lossy(&stat)))
 }
 
-/// The directory in which the shell ended, which is this process's own: they share
-/// it. None where the shell was killed or had become another program, and where the
-/// directory has no path any more. A command can have become another program that
-/// calls itself a shell, which is why the answer is a claim and not a fact.
+/// Returns the directory in which the shell ended. It is that of this process, because the two share it. `None` if the
+/// shell was killed, if it had executed another program, or if the directory has no path any more. A program can give
+/// itself a shell's name, so the result is a claim and not a fact.
 fn last_directory(status: Status, was_shell: bool) -> Option<Vec<u8>> {
     const SIGKILL: u8 = 9;
     let killed = matches!(status, Status::Signaled { signal: SIGKILL, .. });

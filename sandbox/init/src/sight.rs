@@ -1,29 +1,25 @@
-//! What the probe's part inside is told to look for, and what it says it saw.
+//! The interface with the part of the probe that runs inside: its targets and its observations.
 //!
-//! Must not try anything itself: this is what both sides agree on.
+//! Must not attempt anything itself.
 
 use std::fs;
 
 use serde::{Deserialize, Serialize};
 
-/// The argument that makes `airlock-init` the probe's part inside; the next
-/// one is a [`LookFor`] in JSON.
+/// The argument that selects the probe's mode of `airlock-init`. The next argument is a [`LookFor`] in JSON.
 pub const MODE_LOOK: &str = "look";
 
-/// The attempt that nothing but a filter of system calls refuses: to share
-/// nothing less than before.
+/// The attempt that only a system call filter refuses: `unshare` with no flags.
 pub const FILTERED: &str = "unshare nothing";
 
-/// The folders and files that are tried for writing, besides those of the
-/// session.
+/// The directories and files of the system that are tried for writing.
 pub const SYSTEM_PLACES: [&str; 5] = ["/", "/usr", "/etc", "/dev", "/run/airlock"];
-/// The folders of a session, as they are inside.
+/// The directories of a session, as paths inside.
 pub const SESSION_PLACES: [&str; 4] = ["/workspace", "/home/agent", "/tmp", "/var/tmp"];
 
 const NAMESPACES: [&str; 7] = ["user", "pid", "ipc", "uts", "mnt", "cgroup", "net"];
 
-/// The namespaces of this process, kind and identity; those that cannot be seen
-/// are left out.
+/// Returns kind and identity of each namespace of this process. Unreadable ones are skipped.
 #[must_use]
 pub fn namespaces() -> Vec<(String, String)> {
     let one = |kind: &str| {
@@ -33,10 +29,10 @@ pub fn namespaces() -> Vec<(String, String)> {
     NAMESPACES.into_iter().filter_map(one).collect()
 }
 
-/// What is on the host, for the probe to try to reach.
+/// Targets on the host that the probe tries to reach.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct LookFor {
-    /// Files of the host that must be out of reach, by their paths there.
+    /// Files of the host that must be out of reach, by their paths on the host.
     pub files: Vec<String>,
     /// The port of a listener on the host's loopback.
     pub port: Option<u16>,
@@ -44,42 +40,40 @@ pub struct LookFor {
     pub abstract_name: Option<String>,
 }
 
-/// What the probe saw from inside.
+/// The observations of the probe inside.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Sight {
-    /// `/proc/self/status`: capability sets, `NoNewPrivs`, `Seccomp` and their
-    /// kin, name and value.
+    /// Names and values of `/proc/self/status`: capability sets, `NoNewPrivs`, `Seccomp` and others.
     pub status: Vec<(String, String)>,
-    /// The namespaces it is in, kind and identity.
+    /// Kind and identity of its namespaces.
     pub namespaces: Vec<(String, String)>,
-    /// Its own number, as the kernel says it.
+    /// Its pid according to the kernel.
     pub pid: u32,
-    /// Its own number, as /proc says it: another one is another namespace's.
+    /// Its pid according to `/proc`. Another value means that `/proc` belongs to another namespace.
     pub proc_pid: Option<u32>,
-    /// How many processes /proc shows.
+    /// The number of processes that `/proc` shows.
     pub processes: usize,
-    /// Network interfaces.
+    /// The network interfaces.
     pub interfaces: Vec<String>,
-    /// Places of [`SYSTEM_PLACES`] and [`SESSION_PLACES`] that could be written.
+    /// The writable paths of [`SYSTEM_PLACES`] and [`SESSION_PLACES`].
     pub writable: Vec<String>,
-    /// Whether a file could be made beside the command's own, which Landlock alone
-    /// forbids.
+    /// Whether a file could be created next to the command's file, which only Landlock forbids.
     pub command_folder_writable: bool,
-    /// What was tried, in order.
+    /// The attempts, in order.
     pub attempts: Vec<Attempt>,
 }
 
-/// One escape that was tried.
+/// One escape attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attempt {
-    /// What, in a few words.
+    /// A short description.
     pub name: String,
-    /// The error's number; `None` if it worked.
+    /// The error number. `None` if the attempt succeeded.
     pub errno: Option<i32>,
 }
 
 impl Attempt {
-    /// Whether it got through.
+    /// Reports whether the attempt succeeded.
     #[must_use]
     pub fn worked(&self) -> bool {
         self.errno.is_none()
@@ -87,13 +81,13 @@ impl Attempt {
 }
 
 impl Sight {
-    /// A line of `/proc/self/status`, by its name without the colon.
+    /// Returns a value of `/proc/self/status` by its name without the colon.
     #[must_use]
     pub fn status(&self, name: &str) -> Option<&str> {
         self.status.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str())
     }
 
-    /// The attempt of a name.
+    /// Returns the attempt with this name.
     #[must_use]
     pub fn attempt(&self, name: &str) -> Option<&Attempt> {
         self.attempts.iter().find(|attempt| attempt.name == name)

@@ -1,9 +1,8 @@
-//! Mounts a session's folders where bubblewrap finds them, with what is laid over
-//! them for this command, and beside them what of the host bubblewrap could not find.
+//! Mounts a session's directories at the paths that bubblewrap uses, with the overlays for this command. Also mounts
+//! host paths that bubblewrap could not reach.
 //!
-//! The mount namespace is this process's own, so nothing is left when it ends. Must
-//! not look at anything below a session's folder by a path alone: other commands of
-//! the session change names at any moment.
+//! The mount namespace belongs to this process, so all mounts disappear when it ends. Must not access a path below a
+//! session's directory by name only, because other commands of the session can rename files at any moment.
 
 mod overlay;
 mod root;
@@ -26,9 +25,8 @@ pub(crate) use shared::can_be_used;
 
 use crate::{AtStep, Failure};
 
-/// Leaves the runner's mounts, and shows the outer namespace of processes at
-/// `/proc`: bubblewrap looks its child up there by number. Needs the right to
-/// mount, in whichever user namespace it is.
+/// Leaves the runner's mount namespace, and mounts a `/proc` of the outer pid namespace, in which bubblewrap looks
+/// for its child. Requires the right to mount in the current user namespace.
 pub(crate) fn unshare_mounts() -> Result<(), String> {
     unshare(CloneFlags::CLONE_NEWNS).map_err(|error| format!("mount namespace: {error}"))?;
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
@@ -37,8 +35,7 @@ pub(crate) fn unshare_mounts() -> Result<(), String> {
     mount("proc", "/proc", "proc", flags, None).map_err(|error| format!("/proc: {error}"))
 }
 
-/// Mounts everything under [`STAGE`], once the mounts are this process's own; where
-/// there is nothing to mount, does nothing.
+/// Mounts everything under [`STAGE`], after [`unshare_mounts`]. Does nothing if there is nothing to mount.
 pub(crate) fn stage(plan: &LaunchPlan) -> Result<(), Failure> {
     if plan.stage.is_empty() && plan.shared.is_empty() && plan.root.is_none() {
         return Ok(());
@@ -64,8 +61,8 @@ pub(crate) fn stage(plan: &LaunchPlan) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Leaves a mount and all below it: else it would last as long as this command does,
-/// whoever takes it away meanwhile. What of it was cloned stays.
+/// Unmounts a mount and everything below it in this namespace. Otherwise this command would keep it alive after it is
+/// unmounted elsewhere. Clones of its parts stay.
 pub(crate) fn leave_mount(mount: Option<&[u8]>) -> Result<(), String> {
     let Some(mount) = mount else { return Ok(()) };
     unmount(OsStr::from_bytes(mount), UnmountFlags::DETACH | UnmountFlags::NOFOLLOW)

@@ -1,7 +1,6 @@
-//! The system calls that no safe wrapper covers: the one module of the
-//! workspace in which `unsafe` is allowed.
+//! The system calls that no safe wrapper covers. This is the only module of the workspace in which `unsafe` is allowed.
 //!
-//! Must not grow: a call that `nix` or `rustix` offers belongs there.
+//! Must not grow: use `nix` or `rustix` for every call that they offer.
 #![expect(unsafe_code, reason = "no safe wrapper covers these calls as they are needed here")]
 
 use std::ffi::CString;
@@ -20,35 +19,34 @@ use rustix::process::Pid;
 /// The system call's error; `ENOSYS` before Linux 5.11.
 pub fn close_on_exec_from(first: u32) -> io::Result<()> {
     let flags = libc::CLOSE_RANGE_CLOEXEC.cast_signed();
-    // SAFETY: close_range with CLOSE_RANGE_CLOEXEC reads no memory of ours and
-    // closes nothing now, so no owned descriptor becomes invalid.
+    // SAFETY: close_range takes only integers, so it accesses no memory of this process. With
+    // CLOSE_RANGE_CLOEXEC it closes no descriptor now, so every owned descriptor stays valid.
     let result = unsafe { libc::close_range(first, u32::MAX, flags) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Gives every signal its default disposition: ignored ones would be inherited
-/// by the shell.
+/// Resets every signal to its default disposition. Otherwise the shell would inherit ignored signals.
 pub fn reset_signals() {
     for signal in 1..=libc::SIGRTMAX() {
-        // SAFETY: SIG_DFL installs no handler, so no code of ours can run in
-        // signal context. SIGKILL, SIGSTOP and the C library's own two are
-        // refused with EINVAL, which leaves them as they are.
+        // SAFETY: SIG_DFL installs no handler, so no code of this program runs in signal context. The
+        // call fails with EINVAL, without effect, for SIGKILL, SIGSTOP and the two signals that the C
+        // library reserves.
         unsafe { libc::signal(signal, libc::SIG_DFL) };
     }
 }
 
-/// Leaves the session keyring of whoever started this process for a new, empty
-/// one: keys in it could be used by all who inherit it.
+/// Replaces the session keyring by a new, empty one. Otherwise all processes that inherit the old one could use its
+/// keys.
 ///
 /// # Errors
 ///
-/// The system call's error. Where keyrings are absent or forbidden there is
-/// nothing to leave, and that is not an error.
+/// The system call's error. If keyrings are unavailable or forbidden, there is nothing to replace, and the call
+/// succeeds.
 pub fn leave_session_keyring() -> io::Result<()> {
     const JOIN_SESSION_KEYRING: libc::c_long = 1;
     let name = std::ptr::null::<libc::c_char>();
-    // SAFETY: the name is null, which asks for an anonymous keyring; no memory
-    // of ours is read or written.
+    // SAFETY: KEYCTL_JOIN_SESSION_KEYRING takes only the name pointer. It is null, which requests an
+    // anonymous keyring, so the kernel accesses no memory of this process.
     let result = unsafe { libc::syscall(libc::SYS_keyctl, JOIN_SESSION_KEYRING, name) };
     if result >= 0 {
         return Ok(());
@@ -60,16 +58,16 @@ pub fn leave_session_keyring() -> io::Result<()> {
     }
 }
 
-/// Attributes of a mount beside `nosuid` and `nodev`, which every one gets.
+/// Attributes of a mount in addition to `nosuid` and `nodev`, which are always set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MountAttributes {
-    /// Whether it cannot be written.
+    /// Whether it is read-only.
     pub read_only: bool,
-    /// Whether nothing of it can be executed.
+    /// Whether its files cannot be executed.
     pub no_exec: bool,
 }
 
-/// Sets the attributes of the mount whose root `mount` is.
+/// Sets the attributes of the mount with the root `mount`.
 ///
 /// # Errors
 ///
@@ -79,7 +77,7 @@ pub fn set_mount_attributes(mount: BorrowedFd<'_>, attributes: MountAttributes) 
     const NO_SUID: u64 = 2;
     const NO_DEVICES: u64 = 4;
     const NO_EXEC: u64 = 8;
-    /// `struct mount_attr` of the kernel, in its first version.
+    /// The kernel's `struct mount_attr`, first version.
     #[repr(C)]
     struct MountAttr {
         set: u64,
@@ -96,9 +94,9 @@ pub fn set_mount_attributes(mount: BorrowedFd<'_>, attributes: MountAttributes) 
     if attributes.no_exec {
         attr.set |= NO_EXEC;
     }
-    // SAFETY: the path is an empty C string and `attr` a live structure of the
-    // size that is given; the kernel reads both and writes neither. The descriptor
-    // is borrowed, and stays open.
+    // SAFETY: the path is a valid empty C string. `attr` is a live `repr(C)` structure with the
+    // kernel's layout and the given size. The kernel only reads both. The descriptor is borrowed, so
+    // it stays open during the call.
     let result = unsafe {
         libc::syscall(
             libc::SYS_mount_setattr,
@@ -115,19 +113,18 @@ pub fn set_mount_attributes(mount: BorrowedFd<'_>, attributes: MountAttributes) 
     Err(last_errno())
 }
 
-/// Counts a folder, and everything that will be made below it, for project `id`.
-/// What is in it already is not counted.
+/// Assigns project `id` to a directory, and to everything that is created below it later. Existing entries keep their
+/// project.
 ///
 /// # Errors
 ///
-/// The system call's error; `ENOTTY` or `EOPNOTSUPP` where the file system knows
-/// no projects.
+/// The system call's error; `ENOTTY` or `EOPNOTSUPP` if the file system does not support projects.
 pub fn set_project(folder: BorrowedFd<'_>, id: u32) -> Result<(), Errno> {
-    /// FS_IOC_FSGETXATTR and FS_IOC_FSSETXATTR of the kernel.
+    /// The kernel's FS_IOC_FSGETXATTR and FS_IOC_FSSETXATTR.
     const GET: libc::c_long = 0x801c_581f;
     const SET: libc::c_long = 0x401c_5820;
     const INHERIT: u32 = 0x200;
-    /// `struct fsxattr` of the kernel.
+    /// The kernel's `struct fsxattr`.
     #[repr(C)]
     #[derive(Default)]
     struct Attributes {
@@ -140,9 +137,9 @@ pub fn set_project(folder: BorrowedFd<'_>, id: u32) -> Result<(), Errno> {
     }
     let mut attributes = Attributes::default();
     for request in [GET, SET] {
-        // SAFETY: both requests move one structure of this layout, 28 bytes as their
-        // numbers say, to or from `attributes`, which is live and writable. The
-        // descriptor is borrowed, and stays open.
+        // SAFETY: both requests transfer one `struct fsxattr`, 28 bytes as encoded in their numbers, to
+        // or from `attributes`. It is live, writable, and has this layout and size. The descriptor is
+        // borrowed, so it stays open during the call.
         let result =
             unsafe { libc::syscall(libc::SYS_ioctl, folder.as_raw_fd(), request, &raw mut attributes) };
         if result != 0 {
@@ -154,23 +151,22 @@ pub fn set_project(folder: BorrowedFd<'_>, id: u32) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Sets the most that project `id` may take of the file system that `folder` is on;
-/// 0 is no limit.
+/// Sets the limits of project `id` on the file system of `folder`. 0 means no limit.
 ///
 /// # Errors
 ///
-/// The system call's error; `ESRCH` where the file system is mounted without quotas
-/// of projects, `ENOSYS` before Linux 5.14 or without quotas.
+/// The system call's error; `ESRCH` if the file system is mounted without project quotas, `ENOSYS` before Linux 5.14 or
+/// without quota support.
 pub fn limit_project(folder: BorrowedFd<'_>, id: u32, bytes: u64, inodes: u64) -> Result<(), Errno> {
     /// The number of quotactl_fd, on every architecture.
     const QUOTACTL_FD: libc::c_long = 443;
-    /// Q_SETQUOTA for quotas of projects.
+    /// Q_SETQUOTA for project quotas.
     const SET: libc::c_long = 0x8000_0802;
-    /// The kernel's blocks, in bytes.
+    /// The size of the kernel's quota block, in bytes.
     const BLOCK: u64 = 1024;
-    /// That both limits are given.
+    /// The flags that mark both limits as valid.
     const LIMITS: u32 = 1 | 4;
-    /// `struct if_dqblk` of the kernel.
+    /// The kernel's `struct if_dqblk`.
     #[repr(C)]
     struct Quota {
         blocks_hard: u64,
@@ -194,8 +190,8 @@ pub fn limit_project(folder: BorrowedFd<'_>, id: u32, bytes: u64, inodes: u64) -
         inodes_time: 0,
         valid: LIMITS,
     };
-    // SAFETY: this request reads one structure of this layout from `quota`, which is
-    // live, and writes nothing. The descriptor is borrowed, and stays open.
+    // SAFETY: Q_SETQUOTA reads one `struct if_dqblk` from `quota`, which is live and has this layout,
+    // and writes nothing. The descriptor is borrowed, so it stays open during the call.
     let result = unsafe { libc::syscall(QUOTACTL_FD, folder.as_raw_fd(), SET, id, &raw const quota) };
     if result == 0 { Ok(()) } else { Err(last_errno()) }
 }
@@ -207,23 +203,22 @@ fn last_errno() -> Errno {
 /// The two sides of [`clone_beside`].
 #[derive(Debug)]
 pub enum Cloned {
-    /// The caller: number and descriptor of the new process.
+    /// The caller: pid and pidfd of the new process.
     Caller(i32, OwnedFd),
     /// The new process.
     New,
 }
 
-/// Goes on in a second process: a child of the caller's own parent, pid 1 of a
-/// new namespace of processes, and in `cgroup` from its first instruction on
-/// where one is given.
+/// Continues in a second process. It is a child of the caller's own parent and pid 1 of a new pid namespace. With
+/// `cgroup` it is in that cgroup from its first instruction on.
 ///
 /// # Errors
 ///
-/// The system call's error. Refused where this process has a second thread: what
-/// that one had locked would stay locked in the new process.
+/// The system call's error. Fails if this process has a second thread, because a lock held by that thread would stay
+/// locked in the new process.
 pub fn clone_beside(cgroup: Option<BorrowedFd<'_>>) -> io::Result<Cloned> {
     const INTO_CGROUP: u64 = 0x2_0000_0000;
-    // The links of this folder are two and the threads.
+    // The link count of this directory is 2 plus the number of threads.
     if std::fs::metadata("/proc/self/task")?.nlink() != 3 {
         return Err(io::Error::other("the process has a second thread"));
     }
@@ -242,15 +237,16 @@ pub fn clone_beside(cgroup: Option<BorrowedFd<'_>>) -> io::Result<Cloned> {
         set_tid_size: 0,
         cgroup: cgroup.map_or(0, |cgroup| u64::from(cgroup.as_raw_fd().cast_unsigned())),
     };
-    // SAFETY: without CLONE_VM and a stack this is fork: the new process has a
-    // copy of all memory, and as there is one thread, no lock is held in it.
-    // `args` is read only, and `pidfd`, to which it points, is live and writable.
+    // SAFETY: without CLONE_VM and without a stack, clone3 acts like fork: the new process gets a copy
+    // of all memory. This process has one thread, so no other thread holds a lock in the copy. The
+    // kernel only reads `args`, which is live and has the given size, and writes one descriptor number
+    // to `pidfd`, which is live and writable.
     let result = unsafe { libc::syscall(libc::SYS_clone3, &raw const args, size_of_val(&args)) };
     match i32::try_from(result) {
         Ok(0) => Ok(Cloned::New),
         Ok(pid) if pid > 0 => {
-            // SAFETY: the call has succeeded, so it has put a descriptor there
-            // that is nobody else's.
+            // SAFETY: clone3 succeeded with CLONE_PIDFD, so the kernel stored a new open descriptor
+            // in `pidfd` that no other object owns.
             Ok(Cloned::Caller(pid, unsafe { OwnedFd::from_raw_fd(pidfd) }))
         }
         _ => Err(io::Error::last_os_error()),
@@ -262,19 +258,19 @@ pub fn clone_beside(cgroup: Option<BorrowedFd<'_>>) -> io::Result<Cloned> {
 pub struct Program {
     /// Its path.
     pub path: CString,
-    /// Its words, itself first.
+    /// Its arguments, including the program name.
     pub words: Vec<CString>,
     /// Its whole environment.
     pub env: Vec<CString>,
 }
 
-/// Starts a program in a process group of its own, or in a session of its own whose
-/// terminal is its input, with these three descriptors as its first. It has no other that is not inherited on purpose, and its directory is the
-/// caller's: each goes where the other goes, until it has forked.
+/// Starts a program with these three descriptors as its stdin, stdout and stderr. It gets its own process group. With
+/// `on_terminal` it gets its own session, with its stdin as controlling terminal. It inherits no close-on-exec
+/// descriptor. It shares the current directory with the caller until it forks: a change by one applies to both.
 ///
 /// # Errors
 ///
-/// The system call's error, that of the program's execution too: then nothing runs.
+/// The error of the system call or of the program's execution. The program then does not run.
 pub fn spawn_sharing_directory(
     program: &Program,
     fds: [BorrowedFd<'_>; 3],
@@ -292,10 +288,11 @@ pub fn spawn_sharing_directory(
     let (said, say) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
     let say_number = say.as_raw_fd();
     let none = std::ptr::null_mut::<libc::c_void>();
-    // SAFETY: without CLONE_VM and a stack this is fork, but for the directory. The new
-    // process has a copy of all memory; other threads are not in it and may have held
-    // locks, so it does nothing but system calls on what was made before: every pointer
-    // is to an array of C strings that ends with a null, and lives in its copy.
+    // SAFETY: without CLONE_VM and without a stack, clone acts like fork, except that the current
+    // directory is shared. The new process has a copy of all memory but only this thread, and other
+    // threads may have held locks. Until execve or _exit it therefore calls only async-signal-safe
+    // functions. `path`, `words` and `env` were built before the clone and live in its copy. The last two
+    // are arrays of valid C strings that end with a null pointer.
     let pid = unsafe {
         let pid = libc::syscall(libc::SYS_clone, libc::CLONE_FS | libc::SIGCHLD, none, none, none, none);
         if pid == 0 {
@@ -324,15 +321,16 @@ pub fn spawn_sharing_directory(
     }
 }
 
-/// Waits until any child has ended, and says which. It is not reaped.
+/// Waits until any child has ended, and returns its pid. The child is not reaped.
 ///
 /// # Errors
 ///
-/// The system call's error: there is no child.
+/// The system call's error, if there is no child.
 pub fn wait_for_any_end() -> io::Result<Pid> {
     loop {
-        // SAFETY: siginfo_t is plain integers and pointers, for which zeroed memory is
-        // a value; the call writes it and nothing else, and si_pid is set by it.
+        // SAFETY: siginfo_t consists of integers and pointers, so zeroed memory is a valid value. waitid
+        // writes at most this live structure. `si_pid` reads bytes that are initialized in any case: by
+        // waitid on success, otherwise by the zeroing.
         let (result, pid) = unsafe {
             let mut info: libc::siginfo_t = std::mem::zeroed();
             let result = libc::waitid(libc::P_ALL, 0, &raw mut info, libc::WEXITED | libc::WNOWAIT);
@@ -349,14 +347,14 @@ pub fn wait_for_any_end() -> io::Result<Pid> {
     }
 }
 
-/// How a child ended, and the CPU time of it and of all it waited for.
+/// How a child ended, and the CPU time of it and of the children that it waited for.
 #[derive(Debug, Clone, Copy)]
 pub struct Reaped {
-    /// Exit code, or 128 and the signal.
+    /// The exit code, or 128 plus the signal.
     pub code: i32,
-    /// User CPU time.
+    /// The user CPU time.
     pub user: Duration,
-    /// System CPU time.
+    /// The system CPU time.
     pub system: Duration,
 }
 
@@ -369,8 +367,7 @@ pub fn wait_for(pid: i32) -> io::Result<Reaped> {
     let mut status = 0;
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
     loop {
-        // SAFETY: both pointers are to live, writable memory of the right type
-        // for the whole call.
+        // SAFETY: both pointers refer to live, writable memory of the correct type for the whole call.
         let result = unsafe { libc::wait4(pid, &raw mut status, 0, usage.as_mut_ptr()) };
         if result == pid {
             break;
@@ -380,8 +377,8 @@ pub fn wait_for(pid: i32) -> io::Result<Reaped> {
             return Err(error);
         }
     }
-    // SAFETY: rusage is plain integers, for which zeroed memory is a value; the
-    // kernel filled it in as well.
+    // SAFETY: rusage consists of integers, so its zeroed memory is an initialized value, whether or
+    // not the kernel has written it.
     let usage = unsafe { usage.assume_init() };
     let code = if libc::WIFEXITED(status) {
         libc::WEXITSTATUS(status)
@@ -397,12 +394,12 @@ fn duration(time: libc::timeval) -> Duration {
     Duration::from_secs(seconds).saturating_add(Duration::from_micros(micros))
 }
 
-/// Flags of which the two of each pair exclude each other: nothing is forked.
+/// Pairs of flags that exclude each other, so that the kernel creates no process.
 const CLONE_MOUNT: libc::c_long = 0x0002_0000 | 0x0200;
 const CLONE_USER: libc::c_long = 0x1000_0000 | 0x0200;
 
-/// System calls that a sandbox refuses, by name, with arguments on which no
-/// kernel can act: no valid address, no open descriptor, no known flag.
+/// System calls that a sandbox refuses, by name, with arguments on which no kernel can act: no valid address, no open
+/// descriptor, no known flag.
 const BARE: [(&str, libc::c_long, [libc::c_long; 6]); 43] = [
     ("add_key", libc::SYS_add_key, [0; 6]),
     ("adjtimex", libc::SYS_adjtimex, [0; 6]),
@@ -444,41 +441,39 @@ const BARE: [(&str, libc::c_long, [libc::c_long; 6]); 43] = [
     ("setns", libc::SYS_setns, [-1, 0, 0, 0, 0, 0]),
     ("settimeofday", libc::SYS_settimeofday, [0; 6]),
     ("swapon", libc::SYS_swapon, [0; 6]),
-    // Asks for the size of the kernel's log.
+    // Returns the size of the kernel's log.
     ("syslog", libc::SYS_syslog, [10, 0, 0, 0, 0, 0]),
     ("umount2", libc::SYS_umount2, [0, -1, 0, 0, 0, 0]),
     ("userfaultfd", libc::SYS_userfaultfd, [0xffff, 0, 0, 0, 0, 0]),
 ];
 
-/// Makes the system call `name` in a form that changes nothing, to see who
-/// answers: the kernel, or a filter before it. `None` if it is not one of those
-/// that a sandbox refuses.
+/// Makes the system call `name` in a form that changes nothing, to see whether the kernel or a filter answers. `None`
+/// if `name` is not in the table of refused calls.
 ///
 /// # Errors
 ///
-/// The answer, where it is not success.
+/// The call's error.
 pub fn bare_call(name: &str) -> Option<io::Result<()>> {
     let (_, number, [a, b, c, d, e, f]) = BARE.iter().find(|(known, ..)| *known == name)?;
-    // SAFETY: the number and the arguments are those of the table above. No
-    // argument is a valid address or an open descriptor, so no memory of this
-    // process is read or written, nothing owned is closed, and no process or
-    // thread is made; a pointer that is not valid is EFAULT.
+    // SAFETY: number and arguments come from the constant table above. No argument is a valid address or
+    // an open descriptor where the call expects one. The kernel therefore accesses no memory of this
+    // process (an invalid pointer gives EFAULT), closes no descriptor, and creates no process or thread.
     let result = unsafe { libc::syscall(*number, *a, *b, *c, *d, *e, *f) };
     Some(if result == -1 { Err(io::Error::last_os_error()) } else { Ok(()) })
 }
 
-/// A request by which a process acts in the name of who sits at its terminal.
+/// A request that acts on behalf of the user at a terminal.
 #[derive(Debug, Clone, Copy)]
 pub enum TerminalRequest {
     /// Types a byte.
     Type,
-    /// The same, with bits set that the kernel does not look at.
+    /// Types a byte, with upper bits set that the kernel ignores.
     TypeWithHighBits,
-    /// Asks the console for its shift keys.
+    /// Reads the shift state of the console.
     Console,
 }
 
-/// Makes a request of a terminal: one newline typed, or a harmless question.
+/// Makes a request of a terminal: types one newline, or asks a harmless question.
 ///
 /// # Errors
 ///
@@ -491,8 +486,8 @@ pub fn terminal_request(terminal: BorrowedFd<'_>, request: TerminalRequest) -> i
         TerminalRequest::Console => (libc::TIOCLINUX, SHIFT_STATE),
     };
     let mut bytes = [first, 0, 0, 0, 0, 0, 0, 0];
-    // SAFETY: TIOCSTI reads one byte; TIOCLINUX with this question reads one
-    // byte and writes one. Both are in the array, which lives through the call.
+    // SAFETY: TIOCSTI reads one byte. TIOCLINUX with this subcode reads one byte and writes one. Both stay
+    // within `bytes`, which is live and writable during the call.
     let result = unsafe { libc::syscall(libc::SYS_ioctl, terminal.as_raw_fd(), number, bytes.as_mut_ptr()) };
     if result == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

@@ -1,271 +1,257 @@
-//! The messages between the runner's side and `airlock-init`, and the paths
-//! both sides know.
+//! The messages between the runner's side and `airlock-init`, and the paths that both sides use.
 //!
-//! Byte strings are `Vec<u8>`: paths, commands and variables need not be UTF-8.
-//! Must not do I/O.
+//! Byte strings are `Vec<u8>`, because paths, commands and variables need not be UTF-8. Must not perform I/O.
 
 use serde::{Deserialize, Serialize};
 
-/// The argument that makes `airlock-init` the host-side launch step.
+/// The argument for the launch step on the host.
 pub const MODE_LAUNCH: &str = "launch";
-/// The argument that makes `airlock-init` the maker of a session's namespaces.
+/// The argument for the process that creates a session's namespaces.
 pub const MODE_HOLD: &str = "hold";
-/// The argument that makes `airlock-init` pid 1 of a sandbox.
+/// The argument for pid 1 of a sandbox.
 pub const MODE_PID1: &str = "pid1";
-/// The argument that makes `airlock-init` the launch step of a command outside the
-/// sandbox.
+/// The argument for the launch step of a command outside the sandbox.
 pub const MODE_OUTSIDE: &str = "outside";
-/// The argument that makes `airlock-init` pid 1 of a command outside the sandbox.
+/// The argument for pid 1 of a command outside the sandbox.
 pub const MODE_OUTSIDE_PID1: &str = "outside-pid1";
 
-/// Where a sandbox finds what Airlock puts there.
+/// The directory of Airlock's files inside a sandbox.
 pub const INSIDE: &str = "/run/airlock";
-/// Where pid 1 finds its own program.
+/// The path of pid 1's own program inside.
 pub const INSIDE_INIT: &str = "/run/airlock/init";
-/// The file that bash reads before the command, where the session has a snapshot.
+/// The file that bash reads before the command, if the session has a snapshot.
 pub const INSIDE_BASH_ENV: &str = "/run/airlock/bash_env";
-/// The folder of a sandbox in which pid 1 puts what the shell reads; a small tmpfs of
-/// the one command.
+/// The directory inside in which pid 1 creates the files that the shell reads. It is a small tmpfs for one command.
 pub const COMMAND_FOLDER: &str = "/run/airlock/run";
-/// Size of the tmpfs that holds what the shell reads, in bytes: the longest command, the
-/// longest snapshot, and their folder.
+/// The size of that tmpfs in bytes. The longest command, the longest snapshot and their directory fit.
 pub const COMMAND_FOLDER_SIZE: u64 = 1 << 20;
-/// The name in [`COMMAND_FOLDER`] of the command.
+/// The name of the command's file in [`COMMAND_FOLDER`].
 pub const COMMAND_FILE: &str = "command";
-/// The name in [`COMMAND_FOLDER`] of the session's shell snapshot.
+/// The name of the session's shell snapshot in [`COMMAND_FOLDER`].
 pub const SNAPSHOT_FILE: &str = "snapshot";
-/// The name in [`COMMAND_FOLDER`] of what a shell snapshot is made of.
+/// The name of the source of a shell snapshot in [`COMMAND_FOLDER`].
 pub const SHELL_INIT_FILE: &str = "shell_init";
-/// The host folder over which the launch step mounts the session's folders, in
-/// a mount namespace of its own. It exists on every Linux and is never bound.
+/// The host directory over which the launch step mounts the session's directories, in a separate mount namespace. It
+/// exists on every Linux system and is never bound.
 pub const STAGE: &str = "/sys";
 
-/// The name under [`STAGE`] of a root file system that is put together.
+/// The name of an assembled root file system under [`STAGE`].
 pub const STAGED_ROOT: &str = "root";
 
-/// The uid and gid a command has inside.
+/// The uid and gid of a command inside.
 pub const INSIDE_ID: u32 = 1000;
-/// The longest path that is reported as a directory, in bytes.
+/// The maximum length of a reported directory, in bytes.
 pub const MAX_CWD: usize = 4096;
 
-/// The host uid and gid under which a sandbox runs.
+/// The host uid and gid of a sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostIds {
-    /// User id on the host; never 0.
+    /// The user ID on the host; never 0.
     pub uid: u32,
-    /// Group id on the host; never 0.
+    /// The group ID on the host; never 0.
     pub gid: u32,
 }
 
-/// What the launch step does on the host before bubblewrap. With it travel the
-/// descriptors: bubblewrap's arguments, its status pipe, the filter of system
-/// calls; if `join`, a user and a network namespace; if `cgroup`, the folder of
-/// one.
+/// The plan of the launch step on the host. These descriptors come with it: bubblewrap's arguments, its status pipe,
+/// the system call filter; if `join`, a user and a network namespace; if `cgroup`, the directory of a cgroup.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LaunchPlan {
-    /// Process id that must be the parent, or the runner has died meanwhile.
+    /// The pid that the parent must have. Another parent means that the runner has died.
     pub parent: u32,
-    /// Ids to change to; `None` keeps the runner's.
+    /// The IDs to change to. `None` keeps the runner's.
     pub ids: Option<HostIds>,
-    /// Folders to mount under [`STAGE`] first, while they are reachable.
+    /// Directories to mount under [`STAGE`] first, while they are reachable.
     pub stage: Vec<Staged>,
-    /// What else is mounted there.
+    /// Other host paths to mount there.
     pub shared: Vec<Shared>,
-    /// The root file system that is put together there.
+    /// The root file system to assemble there.
     pub root: Option<StagedRoot>,
-    /// A mount that is left with all that is mounted below it, once the folders are
-    /// staged: it holds other sessions' disks.
+    /// A mount to unmount, with everything below it, after the directories are staged. It contains the disks of other
+    /// sessions.
     pub leave: Option<Vec<u8>>,
     /// Whether a session's user and network namespaces are joined.
     pub join: bool,
-    /// Whether the sandbox is made in a cgroup.
+    /// Whether the sandbox is created in a cgroup.
     pub cgroup: bool,
-    /// Path of bubblewrap.
+    /// The path of bubblewrap.
     pub bwrap: Vec<u8>,
 }
 
-/// One folder that the launch step makes reachable for the session's uid.
+/// One directory that the launch step makes reachable for the session's uid.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Staged {
-    /// The folder on the host.
+    /// The directory on the host.
     pub source: Vec<u8>,
     /// Its name under [`STAGE`].
     pub name: String,
-    /// What is laid over it: outer before inner, and what lies in one directly
-    /// after it.
+    /// The overlays: outer before inner, and inner ones directly after the overlay that contains them.
     pub overlays: Vec<Overlay>,
 }
 
-/// Something of the host that the session's uid may not be able to reach by its
-/// path, or that must be the very thing at that path.
+/// A host path that the session's uid may not be able to reach, or that must be mounted through a handle.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shared {
-    /// Where it is on the host; no part of it may be a symbolic link.
+    /// The path on the host. No component may be a symbolic link.
     pub source: Vec<u8>,
     /// Its name under [`STAGE`].
     pub name: String,
-    /// What it is.
+    /// Its kind.
     pub kind: SharedKind,
 }
 
-/// What something shared is.
+/// The kind of a shared path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SharedKind {
-    /// A folder or a file.
+    /// A directory or a file.
     Bind,
-    /// A socket, to which the session's uid must be able to write.
+    /// A socket that the session's uid must be able to write to.
     Socket,
 }
 
-/// A root file system in a folder of the host, read-only, with mount points that
-/// the folder does not have.
+/// A root file system in a directory of the host, read-only, with mount points that the directory lacks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StagedRoot {
-    /// The folder; no part of its path may be a symbolic link.
+    /// The directory. No component of its path may be a symbolic link.
     pub source: Vec<u8>,
-    /// What is laid over it.
+    /// The entries over it.
     pub points: Vec<Point>,
 }
 
-/// Something that is in a root file system whatever its folder holds there.
+/// An entry that a root file system has, whatever its directory contains at this path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Point {
-    /// Below the root: relative, without `.` and `..`. No folder on the way may be
-    /// a symbolic link of the root file system.
+    /// The path relative to the root, without `.` and `..`. No parent may be a symbolic link of the root file system.
     pub path: Vec<u8>,
-    /// What it is.
+    /// Its kind.
     pub kind: PointKind,
 }
 
-/// What a [`Point`] is.
+/// The kind of a [`Point`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PointKind {
-    /// A folder, with what the root file system has in it.
+    /// A directory, with the contents that the root file system has in it.
     Folder,
     /// An empty file.
     File,
-    /// A symbolic link to this.
+    /// A symbolic link with this target.
     Link(Vec<u8>),
 }
 
-/// A mount over a part of a staged folder.
+/// A mount over a part of a staged directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Overlay {
-    /// In how many other overlays it lies.
+    /// The number of overlays that contain it.
     pub depth: usize,
-    /// Where, below the innermost of them or else the folder: relative, without
-    /// `.` and `..`. Empty: the whole folder.
+    /// The path relative to the innermost of them, or to the directory, without `.` and `..`. Empty for the whole
+    /// directory.
     pub path: Vec<u8>,
-    /// What is mounted there.
+    /// The mounted cover.
     pub cover: Cover,
 }
 
-/// What is mounted over a part of a staged folder.
+/// A cover over a part of a staged directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Cover {
-    /// An empty file or folder without any permission.
+    /// An empty file or directory without permissions.
     Hidden {
-        /// Whether an overlay lies in it, so that the folder must be passable.
+        /// Whether an overlay lies inside, so that the directory must be passable.
         around: bool,
     },
-    /// What is there.
+    /// The existing file or directory.
     Visible {
-        /// Whether it cannot be written.
+        /// Whether it is read-only.
         read_only: bool,
     },
-    /// A read-only file with these bytes.
+    /// A read-only file with this content.
     Content(Vec<u8>),
 }
 
-/// What is done for a command outside the sandbox. With it travels the folder of
-/// its cgroup, where there is one.
+/// The plan for a command outside the sandbox. The directory of its cgroup comes with it, if there is one.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct OutsidePlan {
-    /// Process id that must be the parent.
+    /// The pid that the parent must have.
     pub parent: u32,
-    /// Ids to change to: outside, the runner's own would reach all that is the runner's.
+    /// The IDs to change to. Outside the sandbox the runner's own IDs would give access to all its files.
     pub ids: HostIds,
-    /// Folders that the ids could not reach.
+    /// The directories that these IDs could not reach.
     pub shown: Shown,
     /// As [`LaunchPlan::leave`].
     pub leave: Option<Vec<u8>>,
 }
 
-/// Folders that are shown at their own paths in a mount namespace of one command.
+/// Directories that are shown at their own paths in the mount namespace of one command.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Shown {
-    /// The folder above all of them that is hidden but for them.
+    /// Their common parent. All its other entries are hidden.
     pub over: Vec<u8>,
-    /// The folders.
+    /// The directories.
     pub folders: Vec<Vec<u8>>,
-    /// Where a small tmpfs of the one command is made for what the shell reads, beside
-    /// them.
+    /// The path, next to them, of a small tmpfs for the files that the shell reads.
     pub command: Vec<u8>,
 }
 
-/// What the maker of a session's namespaces needs.
+/// The plan for creating a session's namespaces.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct HoldPlan {
-    /// Process id that must be the parent.
+    /// The pid that the parent must have.
     pub parent: u32,
-    /// Ids to change to; `None` keeps the runner's.
+    /// The IDs to change to. `None` keeps the runner's.
     pub ids: Option<HostIds>,
 }
 
 /// Resource limits that pid 1 sets before it forks the shell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rlimits {
-    /// Open descriptors of a process.
+    /// Open descriptors per process.
     pub nofile: u64,
     /// Processes and threads of the sandbox.
     pub nproc: u64,
-    /// Largest file a process may write, in bytes; `None` sets no limit.
+    /// The largest file that a process may write, in bytes. `None` means no limit.
     pub fsize: Option<u64>,
 }
 
-/// What Landlock leaves to a command. Everything can be read and executed.
+/// The accesses that Landlock allows. Reading and executing is always allowed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Access {
-    /// Folders in which everything can be written, made and removed but devices,
-    /// as paths inside.
+    /// Directories in which everything except devices can be written, created and removed, as paths inside.
     pub folders: Vec<Vec<u8>>,
-    /// What can be written and controlled, but not made or removed.
+    /// Paths that can be written and controlled, but not created or removed.
     pub files: Vec<Vec<u8>>,
-    /// Whether TCP can be bound and connected.
+    /// Whether TCP sockets can be bound and connected.
     pub tcp: bool,
 }
 
-/// What of Landlock is in force around a command.
+/// The active Landlock restrictions of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Landlock {
-    /// The version of the kernel's interface that was used; 0 if none was: Landlock
-    /// is not there or off, or it is the first, which would break renames.
+    /// The version of the kernel's interface that is used. 0 if none is: Landlock is missing or off, or has only
+    /// version 1, which would break renames.
     pub abi: u32,
     /// Whether TCP is denied.
     pub tcp_denied: bool,
 }
 
 impl Landlock {
-    /// Whether files can be written only where [`Access`] says.
+    /// Reports whether files can be written only as [`Access`] allows.
     #[must_use]
     pub fn files(self) -> bool {
         self.abi >= 2
     }
 
-    /// Whether devices can be controlled only where [`Access`] says.
+    /// Reports whether devices can be controlled only as [`Access`] allows.
     #[must_use]
     pub fn devices(self) -> bool {
         self.abi >= 5
     }
 
-    /// Whether signals and abstract UNIX sockets stay within the command.
+    /// Reports whether signals and abstract UNIX sockets are confined to the command.
     #[must_use]
     pub fn scopes(self) -> bool {
         self.abi >= 6
     }
 }
 
-/// The shells that read commands.
+/// The shells that execute commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub enum Shell {
     /// GNU bash.
@@ -278,10 +264,10 @@ pub enum Shell {
 }
 
 impl Shell {
-    /// All of them.
+    /// All shells.
     pub const ALL: [Self; 3] = [Self::Bash, Self::Zsh, Self::Pwsh];
 
-    /// Its name, which is also that of its process.
+    /// Returns its name, which is also that of its process.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -291,7 +277,7 @@ impl Shell {
         }
     }
 
-    /// Where it may be, inside; the first that can be executed is it.
+    /// Returns its possible paths inside. The first executable one is used.
     #[must_use]
     pub fn places(self) -> &'static [&'static str] {
         match self {
@@ -305,47 +291,46 @@ impl Shell {
 /// The size of a terminal in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TerminalSize {
-    /// Lines.
+    /// The number of lines.
     pub rows: u16,
-    /// Characters of a line.
+    /// The number of characters per line.
     pub cols: u16,
 }
 
-/// What pid 1 starts. With it travel stdin, stdout and stderr, unless it gets a
-/// terminal.
+/// The program that pid 1 starts. Stdin, stdout and stderr come with it, unless it gets a terminal.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct StartSpec {
-    /// Which shell.
+    /// The shell.
     pub shell: Shell,
-    /// A program, as a path inside, and its words, that get the shell and its words
-    /// behind them; empty: the shell itself is started.
+    /// A program (a path inside) with arguments, to which the shell and its arguments are appended. Empty if the
+    /// shell is started directly.
     pub prefix: Vec<Vec<u8>>,
-    /// The words of the shell.
+    /// The arguments of the shell.
     pub args: Vec<Vec<u8>>,
-    /// Where files are made for the shell to read.
+    /// The directory of the files for the shell.
     pub folder: Vec<u8>,
-    /// Their names and contents.
+    /// The names and contents of these files.
     pub files: Vec<(String, Vec<u8>)>,
     /// The whole environment.
     pub env: Vec<(Vec<u8>, Vec<u8>)>,
-    /// Directory to start in, as a path inside.
+    /// The start directory, as a path inside.
     pub cwd: Vec<u8>,
-    /// Limits.
+    /// The limits.
     pub limits: Rlimits,
-    /// What Landlock leaves to it.
+    /// The accesses that Landlock allows.
     pub access: Access,
-    /// A terminal is made for it, and is its input and its output.
+    /// If set, a terminal is created as its input and output.
     pub terminal: Option<TerminalSize>,
 }
 
-/// From the runner's side to pid 1.
+/// A message from the runner's side to pid 1.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum ToInit {
-    /// Start this; sent once.
+    /// Starts a shell; sent once.
     Start(Box<StartSpec>),
-    /// Send SIGTERM to everything inside, and let what stands still go on.
+    /// Sends SIGTERM to all processes inside, and continues stopped ones.
     Terminate,
-    /// Send this to everything inside.
+    /// Sends this signal to all processes inside.
     Signal(Signal),
 }
 
@@ -372,50 +357,48 @@ pub enum Signal {
     Cont,
 }
 
-/// From `airlock-init`, in any of its modes, to the runner's side.
+/// A message from `airlock-init`, in any mode, to the runner's side.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Report {
-    /// A step failed; nothing was started.
+    /// A step failed, and no shell was started.
     Failed {
-        /// Which one.
+        /// The step.
         step: Step,
-        /// Why, in one line.
+        /// The cause, in one line.
         cause: String,
     },
-    /// The launch step goes on in this process, a child of the runner; a
-    /// descriptor of it travels with this.
+    /// The launch step continues in this process, a child of the runner. Its pidfd comes with the message.
     Cloned {
-        /// Its process id, where the runner is.
+        /// Its pid in the runner's namespace.
         pid: i32,
     },
-    /// The mode's preparation is done. From pid 1 a descriptor of its own
-    /// process travels with it.
+    /// The preparation is complete. In the message of pid 1, its pidfd comes with it.
     Ready,
-    /// The shell was started, with this of Landlock around it. The controlling end
-    /// of its terminal travels with this, where it has one.
+    /// The shell was started with these Landlock restrictions. The controlling end of its terminal comes with the
+    /// message, if it has one.
     Started(Landlock),
-    /// The shell ended; pid 1 ends next.
+    /// The shell ended. Pid 1 ends next.
     Ended(End),
 }
 
 /// How the shell ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct End {
-    /// Exit or signal.
+    /// Its status.
     pub status: Status,
     /// Whether another process of the sandbox outlived the shell.
     pub leftovers: bool,
     /// The directory in which the shell ended.
     pub cwd: Option<Vec<u8>>,
-    /// User CPU time of everything that was waited for, in microseconds.
+    /// User CPU time of all reaped processes, in microseconds.
     pub user_micros: u64,
-    /// System CPU time, likewise.
+    /// System CPU time of all reaped processes, in microseconds.
     pub system_micros: u64,
-    /// Largest resident set of any one process, in bytes.
+    /// The largest resident set of any single process, in bytes.
     pub peak_rss: u64,
 }
 
-/// Exit or signal.
+/// The exit status of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Status {
     /// It exited with this code.
@@ -424,13 +407,13 @@ pub enum Status {
     Signaled {
         /// The signal's number.
         signal: u8,
-        /// Whether the kernel says that a core was dumped.
+        /// Whether the kernel reported a core dump.
         core: bool,
     },
 }
 
 impl Status {
-    /// The exit code by which pid 1 repeats this status to bubblewrap.
+    /// Returns the exit code with which pid 1 passes this status to bubblewrap.
     #[must_use]
     pub fn as_exit_code(self) -> u8 {
         match self {
@@ -445,27 +428,27 @@ impl Status {
 pub enum Step {
     /// Reading the plan or the spec.
     Message,
-    /// The runner died meanwhile.
+    /// Checking that the runner still lives.
     Parent,
-    /// A descriptor was open that is not listed.
+    /// Checking for unlisted open descriptors.
     Descriptors,
-    /// Making the session's folders reachable.
+    /// Making the session's directories reachable.
     Stage,
-    /// Making what a profile binds of the host reachable.
+    /// Making a profile's host binds reachable.
     Binds,
-    /// Finding the sockets of the host that a profile shows.
+    /// Finding the host sockets that a profile shows.
     Sockets,
-    /// Putting a root file system together.
+    /// Assembling a root file system.
     Root,
-    /// Laying over the session's folders what may not be read or written.
+    /// Mounting masks over the session's directories.
     Masks,
-    /// Making the outer namespace of processes, in the sandbox's cgroup.
+    /// Creating the outer pid namespace, in the sandbox's cgroup.
     Processes,
-    /// Changing to the session's ids.
+    /// Changing to the session's IDs.
     Identity,
-    /// Making the session's namespaces.
+    /// Creating the session's namespaces.
     Namespaces,
-    /// Bringing up the session's loopback.
+    /// Setting up the session's loopback.
     Loopback,
     /// Joining the session's namespaces.
     Join,
@@ -473,19 +456,19 @@ pub enum Step {
     Seccomp,
     /// Executing bubblewrap.
     Bubblewrap,
-    /// Making itself unreadable, signals, the files that the shell reads.
+    /// Preparing pid 1: making it unreadable, signals, the files for the shell.
     Prepare,
     /// Setting limits.
     Limits,
-    /// Making a terminal.
+    /// Creating a terminal.
     Terminal,
     /// Applying Landlock.
     Landlock,
-    /// The directory to start in.
+    /// Entering the start directory.
     Directory,
-    /// Executing the shell: it is not there, or not executable.
+    /// Executing the shell: it is missing or not executable.
     Shell,
-    /// Executing what stands in front of the shell.
+    /// Executing the program before the shell.
     Prefix,
     /// Forking the shell, for any other reason.
     Fork,

@@ -31,8 +31,7 @@ pub(super) fn forget(state: &Path, folder: &Path) -> io::Result<()> {
 }
 
 /// Ends and removes the cgroup that a launcher with this state directory left, with all its processes. The next
-/// launcher
-/// does the same. Must not be called while a launcher is active.
+/// launcher does the same. Must not be called while a launcher is active.
 ///
 /// # Errors
 ///

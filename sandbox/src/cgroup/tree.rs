@@ -87,8 +87,7 @@ impl Drop for Tree {
 }
 
 /// Returns the cgroup that the runner may divide if it is in `own`: `own`, or its parent if an earlier launcher has
-/// moved
-/// the runner into the leaf.
+/// moved the runner into the leaf.
 fn divided(own: &Path) -> &Path {
     match own.parent() {
         Some(above) if own.file_name().is_some_and(|name| name == LEAF) => above,
@@ -110,8 +109,7 @@ fn may_move(from: &Path, to: &Path) -> Result<(), String> {
 }
 
 /// Enables the controllers for the children of `base`. If processes prevent this and the runner is one of them, it
-/// moves
-/// into a leaf. If other processes still prevent it, the runner moves back.
+/// moves into a leaf. If other processes still prevent it, the runner moves back.
 fn give_controllers(base: &Path, own: Option<&Path>) {
     if enable(base) || own != Some(base) {
         return;
@@ -129,10 +127,8 @@ fn give_controllers(base: &Path, own: Option<&Path>) {
 }
 
 /// Enables the available controllers that are not enabled yet. Returns false if a process prevents it. Uses one
-/// write: if
-/// `pids` and `cpu` are enabled separately while a process is present, they become threaded, and the children cannot
-/// hold
-/// processes.
+/// write: if `pids` and `cpu` are enabled separately while a process is present, they become threaded, and the
+/// children cannot hold processes.
 fn enable(folder: &Path) -> bool {
     let control = folder.join("cgroup.subtree_control");
     let given = words(&control);

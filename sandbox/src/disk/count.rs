@@ -1,8 +1,7 @@
 //! Counts the disk usage of a session's directories entry by entry.
 //!
 //! Reads only names and attributes, through directory handles. Follows no link and opens no file. Commands can change
-//! the
-//! directories meanwhile, so a count does not describe a single moment.
+//! the directories meanwhile, so a count does not describe a single moment.
 
 use std::io;
 use std::os::fd::OwnedFd;

@@ -42,8 +42,7 @@ pub(super) fn make_ground(sessions: &Path) -> Result<(), DiskError> {
     }
     mount_bind(sessions, sessions).map_err(failed())?;
     // PRIVATE first: leaving the peer group of the parent mount prevents a second copy of each disk. SHARED next: in
-    // the new
-    // peer group, a copy of a disk's mount is unmounted together with the original.
+    // the new peer group, a copy of a disk's mount is unmounted together with the original.
     for kind in [MountPropagationFlags::PRIVATE, MountPropagationFlags::SHARED] {
         mount_change(sessions, kind).map_err(failed())?;
     }

@@ -9,8 +9,7 @@ use std::fmt;
 use super::Variable;
 
 /// Names that never pass, also with the prefix `INPUT_`, with which a workflow passes each to an action. `*` matches
-/// any
-/// text. Case is ignored.
+/// any text. Case is ignored.
 pub const SECRETS: [&str; 39] = [
     // AI models.
     "ANTHROPIC_API_KEY",

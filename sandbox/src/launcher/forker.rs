@@ -1,6 +1,5 @@
 //! The thread that forks all sandboxes. The parent-death signal is tied to the thread that forked. This thread
-//! therefore
-//! lives as long as the launcher or any of its children.
+//! therefore lives as long as the launcher or any of its children.
 //!
 //! Must not wait for a child, because that would delay every other start.
 

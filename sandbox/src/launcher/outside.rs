@@ -24,10 +24,8 @@ use crate::spec::{LaunchSpec, Limits, Network};
 
 impl Launcher {
     /// Starts one command outside the sandbox, in the host directory of `spec.cwd`. Blocks as [`Launcher::start`]
-    /// does. The
-    /// session must have its own IDs. `spec.shape` must not be read-only, and there must be no masks, because they
-    /// could not
-    /// be enforced.
+    /// does. The session must have its own IDs. `spec.shape` must not be read-only, and there must be no masks,
+    /// because they could not be enforced.
     ///
     /// # Errors
     ///

@@ -1,7 +1,6 @@
 //! The globs of path rules, in the style of `.gitignore`: a name without a slash matches at any depth. `//` begins an
 //! absolute path, `~/` a path in HOME. With a single leading slash a path is absolute, and in deny rules also
-//! relative to
-//! the workspace.
+//! relative to the workspace.
 //!
 //! Compares text only. Must not access a file.
 

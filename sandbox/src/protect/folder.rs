@@ -1,9 +1,8 @@
 //! An open directory of the workspace, whatever its mode.
 //!
 //! Hostile commands can change everything around it meanwhile. Names are therefore resolved one by one, through
-//! handles,
-//! and no link or mount is followed. If the owner lacks permissions on the directory, they are added, and the original
-//! mode is restored on drop.
+//! handles, and no link or mount is followed. If the owner lacks permissions on the directory, they are added, and
+//! the original mode is restored on drop.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
@@ -148,8 +147,8 @@ pub(super) fn look(folder: impl AsFd, name: &[u8]) -> Result<Option<Stat>, Errno
 }
 
 /// Returns a value that distinguishes a file from all others, including former ones. A free inode number can be
-/// reused, so
-/// the time of birth is included. If the file system does not report it, the value is the inode number alone.
+/// reused, so the time of birth is included. If the file system does not report it, the value is the inode number
+/// alone.
 pub(super) fn identity(at: impl AsFd, name: &[u8]) -> Result<u64, Errno> {
     let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH;
     let seen = statx(at, name, flags, StatxFlags::INO | StatxFlags::BTIME)?;

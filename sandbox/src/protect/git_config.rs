@@ -18,8 +18,7 @@ pub(crate) fn all(text: &[u8]) -> Option<Vec<(String, Option<String>)>> {
 }
 
 /// Returns the configuration without the settings that run programs or include others, as a replacement for git to
-/// read.
-/// The replacement of an unreadable configuration is empty.
+/// read. The replacement of an unreadable configuration is empty.
 pub(super) fn without_programs(text: &[u8]) -> Vec<u8> {
     let mut kept = String::new();
     for setting in settings(text).unwrap_or_default().iter().filter(|setting| !setting.starts_a_program()) {

@@ -1,8 +1,7 @@
 //! The guard: the state of a session's protected names, shared by its concurrent commands.
 //!
 //! A change is reported once, for the command at whose end it is found. A decision about any command that could have
-//! made
-//! the change permits it: the running commands, and those that ended since the previous comparison.
+//! made the change permits it: the running commands, and those that ended since the previous comparison.
 
 mod act;
 mod disarm;
@@ -51,8 +50,7 @@ pub struct Guard {
     /// Commands that ended without a successful comparison since.
     unjudged: Vec<Alive>,
     /// Active uploads of clients. Paths below a target are not compared. `None`: the upload targets a directory that
-    /// this
-    /// guard does not watch.
+    /// this guard does not watch.
     uploads: BTreeMap<u64, Option<Vec<u8>>>,
     next: u64,
     /// Incremented by everything that can change the workspace.
@@ -94,8 +92,7 @@ pub struct Begun {
 
 impl Guard {
     /// Opens the guard of a session's workspace. `folder` is the guard's directory next to the workspace, on the same
-    /// file
-    /// system.
+    /// file system.
     ///
     /// # Errors
     /// If the directory cannot be read.
@@ -132,8 +129,7 @@ impl Guard {
     }
 
     /// Begins a command before its start. Every begun command must be ended, even if it could not be started. The
-    /// first call
-    /// blocks while it scans the workspace.
+    /// first call blocks while it scans the workspace.
     ///
     /// # Errors
     /// If the workspace cannot be scanned. The command then must not start, and is not begun.
@@ -160,8 +156,7 @@ impl Guard {
     }
 
     /// Returns a number for the current state of the workspace, or `None` if something in the session can change it
-    /// now. Equal
-    /// numbers mean that nothing has changed.
+    /// now. Equal numbers mean that nothing has changed.
     #[must_use]
     pub fn still(&self) -> Option<u64> {
         (self.writers.is_empty() && self.uploads.is_empty() && !self.unsure).then_some(self.changes)
@@ -196,8 +191,7 @@ impl Guard {
     }
 
     /// Ends a command that has ended or was not started. `directories` are the session's previous and current
-    /// directory,
-    /// relative to the workspace. Blocks while it scans the workspace.
+    /// directory, relative to the workspace. Blocks while it scans the workspace.
     pub fn end(&mut self, workspace: BorrowedFd<'_>, id: u64, directories: &[&[u8]]) -> Vec<Found> {
         let mut found = std::mem::take(&mut self.pending);
         let Some(alive) = self.writers.remove(&id) else { return found };
@@ -233,8 +227,7 @@ impl Guard {
     }
 
     /// Begins an upload of a client. Its files are not reported as changes of a command. Without a target the upload
-    /// goes to
-    /// another of the session's directories, and only invalidates [`Guard::still`]. Returns the ID for
+    /// goes to another of the session's directories, and only invalidates [`Guard::still`]. Returns the ID for
     /// [`Guard::uploaded`].
     pub fn uploading(&mut self, target: Option<&[u8]>) -> u64 {
         self.next += 1;

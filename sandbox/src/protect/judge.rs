@@ -96,8 +96,7 @@ fn is_part_of_git(path: &[u8]) -> bool {
 }
 
 /// Returns everything that was created or changed, by path. Ignores settings of git that run nothing, and files that
-/// were
-/// moved together with their directory.
+/// were moved together with their directory.
 pub(super) fn changes(before: &Record, now: &Record) -> Vec<Change> {
     let mut changes = Vec::new();
     let moved = moved(before, now);
@@ -118,8 +117,7 @@ pub(super) fn changes(before: &Record, now: &Record) -> Vec<Change> {
 }
 
 /// Returns everything that was removed, outermost paths only. Ignores files that were moved or removed together with
-/// their
-/// directory, which the caller checks.
+/// their directory, which the caller checks.
 pub(super) fn removals(before: &Record, now: &Record) -> Vec<Change> {
     let moved = moved(now, before);
     let mut removed: Vec<Change> = Vec::new();
@@ -176,11 +174,10 @@ pub(super) enum Verdict {
     Act,
 }
 
-/// Records which repositories the commands created, by any program: those with a new `.git` directory or file, and new
-/// parts for submodules and worktrees. Links do not count. Neither does a repository at the root in place of an
-/// existing
-/// one, unless a decision permitted it. Returns the working trees of repositories that may have come with their
-/// contents.
+/// Records which repositories the commands created, by any program: those with a new `.git` directory or file, and
+/// new parts for submodules and worktrees. Links do not count. Neither does a repository at the root in place of an
+/// existing one, unless a decision permitted it. Returns the working trees of repositories that may have come with
+/// their contents.
 pub(super) fn note_repositories<'a>(
     (before, now): (&Record, &Record),
     writers: impl Iterator<Item = &'a mut Alive>,

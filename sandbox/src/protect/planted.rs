@@ -120,8 +120,7 @@ impl Grounds {
 }
 
 /// Searches for planted programs that a command could run. Blocks while it reads the repositories, and while it scans
-/// the
-/// parts of HOME and `/tmp` that the command names.
+/// the parts of HOME and `/tmp` that the command names.
 ///
 /// # Errors
 /// If the session's directories cannot be read, or if a limit is exceeded. The planted programs are then unknown.

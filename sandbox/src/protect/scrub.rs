@@ -1,6 +1,5 @@
 //! Removes names that make a directory look like a repository, if they were added after the session began. Otherwise
-//! git
-//! would run the hooks and the programs of the configuration in that directory.
+//! git would run the hooks and the programs of the configuration in that directory.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::BorrowedFd;

@@ -1,6 +1,5 @@
 //! The guard's directory next to the workspace, on its file system, where no command has access. It holds the
-//! quarantine,
-//! the original contents of protected files, and the record.
+//! quarantine, the original contents of protected files, and the record.
 //!
 //! No file of the workspace is ever deleted here. The description of an item is written before the item is moved.
 
@@ -150,8 +149,7 @@ impl Vault {
     }
 
     /// Restores the previous file at its path, which must be free, and returns its new mark. `None` if its contents
-    /// are not
-    /// stored, if the path is occupied, or if its directory does not exist any more.
+    /// are not stored, if the path is occupied, or if its directory does not exist any more.
     pub(super) fn put_back(
         &self,
         workspace: BorrowedFd<'_>,

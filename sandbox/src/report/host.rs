@@ -38,8 +38,7 @@ pub(super) fn user_namespaces(facts: &Facts, failed: Option<&Blind>) -> Check {
 
 impl Facts {
     /// Returns the restrictions that keep the unprivileged processes of sessions from creating user namespaces, with
-    /// their
-    /// remedies.
+    /// their remedies.
     pub(super) fn held_back(&self) -> Vec<(String, String)> {
         let mut found = Vec::new();
         let mut add = |what: &str, cure: &str| found.push((what.to_owned(), cure.to_owned()));

@@ -64,8 +64,7 @@ pub(super) struct Baits {
 
 impl Baits {
     /// Creates the targets and checks that this process can reach each. A target that is unreachable without a
-    /// sandbox would
-    /// prove nothing.
+    /// sandbox would prove nothing.
     pub(super) fn set(scratch: &Path, ids: Option<HostIds>) -> Result<Self, Blind> {
         let other = Scratch::create(scratch, ids)?;
         let secret = other.folders.workspace.join("of-another-session");
@@ -143,8 +142,7 @@ impl Launcher {
     }
 
     /// Returns the output of a command in a sandbox with this shape, and its Landlock restrictions. Returns [`Blind`]
-    /// if the
-    /// command does not exit with 0 within [`MOST`].
+    /// if the command does not exit with 0 within [`MOST`].
     pub(super) fn said(
         &self,
         profile: &Profile,

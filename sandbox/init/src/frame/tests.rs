@@ -1,4 +1,4 @@
-//! Frames: what is refused, and that none is torn.
+//! Tests of frames: invalid ones are refused, and none is torn.
 
 use std::fs::File;
 use std::io::{Read, Write};

@@ -1,7 +1,6 @@
-//! The escapes that are tried, each by the name that reports use.
+//! The escape attempts, each with its name in reports.
 //!
-//! None of them does harm where it works: an attempt that gets through changes
-//! nothing outside this process and its mount namespace.
+//! No attempt does harm if it succeeds: it changes nothing outside this process and its mount namespace.
 
 use std::fs::{self, File};
 use std::io::Read as _;
@@ -16,7 +15,7 @@ use rustix::mount::{MountFlags, mount, mount_bind, mount_remount};
 use rustix::net::{AddressFamily, Ipv4Addr, SocketAddrUnix, SocketAddrV4, SocketType, connect, socket};
 use rustix::process::{Resource, getrlimit, prlimit};
 
-/// Everything, in order: what changes this process comes last.
+/// Runs all attempts. Those that change this process come last.
 pub(super) fn all(wanted: &LookFor) -> Vec<Attempt> {
     let mut tried = Vec::new();
     let mut add = |name: &str, result: Result<(), Errno>| {
@@ -72,7 +71,7 @@ fn abstract_socket(name: &str) -> Result<(), Errno> {
     connect(&socket, &SocketAddrUnix::new_abstract_name(name.as_bytes())?)
 }
 
-/// Opened for writing and not written.
+/// Opens a file for writing, without writing to it.
 fn open_to_write(path: &str) -> Result<(), Errno> {
     fs::OpenOptions::new().write(true).open(path).map(drop).map_err(|error| failed(&error))
 }
@@ -80,14 +79,14 @@ fn open_to_write(path: &str) -> Result<(), Errno> {
 fn device() -> Result<(), Errno> {
     const PATH: &str = "/tmp/.airlock-look-device";
     mknodat(CWD, PATH, FileType::CharacterDevice, Mode::RUSR, makedev(1, 3))?;
-    // A node on a file system without devices is none.
+    // Opening fails on a file system mounted with `nodev`.
     let opened = open(PATH, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).map(drop);
-    // Where it could be made, it can be removed.
+    // A file that could be created can be removed.
     let _ = unlink(PATH);
     opened
 }
 
-/// Sets a limit of pid 1 to what this process has.
+/// Sets a limit of pid 1 to the value of this process.
 fn limit_pid_1() -> Result<(), Errno> {
     let own = getrlimit(Resource::Nofile);
     prlimit(Some(rustix::process::Pid::INIT), Resource::Nofile, own).map(drop)

@@ -1,8 +1,8 @@
-//! The second layer over what mounts and namespaces say: Landlock, applied by
-//! pid 1 to itself and with that to everything it starts.
+//! Landlock: the second layer after mounts and namespaces. Pid 1 applies it to itself, and everything that it starts
+//! inherits it.
 //!
-//! Takes what the kernel has and says what that was. Must not widen anything: a
-//! path that cannot be opened gets no right.
+//! Uses the kernel's available version and reports it. Must not widen access: a path that cannot be opened gets no
+//! right.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -15,11 +15,10 @@ use landlock::{
     path_beneath_rules,
 };
 
-/// The newest that was tried. What a later kernel could restrict beyond it stays
-/// as it is.
+/// The newest tested version. Restrictions of later versions are not used.
 const KNOWN: ABI = ABI::V7;
 
-/// Restricts this process for good.
+/// Restricts this process irreversibly.
 pub(super) fn restrict(access: &Access) -> Result<Landlock, RulesetError> {
     let status = apply(access)?;
     let abi = match (&status.ruleset, status.landlock) {
@@ -32,8 +31,7 @@ pub(super) fn restrict(access: &Access) -> Result<Landlock, RulesetError> {
 
 fn apply(access: &Access) -> Result<RestrictionStatus, RulesetError> {
     let mut rules = Ruleset::default()
-        // The first ABI cannot allow a rename between folders, and forbids it
-        // therefore: git and mv would break.
+        // ABI 1 cannot allow a rename between directories, and therefore forbids it. This would break git and mv.
         .set_compatibility(CompatLevel::SoftRequirement)
         .handle_access(AccessFs::Refer)?
         .set_compatibility(CompatLevel::BestEffort)
@@ -50,12 +48,12 @@ fn apply(access: &Access) -> Result<RestrictionStatus, RulesetError> {
         .restrict_self()
 }
 
-/// Everything but devices.
+/// All rights except those on devices.
 fn in_folders() -> BitFlags<AccessFs> {
     AccessFs::from_all(KNOWN) & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev)
 }
 
-/// Writing and controlling; nothing is made or removed.
+/// The rights to write and control a file, but not to create or remove it.
 fn in_files() -> BitFlags<AccessFs> {
     AccessFs::WriteFile | AccessFs::Truncate | AccessFs::IoctlDev
 }

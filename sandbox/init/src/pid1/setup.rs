@@ -1,6 +1,6 @@
-//! What pid 1 does before the shell exists, and the start of the shell.
+//! The setup of pid 1 before the shell exists, and the start of the shell.
 //!
-//! Order matters: unreadable first, limits last before the fork.
+//! The order matters: first make this process unreadable, and set the limits last before the fork.
 
 use std::ffi::{CString, OsStr};
 use std::fs::{self, OpenOptions};
@@ -26,8 +26,8 @@ use rustix::thread::{SecureComputingMode, secure_computing_mode};
 use super::terminal::Terminal;
 use crate::{AtStep, Failure};
 
-/// Makes this process unreadable to the command, signals and file modes plain,
-/// and makes sure that it inherited three descriptors and no more.
+/// Makes this process unreadable for the command, resets signals and umask, and checks that it has inherited exactly
+/// three descriptors.
 pub(super) fn prepare(sandboxed: bool) -> Result<(), Failure> {
     prctl::set_dumpable(false).at(Step::Prepare)?;
     reset_signals();
@@ -55,9 +55,8 @@ pub(super) fn prepare(sandboxed: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Makes sure that bubblewrap applied the filter of system calls. A container may
-/// have one of its own, so the mode alone does not say; to share nothing less than
-/// before is a call that only a filter refuses.
+/// Checks that bubblewrap applied the system call filter. A container may have a filter too, so the mode is not enough.
+/// `unshare` with no flags changes nothing, and only a filter refuses it.
 fn filter_is_in_force() -> Result<(), Failure> {
     let mode = secure_computing_mode().at(Step::Seccomp)?;
     match (mode, unshare(CloneFlags::empty())) {
@@ -69,8 +68,8 @@ fn filter_is_in_force() -> Result<(), Failure> {
     }
 }
 
-/// Makes what the shell reads, before anything is inside that could change it. Where
-/// Landlock is in force later, nothing can.
+/// Creates the files that the shell reads, before any process inside could change them. Landlock, if active, prevents
+/// later changes.
 pub(super) fn make_files(spec: &StartSpec) -> Result<(), Failure> {
     for (name, content) in &spec.files {
         let path = Path::new(OsStr::from_bytes(&spec.folder)).join(name);
@@ -81,14 +80,14 @@ pub(super) fn make_files(spec: &StartSpec) -> Result<(), Failure> {
 }
 
 pub(super) fn apply_limits(limits: &Rlimits) -> Result<(), Failure> {
-    // A runner that has less itself cannot give more.
+    // A runner with lower limits cannot raise them.
     let set = |resource, value: u64| {
         let (_, most) = getrlimit(resource).at(Step::Limits)?;
         let value = value.min(most);
         setrlimit(resource, value, value).at(Step::Limits)
     };
-    // No dump: 0 would still start a handler of the host's, as root, where the
-    // host pipes dumps to one (core(5)); 1 byte is the kernel's word for never.
+    // No core dump. With 0, a host that pipes core dumps still starts its handler as root (core(5)). With a limit of 1
+    // byte the kernel never dumps.
     set(Resource::RLIMIT_CORE, 1)?;
     set(Resource::RLIMIT_NOFILE, limits.nofile)?;
     if let Some(bytes) = limits.fsize {
@@ -97,8 +96,8 @@ pub(super) fn apply_limits(limits: &Rlimits) -> Result<(), Failure> {
     set(Resource::RLIMIT_NPROC, limits.nproc)
 }
 
-/// Starts the shell with exactly the three given descriptors, or with its terminal, in this
-/// process's own directory: where the one goes, the other is.
+/// Starts the shell with the three given descriptors only, or with its terminal. It shares the current directory with
+/// this process: a change by one applies to both.
 pub(super) fn start(
     spec: &StartSpec,
     fds: Vec<OwnedFd>,
@@ -139,7 +138,7 @@ pub(super) fn start(
     })
 }
 
-/// Where a shell is.
+/// Returns the path of a shell.
 fn find(shell: Shell) -> Result<&'static str, Failure> {
     place(shell).ok_or_else(|| {
         let there = Shell::ALL.into_iter().filter(|shell| place(*shell).is_some());

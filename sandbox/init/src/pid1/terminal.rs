@@ -1,7 +1,6 @@
-//! A command's terminal: a pair of the devices that are shown where pid 1 is, so
-//! that the command's end has a name there.
+//! A command's terminal: a pair of devices in pid 1's own devpts, so that the command's end has a name inside.
 //!
-//! Must not become the terminal of pid 1: that would get its signals.
+//! Must not become the controlling terminal of pid 1, because pid 1 would receive its signals.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -13,10 +12,10 @@ use crate::{AtStep, Failure, Step};
 
 /// Both ends of a terminal.
 pub(super) struct Terminal {
-    /// For the runner.
+    /// The runner's end.
     controlling: OwnedFd,
-    /// The command's. Kept for as long as pid 1 lives: a command that closes all of
-    /// its own may open its terminal again by name.
+    /// The command's end. Pid 1 keeps it open: a command that closes all its copies may open its terminal again by
+    /// name.
     command: OwnedFd,
 }
 
@@ -30,7 +29,7 @@ impl Terminal {
         Ok(Self { controlling, command })
     }
 
-    /// What the command gets as its input, its output and its errors.
+    /// Returns the command's input, output and errors.
     pub(super) fn ends(&self) -> Result<[OwnedFd; 3], Failure> {
         let end = || self.command.try_clone().at(Step::Terminal);
         Ok([end()?, end()?, end()?])
@@ -40,7 +39,7 @@ impl Terminal {
         self.controlling.as_fd()
     }
 
-    /// Gives the runner's end away: what is left keeps the command's.
+    /// Drops the runner's end, and returns the command's.
     pub(super) fn into_command_end(self) -> OwnedFd {
         self.command
     }

@@ -1,9 +1,8 @@
-//! Lays mounts over parts of a staged folder: empty ones that hide, files with
-//! another content, and the same thing again with another right to write.
+//! Mounts overlays over parts of a staged directory: empty files and directories that hide, files with other
+//! contents, and bind mounts of the same path with other write permissions.
 //!
-//! Each name is looked up once, beneath the folder and through no link; what was
-//! found is cloned and mounted upon by its handle, so that a name that is swapped
-//! meanwhile changes nothing. Must not make anything in the session's folders.
+//! Each name is resolved once, beneath the directory and without links. The result is cloned and mounted through its
+//! handle, so that a concurrent rename has no effect. Must not create anything in the session's directories.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -21,35 +20,34 @@ use rustix::io::Errno;
 use rustix::mount::{MoveMountFlags, OpenTreeFlags, move_mount, open_tree};
 
 const HANDLE: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
-/// Beneath one mount: what is covered already is not found a second time under
-/// another name.
+/// Resolves beneath one mount, so that a covered path cannot be found again under another name.
 const BENEATH: ResolveFlags = ResolveFlags::BENEATH
     .union(ResolveFlags::NO_SYMLINKS)
     .union(ResolveFlags::NO_MAGICLINKS)
     .union(ResolveFlags::NO_XDEV);
-/// Can be passed through and not listed.
+/// The mode of a directory that can be entered but not listed.
 const PASSAGE: u32 = 0o111;
 
-/// The empty files and folders that hide, in the stage's own file system.
+/// The empty files and directories that hide paths, in the stage's own file system.
 pub(super) struct Covers {
     stage: OwnedFd,
     made: usize,
 }
 
-/// What an overlay is laid upon.
+/// The mount on which an overlay is placed.
 struct Ground {
     tree: OwnedFd,
     hides: Option<Hidden>,
 }
 
-/// A hidden folder, and the writable side of the folder that hides it.
+/// A hidden directory, and the writable side of the directory that hides it.
 struct Hidden {
     original: OwnedFd,
     passage: OwnedFd,
 }
 
-/// Lays `overlays`, in their order, over a mounted folder. What one of them names
-/// and is not there has no overlay, nor has anything below it.
+/// Mounts `overlays` in order over a mounted directory. A missing path gets no overlay, and neither do the paths
+/// below it.
 pub(super) fn lay(folder: OwnedFd, overlays: &[Overlay], covers: &mut Covers) -> Result<(), String> {
     let mut grounds = vec![Ground { tree: folder, hides: None }];
     for overlay in overlays {
@@ -84,7 +82,7 @@ fn lay_one(ground: &Ground, overlay: &Overlay, covers: &mut Covers) -> Result<Op
     Ok(Some(Ground { tree, hides }))
 }
 
-/// What is at `path`, or nothing. A link on the way or at the end is an error.
+/// Opens `path`. `None` if it does not exist. A link in the path or at its end is an error.
 fn find(beneath: &OwnedFd, path: &OsStr) -> Result<Option<OwnedFd>, Errno> {
     let path = if path.is_empty() { OsStr::new(".") } else { path };
     match openat2(beneath, path, HANDLE, Mode::empty(), BENEATH) {
@@ -94,7 +92,7 @@ fn find(beneath: &OwnedFd, path: &OsStr) -> Result<Option<OwnedFd>, Errno> {
     }
 }
 
-/// The same thing once more, as a mount of its own.
+/// Clones a path as a separate mount.
 fn again(original: &OwnedFd, read_only: bool) -> Result<OwnedFd, Errno> {
     let tree = clone_of(original, "")?;
     let attributes = MountAttributes { read_only, no_exec: false };
@@ -113,22 +111,22 @@ impl Covers {
         Self { stage, made: 0 }
     }
 
-    /// A file that everybody can read and nobody can write.
+    /// Creates a file that every user can read and no user can write.
     fn file(&mut self, content: &[u8]) -> Result<OwnedFd, Errno> {
         self.made = self.made.saturating_add(1);
         let name = format!("content-{}", self.made);
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let mut file = File::from(openat(&self.stage, &name, flags, Mode::RUSR | Mode::WUSR)?);
         file.write_all(content).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
-        // Whatever the umask says.
+        // Independent of the umask.
         fchmod(&file, Mode::RUSR | Mode::RGRP | Mode::ROTH)?;
         let tree = clone_of(&self.stage, &name)?;
         set_mount_attributes(tree.as_fd(), MountAttributes { read_only: true, no_exec: true })?;
         Ok(tree)
     }
 
-    /// An empty file or folder without permissions. `around` something that is
-    /// shown again, a folder to pass through, and its writable side.
+    /// Creates an empty file or directory without permissions. If a path inside is shown again (`around`), the
+    /// directory can be entered, and its writable side is returned too.
     fn hide(&mut self, is_folder: bool, around: bool) -> Result<(OwnedFd, Option<OwnedFd>), Errno> {
         let stage = self.stage.as_fd();
         let (name, passage) = match (is_folder, around) {
@@ -153,7 +151,7 @@ impl Covers {
     }
 }
 
-/// Makes `path` in a folder that hides, as something to mount upon.
+/// Creates `path` in a directory that hides, as a mount point.
 fn make_point(passage: BorrowedFd<'_>, path: &Path, is_folder: bool) -> Result<(), Errno> {
     let names = path.components().filter_map(|part| match part {
         Component::Normal(name) => Some(name),
@@ -171,11 +169,11 @@ fn make_point(passage: BorrowedFd<'_>, path: &Path, is_folder: bool) -> Result<(
     Ok(())
 }
 
-/// Makes a folder, unless it is there, and opens it.
+/// Creates a directory, unless it exists, and opens it.
 fn make_folder(parent: BorrowedFd<'_>, name: &OsStr, mode: u32) -> Result<OwnedFd, Errno> {
     let mode = Mode::from_raw_mode(mode);
     match mkdirat(parent, name, mode) {
-        // Whatever the umask says.
+        // Independent of the umask.
         Ok(()) => chmodat(parent, name, mode, AtFlags::empty())?,
         Err(Errno::EXIST) => {}
         Err(errno) => return Err(errno),
@@ -183,7 +181,7 @@ fn make_folder(parent: BorrowedFd<'_>, name: &OsStr, mode: u32) -> Result<OwnedF
     openat(parent, name, HANDLE | OFlags::DIRECTORY | OFlags::NOFOLLOW, Mode::empty())
 }
 
-/// Makes an empty file without permissions, unless it is there.
+/// Creates an empty file without permissions, unless it exists.
 fn make_file(parent: BorrowedFd<'_>, name: &OsStr) -> Result<(), Errno> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
     match openat(parent, name, flags, Mode::empty()) {

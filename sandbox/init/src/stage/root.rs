@@ -1,9 +1,9 @@
-//! Puts a root file system together: a folder of the host, and over it the mount
-//! points and files that every sandbox has, whatever the folder holds.
+//! Assembles a root file system: a directory of the host, and over it the mount points and files that every sandbox
+//! has, whatever the directory contains.
 //!
-//! Both are layers of one read-only file system, in which nothing of the folder is
-//! changed and its links lead nowhere but within it. Must not take the host's own
-//! root for such a folder, nor a place that a link of the folder names.
+//! Both are layers of one read-only overlay file system. The directory is not changed, and its links cannot lead
+//! outside. Must not accept the host's own root as the directory, and must not follow a link of the directory to a
+//! mount point.
 
 use std::ffi::{CString, OsStr};
 use std::fmt::Display;
@@ -28,14 +28,13 @@ const BENEATH: ResolveFlags = ResolveFlags::BENEATH.union(THROUGH_NO_LINK);
 /// The layer of mount points, under the stage.
 const TOP: &str = "root-top";
 
-/// A root file system that was found.
+/// A root file system that was opened.
 pub(super) struct Found<'a> {
     root: &'a StagedRoot,
     folder: OwnedFd,
 }
 
-/// Opens the folder, while the stage hides nothing of the host, and looks whether
-/// the mount points can be where they are wanted.
+/// Opens the directory before the stage hides paths of the host, and checks that the mount points are possible.
 pub(super) fn find(root: &StagedRoot) -> Result<Found<'_>, Failure> {
     let fail = |cause: String| failure(root, &cause);
     let source = OsStr::from_bytes(&root.source);
@@ -58,8 +57,7 @@ pub(super) fn find(root: &StagedRoot) -> Result<Found<'_>, Failure> {
     Ok(Found { root, folder })
 }
 
-/// Whether nothing on the way is a link. What stands at the end may be one, but for
-/// a folder.
+/// Checks that no component of the path is a link. The last component may be one, unless a directory is required.
 fn fits(folder: &OwnedFd, point: &Point) -> Result<(), String> {
     let path = OsStr::from_bytes(&point.path);
     let flags = if point.kind == PointKind::Folder { HANDLE } else { HANDLE | OFlags::NOFOLLOW };
@@ -70,7 +68,7 @@ fn fits(folder: &OwnedFd, point: &Point) -> Result<(), String> {
     }
 }
 
-/// Mounts it, once the stage is there.
+/// Mounts the root file system, after the stage exists.
 pub(super) fn put_together(found: &Found<'_>) -> Result<(), Failure> {
     let fail = |cause: String| failure(found.root, &cause);
     let stage = openat(CWD, STAGE, FOLDER, Mode::empty()).map_err(|errno| fail(errno.to_string()))?;
@@ -82,7 +80,7 @@ pub(super) fn put_together(found: &Found<'_>) -> Result<(), Failure> {
         })?;
     }
     make_folder(&stage, OsStr::new(STAGED_ROOT)).map_err(|errno| fail(errno.to_string()))?;
-    // By their handles: paths could hold what the option takes for the next layer.
+    // Through handles, because a path could contain a separator of the option's value.
     let layers = format!(
         "lowerdir=/proc/self/fd/{}:/proc/self/fd/{},redirect_dir=nofollow,metacopy=off",
         top.as_raw_fd(),
@@ -114,7 +112,7 @@ fn make(top: &OwnedFd, point: &Point) -> Result<(), Errno> {
 fn make_folder(parent: &OwnedFd, name: &OsStr) -> Result<OwnedFd, Errno> {
     let mode = Mode::from_raw_mode(0o755);
     match mkdirat(parent, name, mode) {
-        // Whatever the umask says.
+        // Independent of the umask.
         Ok(()) => chmodat(parent, name, mode, AtFlags::empty())?,
         Err(Errno::EXIST) => {}
         Err(errno) => return Err(errno),

@@ -1,8 +1,6 @@
-//! Mounts things of the host at the stage: what the session's uid could not reach by
-//! its path, and sockets.
+//! Mounts host paths at the stage: paths that the session's uid could not reach, and sockets.
 //!
-//! Each is the very thing at its path: nothing is found through a symbolic link, and
-//! what is found is mounted by its handle. Must not show a folder above it.
+//! Each path is resolved without symbolic links, and mounted through its handle. Must not show its parent directory.
 
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
@@ -21,14 +19,14 @@ use crate::Failure;
 const HANDLE: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 pub(super) const THROUGH_NO_LINK: ResolveFlags = ResolveFlags::NO_SYMLINKS.union(ResolveFlags::NO_MAGICLINKS);
 
-/// A mount of something shared that is nowhere yet.
+/// A cloned mount that is not attached yet.
 pub(super) struct Opened<'a> {
     shared: &'a Shared,
     tree: OwnedFd,
     is_folder: bool,
 }
 
-/// Finds all of them, while the stage hides nothing of the host.
+/// Opens all paths, before the stage hides paths of the host.
 pub(super) fn find(all: &[Shared]) -> Result<Vec<Opened<'_>>, Failure> {
     let one = |shared| opened(shared).map_err(|cause| failure(shared, &cause));
     all.iter().map(one).collect()
@@ -42,7 +40,7 @@ fn opened(shared: &Shared) -> Result<Opened<'_>, String> {
     let mut flags =
         OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_EMPTY_PATH;
     match shared.kind {
-        // With what is mounted in it, as bubblewrap binds.
+        // Recursive, as bubblewrap's binds are.
         SharedKind::Bind => flags |= OpenTreeFlags::AT_RECURSIVE,
         SharedKind::Socket if kind == FileType::Socket => {}
         SharedKind::Socket => return Err("is not a socket".to_owned()),
@@ -51,7 +49,7 @@ fn opened(shared: &Shared) -> Result<Opened<'_>, String> {
     Ok(Opened { shared, tree, is_folder: kind == FileType::Directory })
 }
 
-/// Mounts them, once the stage is there.
+/// Attaches the mounts, after the stage exists.
 pub(super) fn mount(all: Vec<Opened<'_>>) -> Result<(), Failure> {
     for Opened { shared, tree, is_folder } in all {
         let target = Path::new(STAGE).join(&shared.name);
@@ -67,7 +65,7 @@ pub(super) fn mount(all: Vec<Opened<'_>>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether the user that this process has become may connect to the sockets.
+/// Checks that the current user may connect to the sockets.
 pub(crate) fn can_be_used(all: &[Shared]) -> Result<(), Failure> {
     for shared in all.iter().filter(|shared| shared.kind == SharedKind::Socket) {
         let place = Path::new(STAGE).join(&shared.name);
@@ -77,7 +75,7 @@ pub(crate) fn can_be_used(all: &[Shared]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What an errno means for a path that was looked up through no link.
+/// Describes an error of a path that was resolved without links.
 pub(super) fn explain(errno: Errno) -> String {
     match errno {
         Errno::NOENT | Errno::NOTDIR => "is not there".to_owned(),

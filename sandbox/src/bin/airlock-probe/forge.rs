@@ -1,6 +1,5 @@
 //! Forges a report that only airlock-init may send, to everything inside that can be written. On a host it writes to
-//! one
-//! socket only: writing to every descriptor of every process would destroy files of other programs.
+//! one socket only: writing to every descriptor of every process would destroy files of other programs.
 
 use std::fs;
 use std::io;

@@ -13,8 +13,7 @@ use crate::Way;
 /// The maximum bytes that are read of one file, and of one memory mapping.
 const MOST: u64 = 8 << 20;
 /// Directories of the system, which the profile shows and which predate any secret, and directories that the other
-/// routes
-/// read.
+/// routes read.
 const NOT_WALKED: [&str; 5] = ["/dev", "/proc", "/sys", "/usr", "/nix"];
 /// Files of a process that other routes read, or that are not text.
 const NOT_READ: [&str; 5] = ["environ", "cmdline", "mem", "pagemap", "clear_refs"];

@@ -33,8 +33,7 @@ pub(crate) fn here() -> Vec<Way> {
     ]
     .map(|(name, request)| {
         // A terminal that is not a console rejects the request as unknown, and newer kernels can disable it. Both
-        // errors show
-        // that the filter allowed the call.
+        // errors show that the filter allowed the call.
         let asked = terminal_request(terminal.as_fd(), request);
         Way::past(name, asked, |errno| matches!(errno, Errno::ENOTTY | Errno::EIO))
     })

@@ -16,8 +16,7 @@ use crate::mask::SessionFolder;
 impl Guard {
     /// Returns the repositories that may contain planted programs. `None` before the first command that could write.
     /// `is_still` states that nothing has changed since the last comparison. Otherwise the call blocks while it scans
-    /// the
-    /// workspace.
+    /// the workspace.
     ///
     /// # Errors
     /// If the workspace cannot be scanned.
@@ -37,8 +36,7 @@ impl Guard {
     }
 
     /// Moves planted hooks and configurations into quarantine, and restores the configurations without their
-    /// programs. The
-    /// next command's end reports the actions. Blocks while it scans the workspace.
+    /// programs. The next command's end reports the actions. Blocks while it scans the workspace.
     ///
     /// # Errors
     /// If a planted file is not in the workspace or cannot be removed.

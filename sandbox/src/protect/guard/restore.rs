@@ -16,8 +16,7 @@ const FOLDER_MODE: u32 = 0o755;
 
 impl Guard {
     /// Restores an item and accepts it into the record. A file that occupies its path is moved into quarantine.
-    /// Returns the
-    /// item's path, and the ID of the replaced file. Blocks while it scans the workspace.
+    /// Returns the item's path, and the ID of the replaced file. Blocks while it scans the workspace.
     ///
     /// # Errors
     /// If there is no such item, or if its path cannot be written.

@@ -12,8 +12,7 @@ use crate::HOME;
 
 impl Search<'_> {
     /// Checks a repository's configuration. Its programs are trusted if they existed before any command, or if a
-    /// decision
-    /// permitted them.
+    /// decision permitted them.
     pub(super) fn config(&mut self, at: &Path) -> Result<(), ProtectError> {
         let Some(found) = self.find(at)?.filter(|found| !found.is_folder) else { return Ok(()) };
         let is_straight = self.is_straight(at, &found);

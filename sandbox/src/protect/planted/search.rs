@@ -79,8 +79,7 @@ impl<'a> Search<'a> {
     }
 
     /// Queues the paths that the command names. The workspace was scanned already. HOME and `/tmp` are scanned if the
-    /// command
-    /// uses them.
+    /// command uses them.
     pub(super) fn add_named(&mut self) -> Result<(), ProtectError> {
         let mut roots = BTreeSet::new();
         for named in self.command.paths {

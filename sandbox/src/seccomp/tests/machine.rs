@@ -35,8 +35,7 @@ fn instruction(program: &[u8], at: usize) -> Instruction {
 }
 
 fn load(call: &Call, offset: u32) -> u32 {
-    // struct seccomp_data: number, arch, instruction pointer (8 bytes), six
-    // arguments of 8 bytes, low half first.
+    // struct seccomp_data: number, arch, instruction pointer (8 bytes), six arguments of 8 bytes, low half first.
     match offset {
         0 => call.number,
         4 => call.arch,

@@ -123,8 +123,8 @@ pub struct UidConfig {
 pub struct CgroupConfig {
     /// Whether cgroups are used.
     pub mode: CgroupMode,
-    /// The directory of a cgroup that the runner may divide, such as
-    /// `/sys/fs/cgroup/airlock`. `None` means the runner's own cgroup.
+    /// The directory of a cgroup that the runner may divide, such as `/sys/fs/cgroup/airlock`. `None` means the
+    /// runner's own cgroup.
     pub parent: Option<PathBuf>,
 }
 

@@ -268,9 +268,8 @@ impl Core {
         self.tools.spools.find(id)
     }
 
-    /// Adds the inline output to a message that reports the end of a job. The output is read just before the
-    /// message is
-    /// sent, so that no queue holds it.
+    /// Adds the inline output to a message that reports the end of a job. The output is read just before the message
+    /// is sent, so that no queue holds it.
     pub(crate) async fn with_inline(&self, mut message: FromRunner) -> FromRunner {
         if let FromRunner::Job(JobReport { execution_id, phase, result: Some(result), .. }) = &mut message
             && matches!(phase, JobPhase::Ended | JobPhase::Lost)

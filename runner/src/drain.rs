@@ -93,9 +93,8 @@ pub enum Unanswered {
     },
 }
 
-/// Stops the runner of `state_dir` from accepting new commands, and waits at most `patience` until the
-/// running ones have
-/// ended. Returns the number that still run. Cancelling the call leaves the runner draining.
+/// Stops the runner of `state_dir` from accepting new commands, and waits at most `patience` until the running ones
+/// have ended. Returns the number that still run. Cancelling the call leaves the runner draining.
 ///
 /// # Errors
 /// See [`Unanswered`].

@@ -1,8 +1,7 @@
 //! An exchange: one operation on a session's files or a job's input, ordered by a server.
 //!
 //! Uses no wire type and no connection. A misbehaving server affects only this exchange: there is one order, chunks
-//! must
-//! be contiguous, and no wait is unbounded. Dropping the future ends all work of the exchange.
+//! must be contiguous, and no wait is unbounded. Dropping the future ends all work of the exchange.
 
 mod check;
 
@@ -40,8 +39,7 @@ const AHEAD: usize = 1;
 struct Gone;
 
 /// Serves one exchange, from its order to its last message. `from_server` yields the server's messages, or a
-/// description
-/// of the problem for an invalid message. Cancelled by dropping.
+/// description of the problem for an invalid message. Cancelled by dropping.
 pub(crate) async fn serve(
     core: &Arc<Core>,
     mut from_server: impl Stream<Item = Result<ExchangeToRunner, String>> + Unpin,
@@ -107,8 +105,7 @@ async fn relay(
 }
 
 /// Performs the work while it listens to the server. If the server violates the protocol, the work ends and the
-/// violation
-/// is the answer. If the server disconnects, the work ends without an answer, except for an upload.
+/// violation is the answer. If the server disconnects, the work ends without an answer, except for an upload.
 async fn carry_out(
     core: &Arc<Core>,
     order: ExchangeOrder,

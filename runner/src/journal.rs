@@ -61,8 +61,7 @@ pub(crate) struct Journal {
 
 impl Journal {
     /// Opens the journal in `dir`, or creates it. A torn tail is cut off. `remembered` is the number of IDs of
-    /// forgotten
-    /// jobs to keep.
+    /// forgotten jobs to keep.
     pub(crate) fn open(dir: &Path, boot_id: &str, remembered: usize) -> Result<Self, JournalError> {
         let (file, read) = JournalFile::open(&dir.join("journal"))?;
         let mut state = State::new(remembered);
@@ -157,8 +156,7 @@ impl Journal {
     }
 
     /// Records the refusal of an offer. It is final for this execution and attempt. It holds even if it cannot be
-    /// written,
-    /// because no other epoch would accept the offer.
+    /// written, because no other epoch would accept the offer.
     pub(crate) fn refuse(
         &mut self,
         id: ExecutionId,

@@ -1,8 +1,7 @@
 //! Serves one server's reads of one job's output. The protocol is pull: each read grants credit for a number of bytes.
 //!
 //! Reads take turns, one chunk each. A misbehaving server affects only its own stream: reads and chunks are bounded,
-//! and
-//! no wait is unbounded. Uses no wire type.
+//! and no wait is unbounded. Uses no wire type.
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 

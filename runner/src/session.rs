@@ -120,8 +120,7 @@ impl OpenSession {
     }
 
     /// Sets the shell snapshot and saves it for the runner's next process. A snapshot that cannot be written is
-    /// discarded.
-    /// Blocks briefly.
+    /// discarded. Blocks briefly.
     pub(crate) fn keep_snapshot(&self, snapshot: SessionSnapshot) {
         self.snapshot.keep(&self.place, snapshot);
         if let Err(error) = self.saved(&self.directory()).write(&self.place) {
@@ -130,8 +129,7 @@ impl OpenSession {
     }
 
     /// Returns the text of the shell snapshot if it still has this digest. Otherwise the session has no snapshot from
-    /// now
-    /// on. Blocks briefly.
+    /// now on. Blocks briefly.
     pub(crate) fn verified_snapshot(&self, digest: &[u8]) -> Option<Vec<u8>> {
         let text = snapshot::read(&self.place).ok().flatten();
         let found = text.filter(|text| snapshot::digest_of(text) == digest);
@@ -176,8 +174,7 @@ impl OpenSession {
     }
 
     /// Stores the directory that a command reported as its last one. If it is not a valid directory, stores the
-    /// workspace's
-    /// root instead. Blocks briefly.
+    /// workspace's root instead. Blocks briefly.
     pub(crate) fn keep_directory(&self, claimed: &[u8]) -> DirectoryReport {
         let (directory, report) = if self.has_directory(claimed) {
             (claimed, DirectoryReport::Reported)
@@ -195,8 +192,7 @@ impl OpenSession {
     }
 
     /// Returns the session's parameters for one launch. The first command that needs the loopback creates it, which
-    /// blocks
-    /// for some milliseconds.
+    /// blocks for some milliseconds.
     ///
     /// # Errors
     /// If the loopback cannot be created.

@@ -25,8 +25,7 @@ pub(crate) struct LocalSocket {
 
 impl LocalSocket {
     /// Binds the socket in `state_dir`, which the caller has locked. Replaces the socket of a dead runner. Must be
-    /// called
-    /// within a tokio runtime.
+    /// called within a tokio runtime.
     ///
     /// # Errors
     /// The error of the operating system.

@@ -2,9 +2,8 @@
 //! process has died.
 //!
 //! A stream is a sequence of segment files. Its first and last bytes are kept, and segments are deleted from the
-//! middle.
-//! The length and the gap of a stream follow from the files alone. A reader never delays the writer, and never receives
-//! bytes that were not written.
+//! middle. The length and the gap of a stream follow from the files alone. A reader never delays the writer, and
+//! never receives bytes that were not written.
 
 mod budget;
 mod drain;

@@ -105,8 +105,7 @@ pub struct RunningRunner {
 impl Runner {
     /// Checks the configuration, locks `state_dir`, loads the state of earlier processes, and begins to dial. Returns
     /// before a server is reached. Needs a multi-threaded tokio runtime with time and I/O. If a server is reached
-    /// over TLS,
-    /// rustls needs an installed crypto provider.
+    /// over TLS, rustls needs an installed crypto provider.
     ///
     /// # Errors
     /// See [`StartError`].
@@ -151,10 +150,9 @@ impl RunningRunner {
     }
 
     /// Stops the runner. It refuses new work and tells the servers. Running commands may continue for `drain.grace`,
-    /// and
-    /// are then ended as `CANCELLED{drain}`. Servers have `drain.handover` to fetch their output. Then the links close.
-    /// Sessions, and output that no server fetched, stay for the next start. Returns the number of commands that were
-    /// ended early. Must not be cancelled.
+    /// and are then ended as `CANCELLED{drain}`. Servers have `drain.handover` to fetch their output. Then the links
+    /// close. Sessions, and output that no server fetched, stay for the next start. Returns the number of commands
+    /// that were ended early. Must not be cancelled.
     pub async fn shut_down(self) -> usize {
         let Self { core, mut tasks, stop, lock } = self;
         let cut = core.drain().await;

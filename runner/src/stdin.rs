@@ -81,10 +81,9 @@ impl Input {
     }
 
     /// Serves one writer: sends `Ready`, writes its chunks, and sends `Written`. Also sends `Written` if the writer
-    /// cannot
-    /// continue because no process reads the input. If the writer disconnects, its input is in the pipe up to
-    /// `accepted`,
-    /// and the input stays open. With `take_over`, an active or waiting writer is ended first. Cancelled by dropping.
+    /// cannot continue because no process reads the input. If the writer disconnects, its input is in the pipe up to
+    /// `accepted`, and the input stays open. With `take_over`, an active or waiting writer is ended first. Cancelled
+    /// by dropping.
     pub(crate) async fn serve(
         &self,
         incoming: Incoming,

@@ -66,8 +66,7 @@ impl Core {
     }
 
     /// Answers an offer. The answer is final: a repeated offer gets the answer from the journal. Nothing is reported
-    /// while
-    /// the journal is locked, because a new link locks the reports while it reads the journal.
+    /// while the journal is locked, because a new link locks the reports while it reads the journal.
     pub(super) fn answer(
         self: &Arc<Self>,
         id: ExecutionId,

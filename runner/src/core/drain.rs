@@ -43,8 +43,7 @@ impl Draining {
 
 impl Core {
     /// Stops or resumes accepting new work on request of a server. Running commands continue. A runner that is to end
-    /// does
-    /// not resume.
+    /// does not resume.
     pub(super) fn drain_for_server(&self, undo: bool) {
         tracing::info!(undo, "a server wants this runner to drain");
         self.set_draining(&self.draining.asked, !undo);

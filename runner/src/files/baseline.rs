@@ -1,11 +1,9 @@
 //! The baseline of a workspace: the files of its base and of every upload, in their original state.
 //!
 //! It is stored in the session's own directory next to the workspace, where no command can access it. It is deleted
-//! with
-//! the session and survives the runner's process. Each base copy or upload adds a layer: records sorted by path, with
-//! the
-//! contents of small texts. A record of a newer layer hides that of an older one. When there are many layers, they are
-//! merged into one. A layer exists completely or not at all.
+//! with the session and survives the runner's process. Each base copy or upload adds a layer: records sorted by path,
+//! with the contents of small texts. A record of a newer layer hides that of an older one. When there are many
+//! layers, they are merged into one. A layer exists completely or not at all.
 
 mod layer;
 mod record;

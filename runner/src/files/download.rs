@@ -1,7 +1,6 @@
 //! Download. The selected files are packed into a staged file of the runner, which is sent while it grows. A client
-//! that
-//! resumes therefore gets the bytes of the first packing. Packing continues if the client disconnects. It ends with the
-//! session, with the runner, or `transfers.keep` after the client has disconnected.
+//! that resumes therefore gets the bytes of the first packing. Packing continues if the client disconnects. It ends
+//! with the session, with the runner, or `transfers.keep` after the client has disconnected.
 
 use std::{
     fs::File,

@@ -1,7 +1,6 @@
-//! Access to a session's workspace, HOME or `/tmp` on the host. The kernel resolves each path beneath the root that it
-//! names. An opened file is checked again, because it can change at any moment. A root is open only while its thread
-//! has
-//! no more rights to files than the session's user.
+//! Access to a session's workspace, HOME or `/tmp` on the host. The kernel resolves each path beneath the root that
+//! it names. An opened file is checked again, because it can change at any moment. A root is open only while its
+//! thread has no more rights to files than the session's user.
 
 use std::{
     fs::File,
@@ -44,8 +43,7 @@ pub(super) struct Root {
 
 impl Root {
     /// Opens the directory with the runner's rights, and calls `work` with the rights of the session's user. Blocks
-    /// until
-    /// `work` is done.
+    /// until `work` is done.
     ///
     /// # Errors
     /// If the directory does not exist, or if `work` fails.
@@ -76,8 +74,7 @@ impl Root {
     }
 
     /// Opens a file or a directory, through links that stay inside, with its attributes. Only regular files and
-    /// directories
-    /// are readable through the handle.
+    /// directories are readable through the handle.
     pub(super) fn content(&self, path: &Inside) -> Result<(OwnedFd, Stat), Errno> {
         let seen = self.resolve(path, OFlags::PATH | OFlags::CLOEXEC)?;
         let stat = fstat(&seen)?;

@@ -41,8 +41,7 @@ pub(super) struct PlantedIn {
 
 impl PlantedIn {
     /// Searches for files that a download of this path must leave out. Blocks while it scans the workspace and, in
-    /// HOME or
-    /// `/tmp`, the tree below the first component of the path.
+    /// HOME or `/tmp`, the tree below the first component of the path.
     ///
     /// # Errors
     /// If the planted files cannot be determined.

@@ -100,8 +100,7 @@ impl Target {
 }
 
 /// Removes the temporary files that a dying process left during an upload into this directory. No command may run in
-/// the
-/// session. Blocks while it scans the directory.
+/// the session. Blocks while it scans the directory.
 pub(super) fn sweep(session: &OpenSession, folder: SessionFolder) {
     let removed = Root::enter(session, folder, |root| {
         let (at, cancel) = (Inside::parse(folder.inside().as_bytes())?, Cancel::new());

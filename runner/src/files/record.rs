@@ -59,8 +59,7 @@ impl Keeper {
     }
 
     /// Records a file that was created in `folder`, which is at `below`. Without the SHA-256 of the sent content,
-    /// that of
-    /// the existing file counts.
+    /// that of the existing file counts.
     pub(super) fn file(
         &mut self,
         folder: BorrowedFd<'_>,

@@ -1,6 +1,5 @@
 //! Informs the guards of protected names about an upload, from before its first file to after its last. Must not be
-//! held
-//! while waiting for a client.
+//! held while waiting for a client.
 
 use airlock_proto::domain::ExchangeFailed;
 use airlock_sandbox::{SessionFolder, protect::Watched};

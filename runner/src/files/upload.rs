@@ -1,8 +1,6 @@
 //! Upload. Bytes are staged until they are complete and checked, and only then put into the session. Putting
-//! continues if
-//! the client disconnects, so that an upload succeeds even over a connection that breaks often. It ends with the
-//! session,
-//! with the runner, or `transfers.keep` after the client has disconnected.
+//! continues if the client disconnects, so that an upload succeeds even over a connection that breaks often. It ends
+//! with the session, with the runner, or `transfers.keep` after the client has disconnected.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,9 +1,8 @@
 //! Walks a directory tree that hostile commands may be changing, ordered by the bytes of the paths.
 //!
-//! Follows no link. Holds a bounded number of names: a directory with more names is read several times, each time from
-//! the current position. Holds a bounded number of open directories: parents are opened again on the way back. Files
-//! that
-//! disappear meanwhile are skipped.
+//! Follows no link. Holds a bounded number of names: a directory with more names is read several times, each time
+//! from the current position. Holds a bounded number of open directories: parents are opened again on the way back.
+//! Files that disappear meanwhile are skipped.
 
 use std::{
     collections::BTreeSet,

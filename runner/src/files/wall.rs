@@ -1,7 +1,6 @@
 //! The second wall: while a thread works in a session's directories, the kernel checks its file accesses against the
 //! rights of the session's user instead of the runner's. A fault in that work then reaches no more than a command of
-//! the
-//! session could.
+//! the session could.
 //!
 //! The IDs are set per thread; those of the process stay. Must not be held across an `await`, or while a thread is
 //! started, which would inherit them.
@@ -94,8 +93,7 @@ fn hold(before: Rights, rights: &Rights) -> Result<Held, WallError> {
 }
 
 /// Calls `work` with no more rights to files or disk space than the session's user has. If `owner` is `None`, the
-/// runner
-/// and all sessions share one user, and the rights do not change.
+/// runner and all sessions share one user, and the rights do not change.
 ///
 /// # Errors
 /// If the thread works for a session already, or if its IDs cannot be set.
@@ -104,8 +102,7 @@ pub(crate) fn as_session<T>(owner: Option<(u32, u32)>, work: impl FnOnce() -> T)
 }
 
 /// As [`as_session`], but may exceed the disk limits if the runner's rights allow it. The protection of names needs
-/// this
-/// when a session's disk is full.
+/// this when a session's disk is full.
 ///
 /// # Errors
 /// As [`as_session`].

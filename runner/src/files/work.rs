@@ -1,6 +1,5 @@
 //! Blocking work on a session's files. It runs on separate threads with a bounded number. It ends if no caller waits
-//! for
-//! it, if its session closes, or if the runner stops.
+//! for it, if its session closes, or if the runner stops.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,8 +1,7 @@
 //! The parts of the host that a grant may show: bind sources, sockets, a root file system.
 //!
 //! Links are resolved before paths are compared, and the sandbox gets the compared path. Must not accept a path that
-//! the
-//! configuration does not name, or a path that contains the runner's own files.
+//! the configuration does not name, or a path that contains the runner's own files.
 
 use std::{
     fs,

@@ -75,8 +75,7 @@ impl Watch {
     }
 
     /// Ends the watch, after the command has ended or could not be started. Returns the violations, and the cause if
-    /// they
-    /// change the result. Blocks while it scans workspace and HOME.
+    /// they change the result. Blocks while it scans workspace and HOME.
     pub(crate) fn finish(mut self) -> (Vec<Violation>, Option<Cause>) {
         let session = Arc::clone(&self.session);
         let SessionGuard { workspace, home } = session.guard();

@@ -1,6 +1,5 @@
 //! Finds hint lines: `<airlock-hint .../>` and `<claude-code-hint .../>`. A hint is a whole line, apart from
-//! surrounding
-//! blanks.
+//! surrounding blanks.
 
 use airlock_proto::limits::{HINT_BYTES, HINTS};
 use memchr::{memchr, memmem, memrchr};

@@ -71,8 +71,7 @@ impl Handle {
     }
 
     /// Changes the size of the job's terminal; the kernel then signals its programs. Does nothing unless the job runs
-    /// on a
-    /// terminal.
+    /// on a terminal.
     ///
     /// # Errors
     /// The error of the operating system.

@@ -1,8 +1,7 @@
 //! A profile's path rules, resolved for one launch.
 //!
 //! The session's directories are scanned with the rights of the session's user. The result is kept while nothing can
-//! have
-//! changed the directories. After a command ends, it is computed again in the background.
+//! have changed the directories. After a command ends, it is computed again in the background.
 
 use std::sync::{Mutex, PoisonError};
 

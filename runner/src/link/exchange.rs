@@ -46,8 +46,7 @@ impl Exchanges {
     }
 
     /// Opens an exchange that the server asked for, within `limits.exchanges`. Beyond the limit, opens one that
-    /// reports the
-    /// refusal.
+    /// reports the refusal.
     pub(super) fn open(&mut self, ticket: String) {
         for tasks in [&mut self.work, &mut self.turned_away] {
             while tasks.join_next().now_or_never().flatten().is_some() {}

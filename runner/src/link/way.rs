@@ -44,8 +44,7 @@ impl Way {
     }
 
     /// Returns the endpoint for the next connection, and its version. Checks the files at most once a second. While
-    /// they are
-    /// invalid, the last valid endpoint stays in use.
+    /// they are invalid, the last valid endpoint stays in use.
     pub(super) fn endpoint(&self) -> (Endpoint, u64) {
         let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
         if now.looked.elapsed() >= LOOK {

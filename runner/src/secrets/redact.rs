@@ -56,8 +56,7 @@ impl Tails {
             }
         }
         // After a complete value that no longer value extends, the state's end is that of the value's own suffix.
-        // This suffix
-        // can be a complete shorter value, so shorter values come first.
+        // This suffix can be a complete shorter value, so shorter values come first.
         values.sort_by_key(|value| value.len());
         for value in values {
             let state = tails.after(value);

@@ -91,8 +91,7 @@ pub(super) struct Places {
 
 impl Places {
     /// Creates the directories if necessary, and determines how the limits of `disk` can be enforced. `spare` is a
-    /// uid of
-    /// the sessions' range.
+    /// uid of the sessions' range.
     pub(super) fn make(state_dir: &Path, disk: DiskConfig, spare: Option<u32>) -> Result<Self, SessionError> {
         let (sessions, trash) = (state_dir.join("sessions"), state_dir.join("trash"));
         for folder in [&sessions, &trash] {
@@ -107,8 +106,7 @@ impl Places {
     }
 
     /// Creates a session, with a copy of `base` if there is one. Blocks for the duration of the copy. After an error,
-    /// the
-    /// session is removed as far as possible.
+    /// the session is removed as far as possible.
     pub(super) fn create(
         &self,
         id: SessionId,
@@ -141,16 +139,14 @@ impl Places {
     }
 
     /// Removes a session's directory. First releases its disk, which no process may use any more. Then renames the
-    /// directory
-    /// into the trash, and deletes it there. Blocks.
+    /// directory into the trash, and deletes it there. Blocks.
     pub(super) fn remove(&self, place: &Path, uid: Option<u32>) -> Result<(), SessionError> {
         let Some(name) = place.file_name() else { return Ok(()) };
         self.disks.release(place, uid)?;
         let dead = self.trash.join(name);
         match fs::rename(place, &dead) {
             // The sessions directory is a mount point and the trash is on another file system. Without the session's
-            // file, the
-            // directory no longer counts as a session.
+            // file, the directory no longer counts as a session.
             Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
                 Saved::remove(place).map_err(io_error("give a session up"))?;
                 return remove_tree(place).map_err(not_removed("delete a session"));

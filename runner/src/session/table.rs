@@ -65,8 +65,7 @@ pub(crate) struct Sessions {
 
 impl Sessions {
     /// Opens the directory of sessions, restores those that earlier processes left open, and ends the processes that
-    /// still
-    /// run in them. Blocks.
+    /// still run in them. Blocks.
     ///
     /// # Errors
     /// If the directories cannot be created or read, or if the limits of `disk` cannot be enforced as configured.
@@ -177,8 +176,7 @@ impl Sessions {
     }
 
     /// Creates a reserved session, and calls `prepare` before the session can be used. Blocks for the duration of
-    /// both and
-    /// of the copy of its base.
+    /// both and of the copy of its base.
     ///
     /// # Errors
     /// [`SessionError::Cancelled`] if the session was closed meanwhile. After any error the slot is free.

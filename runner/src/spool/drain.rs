@@ -52,8 +52,7 @@ pub(crate) struct Drain {
 
 impl Drain {
     /// Runs to the end. Calls `failed` once, at the first byte that cannot be stored. Later bytes are read and
-    /// discarded, so
-    /// that the command does not block while it is being ended.
+    /// discarded, so that the command does not block while it is being ended.
     pub(crate) fn run(mut self, failed: impl FnOnce(SpoolError)) {
         let keep = Keep { writer: &mut self.writer, redactor: self.redactor.as_mut(), clean: Vec::new() };
         Source { pipe: &self.pipe, stop: &self.stop }.run(keep, failed);

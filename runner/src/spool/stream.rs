@@ -150,8 +150,7 @@ impl StreamSpool {
     }
 
     /// Returns bytes at `offset` that are still on the disk, cut or not, at most `max`. Empty if they were deleted.
-    /// Blocks
-    /// for a disk read.
+    /// Blocks for a disk read.
     pub(crate) fn still_there(&self, offset: u64, max: usize) -> Result<Vec<u8>, SpoolError> {
         let end = self.state().total.min(self.layout.segment_end(self.layout.segment_of(offset)));
         match usize::try_from(end.saturating_sub(offset)).unwrap_or(usize::MAX).min(max) {

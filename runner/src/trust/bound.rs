@@ -19,8 +19,7 @@ use crate::{
 const CHANGED: &str = "files_changed";
 
 /// Reads the files at these paths. Blocks while it reads at most [`BOUND_FILES_BYTES`], or until `is_over` returns
-/// true.
-/// Files that were not read by then have an unknown state.
+/// true. Files that were not read by then have an unknown state.
 pub(crate) fn look(
     paths: Vec<Vec<u8>>,
     folders: &Folders,
@@ -49,8 +48,7 @@ pub(crate) fn look(
 }
 
 /// Reports whether the contents of files matter to a grant: an approval is bound to them, or its refusal may cause a
-/// new
-/// approval.
+/// new approval.
 pub(crate) fn matter(grant: &Grant) -> bool {
     let files = &grant.decided.files;
     let is_bound = files.iter().any(|file| file.state != FileState::Any);

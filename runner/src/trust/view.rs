@@ -122,8 +122,7 @@ impl View {
     }
 
     /// Returns the state of the file at the end of a path, if it is a file of the session with at most `most` bytes,
-    /// and the
-    /// number of bytes read. `is_over` cancels the read.
+    /// and the number of bytes read. `is_over` cancels the read.
     pub(super) fn contents(&self, path: &[u8], most: u64, is_over: &dyn Fn() -> bool) -> (FileState, u64) {
         let Ok(led) = self.follow(path, true) else { return (FileState::Other, 0) };
         if led.ground != Ground::Session {

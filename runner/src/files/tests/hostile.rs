@@ -1,7 +1,6 @@
 //! Tests of hostile commands of a session against its file work: links that lead out, directories swapped for links,
 //! files swapped for pipes, during upload, download, list, stat and diff. Each attack has a control, which shows that
-//! it
-//! succeeds against code that uses path names.
+//! it succeeds against code that uses path names.
 
 mod roots;
 

@@ -1,6 +1,5 @@
 //! Tests of links from one of a session's directories to another and to the host: a path never leaves the directory
-//! that
-//! it names.
+//! that it names.
 
 use super::*;
 

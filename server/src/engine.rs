@@ -463,7 +463,7 @@ impl Engine {
         core.tasks.close();
         let handed_over = async {
             core.tasks.wait().await;
-            // The tasks have ended, so none of them renews the leases again.
+            // The tasks have ended, so the leases are not renewed again.
             let handed = core.store().renew_leases(&core.parts.server_id, 0).await.map(drop);
             if let Err(error) = handed.and(core.leave().await) {
                 tracing::warn!(%error, "leases could not be handed over; others wait until they are over");

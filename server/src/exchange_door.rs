@@ -5,7 +5,7 @@ use airlock_proto::domain::RunnerId;
 
 use crate::stream_door::DoorError;
 
-/// What the exchanges need of a runner's link. The links implement it.
+/// The part of a runner's link that the exchanges use. The links implement it.
 #[async_trait::async_trait]
 pub trait ExchangeDoor: Send + Sync {
     /// Asks the runner to open an `Exchange` stream with `ticket`. Returns after the request is sent;

@@ -85,7 +85,7 @@ pub enum OutputError {
     Corrupt {
         /// The execution of the output.
         id: ExecutionId,
-        /// What is wrong with the output.
+        /// The damage.
         problem: &'static str,
     },
 }

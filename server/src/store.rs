@@ -184,9 +184,10 @@ pub struct NewExecution {
 
 /// A step of an execution. `None` leaves a field unchanged.
 ///
-/// A change of state, link or owner, an offer, a new approval and a move to the background raise the version by one and
-/// add one entry to the history. A renewed lease of the same owner, a decision, a cancel request and a change of the
-/// output's state leave the version unchanged. Each of them is written on its own, so no writer overwrites another.
+/// These changes raise the version by one and add one entry to the history: a change of state, link or owner, an offer,
+/// a new approval, and a move to the background. A renewed lease of the same owner, a decision, a cancel request and a
+/// change of the output's state leave the version unchanged. Each of them is written on its own, so no writer
+/// overwrites another.
 ///
 /// * Only `STARTING` and `RUNNING` have a link.
 /// * A step out of `PENDING_APPROVAL` withdraws an approval that is still open.
@@ -382,9 +383,9 @@ pub trait Store: Send + Sync {
         output: OutputState,
         by: OutputBy<'_>,
     ) -> Result<bool, StoreError>;
-    /// Leases the storing of the output of a `FINISHED` execution, whose output is `LIVE` or `STORING`. Succeeds if
-    /// there is no lease, if this server holds it, or if it has expired. Returns whether it did. Version and history
-    /// stay unchanged.
+    /// Leases the storing of an output that is `LIVE` or `STORING`, of a `FINISHED` execution. Succeeds if the output
+    /// has no lease, or if this server holds the lease, or if it has expired. Returns whether it succeeded. Version and
+    /// history stay unchanged.
     async fn take_storing(
         &self,
         id: ExecutionId,
@@ -395,8 +396,8 @@ pub trait Store: Send + Sync {
     /// `STORING`, without a valid lease, on a runner that `server_id` has announced a link to. The oldest of each
     /// runner come first, then the second of each.
     async fn unstored(&self, server_id: &str, at_most: u32) -> Result<Vec<ExecutionRecord>, StoreError>;
-    /// Marks outputs as `LOST` that are `LIVE` or `STORING` without a valid lease, if the execution ended and its
-    /// runner was last heard from more than `away_micros` ago. Returns their executions, oldest first.
+    /// Marks `LIVE` or `STORING` outputs without a valid lease as `LOST`. The execution must have ended, and its runner
+    /// must have been silent, for more than `away_micros`. Returns the executions, oldest first.
     async fn lose_outputs(&self, away_micros: i64, at_most: u32) -> Result<Vec<ExecutionId>, StoreError>;
     /// Returns executions that ended before `before` and have a `STORED` or `PARTIAL` output, oldest first.
     async fn outputs_ended_before(
@@ -437,8 +438,9 @@ pub trait Store: Send + Sync {
         page: &PageQuery,
     ) -> Result<Page<ApprovalRecord>, StoreError>;
     /// Answers an approval without changing its execution. Returns [`Cas::Stale`] if the approval is no longer open, if
-    /// it is allowed or denied after its expiry (it stays `OPEN` until an `Expired` answer), or if it is answered
-    /// `Expired` before its expiry. Returns [`StoreError::Full`] if there would be too many remembered rules.
+    /// an answer other than `Expired` comes after its expiry, or if `Expired` comes before it. An approval stays `OPEN`
+    /// after its expiry until it is answered `Expired`. Returns [`StoreError::Full`] if there would be too many
+    /// remembered rules.
     async fn answer_approval(
         &self,
         id: ApprovalId,
@@ -464,8 +466,8 @@ pub trait Store: Send + Sync {
         by: &str,
     ) -> Result<Option<RememberedRule>, StoreError>;
 
-    /// Adds or replaces a runner and sets its `last_seen`. A new epoch permanently fences the previous one. The record
-    /// of a fenced epoch is not written.
+    /// Adds or replaces a runner and sets its `last_seen`. A new epoch fences the previous one; the last
+    /// [`FENCED_EPOCHS`] fenced epochs are kept. The record of a fenced epoch is not written.
     async fn put_runner(&self, runner: &RunnerRecord) -> Result<RunnerPut, StoreError>;
     /// Returns a runner.
     async fn runner(&self, id: &RunnerId) -> Result<Option<RunnerRecord>, StoreError>;

@@ -154,7 +154,7 @@ impl Streams {
     }
 
     /// Opens a view of an execution. It returns the header, then every change of state and every byte of output
-    /// after `from`, each exactly once and with a cursor to resume from, and then the closing event.
+    /// after `from`, and then the closing event. Each item is returned exactly once, with a cursor to resume from.
     ///
     /// The view ends with an error, or when the server stops. After `UNAVAILABLE`, clients attach again with the
     /// last cursor.

@@ -18,7 +18,7 @@ pub enum DoorError {
     LinkEnded,
 }
 
-/// What the streams need of a runner's link. The links implement it.
+/// The part of a runner's link that the streams use. The links implement it.
 #[async_trait::async_trait]
 pub trait OutputDoor: Send + Sync {
     /// Asks the runner to open a `PushOutput` stream of `execution` with `ticket`. Returns after the
@@ -34,8 +34,8 @@ pub trait OutputDoor: Send + Sync {
     async fn forget_job(&self, runner: &RunnerId, execution: ExecutionId) -> Result<(), DoorError>;
 }
 
-/// What the engine reports to the streams. The streams implement it. The call returns quickly, may be
-/// repeated for the same execution, and does its work in background tasks.
+/// The part of the streams that the engine uses. The streams implement it. The call returns quickly,
+/// may be repeated for the same execution, and does its work in background tasks.
 #[async_trait::async_trait]
 pub trait OutputKeeper: Send + Sync {
     /// Copies the output that the runner holds into the storage, records the result in the store, and

@@ -116,7 +116,7 @@ impl Core {
         }
     }
 
-    /// Lets the executions of a single-use session continue, or closes the session if there are none.
+    /// Lets the executions of a single-use session continue, or closes the session if it has no live execution.
     async fn tend_throwaway(&self, session: &SessionRecord) -> Result<(), StoreError> {
         if self.live_of_session(session.id).await?.is_empty() {
             return self.close_if_used_up(session).await;

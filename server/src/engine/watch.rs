@@ -120,7 +120,7 @@ impl Watch {
         }
     }
 
-    /// Delivers the next event, or reads more milestones if there is none.
+    /// Delivers the next event, or reads more milestones if the buffer is empty.
     async fn step(&mut self) -> Result<Option<WatchEvent>, ApiError> {
         let Some(next) = self.next.front().copied() else {
             return self.look().await.map(|()| None);

@@ -80,9 +80,10 @@ impl PostgresStore {
     /// Connects, applies missing migrations, and starts to notify `changes` about changes by other servers.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] if the database cannot be reached, [`StoreError::Refused`] if it cannot
-    /// hold a store, [`StoreError::Corrupt`] if a migration fails, and [`StoreError::Newer`] if a later
-    /// version wrote it.
+    /// * [`StoreError::Unavailable`] if the database cannot be reached.
+    /// * [`StoreError::Refused`] if it cannot hold a store.
+    /// * [`StoreError::Corrupt`] if a migration fails.
+    /// * [`StoreError::Newer`] if a later version wrote it.
     pub async fn open(options: &PostgresOptions, changes: Changes) -> Result<Arc<Self>, StoreError> {
         open::prepare(options).await.map_err(|error| match error {
             StoreError::Undone(why) => StoreError::Unavailable(why),

@@ -65,9 +65,9 @@ impl SqliteStore {
     /// owner only. The directory must exist. Missing migrations are applied.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] if the file cannot be opened or another process has it open,
-    /// [`StoreError::Corrupt`] if it is not a store, [`StoreError::Newer`] if a later version wrote
-    /// it.
+    /// * [`StoreError::Unavailable`] if the file cannot be opened or another process has it open.
+    /// * [`StoreError::Corrupt`] if it is not a store.
+    /// * [`StoreError::Newer`] if a later version wrote it.
     pub async fn open(path: &Path, options: SqliteOptions) -> Result<Arc<Self>, StoreError> {
         let lock = open::lock(path)?;
         open::create_private(path)?;

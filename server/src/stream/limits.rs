@@ -29,7 +29,7 @@ pub struct StreamLimits {
     pub read_timeout: Duration,
     /// How long an output stream without demand stays open.
     pub idle_close: Duration,
-    /// How long a view of a finished execution waits for its runner before it ends.
+    /// How long a view of a finished execution waits for its runner, and any view for the store, before it ends.
     pub unreachable_wait: Duration,
     /// The interval at which views and copies read the store without a hint.
     pub poll: Duration,

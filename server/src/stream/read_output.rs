@@ -151,10 +151,11 @@ impl Streams {
     /// Reads a part of an output as it is now. The read counts as a reader.
     ///
     /// # Errors
-    /// `OutOfRange` if the read begins past the end, `Invalid` for stderr that was not captured
-    /// separately, `Exhausted` if there are too many readers, `Unavailable` if the runner or the storage
-    /// cannot be reached. The parts can fail with `Unavailable` too; the client can then continue from
-    /// the last offset.
+    /// * `OutOfRange` if the read begins past the end.
+    /// * `Invalid` for stderr that was not captured separately.
+    /// * `Exhausted` if there are too many readers.
+    /// * `Unavailable` if the runner or the storage cannot be reached. The parts can fail with it too;
+    ///   the client can then continue from the last offset.
     pub async fn read_output(
         &self,
         execution: ExecutionRecord,

@@ -15,7 +15,7 @@ use crate::{
 pub(super) struct Seat {
     pub(super) inner: Arc<Inner>,
     pub(super) hub: Arc<Hub>,
-    /// The slot among all readers. The server's own readers have none.
+    /// The slot among all readers. `None` for the server's own readers.
     share: Option<Share<String>>,
 }
 

@@ -20,7 +20,7 @@ pub enum ShelfError {
     Corrupt(String),
 }
 
-/// What is at an offset of a stored stream.
+/// The data or the end at an offset of a stored stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Shelved {
     /// A piece that begins there.

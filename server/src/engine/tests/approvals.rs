@@ -197,8 +197,8 @@ async fn open_questions_and_given_answers_outlive_the_server() {
     assert_eq!(runner.take().await.execution_id, record.id);
 }
 
-/// Starts a command in a session whose mode allows edits inside the workspace, and lets the runner
-/// refuse it.
+/// Starts a command in a session with a mode that allows edits inside the workspace, and lets the
+/// runner refuse it.
 async fn refused_edit(world: &World, runner: &mut Runner, patience: bool) -> ExecutionRecord {
     let request = CreateSession { mode: Some(Mode::AcceptEdits), ..CreateSession::default() };
     let (session, ()) = tokio::join!(world.engine.create_session(who("ann"), request), runner.open_session());

@@ -153,7 +153,7 @@ async fn a_directory_from_the_background_moves_no_session_by_result_or_by_link()
     let job = runner.take().await;
     detach(&world, first.id).await;
     expect_detach(&mut runner, first.id).await;
-    // The runner reports a directory, because it does not know about the move.
+    // The runner reports a directory, because it has not processed the move.
     runner.report(&job, JobPhase::Ended, Some(moved(b"/workspace/a"))).await;
     let ended = world.finished(first.id).await.result.unwrap();
     assert_eq!(ended.directory_report, DirectoryReport::NotKept);

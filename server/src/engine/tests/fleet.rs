@@ -59,7 +59,7 @@ impl PeerDoor for Peers {
 /// A lease that ends only when the test advances the time.
 const LEASE: Duration = Duration::from_secs(600);
 
-/// A fixture with two servers that know each other.
+/// A fixture with two servers that can reach each other.
 struct Two {
     world: World,
     second: Engine,

@@ -1,5 +1,5 @@
-//! Tests of many concurrent executions: none is lost, none runs twice, and the number of slots is
-//! never exceeded.
+//! Tests of many concurrent executions: each runs exactly once, and the number of slots is never
+//! exceeded.
 
 use std::sync::Arc;
 

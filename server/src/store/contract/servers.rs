@@ -44,7 +44,7 @@ pub(in crate::store) async fn servers_are_there_with_their_links_until_their_lea
     assert_eq!(store.servers().await.unwrap(), [one], "it is back");
 }
 
-/// Creates an execution that ended on the runner `a` and whose lease by `one` expires soon.
+/// Creates an execution that ended on the runner `a`. Its lease by `one` expires soon.
 async fn ended(store: &dyn Store, output: OutputState) -> ExecutionRecord {
     ended_on(store, "a", output).await
 }

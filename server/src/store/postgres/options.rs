@@ -77,8 +77,7 @@ impl PostgresOptions {
         format!("{}@{}:{}/{}", self.user, self.host, self.port, self.database)
     }
 
-    /// Returns the time limit of a call: a connection, and several statements of which one takes the
-    /// maximum.
+    /// Returns the time limit of a call: `connect_timeout` plus twice `statement_timeout`.
     pub(super) fn patience(&self) -> Duration {
         self.connect_timeout.saturating_add(self.statement_timeout.saturating_mul(2))
     }

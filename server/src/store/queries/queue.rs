@@ -128,7 +128,7 @@ pub(in crate::store) async fn note_output(
     Ok(())
 }
 
-/// Ends the hold on an execution that a runner refused for lack of capacity, so that any server can place it.
+/// Ends the hold on an execution that a runner refused, so that any server can place it again.
 pub(in crate::store) async fn give_back(
     connection: &mut Connection,
     id: ExecutionId,

@@ -35,7 +35,7 @@ pub(super) struct Extent {
     pub(super) complete: bool,
 }
 
-/// What is at an offset.
+/// The data or the end at an offset.
 pub(super) enum At {
     /// A piece that begins there. It can be longer than requested.
     Piece(Piece),

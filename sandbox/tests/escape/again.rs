@@ -1,5 +1,4 @@
-//! A test run again in a process of its own: by an ordinary user without a
-//! right, or with an environment of its own.
+//! Runs a test again in a separate process: as an unprivileged user, or with its own environment.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -10,26 +9,26 @@ use airlock_mounts::ScratchDir;
 
 use crate::support::PROBE_AT;
 
-/// Set for the process that runs the test again.
+/// Set in the process that runs the test again.
 const MARK: &str = "AIRLOCK_ESCAPE_AGAIN";
 
-/// How a test is run again.
+/// The options of a repeated run.
 #[derive(Default)]
 pub(crate) struct Again {
-    /// By an ordinary user, whom nothing else has.
+    /// Whether it runs as an unprivileged user that no other process has.
     pub(crate) user: bool,
-    /// With these variables too.
+    /// Additional environment variables.
     pub(crate) env: Vec<(String, String)>,
-    /// With this word among its arguments.
+    /// An additional argument.
     pub(crate) word: Option<String>,
 }
 
-/// Whether this process is one that runs a test again.
+/// Reports whether this process runs a test again.
 pub(crate) fn is_it() -> bool {
     std::env::var_os(MARK).is_some()
 }
 
-/// Runs `test`, a path in this program, and gives the uid that it had.
+/// Runs `test`, a path in this program, and returns its uid.
 pub(crate) fn run(test: &str, again: &Again) -> u32 {
     let uid = if again.user { 2_000_000_000 + std::process::id() } else { 0 };
     let folder = ScratchDir::new();
@@ -67,7 +66,7 @@ pub(crate) fn run(test: &str, again: &Again) -> u32 {
     uid
 }
 
-/// The program `from` where every user can execute it.
+/// Places the program `from` at a path where every user can execute it.
 fn place(from: &Path, to: &Path) {
     fs::hard_link(from, to).or_else(|_| fs::copy(from, to).map(drop)).unwrap();
     fs::set_permissions(to, PermissionsExt::from_mode(0o755)).unwrap();

@@ -1,5 +1,4 @@
-//! System calls that the filter refuses, each asked bare. Where no
-//! filter is, the kernel goes on to look at the arguments.
+//! Bare system calls that the filter refuses. Without a filter, the kernel checks their arguments.
 
 use crate::control::Control::{Capable, VirtualMachine};
 use crate::layer::Layer::Seccomp;

@@ -1,4 +1,4 @@
-//! What must not be read: files of the host, of the runner, of another session.
+//! Attempts to read files of the host, of the runner, and of another session.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -12,7 +12,7 @@ const HOST_ROOT: &str = "--ro-bind {secret} /etc/shadow";
 const HOST_ROOT_AND_PID_1: &str = "--unshare-pid --as-pid-1 --ro-bind {secret} /etc/shadow";
 const PID_1: &str = "--unshare-pid --as-pid-1";
 
-/// A profile that shows the host's `/etc/shadow` by mistake, or on purpose.
+/// Changes the profile to show the host's `/etc/shadow`, by mistake or on purpose.
 fn bound(stage: &mut Stage) {
     stage.host.profile = stage.host.profile.clone().with_bind("/etc/shadow", "/run/bound");
 }
@@ -23,8 +23,7 @@ fn bound_and_readable(stage: &mut Stage) {
     stage.host.profile = stage.host.profile.clone().with_bind(secret, "/run/bound");
 }
 
-/// A profile that shows the folders of all sessions, and modes that let anybody
-/// pass.
+/// Changes the profile to show the directories of all sessions, with modes that allow every user to enter them.
 fn all_sessions(stage: &mut Stage) {
     let other = stage.other();
     let all = other.folders.root.parent().unwrap().to_owned();

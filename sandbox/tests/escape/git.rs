@@ -1,23 +1,22 @@
-//! Repositories and drivers that a command plants for the next one, which only
-//! reads.
+//! Repositories and drivers that a command plants for the next command, which is read-only.
 
 use airlock_sandbox::Cause;
 
 use crate::layer::Layer::{GitSettings, ReadOnlyMount};
 use crate::stage::Stage;
 
-/// What git must not run: it leaves a mark wherever it can.
+/// A program that git must not run. It leaves a mark wherever it can.
 const DRIVER: &str = "#!/bin/bash\ntouch /workspace/ran /tmp/ran ~/ran /var/tmp/ran 2>/dev/null; cat \"$1\" 2>/dev/null; exit 0\n";
-/// What Airlock tells git is not told.
+/// Disables Airlock's settings for git.
 const WITHOUT_SETTINGS: &str = "GIT_CONFIG_COUNT=0 GIT_CONFIG_SYSTEM=/dev/null GIT_OPTIONAL_LOCKS=1";
 
-/// The shape of a repository beside the files, whose settings name the driver.
+/// Creates the files of a bare repository in the workspace, with settings that name the driver.
 const BARE: &str = "git init -q --bare made && mv made/* . && git config --file config core.bare false && \
     git config --file config core.worktree /workspace && git config --file config core.fsmonitor /workspace/driver";
-/// The same in a folder below.
+/// Creates the same in a subdirectory.
 const BARE_BELOW: &str = "git init -q --bare made && git config --file made/config core.bare false && mkdir tree && \
     git config --file made/config core.worktree /workspace/tree && git config --file made/config core.fsmonitor /workspace/driver";
-/// A repository with one commit and a changed file.
+/// Creates a repository with one commit and a changed file.
 const REPOSITORY: &str = "git init -q . && git config user.name a && git config user.email a@b && echo 1 > file && \
     git add file && git commit -qm first && echo 2 > file";
 
@@ -33,8 +32,7 @@ fn plant(stage: &Stage, what: &str) {
     assert!(!ran(stage), "planting alone runs nothing");
 }
 
-/// A repository in the shape of a bare one is none to git, even for a command
-/// that may write.
+/// Checks that git does not use a bare repository, even in a command that may write.
 fn bare(shape: &'static str, folder: &'static str, git: &'static str) -> impl FnOnce(&mut Stage) {
     move |stage| {
         plant(stage, shape);
@@ -50,8 +48,8 @@ fn bare(shape: &'static str, folder: &'static str, git: &'static str) -> impl Fn
     }
 }
 
-/// A driver of a true repository leaves nothing behind where the command only
-/// reads; it does where the command may write.
+/// Checks that a driver of a real repository leaves no mark in a read-only command. In a command that may write it
+/// does.
 fn driver(setting: &'static str, git: &'static str) -> impl FnOnce(&mut Stage) {
     move |stage| {
         plant(stage, &format!("{REPOSITORY} && {setting}"));

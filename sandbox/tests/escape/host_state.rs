@@ -1,5 +1,4 @@
-//! The host, before and after: its clock, mounts, processes, control groups,
-//! settings, and files.
+//! The state of the host before and after a test: its clock, mounts, processes, control groups, settings and files.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,7 +12,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::support::eventually;
 
-/// Files that say who may do what, what runs, and how.
+/// Files that determine permissions, running programs and their configuration.
 const FILES: [&str; 20] = [
     "/bin/bash",
     "/etc/crontab",
@@ -47,10 +46,10 @@ const SETTINGS: [&str; 9] = [
     "/proc/sys/user/max_user_namespaces",
     "/proc/sys/vm/overcommit_memory",
 ];
-/// How far the wall clock and the monotonic one may drift apart during a test.
+/// The maximum drift between the wall clock and the monotonic clock during a test.
 const DRIFT: Duration = Duration::from_secs(1);
 
-/// What must be the same afterwards.
+/// The state that must not change.
 pub(crate) struct HostState {
     clock: RangeInclusive<Duration>,
     facts: BTreeSet<String>,
@@ -61,7 +60,7 @@ impl HostState {
         Self { clock: clock_offset(), facts: facts() }
     }
 
-    /// Nothing has changed, and no process of these uids is left.
+    /// Checks that nothing has changed, and that no process of these uids is left.
     #[track_caller]
     pub(crate) fn assert_unchanged(&self, uids: &[u32]) {
         let (before, now) = (&self.clock, clock_offset());
@@ -70,7 +69,7 @@ impl HostState {
         assert!(earlier.max(later) < DRIFT, "the clock of the host jumped from {before:?} to {now:?}");
         eventually("no process is left", || processes_of(uids).is_empty());
         assert_eq!(groups_of(uids), Vec::<PathBuf>::new());
-        // Changes by tests that run at the same time disappear, and are not changes by this one.
+        // Changes of concurrent tests disappear again, and do not count.
         let mut left: Option<BTreeSet<String>> = None;
         eventually("the host is as it was; the changes are printed above", || {
             let mut now: BTreeSet<String> = self.facts.symmetric_difference(&facts()).cloned().collect();
@@ -85,8 +84,8 @@ impl HostState {
     }
 }
 
-/// By how much the wall clock is ahead of the time since the start of the host, at least and at most: this process may
-/// have to wait between two looks at a clock.
+/// Returns the offset of the wall clock from the time since the host's boot, as a minimum and a maximum: this process
+/// may be delayed between two reads of a clock.
 fn clock_offset() -> RangeInclusive<Duration> {
     let now = |clock| {
         let time = clock_gettime(clock);
@@ -105,7 +104,7 @@ fn facts() -> BTreeSet<String> {
         facts.insert(format!("setting {path}: {}", fs::read_to_string(path).unwrap_or_default()));
     }
     let mounts = fs::read_to_string("/proc/1/mountinfo").unwrap();
-    // The image of the virtual machine may be in the making meanwhile.
+    // The image of the virtual machine may be built meanwhile.
     let mounts = mounts.lines().filter(|line| !line.contains("/airlock/vm/"));
     facts.extend(mounts.map(|line| format!("mount {line}")));
     let interfaces = fs::read_dir("/sys/class/net").unwrap().flatten();
@@ -128,7 +127,7 @@ fn file(path: &Path) -> String {
     format!("{mode:o} {uid}:{gid} {} {:x}", found.mtime(), hash.finish())
 }
 
-/// The control groups that belong to one of these uids.
+/// Returns the control groups of these uids.
 fn groups_of(uids: &[u32]) -> Vec<PathBuf> {
     let (mut found, mut open) = (Vec::new(), vec![PathBuf::from("/sys/fs/cgroup")]);
     while let Some(folder) = open.pop() {
@@ -143,8 +142,7 @@ fn groups_of(uids: &[u32]) -> Vec<PathBuf> {
     found
 }
 
-/// The processes that run under one of these uids. A file below /proc may
-/// belong to root all the same.
+/// Returns the processes with one of these uids. Reads their status, because root can own the files below `/proc`.
 pub(crate) fn processes_of(uids: &[u32]) -> Vec<PathBuf> {
     let entries = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
     let of = |path: &PathBuf| {

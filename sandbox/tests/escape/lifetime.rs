@@ -1,4 +1,4 @@
-//! What must not go on after the end of its command.
+//! Attempts to survive the end of the command.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -11,7 +11,7 @@ use crate::layer::Layer::PidNamespace;
 use crate::stage::Stage;
 use crate::support::{eventually, finish, host_processes, sleepers};
 
-/// How the command ends.
+/// The way in which the command ends.
 #[derive(Debug, Clone, Copy)]
 enum End {
     Itself,
@@ -24,13 +24,13 @@ fn mark(name: &str) -> String {
     format!("{}.{number}", 90_000_000 + std::process::id())
 }
 
-/// `way` starts a `sleep MARK` that is to go on.
+/// Checks that the `sleep MARK` that `way` starts ends with the command.
 fn goes_on(way: &'static str, end: End) -> impl FnOnce(&mut Stage) {
     move |stage| {
         let mark = mark(way);
         let sleeps = || sleepers(&mark);
         let started = way.replace("MARK", &mark);
-        // It goes on until its input ends, or until it is ended.
+        // It runs until its input ends, or until it is killed.
         let spec = stage.host.spec(format!("{started}\nread -r; exit 3"));
         let mut running = stage.host.start(&stage.own, &LaunchSpec { stdin: Stdin::Pipe, ..spec });
         eventually("it runs", || !sleeps().is_empty());
@@ -51,7 +51,7 @@ fn goes_on(way: &'static str, end: End) -> impl FnOnce(&mut Stage) {
         }
         println!("stopped by {PidNamespace}: it ended with the command");
 
-        // Without a sandbox it goes on after its shell.
+        // Without a sandbox it survives its shell.
         let shell =
             Command::new("bash").args(["-c", &started]).stdout(Stdio::null()).stderr(Stdio::null()).status();
         assert!(shell.is_ok());

@@ -1,4 +1,4 @@
-//! What must not be raised or used up: limits, processes, memory, the disk.
+//! Attempts to raise or exhaust resources: limits, processes, memory, the disk.
 
 use std::time::Duration;
 
@@ -31,11 +31,11 @@ fn large(stage: &mut Stage) {
     stage.host.limits.fsize = Some(64 * MIB);
 }
 
-/// The classic, for as long as it takes to fill what it may have.
+/// A fork bomb, which runs until it reaches its limit.
 fn shell_bomb(stage: &mut Stage) {
     few_processes(stage);
     let mark = format!("airlock-bomb-{}", std::process::id());
-    // What a command is does not stand in its shell's words; what another shell is told does.
+    // The command is not part of its shell's command line. The text for an inner shell is.
     let bomb = format!("exec bash -c ': {mark}; bomb() {{ bomb | bomb & }}; bomb; sleep 1000'");
     let running = stage.host.start(&stage.own, &stage.host.spec(bomb));
     let mut most = 0;

@@ -1,11 +1,11 @@
-//! What must not be talked to: the host, other sessions, other machines.
+//! Attempts to communicate with the host, with other sessions, and with other machines.
 
 use crate::control::Control::{Bubblewrap, Capable, OtherSession};
 use crate::layer::Layer::{Landlock, NetNamespace, Root, Seccomp};
 use crate::row::{probe, program};
 
-/// An address of another machine. In the control a loopback of its own has it,
-/// with a server: there it is reached.
+/// An address of another machine. In the control a private loopback with a server has this address, and the attempt
+/// reaches it.
 macro_rules! elsewhere {
     ($kind:literal, $address:literal, $port:literal) => {
         program(concat!("exec 3<>/dev/", $kind, "/", $address, "/", $port))

@@ -1,4 +1,4 @@
-//! The record of what another execution wrote, which a command must not change.
+//! Attempts to change the recorded output of another execution.
 
 use std::fs;
 use std::os::fd::AsFd;
@@ -11,8 +11,7 @@ use crate::row::program;
 use crate::stage::Stage;
 use crate::support::{finish, read_to_end};
 
-/// Another command of the same session is at work; nothing of its output can be
-/// reached, but by itself.
+/// Checks that a command cannot reach the output of another running command of the same session.
 fn of_a_neighbour(stage: &mut Stage) {
     let neighbour =
         stage.host.start(&stage.own, &stage.host.spec("echo first; read -t 1000 <> <(:); echo last"));
@@ -32,7 +31,7 @@ fn of_a_neighbour(stage: &mut Stage) {
     stage.controlled();
 }
 
-/// What was written cannot be taken back: it is in a pipe, not in a file.
+/// Checks that written output cannot be withdrawn: it is in a pipe, not in a file.
 fn taken_back(stage: &mut Stage) {
     let take = "echo written; truncate -s 0 /dev/stdout; : > /dev/stdout; sleep 1000";
     let running = stage.host.start(&stage.own, &stage.host.spec(take));

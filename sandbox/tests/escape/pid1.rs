@@ -1,4 +1,4 @@
-//! airlock-init, which a command must not break.
+//! Attempts to break airlock-init.
 
 use airlock_sandbox::Cause;
 
@@ -7,15 +7,14 @@ use crate::layer::Layer::{NotDumpable, PidNamespace, Seccomp};
 use crate::row::{Row, probe};
 use crate::stage::Stage;
 
-/// Pid 1 is a shell of the same user there, and nothing protects it.
+/// In this control pid 1 is an unprotected shell of the same user.
 const A_SHELL: &str = "--unshare-pid --as-pid-1";
 
 fn bent(way: &'static str) -> Row {
     probe("bend 1", way).control_words("bend 1; true").but(Bubblewrap(A_SHELL))
 }
 
-/// The signal reaches another process and does not harm pid 1, which goes on to
-/// report the true end.
+/// Checks that the signal reaches another process but does not harm pid 1, which still reports the true end.
 fn signal(name: &'static str) -> impl FnOnce(&mut Stage) {
     move |stage| {
         let command = format!(

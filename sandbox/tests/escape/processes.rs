@@ -1,10 +1,10 @@
-//! Processes that a command must not see, trace, or hold.
+//! Attempts to see, trace or stop processes.
 
 use crate::control::Control::{Bubblewrap, Outside};
 use crate::layer::Layer::{PidNamespace, Seccomp};
 use crate::row::{probe, program};
 
-/// What the probe's `bend` does to a child of one's own.
+/// The effect of the probe's `bend` on a child of the command.
 macro_rules! done_to_a_child {
     ($way:literal) => {
         program(concat!(

@@ -1,7 +1,7 @@
-//! The table of the promises: each is tried in at least three ways, under both kinds of runner, in every
-//! suite that it names. Shared by both suites; each looks at its own rows.
+//! The table of promises: each is tested by at least three attempts, under both kinds of runner, in every suite that it
+//! names. Both suites share this module, and each checks its own rows.
 //!
-//! That a row has a control is seen by `suite` when it runs.
+//! `suite` checks, when it runs, that a row has a control.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -9,7 +9,7 @@ use std::process::Command;
 use serde::Deserialize;
 
 const TABLE: &str = include_str!("promises.toml");
-/// Fewer rows than these are no trial.
+/// The minimum number of rows per promise.
 const WAYS: usize = 3;
 
 #[derive(Deserialize)]
@@ -18,21 +18,21 @@ struct Table {
     promise: Vec<Promise>,
 }
 
-/// What must fail. A row is `MODULE::NAME`, with `*` for any text.
+/// An action that must fail. A row is `MODULE::NAME`, with `*` for any text.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Promise {
     what: String,
-    /// Rows of the sandbox's suite, by its library.
+    /// Rows of the sandbox's suite, which uses its library.
     #[serde(default)]
     sandbox: Vec<String>,
-    /// Rows of the runner's suite, by its program.
+    /// Rows of the runner's suite, which uses its program.
     #[serde(default)]
     runner: Vec<String>,
-    /// Checks in the virtual machine, of a runner with root.
+    /// Checks in the virtual machine, with a runner that has root.
     #[serde(default)]
     vm: Vec<String>,
-    /// Checks in the virtual machine, of a runner of an ordinary user.
+    /// Checks in the virtual machine, with a runner of an unprivileged user.
     #[serde(default)]
     vm_user: Vec<String>,
 }
@@ -42,7 +42,7 @@ fn table() -> Vec<Promise> {
     table.promise
 }
 
-/// The tests of this program, by what they are without the kind of their runner.
+/// Returns the tests of this program, without the kind of their runner.
 fn rows(kind: &str) -> BTreeSet<String> {
     let output = Command::new(std::env::current_exe().unwrap()).args(["--list", "--format=terse"]).output();
     let list = String::from_utf8(output.unwrap().stdout).unwrap();
@@ -54,7 +54,7 @@ fn rows(kind: &str) -> BTreeSet<String> {
     rows.collect()
 }
 
-/// The checks in the virtual machine.
+/// Returns the checks in the virtual machine.
 fn checks() -> BTreeSet<String> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/vm/checks");
     let mut checks = BTreeSet::new();
@@ -69,7 +69,7 @@ fn checks() -> BTreeSet<String> {
     checks
 }
 
-/// The rows that these words mean, with `*` for any text. Words that mean none are an error.
+/// Returns the rows that match these patterns, with `*` for any text. A pattern without a match is an error.
 fn meant(words: &[String], rows: &BTreeSet<String>) -> BTreeSet<String> {
     let mut all = BTreeSet::new();
     for word in words {

@@ -1,5 +1,4 @@
-//! Names that are protected by a mask, which stays on what it guards whatever
-//! way leads there.
+//! Attempts on names that a mask protects. The mask holds for every path that leads to the file.
 
 use airlock_sandbox::{Mask, MaskKind, SessionFolder};
 
@@ -12,7 +11,7 @@ fn mask(path: &str, kind: MaskKind) -> Mask {
     Mask { folder: SessionFolder::Workspace, path: path.into(), kind }
 }
 
-/// A repository, a file and a hidden file, protected as such.
+/// Creates a repository, a protected file and a hidden file.
 fn protect(stage: &mut Stage) {
     let make = "git init -q .; git config user.name a; mkdir .tool; echo kept > .tool/settings; echo kept > .bashrc; echo kept > secret";
     stage.host.run(&stage.own, &stage.host.spec(make));

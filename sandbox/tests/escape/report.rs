@@ -1,4 +1,4 @@
-//! Reports of airlock-init, which a command must not forge.
+//! Attempts to forge reports of airlock-init.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -13,7 +13,7 @@ use crate::layer::Layer::CrossCheck;
 use crate::stage::Stage;
 use crate::support::PROBE;
 
-/// The command ends as `cause` says, whatever it wrote.
+/// Checks that the command ends with `cause`, whatever it wrote.
 fn forged(command: &'static str, cause: Cause) -> impl FnOnce(&mut Stage) {
     move |stage| {
         let command = command.replace("PROBE", PROBE);
@@ -24,8 +24,7 @@ fn forged(command: &'static str, cause: Cause) -> impl FnOnce(&mut Stage) {
     }
 }
 
-/// The control: the same program writes the report to a socket that it is given,
-/// and it is a report.
+/// The control: the same program writes the report to a socket that it is given, and the report is accepted.
 fn assert_believed_by_who_gets_it(stage: &Stage) {
     let (ours, theirs) = UnixStream::pair().unwrap();
     let status = Command::new(&stage.host.probe)
@@ -41,8 +40,8 @@ fn assert_believed_by_who_gets_it(stage: &Stage) {
     stage.controlled();
 }
 
-/// After `command` the directory of the session is `expected`; a command that
-/// honestly moves is the control.
+/// Checks that the session's directory after `command` is `expected`. The control is a command that really changes its
+/// directory.
 fn directory(command: &'static str, expected: Option<&'static str>) -> impl FnOnce(&mut Stage) {
     move |stage| {
         let ended = stage.host.run(&stage.own, &stage.host.spec(command)).ended;

@@ -1,5 +1,5 @@
-//! One attempt as a row of a table: what is tried, what stops it and how, and
-//! the control in which it works.
+//! One attempt as a row of a table: the attempt, the layer that stops it and its answer, and the control in which it
+//! succeeds.
 
 use crate::control::Control;
 use crate::layer::Layer;
@@ -7,7 +7,7 @@ use crate::stage::Stage;
 use crate::suite::Attempt;
 use crate::support::{Findings, PROBE};
 
-/// A row. Words may hold the names in braces that [`Stage::fill`] knows.
+/// A row. Its arguments may contain the names in braces that [`Stage::fill`] replaces.
 pub(crate) struct Row {
     words: &'static str,
     way: &'static str,
@@ -18,7 +18,7 @@ pub(crate) struct Row {
     control: Option<Control>,
 }
 
-/// The probe with `words`, of whose ways `way` is looked at.
+/// Creates a row that runs the probe with `words` and checks its attempt `way`.
 pub(crate) fn probe(words: &'static str, way: &'static str) -> Row {
     Row {
         words,
@@ -31,34 +31,34 @@ pub(crate) fn probe(words: &'static str, way: &'static str) -> Row {
     }
 }
 
-/// A command of the shell; it got through if it ends with success.
+/// Creates a row that runs a shell command. The attempt succeeds if the command exits with success.
 pub(crate) fn program(command: &'static str) -> Row {
     probe(command, "program")
 }
 
 impl Row {
-    /// In the shape of a read-only command.
+    /// Runs the row as a read-only command.
     pub(crate) fn read_only(self) -> Self {
         Self { read_only: true, ..self }
     }
 
-    /// What is made ready first.
+    /// Sets the preparation.
     pub(crate) fn after(self, before: fn(&mut Stage)) -> Self {
         Self { before, ..self }
     }
 
-    /// What stops it, and one or several answers (`|` between them), each the
-    /// name of an error or a part of what was said.
+    /// Sets the layer that stops the attempt, and its possible answers (separated by `|`): each is the name of an
+    /// error or a part of a message.
     pub(crate) fn stopped_by(self, layer: Layer, answer: &'static str) -> Self {
         Self { stopped: (layer, answer), ..self }
     }
 
-    /// The control tries other words, of which the same way is looked at.
+    /// Sets other arguments for the control, which checks the same attempt.
     pub(crate) fn control_words(self, words: &'static str) -> Self {
         Self { control_words: Some(words), ..self }
     }
 
-    /// Where it works.
+    /// Sets the control.
     pub(crate) fn but(self, control: Control) -> Self {
         Self { control: Some(control), ..self }
     }
@@ -87,7 +87,7 @@ impl Attempt for Row {
     }
 }
 
-/// Of one way: whether it worked, and what was answered.
+/// Returns whether an attempt succeeded, and its answer.
 #[track_caller]
 pub(crate) fn find<'a>(findings: &'a Findings, way: &str) -> (bool, &'a str) {
     let found = findings.ways.iter().find(|(name, ..)| name == way);
@@ -95,8 +95,7 @@ pub(crate) fn find<'a>(findings: &'a Findings, way: &str) -> (bool, &'a str) {
     (*reached, detail)
 }
 
-/// The answer of the layer, if the way was tried and stopped with one of those
-/// that were expected.
+/// Returns the layer's answer, if the attempt was made and stopped with an expected answer.
 #[track_caller]
 pub(crate) fn stopped<'a>(findings: &'a Findings, way: &str, answers: &str) -> &'a str {
     let (reached, answer) = find(findings, way);

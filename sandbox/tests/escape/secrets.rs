@@ -1,5 +1,4 @@
-//! The runner's own environment, of which nothing is visible inside by any
-//! route.
+//! Attempts to read the runner's own environment, which is not visible inside by any route.
 
 use std::fs;
 use std::os::fd::AsFd;
@@ -11,7 +10,7 @@ use crate::row::find;
 use crate::stage::Stage;
 use crate::support::{Findings, PROBE};
 
-/// What every value of a secret begins with, in halves: nobody else says it.
+/// The unique prefix of every secret value, in two halves.
 const FIRST: &str = "9c41e7d0";
 const SECOND: &str = "5ab2f836";
 const EVERY_ROUTE: [&str; 8] = [
@@ -26,7 +25,7 @@ const EVERY_ROUTE: [&str; 8] = [
 ];
 const OTHERS: usize = 50;
 
-/// Names that carry secrets, one a line.
+/// Names that contain secrets, one per line.
 const NAMES: &str = include_str!("secrets.txt");
 
 fn secrets() -> Vec<(String, String)> {
@@ -37,8 +36,8 @@ fn secrets() -> Vec<(String, String)> {
     names.into_iter().map(|name| (name.clone(), format!("{FIRST}{SECOND}-{name}"))).collect()
 }
 
-/// In a process that has all of them, in its environment, in its arguments, in a
-/// file of its state, and behind a descriptor that is inherited.
+/// Searches in a process that has all secrets in its environment, in its arguments, in a file of its state, and
+/// behind an inherited descriptor.
 fn searched(test: &'static str, read_only: bool, user: bool) {
     let (secrets, word) = (secrets(), format!("{FIRST}{SECOND}"));
     if !again::is_it() {
@@ -68,7 +67,7 @@ fn searched(test: &'static str, read_only: bool, user: bool) {
     given_on_purpose(&mut stage);
 }
 
-/// The control: a value that is given by each route is found by it.
+/// The control: the search finds a value that is passed by each route.
 fn given_on_purpose(stage: &mut Stage) {
     let (value, half) = (format!("{FIRST}{SECOND}-given"), FIRST);
     let shown = format!("/run/{value}");

@@ -1,5 +1,5 @@
-//! What an attempt is made on: a runner's launcher, a session of the attacker,
-//! another session, and things of the host to reach for.
+//! The environment of an attempt: a runner's launcher, a session of the attacker, another session, and targets on the
+//! host.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
@@ -17,23 +17,23 @@ use airlock_sandbox::{Mask, Running, Session};
 
 use crate::support::{Host, PROBE};
 
-/// What is in files that must not be read.
+/// The contents of files that must not be read.
 const SECRET: &str = "of another";
 
 pub(crate) struct Stage {
     pub(crate) host: Host,
     /// The attacker's session.
     pub(crate) own: Session,
-    /// What is laid over its folders.
+    /// The masks over its directories.
     pub(crate) masks: Vec<Mask>,
-    /// Whether a control of the attempt has worked.
+    /// Whether a control of the attempt has succeeded.
     controlled: Cell<bool>,
     other: OnceCell<Session>,
     open: OnceCell<PathBuf>,
     sleeper: OnceCell<Sleeper>,
     /// The server on the other session's loopback.
     listening: OnceCell<Running>,
-    /// What [`Stage::fill`] has made.
+    /// The targets that [`Stage::fill`] has created.
     things: RefCell<BTreeMap<&'static str, String>>,
 }
 
@@ -56,18 +56,18 @@ impl Stage {
         Self { host, own, masks, controlled, other, open, sleeper, listening, things }
     }
 
-    /// Said by an attempt whose control has worked.
+    /// Records that a control of the attempt has succeeded.
     pub(crate) fn controlled(&self) {
         self.controlled.set(true);
     }
 
-    /// An attempt without a control proves nothing.
+    /// Checks that a control has succeeded. An attempt without a control proves nothing.
     #[track_caller]
     pub(crate) fn assert_controlled(&self) {
         assert!(self.controlled.get(), "it has no control, so it proves nothing");
     }
 
-    /// The host uids that ran anything here.
+    /// Returns the host uids that were used here.
     pub(crate) fn uids(&self) -> Vec<u32> {
         [Some(&self.own), self.other.get()]
             .into_iter()
@@ -77,12 +77,12 @@ impl Stage {
             .collect()
     }
 
-    /// The control group of the launcher, where it has one.
+    /// Returns the control group of the launcher, if it has one.
     pub(crate) fn group(&self) -> Option<PathBuf> {
         fs::read_to_string(self.host.folder.path().join("state/cgroup")).ok().map(PathBuf::from)
     }
 
-    /// The other session, with a file in its workspace.
+    /// Returns the other session, with a file in its workspace.
     pub(crate) fn other(&self) -> Session {
         let made = self.other.get_or_init(|| {
             let session = self.host.session();
@@ -92,8 +92,7 @@ impl Stage {
         made.clone()
     }
 
-    /// Folders like a session's for controls, where the session's uid can reach
-    /// them by their paths.
+    /// Returns directories like those of a session for controls, which the session's uid can reach by their paths.
     pub(crate) fn open(&self) -> &Path {
         self.open.get_or_init(|| {
             let folder = self.host.folder.path().join("open");
@@ -107,19 +106,19 @@ impl Stage {
         })
     }
 
-    /// `words` with what stands in braces replaced by things of this stage:
+    /// Replaces the names in braces in `words` by targets of this stage:
     ///
-    /// * `{secret}`: a file of the host that anybody may read;
-    /// * `{state}`: a file in the runner's state, for the runner alone;
+    /// * `{secret}`: a file of the host that every user may read;
+    /// * `{state}`: a file in the runner's state that only the runner may read;
     /// * `{other}`: a file in the other session's workspace;
-    /// * `{pid}`, `{mark}`: a process of the host, its number and a word of it;
+    /// * `{pid}`, `{mark}`: a process of the host, its pid and a word of its command line;
     /// * `{tcp}`, `{udp}`: servers on the host's loopback (`{tcp_words}`, `{tcp_mapped}`: in other forms);
-    /// * `{target}`: a file that anybody may write, for controls;
+    /// * `{target}`: a file that every user may write, for controls;
     /// * `{abstract}`, `{socket}`: a listener of the host, by name and by path;
     /// * `{server}`: a server on the other session's loopback;
     /// * `{probe}`: the probe;
-    /// * `{open}`: folders like a session's, for controls;
-    /// * `{folder}`: the folder in which all of this is.
+    /// * `{open}`: directories like those of a session, for controls;
+    /// * `{folder}`: the directory that contains all of these.
     pub(crate) fn fill(&self, words: &str) -> String {
         let mut words = words.to_owned();
         let mut put = |name: &'static str, make: &dyn Fn() -> String| {
@@ -164,7 +163,7 @@ impl Stage {
         path.to_string_lossy().into_owned()
     }
 
-    /// A process of the host of the uid that the attacker has there.
+    /// Returns a process of the host with the attacker's host uid.
     fn sleeper(&self) -> u32 {
         let made = self.sleeper.get_or_init(|| {
             let mut command = match self.own.ids {
@@ -214,7 +213,7 @@ impl Stage {
     }
 }
 
-/// A time to sleep that nobody else sleeps.
+/// Returns a sleep duration that no other process uses.
 fn mark() -> String {
     format!("{}.5", 80_000_000 + std::process::id())
 }

@@ -1,4 +1,4 @@
-//! How a table of attempts becomes tests, each under both kinds of runner.
+//! Converts a table of attempts to tests, each under both kinds of runner.
 
 use nix::unistd::geteuid;
 
@@ -6,7 +6,7 @@ use crate::again::{self, Again};
 use crate::host_state::HostState;
 use crate::stage::Stage;
 
-/// Something tried on a stage that fails if the attacker got through.
+/// An attempt on a stage. It panics if the attacker succeeds.
 pub(crate) trait Attempt {
     fn make(self, stage: &mut Stage);
 }
@@ -17,7 +17,7 @@ impl<F: FnOnce(&mut Stage)> Attempt for F {
     }
 }
 
-/// Makes of each `name: attempt` the tests `as_root::name` and `as_user::name`.
+/// Creates the tests `as_root::name` and `as_user::name` for each `name: attempt`.
 macro_rules! attempts {
     ($($(#[doc = $doc:literal])* $name:ident: $attempt:expr;)+) => {
         mod as_root {
@@ -44,8 +44,7 @@ macro_rules! attempts {
     };
 }
 
-/// Makes of each `name: attempt` the test `as_root_only::name`: of what only a
-/// runner that gives uids can promise.
+/// Creates the test `as_root_only::name` for each `name: attempt`, for promises that need a runner with separate uids.
 macro_rules! attempts_as_root {
     ($($(#[doc = $doc:literal])* $name:ident: $attempt:expr;)+) => {
         mod as_root_only {
@@ -61,7 +60,7 @@ macro_rules! attempts_as_root {
     };
 }
 
-/// With a runner that is root.
+/// Runs an attempt with a runner that has root.
 pub(crate) fn as_root(attempt: impl Attempt) {
     assert!(geteuid().is_root(), "a runner with root is tried by root: start the suite as root");
     let before = HostState::now();
@@ -74,8 +73,7 @@ pub(crate) fn as_root(attempt: impl Attempt) {
     before.assert_unchanged(&uids);
 }
 
-/// With a runner of an ordinary user: this very test again, in a process of
-/// another uid.
+/// Runs an attempt with a runner of an unprivileged user: runs the same test again in a process with another uid.
 pub(crate) fn as_user(test: &str, attempt: impl Attempt) {
     if again::is_it() {
         assert!(!geteuid().is_root());

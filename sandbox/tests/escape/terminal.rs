@@ -1,4 +1,4 @@
-//! Typing at a terminal in the name of whoever sits there.
+//! Attempts to type at a terminal on behalf of its user.
 
 use crate::control::Control::Bubblewrap;
 use crate::layer::Layer::{OwnSession, Seccomp};

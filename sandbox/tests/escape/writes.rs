@@ -1,4 +1,4 @@
-//! What must not be written: the system, kernel settings, a read-only workspace.
+//! Attempts to write to the system, to kernel settings, and to a read-only workspace.
 
 use crate::control::Control::{Bubblewrap, Capable, Sandbox};
 use crate::layer::Layer::{Landlock, Owner, ReadOnlyMount};
@@ -7,7 +7,7 @@ use crate::stage::Stage;
 
 const WRITABLE: &str = "--tmpfs /usr/local";
 
-/// A file in the workspace and two more names of it.
+/// Creates a file in the workspace and two other names of it.
 fn files(stage: &mut Stage) {
     let make =
         "echo x > file; ln file hard; ln -s file soft; mkdir folder; echo y > ~/note; ln -s ~/note home";

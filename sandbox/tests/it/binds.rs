@@ -1,4 +1,4 @@
-//! Bind sources below folders that only root enters.
+//! Tests of bind sources below directories that only root can enter.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -9,7 +9,7 @@ use airlock_sandbox::{LaunchSpec, PathRules, RuleScope};
 
 use crate::support::{Host, OrdinaryRunner};
 
-/// A folder of tools in one that only root enters, which holds more.
+/// Creates a directory of tools inside a directory that only root can enter and that contains more files.
 fn closed(host: &Host) -> PathBuf {
     let closed = host.folder.path().join("closed");
     for folder in ["tools/sub/deep", "tools/private", "other"] {
@@ -47,7 +47,7 @@ fn a_source_in_a_folder_that_only_root_enters_is_shown_and_nothing_beside_it() {
     let said = host.run(&session, &spec).stdout;
     assert!(said.starts_with("tools/tooltools/sub/deep/tooltools/tool"), "{said}");
     assert!(said.contains("tool\ntools\n") && said.ends_with("Read-only file system\n"), "{said}");
-    // Modes below it count, as they do for everybody.
+    // The modes below it apply to the session, as to every user.
     let said = host
         .run(
             &session,
@@ -86,7 +86,7 @@ fn path_rules_hold_in_such_a_source() {
     let mut covers = resolved.covers;
     let is_private = |path: &Path| path.ends_with("private/tool");
     host.profile.covers = covers.clone();
-    // Shown again comes what could be reached: this one could not.
+    // Only a reachable path can be shown again. This one is not reachable.
     let error = host.refused(&session, &spec);
     assert_eq!(error.step(), "setup", "{error}");
     covers.retain(|cover| !is_private(cover.path()));

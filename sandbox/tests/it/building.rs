@@ -1,9 +1,8 @@
-//! Command building: whatever a command is, it does what it does as a script of its own, inside the sandbox and
-//! outside.
+//! Tests of command building: every command behaves as a script of its own, inside the sandbox and outside.
 //!
-//! Each row runs twice in equal sandboxes: as Airlock runs it, and as a file that `bash +H -O
-//! expand_aliases` is given, with the same snapshot sourced. Output, exit code and last directory
-//! must be the same; the one thing that may differ is the script's path.
+//! Each row runs twice in equal sandboxes: as Airlock runs it, and as a file that is passed to `bash +H -O
+//! expand_aliases`, with the same snapshot sourced. Output, exit code and last directory must be equal. Only the path
+//! of the script may differ.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails by panicking")]
 
 mod outside;
@@ -17,11 +16,11 @@ use airlock_sandbox::{Cause, LaunchSpec, Session};
 
 use crate::support::{Host, finish};
 
-/// Where the script of the reference is, and that of Airlock.
+/// The script of the reference, and that of Airlock.
 const REFERENCE: &str = "/tmp/reference-script";
 const OURS: &str = "/run/airlock/run/command";
 
-/// As a session's snapshot is: functions, options, aliases.
+/// The format of a session's snapshot: functions, options, aliases.
 const SNAPSHOT: &[u8] = br#"greeting () 
 { 
     echo "greeting $1 from ${FUNCNAME[0]}"
@@ -69,14 +68,14 @@ impl Site {
         Self { host, session }
     }
 
-    /// As Airlock runs it.
+    /// Runs a command as Airlock does.
     fn built(&self, command: &[u8], snapshot: Option<&[u8]>) -> Seen {
         self.empty();
         let spec = LaunchSpec { snapshot: snapshot.map(Into::into), ..self.host.spec(command) };
         self.seen(&spec, OURS)
     }
 
-    /// As a file that bash is given.
+    /// Runs a command as a file that is passed to bash.
     fn reference(&self, command: &[u8], snapshot: Option<&[u8]>) -> Seen {
         self.empty();
         let tmp = &self.session.folders.tmp;
@@ -100,7 +99,7 @@ impl Site {
         Seen { output: output.stdout.replace(script, "SCRIPT"), cause: ended.cause, directory: ended.cwd }
     }
 
-    /// What the row before left is gone.
+    /// Removes everything that the previous row left.
     fn empty(&self) {
         let folders = &self.session.folders;
         for folder in [&folders.workspace, &folders.home, &folders.tmp] {
@@ -149,7 +148,7 @@ fn a_snapshot_is_in_force_and_extended_globs_are_not() {
     let said = |command: &str| site.built(command.as_bytes(), Some(SNAPSHOT)).output;
     assert_eq!(said("greet world"), "hello everyone\n");
     assert_eq!(said("greeting you"), "greeting you from greeting\n");
-    // It was read with extended globs, and is matched without.
+    // The function was parsed with extended globs, but the command is matched without them.
     assert_eq!(said("picky 12; picky x"), "other\nother\n");
     assert_eq!(said("shopt -q extglob || echo off; echo ${BASH_ENV-none}"), "off\nnone\n");
     assert_eq!(said("false | true; echo $?"), "1\n");
@@ -180,7 +179,7 @@ fn the_prefix_stands_in_front_and_its_words_are_data() {
     assert_eq!(seen.directory, Some("/workspace/d".into()), "env becomes the shell");
     let seen = site.seen(&with(&["/usr/bin/setpriv", "--no-new-privs", "--"], "exit 7"), OURS);
     assert_eq!(seen.cause, Cause::Exited(7));
-    // One that does not become the shell has not moved.
+    // A prefix that does not become the shell does not change its directory.
     let seen = site.seen(&with(&["/usr/bin/timeout", "--foreground", "60"], "mkdir e; cd e"), OURS);
     assert_eq!(seen.directory, None);
     let gone = site.host.refused(&site.session, &with(&["/usr/bin/no-such-prefix"], "true"));

@@ -1,6 +1,5 @@
-//! Cgroups as they are on this host: every way out leaves none, and where there
-//! is none commands run all the same, and it is said. What the controllers do is
-//! tried in a virtual machine.
+//! Tests of cgroups on this host: every way to end leaves none. Without cgroups commands still run, and the result
+//! reports it. The tests in a virtual machine cover the controllers.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -15,13 +14,13 @@ use serde_json::Value;
 
 use crate::support::{BWRAP, Host, eventually, example, finish, host_processes, processes_of, sleepers};
 
-/// A number that no other test's processes have in their command lines.
+/// Returns a number that no process of another test has in its command line.
 fn mark(test: u32) -> String {
     format!("{}.{test}", 90_000_000 + std::process::id())
 }
 
 impl Host {
-    /// Where this host's launcher has its cgroup.
+    /// Returns the cgroup of this host's launcher.
     fn cgroup(&self) -> &Path {
         let gaps = self.launcher.limits_not_enforced();
         self.launcher.cgroup().unwrap_or_else(|| panic!("cgroup2 with `cgroup.kill` is needed: {gaps:?}"))
@@ -127,7 +126,7 @@ fn a_start_that_fails_outside_or_takes_too_long_leaves_no_cgroup() {
 #[test]
 fn what_a_daemon_used_is_counted_by_the_cgroup() {
     let host = Host::new();
-    // Fields 14 and 15, its own time so far in hundredths of a second. It goes on when it has told of them.
+    // Fields 14 and 15 are the process's own time in hundredths of a second. It continues after it has reported them.
     let busy = "mkfifo told; (setsid bash -c '
         while read -a own < /proc/$$/stat; (( own[13] + own[14] < 20 )); do
             for ((i = 0; i < 1000; i++)); do :; done
@@ -161,7 +160,7 @@ fn without_cgroups_commands_run_end_and_the_gaps_are_named() {
     assert_eq!(host_processes(&mark), Vec::<PathBuf>::new());
 }
 
-/// A runner of an ordinary user, in the cgroup whose folder is given.
+/// Runs the runner of an ordinary user, in the cgroup with this directory.
 fn as_a_user(cgroup: Option<&Path>, options: &[&str]) -> Value {
     let folder = airlock_mounts::ScratchDir::new();
     let state = folder.path().join("state");
@@ -209,7 +208,7 @@ fn an_ordinary_user_divides_the_cgroup_that_was_given_to_it() {
     assert_eq!(report["cause"], "Exited(5)");
     assert_eq!(report["leftovers"], true);
     assert!(!gaps(&report).contains(&"cgroup"), "{report}");
-    // Where there are controllers, the runner has moved out of the way.
+    // If there are controllers, the runner has moved into the leaf.
     let _ = fs::remove_dir(base.join("airlock-runner"));
     fs::remove_dir(&base).expect("nothing else is left in it");
 }

@@ -1,4 +1,4 @@
-//! Nothing outlives its end: not a signal handler, not a daemon.
+//! Tests that nothing outlives a command: no signal handler and no daemon.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,12 +11,12 @@ use crate::support::{
     Host, PATIENCE, eventually, finish, finish_once, host_processes, mounts, processes_of, sleepers, wait_for,
 };
 
-/// A number that no other test's processes have in their command lines.
+/// Returns a number that no process of another test has in its command line.
 pub(crate) fn mark(test: u32) -> String {
     format!("{}.{test}", 40_000_000 + std::process::id())
 }
 
-/// A command that does this and then waits for the end of its input.
+/// Returns a command that runs this and then waits for the end of its input.
 fn until_let_go(host: &Host, command: &str, end: &str) -> LaunchSpec {
     LaunchSpec { stdin: Stdin::Pipe, ..host.spec(format!("{command}\nread -r; {end}")) }
 }
@@ -69,7 +69,7 @@ fn what_ignores_terminate_is_killed() {
     let host = Host::new();
     let session = host.session();
     let mark = mark(1);
-    // The signal that lets what stands still go on comes behind SIGTERM.
+    // SIGCONT follows SIGTERM, so that stopped processes continue.
     let ignores = "trap '' TERM; trap 'echo still here' CONT; sleep MARK & echo up; while :; do wait; done";
     let running = host.start(&session, &host.spec(ignores.replace("MARK", &mark)));
     wait_for(&running, "up\n");
@@ -103,7 +103,7 @@ fn daemons_end_with_the_command_and_the_result_says_so() {
         assert!(output.ended.leftovers, "{way}");
         assert_eq!(host_processes(&mark), Vec::<PathBuf>::new(), "{way}");
     }
-    // On a busy host a moment may be longer than what is waited for: it is tried again.
+    // On a busy host the process may live longer than the grace period, so repeat the test.
     let is_quiet = || !host.run(&session, &host.spec("sleep 0.01 & true")).ended.leftovers;
     eventually("what ends by itself in a moment is not left over", is_quiet);
 }
@@ -112,7 +112,7 @@ fn daemons_end_with_the_command_and_the_result_says_so() {
 fn the_last_output_of_a_process_substitution_is_not_lost() {
     let host = Host::new();
     let session = host.session();
-    // On a busy host the last process may take longer than what is waited for: then the result says so.
+    // On a busy host the last process may live longer than the grace period. The result then reports it.
     eventually("nothing is left over", || {
         let output = host.run(&session, &host.spec("seq 1 20000 | tee >(tail -1 >&2) | tail -1"));
         assert!(output.ended.leftovers || output.stdout == "20000\n20000\n", "{}", output.stdout);

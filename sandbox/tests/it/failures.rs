@@ -1,5 +1,5 @@
-//! Where a sandbox cannot start, the command does not run, and the error says
-//! which step failed, why, and what to do.
+//! Tests that a command does not run if a sandbox cannot start, and that the error contains the failed step, the
+//! cause and the remedy.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -14,10 +14,10 @@ use crate::end::mark;
 use crate::support::{BWRAP, Host, finish, host_processes};
 
 impl Host {
-    /// This host with a program in the place of bubblewrap.
+    /// Replaces bubblewrap by a script.
     pub(crate) fn with_bwrap(mut self, script: &str) -> Self {
         let path = self.folder.path().join("bwrap");
-        // What the launcher asks of it at its start, it answers like the real one.
+        // Answers the launcher's initial queries as the real program does.
         let text = format!("#!/bin/bash\ncase $1 in --help|--version) exec {BWRAP} $1;; esac\n{script}\n");
         fs::write(&path, text).unwrap();
         fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
@@ -112,7 +112,7 @@ fn an_end_that_is_not_confirmed_from_outside_is_not_success() {
         "echo '{\"exit-code\": 0}' >&$2; eval \"exec $2>&-\"; shift 2; exec BWRAP \"$@\"",
         // Failure, whatever the command did.
         "echo '{\"exit-code\": 9}' >&$2; eval \"exec $2>&-\"; shift 2; exec BWRAP \"$@\"",
-        // Half a status.
+        // An incomplete status.
         "echo '{\"exit-code\": ' >&$2; eval \"exec $2>&-\"; shift 2; exec BWRAP \"$@\"",
     ];
     for lie in lies {
@@ -206,7 +206,7 @@ fn host_uid_0_is_refused_by_every_step() {
         assert_eq!(host.refused(&session, &host.spec("true")).step(), "request");
         assert_eq!(host.launcher.session_net(ids).unwrap_err().step(), "request");
     }
-    // A runner that is root and was told not to change uid.
+    // A runner with root that was configured not to change uids.
     let careless = Launcher::new(Config {
         bwrap: BWRAP.into(),
         state: host.folder.path().join("careless"),

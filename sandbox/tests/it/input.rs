@@ -1,5 +1,5 @@
-//! A command's input is the pipe that the caller writes: it comes whole, it ends
-//! when the caller closes it, and nothing of Airlock reads or holds it.
+//! Tests of a command's input: it is the pipe that the caller writes. It arrives completely, ends when the caller
+//! closes it, and no part of Airlock reads or keeps it.
 
 use std::fs::File;
 use std::io::{ErrorKind, Write};
@@ -18,7 +18,7 @@ fn take_input(running: &mut Running) -> File {
     File::from(running.streams.stdin.take().unwrap())
 }
 
-/// Starts it, writes all of `input` from a thread, closes, and waits for the end.
+/// Starts a command, writes all of `input` from a thread, closes it, and waits for the end.
 fn fed(host: &Host, spec: LaunchSpec, input: &[u8]) -> Output {
     let session = host.session();
     let mut running = host.start(&session, &with_input(spec));
@@ -95,7 +95,7 @@ fn an_input_that_ends_without_a_byte_is_an_end() {
 fn nothing_but_the_command_holds_the_input() {
     let host = Host::new();
     let session = host.session();
-    // The reader has gone while the command goes on.
+    // The reader has closed its end while the command continues.
     let mut running = host.start(&session, &with_input(host.spec("exec <&-; echo closed; sleep 1000")));
     let mut pipe = take_input(&mut running);
     let mut said = [0; 7];
@@ -104,7 +104,7 @@ fn nothing_but_the_command_holds_the_input() {
     assert_eq!(pipe.write(b"x").unwrap_err().kind(), ErrorKind::BrokenPipe);
     running.control.kill();
     finish(running);
-    // The control: a command that only does not read has an open input.
+    // The control: a command that does not read still has an open input.
     let mut running = host.start(&session, &with_input(host.spec("echo opened; sleep 1000")));
     let mut pipe = take_input(&mut running);
     rustix::io::read(&running.streams.stdout, &mut said).unwrap();

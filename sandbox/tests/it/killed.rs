@@ -1,5 +1,4 @@
-//! Nothing outlives the death of the process that started it, nor bubblewrap's,
-//! at whatever instant they die.
+//! Tests that nothing outlives the process that started it, or bubblewrap, at whatever moment they die.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -12,7 +11,7 @@ use crate::support::{
     Host, eventually, example, host_processes, next_start, next_uid, processes_of, sleepers,
 };
 
-/// A number that no other test's processes have in their command lines.
+/// Returns a number that no process of another test has in its command line.
 fn mark(test: u32) -> String {
     format!("{}.{test}", 80_000_000 + std::process::id())
 }
@@ -55,15 +54,15 @@ fn nothing_is_left_when_the_owner_is_killed_in_the_middle_of_a_start() {
         std::thread::sleep(Duration::from_micros(700 * delay));
         kill(owner);
     }
-    // Everything from the change of ids on, whatever its command line.
+    // Everything after the change of IDs, whatever its command line.
     eventually("everything has ended", || processes_of(uid).is_empty());
     let runtime = folder.path().to_string_lossy().into_owned();
     eventually("the launch step has ended", || host_processes(&runtime).is_empty());
     next_start(&folder.path().join("launcher"));
 }
 
-/// In the place of bubblewrap: has made a child that is tied to nothing, and
-/// hangs. So does bubblewrap between two of its system calls.
+/// A replacement of bubblewrap that has created an untied child and hangs. The real bubblewrap is in this state between
+/// two of its system calls.
 fn orphan(mark: &str) -> String {
     format!("setsid sleep {mark} & ")
 }
@@ -73,7 +72,7 @@ fn the_control_an_orphan_outlives_its_parent() {
     let mark = mark(20);
     let mut parent =
         Command::new("bash").args(["-c", &format!("{}exec sleep 1000", orphan(&mark))]).spawn().unwrap();
-    // Until the parent is asleep too, its command line holds the mark.
+    // Until the parent sleeps too, its command line contains the mark.
     eventually("it is there", || host_processes(&mark).len() == 1 && sleepers(&mark).len() == 1);
     parent.kill().unwrap();
     parent.wait().unwrap();

@@ -1,6 +1,5 @@
-//! Landlock, the second layer: what it stops where the first lets something
-//! through, each with a control in a sandbox of plain bubblewrap without it, and
-//! what the commands of a session go on sharing.
+//! Tests of Landlock, the second layer: what it prevents if the first layer fails, each with a control in a plain
+//! bubblewrap sandbox without it; and what the commands of a session still share.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -13,7 +12,7 @@ use crate::support::{BWRAP, Host, eventually};
 
 const DENIED: &str = "Permission denied";
 
-/// A folder that everybody may write, with a file in it.
+/// Creates a directory that every user may write, with a file in it.
 fn open_folder() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("file"), "kept").unwrap();
@@ -23,8 +22,7 @@ fn open_folder() -> TempDir {
     folder
 }
 
-/// Runs a script as the sandbox would, but for Landlock: as a user that is nobody,
-/// in namespaces of its own.
+/// Runs a script as the sandbox would, but without Landlock: as the user nobody, in new namespaces.
 fn plain(options: &[&str], script: &str) -> String {
     let output = Command::new("setpriv")
         .args(["--reuid", "65534", "--regid", "65534", "--clear-groups"])
@@ -37,8 +35,7 @@ fn plain(options: &[&str], script: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Each way on a line: its name, and whether it worked or with what error it
-/// failed.
+/// Formats one line per attempt: its name, and the error, if it failed.
 fn tried(ways: &[(&str, &str)]) -> String {
     let lines = ways.iter().map(|(name, way)| {
         format!(
@@ -111,7 +108,7 @@ fn what_the_shell_reads_can_be_neither_changed_nor_replaced() {
     let options = ["--tmpfs", "/mnt", "--perms", "0700", "--tmpfs", "/mnt/run"];
     let control = script.replace("/run/airlock/", "/mnt/");
     let control = format!("echo x > /mnt/run/command; chmod 400 /mnt/run/command\n{control}");
-    // What was moved cannot be removed, and was not there: that is no error.
+    // A file that was moved cannot be removed, and one that did not exist is no error.
     assert_eq!(plain(&options, &control), every(&ways, ""), "the control");
 }
 
@@ -166,8 +163,8 @@ reach('path', socket.AF_UNIX, '/tmp/server')
 reach('abstract', socket.AF_UNIX, '\\0server')
 ";
 
-/// Commands of a session share its loopback and its files, and with them sockets
-/// of both. Names of abstract sockets are within one command.
+/// Commands of a session share its loopback and its files, and therefore sockets of both kinds. Abstract sockets are
+/// confined to one command.
 #[test]
 fn commands_of_a_session_share_loopback_and_path_sockets_and_no_abstract_ones() {
     const PYTHON: &str = "/usr/bin/python3 -c";

@@ -1,4 +1,4 @@
-//! What is laid over a session's folders, each time with a control without it.
+//! Tests of masks over a session's directories, each with a control without the mask.
 
 mod race;
 
@@ -12,7 +12,7 @@ use airlock_sandbox::{LaunchSpec, MAX_MASKS, Mask, MaskKind, Session, SessionFol
 
 use crate::support::{Host, OrdinaryRunner, PROBE, mounts};
 
-/// Masks of the workspace.
+/// Builds masks of the workspace.
 fn masks(masks: &[(&str, MaskKind)]) -> Vec<Mask> {
     let folder = SessionFolder::Workspace;
     masks.iter().map(|(path, kind)| Mask { folder, path: path.into(), kind: kind.clone() }).collect()
@@ -22,7 +22,7 @@ fn masked(spec: LaunchSpec, of: &[(&str, MaskKind)]) -> LaunchSpec {
     LaunchSpec { masks: masks(of), ..spec }
 }
 
-/// A session with a secret file and a secret folder, a source and an output folder.
+/// Creates a session with a secret file and directory, a source and an output directory.
 fn session(host: &Host) -> Session {
     let session = host.session();
     let command = "mkdir -p secrets/public src out/kept; for f in secret secrets/key secrets/public/cert \
@@ -31,7 +31,7 @@ fn session(host: &Host) -> Session {
     session
 }
 
-/// All entries of the session's folders, with what a command could change of them.
+/// Returns all entries of the session's directories, with the attributes that a command could change.
 fn entries(session: &Session) -> Vec<(PathBuf, u32, u64, i64)> {
     let mut found = Vec::new();
     let mut open = vec![session.folders.root.clone()];
@@ -200,7 +200,7 @@ fn a_link_at_a_masked_name_or_before_it_is_refused() {
         assert_eq!(error.to_string(), told);
         assert!(error.hint().is_some());
     }
-    // Below what is hidden nothing is looked up.
+    // Nothing is resolved below a hidden path.
     host.run(&session, &masked(host.spec("true"), &[("secrets", Hidden)]));
 }
 

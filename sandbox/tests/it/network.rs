@@ -1,4 +1,4 @@
-//! Networks that a command must not reach, each with a control in which it does.
+//! Tests of networks that a command must not reach, each with a control that reaches them.
 
 use std::net::TcpListener;
 use std::os::linux::net::SocketAddrExt;

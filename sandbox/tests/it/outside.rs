@@ -1,5 +1,5 @@
-//! A command outside the sandbox: what it still is held to, and that nothing leads there but its own name.
-//! Every command here is harmless on a host. The sessions have uids of their own: without, nothing runs outside.
+//! Tests of commands outside the sandbox: the remaining restrictions, and that only an explicit request starts one.
+//! Every command here is harmless on a host. The sessions have their own uids; without, no command runs outside.
 
 mod attacks;
 
@@ -30,7 +30,7 @@ fn run(host: &Host, session: &Session, command: &str) -> Output {
     finish(running.unwrap_or_else(|error| panic!("{}: {error}", error.step())))
 }
 
-/// A command that does this and then waits for the end of its input, to exit with 3.
+/// Starts a command that runs this, waits for the end of its input, and exits with 3.
 fn start_until_let_go(host: &Host, session: &Session, command: &str) -> Running {
     let spec = spec(host, session, &format!("{command}\nread -r; exit 3"));
     try_start(host, session, &LaunchSpec { stdin: Stdin::Pipe, ..spec }).unwrap()
@@ -131,7 +131,7 @@ fn it_is_killed_with_all_that_it_started() {
     let host = Host::new();
     let session = host.session();
     let mark = mark(70);
-    // The signal that lets what stands still go on comes behind SIGTERM.
+    // SIGCONT follows SIGTERM, so that stopped processes continue.
     let command = format!(
         "trap '' TERM HUP; trap 'echo still here' CONT; setsid sleep {mark} & sleep {mark} & echo up
          while :; do wait; done"

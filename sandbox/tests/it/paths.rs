@@ -1,4 +1,4 @@
-//! Path rules, from globs to what a command cannot read or write.
+//! Tests of path rules, from globs to the paths that a command cannot read or write.
 
 use std::os::unix::fs::symlink;
 use std::{fs, os::unix::fs::PermissionsExt};
@@ -22,7 +22,7 @@ fn resolved(host: &Host, session: &Session, rules: &PathRules) -> Result<Resolve
     }
 }
 
-/// One command under rules.
+/// Runs one command under rules.
 fn run(host: &mut Host, session: &Session, rules: &PathRules, spec: LaunchSpec) -> Output {
     let Resolved { masks, covers } = resolved(host, session, rules).unwrap();
     host.profile.covers = covers;
@@ -107,7 +107,7 @@ fn a_rule_that_names_a_link_or_goes_through_one_takes_what_it_leads_to() {
     assert_eq!(error.to_string(), "path rules: `/workspace/a` leads through more than 40 links");
     let dangling = PathRules { deny_read: list(&["dangling"]), ..PathRules::default() };
     assert_eq!(resolved(&host, &session, &dangling).unwrap(), Resolved::default());
-    // What allows is not widened by a link.
+    // A link does not widen an allow rule.
     let rules = PathRules {
         deny_read: list(&["secrets"]),
         allow_read: list(&["link", "folder"]),
@@ -157,7 +157,7 @@ fn a_folder_that_cannot_be_looked_into_is_covered_whole() {
     let ids = session.ids.unwrap();
     let rules = PathRules { deny_read: list(&[".env"]), ..PathRules::default() };
     let scope = RuleScope::open(&rules, &session.folders, &host.profile).unwrap().unwrap();
-    // A thread with the rights of the session's user, as the runner's are.
+    // A thread with the rights of the session's user, as in the runner.
     let resolved = std::thread::spawn(move || {
         nix::unistd::setfsgid(ids.gid.into());
         nix::unistd::setfsuid(ids.uid.into());

@@ -1,6 +1,5 @@
-//! Repositories and drivers of git that a command plants for the next one: the
-//! next one does not use them, or they can do nothing. Each with a control, in
-//! which they are used and do.
+//! Tests of repositories and git drivers that a command plants for the next one: the next command does not use them, or
+//! they have no effect. Each has a control, in which they are used and have an effect.
 
 use std::fs;
 use std::os::fd::{AsFd, OwnedFd};
@@ -12,7 +11,7 @@ use airlock_sandbox::{Cause, LaunchSpec, Session, WORKSPACE};
 
 use crate::support::{Host, Output, PROBE, finish};
 
-/// A session whose protected names are watched, or for a control are not.
+/// A session with watched protected names. In a control they are not watched.
 struct Watched<'a> {
     host: &'a Host,
     session: Session,
@@ -36,7 +35,7 @@ impl<'a> Watched<'a> {
         LaunchSpec { cwd: Path::new(WORKSPACE).join(directory), ..self.host.spec(command) }
     }
 
-    /// A command that was decided to use git, or not to.
+    /// Runs a command with these uses of git in its decision.
     fn run(&mut self, git: &[&str], command: &str, directory: &str) -> (Output, Vec<Found>) {
         let mut spec = self.spec(command, directory);
         let workspace = handle(&self.session.folders.workspace);
@@ -59,7 +58,7 @@ impl<'a> Watched<'a> {
         (output, found.unwrap_or_default())
     }
 
-    /// The repository that git would use in the directory, if it were not told to leave bare ones alone.
+    /// Returns the repository that git would use in the directory if bare repositories were allowed.
     fn used(&mut self, directory: &str) -> Option<String> {
         let command = "git -c safe.bareRepository=all rev-parse --absolute-git-dir";
         let (output, _) = self.run(&["rev-parse"], command, directory);
@@ -69,7 +68,7 @@ impl<'a> Watched<'a> {
 
 const FOLDERS: &str = "mkdir -p sub new/a/b; echo mine > file";
 
-/// How it is planted, the directory in which git is used afterwards, and what does it.
+/// How the repository is planted, the directory in which git is used afterwards, and the commands that plant it.
 const WAYS: [(&str, &str, &str); 14] = [
     ("by plain writes at the root", "", "mkdir objects refs; echo 'ref: refs/heads/x' > HEAD"),
     ("by plain writes", "sub", "cd sub; mkdir objects refs; echo 'ref: refs/heads/x' > HEAD"),
@@ -131,8 +130,8 @@ fn what_is_planted_in_pieces_is_not_used_and_upper_case_names_are_none() {
     assert_eq!(session.used(""), None);
 }
 
-/// Makes a repository in which everything that can run a program runs `evil`, with a signed commit and
-/// a changed file. `evil` writes wherever it can, says what it reaches, and does as a filter what one does.
+/// Creates a repository in which everything that can run a program runs `evil`, with a signed commit and a changed
+/// file. `evil` writes wherever it can, reports what it reaches, and works as a filter.
 const DRIVERS: &str = r#"
 export HOME=/tmp/none
 cat > /tmp/evil <<'END'
@@ -155,7 +154,7 @@ printf '#!/bin/sh\n/workspace/evil hook\n' > .git/hooks/post-index-change; chmod
 rm -f ran /home/agent/ran /tmp/ran; touch a
 "#;
 
-/// What runs each of them, with git as it is without Airlock.
+/// The commands that run each of them, with plain git.
 const USES: [(&str, &str); 8] = [
     ("fsmonitor", "git status"),
     ("hook", "git update-index --refresh; git status"),
@@ -167,7 +166,7 @@ const USES: [(&str, &str); 8] = [
     ("alias", "git x"),
 ];
 
-/// Every entry of a session's folders, with what would show a change of any byte.
+/// Returns every entry of a session's directories, with a digest that any changed byte would change.
 fn bytes(session: &Session) -> String {
     let command = "find workspace home tmp -printf '%p %m %s %T@ %l\n' | sort; \
         find workspace home tmp -type f -exec sha256sum {} + | sort";
@@ -204,7 +203,7 @@ fn drivers_of_git_that_a_read_only_command_runs_change_no_byte_and_reach_nothing
     }
 }
 
-/// What git is used for, and what the grant says of it.
+/// Uses of git, with the matching entries of the grant.
 const AS_ALWAYS: [(&[&str], &str); 11] = [
     (&["init /workspace"], "git init -q -b main ."),
     (&["add", "commit"], "echo a > a; git add a; git commit -qm one"),
@@ -223,7 +222,7 @@ const AS_ALWAYS: [(&[&str], &str); 11] = [
     (&["clone"], "git clone -q --recurse-submodules . \"$(echo else)\""),
 ];
 
-/// What of repositories is to be seen after it.
+/// Prints the state of repositories after such a use.
 const SEEN: &str = "for at in . clone tree lib else else/lib sub/x.git; do \
     git -C $at log --all --format='%H %s' || echo no $at; git -C $at status -sb 2>/dev/null; done; \
     git fsck --strict 2>&1; git worktree list; git submodule status --recursive; \

@@ -1,4 +1,4 @@
-//! What a command must not reach, each with a control in which it does.
+//! Tests of what a command must not reach, each with a control that reaches it.
 
 use std::fs::{self, File};
 use std::os::fd::AsFd;
@@ -141,7 +141,7 @@ fn another_sessions_files_are_out_of_reach() {
         probe(&host, &own, path).assert_out_of_reach(6);
         probe(&host, &other, path).assert_reached();
     }
-    // Even a profile that binds the whole folder of all sessions shows nothing.
+    // Even a profile that binds the directory of all sessions shows none of them.
     let all = host.folder.path().join("sessions");
     fs::set_permissions(&all, PermissionsExt::from_mode(0o755)).unwrap();
     host.profile = host.profile.clone().with_bind(&all, "/run/sessions");
@@ -182,7 +182,7 @@ fn bubblewrap_and_pid_1_have_an_empty_environment() {
     for process in sandboxed {
         let environ = fs::read(process.join("environ")).unwrap();
         let text = String::from_utf8_lossy(&environ).replace('\0', "\n");
-        // bubblewrap gives the program it starts this one.
+        // bubblewrap sets this variable.
         let lines: Vec<_> = text.lines().filter(|line| *line != "PWD=/").collect();
         assert!(lines.is_empty(), "{process:?}: {lines:?}");
     }
@@ -200,7 +200,7 @@ fn the_environment_is_what_was_built_and_no_more() {
     let host = Host::new();
     let spec = host.spec("env -0 | cut -z -d= -f1 | tr '\\0' '\\n'");
     let mut wanted: Vec<_> = spec.env.iter().map(|(name, _)| name.to_string_lossy().into_owned()).collect();
-    // bash sets these three by itself.
+    // bash sets these three itself.
     wanted.extend(["PWD", "SHLVL", "_"].map(str::to_owned));
     wanted.sort();
     let output = host.run(&host.session(), &spec);
@@ -280,7 +280,7 @@ fn no_descriptor_is_inherited() {
     let session = host.session();
     let read_only = host.read_only_spec(format!("{PROBE} descriptors"));
     host.probe_in(&session, &read_only).assert_out_of_reach(0);
-    // Descriptors of the test process, among them the leaked one.
+    // The descriptors of the test process include the leaked one.
     host.control(&["descriptors"]).assert_reached();
     host.probe("descriptors 9</dev/null").assert_reached();
 }

@@ -1,5 +1,4 @@
-//! The report says what was seen: each layer that is left out is found to be
-//! missing, and the others are not.
+//! Tests of the report: each layer that is left out is reported as missing, and no other layer is.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -17,8 +16,7 @@ impl Host {
         report
     }
 
-    /// This host with a bubblewrap that changes its arguments, an array of bash,
-    /// before it does what they say.
+    /// Replaces bubblewrap by a script that changes its arguments, a bash array, and then executes it.
     fn that_changes(mut self, change: &str) -> Self {
         let path = self.folder.path().join("bwrap");
         let text = format!(
@@ -38,7 +36,7 @@ impl Host {
     }
 }
 
-/// Takes words out of the arguments.
+/// Returns a script that removes words from the arguments.
 fn without(words: &str) -> String {
     let count = words.split(' ').count();
     format!(
@@ -47,7 +45,7 @@ fn without(words: &str) -> String {
     )
 }
 
-/// Puts others in their place.
+/// Returns a script that replaces words in the arguments.
 fn instead(words: &str, others: &str) -> String {
     let count = words.split(' ').count();
     format!(
@@ -72,14 +70,14 @@ fn on_this_host_every_layer_of_the_floor_is_seen_to_hold() {
     }
 }
 
-/// What is missing where bubblewrap's arguments are changed like that.
+/// Checks which layers are reported as missing if bubblewrap's arguments are changed this way.
 #[track_caller]
 fn found(change: &str, expected: &[&str]) {
     let report = Host::new().that_changes(change).report();
     let seen = report.checks.iter().filter(|check| check.state != State::Ok);
     let seen: Vec<String> = seen.map(|check| format!("{}: {}", check.name, check.seen)).collect();
     let mut found = missing(&report);
-    // Where Landlock is in force it stops some of what gets through the layer that is left out.
+    // Landlock, if active, prevents some attempts that pass the removed layer.
     found.retain(|name| expected.contains(name) || !["read_only", "escapes"].contains(name));
     assert_eq!(found, expected, "{change}: {seen:#?}");
 }
@@ -101,7 +99,7 @@ fn the_hosts_proc_is_found() {
 
 #[test]
 fn the_hosts_process_numbers_are_found() {
-    // The outer namespace of processes is there all the same.
+    // The outer pid namespace still exists.
     found(&format!("{}; {}", without("--unshare-pid"), without("--as-pid-1")), &["fresh_proc"]);
 }
 

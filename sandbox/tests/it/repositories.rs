@@ -1,5 +1,5 @@
-//! Repositories that a command makes, in every way and place, with programs planted in them: they work, and a command
-//! that gets masks for them runs none of the programs. Each with a control, in which all of them run.
+//! Tests of repositories that a command creates, in every way and place, with planted programs. The repositories
+//! work, and a command with masks runs none of the programs. Each has a control, in which all of them run.
 
 use std::fs;
 use std::os::fd::{AsFd, OwnedFd};
@@ -28,7 +28,7 @@ impl<'a> Watched<'a> {
         Self { host, session, guard: Guard::open(handle(&folder)).unwrap() }
     }
 
-    /// A command that could write, and of which nobody knows what it does with git.
+    /// Runs a command that could write, without any use of git in its decision.
     fn run(&mut self, command: &str) -> (Output, Vec<Found>) {
         let workspace = handle(&self.session.folders.workspace);
         let writer = Writer { writes: true, ..Writer::default() };
@@ -48,7 +48,7 @@ impl<'a> Watched<'a> {
         planted(&grounds, &suspects, command).unwrap()
     }
 
-    /// With masks for what is planted; gives what the command says.
+    /// Runs a command with masks for the planted programs. Returns its output.
     fn held(&self, spec: LaunchSpec, place: &str) -> String {
         let found = self.planted(place);
         assert_eq!(found.open, None);
@@ -58,7 +58,7 @@ impl<'a> Watched<'a> {
     }
 }
 
-/// A repository to clone from, and the programs.
+/// Creates a repository to clone from, and the programs.
 const SOURCE: &str = r#"
 cat > evil <<'END'
 #!/bin/sh
@@ -75,7 +75,7 @@ printf 'a filter=f\nb diff=t\nc diff=d\n' > .gitattributes; git add -A; git comm
 const IDENTITY: &str = "export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b \
     GIT_TERMINAL_PROMPT=0; ";
 
-/// Where it is, and how a command makes it.
+/// The path of a repository, and the command that creates it.
 const MADE: [(&str, &str); 12] = [
     ("/workspace/c", "git clone -q source c"),
     (
@@ -105,7 +105,7 @@ const MADE: [(&str, &str); 12] = [
     ("/home/agent/c", "git clone -q source ~/c"),
 ];
 
-/// In the repository, in the same command.
+/// Plants programs in the repository, in the same command.
 const PLANT: &str = r#"
 set -e; at=$(git rev-parse --git-common-dir); evil=/workspace/evil
 mkdir -p $at/hooks; cp /workspace/hook $at/hooks/pre-commit
@@ -118,7 +118,7 @@ printf '[alias]\n\tincluded = !/workspace/evil included\n' > /workspace/more; gi
 git config extensions.worktreeConfig true; git config --worktree core.sshCommand "$evil ssh"
 "#;
 
-/// What runs each of them.
+/// Runs each of the programs.
 const USES: &str = r#"
 for one in a b c; do echo 2 >> $one; done 2>/dev/null
 for words in status diff 'log -p -1' look included 'ls-remote ssh://h/p' 'update-index --refresh'; do

@@ -1,4 +1,4 @@
-//! Roots in folders of the host: Debian's, and one that holds a single program.
+//! Tests of roots in host directories: Debian's, and one with a single program.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -12,8 +12,8 @@ use crate::support::{Host, PROBE};
 
 mod hostile;
 
-/// Debian's smallest, as the tests of pods have it. Below a folder that only root
-/// enters, on most hosts.
+/// Returns the smallest Debian root, which the pod tests use too. On most hosts it lies below a directory that only
+/// root can enter.
 fn debian() -> PathBuf {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/pods/rootfs.sh");
     let made = Command::new(script).output().unwrap();
@@ -21,7 +21,7 @@ fn debian() -> PathBuf {
     PathBuf::from(String::from_utf8(made.stdout).unwrap().trim())
 }
 
-/// A host whose profile has its root in `folder`, and the probe in it.
+/// Creates a host with a profile that has its root in `folder` and contains the probe.
 fn host(folder: &Path) -> Host {
     let mut host = Host::new();
     let probe = Bind { source: host.probe.clone(), target: PROBE.into() };
@@ -34,7 +34,7 @@ fn host(folder: &Path) -> Host {
     host
 }
 
-/// One program that needs no other file.
+/// Creates a root with one program that needs no other file.
 fn tiny(parent: &Path) -> PathBuf {
     let root = parent.join("tiny");
     fs::create_dir_all(root.join("bin")).unwrap();
@@ -140,7 +140,7 @@ fn binds_lie_over_the_folder_and_what_they_cover_comes_back_without_them() {
     assert!(!root.join("srv").exists());
 }
 
-/// One command under rules.
+/// Runs one command under rules.
 fn under(host: &mut Host, session: &Session, rules: &PathRules, command: &str) -> String {
     let scope = RuleScope::open(rules, &session.folders, &host.profile).unwrap().unwrap();
     let resolved = scope.resolve().unwrap();

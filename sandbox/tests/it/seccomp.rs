@@ -1,8 +1,7 @@
-//! The filter of system calls, from inside: what it stops, each with a control in
-//! a sandbox of plain bubblewrap that has every other layer of the kind and not
-//! this one, and what it must not stop.
+//! Tests of the system call filter from inside: the calls that it stops, each with a control in a plain bubblewrap
+//! sandbox that has every similar layer except this one; and the calls that it must not stop.
 //!
-//! Every attempt is harmless where it succeeds: it changes nothing, or itself.
+//! Every attempt is harmless if it succeeds: it changes nothing, or only itself.
 
 mod program;
 
@@ -19,12 +18,12 @@ const EPERM: u8 = 1;
 const ENOSYS: u8 = 38;
 const EOPNOTSUPP: u8 = 95;
 const EAFNOSUPPORT: u8 = 97;
-/// Ended by SIGSYS.
+/// The exit code of a process that SIGSYS ended.
 const BAD_CALL: u8 = 128 + 31;
 const NONE: u64 = u64::MAX;
 
-/// Runs a script in a folder of programs as a user that is nobody, in namespaces
-/// of its own and without capabilities, but under no filter of ours.
+/// Runs a script in a directory of programs as the user nobody, in new namespaces and without capabilities, but without
+/// Airlock's filter.
 fn plain(folder: &Path, script: &str) -> String {
     let output = Command::new("setpriv")
         .args(["--reuid", "65534", "--regid", "65534", "--clear-groups"])
@@ -43,7 +42,7 @@ fn plain(folder: &Path, script: &str) -> String {
 struct Attempt {
     name: &'static str,
     program: Vec<u8>,
-    /// What the kernel says where no filter stands before it.
+    /// The kernel's answer without a filter.
     control: u8,
     inside: u8,
 }
@@ -52,8 +51,7 @@ fn attempt(name: &'static str, number: i64, args: &[u64], control: u8, inside: u
     Attempt { name, program: of_call(number.cast_unsigned(), args), control, inside }
 }
 
-/// Writes the programs to a folder that is shown at `/mnt`, and runs all of them
-/// in both.
+/// Writes the programs to a directory that is shown at `/mnt`, and runs all of them in both sandboxes.
 fn assert_stopped(attempts: &[Attempt]) {
     let mut host = Host::new();
     let folder = tempfile::tempdir().unwrap();
@@ -80,7 +78,7 @@ fn no_namespace_is_made_or_joined() {
         attempt("unshare-nothing", libc::SYS_unshare, &[0], 0, EPERM),
         attempt("unshare-files", libc::SYS_unshare, &[0x400], 0, EPERM),
         attempt("setns", libc::SYS_setns, &[NONE, 0], 9, EPERM),
-        // A new user namespace with a shared file system is a contradiction.
+        // A new user namespace with a shared file system is an invalid combination.
         attempt("clone-user", libc::SYS_clone, &[0x1000_0000 | 0x200], 22, EPERM),
         attempt("clone-user-upper-bits", libc::SYS_clone, &[0xffff_ffff_1000_0200], 22, EPERM),
         attempt("clone3", libc::SYS_clone3, &[0, 0], 22, ENOSYS),
@@ -140,7 +138,7 @@ fn sockets_of_other_families_cannot_be_made() {
 
 #[test]
 fn no_device_can_be_made_even_one_that_needs_no_capability() {
-    // The device 0:0, by which overlay file systems mark what is gone.
+    // The device 0:0, which overlay file systems use to mark deleted files.
     let device = 0o020_666;
     let here = NONE - 99;
     assert_stopped(&[
@@ -164,11 +162,11 @@ fn a_terminal_cannot_be_typed_into() {
     let folder = tempfile::tempdir().unwrap();
     fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let bound = Host { profile: host.profile.clone().with_bind(folder.path(), "/mnt"), ..host };
-    // What is typed lies at no address, so that nothing is typed by the control.
+    // The text to type is at an invalid address, so that the control types nothing.
     for (name, request) in [("type", request), ("type-upper-bits", request | 1 << 32)] {
         program::write(&folder.path().join(name), &of_call(16, &[0, request, 0]));
         let script = format!("script -qec /mnt/{name} /dev/null >/dev/null; echo $?");
-        // Refused by the kernel itself only where it no longer has it.
+        // The kernel itself refuses the call only if it was built without it.
         assert!(["14\n", "5\n"].contains(&plain(folder.path(), &script).as_str()), "the control");
         assert_eq!(bound.run(&session, &bound.spec(&script)).stdout, format!("{EPERM}\n"));
     }
@@ -192,7 +190,7 @@ fn a_profile_says_which_sockets_there_are() {
     host.profile = host.profile.clone().with_bind(folder.path(), "/mnt");
     let session = host.session();
     let script = "for name in unix route audit pair datagram-pair; do /mnt/$name; echo $?; done";
-    // A pair is let through where no address is given for it: EFAULT.
+    // An allowed pair without an address returns EFAULT.
     for (unix, netlink_route, wanted) in [
         (true, false, "0\n97\n97\n14\n14\n"),
         (false, false, "97\n97\n97\n14\n97\n"),
@@ -208,7 +206,7 @@ fn a_profile_says_which_sockets_there_are() {
 
 #[test]
 fn a_bubblewrap_that_applies_no_filter_starts_nothing() {
-    // The words are: --json-status-fd FD --seccomp FD --args FD -- PROGRAM MODE.
+    // The arguments are: --json-status-fd FD --seccomp FD --args FD -- PROGRAM MODE.
     let forgets = "words=(\"$@\"); for i in \"${!words[@]}\"; do if [ \"${words[i]}\" = --seccomp ]; then \
         at=$i; fi; done; filter=${words[at+1]}; eval \"exec $filter<&-\"; unset 'words[at]' 'words[at+1]'; \
         exec /usr/bin/bwrap \"${words[@]}\"";
@@ -221,8 +219,8 @@ fn a_bubblewrap_that_applies_no_filter_starts_nothing() {
     finish(honest.start(&honest.session(), &honest.spec("true")));
 }
 
-/// A filter that answers as a kernel without filters does: `prctl(PR_SET_SECCOMP)`
-/// is EINVAL, everything else is allowed.
+/// Returns a filter that answers as a kernel without filters does: `prctl(PR_SET_SECCOMP)` returns EINVAL, and all
+/// other calls are allowed.
 fn as_without_filters() -> Vec<u8> {
     let instruction = |code: u16, jt: u8, jf: u8, k: u32| {
         let [code0, code1] = code.to_le_bytes();
@@ -247,7 +245,7 @@ fn a_kernel_without_filters_starts_nothing_and_the_error_says_so() {
     let filter = runner.folder().join("filter");
     fs::write(&filter, as_without_filters()).unwrap();
     let run = |option: &str| {
-        // In its own folder only for the descriptor: root, all of the host, no namespace.
+        // This sandbox only provides the descriptor: it keeps root, the whole host and all namespaces.
         let script = format!(
             "exec {BWRAP} --bind / / --dev-bind /dev /dev --cap-add ALL {option} \
              setpriv --reuid 65534 --regid 65534 --clear-groups \

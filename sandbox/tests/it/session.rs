@@ -1,4 +1,4 @@
-//! What stays between the commands of a session, and who owns it.
+//! Tests of what persists between the commands of a session, and of its owner.
 
 use std::fs::{self, File};
 use std::os::fd::AsFd;

@@ -1,5 +1,5 @@
-//! The command reaches the shell as it was written, and where the shell ends is known.
-//! What commands do is compared in `building`.
+//! Tests that the shell receives the command unchanged, and that its last directory is known. `building` compares the
+//! behaviour of commands.
 
 use std::fs::File;
 use std::io::Write;

@@ -1,4 +1,4 @@
-//! Signals from outside reach every process of one sandbox, and nothing else.
+//! Tests that signals from outside reach every process of one sandbox, and no other.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -7,7 +7,7 @@ use airlock_sandbox::{Cause, Running, Signal};
 
 use crate::support::{Host, eventually, finish, host_processes, read_to_end, sleepers, wait_for};
 
-/// Every signal that can be sent, its name to the shell, its number.
+/// Every signal that can be sent, with its shell name and its number.
 const ALL: [(Signal, &str, u8); 9] = [
     (Signal::Hup, "HUP", 1),
     (Signal::Int, "INT", 2),
@@ -20,15 +20,15 @@ const ALL: [(Signal, &str, u8); 9] = [
     (Signal::Cont, "CONT", 18),
 ];
 
-/// A shell that only waits. Not in its own `read -t`: where a trapped signal comes as the time runs out, bash forgets
-/// either, and waits for ever. What it says of a `sleep` that the signal ended is nobody's.
+/// A shell that only waits. It does not use its own `read -t`: if a trapped signal arrives as the timeout expires,
+/// bash can lose both and wait forever. Its message about a `sleep` that the signal ended is discarded.
 const REST: &str = "exec 2>/dev/null; while :; do sleep 0.02; done";
 
 fn mark(test: u32) -> String {
     format!("{}.{test}", 70_000_000 + std::process::id())
 }
 
-/// The letter of the state of a process.
+/// Returns the state letter of a process.
 fn state(process: &Path) -> char {
     let stat = std::fs::read_to_string(process.join("stat")).unwrap_or_default();
     stat.rsplit(") ").next().and_then(|rest| rest.chars().next()).unwrap_or('?')
@@ -78,7 +78,7 @@ fn what_is_not_handled_ends_the_command_with_that_signal() {
 fn the_end_is_what_the_shell_makes_of_a_signal() {
     let host = Host::new();
     let session = host.session();
-    // bash itself ignores SIGQUIT always, and goes on after a child that it ended.
+    // bash always ignores SIGQUIT itself, and continues after a child that it ended.
     for (command, cause) in [
         ("echo up; sleep MARK", Cause::Exited(131)),
         ("echo up; sleep MARK; exit 9", Cause::Exited(9)),
@@ -124,7 +124,7 @@ fn what_stands_still_goes_on_and_can_be_ended() {
 fn a_signal_reaches_its_own_sandbox_and_no_other_process_of_the_host() {
     let host = Host::new();
     let session = host.session();
-    // Of the same session, with the same uid; and outside, with the runner's.
+    // One of the same session with the same uid, one of another session, and one outside with the runner's uid.
     let command = format!("trap 'echo hit' USR1; echo up; {REST}");
     let other = host.start(&session, &host.spec(&command));
     let stranger = host.start(&host.session(), &host.spec(&command));

@@ -1,4 +1,4 @@
-//! A root file system of a few files: bash, what a probe needs, and nothing else.
+//! A root file system of a few files: bash and the files that a probe needs.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -6,8 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Copies bash and `programs` with the libraries that they load into a new folder
-/// below `parent`.
+/// Copies bash and `programs` with their libraries into a new directory below `parent`.
 pub(crate) fn make(parent: &Path, programs: &[&Path]) -> PathBuf {
     let root = parent.join("root");
     let mut files: BTreeSet<PathBuf> = ["/bin/bash".into()].into();

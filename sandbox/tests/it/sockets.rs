@@ -1,4 +1,4 @@
-//! Sockets of the host that a profile shows: those, and no other.
+//! Tests of host sockets that a profile shows: only those are reachable.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -13,15 +13,14 @@ use tempfile::TempDir;
 
 use crate::support::{Host, OrdinaryRunner, PROBE, finish};
 
-/// A folder of the host where services have their sockets; not below `/tmp`, which
-/// is the session's inside.
+/// Creates a host directory for sockets of services. It is not below `/tmp`, which is the session's inside.
 fn services() -> TempDir {
     let folder = tempfile::Builder::new().prefix("airlock-services-").tempdir_in("/run").unwrap();
     fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).unwrap();
     folder
 }
 
-/// Something in `folder` that takes connections.
+/// Starts a listener in `folder`.
 fn serve(folder: &TempDir, name: &str, mode: u32) -> PathBuf {
     let path = folder.path().join(name);
     let listener = UnixListener::bind(&path).unwrap();
@@ -82,7 +81,7 @@ fn what_takes_its_place_is_not_shown() {
     fs::remove_file(&allowed).unwrap();
     symlink(&other, &allowed).unwrap();
     fs::write(session.folders.workspace.join("go"), "").unwrap();
-    // The one that was there when the command began.
+    // The command still sees the socket that existed when it began.
     assert!(finish(running).stdout.contains("\"reached\":true"));
 
     let error = host.refused(&host.session(), &host.spec("true"));

@@ -1,4 +1,4 @@
-//! A host for tests: a launcher in a folder of its own, sessions, and runs.
+//! A host for tests: a launcher in a directory of its own, sessions, and runs.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -17,23 +17,23 @@ use airlock_sandbox::{
 };
 
 pub(crate) const BWRAP: &str = "/usr/bin/bwrap";
-/// Where the probe is inside.
+/// The path of the probe inside.
 pub(crate) const PROBE: &str = "/run/probe";
 
-/// Set where the probe that was built is out of reach: where a copy of it is.
+/// The variable with the path of a copy of the probe, if the original is out of reach.
 pub(crate) const PROBE_AT: &str = "AIRLOCK_TEST_PROBE";
 
-/// How long a test waits for what must happen. Only a test that fails uses it up, however slow the machine is.
+/// The timeout of each wait. Only a failing test uses it up, however slow the machine is.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The first host uid of these tests. No other crate's tests have uids between this one and the last, which is below
-/// 1,935,000,000: Linux has at most 2^22 process numbers.
+/// The first host uid of these tests. The last one is below 1,935,000,000, because Linux has at most 2^22 pids. No
+/// tests of another crate use uids in this range.
 const FIRST_UID: u32 = 1_800_000_000;
-/// Host uids of one test process.
+/// The number of host uids per test process.
 const UIDS: u32 = 32;
 static NEXT_UID: AtomicU32 = AtomicU32::new(0);
 
-/// A host uid that no other test has: tests run as processes beside each other.
+/// Returns a host uid that no other test uses. Tests run in concurrent processes.
 pub(crate) fn next_uid() -> u32 {
     let next = NEXT_UID.fetch_add(1, Ordering::SeqCst);
     assert!(next < UIDS, "a test has {UIDS} uids at most");
@@ -58,7 +58,7 @@ pub(crate) struct Output {
 impl Host {
     pub(crate) fn new() -> Self {
         let folder = ScratchDir::new();
-        // Nobody but the runner enters it: sessions reach their own by mounts.
+        // Only the runner can list it: sessions reach their own directories by mounts.
         fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o711)).unwrap();
         let probe = folder.path().join("probe");
         let built = std::env::var_os(PROBE_AT).unwrap_or(env!("CARGO_BIN_EXE_airlock-probe").into());
@@ -140,7 +140,7 @@ impl Host {
         finish(self.start(session, spec))
     }
 
-    /// Why a command is not started.
+    /// Returns the error of a command that is not started.
     pub(crate) fn refused(&self, session: &Session, spec: &LaunchSpec) -> LaunchError {
         match self.launcher.start(&self.profile, session, &self.limits, spec) {
             Ok(_) => panic!("it was started"),
@@ -148,30 +148,30 @@ impl Host {
         }
     }
 
-    /// One command in a session of its own.
+    /// Runs one command in a new session.
     pub(crate) fn sh(&self, command: impl AsRef<[u8]>) -> Output {
         self.run(&self.session(), &self.spec(command))
     }
 
-    /// The probe, inside.
+    /// Runs the probe inside.
     pub(crate) fn probe_in(&self, session: &Session, spec: &LaunchSpec) -> Findings {
         let output = self.run(session, spec);
         assert_eq!(output.ended.cause, Cause::Exited(0), "{}", output.stdout);
         Findings::parse(&output.stdout)
     }
 
-    /// The probe in a session of its own, writable and with the session's net.
+    /// Runs the probe in a new session, writable and with the session's network.
     pub(crate) fn probe(&self, words: &str) -> Findings {
         self.probe_in(&self.session(), &self.spec(format!("{PROBE} {words}")))
     }
 
-    /// The probe outside: the control.
+    /// Runs the probe outside: the control.
     pub(crate) fn control(&self, words: &[&str]) -> Findings {
         control(Command::new(&self.probe).args(words))
     }
 }
 
-/// A runner that is not root: the example `run` as the user nobody.
+/// A runner without root: the example `run` as the user nobody.
 pub(crate) struct OrdinaryRunner(ScratchDir);
 
 impl OrdinaryRunner {
@@ -190,12 +190,12 @@ impl OrdinaryRunner {
         Self(folder)
     }
 
-    /// Where its program `run` and its folder `state` are.
+    /// Returns the directory of its program `run` and its directory `state`.
     pub(crate) fn folder(&self) -> &Path {
         self.0.path()
     }
 
-    /// What a command writes in a session of its own; `words` are the example's.
+    /// Returns the output of a command in a new session; `words` are the example's arguments.
     pub(crate) fn run(&self, host: &Host, command: &str, words: &[&str]) -> String {
         let output = Command::new("setpriv")
             .args(["--reuid", "65534", "--regid", "65534", "--clear-groups"])
@@ -212,7 +212,7 @@ impl OrdinaryRunner {
     }
 }
 
-/// The usual limits, with a start that may take as long as it takes on this machine.
+/// Returns the default limits, with a start timeout that suits a slow machine.
 pub(crate) fn limits() -> Limits {
     Limits { start_timeout: PATIENCE, ..Limits::default() }
 }
@@ -236,7 +236,7 @@ pub(crate) fn finish(running: Running) -> Output {
     Output { stdout, stderr: errors.join().unwrap(), ended: running.waiter.wait() }
 }
 
-/// Reads from the output until it has said exactly this.
+/// Reads from the output until it equals this text.
 #[track_caller]
 pub(crate) fn wait_for(running: &Running, wanted: &str) {
     let mut said = Vec::new();
@@ -248,7 +248,7 @@ pub(crate) fn wait_for(running: &Running, wanted: &str) {
     assert_eq!(String::from_utf8(said).unwrap(), wanted);
 }
 
-/// A command that reads a line before it ends: lets it end once `ready` holds.
+/// Ends a command that reads a line before it ends, once `ready` holds.
 #[track_caller]
 pub(crate) fn finish_once(what: &str, mut running: Running, ready: impl FnMut() -> bool) -> Output {
     eventually(what, ready);
@@ -256,7 +256,7 @@ pub(crate) fn finish_once(what: &str, mut running: Running, ready: impl FnMut() 
     finish(running)
 }
 
-/// What the probe found.
+/// The findings of the probe.
 #[derive(Debug)]
 pub(crate) struct Findings {
     pub(crate) reached: bool,
@@ -275,21 +275,21 @@ impl Findings {
         Self { reached: value["reached"].as_bool().unwrap(), ways: ways.collect() }
     }
 
-    /// Nothing worked, and at least `ways` ways were tried.
+    /// Checks that no attempt worked, and that at least `ways` were made.
     #[track_caller]
     pub(crate) fn assert_out_of_reach(&self, ways: usize) {
         assert!(!self.reached, "{:#?}", self.ways);
         assert!(self.ways.len() >= ways, "too few ways were tried: {:#?}", self.ways);
     }
 
-    /// Something worked: the layer is what makes the difference.
+    /// Checks that an attempt worked: without the layer, the attack succeeds.
     #[track_caller]
     pub(crate) fn assert_reached(&self) {
         assert!(self.reached, "the control failed, so the test proves nothing: {:#?}", self.ways);
     }
 }
 
-/// The processes of the host whose command line holds `mark`.
+/// Returns the host's processes with `mark` in their command line.
 pub(crate) fn host_processes(mark: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
     let numbered = entries
@@ -302,22 +302,22 @@ fn command_line(process: &Path) -> String {
     String::from_utf8_lossy(&bytes).replace('\0', " ")
 }
 
-/// The processes of the host that run under a uid.
+/// Returns the host's processes with this uid.
 pub(crate) fn processes_of(uid: u32) -> Vec<String> {
     let line = format!("Uid:\t{uid}\t");
     let entries = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
     let status = entries.filter_map(|path| fs::read_to_string(path.join("status")).ok());
-    // What is dead and not yet reaped does nothing more.
+    // Zombies do nothing more.
     status.filter(|text| text.contains(&line) && !text.contains("State:\tZ")).collect()
 }
 
-/// The example `run`, which is built with the tests.
+/// Returns the path of the example `run`, which is built with the tests.
 pub(crate) fn example() -> PathBuf {
     std::env::current_exe().unwrap().with_file_name("../examples/run")
 }
 
-/// What the next runner does first: it ends and removes what an earlier one with
-/// the same state folder has left.
+/// Performs the first step of the next runner: it ends and removes what an earlier one with the same state directory
+/// left.
 pub(crate) fn next_start(state: &Path) {
     let config = Config {
         bwrap: BWRAP.into(),
@@ -328,18 +328,19 @@ pub(crate) fn next_start(state: &Path) {
     drop(Launcher::new(config).unwrap());
 }
 
-/// The processes of the host that are `sleep`, not a shell about to become it, with `mark` in their command line.
+/// Returns the host's `sleep` processes with `mark` in their command line. A shell that will become `sleep` does not
+/// count.
 pub(crate) fn sleepers(mark: &str) -> Vec<PathBuf> {
     let is_sleep = |path: &PathBuf| fs::read_to_string(path.join("comm")).is_ok_and(|name| name == "sleep\n");
     host_processes(mark).into_iter().filter(is_sleep).collect()
 }
 
-/// The mounts of this thread's namespace. Of the host's those of other tests come and go.
+/// Returns the mounts of this thread's namespace. Mounts of other tests appear and disappear in the host's.
 pub(crate) fn mounts() -> String {
     fs::read_to_string("/proc/thread-self/mountinfo").unwrap()
 }
 
-/// Waits until `condition` holds; fails when [`PATIENCE`] is over.
+/// Waits until `condition` holds. Fails after [`PATIENCE`].
 #[track_caller]
 pub(crate) fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     let deadline = Instant::now() + PATIENCE;

@@ -1,5 +1,5 @@
-//! A command's terminal: one of its own, with a name, a size, signals and job control; and what a hostile command
-//! cannot do with it to anybody else.
+//! Tests of a command's terminal: it is private, and has a name, a size, signals and job control. A hostile command
+//! cannot affect others through it.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Write};
@@ -16,7 +16,7 @@ use crate::support::{Host, eventually, host_processes, sleepers};
 
 const SIZE: TerminalSize = TerminalSize { rows: 31, cols: 97 };
 
-/// A command on a terminal, and what it has shown.
+/// A command on a terminal, with the text that it has shown.
 struct Screen {
     running: Running,
     keys: File,
@@ -48,7 +48,7 @@ impl Screen {
         self.shown.drain(..end);
     }
 
-    /// False at the end.
+    /// Reads once. Returns false at the end.
     fn read(&mut self) -> bool {
         let mut buffer = [0; 4096];
         match rustix::io::read(&self.running.streams.stdout, &mut buffer) {
@@ -61,14 +61,14 @@ impl Screen {
         }
     }
 
-    /// All that is still shown, and how it ended.
+    /// Returns the remaining text, and how the command ended.
     fn finish(mut self) -> (String, Ended) {
         while self.read() {}
         (self.shown, self.running.waiter.wait())
     }
 }
 
-/// What a command shows on a terminal, when it has ended well.
+/// Returns the text that a command shows on a terminal, after it has exited successfully.
 #[track_caller]
 fn shown(host: &Host, spec: LaunchSpec) -> String {
     let (shown, ended) = Screen::start(host, spec).finish();
@@ -115,7 +115,7 @@ fn keys_are_signals_and_jobs_are_controlled() {
     screen.see("Stopped");
     screen.see(&format!("sleep {second} &"));
     screen.see(&format!("sleep {second}\r\n"));
-    // bash says so before it hands over the keyboard.
+    // bash prints this before it changes the foreground process group.
     eventually("it has the keyboard", || sleepers(&second).iter().all(|process| has_the_keyboard(process)));
     screen.type_in("\x03");
     screen.see("$ ");
@@ -123,7 +123,7 @@ fn keys_are_signals_and_jobs_are_controlled() {
     assert_eq!(screen.finish().1.cause, Cause::Exited(7));
 }
 
-/// Whether a process goes on, in the foreground of its terminal: `proc(5)`, fields 3, 5 and 8 of `stat`.
+/// Reports whether a process runs in the foreground of its terminal: `proc(5)`, fields 3, 5 and 8 of `stat`.
 fn has_the_keyboard(process: &Path) -> bool {
     let stat = fs::read_to_string(process.join("stat")).unwrap_or_default();
     let mut fields = stat.rsplit(") ").next().unwrap_or_default().split(' ');
@@ -220,7 +220,7 @@ fn a_command_that_does_not_read_makes_nobody_wait_for_it() {
 #[test]
 fn no_terminal_of_others_is_in_reach() {
     let host = Host::new();
-    // The control: without one of its own, there is none at all.
+    // The control: a command without a terminal sees none at all.
     let plain = host.sh("exec 3<>/dev/tty || echo none; ls /dev/pts");
     assert!(plain.stdout.contains("none\n") && plain.stdout.ends_with("ptmx\n"), "{}", plain.stdout);
     let mut first = Screen::start(&host, host.spec("tty; read -r x; echo \"<$x>\""));

@@ -1,5 +1,4 @@
-//! Where a command must not write, each with a control in which it does, and the
-//! limits on where it may.
+//! Tests of paths that a command must not write, each with a control that writes them, and of the limits on the others.
 
 use std::process::Command;
 
@@ -74,7 +73,7 @@ fn limits_hold_inside() {
     let memory =
         host.run(&session, &host.spec("for i in 1 2; do head -c 700000 /dev/zero > /dev/shm/$i; done"));
     assert!(memory.stdout.contains("No space left"), "{}", memory.stdout);
-    // All of them are there at once: none ends before its parent does.
+    // All of them exist at once: none ends before its parent.
     let many = r#"python3 -c '
 import os, signal
 try:

@@ -1,5 +1,5 @@
-//! Outside the sandbox a command is a script of its own, too. The rows are harmless on a host: they run as a session's
-//! user, with its folders.
+//! Tests that a command outside the sandbox is a script of its own, too. The rows are harmless on a host: they run as a
+//! session's user, in its directories.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use airlock_sandbox::env::outside;
 use crate::building::{Seen, Site, rows};
 use crate::support::finish;
 
-/// A row that writes there would write to the host's own.
+/// A row that names this path would write to the host's own directory.
 const HOSTS_OWN: &[u8] = b"/tmp/";
 
 impl Site {

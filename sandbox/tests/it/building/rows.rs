@@ -1,11 +1,11 @@
-//! Commands that break naive wrapping, one a row.
+//! Commands that break naive wrapping, one per row.
 
-/// All rows.
+/// Returns all rows.
 pub(crate) fn all() -> Vec<Vec<u8>> {
     ROWS.iter().map(|row| row.as_bytes().to_vec()).chain(long_ones()).collect()
 }
 
-/// What is too long, or no text, to stand in the table.
+/// Returns the rows that are too long for the table, or are not text.
 fn long_ones() -> Vec<Vec<u8>> {
     let not_text: Vec<u8> = (1..=255).filter(|byte| *byte != b'\'').collect();
     let of_bytes = |before: &[u8], bytes: &[u8], behind: &[u8]| [before, bytes, behind].concat();

@@ -1,4 +1,4 @@
-//! Other shells: found by the root that is shown, started without any file of settings.
+//! Tests of other shells: they are found in the visible root, and start without any startup file.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

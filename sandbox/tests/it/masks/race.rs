@@ -1,5 +1,4 @@
-//! Another command of the session swaps masked names with links while sandboxes are
-//! made.
+//! Tests in which another command of the session exchanges masked names with links while sandboxes start.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -12,12 +11,12 @@ use super::{Hidden, ReadOnly, Writable, masked, session};
 use crate::support::{BWRAP, Host, eventually, finish};
 
 const LAUNCHES: usize = 200;
-/// Of which as many as these must get past the links.
+/// The minimum number of starts that must succeed despite the links.
 const STARTED: usize = 20;
-/// Launches by path after which the control has failed.
+/// The number of starts by path after which the control has failed.
 const MOST_TRIES: usize = 5000;
 
-/// Exchanges names with their decoys, without a moment at which one is absent.
+/// Exchanges names with their decoys atomically.
 const SWAP: &str = r#"exec python3 -c '
 import ctypes
 swap = ctypes.CDLL(None).renameat2
@@ -33,7 +32,7 @@ const TRY: &str =
 struct Scene {
     host: Host,
     session: Session,
-    /// A folder of the host to which a decoy leads; anybody may write there.
+    /// A directory of the host that a decoy links to. Every user may write there.
     outside: PathBuf,
     swapper: Running,
 }

@@ -1,5 +1,5 @@
-//! Outside the sandbox, by attack: what is the runner's stays the runner's, limits hold, and nothing lives on.
-//! Each attack has its control, the same words by the runner's own user or without what stops them.
+//! Attacks of commands outside the sandbox: the runner's files stay inaccessible, limits hold, and no process survives.
+//! Each attack has a control: the same command as the runner's own user, or without the tested restriction.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -18,7 +18,7 @@ use crate::support::{
 
 const SECRET: &str = "the-runners-own-secret";
 
-/// Ways to what is the runner's: its files, and what is told only to its processes. The controls unmount nothing.
+/// Attempts to reach the runner's files and the data of its processes. The controls unmount nothing.
 fn ways(host: &Host, other: &std::path::Path) -> Vec<String> {
     let pid = std::process::id();
     let top = host.folder.path().display();

@@ -1,12 +1,12 @@
-//! Folders that are not what a root file system should be: links to the host,
-//! programs with setuid, devices, the host's own root.
+//! Tests of directories with contents that a root file system should not have: links to the host, programs with setuid,
+//! devices, the host's own root.
 
 use airlock_mounts::PrivateMounts;
 use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
 
 use super::*;
 
-/// What the session's user sees on the host itself: the control.
+/// Returns what the session's user sees on the host itself: the control.
 fn outside(session: &Session, command: &str) -> String {
     let ids = session.ids.unwrap();
     let (uid, gid) = (ids.uid.to_string(), ids.gid.to_string());

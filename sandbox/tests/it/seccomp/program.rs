@@ -1,5 +1,4 @@
-//! Programs of one system call, as machine code: they need no compiler, and ask
-//! the kernel what no library would.
+//! Programs that make one system call, as machine code. They need no compiler, and make calls that no library would.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -7,12 +6,11 @@ use std::path::Path;
 
 const BASE: u64 = 0x40_0000;
 const HEADERS: u64 = 64 + 56;
-/// Where text that a call is given the address of lies in memory.
+/// The address of the text that calls receive.
 pub(super) const TEXT: u64 = BASE + HEADERS;
 const TEXT_LENGTH: usize = 16;
 
-/// A program that makes one call, of at most six arguments, and exits with 0 or
-/// with the error's number.
+/// Returns a program that makes one call with at most six arguments, and exits with 0 or with the error number.
 pub(super) fn of_call(number: u64, args: &[u64]) -> Vec<u8> {
     // mov into rdi, rsi, rdx, r10, r8, r9.
     let registers = [[0x48, 0xbf], [0x48, 0xbe], [0x48, 0xba], [0x49, 0xba], [0x49, 0xb8], [0x49, 0xb9]];
@@ -29,7 +27,7 @@ pub(super) fn of_call(number: u64, args: &[u64]) -> Vec<u8> {
     elf(&code)
 }
 
-/// A program that makes a call of i386, without arguments.
+/// Returns a program that makes an i386 call without arguments.
 pub(super) fn of_i386_call(number: u32) -> Vec<u8> {
     // mov eax, number; int 0x80; movsxd rax, eax
     let mut code = vec![0xb8];
@@ -52,17 +50,17 @@ const EXIT: [u8; 18] = [
 
 fn elf(code: &[u8]) -> Vec<u8> {
     let entry = TEXT + TEXT_LENGTH as u64;
-    // With the last instruction, syscall.
+    // Includes the last instruction, syscall.
     let length = HEADERS + TEXT_LENGTH as u64 + code.len() as u64 + 2;
     let mut file = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0".to_vec();
-    // A program for x86_64, in version 1.
+    // An executable for x86_64, version 1.
     file.extend([2, 0, 62, 0, 1, 0, 0, 0]);
     for word in [entry, 64, 0] {
         file.extend(word.to_le_bytes());
     }
-    // No flags; sizes of this header and of the one program header; no sections.
+    // No flags; the sizes of this header and of the one program header; no sections.
     file.extend([0, 0, 0, 0, 64, 0, 56, 0, 1, 0, 0, 0, 0, 0, 0, 0]);
-    // One segment, readable and executable: all of the file.
+    // One segment, readable and executable: the whole file.
     file.extend([1, 0, 0, 0, 5, 0, 0, 0]);
     for word in [0, BASE, BASE, length, length, 0x1000] {
         file.extend(word.to_le_bytes());
@@ -75,7 +73,7 @@ fn elf(code: &[u8]) -> Vec<u8> {
     file
 }
 
-/// Writes a program where everybody can execute it.
+/// Writes a program that every user can execute.
 pub(super) fn write(path: &Path, program: &[u8]) {
     fs::write(path, program).unwrap();
     fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();

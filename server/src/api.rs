@@ -25,7 +25,7 @@ pub struct CreateSession {
     pub profile: Option<String>,
     /// `None`: the profile's default mode.
     pub mode: Option<Mode>,
-    /// `None`: bash.
+    /// `None`: the profile's shell.
     pub shell: Option<Shell>,
     /// A base of the runner. `None`: an empty workspace.
     pub base: Option<String>,
@@ -123,7 +123,7 @@ pub struct WatchEvent {
 pub struct CheckCommand {
     /// The command as bytes for the shell.
     pub command: Vec<u8>,
-    /// `None`: bash.
+    /// `None`: the shell of the session or profile.
     pub shell: Option<Shell>,
     /// The session that supplies profile, mode and directory.
     pub session_id: Option<SessionId>,

@@ -46,7 +46,7 @@ pub(crate) struct Edge {
     pub(crate) streams: Streams,
     pub(crate) exchanges: Exchanges,
     pub(crate) metrics: Metrics,
-    /// Owns the tasks that outlive a call: links, and starts whose caller has gone.
+    /// Owns the tasks that outlive a call: links, and starts after their caller has disconnected.
     pub(crate) tasks: TaskTracker,
     /// The server shuts down. A call that ends now was not ended by its client.
     pub(crate) stopping: CancellationToken,

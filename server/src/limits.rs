@@ -40,7 +40,7 @@ pub struct EngineLimits {
     pub rules_per_tenant: u64,
     /// Messages that wait to be sent to one runner.
     pub link_queue: usize,
-    /// Sessions whose queues are processed concurrently.
+    /// Session queues that are processed concurrently.
     pub drives_at_once: usize,
     /// Offers of one execution to runners. After this number of refusals, the last one is final.
     pub attempts: u32,

@@ -40,7 +40,7 @@ pub enum Role {
 pub struct Principal {
     /// The configured name.
     pub name: String,
-    /// The tenant whose executions it sees.
+    /// Its tenant. It sees the executions of this tenant.
     pub tenant: String,
     /// Its roles, sorted.
     pub roles: Vec<Role>,
@@ -85,7 +85,7 @@ pub enum SessionState {
 /// The numbers of sessions that have not ended, by state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SessionLevels {
-    /// Sessions whose workspaces are being created.
+    /// Sessions with a workspace that is being created.
     pub opening: u64,
     /// Usable sessions.
     pub open: u64,

@@ -163,7 +163,7 @@ pub struct BoundFile {
 pub enum FileState {
     /// Any state is accepted.
     Any,
-    /// A file whose contents have this SHA-256.
+    /// A file with contents of this SHA-256.
     Digest([u8; 32]),
     /// No file.
     Absent,

@@ -63,7 +63,7 @@ pub struct RunnerHello {
     pub shells: BTreeMap<String, String>,
     /// The runner's monotonic clock in milliseconds, valid within its epoch.
     pub clock_ms: u64,
-    /// Earlier epochs whose accepted jobs are all known, even if the journal is new.
+    /// Earlier epochs of which all accepted jobs are known, even if the journal is new.
     pub vouched_epochs: Vec<Epoch>,
     /// Whether the runner answers `Probe`.
     pub answers_probes: bool,

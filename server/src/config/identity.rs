@@ -11,7 +11,7 @@ use crate::model::Role;
 pub struct Identity {
     /// The name in executions, approvals and the audit.
     pub name: String,
-    /// The tenant whose executions it sees.
+    /// Its tenant. It sees the executions of this tenant.
     pub tenant: String,
     /// Its roles.
     pub roles: Vec<RoleName>,

@@ -12,9 +12,9 @@ use crate::{
 /// session is unchanged, and the runner keeps the received data.
 ///
 /// # Errors
-/// Returns `Invalid` for pieces out of order or an invalid archive, `OutOfRange` for an offset past the
-/// received data or an end before the announced size, another refusal of the runner, `Exhausted`, or
-/// `Unavailable` if the runner or the client is idle for too long.
+/// Returns `Invalid` for pieces out of order or an invalid archive. Returns `OutOfRange` for an offset past the
+/// received data, or for an end before the announced size. Returns `Unavailable` if the runner or the client is
+/// idle for too long. Also returns `Exhausted` and other refusals of the runner.
 pub async fn upload(
     exchanges: &Exchanges,
     who: &Principal,

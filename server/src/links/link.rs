@@ -50,8 +50,7 @@ struct Body {
     opening: HashSet<SessionId>,
     /// Sessions that the runner reported as open before it was reconciled.
     sessions: HashSet<SessionId>,
-    /// The new directories of sessions whose directory did not exist, until the corresponding refusal
-    /// arrives.
+    /// The new directories of sessions after the old one was removed, until the corresponding refusal arrives.
     set_back: HashMap<SessionId, Vec<u8>>,
     probes: Probes,
 }
@@ -363,7 +362,7 @@ impl Link {
         }
     }
 
-    /// Records the new directory of a session whose directory did not exist.
+    /// Records the new directory of a session after the old one was removed.
     pub(crate) fn set_back(&self, id: SessionId, directory: Vec<u8>) {
         let mut body = self.body();
         if body.reconciled {

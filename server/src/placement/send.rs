@@ -165,7 +165,7 @@ impl Core {
         Ok(())
     }
 
-    /// Marks an execution as lost. The output stays `LIVE`, because the runner can return with it, even if it
+    /// Marks an execution as lost. The output is set to `LIVE`, because the runner can return with it, even if it
     /// is unknown whether the command began.
     pub(crate) async fn lose(
         &self,

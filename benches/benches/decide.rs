@@ -1,8 +1,9 @@
-//! Deciding: how many commands a second on one core, how long against tree-sitter's bare parse of the
-//! same text by construct, and the worst text of each construct, which has hard limits.
+//! Benchmarks of decisions: the number of commands per second on one core, the time relative to
+//! tree-sitter's bare parse of the same text by construct, and the worst text of each construct, which
+//! has hard limits.
 //!
-//! `CORPUS` names a folder of `.jsonl` files with `cmd` and `tier`; without it, commands are generated.
-//! Exits 1 where a worst case takes more than it may. Deciding runs nothing.
+//! `CORPUS` names a directory of `.jsonl` files with `cmd` and `tier`; without it, commands are
+//! generated. The exit code is 1 if a worst case exceeds its limit. No command is run.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a benchmark")]
 

@@ -1,5 +1,5 @@
-//! Moving a folder: tar into tar on one host, and up and down the whole way. Searching an output: grep on
-//! a file, and on demand over gRPC.
+//! Benchmarks of copying a directory: tar to tar on one host, and upload and download over gRPC. Also of
+//! searching an output: grep on a file, and a search over gRPC.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark")]
 
@@ -34,7 +34,8 @@ fn shell(script: &str, folder: &Path) {
 async fn up_and_down(client: &Client, session: &str, from: &Path, into: &Path, ways: &mut [Way; 3]) {
     let options = FolderOptions::new(std::env::temp_dir());
     let [tar, up, down] = ways;
-    // Each makes new files; what the round before made is gone before the clock runs.
+    // Each measurement creates new files. Those of the previous round are removed before the clock
+    // starts.
     shell("rm -rf copy down && mkdir copy", into);
     let emptied = run(client, spec_in(session, "rm -rf tree")).await.unwrap();
     assert_eq!(emptied.exit_code(), Some(0));
@@ -61,7 +62,7 @@ async fn matches(client: &Client, id: &str) -> u64 {
     matches
 }
 
-/// The end of a command does not wait for its output to be stored.
+/// Waits until the output is stored, which can be after the end of the command.
 async fn until_stored(client: &Client, id: &str) {
     while client.execution(id).await.unwrap().output_state() != v1::OutputState::Stored {
         tokio::time::sleep(Duration::from_millis(50)).await;

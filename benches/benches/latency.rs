@@ -1,9 +1,10 @@
-//! From a command's write to its reader's read: by a pipe from bash, by a pipe from bash in a cold bubblewrap, and the
-//! whole way as deployed: sandbox, runner, its TLS link to the server, and a client's view over gRPC with TLS, on one
-//! host's loopback. Each line holds the time at which it was written, by the clock that the reader looks at, too.
+//! The time between a command's write and the read by its reader: through a pipe from bash, through a pipe from bash
+//! in a cold bubblewrap, and through a deployment: sandbox, runner, TLS link to the server, and a client's view over
+//! gRPC with TLS, on one host's loopback. Each line contains the time of its write, from the clock that the reader
+//! uses, too.
 //!
-//! The same commands in turns. A line that comes alone is sent on at once; of what comes within 5 ms of it, at most
-//! 32 KiB wait for more.
+//! The commands run alternately on each path. A single line is sent at once. If further output follows within 5 ms, up
+//! to 32 KiB of it are collected before they are sent.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark")]
 
@@ -20,13 +21,13 @@ use airlock_tests::{reader::spec_in, site::Site};
 const ROUNDS: usize = 40;
 const WAYS: [&str; 3] =
     ["a pipe from bash", "a pipe from bash in a cold bubblewrap", "airlock: live, over gRPC with TLS"];
-/// `line` writes the time of day with its microseconds.
+/// The shell function `line` prints the time of day with microseconds.
 const HEAD: &str = "line() { echo $EPOCHREALTIME; };";
-/// One line, as soon as the shell runs: before there is a way for output from its runner.
+/// One line as soon as the shell runs, before the runner's output stream exists.
 const AT_ONCE: &str = "line";
-/// Fifty lines, each by itself.
+/// Fifty single lines.
 const ALONE: &str = "sleep 0.1; for i in {1..50}; do line; sleep 0.01; done";
-/// Ten times ten lines without a pause.
+/// Ten bursts of ten lines without a pause.
 const BURSTS: &str = "sleep 0.1; for i in {1..10}; do for j in {1..10}; do line; done; sleep 0.03; done";
 const A_BURST: usize = 10;
 
@@ -38,13 +39,13 @@ fn bubblewrap() -> Command {
     command
 }
 
-/// How long ago a line was written.
+/// Returns the age of a line.
 fn age(line: &str) -> Duration {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
     now.saturating_sub(Duration::from_micros(line.trim().replace('.', "").parse().unwrap()))
 }
 
-/// The ages of all lines of a command, each when it was read.
+/// Returns the ages of all lines of a command when they were read.
 fn by_pipe(mut command: Command, text: &str) -> Vec<Duration> {
     let mut child = command.args(["-c", text]).stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap());
@@ -71,7 +72,7 @@ async fn live(client: &Client, session: &str, text: &str) -> Vec<Duration> {
     ages
 }
 
-/// One number of each way, in the order of [`WAYS`].
+/// One measurement for each path, in the order of [`WAYS`].
 struct Measured([Way; 3]);
 
 impl Measured {

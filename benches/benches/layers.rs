@@ -1,6 +1,7 @@
-//! What each layer of the sandbox costs a command that does nothing: bash alone, plain bubblewrap with the
-//! same arguments, bubblewrap with single layers around it, and Airlock's own start with more and more
-//! switched on, all in turns. A start is measured from the call to the end of everything, cgroup removed.
+//! The cost of each sandbox layer for a command that does nothing. Alternately measured are bash alone, plain
+//! bubblewrap with the same arguments, bubblewrap with single additional layers, and Airlock's start with
+//! more and more layers. A start is measured from the call to the end of everything, including the removal of
+//! the cgroup.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark")]
 
@@ -25,14 +26,14 @@ const ROUNDS: usize = 300;
 const MASKS: usize = 10;
 const UID: u32 = 2_900_000;
 
-/// Airlock's start, with what can be switched.
+/// A start by Airlock, with configurable layers.
 struct Start {
     launcher: Launcher,
     session: Session,
     spec: LaunchSpec,
 }
 
-/// One host for all ways.
+/// The host for all measurements.
 struct Host {
     folder: PathBuf,
     profile: Profile,
@@ -95,7 +96,7 @@ impl Host {
     }
 }
 
-/// bubblewrap with the very arguments that Airlock gives it, and bash in the place of airlock-init.
+/// Returns Airlock's own bubblewrap arguments, with bash instead of airlock-init.
 fn bubblewrap_arguments(host: &Host, start: &Start) -> Vec<OsString> {
     let folders = &start.session.folders;
     let entries = fs::read_dir(folders.root.parent().unwrap().join("launcher")).unwrap();
@@ -116,7 +117,7 @@ fn bash() {
     assert!(Command::new("bash").args(["-c", "true"]).status().unwrap().success());
 }
 
-/// bubblewrap, started by the words before it, with what its `--seccomp 0` reads.
+/// Runs bubblewrap after the words in `before`, with the input for its `--seccomp 0`.
 fn bubblewrap(before: &[&str], arguments: &[OsString], filter: Option<&Path>) {
     let mut words = before.iter().chain(&[BWRAP]).map(OsString::from);
     let mut command = Command::new(words.next().unwrap());
@@ -140,7 +141,8 @@ fn main() {
     let cgroup = host.start("cgroup", Network::SessionLoopback, CgroupMode::Auto, 0);
     let masks = host.start("masks", Network::SessionLoopback, CgroupMode::Auto, MASKS);
     let arguments = bubblewrap_arguments(&host, &least);
-    // Both make a mount namespace in a program of their own; the second also one of processes, and its /proc.
+    // A separate program creates a mount namespace; in the second case also a PID namespace with its own
+    // /proc.
     let mounts = airlock_mounts::PRIVATE;
     let processes = [&mounts[..], &["--pid", "--fork", "--mount-proc"]].concat();
 

@@ -1,6 +1,6 @@
-//! Placement, simulated: 100,000 executions of 20 tenants over 200 runners and 10 servers, by the code that the server
-//! places with ([`choose`] and [`fair`]), beside a central scheduler that sees everything at once. Time is simulated,
-//! and the work is the same in both: it comes from one seed (`SEED=`).
+//! A simulation of placement: 100,000 executions of 20 tenants on 200 runners and 10 servers. The server's own code
+//! ([`choose`] and [`fair`]) is compared with a central scheduler that sees everything at once. Time is simulated, and
+//! the work is the same for both: it follows from one seed (`SEED=`).
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a benchmark")]
 
@@ -17,31 +17,31 @@ use airlock_server::{
 };
 
 const EXECUTIONS: usize = 100_000;
-/// Of those, by one tenant and at once.
+/// The executions that one tenant starts at once.
 const BURST: usize = 30_000;
 const BURST_AT: u64 = 10 * SECOND;
 const RUNNERS: usize = 200;
 const SLOTS: u32 = 8;
 const SERVERS: usize = 10;
 const TENANTS: usize = 20;
-/// The tenant of the burst, and one with four times the weight of the others.
+/// The tenant of the burst, and a tenant with four times the weight of the others.
 const HEAVY: usize = 0;
 const WEIGHTY: usize = 1;
-/// In microseconds, as all times here.
+/// One second in microseconds, the unit of all times here.
 const SECOND: u64 = 1_000_000;
-/// The mean of a command's time.
+/// The mean duration of a command.
 const LENGTH: f64 = 2.0 * SECOND as f64;
-/// The share of the fleet that the tenants without a burst take up.
+/// The fraction of the fleet that the tenants without a burst use.
 const STEADY: f64 = 0.7;
-/// The share of the fleet that has to be taken for the spread of it to say something.
+/// The fraction of the fleet that must be in use before the spread is measured.
 const LEAST_LOAD: f64 = 0.1;
-/// Between two looks of a server at what the others placed.
+/// The interval at which a server learns what the others placed.
 const POLL: u64 = SECOND;
 
-/// Of what is smaller, no ratio is told.
+/// For smaller values no ratio is printed.
 const COMPARABLE: f64 = 0.05;
 
-/// SplitMix64.
+/// The generator SplitMix64.
 struct Random(u64);
 
 impl Random {
@@ -69,7 +69,7 @@ struct Work {
     length: u64,
 }
 
-/// What is to be done, in the order of its arrival.
+/// Returns the executions in the order of their arrival.
 fn work(seed: u64) -> Vec<Work> {
     let mut random = Random(seed);
     let slots = (RUNNERS as u32 * SLOTS) as f64;
@@ -95,7 +95,7 @@ fn cost(tenant: usize) -> i64 {
     fair::cost(if tenant == WEIGHTY { 4 } else { 1 })
 }
 
-/// Who waits, fairly between tenants.
+/// The waiting executions, ordered fairly between tenants.
 #[derive(Default, Clone)]
 struct Queue(BTreeMap<usize, VecDeque<usize>>);
 
@@ -104,7 +104,7 @@ impl Queue {
         self.0.entry(tenant).or_default().push_back(index);
     }
 
-    /// The first of the tenant that stands furthest back, as the store orders them.
+    /// Removes the first execution of the tenant that has been served least, in the order of the store.
     fn pop(&mut self, served: &[i64]) -> Option<usize> {
         let head = served.iter().copied().max().unwrap_or(0);
         let waits = self.0.iter().filter(|(_, queue)| !queue.is_empty());
@@ -127,16 +127,17 @@ enum Event {
     Poll,
 }
 
-/// What came out.
+/// The result of a simulation.
 struct Outcome {
-    /// For each tenant, how long each execution waited.
+    /// The waiting time of each execution, by tenant.
     waits: Vec<Vec<u64>>,
-    /// For each second, the most slots taken on one runner over the mean; while nobody waited, and the fleet was not idle.
+    /// For each second, the largest number of used slots on one runner relative to the mean. Measured only while no
+    /// execution waited and the fleet was not idle.
     spread: Vec<f64>,
-    /// What each runner ran.
+    /// The number of executions of each runner.
     ran: Vec<u64>,
     refused: u64,
-    /// Real time of each decision.
+    /// The real time of each decision.
     decisions: Vec<Duration>,
     over: u64,
 }
@@ -145,13 +146,13 @@ struct Fleet<'w> {
     work: &'w [Work],
     random: Random,
     runners: Vec<RunnerId>,
-    /// Slots that are taken, and what each server knows of it.
+    /// The used slots, and each server's knowledge of them.
     taken: Vec<u32>,
     known: Vec<Vec<u32>>,
     waiting: Vec<Queue>,
     served: Vec<i64>,
     events: BinaryHeap<Reverse<(u64, u64, Event)>>,
-    /// Orders events of one moment.
+    /// Orders events of the same time.
     numbers: u64,
     now: u64,
     outcome: Outcome,
@@ -189,7 +190,7 @@ impl<'w> Fleet<'w> {
         self.events.push(Reverse((at, self.numbers, event)));
     }
 
-    /// Begins one on a runner with a free slot.
+    /// Starts an execution on a runner with a free slot.
     fn begin(&mut self, index: usize, runner: usize, server: usize) {
         let one = &self.work[index];
         let head = self.served.iter().copied().max().unwrap_or(0);
@@ -216,7 +217,8 @@ impl<'w> Fleet<'w> {
         }
     }
 
-    /// The runner that a server chooses, by what it knows; only of those with a free slot, if so wanted.
+    /// Returns the runner that a server chooses with its knowledge; with `only_free`, only among those with a free
+    /// slot.
     fn choose(&mut self, server: usize, only_free: bool) -> Option<usize> {
         let begun = Instant::now();
         let (none, bases) = (BTreeMap::new(), Vec::new());
@@ -243,7 +245,7 @@ impl<'w> Fleet<'w> {
         picked
     }
 
-    /// By servers that know what they placed themselves, and of the rest what there was at their last look.
+    /// Simulates servers that know their own placements, and those of others as of the last poll.
     fn by_servers(mut self) -> Outcome {
         while let Some(Reverse((at, _, event))) = self.events.pop() {
             self.now = at;
@@ -272,18 +274,18 @@ impl<'w> Fleet<'w> {
         self.outcome
     }
 
-    /// The runner has the last word.
+    /// Offers an execution to a runner, which decides.
     fn offer(&mut self, index: usize, runner: usize, server: usize) {
         if self.taken[runner] < SLOTS && self.waiting[runner].is_empty() {
             return self.begin(index, runner, server);
         }
-        // A refusal tells the server what the others placed there.
+        // A refusal tells the server about the placements of others.
         self.outcome.refused += u64::from(self.known[server][runner] < SLOTS);
         self.known[server][runner] = self.known[server][runner].max(SLOTS);
         self.waiting[runner].push(self.work[index].tenant, index);
     }
 
-    /// What waits for a full runner moves to one with a free slot.
+    /// Moves executions that wait for a full runner to one with a free slot.
     fn move_on(&mut self) {
         for runner in 0..RUNNERS {
             while self.taken[runner] >= SLOTS && !self.waiting[runner].is_empty() {
@@ -295,7 +297,7 @@ impl<'w> Fleet<'w> {
         }
     }
 
-    /// By one that sees every slot and every queue at each moment, and places where least runs.
+    /// Simulates a central scheduler that sees every slot and queue at any time, and places on the least loaded runner.
     fn centrally(mut self) -> Outcome {
         while let Some(Reverse((at, _, event))) = self.events.pop() {
             self.now = at;

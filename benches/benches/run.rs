@@ -1,4 +1,4 @@
-//! Running `true`: bash alone, bash in a cold bubblewrap, and the whole way over gRPC.
+//! Benchmarks of running `true`: in bash, in bash in a cold bubblewrap, and over gRPC.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark")]
 

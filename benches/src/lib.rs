@@ -1,11 +1,11 @@
-//! Measures two or more ways of doing the same work side by side, in turns, so that a noisy machine
-//! disturbs all of them alike. Prints medians and ratios; asserts nothing.
+//! Measures alternative implementations of the same work in turns, so that a noisy host affects all of them alike.
+//! Prints medians and ratios, and asserts nothing.
 
 #![forbid(unsafe_code)]
 
 use std::time::{Duration, Instant};
 
-/// The times that one way took.
+/// The measured times of one alternative.
 #[derive(Debug)]
 pub struct Way {
     name: String,
@@ -13,13 +13,13 @@ pub struct Way {
 }
 
 impl Way {
-    /// A way that has not been measured yet.
+    /// Creates an alternative without measurements.
     #[must_use]
     pub fn new(name: &str) -> Self {
         Self { name: name.to_owned(), times: Vec::new() }
     }
 
-    /// Does the work once, and notes the time.
+    /// Runs the work once and records its time.
     pub fn measure<T>(&mut self, work: impl FnOnce() -> T) -> T {
         let start = Instant::now();
         let result = work();
@@ -27,18 +27,18 @@ impl Way {
         result
     }
 
-    /// Notes a time that was taken elsewhere.
+    /// Records a time that was measured elsewhere.
     pub fn note(&mut self, time: Duration) {
         self.times.push(time);
     }
 
-    /// The median; nothing before the first measurement.
+    /// Returns the median; zero before the first measurement.
     #[must_use]
     pub fn median(&self) -> Duration {
         self.quantile(50)
     }
 
-    /// So many of a hundred are no longer than this; nothing before the first measurement.
+    /// Returns the given percentile of the times; zero before the first measurement.
     #[must_use]
     pub fn quantile(&self, of_hundred: usize) -> Duration {
         let mut times = self.times.clone();
@@ -48,7 +48,7 @@ impl Way {
     }
 }
 
-/// Prints each way's median, and its ratio to the first way's.
+/// Prints the median of each alternative, and its ratio to that of the first one.
 pub fn print(title: &str, ways: &[Way]) {
     println!("{title}");
     let base = ways.first().map(Way::median).unwrap_or_default().as_secs_f64();
@@ -59,8 +59,8 @@ pub fn print(title: &str, ways: &[Way]) {
     }
 }
 
-/// Prints each way's median, 90th and 99th of a hundred, how many were measured, and the ratio of its median to the
-/// first way's.
+/// Prints the median, the 90th and 99th percentile and the number of measurements of each alternative, and the
+/// ratio of its median to that of the first one.
 pub fn print_quantiles(title: &str, ways: &[Way]) {
     let [median, p90, p99, count] = ["median", "p90", "p99", "of"];
     println!("{title}\n  {:<44} {median:>12} {p90:>12} {p99:>12} {count:>8}   ratio", "");

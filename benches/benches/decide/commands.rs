@@ -1,8 +1,8 @@
-//! The commands that are measured: rows of a corpus, or generated ones of the same kinds.
+//! The measured commands: rows of a corpus, or generated commands of the same kinds.
 
 use std::{fs, path::Path};
 
-/// A command, and how common its kind is: `core` for plain commands and pipelines.
+/// A command, and the tier of its kind: `core` for plain commands and pipelines.
 pub(crate) struct Command {
     pub(crate) text: String,
     pub(crate) tier: String,
@@ -31,7 +31,7 @@ fn row(line: &str) -> Option<Command> {
     (field("shell") != "pwsh").then(|| Command { text: field("cmd"), tier: field("tier") })
 }
 
-/// What agents run all day, with `FILE` and `WORD` to fill in.
+/// Common commands of agents, with the placeholders `FILE` and `WORD`.
 const CORE: &[&str] = &[
     "ls -la FILE",
     "cat FILE",

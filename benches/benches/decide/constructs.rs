@@ -1,4 +1,4 @@
-//! Which construct a command is counted under: the first of the list that it holds.
+//! The construct of a command: the first one in the list that the command contains.
 
 type Construct = (&'static str, fn(&str) -> bool);
 
@@ -21,7 +21,7 @@ const CONSTRUCTS: &[Construct] = &[
     ("plain words", |_| true),
 ];
 
-/// Whether one of them begins a word.
+/// Reports whether a word starts with one of `words`.
 fn any(text: &str, words: &[&str]) -> bool {
     words.iter().any(|word| text.starts_with(word) || text.contains(&format!(" {word}")))
 }

@@ -1,9 +1,9 @@
-//! The worst texts that could be thought of, construct by construct: as long as is parsed, as deep as is
-//! parsed, as long as is looked at, and beside as many rules as a profile may have.
+//! The worst known texts by construct: the longest and deepest texts that are parsed, the longest texts
+//! that are searched, and texts with the largest number of rules in a profile.
 
 use airlock_policy::{Rules, limits};
 
-/// A text, the construct it is of, and the rules it is decided with.
+/// A text, its construct, and the rules for its decision.
 pub(crate) struct Case {
     pub(crate) construct: String,
     pub(crate) text: Vec<u8>,
@@ -19,10 +19,10 @@ pub(crate) enum RuleKind {
     Paths,
 }
 
-/// Repeated over and over, left open; the policy's tests try the same.
+/// Parts that are repeated and left open. The tests of the policy use the same.
 const PARTS: &str = include_str!("../../../policy/test_data/hostile_parts.json");
 
-/// Opened and closed, to a depth that is parsed, and that again and again.
+/// Parts that are opened and closed up to the deepest nesting that is parsed, repeatedly.
 const PAIRS: &[(&str, &str, &str)] = &[
     ("subshell", "(", ")"),
     ("group", "{ ", ";}"),
@@ -93,7 +93,7 @@ pub(crate) fn cases() -> Vec<Case> {
     all
 }
 
-/// As many heredocs as are parsed: side by side on one line, one after the other, nested in text.
+/// Returns texts with the largest number of heredocs: on one line, in sequence, nested in text.
 fn heredocs() -> impl Iterator<Item = Vec<u8>> {
     let most = limits::MAX_HEREDOCS;
     let body = "$x `a` $(b) ${c} \\\n".repeat(limits::MAX_PARSED_BYTES / most / 24);
@@ -103,7 +103,7 @@ fn heredocs() -> impl Iterator<Item = Vec<u8>> {
     [side, after, quoted].into_iter().map(String::into_bytes)
 }
 
-/// As many `$[` as are parsed, in a text as long as is parsed.
+/// Returns texts of the largest length with the largest number of `$[`.
 fn arithmetic() -> impl Iterator<Item = Vec<u8>> {
     let most = limits::MAX_OLD_ARITHMETIC;
     let room = limits::MAX_PARSED_BYTES / most - 8;
@@ -113,7 +113,7 @@ fn arithmetic() -> impl Iterator<Item = Vec<u8>> {
     [open, closed, scattered].into_iter().map(String::into_bytes)
 }
 
-/// As many rules of each list as a profile may have.
+/// Returns the largest number of rules in each list.
 pub(crate) fn rules(kind: RuleKind) -> Rules {
     let each = |make: &dyn Fn(usize) -> String| -> Vec<String> { (0..limits::MAX_RULES).map(make).collect() };
     let list = match kind {

@@ -1,4 +1,5 @@
-//! Decisions a second on one core, and against tree-sitter's bare parse by construct.
+//! The number of decisions per second on one core, and the ratio to tree-sitter's bare parse by
+//! construct.
 
 use std::{collections::BTreeMap, hint::black_box, time::Duration};
 
@@ -12,15 +13,15 @@ use super::constructs;
 const PASSES: usize = 200;
 const ROUNDS: usize = 51;
 
-/// What one core is meant to do in a second.
+/// The intended number of decisions per second on one core.
 const AIM: f64 = 100_000.0;
 
-/// How long this thread has been on a core: waiting for a busy one is no part of deciding.
+/// Returns the time that this thread has been on a core. Waiting for a busy core does not count.
 pub(crate) fn core_time() -> Duration {
     Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap()
 }
 
-/// Passes over the whole list; the median pass counts.
+/// Measures passes over the whole list and prints the median pass.
 pub(crate) fn throughput(commands: &[Command]) {
     println!("decisions a second on one core, profile `strict` (aim for the core tier: {AIM:.0})");
     let core: Vec<&Command> = commands.iter().filter(|command| command.tier == "core").collect();
@@ -43,7 +44,7 @@ fn pass(list: &[&Command]) -> Duration {
     way.median()
 }
 
-/// The median command of each construct, each measured in turns with its bare parse.
+/// Prints the median command of each construct, measured alternately with its bare parse.
 pub(crate) fn by_construct(commands: &[Command]) {
     let mut found: BTreeMap<&str, Vec<(Duration, Duration)>> = BTreeMap::new();
     for command in commands {

@@ -1,5 +1,5 @@
-//! Worst cases against the hard limits on time and memory. Each is answered once by a fresh process, so
-//! that what the grammar's C allocates counts, and nothing is warm.
+//! Checks the worst cases against the hard limits on time and memory. A new process answers each case
+//! once, so that allocations of the grammar's C code count, and caches are cold.
 
 use std::{collections::BTreeMap, fs, process::Command};
 
@@ -8,19 +8,19 @@ use airlock_policy::{Profile, Request, decide};
 use super::hostile::{self, RuleKind};
 use super::speed::core_time;
 
-/// The argument that makes this program answer one case.
+/// The argument with which this program answers one case.
 pub(crate) const ONE: &str = "--answer-once";
 
 const MOST_MICROSECONDS: u64 = 100_000;
 const MOST_KIB: u64 = 64 * 1024;
 
-/// Answers one case; prints microseconds, and KiB beyond what the process had before.
+/// Answers one case. Prints microseconds, and the additional KiB of memory.
 pub(crate) fn answer_once(index: usize) {
     let case = &hostile::cases()[index];
     let profile = Profile::builtin("strict").unwrap();
     let rules = (case.rules != RuleKind::None).then(|| hostile::rules(case.rules));
     let request = Request { extra_rules: rules.as_ref(), ..Request::bash(&case.text) };
-    // From here on, the kernel's mark of the most memory starts anew.
+    // This resets the kernel's peak of the memory.
     fs::write("/proc/self/clear_refs", "5").unwrap();
     let before = status("VmRSS:");
     let begun = core_time();
@@ -30,7 +30,7 @@ pub(crate) fn answer_once(index: usize) {
     println!("{took} {kib} {}", decision.reasons[0].code);
 }
 
-/// A line of this process's status, in KiB.
+/// Returns a field of this process's status, in KiB.
 fn status(name: &str) -> u64 {
     let text = fs::read_to_string("/proc/self/status").unwrap();
     let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap();
@@ -42,12 +42,12 @@ struct Worst {
     microseconds: u64,
     kib: u64,
     cases: usize,
-    /// Of the slowest case.
+    /// The index of the slowest case.
     index: usize,
     code: String,
 }
 
-/// Tries every case and prints the worst of each construct.
+/// Runs every case and prints the worst of each construct.
 pub(crate) fn all_within_limits() -> bool {
     let mut worst: BTreeMap<String, Worst> = BTreeMap::new();
     for (index, case) in hostile::cases().into_iter().enumerate() {

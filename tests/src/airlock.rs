@@ -1,4 +1,4 @@
-//! The `airlock` command, pointed at a site, and what it said.
+//! Runs the `airlock` command against a site, and returns its output.
 
 use std::{
     net::SocketAddr,
@@ -8,7 +8,7 @@ use std::{
 
 use crate::{programs::program, site::Site};
 
-/// The command, at one site.
+/// The command for one site.
 #[derive(Debug)]
 pub struct Airlock<'a> {
     site: &'a Site,
@@ -16,19 +16,19 @@ pub struct Airlock<'a> {
 }
 
 impl<'a> Airlock<'a> {
-    /// Straight to the site's server.
+    /// Returns the command with a direct connection to the site's server.
     #[must_use]
     pub fn at(site: &'a Site) -> Self {
         Self { site, through: None }
     }
 
-    /// Through a relay that listens on the loopback.
+    /// Returns the command with a connection through a relay on the loopback.
     #[must_use]
     pub fn through(site: &'a Site, relay: SocketAddr) -> Self {
         Self { site, through: Some(relay) }
     }
 
-    /// The command with these arguments, not started yet.
+    /// Returns the command with these arguments, not started yet.
     #[must_use]
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(program("airlock"));
@@ -40,7 +40,7 @@ impl<'a> Airlock<'a> {
         command
     }
 
-    /// Runs it to its end.
+    /// Runs the command to its end.
     ///
     /// # Panics
     /// If it does not start.
@@ -49,7 +49,7 @@ impl<'a> Airlock<'a> {
         self.command(arguments).output().unwrap()
     }
 
-    /// Runs it to its end, which must be a success; what it wrote.
+    /// Runs the command, which must succeed, and returns its standard output.
     ///
     /// # Panics
     /// If it fails.
@@ -60,7 +60,7 @@ impl<'a> Airlock<'a> {
         output.stdout
     }
 
-    /// As [`Airlock::bytes`], as text without the last newline.
+    /// Like [`Airlock::bytes`], as text without the last line feed.
     ///
     /// # Panics
     /// If it fails.
@@ -69,17 +69,17 @@ impl<'a> Airlock<'a> {
         String::from_utf8_lossy(&self.bytes(arguments)).trim_end().to_owned()
     }
 
-    /// Copies between here and there.
+    /// Copies a local file to a session.
     ///
     /// # Panics
-    /// If it fails.
+    /// If the copy fails.
     pub fn copy(&self, from: &Path, to: &str) {
         let from = from.display().to_string();
         drop(self.bytes(&["cp", &from, to]));
     }
 }
 
-/// The exit code and both outputs, for a person.
+/// Formats the exit code and both outputs for a person.
 #[must_use]
 pub fn said(output: &Output) -> String {
     let [stdout, stderr] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));

@@ -1,9 +1,9 @@
-//! Chaos: faults at every state of an execution, at each step of its start and at each event of its stream,
-//! and the reckoning after each. Each injection is named by row, seed and index, and can be made again alone;
-//! how threads and processes interleave cannot, and is not part of the name.
+//! Chaos tests: faults in every state of an execution, at each step of its start and at each event of its
+//! stream, each followed by a consistency check. An injection is identified by row, seed and index, and can
+//! be repeated alone. The interleaving of threads and processes cannot be repeated.
 //!
-//! No test is here. [`rows::Row::run`] panics at the first promise that was broken, and says which injection
-//! it was.
+//! This module contains no tests. [`rows::Row::run`] panics at the first violated guarantee, and names the
+//! injection.
 
 pub mod actor;
 pub mod cast;

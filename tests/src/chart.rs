@@ -1,4 +1,4 @@
-//! The Helm chart, rendered by helm and read as JSON.
+//! Renders the Helm chart with helm and reads it as JSON.
 
 use std::{
     io::Write as _,
@@ -13,24 +13,24 @@ use crate::{
     tools::{python_packages, tool},
 };
 
-/// The first version of Kubernetes that the chart is for, and the newest whose schemas are here.
+/// The oldest version of Kubernetes that the chart supports, and the newest with a schema here.
 pub const KUBERNETES: [&str; 2] = ["1.33", "1.37"];
 
-/// What helm made of some values.
+/// The output of helm for a set of values.
 #[derive(Debug)]
 pub struct Rendered {
-    /// As helm printed it.
+    /// The output as printed.
     pub text: String,
-    /// Each document.
+    /// The documents.
     pub documents: Vec<Value>,
-    /// In what they do not fit the schemas of Kubernetes.
+    /// The violations of the Kubernetes schemas.
     pub problems: Vec<String>,
-    /// Those that are not Kubernetes' own: kind and name.
+    /// The kind and name of documents that are not of Kubernetes itself.
     pub foreign: Vec<String>,
 }
 
 impl Rendered {
-    /// The document of this kind and name.
+    /// Returns the document with this kind and name.
     ///
     /// # Panics
     /// If there is none.
@@ -40,25 +40,25 @@ impl Rendered {
         found.unwrap_or_else(|| panic!("there is no {kind} `{name}`"))
     }
 
-    /// Those of this kind.
+    /// Returns the documents of this kind.
     pub fn of<'a>(&'a self, kind: &str) -> impl Iterator<Item = &'a Value> {
         self.documents.iter().filter(move |document| document["kind"] == kind)
     }
 
-    /// How many documents there are of this kind.
+    /// Returns the number of documents of this kind.
     #[must_use]
     pub fn count(&self, kind: &str) -> usize {
         self.of(kind).count()
     }
 }
 
-/// The chart's folder.
+/// Returns the chart's directory.
 #[must_use]
 pub fn folder() -> PathBuf {
     source::root().join("helm/airlock")
 }
 
-/// The sets of values that the chart is tried with, in the order of their names.
+/// Returns the sets of values for the tests, in the order of their names.
 ///
 /// # Panics
 /// If they cannot be listed.
@@ -73,10 +73,10 @@ pub fn sets() -> Vec<PathBuf> {
 /// Renders the chart as the release `r` in the namespace `default`.
 ///
 /// # Errors
-/// What helm says of values that it refuses.
+/// Returns helm's message for values that it refuses.
 ///
 /// # Panics
-/// If helm or what checks its output cannot be run.
+/// If helm or the validation of its output cannot be run.
 pub fn render(options: &[&str]) -> Result<Rendered, String> {
     let first = format!("{}.0", KUBERNETES[0]);
     let output = Command::new(tool("helm"))
@@ -92,10 +92,10 @@ pub fn render(options: &[&str]) -> Result<Rendered, String> {
     Ok(read(String::from_utf8(output.stdout).unwrap()))
 }
 
-/// Reads what was rendered.
+/// Parses and validates rendered documents.
 ///
 /// # Panics
-/// If it is not YAML.
+/// If they are not YAML.
 #[must_use]
 pub fn read(text: String) -> Rendered {
     let mut validate = Command::new("python3")

@@ -1,6 +1,6 @@
-//! The chart's pods under `podman kube play`, each in a network namespace of its own on one bridge: as near to a
-//! cluster as one host comes. `tests/pods/convert.py` says what stands for what. Everything lives in a mount and a
-//! network namespace that end with it; nothing of the host is mounted or connected.
+//! Runs the chart's pods with `podman kube play` on one host, each in its own network namespace on one bridge.
+//! `tests/pods/convert.py` describes the replacements. Everything is in a mount and a network namespace that end
+//! with it; no mount or connection of the host is involved.
 
 use std::{
     collections::BTreeMap,
@@ -21,26 +21,26 @@ use crate::{
     tools::{path, python_packages, tools},
 };
 
-/// How long a pod may take to come up, or a command in it to end.
+/// The longest time for the start of a pod, or for the end of a command in it.
 pub const PATIENCE: Duration = Duration::from_secs(240);
 const POLL: Duration = Duration::from_millis(200);
-/// crun, which podman would take, does not work where control groups of both versions are mounted.
+/// podman's default, crun, does not work where cgroups of both versions are mounted.
 const CONTAINERS: &str = "[containers]\ndefault_ulimits = [\"nofile=1024:1024\", \"nproc=4096:4096\"]\n\
     [engine]\ncgroup_manager = \"cgroupfs\"\nevents_logger = \"file\"\n";
 
-/// The images, built from this workspace's programs on a Debian that was made here.
+/// The images, built from this workspace's programs and a Debian root file system from the cache.
 #[derive(Debug)]
 pub struct Images {
     folder: PathBuf,
-    /// One test has podman's storage and control groups at a time.
+    /// The lock with which one test at a time uses podman's storage and cgroups.
     _turn: File,
 }
 
 impl Images {
-    /// Builds them, or finds that they are built.
+    /// Builds the images, unless they exist.
     ///
     /// # Panics
-    /// With what the script said, if it fails.
+    /// If the script fails, with its output.
     #[must_use]
     pub fn build() -> Self {
         let folder = tools().parent().unwrap().join("images");
@@ -71,16 +71,16 @@ impl Images {
         Self { folder, _turn: turn }
     }
 
-    /// What `scripts/images.sh` said of them, a line each: name, size, packages.
+    /// Returns the report of `scripts/images.sh`, one line per image: name, size, packages.
     ///
     /// # Panics
-    /// If that cannot be read.
+    /// If it cannot be read.
     #[must_use]
     pub fn sizes(&self) -> Vec<String> {
         fs::read_to_string(self.folder.join("sizes")).unwrap().lines().map(str::to_owned).collect()
     }
 
-    /// A file beside them, such as `airlock-server.cdx.json`.
+    /// Returns a file next to the images, such as `airlock-server.cdx.json`.
     ///
     /// # Panics
     /// If it is not JSON.
@@ -94,24 +94,24 @@ impl Images {
     }
 }
 
-/// What became of one field of a securityContext.
+/// The effect of one field of a securityContext.
 #[derive(Debug, Clone)]
 pub struct Field {
-    /// As Kubernetes calls it.
+    /// The name in Kubernetes.
     pub name: String,
-    /// What it is in the container's OCI configuration.
+    /// The name in the container's OCI configuration.
     pub oci: String,
-    /// `podman`, or `runtime.py` where podman ignores it.
+    /// `podman`, or `runtime.py` if podman ignores the field.
     pub by: String,
-    /// Whether it is in force there.
+    /// Whether it is effective.
     pub holds: bool,
 }
 
-/// Pods that play, until it is dropped.
+/// Pods that run until this is dropped.
 #[derive(Debug)]
 pub struct Cluster {
     folder: ScratchDir,
-    /// Has the namespaces.
+    /// The process that holds the namespaces.
     holder: Process,
     addresses: BTreeMap<String, String>,
     documents: Vec<(String, String, String)>,
@@ -119,14 +119,14 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Makes everything that `rendered` asks for and one host can have; no pod is started.
+    /// Prepares everything in `rendered` that one host can provide. No pod is started.
     ///
     /// # Panics
-    /// If `rendered` holds what nobody has said what is to become of.
+    /// If `rendered` contains a document without a replacement.
     #[must_use]
     pub fn new(images: Images, rendered: &str) -> Self {
         let folder = ScratchDir::with_prefix("airlock-kube-");
-        // Whoever is root in a pod's user namespace passes through.
+        // Root in a pod's user namespace must be able to enter the directory.
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
         let file = folder.path().join("rendered.yaml");
         fs::write(&file, rendered).unwrap();
@@ -155,7 +155,7 @@ impl Cluster {
         cluster
     }
 
-    /// The bridge, with an address for whoever asks from outside the pods.
+    /// Creates the bridge, with an address for requests from outside the pods.
     fn switch(&self) {
         let entered = format!("/proc/{}/ns/net", self.holder.pid());
         crate::process::until("its own mounts and network", PATIENCE, || {
@@ -167,28 +167,28 @@ impl Cluster {
         }
     }
 
-    /// What was rendered, and what became of it: kind, name, how.
+    /// Returns the rendered documents and their replacements: kind, name, replacement.
     #[must_use]
     pub fn documents(&self) -> &[(String, String, String)] {
         &self.documents
     }
 
-    /// The images that it plays.
+    /// Returns the images.
     #[must_use]
     pub fn images(&self) -> &Images {
         &self.images
     }
 
-    /// The pods' names.
+    /// Returns the names of the pods.
     #[must_use]
     pub fn pods(&self) -> Vec<&str> {
         self.addresses.keys().map(String::as_str).collect()
     }
 
-    /// A pod's address.
+    /// Returns the address of a pod.
     ///
     /// # Panics
-    /// If there is none of that name.
+    /// If there is no pod with this name.
     #[must_use]
     pub fn address(&self, pod: &str) -> &str {
         self.addresses.get(pod).unwrap_or_else(|| panic!("there is no pod `{pod}`"))
@@ -225,7 +225,7 @@ impl Cluster {
     /// Runs a program in a pod's container until it succeeds.
     ///
     /// # Panics
-    /// With its last words, if that takes too long.
+    /// If that takes too long, with the last output.
     pub fn exec_until(&self, pod: &str, container: &str, words: &[&str]) {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -238,7 +238,7 @@ impl Cluster {
         }
     }
 
-    /// What a probe over HTTP is answered: the status, and the text.
+    /// Sends an HTTP probe. Returns the status and the body.
     #[must_use]
     pub fn get(&self, pod: &str, path: &str) -> (String, String) {
         let url = format!("http://{}:7080{path}", self.address(pod));
@@ -249,7 +249,7 @@ impl Cluster {
         (status.to_owned(), text.to_owned())
     }
 
-    /// Whether a probe over HTTP comes to succeed.
+    /// Waits until an HTTP probe succeeds.
     ///
     /// # Panics
     /// If that takes too long.
@@ -257,7 +257,7 @@ impl Cluster {
         crate::process::until(path, PATIENCE, || self.get(pod, path).0 == "200");
     }
 
-    /// The exit code of a pod's container, once it has ended.
+    /// Waits until a pod's container has ended, and returns its exit code.
     ///
     /// # Panics
     /// If that takes too long.
@@ -272,7 +272,7 @@ impl Cluster {
         done(&mut wait).parse().unwrap()
     }
 
-    /// What a pod's container wrote, both streams.
+    /// Returns both output streams of a pod's container.
     #[must_use]
     pub fn logs(&self, pod: &str, container: &str) -> String {
         let output = self.podman(&["logs", &format!("{pod}-{container}")]).output().unwrap();
@@ -286,7 +286,7 @@ impl Cluster {
         self.ended(pod, container)
     }
 
-    /// Each field of a pod's securityContext, in the OCI configuration that it was started with.
+    /// Returns each field of a pod's securityContext in the OCI configuration with which it was started.
     ///
     /// # Panics
     /// If it was not started.
@@ -303,10 +303,10 @@ impl Cluster {
         fields.iter().map(field).collect()
     }
 
-    /// The OCI configuration of a pod's container.
+    /// Returns the OCI configuration of a pod's container.
     ///
     /// # Panics
-    /// If it was not made.
+    /// If it does not exist.
     #[must_use]
     pub fn oci(&self, pod: &str, container: &str) -> Value {
         let name = format!("{pod}-{container}");
@@ -333,13 +333,13 @@ impl Cluster {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        // Without its own mounts there is nothing of it to take down.
+        // Without private mounts, nothing was created.
         if !is_private(self.holder.pid()) {
             return;
         }
         let pods = self.podman(&["pod", "ps", "--quiet", "--no-trunc"]).output();
         drop(self.podman(&["pod", "rm", "--force", "--all", "--time", "0"]).output());
-        // podman leaves a pod's group in some hierarchies, and the one of all of its pods in each.
+        // podman leaves the cgroup of a pod in some hierarchies, and the parent of all pods in each.
         let pods =
             pods.map(|listed| String::from_utf8_lossy(&listed.stdout).into_owned()).unwrap_or_default();
         for hierarchy in fs::read_dir("/sys/fs/cgroup").into_iter().flatten().flatten() {
@@ -352,7 +352,7 @@ impl Drop for Cluster {
     }
 }
 
-/// The storage of this cluster, on top of that of the images; and the runtime.
+/// Writes podman's settings: this cluster's storage on top of the images' storage, and the runtime.
 fn write_settings(folder: &Path, images: &Path) {
     let (shown, images) = (folder.display(), images.display());
     fs::write(folder.join("containers.conf"), CONTAINERS).unwrap();
@@ -368,7 +368,7 @@ fn write_settings(folder: &Path, images: &Path) {
     fs::set_permissions(&runtime, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// What a command printed, without the end of its last line.
+/// Runs a command and returns its output without the last line feed.
 fn done(command: &mut Command) -> String {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let errors = String::from_utf8_lossy(&output.stderr);

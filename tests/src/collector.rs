@@ -1,5 +1,5 @@
-//! An OTLP collector in the test's own process, which keeps all that is exported to it: to be looked at piece by piece,
-//! and to be searched as a whole.
+//! An OTLP collector in the test's process that stores all exports, for inspection by item and for searches over
+//! everything.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -29,10 +29,10 @@ use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_stream::wrappers::TcpListenerStream;
 use tonic::{Request, Response, Status, transport::Server};
 
-/// Of one export, in bytes.
+/// The largest export, in bytes.
 const MESSAGE_BYTES: usize = 64 << 20;
 
-/// See the module. It ends when it is dropped.
+/// The collector. Dropping it stops it.
 #[derive(Debug)]
 pub struct Collector {
     kept: Kept,
@@ -50,28 +50,28 @@ struct Exports {
     logs: Vec<ExportLogsServiceRequest>,
 }
 
-/// A span, and who sent it.
+/// A span and its sender.
 #[derive(Debug, Clone)]
 pub struct Seen {
-    /// `service.name` of the sender.
+    /// The sender's `service.name`.
     pub service: String,
-    /// As it was sent.
+    /// The span as it was sent.
     pub span: Span,
 }
 
-/// A metric as it was sent once, and who sent it.
+/// A metric in one export, and its sender.
 #[derive(Debug, Clone)]
 pub struct Measured {
-    /// `service.name` of the sender.
+    /// The sender's `service.name`.
     pub job: String,
-    /// Its `service.instance.id`.
+    /// The sender's `service.instance.id`.
     pub instance: String,
-    /// As it was sent.
+    /// The metric as it was sent.
     pub metric: Metric,
 }
 
 impl Collector {
-    /// One that listens on a free port of the loopback.
+    /// Starts a collector on a free port of the loopback.
     ///
     /// # Panics
     /// If there is none.
@@ -88,13 +88,13 @@ impl Collector {
         Self { kept, endpoint, serving }
     }
 
-    /// Where it listens.
+    /// Returns the address.
     #[must_use]
     pub fn endpoint(&self) -> &str {
         &self.endpoint
     }
 
-    /// Every span so far.
+    /// Returns all spans so far.
     #[must_use]
     pub fn spans(&self) -> Vec<Seen> {
         let exports = self.kept.lock();
@@ -108,13 +108,13 @@ impl Collector {
             .collect()
     }
 
-    /// Every metric so far, once for each time that it was sent.
+    /// Returns all metrics so far, once for each export.
     #[must_use]
     pub fn metrics(&self) -> Vec<Metric> {
         self.measured().into_iter().map(|measured| measured.metric).collect()
     }
 
-    /// As [`Collector::metrics`], each with who sent it.
+    /// Like [`Collector::metrics`], each with its sender.
     #[must_use]
     pub fn measured(&self) -> Vec<Measured> {
         let exports = self.kept.lock();
@@ -133,7 +133,7 @@ impl Collector {
             .collect()
     }
 
-    /// Every line of a log so far.
+    /// Returns all log records so far.
     #[must_use]
     pub fn records(&self) -> Vec<LogRecord> {
         let exports = self.kept.lock();
@@ -142,7 +142,7 @@ impl Collector {
         scopes.flat_map(|scope| scope.log_records.iter().cloned()).collect()
     }
 
-    /// All of it, as it came.
+    /// Returns all exports as bytes.
     #[must_use]
     pub fn everything(&self) -> Vec<u8> {
         let exports = self.kept.lock();
@@ -170,7 +170,7 @@ fn of_resource(resource: Option<&Resource>, name: &str) -> String {
     text(attributes, name).unwrap_or_default()
 }
 
-/// An attribute that is a text.
+/// Returns the value of a text attribute.
 #[must_use]
 pub fn text(attributes: &[KeyValue], name: &str) -> Option<String> {
     let value = attributes.iter().find(|one| one.key == name)?.value.as_ref()?;
@@ -180,7 +180,7 @@ pub fn text(attributes: &[KeyValue], name: &str) -> Option<String> {
     }
 }
 
-/// The attributes of every point of a metric.
+/// Returns the attributes of each data point of a metric.
 #[must_use]
 pub fn points(metric: &Metric) -> Vec<Vec<KeyValue>> {
     match &metric.data {

@@ -1,5 +1,5 @@
-//! A relay in front of a server, as a bad network is: it cuts connections, is away, stands still, or cuts after so
-//! many bytes.
+//! A relay in front of a server that simulates a bad network: it cuts connections, refuses them, stalls, or cuts after
+//! a number of bytes.
 
 use std::{
     io::{self, Read as _, Write as _},
@@ -13,21 +13,21 @@ use std::{
 };
 
 const POLL: Duration = Duration::from_millis(5);
-/// Carried at once, in bytes.
+/// The number of bytes that are copied at once.
 const PIECE: usize = 16 << 10;
-/// No cut after so many bytes is asked for.
+/// The value for no cut.
 const NEVER: i64 = i64::MAX;
-/// More bytes from the server than a TLS handshake and the greeting of HTTP/2 have: an answer is among them.
+/// More bytes than a TLS handshake and an HTTP/2 preface of the server, so a response is among them.
 const ANSWERED: usize = 1300;
-/// So many cuts in a row that came before any answer, and the next comes after twice the time.
+/// After this number of consecutive cuts without a response, the interval doubles.
 const IN_VAIN: u32 = 2;
-/// The longest time between two cuts is so many times the one that was asked for.
+/// The longest interval between cuts, as a multiple of the requested one.
 const LONGEST: u32 = 16;
 
-/// A relay. Dropped, it ends all that goes through it.
+/// A relay. Dropping it ends all connections through it.
 #[derive(Debug)]
 pub struct Cutter {
-    /// Where to connect instead of to the server.
+    /// The address to connect to instead of the server.
     pub address: SocketAddr,
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -38,7 +38,7 @@ struct Shared {
     stop: AtomicBool,
     down: AtomicBool,
     stalled: AtomicBool,
-    /// Bytes, both ways together, until everything is cut.
+    /// The number of bytes in both directions until everything is cut.
     left: AtomicI64,
     cut: AtomicUsize,
     pairs: Mutex<Vec<Pair>>,
@@ -49,17 +49,17 @@ struct Shared {
 struct Pair {
     client: TcpStream,
     server: TcpStream,
-    /// Bytes that came from the server.
+    /// The number of bytes from the server.
     answered: Arc<AtomicUsize>,
 }
 
 impl Shared {
-    /// Ends every connection there is. Gives whether there were some, and none of them had brought an answer yet.
+    /// Ends all connections. Returns true if there were some, and none had received a response.
     fn cut_all(&self) -> bool {
         let pairs = std::mem::take(&mut *self.pairs.lock().unwrap_or_else(PoisonError::into_inner));
         let (mut some, mut answer) = (false, false);
         for Pair { client, server, answered } in pairs {
-            // One that is closed already is not counted. The other side may be closed by this very cut.
+            // A closed connection does not count. This cut may have closed the other side.
             let open = client.shutdown(Shutdown::Both).is_ok();
             drop(server.shutdown(Shutdown::Both));
             self.cut.fetch_add(usize::from(open), Ordering::Relaxed);
@@ -69,7 +69,7 @@ impl Shared {
         some && !answer
     }
 
-    /// How many of `bytes` may pass before the cut, if it is among them.
+    /// Returns how many of `bytes` may pass before the cut, if the cut is within them.
     fn cut_within(&self, bytes: usize) -> Option<usize> {
         if self.left.load(Ordering::Relaxed) == NEVER {
             return None;
@@ -81,17 +81,17 @@ impl Shared {
 }
 
 impl Cutter {
-    /// Relays to `to`, and cuts all connections once in `every`. Where the machine is so busy that connections are cut
-    /// before they bring an answer, the time between two cuts grows until they do: else nothing could ever go on.
+    /// Relays to `to`, and cuts all connections once in `every`. On a busy host, connections may be cut before they
+    /// receive a response. The interval then grows until they do, because there would be no progress otherwise.
     ///
     /// # Panics
-    /// If there is no port to listen on.
+    /// If there is no free port.
     #[must_use]
     pub fn new(to: SocketAddr, every: Duration) -> Self {
         Self::begin(TcpListener::bind("127.0.0.1:0").unwrap(), to, every, || {})
     }
 
-    /// Relays what comes to `listener` to `to`, and cuts only what it is told to. What connects does `first` before.
+    /// Relays connections from `listener` to `to`, and cuts only on request. The connecting thread calls `first` once.
     #[must_use]
     pub fn at(listener: TcpListener, to: SocketAddr, first: impl FnOnce() + Send + 'static) -> Self {
         Self::begin(listener, to, Duration::MAX, first)
@@ -123,18 +123,18 @@ impl Cutter {
         Self { address, shared, thread: Some(thread) }
     }
 
-    /// Relays to `to`, and cuts only what it is told to.
+    /// Relays to `to`, and cuts only on request.
     #[must_use]
     pub fn still(to: SocketAddr) -> Self {
         Self::new(to, Duration::MAX)
     }
 
-    /// Cuts all connections now.
+    /// Cuts all connections.
     pub fn cut(&self) {
         self.shared.cut_all();
     }
 
-    /// Cuts all connections, and takes none until told otherwise.
+    /// Cuts all connections, and accepts none until this is reset.
     pub fn set_down(&self, down: bool) {
         self.shared.down.store(down, Ordering::Relaxed);
         if down {
@@ -142,17 +142,17 @@ impl Cutter {
         }
     }
 
-    /// Carries nothing and cuts nothing, until told otherwise.
+    /// Transfers no data and cuts nothing until this is reset.
     pub fn set_stalled(&self, stalled: bool) {
         self.shared.stalled.store(stalled, Ordering::Relaxed);
     }
 
-    /// Cuts all connections, once, after so many bytes more, both ways together.
+    /// Cuts all connections once, after this number of further bytes in both directions.
     pub fn cut_after(&self, bytes: u32) {
         self.shared.left.store(i64::from(bytes), Ordering::Relaxed);
     }
 
-    /// How many connections were cut while they were in use or could be.
+    /// Returns the number of cut connections that were usable.
     #[must_use]
     pub fn cuts(&self) -> usize {
         self.shared.cut.load(Ordering::Relaxed)
@@ -183,7 +183,7 @@ fn relay(listener: &TcpListener, to: SocketAddr, every: Duration, shared: &Arc<S
         }
         match listener.accept() {
             Ok((client, _)) if shared.down.load(Ordering::Relaxed) => drop(client),
-            // A server that is away is as good as a cut.
+            // A server that is not running has the effect of a cut.
             Ok((client, _)) => drop(carry(client, to, shared)),
             Err(_) => thread::sleep(POLL),
         }
@@ -196,7 +196,7 @@ fn carry(client: TcpStream, to: SocketAddr, shared: &Arc<Shared>) -> io::Result<
     for stream in [&client, &server] {
         stream.set_nodelay(true)?;
     }
-    // Before the first byte, so that whoever has seen one can cut it.
+    // The connection is registered before its first byte, so that a client that has received one can cut it.
     let answered = Arc::new(AtomicUsize::default());
     let pair =
         Pair { client: client.try_clone()?, server: server.try_clone()?, answered: Arc::clone(&answered) };
@@ -206,7 +206,7 @@ fn carry(client: TcpStream, to: SocketAddr, shared: &Arc<Shared>) -> io::Result<
     Ok(())
 }
 
-/// Its thread ends with the connection, which the relay ends at the latest.
+/// Copies in one direction. The thread ends with the connection, at the latest when the relay is dropped.
 fn copy(mut from: TcpStream, mut to: TcpStream, shared: &Arc<Shared>, carried: Arc<AtomicUsize>) {
     let shared = Arc::clone(shared);
     thread::spawn(move || {

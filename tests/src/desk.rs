@@ -1,4 +1,5 @@
-//! A session that is worked in by the command line alone. Must not know what the work is.
+//! A session that is used only through the command line. This module does not depend on the
+//! commands that run in it.
 
 use std::process::{Command, Output};
 
@@ -8,15 +9,15 @@ use crate::{
     site::{Extras, PATIENCE, Site},
 };
 
-/// The longest that a command may be given: real work is slow on a busy machine.
+/// The largest timeout of a command. Real projects build slowly on a busy host.
 const LONGEST: &str = "30m";
 
-/// A server and a runner at work.
+/// A fixture with a running server and a running runner.
 #[derive(Debug)]
 pub struct World {
     _server: Process,
     _runner: Process,
-    /// Where they live.
+    /// Their directory.
     pub site: Site,
 }
 
@@ -34,7 +35,7 @@ impl World {
     }
 }
 
-/// What a command that must succeed prints, without the last newline.
+/// Runs a command, which must succeed, and returns its standard output without the last line feed.
 ///
 /// # Panics
 /// If it fails.
@@ -45,17 +46,17 @@ pub fn stdout_of(command: &mut Command) -> String {
     String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
 }
 
-/// A session in which one project is worked on.
+/// A session with one project.
 #[derive(Debug)]
 pub struct Desk<'a> {
-    /// The command line that it is worked with.
+    /// The command line.
     pub airlock: Airlock<'a>,
-    /// The session's id.
+    /// The ID of the session.
     pub session: String,
 }
 
 impl<'a> Desk<'a> {
-    /// Opens a session of this profile.
+    /// Opens a session with this profile.
     ///
     /// # Panics
     /// If it cannot be opened.
@@ -65,7 +66,7 @@ impl<'a> Desk<'a> {
         Self { airlock, session }
     }
 
-    /// A path in it, as the command line names it.
+    /// Returns a path in the session in the form of the command line.
     #[must_use]
     pub fn there(&self, path: &str) -> String {
         format!("{}:{path}", self.session)
@@ -77,7 +78,7 @@ impl<'a> Desk<'a> {
         self.airlock.run(&["run", "--session", &self.session, "--timeout", LONGEST, "--", command])
     }
 
-    /// Runs a command that must succeed, and gives both its outputs.
+    /// Runs a command, which must succeed, and returns both outputs.
     ///
     /// # Panics
     /// If it fails.
@@ -88,10 +89,10 @@ impl<'a> Desk<'a> {
         String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
     }
 
-    /// Runs tests that must fail.
+    /// Runs tests that must fail, and returns their output.
     ///
     /// # Panics
-    /// If it succeeds.
+    /// If they succeed.
     #[must_use]
     pub fn fails(&self, command: &str) -> String {
         let output = self.run(command);
@@ -100,10 +101,10 @@ impl<'a> Desk<'a> {
         text
     }
 
-    /// What the comparison with what was uploaded says.
+    /// Returns the differences from the uploaded files.
     ///
     /// # Panics
-    /// If the comparison fails.
+    /// If `airlock diff` fails.
     #[must_use]
     pub fn patch(&self) -> String {
         let output = self.airlock.run(&["diff", &self.session, "--patch"]);
@@ -111,10 +112,10 @@ impl<'a> Desk<'a> {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// Closes it, which leaves none open.
+    /// Closes the session, and checks that no session is open.
     ///
     /// # Panics
-    /// If one stays open.
+    /// If one is.
     pub fn close(self) {
         drop(self.airlock.bytes(&["session", "close", &self.session]));
         until("nothing is left open", PATIENCE, || {

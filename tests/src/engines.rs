@@ -1,5 +1,5 @@
-//! PostgreSQL and S3 for whole-system tests: one of each for all tests of a run, a database and a bucket for each
-//! test.
+//! PostgreSQL and S3 for whole-system tests: one instance of each for all tests of a run, with a database and a bucket
+//! for each test.
 
 use std::{
     fs,
@@ -14,10 +14,10 @@ use uuid::Uuid;
 use crate::source;
 
 const PASSWORD: &str = "a password of the tests";
-/// Limits of a store that a busy machine does not reach.
+/// Timeouts of a store that do not expire on a busy host.
 const PATIENT_STORE: &str =
     "connect_timeout = \"60s\"\nstatement_timeout = \"60s\"\nlock_timeout = \"60s\"\n";
-/// Likewise of a storage, which says soon that it is away.
+/// The same for an output storage, which reports an outage soon.
 const PATIENT_STORAGE: &str = "connect_timeout = \"60s\"\nrequest_timeout = \"60s\"\nretry_for = \"1s\"\n";
 
 /// A new database.
@@ -36,10 +36,10 @@ pub struct Bucket {
 }
 
 impl Database {
-    /// Makes one, and a role of its name, which owns it.
+    /// Creates a database, and a role with the same name that owns it.
     ///
     /// # Panics
-    /// If there is no PostgreSQL here.
+    /// If PostgreSQL is not installed.
     #[must_use]
     pub fn new() -> Self {
         let (folder, port) = engine("postgres");
@@ -51,25 +51,25 @@ impl Database {
         database
     }
 
-    /// Where it listens.
+    /// Returns the address.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         SocketAddr::from(([127, 0, 0, 1], self.port))
     }
 
-    /// The `[store.postgres]` of a server that reaches it through this port of the loopback, by TLS.
+    /// Returns the `[store.postgres]` table of a server that connects through this port of the loopback with TLS.
     #[must_use]
     pub fn table(&self, port: u16, notify: bool) -> String {
         self.table_at(&format!("localhost:{port}"), notify, PATIENT_STORE)
     }
 
-    /// Likewise of one that reaches it at this authority, which is localhost or the switch of a [`Network`], within these
-    /// limits.
+    /// Like [`Self::table`], for a server that connects to this authority, which is localhost or the switch of a
+    /// [`Network`], with these limits.
     ///
     /// [`Network`]: crate::fleet::network::Network
     ///
     /// # Panics
-    /// If the file for the password cannot be written.
+    /// If the password file cannot be written.
     #[must_use]
     pub fn table_at(&self, authority: &str, notify: bool, limits: &str) -> String {
         let password = self.folder.join(format!("{}.password", self.name));
@@ -83,7 +83,7 @@ impl Database {
         )
     }
 
-    /// What the superuser is answered to `sql` in this database.
+    /// Runs `sql` in this database as the superuser, and returns the result.
     ///
     /// # Panics
     /// If it is refused.
@@ -91,19 +91,19 @@ impl Database {
         self.say(&self.name, sql)
     }
 
-    /// Writes all of it to a file, while servers work.
+    /// Writes the whole database to a file while servers use it.
     ///
     /// # Panics
-    /// With what `pg_dump` says, if it fails.
+    /// If `pg_dump` fails, with its message.
     pub fn dump(&self, file: &Path) {
         let name = self.name.clone();
         said(self.client("pg_dump").args(["--format=custom", "--file"]).arg(file).arg(name));
     }
 
-    /// Removes it, whoever is connected, and makes it anew of what [`Database::dump`] wrote.
+    /// Removes the database in spite of open connections, and restores it from the file of [`Database::dump`].
     ///
     /// # Panics
-    /// With what PostgreSQL says, if it fails.
+    /// If PostgreSQL fails, with its message.
     pub fn restore(&self, file: &Path) {
         let name = &self.name;
         self.say("postgres", &format!("DROP DATABASE {name} WITH (FORCE)"));
@@ -117,7 +117,7 @@ impl Database {
         said(self.client("pg_restore").args(["--exit-on-error", "--dbname", name]).arg(file));
     }
 
-    /// A client program of PostgreSQL's, as the superuser.
+    /// Returns a client program of PostgreSQL for the superuser.
     fn client(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command.args(["--username", "airlock", "--port", &self.port.to_string(), "--host"]);
@@ -142,7 +142,7 @@ impl Default for Database {
 
 impl Drop for Database {
     fn drop(&mut self) {
-        // What a failed test leaves goes with the cluster.
+        // The database of a failed test is removed with the cluster.
         if !std::thread::panicking() {
             self.say("postgres", &format!("DROP DATABASE {} WITH (FORCE)", self.name));
         }
@@ -150,10 +150,10 @@ impl Drop for Database {
 }
 
 impl Bucket {
-    /// Makes one.
+    /// Creates a bucket.
     ///
     /// # Panics
-    /// If there is no server of S3 here.
+    /// If there is no S3 server.
     #[must_use]
     pub fn new() -> Self {
         let (_, port) = engine("s3");
@@ -162,20 +162,20 @@ impl Bucket {
         bucket
     }
 
-    /// Where it is.
+    /// Returns the address.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         SocketAddr::from(([127, 0, 0, 1], self.port))
     }
 
-    /// The `[outputs.s3]` of a server that reaches it through this port of the loopback. Its keys are to be in the
-    /// environment; see [`Bucket::KEYS`].
+    /// Returns the `[outputs.s3]` table of a server that connects through this port of the loopback. The environment
+    /// must contain the keys; see [`Bucket::KEYS`].
     #[must_use]
     pub fn table(&self, port: u16) -> String {
         self.table_at(&format!("127.0.0.1:{port}"), PATIENT_STORAGE)
     }
 
-    /// Likewise of one that reaches it at this authority within these limits.
+    /// Like [`Self::table`], for a server that connects to this authority with these limits.
     #[must_use]
     pub fn table_at(&self, authority: &str, limits: &str) -> String {
         format!(
@@ -184,14 +184,14 @@ impl Bucket {
         )
     }
 
-    /// What a server must have in its environment.
+    /// The environment variables with the keys for a server.
     pub const KEYS: [(&'static str, &'static str); 2] =
         [("AWS_ACCESS_KEY_ID", "the-id"), ("AWS_SECRET_ACCESS_KEY", "the-key")];
 
-    /// The list of its objects, as S3 gives it.
+    /// Returns S3's list of the objects.
     ///
     /// # Panics
-    /// If the server does not answer.
+    /// If the S3 server does not respond.
     pub fn list(&self) -> String {
         self.ask("GET", "?list-type=2")
     }
@@ -210,7 +210,7 @@ impl Default for Bucket {
     }
 }
 
-/// The folder and the port of an engine that all tests of this run share. It ends with the process that runs
+/// Returns the directory and port of an engine that all tests of this run share. It stops with the process that runs
 /// them.
 fn engine(kind: &str) -> (PathBuf, u16) {
     let script = source::root().join("scripts/engine.sh");

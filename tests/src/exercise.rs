@@ -1,6 +1,6 @@
-//! Everything that telemetry has something to say of, done once by a server, a runner and their clients: commands that
-//! end well and badly, files, input, approvals, credentials that are wrong, a runner that dies. Each text that a client
-//! or a command brings along holds [`CANARY`].
+//! Runs everything that telemetry reports, once, with a server, a runner and clients: commands that succeed and fail,
+//! files, input, approvals, wrong credentials, a runner that dies. Each text from a client or a command contains
+//! [`CANARY`].
 
 use std::{
     io::{Cursor, Write as _},
@@ -18,40 +18,40 @@ use airlock_cli::client::{
     v1::{self, approval_service_decide_request as decide},
 };
 
-/// What no export and no line of a log may hold.
+/// A text that must not occur in an export or a log line.
 pub const CANARY: &str = "canary7f3a91";
 
-/// The trace that the client says it is in.
+/// The trace ID of the client.
 pub const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
-/// The client's own span.
+/// The span ID of the client.
 pub const CALLER: &str = "b7ad6b7169203331";
 
-/// More than all buffers on the way hold, in bytes.
+/// A number of bytes larger than all buffers between command and reader.
 const MUCH: usize = 30_000_000;
 const BOB: &str = "bobs-own-token-of-the-test-which-is-long-enough";
-/// Asks about one script, and denies one program.
+/// A profile that asks about one script, and denies one program.
 const ASKS: &str = "name = \"asks\"\nextends = \"sandboxed\"\n[policy]\nask = [\"Bash(bash x.sh:*)\"]\n\
     deny = [\"Bash(shutdown:*)\"]\n";
-/// Keeps little of an output.
+/// A profile that keeps little output.
 const SMALL: &str = "name = \"small\"\nextends = \"sandboxed\"\n[limits]\noutput_bytes = 65536\n";
-/// Wants what the runner does not have.
+/// A profile that needs a secret that the runner does not have.
 const WANTS: &str = "name = \"wants\"\nextends = \"sandboxed\"\nsecrets = [\"NOT_HERE\"]\n";
 
-/// A site at work.
+/// A running site.
 #[derive(Debug)]
 pub struct Exercise {
-    /// Where its files are.
+    /// The directory of its files.
     pub site: Site,
     server: Process,
     runner: Option<Process>,
     agent: Client,
-    /// The agent, who does not ask a second time.
+    /// A client of the agent that does not retry.
     hasty: Client,
     bob: Client,
 }
 
 impl Exercise {
-    /// Starts a server and a runner that send what they have to this collector, every second.
+    /// Starts a server and a runner that send their telemetry to this collector every second.
     ///
     /// # Panics
     /// If they do not start.
@@ -59,7 +59,7 @@ impl Exercise {
         Self::start_on(endpoint, String::new(), &[]).await
     }
 
-    /// The same, with a server whose store and outputs these tables name, and who has this environment.
+    /// Like [`Self::start`], with these tables for store and outputs, and these variables of the server.
     ///
     /// # Panics
     /// If they do not start.
@@ -90,7 +90,7 @@ impl Exercise {
         Self { site, server, runner: Some(runner), agent, hasty, bob }
     }
 
-    /// What a command is told of its place in the trace.
+    /// Returns the trace context that a command receives.
     ///
     /// # Panics
     /// If it does not run.
@@ -99,10 +99,10 @@ impl Exercise {
         String::from_utf8(story.stdout).unwrap().trim().to_owned()
     }
 
-    /// Does all of it. `sent` counts how often the runner has sent its metrics: one that is killed sends no more.
+    /// Runs everything. `sent` returns the number of the runner's exports of metrics; a killed runner sends no more.
     ///
     /// # Panics
-    /// If something comes out otherwise than it should.
+    /// If a result is not the expected one.
     pub async fn everything(&mut self, sent: &dyn Fn() -> usize) {
         let session = self.session("asks").await;
         self.commands(&session).await;
@@ -112,20 +112,20 @@ impl Exercise {
         self.outputs().await;
         self.strangers().await;
         let before = sent();
-        // The first may have been under way.
+        // The first export may have been in progress.
         tokio::task::block_in_place(|| {
             until("the runner sends them twice", PATIENCE, || sent() > before + 1);
         });
         self.lost_runner().await;
         self.agent.close_session(&session).await.unwrap();
-        // Of the runner that stops in order, and sends all it has.
+        // A command on the runner that stops in order and sends all its telemetry.
         run(&self.agent, Self::told("", "echo last")).await.unwrap();
     }
 
-    /// A command and a session that the store does not take, as they are refused.
+    /// Starts a command and creates a session while the store is unavailable, and returns the errors.
     ///
     /// # Panics
-    /// If one is taken.
+    /// If one succeeds.
     pub async fn untaken(&self) -> [String; 2] {
         let command = Self::told("", &format!("echo {CANARY}; date +%N"));
         let command = self.hasty.start(command).await.unwrap_err();
@@ -135,7 +135,7 @@ impl Exercise {
         [command, session].map(|error| format!("{error} {error:?}"))
     }
 
-    /// A command whose output cannot be stored for now; gives its execution.
+    /// Runs a command while its output cannot be stored, and returns its execution.
     ///
     /// # Panics
     /// If it does not run.
@@ -152,10 +152,10 @@ impl Exercise {
         reader::stored(&self.agent, execution).await;
     }
 
-    /// Stops both programs in order; gives their logs.
+    /// Stops both programs in order, and returns their logs.
     ///
     /// # Panics
-    /// If they do not stop well.
+    /// If one of them fails.
     pub fn stop(self) -> String {
         let Self { site, server, runner, agent, hasty, bob } = self;
         drop((agent, hasty, bob));
@@ -174,7 +174,7 @@ impl Exercise {
         self.agent.create_session(request).await.unwrap().session_id
     }
 
-    /// A command with a canary in everything that goes with it.
+    /// Returns a command with the canary in every field.
     fn told(session: &str, command: &str) -> v1::ExecutionSpec {
         v1::ExecutionSpec {
             description: format!("Say {CANARY}"),
@@ -193,7 +193,7 @@ impl Exercise {
         assert_eq!(run(&self.agent, Self::told(session, &bad)).await.unwrap().exit_code(), Some(3));
         let killed = run(&self.agent, Self::told(session, &format!(": {CANARY}; kill -9 $$"))).await.unwrap();
         assert_eq!(cause(killed.end.as_ref().unwrap()), v1::CauseCode::Signaled);
-        // Of a name that the policy cannot see.
+        // The policy cannot see this name.
         let protected = format!(
             "python3 -c 'import os; os.mkdir(\"d\"); open(\"d/.bash\" + \"rc\", \"w\").write(\"{CANARY}\")'"
         );
@@ -214,7 +214,7 @@ impl Exercise {
         assert_eq!(read(self.agent.attach(&reads, From::Beginning)).await.unwrap().stdout, CANARY.as_bytes());
     }
 
-    /// What is not run, by policy, by the runner, or because it is nothing.
+    /// Starts commands that do not run, because of the policy or the runner, or because they are empty.
     async fn refusals(&self, session: &str) {
         for denied in [format!("shutdown {CANARY}"), format!("echo '{CANARY}"), format!("$({CANARY}")] {
             run(&self.agent, Self::told(session, &denied)).await.unwrap_err();
@@ -237,7 +237,7 @@ impl Exercise {
         assert_eq!(end.stdout, format!("{CANARY}\n").as_bytes());
     }
 
-    /// Runs what a person has to allow first.
+    /// Runs a command that needs an approval.
     async fn approved(&self, spec: v1::ExecutionSpec) -> Story {
         let asks = v1::ExecutionSpec { on_ask: v1::OnAsk::Wait.into(), ..spec };
         let id = self.agent.start(asks).await.unwrap().execution_id;
@@ -271,7 +271,7 @@ impl Exercise {
         assert_eq!(std::fs::read(to).unwrap(), CANARY.as_bytes());
     }
 
-    /// An output with a hole, and a reader that comes late.
+    /// Produces an output with a gap, and reads it late.
     async fn outputs(&self) {
         let much = format!("yes {CANARY} | head -c 1000000");
         let small = v1::ExecutionSpec { profile: "small".to_owned(), ..Self::told("", &much) };
@@ -279,7 +279,7 @@ impl Exercise {
         ended(&self.agent, &execution).await;
         let story = read(self.agent.attach(&execution, From::Beginning)).await.unwrap();
         assert!(story.missing > 0, "the middle is gone");
-        // While it runs one reader has seen all of it, and the other nothing.
+        // While it runs, one reader receives all of it, and the other nothing.
         let much = format!("yes {CANARY} | head -c {MUCH}; until [ -e go ]; do sleep 0.05; done");
         let session = self.session("sandboxed").await;
         let mut late = self.agent.run(Self::told(&session, &much));
@@ -294,7 +294,7 @@ impl Exercise {
         assert_eq!(read(late).await.unwrap().exit_code(), Some(0));
     }
 
-    /// Who is not known, who does not speak TLS, and a profile that is none.
+    /// Connects with an unknown token and without TLS, and adds an invalid profile.
     async fn strangers(&self) {
         let token = format!("{CANARY}-is-nobodys-token-however-long-it-may-be");
         let stranger = Client::connect_lazy(self.site.settings_with(&token)).unwrap();
@@ -308,7 +308,7 @@ impl Exercise {
         std::fs::remove_file(broken).unwrap();
     }
 
-    /// A runner that dies, and whose disk forgets what its command wrote.
+    /// Kills a runner, and truncates the output on its disk.
     async fn lost_runner(&mut self) {
         let spec = Self::told("", &format!("echo {CANARY}; sleep 600"));
         let mut events = self.agent.run(spec);
@@ -328,7 +328,7 @@ impl Exercise {
     }
 }
 
-/// Reads [`MUCH`] of an output.
+/// Reads [`MUCH`] bytes of an output.
 async fn read_much(events: &mut Events) {
     let mut seen = 0;
     while seen < MUCH {

@@ -1,7 +1,8 @@
-//! Several servers and runners of one store, each a process of its own, with mutual TLS: on the loopback, or each on a host
-//! of its own. Which runner dials which server is the test's to say, so that there are servers without a link to some runner.
+//! A fixture with several servers and runners of one store, each a separate process, with mutual TLS, on the loopback
+//! or on separate hosts. The test defines the servers that each runner connects to, so a server may have no link to
+//! some runner.
 //!
-//! On the loopback no firewall or address tells them apart, only their certificates and names.
+//! On the loopback only certificates and names distinguish them, not addresses or firewalls.
 
 mod config;
 pub mod network;
@@ -28,23 +29,23 @@ use crate::{
     site::{PATIENCE, sweep},
 };
 
-/// Runners end what runs under their uids when they start, so each has uids of its own.
+/// A runner ends processes with its uids when it starts, so each has its own uids.
 const FIRST_UID: u32 = 200_000_000;
 const UIDS: u32 = 500;
-/// Runners of one fleet, at most.
+/// The largest number of runners in a fleet.
 const RUNNERS: u32 = 8;
-/// Where servers on hosts of their own listen.
+/// The port of servers on separate hosts.
 const PORT: u16 = 7443;
 
 const TOKEN: &str = "a-token-of-the-fleet-that-is-long-enough";
-/// Where servers and runners live during one test.
+/// The directory and the configuration of servers and runners during one test.
 #[derive(Debug)]
 pub struct Fleet {
-    /// There until it is dropped.
+    /// The directory; present until the fleet is dropped.
     folder: Option<ScratchDir>,
-    /// The authority that all trust.
+    /// The CA that all trust.
     pub pki: Pki,
-    /// Where the servers listen, now and after a restart.
+    /// The addresses of the servers, which they keep after a restart.
     pub servers: Vec<SocketAddr>,
     server: Pair,
     place: Place,
@@ -52,46 +53,46 @@ pub struct Fleet {
     _database: Option<Database>,
 }
 
-/// Where they are to each other.
+/// The network between them.
 #[derive(Debug)]
 enum Place {
-    /// Each with a port of its own, which it keeps.
+    /// Each server has its own port on the loopback, which it keeps.
     Loopback { _ports: Vec<Port> },
-    /// On hosts of their own: of the servers, of the runners.
+    /// Separate hosts: those of the servers, those of the runners.
     Hosts(Vec<Host>, Vec<Host>),
 }
 
-/// Timers of links and leases.
+/// The timers of links and leases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Timers {
-    /// The defaults, none of which runs out on a busy machine.
+    /// The defaults, which do not expire on a busy host.
     #[default]
     Patient,
-    /// The shortest lease, so that a server that died is followed soon. It also runs out by itself on a busy machine, and
-    /// what a test expects must hold then too.
+    /// The shortest lease, so that the take-over from a dead server is fast. It may also expire on a busy host without
+    /// a fault, and the test's expectations must hold then, too.
     ShortLease,
-    /// Likewise, and few seconds of silence end a link, so that a host that is cut off is noticed soon.
+    /// The same, and a link ends after few seconds of silence, so that a disconnected host is detected soon.
     Short,
 }
 
-/// What every server of a fleet has in its configuration, and every runner.
+/// The configuration that all servers and runners of a fleet share.
 #[derive(Debug, Clone, Default)]
 pub struct Shared {
-    /// Timers of each server.
+    /// The timers of each server.
     pub timers: Timers,
-    /// Where the servers keep their store.
+    /// The store of the servers.
     pub store: String,
-    /// Where they keep outputs; empty: in a folder of the fleet.
+    /// The output storage; empty for a directory of the fleet.
     pub outputs: String,
-    /// Tables of each server besides.
+    /// Additional tables of each server.
     pub server: String,
-    /// Tables of each runner besides.
+    /// Additional tables of each runner.
     pub runner: String,
 }
 
 impl Fleet {
-    /// A fleet of so many servers on a database of their own, and of a runner for each entry of `runners`, which dials the
-    /// servers of these numbers. Nothing runs yet.
+    /// Creates a fleet with this number of servers on a new database. Each entry of `runners` is a runner that connects
+    /// to the servers with these numbers. No process is started.
     ///
     /// # Panics
     /// If files cannot be written.
@@ -106,10 +107,10 @@ impl Fleet {
         Self::write(servers, runners, Place::Loopback { _ports: ports }, &shared, uids, Some(database))
     }
 
-    /// A fleet of servers and runners, each on a host of its own, where every runner dials every server.
+    /// Creates a fleet of servers and runners on separate hosts. Every runner connects to every server.
     ///
     /// # Panics
-    /// If files cannot be written, or hosts cannot be made.
+    /// If files cannot be written, or hosts cannot be created.
     #[must_use]
     pub fn on_hosts(network: &Network, servers: u8, runners: u8, shared: &Shared) -> Self {
         let hosts = |kind: &str, count: u8, first: u8| -> Vec<Host> {
@@ -118,7 +119,7 @@ impl Fleet {
         let (of_servers, of_runners) = (hosts("server", servers, 11), hosts("runner", runners, 101));
         let addresses: Vec<_> = of_servers.iter().map(|host| SocketAddr::from((host.ip, PORT))).collect();
         let all: Vec<usize> = (0..addresses.len()).collect();
-        // Ports do not tell fleets on hosts of their own apart; the processes of their tests do.
+        // Fleets on separate hosts have the same ports, so the process IDs of their tests distinguish them.
         let process = (u32::from(u16::MAX) + 1) + std::process::id() % (u32::from(u16::MAX) + 1);
         let uids = FIRST_UID + process * UIDS * RUNNERS;
         let dials = vec![all.as_slice(); of_runners.len()];
@@ -148,18 +149,18 @@ impl Fleet {
         fleet
     }
 
-    /// The folder where everything of this fleet is.
+    /// Returns the directory of this fleet.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.folder.as_ref().expect("it is there until it is dropped").path()
     }
 
-    /// Where a server listens.
+    /// Returns the address of a server.
     fn address(&self, number: usize) -> SocketAddr {
         *self.servers.get(number).expect("a server of the fleet")
     }
 
-    /// Starts a server with these variables besides the test's own.
+    /// Starts a server with these additional variables.
     #[must_use]
     pub fn server(&self, number: usize, env: &[(&str, &str)]) -> Process {
         let env: Vec<_> = Bucket::KEYS.iter().chain(env).copied().collect();
@@ -172,13 +173,13 @@ impl Fleet {
         self.runner_with(number, &[])
     }
 
-    /// Starts a runner with these variables besides the test's own.
+    /// Starts a runner with these additional variables.
     #[must_use]
     pub fn runner_with(&self, number: usize, env: &[(&str, &str)]) -> Process {
         self.start("airlock-runner", &runner_name(number), self.runner_host(number), env)
     }
 
-    /// The host of a server, where it has one of its own.
+    /// Returns the host of a server, if it has a separate one.
     #[must_use]
     pub fn server_host(&self, number: usize) -> Option<&Host> {
         match &self.place {
@@ -187,7 +188,7 @@ impl Fleet {
         }
     }
 
-    /// The host of a runner, where it has one of its own.
+    /// Returns the host of a runner, if it has a separate one.
     #[must_use]
     pub fn runner_host(&self, number: usize) -> Option<&Host> {
         match &self.place {
@@ -204,34 +205,34 @@ impl Fleet {
         Process::start(&mut command, &self.log(config))
     }
 
-    /// Where the program with the configuration of this name writes its log.
+    /// Returns the log file of the program with this configuration.
     #[must_use]
     pub fn log(&self, config: &str) -> PathBuf {
         self.path().join(format!("{config}.log"))
     }
 
-    /// A client of these servers, as the agent. It asks again for as long as a test waits for anything.
+    /// Returns a client of these servers for the agent. It retries for as long as tests wait for an event.
     ///
     /// # Panics
-    /// If the authority's certificate is gone.
+    /// If the CA certificate is missing.
     #[must_use]
     pub fn client(&self, servers: &[usize]) -> Client {
         self.client_with(servers, Patience { call: PATIENCE, view: PATIENCE, ..Patience::default() })
     }
 
-    /// Likewise, with another patience.
+    /// Like [`Self::client`], with other patience.
     ///
     /// # Panics
-    /// If the authority's certificate is gone.
+    /// If the CA certificate is missing.
     #[must_use]
     pub fn client_with(&self, servers: &[usize], patience: Patience) -> Client {
         Client::connect_lazy(Settings { patience, ..self.settings(servers, TOKEN) }).unwrap()
     }
 
-    /// A client of this server, as another approver of the agent's tenant.
+    /// Returns a client of this server for another approver of the agent's tenant.
     ///
     /// # Panics
-    /// If the authority's certificate is gone.
+    /// If the CA certificate is missing.
     #[must_use]
     pub fn lead(&self, server: usize) -> Client {
         Client::connect_lazy(self.settings(&[server], lead_token())).unwrap()
@@ -246,7 +247,7 @@ impl Fleet {
         settings
     }
 
-    /// A client of one server, once that sees so many runners connected.
+    /// Returns a client of one server when the server reports this number of connected runners.
     ///
     /// # Panics
     /// If that takes too long.
@@ -271,7 +272,7 @@ impl Fleet {
         }
     }
 
-    /// A connection to a server with a certificate of the caller's.
+    /// Opens a connection to a server with a client certificate.
     ///
     /// # Panics
     /// If it is refused.
@@ -284,13 +285,13 @@ impl Fleet {
         endpoint.tls_config(tls).unwrap().connect().await.unwrap()
     }
 
-    /// The server's own certificate, with which it is a client of the others.
+    /// Returns the server's own certificate, with which it is a client of other servers.
     #[must_use]
     pub fn server_pair(&self) -> &Pair {
         &self.server
     }
 
-    /// A token of the agent.
+    /// Returns the token of the agent.
     #[must_use]
     pub fn token(&self) -> &'static str {
         TOKEN
@@ -306,13 +307,13 @@ impl Drop for Fleet {
     }
 }
 
-/// The name of the server of this number.
+/// Returns the name of the server with this number.
 #[must_use]
 pub fn server_name(number: usize) -> String {
     format!("server-{}", number + 1)
 }
 
-/// The name of the runner of this number.
+/// Returns the name of the runner with this number.
 #[must_use]
 pub fn runner_name(number: usize) -> String {
     format!("runner-{}", number + 1)

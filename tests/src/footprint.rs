@@ -1,5 +1,5 @@
-//! What a runner holds on its host for its sessions and commands: processes, mounts, loop devices, sockets,
-//! cgroups, descriptors, files. Taken before and after, the two must be equal.
+//! The resources of a runner on its host for its sessions and commands: processes, mounts, loop devices, sockets,
+//! cgroups, descriptors, files. Snapshots before and after a test must be equal.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -9,37 +9,37 @@ use std::{
 
 use crate::{leftovers::Leftovers, process::Process, site::Site};
 
-/// See the module.
+/// A snapshot of these resources.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Footprint {
-    /// Under the users that the runner gives its sessions, or with the site's folder in what they show.
+    /// Processes with the uids of the runner's sessions, or with the site's directory in their details.
     pub processes: BTreeSet<String>,
-    /// In any process's view.
+    /// Mounts in the view of any process.
     pub mounts: BTreeSet<String>,
-    /// Backed by a file of the site.
+    /// Loop devices backed by a file of the site.
     pub loops: BTreeSet<String>,
     /// UNIX sockets at a path of the site.
     pub sockets: BTreeSet<String>,
-    /// Below the launcher's own.
+    /// Cgroups below the launcher's.
     pub cgroups: BTreeSet<PathBuf>,
-    /// All that is in the runner's state folder, but for its journal.
+    /// All files in the runner's state directory except its journal.
     pub files: BTreeSet<PathBuf>,
-    /// Open in the runner, by what they are of: a namespace that is kept is one of them. Sockets are not: they are
-    /// its connections to servers, which come and go by themselves. Nothing where it is gone.
+    /// The runner's open descriptors by type; a held namespace is one of them. Sockets are excluded, because
+    /// connections to servers may change at any time. Empty if the runner has ended.
     pub descriptors: BTreeMap<String, usize>,
 }
 
 impl Footprint {
-    /// Of the site's runner, which runs.
+    /// Takes a snapshot of the site's running runner.
     ///
     /// # Panics
-    /// If it does not.
+    /// If it does not run.
     #[must_use]
     pub fn of(site: &Site, runner: &Process) -> Self {
         Self { descriptors: descriptors(runner.pid()), ..Self::without_runner(site) }
     }
 
-    /// Of the site, whose runner has ended.
+    /// Takes a snapshot of the site after its runner has ended.
     #[must_use]
     pub fn without_runner(site: &Site) -> Self {
         let seen = Leftovers::look(&site.mark());
@@ -61,7 +61,7 @@ impl Footprint {
     }
 }
 
-/// Processes with one of these host users.
+/// Returns the processes with one of these uids.
 fn of_users(uids: &std::ops::Range<u32>) -> Vec<String> {
     let folders = fs::read_dir("/proc").into_iter().flatten().flatten().map(|entry| entry.path());
     let of_user = |folder: &PathBuf| {
@@ -72,7 +72,7 @@ fn of_users(uids: &std::ops::Range<u32>) -> Vec<String> {
     folders.filter(of_user).map(|folder| folder.display().to_string()).collect()
 }
 
-/// Without the numbers that tell one socket, pipe or namespace from another.
+/// Returns the open descriptors without the numbers that distinguish sockets, pipes or namespaces.
 fn descriptors(pid: u32) -> BTreeMap<String, usize> {
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(format!("/proc/{pid}/fd")).unwrap().flatten() {

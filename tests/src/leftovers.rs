@@ -1,5 +1,5 @@
-//! What a program could leave behind on this host: processes, mounts, namespaces, cgroups, sockets and
-//! files. Taken before and after, the two must be equal.
+//! Resources that a program could leave on this host: processes, mounts, namespaces, cgroups, sockets
+//! and files. Snapshots before and after a test must be equal.
 
 use std::{
     collections::BTreeSet,
@@ -7,23 +7,24 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What is there and could have been left by something that carries `mark` in a path.
+/// A snapshot of resources with `mark` in a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leftovers {
-    /// Processes with the mark in their command line, environment or current directory, but this one.
+    /// Other processes with the mark in their command line, environment or working directory.
     pub processes: BTreeSet<String>,
-    /// Mounts with the mark in any process's view.
+    /// Mounts with the mark in the view of any process.
     pub mounts: BTreeSet<String>,
-    /// Network namespaces that processes or descriptors hold; by count, for they have no names.
+    /// Network namespaces that processes or descriptors hold; only their number is known, because they
+    /// have no names.
     pub sockets: BTreeSet<String>,
-    /// Control groups with `airlock` in their path.
+    /// Cgroups with `airlock` in their path.
     pub cgroups: BTreeSet<PathBuf>,
-    /// Files in the folders for temporary files.
+    /// Files in the directories for temporary files.
     pub temporary: BTreeSet<PathBuf>,
 }
 
 impl Leftovers {
-    /// Looks around now.
+    /// Takes a snapshot.
     #[must_use]
     pub fn look(mark: &str) -> Self {
         let mut found = Self {
@@ -64,7 +65,7 @@ impl Leftovers {
     }
 }
 
-/// The network namespaces that any process is in.
+/// Returns the network namespaces of all processes.
 #[must_use]
 pub fn network_namespaces() -> BTreeSet<PathBuf> {
     entries("/proc").iter().filter_map(|folder| fs::read_link(folder.join("ns/net")).ok()).collect()

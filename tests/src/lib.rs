@@ -1,6 +1,7 @@
-//! Support for the tests in `tests/`: where the code and the programs are, and how to start them.
+//! Fixtures for the tests in `tests/`: the locations of code and programs, and functions that start
+//! them.
 //!
-//! No test is here, and nothing here decides whether one passes.
+//! This crate contains no tests, and does not decide whether a test passes.
 
 #![forbid(unsafe_code)]
 #![expect(

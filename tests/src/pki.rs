@@ -1,4 +1,4 @@
-//! Certificates for one test: an authority and what it signs.
+//! Certificates for one test: a CA and the certificates that it signs.
 
 use std::{
     fs,
@@ -10,24 +10,24 @@ use rcgen::{
     KeyUsagePurpose,
 };
 
-/// An authority of its own, and the folder where everything lies.
+/// A CA, and the directory of all its files.
 #[derive(Debug)]
 pub struct Pki {
     folder: PathBuf,
     issuer: CertifiedIssuer<'static, KeyPair>,
 }
 
-/// A certificate and its key, PEM files.
+/// A certificate and its key as PEM files.
 #[derive(Debug, Clone)]
 pub struct Pair {
     /// The certificate.
     pub certificate: PathBuf,
-    /// Its key.
+    /// The key.
     pub key: PathBuf,
 }
 
 impl Pki {
-    /// A new authority; its files go to `folder`.
+    /// Creates a CA with its files in `folder`.
     ///
     /// # Panics
     /// If a file cannot be written.
@@ -43,13 +43,13 @@ impl Pki {
         Self { folder: folder.to_owned(), issuer }
     }
 
-    /// The authority's certificate.
+    /// Returns the CA certificate.
     #[must_use]
     pub fn ca(&self) -> PathBuf {
         self.folder.join("ca.pem")
     }
 
-    /// A certificate with this common name, for these hosts.
+    /// Issues a certificate with this common name for these hosts.
     ///
     /// # Panics
     /// If a file cannot be written.
@@ -58,7 +58,7 @@ impl Pki {
         self.sign(name, hosts, |_| {})
     }
 
-    /// A certificate with this common name that was valid in the year 2020.
+    /// Issues a certificate with this common name that was valid in the year 2020.
     ///
     /// # Panics
     /// If a file cannot be written.

@@ -1,5 +1,5 @@
-//! Containers as a pod's are: Debian's root file system, started by `runc` with what a securityContext asks
-//! for. Nothing of one is left when it is dropped.
+//! Containers like those of a pod: Debian's root file system, started by `runc` with a securityContext. Nothing
+//! remains when it is dropped.
 
 use std::{
     fs,
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::{programs::program, source};
 
-/// What Docker gives where nothing is asked for, and a pod's container too.
+/// The default capabilities of Docker and of a pod's container.
 pub const DEFAULT_CAPABILITIES: [&str; 14] = [
     "CAP_AUDIT_WRITE",
     "CAP_CHOWN",
@@ -30,7 +30,7 @@ pub const DEFAULT_CAPABILITIES: [&str; 14] = [
     "CAP_SETUID",
     "CAP_SYS_CHROOT",
 ];
-/// What container engines lay something over.
+/// The paths that container engines cover.
 const MASKED: [&str; 10] = [
     "/proc/acpi",
     "/proc/asound",
@@ -44,7 +44,7 @@ const MASKED: [&str; 10] = [
     "/sys/firmware",
 ];
 const READ_ONLY: [&str; 5] = ["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"];
-/// What Docker's default filter lets through with CAP_SYS_ADMIN only, besides `clone` and `clone3`.
+/// The system calls that Docker's default filter permits only with CAP_SYS_ADMIN, in addition to `clone` and `clone3`.
 const FOR_ADMINS: [&str; 18] = [
     "bpf",
     "fanotify_init",
@@ -65,7 +65,7 @@ const FOR_ADMINS: [&str; 18] = [
     "umount2",
     "unshare",
 ];
-/// What it lets nobody use, of what matters here.
+/// The relevant system calls that the filter never permits.
 const FOR_NOBODY: [&str; 12] = [
     "add_key",
     "clock_settime",
@@ -80,10 +80,10 @@ const FOR_NOBODY: [&str; 12] = [
     "settimeofday",
     "userfaultfd",
 ];
-/// CLONE_NEWTIME to CLONE_NEWNET, but for CLONE_IO and the like: each kind of namespace.
+/// CLONE_NEWTIME to CLONE_NEWNET without CLONE_IO and similar flags: each kind of namespace.
 const NAMESPACE_FLAGS: [u32; 7] =
     [0x2_0000, 0x200_0000, 0x400_0000, 0x800_0000, 0x1000_0000, 0x2000_0000, 0x4000_0000];
-/// The first host id of a pod's user namespace, and how many there are.
+/// The first host ID of a pod's user namespace, and the number of IDs.
 const POD_IDS: (u32, u32) = (3_000_000, 65_536);
 const SECONDS: &str = "240";
 
@@ -92,7 +92,7 @@ const SECONDS: &str = "240";
 pub struct SecurityContext {
     /// `runAsUser`.
     pub user: u32,
-    /// `capabilities`, with everything else dropped.
+    /// `capabilities`; all others are dropped.
     pub capabilities: &'static [&'static str],
     /// `allowPrivilegeEscalation`.
     pub may_escalate: bool,
@@ -100,14 +100,14 @@ pub struct SecurityContext {
     pub read_only_root: bool,
     /// `procMount: Unmasked`.
     pub unmasked: bool,
-    /// `seccompProfile`: whether clone, unshare, mount, umount2 and pivot_root are let through: by a profile of
-    /// the node's, or because RuntimeDefault does so with CAP_SYS_ADMIN.
+    /// `seccompProfile`: whether clone, unshare, mount, umount2 and pivot_root are permitted. The reason can be
+    /// a profile of the node, or RuntimeDefault with CAP_SYS_ADMIN.
     pub may_mount: bool,
     /// `hostUsers`.
     pub host_users: bool,
 }
 
-/// A pod that a test makes: its root file system, and Airlock's programs at `/opt/airlock`.
+/// A pod of a test: its root file system, and Airlock's programs at `/opt/airlock`.
 #[derive(Debug)]
 pub struct Pod {
     folder: ScratchDir,
@@ -115,21 +115,21 @@ pub struct Pod {
 }
 
 impl Pod {
-    /// Makes one, and starts nothing.
+    /// Creates a pod without starting anything.
     ///
     /// # Panics
-    /// If the root file system cannot be made, or a program was not built.
+    /// If the root file system cannot be created, or a program was not built.
     #[must_use]
     pub fn new() -> Self {
         let folder = ScratchDir::with_prefix("airlock-pod-");
-        // Whoever is root in the pod's user namespace enters it.
+        // Root in the pod's user namespace must be able to enter the directory.
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
         let name = folder.path().file_name().unwrap().to_string_lossy().into_owned();
         let made = Command::new(source::root().join("tests/pods/rootfs.sh")).output().unwrap();
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
         let rootfs = PathBuf::from(String::from_utf8(made.stdout).unwrap().trim());
         let own = folder.path().join("rootfs");
-        // The cache may be on another file system, or below a folder that only root enters.
+        // The cache may be on another file system, or below a directory that only root can enter.
         let linked = Command::new("cp").arg("-al").args([&rootfs, &own]).output().unwrap();
         if !linked.status.success() {
             remove_tree(&own).unwrap();
@@ -142,17 +142,17 @@ impl Pod {
         Self { folder, name }
     }
 
-    /// Runs a script of the shell in a container, to its end, which it is given four minutes for.
+    /// Runs a shell script in a container to its end, with a timeout of four minutes.
     ///
     /// # Panics
-    /// If there is no `runc`.
+    /// If `runc` is missing.
     #[must_use]
     pub fn run(&self, context: &SecurityContext, script: &str) -> Output {
         let bundle = self.folder.path();
         let config = config(context, bundle, &self.name, script);
         fs::write(bundle.join("config.json"), serde_json::to_vec(&config).unwrap()).unwrap();
         let run = ["-k", "5", SECONDS, "runc", "--root"];
-        // It makes a namespace for the container, and what it mounts before is seen nowhere else either.
+        // runc creates a namespace for the container; its earlier mounts must be invisible elsewhere, too.
         let output = private_command(&[])
             .arg("timeout")
             .args(run)
@@ -166,7 +166,7 @@ impl Pod {
     }
 
     fn delete(&self) {
-        // Where it ended by itself there is nothing to delete.
+        // If the container has ended, there is nothing to delete.
         drop(
             private_command(&[])
                 .args(["runc", "--root"])
@@ -189,7 +189,7 @@ impl Drop for Pod {
     }
 }
 
-/// A copy without what debuggers want: a tenth of the size.
+/// Copies a program without debug information, which is a tenth of the size.
 fn strip(program: &Path, target: &Path) {
     let stripped = Command::new("strip").arg("-o").args([target, program]).status().unwrap();
     assert!(stripped.success(), "{} is not stripped", program.display());
@@ -198,7 +198,7 @@ fn strip(program: &Path, target: &Path) {
 fn config(context: &SecurityContext, bundle: &Path, name: &str, script: &str) -> Value {
     let SecurityContext { user, capabilities, may_escalate, read_only_root, unmasked, host_users, .. } =
         *context;
-    // Who is not root has them in the bounding set only.
+    // A user other than root has them in the bounding set only.
     let held: &[&str] = if user == 0 { capabilities } else { &[] };
     let mut namespaces = vec!["pid", "ipc", "uts", "mount", "network"];
     let (first, count) = POD_IDS;
@@ -241,13 +241,13 @@ fn mounts(programs: &Path) -> Value {
           "options": ["nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620"] },
         { "destination": "/dev/shm", "type": "tmpfs", "source": "shm", "options": ["nosuid", "nodev", "mode=1777"] },
         { "destination": "/sys", "type": "sysfs", "source": "sysfs", "options": ["nosuid", "noexec", "nodev", "ro"] },
-        // An emptyDir: the runner's state.
+        // An emptyDir for the runner's state.
         { "destination": "/tmp", "type": "tmpfs", "source": "tmpfs", "options": ["nosuid", "nodev", "mode=1777"] },
         { "destination": "/opt/airlock", "type": "bind", "source": programs, "options": ["bind", "ro", "nosuid", "nodev"] },
     ])
 }
 
-/// Docker's default filter, by what it refuses.
+/// Returns Docker's default filter by the system calls that it refuses.
 fn seccomp(may_mount: bool) -> Value {
     const EPERM: u32 = 1;
     const ENOSYS: u32 = 38;

@@ -1,21 +1,21 @@
-//! A port of the loopback interface that belongs to one test, also while nothing listens on it.
+//! A port of the loopback interface that is reserved for one test, even while nothing listens on it.
 
 use std::net::SocketAddr;
 
 use tokio::net::TcpSocket;
 
-/// Below the range that the system gives to outgoing connections, and apart from the ports of `docs/` (17443, 17444) and
-/// those of `scripts/engine.sh` (12000 to 16999).
+/// The range is below that of outgoing connections, and separate from the ports in `docs/` (17443, 17444) and those of
+/// `scripts/engine.sh` (12000 to 16999).
 const FIRST: u16 = 20_000;
 const COUNT: u16 = 12_000;
 
-/// A reserved port. A program of the test can listen on it; no other test can take it until this is dropped.
+/// A reserved port. A program of the test can listen on it; no other test can reserve it until this is dropped.
 #[derive(Debug)]
 pub struct Port {
     /// The loopback address with this port.
     pub address: SocketAddr,
-    /// Bound, and never listens: a program that sets `SO_REUSEADDR`, as every server does, can listen beside it. Another
-    /// reservation does not set it, and fails.
+    /// The socket is bound but never listens. A server can listen on the same port because it sets `SO_REUSEADDR`.
+    /// Another reservation does not set it, and fails.
     _held: TcpSocket,
 }
 
@@ -23,7 +23,7 @@ impl Port {
     /// Reserves a port.
     ///
     /// # Panics
-    /// If every port of the range is in use.
+    /// If all ports of the range are in use.
     #[must_use]
     pub fn reserve() -> Self {
         let begin = fastrand::u16(..COUNT);

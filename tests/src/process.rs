@@ -1,4 +1,4 @@
-//! A program that a test started: killed at the test's end, whatever becomes of the test.
+//! A process that a test started. It is killed at the end of the test, even if the test fails.
 
 use std::{
     fs::{self, File},
@@ -15,7 +15,7 @@ use nix::{
 
 const POLL: Duration = Duration::from_millis(10);
 
-/// A running program. Its output goes to a file.
+/// A running process. Its output goes to a file.
 #[derive(Debug)]
 pub struct Process {
     child: Child,
@@ -23,7 +23,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts `command` with its output in `log` (appended).
+    /// Starts `command`, and appends its output to `log`.
     ///
     /// # Panics
     /// If it cannot be started.
@@ -39,19 +39,19 @@ impl Process {
         Self { child, log: log.to_owned() }
     }
 
-    /// Its process id.
+    /// Returns the process ID.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Where it writes to.
+    /// Returns the log file.
     #[must_use]
     pub fn log(&self) -> &Path {
         &self.log
     }
 
-    /// What it has written so far.
+    /// Returns the output so far.
     #[must_use]
     pub fn output(&self) -> String {
         String::from_utf8_lossy(&fs::read(&self.log).unwrap_or_default()).into_owned()
@@ -60,24 +60,24 @@ impl Process {
     /// Sends a signal.
     ///
     /// # Panics
-    /// If it is gone already.
+    /// If the process has ended.
     pub fn signal(&self, signal: Signal) {
         let pid = i32::try_from(self.child.id()).unwrap();
         kill(Pid::from_raw(pid), signal).unwrap();
     }
 
-    /// Kills it (-9) and waits for its end.
+    /// Kills the process (SIGKILL) and waits for its end.
     pub fn kill(mut self) {
         self.kill_now();
     }
 
-    /// Likewise, of one that is looked at afterwards.
+    /// Like [`Self::kill`], but keeps the value for later checks.
     pub fn kill_now(&mut self) {
         drop(self.child.kill());
         drop(self.child.wait());
     }
 
-    /// Its end, if it comes within `limit`.
+    /// Returns the exit status if the process ends within `limit`.
     pub fn wait(&mut self, limit: Duration) -> Option<ExitStatus> {
         let deadline = Instant::now() + limit;
         loop {
@@ -91,7 +91,7 @@ impl Process {
         }
     }
 
-    /// Ends it in order: SIGTERM, and its exit status.
+    /// Stops the process with SIGTERM, and returns its exit status.
     ///
     /// # Panics
     /// If it does not end within `limit`.
@@ -100,19 +100,19 @@ impl Process {
         self.wait(limit).unwrap_or_else(|| panic!("it does not end; it wrote:\n{}", self.output()))
     }
 
-    /// Descriptors that it has open.
+    /// Returns the number of open descriptors.
     ///
     /// # Panics
-    /// If it is gone.
+    /// If the process has ended.
     #[must_use]
     pub fn descriptors(&self) -> usize {
         fs::read_dir(format!("/proc/{}/fd", self.pid())).unwrap().count()
     }
 
-    /// Sockets among them.
+    /// Returns the number of open sockets.
     ///
     /// # Panics
-    /// If it is gone.
+    /// If the process has ended.
     #[must_use]
     pub fn sockets(&self) -> usize {
         let all = fs::read_dir(format!("/proc/{}/fd", self.pid())).unwrap().flatten();
@@ -120,19 +120,19 @@ impl Process {
         targets.filter(|target| target.to_string_lossy().starts_with("socket:")).count()
     }
 
-    /// Its threads.
+    /// Returns the number of threads.
     ///
     /// # Panics
-    /// If it is gone.
+    /// If the process has ended.
     #[must_use]
     pub fn threads(&self) -> usize {
         fs::read_dir(format!("/proc/{}/task", self.pid())).unwrap().count()
     }
 
-    /// Bytes of memory that are its own (resident and anonymous).
+    /// Returns the private resident memory (anonymous) in bytes.
     ///
     /// # Panics
-    /// If it is gone.
+    /// If the process has ended.
     #[must_use]
     pub fn memory(&self) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
@@ -147,7 +147,7 @@ impl Drop for Process {
     }
 }
 
-/// Waits until `holds` says so.
+/// Waits until `holds` returns true.
 ///
 /// # Panics
 /// If that takes longer than `limit`.

@@ -1,11 +1,12 @@
-//! Where the built programs are: beside the test, or the program of the tests, that runs.
+//! Locates the built programs: next to the running test or test program.
 
 use std::path::PathBuf;
 
-/// The path of a program of this workspace.
+/// Returns the path of a program of this workspace.
 ///
 /// # Panics
-/// If it was not built. `make test` builds it; by hand: `cargo build --workspace --bins`.
+/// If it was not built. `make test` builds it; to build it manually: `cargo build --workspace
+/// --bins`.
 #[must_use]
 pub fn program(name: &str) -> PathBuf {
     let test = std::env::current_exe().expect("the test knows where it is");

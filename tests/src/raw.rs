@@ -1,6 +1,6 @@
-//! A gRPC client that can say anything: HTTP/2 and gRPC frames by hand, over TLS.
+//! A gRPC client that can send arbitrary data: hand-written HTTP/2 and gRPC frames over TLS.
 //!
-//! It judges nothing: what a server answers is handed on as it came.
+//! It does not judge responses; it returns them unchanged.
 
 use std::{collections::HashMap, net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
@@ -19,10 +19,10 @@ use tonic_types::{ErrorDetails, StatusExt as _};
 
 use crate::{pki::Pair, site::PATIENCE};
 
-/// How long an answer is waited for.
+/// The longest wait for a response.
 pub const ANSWER: Duration = PATIENCE;
 
-/// What TLS handshakes of a client go by, that trusts `ca` and is `pair`.
+/// Returns the TLS settings of a client that trusts `ca` and uses the certificate `pair`.
 ///
 /// # Panics
 /// If a file is missing.
@@ -58,10 +58,10 @@ impl Drop for Connection {
     }
 }
 
-/// What a call was answered.
+/// The response to a call.
 #[derive(Debug)]
 pub struct Answer {
-    /// The messages, unframed.
+    /// The messages without their frames.
     pub messages: Vec<Bytes>,
     /// The gRPC status; UNKNOWN if there was none.
     pub status: Status,
@@ -70,19 +70,19 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// The reason of its `ErrorInfo`, or nothing.
+    /// Returns the reason of the `ErrorInfo`, or an empty text.
     #[must_use]
     pub fn reason(&self) -> String {
         self.details().error_info().map(|info| info.reason.clone()).unwrap_or_default()
     }
 
-    /// Its details.
+    /// Returns the details.
     #[must_use]
     pub fn details(&self) -> ErrorDetails {
         self.status.get_error_details()
     }
 
-    /// The fields that it calls bad, with what is wrong.
+    /// Returns the invalid fields with their descriptions.
     #[must_use]
     pub fn violations(&self) -> Vec<(String, String)> {
         let details = self.details();
@@ -90,26 +90,26 @@ impl Answer {
         all.into_iter().map(|one| (one.field, one.description)).collect()
     }
 
-    /// The metadata of its `ErrorInfo`.
+    /// Returns the metadata of the `ErrorInfo`.
     #[must_use]
     pub fn metadata(&self) -> HashMap<String, String> {
         self.details().error_info().map(|info| info.metadata.clone()).unwrap_or_default()
     }
 }
 
-/// A call whose body is still being written.
+/// A call with a body that is still being written.
 #[derive(Debug)]
 pub struct Call {
-    /// The way out.
+    /// The request stream.
     pub body: SendStream<Bytes>,
     response: ResponseFuture,
 }
 
 impl Connection {
-    /// Connects; speaks HTTP/2 once TLS is there.
+    /// Connects with TLS and HTTP/2.
     ///
     /// # Errors
-    /// If the server does not want it.
+    /// If the server refuses the connection.
     pub async fn open(address: SocketAddr, tls: Arc<ClientConfig>) -> Result<Self, String> {
         let connect = async {
             let stream = TcpStream::connect(address).await.map_err(text)?;
@@ -123,10 +123,10 @@ impl Connection {
         Ok(Self { sender, driver })
     }
 
-    /// A POST of gRPC with these headers besides the usual ones; its body is yet to come.
+    /// Starts a gRPC POST request with these additional headers. Its body must follow.
     ///
     /// # Errors
-    /// If the connection is gone.
+    /// If the connection has ended.
     pub async fn begin(&self, path: &str, headers: &[(&str, &[u8])]) -> Result<Call, String> {
         let mut request = Request::post(format!("https://localhost{path}"));
         if !headers.iter().any(|(name, _)| *name == "content-type") {
@@ -141,20 +141,20 @@ impl Connection {
         Ok(Call { body, response })
     }
 
-    /// Calls with this body, whatever it is.
+    /// Sends a call with this body, which may be arbitrary.
     ///
     /// # Errors
-    /// If no answer comes: the stream was reset, the connection went away, or it took too long.
+    /// If there is no response: the stream was reset, the connection ended, or it took too long.
     pub async fn call(&self, path: &str, headers: &[(&str, &[u8])], body: Bytes) -> Result<Answer, String> {
         let mut call = self.begin(path, headers).await?;
-        // Fails where the server has answered already; its answer says why.
+        // This fails if the server has already responded; the response contains the reason.
         drop(call.body.send_data(body, true));
         call.answer().await
     }
 }
 
 impl Call {
-    /// The answer, to its end.
+    /// Returns the whole response.
     ///
     /// # Errors
     /// See [`Connection::call`].
@@ -162,7 +162,7 @@ impl Call {
         self.answer_within(ANSWER).await
     }
 
-    /// The answer, to its end, if that comes soon enough.
+    /// Returns the whole response, if it arrives within `limit`.
     ///
     /// # Errors
     /// See [`Connection::call`].
@@ -171,7 +171,7 @@ impl Call {
         timeout(limit, collect(response)).await.map_err(|_| format!("no answer in {limit:?}"))?
     }
 
-    /// The answer's headers and the stream of its body.
+    /// Returns the response's headers and its body stream.
     ///
     /// # Errors
     /// See [`Connection::call`].
@@ -203,13 +203,13 @@ fn text(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 
-/// A message in its gRPC frame.
+/// Returns a message in its gRPC frame.
 #[must_use]
 pub fn frame(message: &[u8]) -> Bytes {
     framed(0, u32::try_from(message.len()).unwrap_or(u32::MAX), message)
 }
 
-/// A gRPC frame that says what it wants of itself.
+/// Returns a gRPC frame with arbitrary header fields.
 #[must_use]
 pub fn framed(flag: u8, length: u32, message: &[u8]) -> Bytes {
     let mut bytes = BytesMut::with_capacity(message.len() + 5);

@@ -1,4 +1,4 @@
-//! Reads executions to their end, and says what came.
+//! Reads executions to their end, and returns the events.
 
 use std::time::Duration;
 
@@ -11,33 +11,33 @@ use tokio::time::{Instant, sleep};
 use crate::site::PATIENCE;
 
 const POLL: Duration = Duration::from_millis(20);
-/// The server answers after this at the latest, also while the execution runs.
+/// The longest time of one wait call, also while the execution runs.
 const TURN: Duration = Duration::from_secs(30);
 
-/// Everything that a reader was told.
+/// Everything that a reader received.
 #[derive(Debug, Default)]
 pub struct Story {
-    /// The bytes of stdout, in order.
+    /// The bytes of standard output, in order.
     pub stdout: Vec<u8>,
-    /// The bytes of stderr, in order.
+    /// The bytes of standard error, in order.
     pub stderr: Vec<u8>,
-    /// The versions of the changes of state, in order.
+    /// The versions of the state changes, in order.
     pub versions: Vec<u64>,
-    /// Bytes that were said to be missing.
+    /// The number of bytes in gaps.
     pub missing: u64,
-    /// Where they are missing: from which offset, up to and without which.
+    /// The gaps: the first missing offset, and the one after the last.
     pub gaps: Vec<(u64, u64)>,
-    /// What was said of its progress.
+    /// The progress events.
     pub progress: Vec<v1::Progress>,
     /// The execution at its end.
     pub end: Option<Execution>,
 }
 
 impl Story {
-    /// Takes in one event.
+    /// Records one event.
     ///
     /// # Panics
-    /// If its offset is not where the bytes before it ended.
+    /// If its offset does not follow the previous bytes.
     pub fn take(&mut self, event: v1::Event) {
         match event.event.expect("an event is never empty") {
             Kind::Opened(_) => {}
@@ -60,14 +60,14 @@ impl Story {
         }
     }
 
-    /// The exit code, if it ended by exiting.
+    /// Returns the exit code, if the command exited.
     #[must_use]
     pub fn exit_code(&self) -> Option<i32> {
         exit_code(self.end.as_ref()?)
     }
 }
 
-/// The exit code of an execution that ended by exiting.
+/// Returns the exit code of an execution, if the command exited.
 #[must_use]
 pub fn exit_code(execution: &Execution) -> Option<i32> {
     match execution.result.as_ref()?.cause.as_ref()?.detail.as_ref()? {
@@ -76,20 +76,20 @@ pub fn exit_code(execution: &Execution) -> Option<i32> {
     }
 }
 
-/// The cause of an execution's end.
+/// Returns the cause of an execution's end.
 #[must_use]
 pub fn cause(execution: &Execution) -> v1::CauseCode {
     let cause = execution.result.as_ref().and_then(|result| result.cause.as_ref());
     cause.map_or(v1::CauseCode::Unspecified, v1::Cause::code)
 }
 
-/// A command with nothing else asked for.
+/// Returns a request for a command without further fields.
 #[must_use]
 pub fn spec(command: &str) -> ExecutionSpec {
     ExecutionSpec { command: command.to_owned(), ..ExecutionSpec::default() }
 }
 
-/// A command in a session.
+/// Returns a request for a command in a session.
 #[must_use]
 pub fn spec_in(session: &str, command: &str) -> ExecutionSpec {
     ExecutionSpec { session_id: session.to_owned(), ..spec(command) }
@@ -98,7 +98,7 @@ pub fn spec_in(session: &str, command: &str) -> ExecutionSpec {
 /// Reads to the end.
 ///
 /// # Errors
-/// If the view is lost for good.
+/// If the view cannot be reopened.
 pub async fn read(mut events: Events) -> Result<Story, ClientError> {
     let mut story = Story::default();
     while let Some(event) = events.next().await? {
@@ -110,7 +110,7 @@ pub async fn read(mut events: Events) -> Result<Story, ClientError> {
 /// Runs a command and reads it to its end.
 ///
 /// # Errors
-/// If it is not allowed, or the view is lost for good.
+/// If it is not allowed, or the view cannot be reopened.
 pub async fn run(client: &Client, spec: ExecutionSpec) -> Result<Story, ClientError> {
     read(client.run(spec)).await
 }
@@ -118,15 +118,15 @@ pub async fn run(client: &Client, spec: ExecutionSpec) -> Result<Story, ClientEr
 /// Reads an execution from its beginning to its end.
 ///
 /// # Errors
-/// If there is none, or the view is lost for good.
+/// If it does not exist, or the view cannot be reopened.
 pub async fn replay(client: &Client, id: &str) -> Result<Story, ClientError> {
     read(client.attach(id, From::Beginning)).await
 }
 
-/// Waits until an execution has ended, and gives it.
+/// Waits until an execution has ended, and returns it.
 ///
 /// # Panics
-/// If it does not end, or the server does not answer.
+/// If it does not end, or the server does not respond.
 pub async fn ended(client: &Client, id: &str) -> Execution {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -138,10 +138,10 @@ pub async fn ended(client: &Client, id: &str) -> Execution {
     }
 }
 
-/// Waits until an execution is as `holds` says, and gives it.
+/// Waits until `holds` returns true for an execution, and returns it.
 ///
 /// # Panics
-/// If it never is, or the server does not answer.
+/// If that never happens, or the server does not respond.
 pub async fn until(client: &Client, id: &str, holds: impl Fn(&Execution) -> bool) -> Execution {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -157,7 +157,7 @@ pub async fn until(client: &Client, id: &str, holds: impl Fn(&Execution) -> bool
 /// Waits until the command of an execution runs.
 ///
 /// # Panics
-/// If it never does, or the server does not answer.
+/// If it never does, or the server does not respond.
 pub async fn running(client: &Client, id: &str) -> Execution {
     until(client, id, |now| now.state() == v1::ExecutionState::Running).await
 }
@@ -165,15 +165,15 @@ pub async fn running(client: &Client, id: &str) -> Execution {
 /// Waits until the output of an execution is stored.
 ///
 /// # Panics
-/// If it never is, or the server does not answer.
+/// If it never is, or the server does not respond.
 pub async fn stored(client: &Client, id: &str) -> Execution {
     until(client, id, |now| now.output_state() == v1::OutputState::Stored).await
 }
 
-/// Closes a session and waits until it is closed: the server itself waits for its runner for some seconds only.
+/// Closes a session and waits until it is closed. The server's own wait for its runner lasts only some seconds.
 ///
 /// # Panics
-/// If it is refused or never closed, or the server does not answer.
+/// If it is refused or never closed, or the server does not respond.
 pub async fn close(client: &Client, session: &str) {
     let deadline = Instant::now() + PATIENCE;
     let mut now = client.close_session(session).await.unwrap();
@@ -184,10 +184,10 @@ pub async fn close(client: &Client, session: &str) {
     }
 }
 
-/// Reads on until stdout holds this.
+/// Reads events until standard output contains this text.
 ///
 /// # Panics
-/// If the execution ends before, or the view is lost for good.
+/// If the execution ends before, or the view cannot be reopened.
 pub async fn read_until(events: &mut Events, story: &mut Story, text: &str) {
     while !story.stdout.windows(text.len()).any(|found| found == text.as_bytes()) {
         let event = events.next().await.unwrap();
@@ -195,10 +195,10 @@ pub async fn read_until(events: &mut Events, story: &mut Story, text: &str) {
     }
 }
 
-/// Waits until a command has written this to stdout.
+/// Waits until a command has written this text to standard output.
 ///
 /// # Panics
-/// If it ends before, or the view is lost for good.
+/// If it ends before, or the view cannot be reopened.
 pub async fn written(client: &Client, id: &str, text: &str) {
     read_until(&mut client.attach(id, From::Beginning), &mut Story::default(), text).await;
 }

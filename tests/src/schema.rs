@@ -1,4 +1,4 @@
-//! The contract as its descriptors have it: every method, and every field of every request at any depth.
+//! The contract from its descriptors: every method, and every field of every request at any depth.
 
 use std::collections::BTreeMap;
 
@@ -12,54 +12,54 @@ use prost_types::{
 /// One method.
 #[derive(Debug, Clone)]
 pub struct Method {
-    /// As in a request's path: `/package.Service/Method`.
+    /// The path of a request: `/package.Service/Method`.
     pub path: String,
-    /// The full name of its request's type, with a dot in front.
+    /// The full name of the request type, with a leading dot.
     pub request: String,
-    /// That of its response's.
+    /// The full name of the response type.
     pub response: String,
-    /// Whether it answers with a stream.
+    /// Whether the response is a stream.
     pub streams: bool,
 }
 
 /// One field of a request.
 #[derive(Debug, Clone)]
 pub struct Field {
-    /// From the request down, such as `spec.timeout.seconds`.
+    /// The path from the request, such as `spec.timeout.seconds`.
     pub path: String,
-    /// The field numbers from the request down to this one.
+    /// The field numbers from the request to this field.
     pub numbers: Vec<u32>,
-    /// Its type.
+    /// The type.
     pub kind: Type,
-    /// Of a message or enum, the name of its type.
+    /// The type name of a message or enum.
     pub type_name: String,
-    /// Whether it can come more than once (a map, too).
+    /// Whether it can occur several times; also true for a map.
     pub repeated: bool,
     /// Whether it is a map.
     pub map: bool,
 }
 
-/// What stands in a field.
+/// The content of a field.
 #[derive(Debug, Clone)]
 pub enum Filled {
     /// A text, bytes, or a message.
     Bytes(Vec<u8>),
     /// A number.
     Number(u64),
-    /// The field is not there.
+    /// The field is absent.
     Nothing,
 }
 
-/// Every message and method.
+/// All messages and methods.
 #[derive(Debug)]
 pub struct Schema {
     messages: BTreeMap<String, DescriptorProto>,
-    /// Every method of the contract.
+    /// The methods of the contract.
     pub methods: Vec<Method>,
 }
 
 impl Schema {
-    /// The contract's.
+    /// Returns the schema of the contract.
     ///
     /// # Panics
     /// If the descriptors cannot be read.
@@ -95,15 +95,15 @@ impl Schema {
         self.messages.insert(name, message.clone());
     }
 
-    /// The methods for clients.
+    /// Returns the methods for clients.
     pub fn public(&self) -> impl Iterator<Item = &Method> {
         self.methods.iter().filter(|method| method.path.starts_with("/airlock.v1."))
     }
 
-    /// Every field of a message at any depth, those that hold others included.
+    /// Returns every field of a message at any depth, including those that contain others.
     ///
     /// # Panics
-    /// If messages nest without an end.
+    /// If messages are recursive.
     #[must_use]
     pub fn fields(&self, message: &str) -> Vec<Field> {
         let mut found = Vec::new();
@@ -133,11 +133,11 @@ impl Schema {
         }
     }
 
-    /// A message with something in every field at any depth, of each choice one, by `round`; lists have one entry.
-    /// `value` says what stands in the fields with a text, with bytes, or with an enum (by its values).
+    /// Returns a message with content in every field at any depth. `round` selects the alternative of each oneof;
+    /// lists have one entry. `value` returns the content of text, bytes and enum fields.
     ///
     /// # Panics
-    /// If messages nest without an end.
+    /// If messages are recursive.
     #[must_use]
     pub fn filled(
         &self,
@@ -176,8 +176,7 @@ impl Schema {
     }
 }
 
-/// The encoding of a message in which `value` (a tag and what follows) stands at the end of the way
-/// through these fields.
+/// Returns the encoding of a message that contains `value` (a tag and its content) at the end of the path `way`.
 #[must_use]
 pub fn wrapped(way: &[u32], value: &[u8]) -> Vec<u8> {
     way.iter().rev().fold(value.to_vec(), |inner, number| {
@@ -188,13 +187,13 @@ pub fn wrapped(way: &[u32], value: &[u8]) -> Vec<u8> {
     })
 }
 
-/// A field's tag.
+/// Returns the tag of a field.
 #[must_use]
 pub fn tag(number: u32, wire_type: u8) -> Vec<u8> {
     varint(u64::from(number) << 3 | u64::from(wire_type))
 }
 
-/// A number of variable length.
+/// Returns a number as a varint.
 #[must_use]
 pub fn varint(mut value: u64) -> Vec<u8> {
     let mut bytes = Vec::new();

@@ -1,7 +1,7 @@
-//! A fleet under fire: commands of every kind are started, read and waited for through any server, while servers and runners
-//! are killed, replaced, drained and cut off at random; and the reckoning, which nothing may fail.
+//! A fleet under load and faults. Commands of every kind are started, read and awaited through any server, while
+//! servers and runners are killed, replaced, drained and disconnected at random. A consistency check follows.
 //!
-//! What befalls whom, and when, follows from the seed; how threads and processes interleave does not.
+//! The faults follow from the seed; the interleaving of threads and processes does not.
 
 mod fire;
 mod load;
@@ -34,38 +34,38 @@ use crate::{
 
 const SERVERS: u8 = 3;
 const RUNNERS: u8 = 5;
-/// Executions that are under way at once, at most.
+/// The largest number of concurrent executions.
 const WORKERS: usize = 20;
-/// What anybody may take to go on, on a busy machine, with everything around it dying.
+/// The longest time for any progress on a busy host with faults.
 pub(super) const LIMIT: Duration = Duration::from_secs(240);
 
-/// Links of hosts are cut under requests, which are given up soon then.
+/// Links of hosts are cut during requests, which should then fail soon.
 const STORE: &str = "connect_timeout = \"5s\"\n";
 const STORAGE: &str = "connect_timeout = \"5s\"\nrequest_timeout = \"5s\"\nretry_for = \"1s\"\n";
-/// A queue that nothing leaves for having waited.
+/// A queue without a relevant timeout.
 const SERVER: &str = "[limits]\nqueue_wait = \"10m\"\n";
 const RUNNER: &str = "[reconnect]\nfirst = \"50ms\"\nmax = \"500ms\"\nrefused = \"500ms\"\n\
     [drain]\ngrace = \"2s\"\nhandover = \"10s\"\n";
 
-/// How long and how hard.
+/// The extent of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan {
-    /// All that is random follows from it.
+    /// The seed of all random choices.
     pub seed: u64,
-    /// Executions.
+    /// The number of executions.
     pub count: usize,
 }
 
-/// What came of a plan.
+/// The result of a run.
 #[derive(Debug)]
 pub struct Outcome {
-    /// Faults that came about.
+    /// The number of faults that occurred.
     pub faults: u32,
-    /// All of it.
+    /// The tables of the run.
     pub table: String,
 }
 
-/// Everybody, and what stands between them and their store.
+/// The fleet, and the relays between it and its stores.
 #[derive(Debug)]
 struct Field {
     fleet: Fleet,
@@ -75,14 +75,14 @@ struct Field {
 }
 
 impl Field {
-    /// A client of all servers, which begins with one that the number says.
+    /// Returns a client of all servers, which starts with a server that depends on the number.
     fn client(&self, number: usize) -> Client {
         let servers: Vec<usize> =
             (0..usize::from(SERVERS)).map(|one| (one + number) % usize::from(SERVERS)).collect();
         self.fleet.client_with(&servers, patience())
     }
 
-    /// A client of one server, which waits for nobody.
+    /// Returns a client of one server that retries only briefly.
     fn hasty(&self, server: usize) -> Client {
         self.fleet.client_with(&[server], Patience { call: Duration::from_secs(2), ..patience() })
     }
@@ -92,12 +92,12 @@ fn patience() -> Patience {
     Patience { call: LIMIT, view: LIMIT, ..Patience::default() }
 }
 
-/// Carries a plan out, and gives what was injected and what came of it, as a table.
+/// Executes a plan. Returns the injected faults and the results as a table.
 ///
-/// The calling thread comes to be in a network of its own.
+/// The calling thread moves to a private network namespace.
 ///
 /// # Panics
-/// At the first promise that was broken.
+/// At the first violated guarantee.
 #[must_use]
 pub fn carry_out(plan: Plan) -> Outcome {
     // They are outside, where other tests share them.

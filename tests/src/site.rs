@@ -1,4 +1,4 @@
-//! A server and a runner as processes of their own, with mutual TLS, as on two hosts.
+//! A fixture with a server and a runner as separate processes with mutual TLS, as on two hosts.
 
 use std::{
     fs,
@@ -18,56 +18,56 @@ use crate::{
     programs::program,
 };
 
-/// How long a test waits for an event that must happen. It is used up only where the test fails, so it is far more than a
-/// busy machine needs. It says nothing about how long anything may take.
+/// The time that a test waits for an expected event. Only a failing test waits that long, so it is far more than a busy
+/// host needs. It does not bound how long an operation may take.
 pub const PATIENCE: Duration = Duration::from_secs(180);
 
-/// Runners end what runs under their uids when they start, so each site has uids of its own.
+/// A runner ends processes with its uids when it starts, so each site has its own uids.
 const FIRST_UID: u32 = 100_000_000;
 const UIDS: u32 = 1000;
 
 const TOKEN: &str = "a-token-of-the-test-that-is-long-enough";
 
-/// Where a server and a runner live during one test.
+/// The directory of a server and a runner during one test.
 #[derive(Debug)]
 pub struct Site {
     _swept: Swept,
     folder: ScratchDir,
-    /// The authority that both trust.
+    /// The CA that both trust.
     pub pki: Pki,
-    /// Where the server listens, now and after a restart.
+    /// The address of the server, which it keeps after a restart.
     pub address: SocketAddr,
     _port: Port,
     extras: Extras,
 }
 
-/// What a site has besides the defaults.
+/// Additional settings of a site.
 #[derive(Debug, Default)]
 pub struct Extras {
-    /// Where the server keeps its store and its outputs, as tables; empty: in a file and a folder of the site.
+    /// The tables for the server's store and outputs; empty for a file and a directory of the site.
     pub state: String,
     /// Tables for the server's configuration.
     pub server_tables: String,
     /// Tables for the runner's configuration.
     pub runner_tables: String,
-    /// Host folders that the runner lets profiles show.
+    /// Host directories that the runner lets profiles show.
     pub bind_sources: Vec<String>,
     /// Variables of the runner's own environment that it lets profiles pass.
     pub pass_env: Vec<String>,
-    /// Whether the runner lets commands run outside the sandbox.
+    /// Whether the runner permits commands outside the sandbox.
     pub unsandboxed: bool,
-    /// Profiles that the agent may use too: name and file.
+    /// Additional profiles for the agent: name and file.
     pub profiles: Vec<(String, String)>,
 }
 
 impl Site {
-    /// A site with default limits.
+    /// Creates a site with default limits.
     #[must_use]
     pub fn new() -> Self {
         Self::with(Extras::default())
     }
 
-    /// A site whose configurations have these tables besides their own.
+    /// Creates a site with these additional tables in its configurations.
     ///
     /// # Panics
     /// If files cannot be written.
@@ -77,7 +77,7 @@ impl Site {
         Self::with(Extras { server_tables, runner_tables, ..Extras::default() })
     }
 
-    /// A site with these extras.
+    /// Creates a site with these settings.
     ///
     /// # Panics
     /// If files cannot be written.
@@ -92,13 +92,13 @@ impl Site {
         site
     }
 
-    /// The folder where everything of this site is.
+    /// Returns the directory of this site.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    /// A part of the path that nothing else on this host has.
+    /// Returns a part of the path that is unique on this host.
     #[must_use]
     pub fn mark(&self) -> String {
         self.path().file_name().unwrap_or_default().to_string_lossy().into_owned()
@@ -160,7 +160,7 @@ match = {{ common_name = "runner-1" }}
         self.write_runner("runner-1", &runner);
     }
 
-    /// Writes `NAME.toml` for a runner of this name with this certificate.
+    /// Writes `NAME.toml` for a runner with this name and certificate.
     ///
     /// # Panics
     /// If the file cannot be written.
@@ -168,7 +168,7 @@ match = {{ common_name = "runner-1" }}
         self.write_runner_through(name, pair, self.address);
     }
 
-    /// As [`Site::write_runner`], for a runner that reaches the server through this address of the loopback.
+    /// Like [`Site::write_runner`], for a runner that connects to the server through this loopback address.
     ///
     /// # Panics
     /// If the file cannot be written.
@@ -211,20 +211,20 @@ base = "{path}/base"
         fs::create_dir_all(self.path().join("base")).unwrap();
     }
 
-    /// The host users that its runners give their sessions.
+    /// Returns the host uids that its runners assign to their sessions.
     #[must_use]
     pub fn uids(&self) -> std::ops::Range<u32> {
         let first = FIRST_UID + u32::from(self.address.port()) * UIDS;
         first..first + UIDS
     }
 
-    /// A folder that sessions can begin with a copy of, under the name `base`.
+    /// Returns the directory of the base `base`.
     #[must_use]
     pub fn base(&self) -> PathBuf {
         self.path().join("base")
     }
 
-    /// Starts the server with these variables besides the test's own.
+    /// Starts the server with these additional variables.
     #[must_use]
     pub fn server(&self, env: &[(&str, &str)]) -> Process {
         self.start("airlock-server", "server", env)
@@ -242,7 +242,7 @@ base = "{path}/base"
         Process::start(&mut command, &self.log(config))
     }
 
-    /// The program with the configuration of this name, not started yet.
+    /// Returns the program with this configuration, not started yet.
     #[must_use]
     pub fn command(&self, name: &str, config: &str) -> Command {
         let mut command = Command::new(program(name));
@@ -250,25 +250,25 @@ base = "{path}/base"
         command
     }
 
-    /// Where the program with the configuration of this name writes its log.
+    /// Returns the log file of the program with this configuration.
     #[must_use]
     pub fn log(&self, config: &str) -> PathBuf {
         self.path().join(format!("{config}.log"))
     }
 
-    /// How to reach the server as the agent.
+    /// Returns the agent's settings for the server.
     ///
     /// # Panics
-    /// If the authority's certificate is gone.
+    /// If the CA certificate is missing.
     #[must_use]
     pub fn settings(&self) -> Settings {
         self.settings_with(TOKEN)
     }
 
-    /// How to reach the server with another token.
+    /// Returns settings for the server with another token.
     ///
     /// # Panics
-    /// If the authority's certificate is gone.
+    /// If the CA certificate is missing.
     #[must_use]
     pub fn settings_with(&self, token: &str) -> Settings {
         let mut settings = Settings::new(format!("https://localhost:{}", self.address.port()));
@@ -277,13 +277,13 @@ base = "{path}/base"
         settings
     }
 
-    /// The token of an executor of another tenant.
+    /// Returns the token of an executor of another tenant.
     #[must_use]
     pub fn other_token(&self) -> &'static str {
         "another-token-of-the-test-that-is-long-enough"
     }
 
-    /// A client of the agent, once the server answers.
+    /// Returns a client for the agent when the server responds.
     ///
     /// # Panics
     /// If that takes too long.
@@ -298,7 +298,7 @@ base = "{path}/base"
         }
     }
 
-    /// A client, once a runner is connected too.
+    /// Returns a client when a runner is also connected.
     ///
     /// # Panics
     /// If that takes too long.
@@ -315,10 +315,10 @@ base = "{path}/base"
         }
     }
 
-    /// Points the `airlock` command at this site's server, as the agent.
+    /// Sets the environment of the `airlock` command to this site's server and the agent.
     ///
     /// # Panics
-    /// If the token's file cannot be written.
+    /// If the token file cannot be written.
     pub fn point(&self, command: &mut Command) {
         let token = self.path().join("token");
         fs::write(&token, TOKEN).unwrap();
@@ -328,7 +328,7 @@ base = "{path}/base"
             .env("AIRLOCK_TOKEN_FILE", token);
     }
 
-    /// Keeps the folder, to look into it after a failure.
+    /// Keeps the directory, for an examination after a failure.
     #[must_use]
     pub fn keep(self) -> PathBuf {
         self.folder.keep()
@@ -341,14 +341,14 @@ impl Default for Site {
     }
 }
 
-/// SHA-256 in hexadecimal.
+/// Returns the SHA-256 in hexadecimal.
 #[must_use]
 pub fn sha256(bytes: &[u8]) -> String {
     use sha2::Digest as _;
     hex::encode(sha2::Sha256::digest(bytes))
 }
 
-/// Removes what killed runners below this folder have left outside of it: their cgroups.
+/// Removes the cgroups of killed runners below this directory on drop.
 #[derive(Debug)]
 struct Swept(PathBuf);
 
@@ -358,7 +358,7 @@ impl Drop for Swept {
     }
 }
 
-/// Removes the cgroups that killed runners have left whose state is in folders of this one.
+/// Removes the cgroups of killed runners with state directories in this directory.
 pub(crate) fn sweep(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         if let Err(error) = airlock_sandbox::sweep_cgroups(&entry.path().join("launcher")) {

@@ -1,4 +1,4 @@
-//! Reads the repository itself, for the tests that hold its structure.
+//! Reads the repository, for the tests of its structure.
 
 use std::{
     fs,
@@ -6,17 +6,17 @@ use std::{
     process::Command,
 };
 
-/// The repository's root.
+/// Returns the root of the repository.
 #[must_use]
 pub fn root() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.parent().unwrap_or(here).to_owned()
 }
 
-/// Every file that git tracks, or would track, below the root, relative to it.
+/// Returns every file that git tracks or would track, relative to the root.
 ///
 /// # Errors
-/// If git cannot be run here.
+/// If git cannot be run.
 pub fn files() -> Result<Vec<PathBuf>, String> {
     let output = Command::new("git")
         .args(["ls-files", "--cached", "--others", "--exclude-standard", "-z"])
@@ -38,7 +38,7 @@ pub fn files() -> Result<Vec<PathBuf>, String> {
     Ok(files)
 }
 
-/// The files with this ending and their text.
+/// Returns the files with this extension and their text.
 ///
 /// # Errors
 /// If one cannot be read.

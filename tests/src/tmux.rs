@@ -1,4 +1,4 @@
-//! A terminal with a person at it, as tmux plays both: a shell on a screen of a known size, keys, and what is shown.
+//! A terminal and its user, simulated by tmux: a shell on a screen of a known size, keys, and the screen content.
 
 use std::{
     cell::Cell,
@@ -10,20 +10,20 @@ use std::{
 
 use crate::{airlock::Airlock, process::until, site::PATIENCE};
 
-/// What the shell on the screen asks with.
+/// The prompt of the shell on the screen.
 pub const PROMPT: &str = "here> ";
 
-/// Between two tries of [`Screen::press_until`].
+/// The pause between two attempts of [`Screen::press_until`].
 const AGAIN: Duration = Duration::from_millis(500);
 
-/// One screen. Dropped, it ends with all that runs on it.
+/// A screen. Dropping it ends everything that runs on it.
 #[derive(Debug)]
 pub struct Screen {
     socket: PathBuf,
 }
 
 impl Screen {
-    /// A shell on a screen of so many columns and rows, for which `airlock` is the command at a site.
+    /// Starts a shell on a screen of this size. Its `airlock` command uses a site.
     ///
     /// # Panics
     /// If tmux does not start it.
@@ -35,7 +35,7 @@ impl Screen {
         let path = Path::new(program.get_program()).parent().unwrap();
         let mut tmux = screen.tmux(&["new-session", "-d"]);
         tmux.args(["-x", &cols.to_string(), "-y", &rows.to_string()]);
-        // A shell that is not interactive, as tmux starts, would take a prompt out of its environment.
+        // tmux starts a noninteractive shell, which would remove the prompt from its environment.
         let shell = format!("PS1='{PROMPT}' exec bash --noprofile --norc");
         tmux.args([shell.as_str(), ";", "set-option", "-g", "status", "off"]);
         for (name, value) in program.get_envs() {
@@ -55,16 +55,16 @@ impl Screen {
         tmux
     }
 
-    /// What is shown, a line for each row.
+    /// Returns the screen content, one line per row.
     ///
     /// # Panics
-    /// If the screen is gone.
+    /// If the screen has ended.
     #[must_use]
     pub fn shown(&self) -> String {
         done(&mut self.tmux(&["capture-pane", "-p"]))
     }
 
-    /// Types text as it is.
+    /// Types text literally.
     pub fn text(&self, text: &str) {
         done(&mut self.tmux(&["send-keys", "-l", text]));
     }
@@ -74,7 +74,7 @@ impl Screen {
         done(self.tmux(&["send-keys"]).args(keys));
     }
 
-    /// Types keys again and again until a line with this is shown: what they are for may not be there yet.
+    /// Types keys repeatedly until the screen shows this text, because the program may not read them yet.
     pub fn press_until(&self, keys: &[&str], text: &str) {
         let pressed = Cell::new(None::<Instant>);
         self.wait(&format!("`{text}` is shown"), |shown| {
@@ -95,7 +95,7 @@ impl Screen {
         self.keys(&["Enter"]);
     }
 
-    /// Makes the screen another size, and waits until its terminal says so to who asks.
+    /// Resizes the screen, and waits until its terminal reports the new size.
     pub fn resize(&self, cols: u16, rows: u16) {
         let (x, y) = (cols.to_string(), rows.to_string());
         done(&mut self.tmux(&["resize-window", "-x", &x, "-y", &y]));
@@ -106,10 +106,10 @@ impl Screen {
         });
     }
 
-    /// Waits until what is shown fits.
+    /// Waits until the screen content satisfies `fits`.
     ///
     /// # Panics
-    /// If it does not in time; shows what is.
+    /// If it does not in time, with the screen content.
     pub fn wait(&self, what: &str, fits: impl Fn(&str) -> bool) {
         let mut last = String::new();
         let waited = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
@@ -121,24 +121,24 @@ impl Screen {
         assert!(waited.is_ok(), "{what}; this is shown:\n{last}\n---");
     }
 
-    /// Waits until a line with this is shown.
+    /// Waits until the screen shows this text.
     pub fn see(&self, text: &str) {
         self.wait(&format!("`{text}` is shown"), |shown| shown.contains(text));
     }
 
-    /// Waits until a line is exactly this.
+    /// Waits until a line is exactly this text.
     pub fn see_line(&self, line: &str) {
         self.wait(&format!("the line `{line}`"), |shown| shown.lines().any(|one| one.trim_end() == line));
     }
 
-    /// Wipes what is shown and was, whatever runs there, and then types keys.
+    /// Clears the screen and its history, regardless of the running program, and then types keys.
     pub fn clear_and(&self, keys: &[&str]) {
-        // The terminal's own reset: a program that waits for input hears nothing of it.
+        // A reset of the terminal itself, which is no input for the program.
         done(&mut self.tmux(&["send-keys", "-R", ";", "clear-history"]));
         self.keys(keys);
     }
 
-    /// Wipes what is shown, from within a shell.
+    /// Clears the screen from within a shell.
     pub fn clear(&self) {
         self.keys(&["C-l"]);
         self.wait("the screen is wiped", |shown| shown.trim_end().lines().count() <= 1);
@@ -147,7 +147,7 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        // One that has ended by itself has nothing left.
+        // A server that has ended has nothing to kill.
         let _ = self.tmux(&["kill-server"]).output();
     }
 }

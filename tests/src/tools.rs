@@ -1,10 +1,10 @@
-//! What `make test` has fetched besides the code: programs, Python packages, a project to work on.
+//! Locates downloads of `make test` other than code: programs, Python packages, projects.
 
 use std::path::PathBuf;
 
 use crate::programs::program;
 
-/// The folder of the programs and packages.
+/// Returns the directory of the programs and packages.
 ///
 /// # Panics
 /// If neither `XDG_CACHE_HOME` nor `HOME` is set.
@@ -17,43 +17,44 @@ pub fn tools() -> PathBuf {
     cache.join("airlock/tools")
 }
 
-/// A fetched program.
+/// Returns a downloaded program.
 ///
 /// # Panics
-/// If it is not there.
+/// If it is missing.
 #[must_use]
 pub fn tool(name: &str) -> PathBuf {
     present(tools().join("bin").join(name))
 }
 
-/// Packages for Python, for its `PYTHONPATH`: `python` has gRPC, `kubernetes` the schemas of Kubernetes and YAML.
+/// Returns a directory of Python packages for `PYTHONPATH`: `python` contains gRPC, `kubernetes` the Kubernetes
+/// schemas and YAML.
 ///
 /// # Panics
-/// If they are not there.
+/// If it is missing.
 #[must_use]
 pub fn python_packages(folder: &str) -> PathBuf {
     present(tools().join(folder))
 }
 
-/// The source archive of a project.
+/// Returns the source archive of a project.
 ///
 /// # Panics
-/// If it is not there.
+/// If it is missing.
 #[must_use]
 pub fn project(name: &str) -> PathBuf {
     present(tools().join(format!("projects/{name}.tar.gz")))
 }
 
-/// A package as it is installed: a wheel, or what npm packs.
+/// Returns a package as it is installed: a wheel or an npm package.
 ///
 /// # Panics
-/// If it is not there.
+/// If it is missing.
 #[must_use]
 pub fn package(file: &str) -> PathBuf {
     present(tools().join("projects").join(file))
 }
 
-/// `PATH` with the programs of this workspace first, and the fetched ones last.
+/// Returns a `PATH` with the programs of this workspace first, and the downloaded ones last.
 ///
 /// # Panics
 /// If the programs were not built.

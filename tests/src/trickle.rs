@@ -1,5 +1,5 @@
-//! A reader of one execution that takes so many bytes a second, for as long as it is not told to hurry. By the
-//! windows of HTTP/2: what it has not taken, the server has not been allowed to send.
+//! A reader of one execution at a limited rate, until it is told to hurry. It uses the HTTP/2 flow-control
+//! window: the server may not send more than the reader has released.
 
 use std::{
     sync::{
@@ -25,7 +25,7 @@ use crate::{
 };
 
 const ATTACH: &str = "/airlock.v1.ExecutionService/Attach";
-/// So much of a gRPC message comes before it: a flag and its length.
+/// The size of a gRPC message's prefix: a flag and the length.
 const HEAD: usize = 5;
 
 /// The reader.
@@ -37,10 +37,10 @@ pub struct Trickle {
 }
 
 impl Trickle {
-    /// Reads an execution from its beginning, `rate` bytes a second behind the first window of 64 KiB.
+    /// Reads an execution from its beginning at `rate` bytes per second after the first window of 64 KiB.
     ///
     /// # Panics
-    /// If the server does not take it.
+    /// If the server refuses it.
     pub async fn attach(site: &Site, id: &str, rate: usize) -> Self {
         let connection = Connection::open(site.address, tls(&site.pki.ca(), None)).await.unwrap();
         let Credentials::Token(token) = site.settings().credentials else { panic!("the agent has a token") };
@@ -59,19 +59,19 @@ impl Trickle {
         Self { hurry, taken, task }
     }
 
-    /// Bytes that it has taken so far.
+    /// Returns the number of bytes so far.
     #[must_use]
     pub fn taken(&self) -> usize {
         self.taken.load(Ordering::Relaxed)
     }
 
-    /// Whether it still reads.
+    /// Reports whether it still reads.
     #[must_use]
     pub fn is_reading(&self) -> bool {
         !self.task.is_finished()
     }
 
-    /// Takes the rest as fast as it comes.
+    /// Reads the rest without a limit.
     ///
     /// # Panics
     /// If the view broke.
@@ -102,7 +102,7 @@ impl Body {
         story
     }
 
-    /// Lets the server send as much again, at the rate.
+    /// Releases this number of bytes to the server, at the rate.
     async fn release(&mut self, mut bytes: usize) {
         while bytes > 0 {
             let hurried = *self.hurried.borrow();
@@ -120,7 +120,7 @@ impl Body {
     }
 }
 
-/// The next whole message.
+/// Removes and returns the next complete message.
 fn take_event(bytes: &mut BytesMut) -> Option<Event> {
     let length = bytes.get(1..HEAD)?.try_into().map(u32::from_be_bytes).ok()? as usize;
     if bytes.len() < HEAD + length {

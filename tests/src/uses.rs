@@ -1,24 +1,24 @@
-//! Which items of other crates a Rust text names, in whatever way it is written: whole paths, groups, other names, and
-//! inside macros. It reads the syntax, and errs towards finding.
+//! Finds the items of other crates that a Rust text names, in any form: paths, groups, renames, and inside macros. It
+//! parses the syntax, and includes an item in case of doubt.
 
 use proc_macro2::{TokenStream, TokenTree};
 use syn::visit::{self, Visit};
 
-/// The paths under `std`, `core` and `alloc`, such as `std::fs::File` or `core::time`; `std::*` and `std::self`
-/// where everything is taken, or the crate under another name.
+/// Returns the paths in `std`, `core` and `alloc`, such as `std::fs::File` or `core::time`. `std::*` and `std::self`
+/// mean that everything is imported, or the crate is renamed.
 ///
 /// # Errors
 ///
-/// Where the text is not Rust.
+/// If the text is not Rust.
 pub fn of_std(text: &str) -> syn::Result<Vec<String>> {
     of_crates(text, &["std", "core", "alloc"])
 }
 
-/// The same, of these crates.
+/// Like [`of_std`], for these crates.
 ///
 /// # Errors
 ///
-/// Where the text is not Rust.
+/// If the text is not Rust.
 pub fn of_crates(text: &str, crates: &[&str]) -> syn::Result<Vec<String>> {
     let mut found = Found { crates, items: Vec::new() };
     found.visit_file(&syn::parse_file(text)?);
@@ -31,7 +31,7 @@ struct Found<'a> {
 }
 
 impl Found<'_> {
-    /// What is used below `path`.
+    /// Records the items of a use tree below `path`.
     fn tree(&mut self, path: &str, tree: &syn::UseTree) {
         let below = |name: &syn::Ident| match (path, plain(name)) {
             ("", name) => name,
@@ -56,7 +56,7 @@ impl Found<'_> {
         }
     }
 
-    /// Inside a macro there are tokens only.
+    /// Records paths in a macro, which contains only tokens.
     fn tokens(&mut self, tokens: TokenStream) {
         let mut path = String::new();
         let mut colons = 0;

@@ -1,5 +1,5 @@
-//! `make chaos`: rows of the fault table in random order, with random plans, until the time is over; or one
-//! injection again. The last line sums up.
+//! `make chaos`: runs rows of the fault table in random order with random plans until the time has expired,
+//! or repeats one injection. The last line contains a summary.
 
 use std::{
     collections::BTreeMap,
@@ -14,27 +14,27 @@ use airlock_tests::chaos::{
 use clap::Parser;
 use tokio::{runtime::Handle, task::spawn_blocking};
 
-/// Injections of one row before another has its turn, at most.
+/// The largest number of consecutive injections of one row.
 const AT_ONCE: usize = 8;
 
-/// Injects faults and looks what survives.
+/// Inject faults and check what survives.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// For how long, in seconds.
+    /// The duration in seconds.
     #[arg(long, default_value_t = 3600)]
     seconds: u64,
-    /// All that is random follows from it; without it, from the clock.
+    /// The seed of all random choices [default: from the clock]
     #[arg(long)]
     seed: Option<u64>,
-    /// Only this row.
+    /// Run only this row.
     #[arg(long)]
     row: Option<String>,
-    /// Only this injection of the row, once.
+    /// Run only this injection of the row, once.
     #[arg(long, requires = "row")]
     index: Option<usize>,
 }
 
-/// What came of all.
+/// The results of all plans.
 #[derive(Debug, Default)]
 struct Sum {
     by_row: BTreeMap<String, usize>,
@@ -42,14 +42,14 @@ struct Sum {
 }
 
 impl Sum {
-    /// Makes a plan; a broken promise is noted, and does not keep others from being made.
+    /// Runs a plan. A violated guarantee is recorded, and does not stop further plans.
     async fn make(&mut self, row: Row, plan: Plan) {
         let (made, here) = (plan.clone(), Handle::current());
         let broken = spawn_blocking(move || here.block_on(row.run(&made))).await.is_err();
         let tally = plan.tally();
         *self.by_row.entry(format!("{row:?}")).or_default() += tally.injections;
         if broken {
-            // Before the first injection the stage is set, which the first of them does again.
+            // A failure before the first injection is in the setup, which the first injection repeats.
             let first = format!("SEED={} ROW={row:?} INDEX=0", plan.seed);
             let last = if tally.last.is_empty() { first } else { tally.last };
             self.failed.push(format!("make chaos {last}"));

@@ -1,5 +1,5 @@
-//! One scripted execution: a command whose every byte is known before, who reads it from its beginning, and what
-//! must be true of it in the end.
+//! A scripted execution: a command with completely known output, a reader that reads it from its beginning, and
+//! the checks of its result.
 
 use std::{
     sync::{
@@ -25,45 +25,45 @@ use crate::{
 };
 
 const POLL: Duration = Duration::from_millis(20);
-/// The gate that commands wait at before they end.
+/// The file in the workspace that commands wait for before they end.
 pub const GATE: &str = "go";
-/// In bash: waits at the gate.
+/// A bash command that waits for this file.
 pub const WAIT: &str = "until [ -e /workspace/go ]; do sleep 0.1; done";
 
-/// How a command ends where no fault is in its way.
+/// The end of a command without a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// With this exit code.
+    /// It exits with this code.
     Exit(i32),
-    /// Because its client asked for it.
+    /// Its client cancels it.
     Cancelled,
 }
 
-/// What is played.
+/// A scripted command.
 #[derive(Debug, Clone)]
 pub struct Part {
-    /// Its name; what it writes to `ran.txt` when it begins.
+    /// The name, which the command writes to `ran.txt` when it starts.
     pub name: String,
-    /// What follows on that, in bash.
+    /// The rest of the command, in bash.
     pub body: String,
-    /// All of its stdout.
+    /// All of its standard output.
     pub stdout: Vec<u8>,
-    /// All of its stderr, kept apart where there is any.
+    /// All of its standard error; it is kept separate unless this is empty.
     pub stderr: Vec<u8>,
-    /// How it ends.
+    /// The end.
     pub ending: Ending,
-    /// Whether a person is asked before, by a rule of the profile.
+    /// Whether a rule of the profile requires an approval.
     pub asks: bool,
-    /// Whether it waits where its profile has no rule for it.
+    /// Whether it waits for an approval if its profile has no rule for it.
     pub on_ask: bool,
-    /// Whether it is in its session's order.
+    /// Whether it takes its turn in the session.
     pub serial: bool,
-    /// What it is given to read.
+    /// The standard input.
     pub stdin: Option<Vec<u8>>,
 }
 
 impl Part {
-    /// A part beside all others, which ends with exit code 7.
+    /// Creates a command that runs concurrently with all others and exits with 7.
     #[must_use]
     pub fn new(name: impl Into<String>, body: impl Into<String>, stdout: Vec<u8>) -> Self {
         let (name, body) = (name.into(), body.into());
@@ -71,7 +71,7 @@ impl Part {
         Self { name, body, stdout, stderr, ending, asks: false, on_ask: false, serial: false, stdin: None }
     }
 
-    /// The request that plays it; `key` makes its `request_id`.
+    /// Returns the request for the command; `key` is part of its `request_id`.
     #[must_use]
     pub fn spec(&self, session: &str, key: &str) -> v1::ExecutionSpec {
         let asked = if self.asks { "printf approval >/dev/null; " } else { "" };
@@ -86,7 +86,7 @@ impl Part {
         }
     }
 
-    /// Holds an end against the script: the cause, the bytes, and how often it ran.
+    /// Compares a result with the script: the cause, the bytes, and the number of starts.
     ///
     /// # Panics
     /// If they do not agree.
@@ -111,7 +111,7 @@ impl Part {
         }
         let lengths = (told.stdout.bytes.len() as u64, told.stderr.bytes.len() as u64);
         let said = (result.stdout_bytes, result.stderr_bytes);
-        // Who says that a runner is lost does not know what the command wrote.
+        // A server that declares a runner lost does not know the command's output.
         let unknown = cause(end) == v1::CauseCode::RunnerLost && said == (0, 0);
         assert!(unknown || said == lengths, "{name}: {said:?} bytes were said, {lengths:?} came");
         match result.started() {
@@ -124,36 +124,36 @@ impl Part {
     }
 }
 
-/// The lines of the numbers `from` to `to`.
+/// Returns the numbers `from` to `to`, one per line.
 #[must_use]
 pub fn lines(from: u32, to: u32) -> Vec<u8> {
     (from..=to).flat_map(|number| format!("{number}\n").into_bytes()).collect()
 }
 
-/// A part that was started.
+/// A started command.
 #[derive(Debug)]
 pub struct Actor {
-    /// What it plays.
+    /// The script.
     pub part: Part,
-    /// Its execution.
+    /// The ID of its execution.
     pub id: String,
     spec: v1::ExecutionSpec,
     reader: JoinHandle<Result<Ledger, String>>,
-    /// Bytes of stdout and stderr together that its reader has.
+    /// The number of bytes of both streams that its reader has received.
     told: Arc<AtomicU64>,
 }
 
-/// What a fault may do to an execution at most.
+/// The deviations from the script that a fault may cause.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Permits {
-    /// It may be `RUNNER_LOST`.
+    /// The cause may be `RUNNER_LOST`.
     pub lost: bool,
-    /// It may be `CANCELLED`, or refused, because its runner ends.
+    /// The cause may be `CANCELLED`, or the command may be refused, because its runner stops.
     pub drained: bool,
 }
 
 impl Actor {
-    /// Starts a part, and reads it from its beginning to its end.
+    /// Starts a command, and reads it from its beginning to its end.
     ///
     /// # Panics
     /// If it is not accepted.
@@ -166,7 +166,7 @@ impl Actor {
         Self { part, id, spec, reader, told }
     }
 
-    /// Waits until it is in this state, or past it.
+    /// Waits until the execution is in this state, or in a later one.
     ///
     /// # Panics
     /// If that takes too long.
@@ -179,15 +179,15 @@ impl Actor {
         .await
     }
 
-    /// Has a person allow it, unless that was done.
+    /// Approves the execution, unless it was answered already.
     ///
     /// # Panics
-    /// If it cannot be allowed.
+    /// If it cannot be approved.
     pub async fn allow(&self, client: &Client) {
         self.answer(client, || Answer::AllowOnce(AllowOnce::default())).await;
     }
 
-    /// Has a person answer so, unless that was done.
+    /// Answers the approval, unless it was answered already.
     ///
     /// # Panics
     /// If it cannot be answered.
@@ -203,10 +203,10 @@ impl Actor {
         .await;
     }
 
-    /// Sends it to the background, unless it has ended.
+    /// Sends the execution to the background, unless it has ended.
     ///
     /// # Panics
-    /// If neither happens.
+    /// If neither is the case.
     pub async fn detach(&self, client: &Client) {
         eventually(&format!("{} goes to the background", self.part.name), async || {
             let detached = client.detach(&self.id).await.is_ok();
@@ -215,19 +215,19 @@ impl Actor {
         .await;
     }
 
-    /// Asks for its end.
+    /// Cancels the execution.
     ///
     /// # Panics
-    /// If that is never taken.
+    /// If the request is never accepted.
     pub async fn cancel(&self, client: &Client) {
         let what = format!("the end of {} is asked for", self.part.name);
         eventually(&what, async || client.cancel(&self.id).await.ok().map(drop)).await;
     }
 
-    /// Gives it all of its input, unless it has ended.
+    /// Sends all of its input, unless it has ended.
     ///
     /// # Panics
-    /// If neither happens.
+    /// If neither is the case.
     pub async fn feed(&self, client: &Client) {
         let Some(input) = &self.part.stdin else { return };
         eventually(&format!("{} has its input", self.part.name), async || {
@@ -237,10 +237,10 @@ impl Actor {
         .await;
     }
 
-    /// Its end, and what its reader was told.
+    /// Returns the ended execution, and the data that its reader received.
     ///
     /// # Panics
-    /// If it has none in time, or its reader lost it.
+    /// If it does not end in time, or its reader lost the view.
     pub async fn ended(&mut self, client: &Client) -> (v1::Execution, Ledger) {
         let end = eventually(&format!("{} ends", self.part.name), async || {
             let now = client.wait(&self.id, Duration::from_secs(5)).await.ok()?;
@@ -252,13 +252,13 @@ impl Actor {
         (end, told.unwrap().unwrap_or_else(|error| panic!("{}: {error}", self.part.name)))
     }
 
-    /// Bytes that its reader has by now, of both streams.
+    /// Returns the number of bytes of both streams that its reader has received so far.
     #[must_use]
     pub fn told(&self) -> u64 {
         self.told.load(Ordering::Acquire)
     }
 
-    /// The same request again.
+    /// Repeats the start with the same request.
     ///
     /// # Errors
     /// As for any start.
@@ -267,7 +267,7 @@ impl Actor {
     }
 }
 
-/// The answer that allows it once.
+/// Returns the answer that allows the execution once.
 #[must_use]
 pub fn allow_once(open: &v1::Approval) -> v1::ApprovalServiceDecideRequest {
     answered(open, Answer::AllowOnce(AllowOnce::default()))
@@ -282,10 +282,10 @@ async fn is_finished(client: &Client, id: &str) -> bool {
     client.execution(id).await.is_ok_and(|now| now.state() == v1::ExecutionState::Finished)
 }
 
-/// Reads an execution from its beginning to its end, in the background too.
+/// Reads an execution from its beginning to its end, also in the background.
 ///
 /// # Errors
-/// If the view is lost for good.
+/// If the view cannot be reopened.
 pub async fn follow(client: Client, id: String) -> Result<Ledger, String> {
     follow_and_count(client, id, Arc::default()).await
 }
@@ -303,10 +303,10 @@ async fn follow_and_count(client: Client, id: String, told: Arc<AtomicU64>) -> R
     Ok(ledger)
 }
 
-/// Makes a call again until the server answers it.
+/// Repeats a call until the server responds.
 ///
 /// # Panics
-/// If it refuses, or does not answer in time.
+/// If the server refuses the call, or does not respond in time.
 pub async fn persist<T>(call: impl AsyncFn() -> Result<T, ClientError>) -> T {
     let deadline = tokio::time::Instant::now() + PATIENCE;
     loop {
@@ -323,7 +323,7 @@ fn is_passing(code: tonic::Code) -> bool {
     matches!(code, tonic::Code::Unavailable | tonic::Code::ResourceExhausted)
 }
 
-/// Waits until `look` finds something.
+/// Waits until `look` returns a value.
 ///
 /// # Panics
 /// If that takes too long.

@@ -1,4 +1,4 @@
-//! One execution in each state, all at once, so that a fault meets every one of them.
+//! One execution in each state at the same time, so that a fault affects all of them.
 
 use std::fmt::Write as _;
 
@@ -12,23 +12,23 @@ use super::{
 };
 use crate::reader::cause;
 
-/// Everybody on the stage.
+/// The executions.
 #[derive(Debug)]
 pub struct Cast {
     /// Their session.
     pub session: String,
-    /// The actors, in the order of [`parts`].
+    /// The executions, in the order of [`parts`].
     pub actors: Vec<Actor>,
 }
 
-/// What was certainly written of one execution when its runner died.
+/// The output of one execution that was certainly written when its runner died.
 #[derive(Debug, Clone, Copy)]
 pub struct Written {
     told: u64,
     kept: Option<(u64, u64)>,
 }
 
-/// Where the actors of [`parts`] with a business of their own are.
+/// The indices of the [`parts`] that have a special role.
 const QUIET: usize = 0;
 const QUEUED: usize = 1;
 const PENDING: usize = 2;
@@ -63,13 +63,13 @@ fn parts() -> Vec<Part> {
 }
 
 impl Cast {
-    /// How many they are.
+    /// The number of executions.
     pub const SIZE: usize = 10;
 
-    /// Opens a session and brings everybody into place.
+    /// Opens a session and brings each execution to its state.
     ///
     /// # Panics
-    /// If somebody does not come there.
+    /// If an execution does not reach its state.
     pub async fn enter(scene: &Scene, key: &str) -> Self {
         let client = &scene.client;
         let session = open_session(client, key).await;
@@ -90,7 +90,7 @@ impl Cast {
         cast
     }
 
-    /// The execution of the one that waits at the gate before it says more.
+    /// Returns the execution that waits for the file before it writes more.
     #[must_use]
     pub fn quiet(&self) -> &str {
         &self.actor(QUIET).id
@@ -104,7 +104,7 @@ impl Cast {
         persist(|| scene.client.execution(&self.actor(index).id)).await.state()
     }
 
-    /// The approval that is open.
+    /// Returns the open approval.
     ///
     /// # Panics
     /// If there is none.
@@ -117,10 +117,10 @@ impl Cast {
         .await
     }
 
-    /// Waits until the server says that nobody can be reached who is on the runner.
+    /// Waits until the server reports the executions' runner as unreachable.
     ///
     /// # Panics
-    /// If it never says so.
+    /// If it never does.
     pub async fn is_unreachable(&self, scene: &Scene) {
         let id = &self.actor(QUIET).id;
         eventually("it is said to be out of reach", async || {
@@ -130,7 +130,7 @@ impl Cast {
         .await;
     }
 
-    /// The ends of everybody who was on the runner, which nobody hears of any more.
+    /// Returns the ends of all executions that were on the lost runner.
     ///
     /// # Panics
     /// If one of them does not end.
@@ -145,18 +145,19 @@ impl Cast {
         ends
     }
 
-    /// What the runner has on its disk of everybody, and what their readers have. To be asked while it is dead.
+    /// Returns the output of each execution on the runner's disk, and the number of bytes that its reader has.
+    /// Call it while the runner is dead.
     #[must_use]
     pub fn written(&self, scene: &Scene) -> Vec<Written> {
         let written = |actor: &Actor| Written { told: actor.told(), kept: scene.spooled(&actor.id) };
         self.actors.iter().map(written).collect()
     }
 
-    /// Of everybody who was lost exactly that can be read which the dead runner had on its disk, and no reader was
-    /// told more than that.
+    /// Checks that the readable output of each lost execution is exactly that on the dead runner's disk, and that
+    /// no reader received more.
     ///
     /// # Panics
-    /// If something else can be read.
+    /// If the output differs.
     pub async fn have_kept(&self, scene: &Scene, written: &[Written]) {
         for (actor, written) in self.actors.iter().zip(written) {
             let now = persist(|| scene.client.execution(&actor.id)).await;
@@ -171,10 +172,11 @@ impl Cast {
         }
     }
 
-    /// How many were cut by the end of a drain. The output of everybody who has ended is stored.
+    /// Returns the number of executions that the end of a drain interrupted. The output of each ended execution
+    /// must be stored.
     ///
     /// # Panics
-    /// If some output is not.
+    /// If an output is not stored.
     pub async fn ended_by_drain(&self, scene: &Scene) -> usize {
         let mut cut = 0;
         for actor in &self.actors {
@@ -191,20 +193,20 @@ impl Cast {
         cut
     }
 
-    /// Lets everybody come to the end: opens the gate, allows, feeds.
+    /// Lets all executions end: creates the file, approves, sends input.
     pub async fn dismiss(&self, scene: &Scene) {
         scene.open_gate(GATE);
         self.actor(PENDING).allow(&scene.client).await;
         self.actor(STDIN).feed(&scene.client).await;
     }
 
-    /// As [`Cast::dismiss`], and the reckoning.
+    /// Like [`Cast::dismiss`], followed by the consistency check.
     pub async fn bow(&mut self, scene: &Scene, permits: Permits) {
         self.dismiss(scene).await;
         self.reckon(scene, permits).await;
     }
 
-    /// The reckoning.
+    /// Runs the consistency check.
     pub async fn reckon(&mut self, scene: &Scene, permits: Permits) {
         let session = self.session.clone();
         reckoning::reckon(scene, &session, &mut self.actors, permits).await;

@@ -1,15 +1,15 @@
-//! What one reader was told, held against the contract with each event: nothing missing, nothing twice.
+//! Records the events of one reader and checks each against the contract: nothing is missing, nothing is repeated.
 
 use airlock_cli::client::v1::{self, Execution, event::Event as Kind};
 
-/// One stream of an output, as it was told.
+/// One received output stream.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Told {
-    /// What came, in order.
+    /// The received bytes, in order.
     pub bytes: Vec<u8>,
-    /// What was said to be no longer held: from, to.
+    /// The reported gaps: from, to.
     pub gaps: Vec<(u64, u64)>,
-    /// Where the next byte is.
+    /// The offset of the next byte.
     next: u64,
 }
 
@@ -20,8 +20,8 @@ impl Told {
         self.next += data.len() as u64;
     }
 
-    /// Whether it is of `script`, of whose spool nothing is kept from `cut.0` to `cut.1`: right bytes everywhere, and
-    /// nothing missing but of what was cut.
+    /// Checks that this is the output `script`, of which the spool lacks `cut.0` to `cut.1`: all bytes are correct,
+    /// and only cut bytes are missing.
     ///
     /// # Panics
     /// If it is not.
@@ -39,7 +39,7 @@ impl Told {
         assert!(held.is_empty(), "{what}: {} bytes past the end", held.len());
     }
 
-    /// Where one gap is told in two, they are one.
+    /// Records a gap. Adjacent gaps are combined.
     pub(super) fn gap(&mut self, from: u64, to: u64) {
         assert_eq!(from, self.next, "a gap does not begin where the bytes end");
         assert!(to > from, "a gap is of something");
@@ -51,31 +51,31 @@ impl Told {
     }
 }
 
-/// Everything that one reader was told of one execution, over as many views as it took.
+/// Everything that one reader received from one execution, over any number of views.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub struct Ledger {
-    /// The changes of state: version, state, link.
+    /// The state changes: version, state, link.
     pub steps: Vec<(u64, i32, i32)>,
-    /// What came of stdout.
+    /// Standard output.
     pub stdout: Told,
-    /// What came of stderr.
+    /// Standard error.
     pub stderr: Told,
-    /// The times that it was told to be in the background.
+    /// The number of `backgrounded` events.
     pub backgrounded: u32,
     /// The execution at its end.
     pub end: Option<Execution>,
 }
 
 impl Ledger {
-    /// Takes in one event.
+    /// Records one event.
     ///
     /// # Panics
-    /// If it does not follow on what was told before.
+    /// If it does not follow the previous events.
     pub fn take(&mut self, event: v1::Event) {
         assert!(self.end.is_none(), "something came after the end");
         assert!(event.cursor.len() <= 64, "a cursor has at most 64 bytes");
         match event.event.expect("an event is never empty") {
-            // The header of a view, and a remark beside the history.
+            // The header of a view, and a message outside the history.
             Kind::Opened(_) | Kind::Progress(_) => {}
             Kind::StateChanged(change) => {
                 assert_eq!(change.version, self.version() + 1, "a change was lost or doubled: {change:?}");
@@ -93,7 +93,7 @@ impl Ledger {
                 );
                 self.end = Some(end);
             }
-            // It stands for the step that it tells of.
+            // The event also represents its state change.
             Kind::Backgrounded(_) => {
                 let (version, state, link) = *self.steps.last().expect("it was running before");
                 self.steps.push((version + 1, state, link));
@@ -102,10 +102,10 @@ impl Ledger {
         }
     }
 
-    /// Whether two readers were told the same, whatever the pieces were.
+    /// Checks that two readers received the same, in pieces of any size.
     ///
     /// # Panics
-    /// If they were not.
+    /// If they did not.
     pub fn assert_same(&self, other: &Self, what: &str) {
         assert_eq!(self.steps, other.steps, "{what}: the same changes of state");
         for (mine, others, name) in

@@ -1,49 +1,50 @@
-//! What is to be injected: a seed, and of a row's list all, some, or one.
+//! The injections to run: a seed, and all, some or one of a row's list.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fastrand::Rng;
 
-/// How much of a row's list.
+/// The part of a row's list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
-    /// Every injection, or of several shares of them one: which, of how many.
+    /// One share of the list: its index, and the number of shares.
     Share(usize, usize),
-    /// So many that the seed chooses.
+    /// A number of injections that the seed selects.
     Some(usize),
-    /// Likewise, one of each stretch of the list: it is ordered, and its neighbours are alike.
+    /// A number of injections, one from each section of the list, in which similar injections are
+    /// adjacent.
     Spread(usize),
-    /// The one with this index.
+    /// The injection with this index.
     One(usize),
 }
 
-/// A plan, and what came of it so far.
+/// A plan, and its results so far.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// All that is random follows from it.
+    /// The seed of all random choices.
     pub seed: u64,
-    /// How much of a row's list.
+    /// The part of a row's list.
     pub extent: Extent,
     tally: Arc<Mutex<Tally>>,
 }
 
-/// What was done.
+/// The injections so far.
 #[derive(Debug, Clone, Default)]
 pub struct Tally {
-    /// Injections that were made.
+    /// The number of injections.
     pub injections: usize,
-    /// The last of them: row, seed, index, and what it was.
+    /// The last injection: row, seed, index, and description.
     pub last: String,
 }
 
 impl Plan {
-    /// A plan of which nothing is done yet.
+    /// Creates a plan without results.
     #[must_use]
     pub fn new(seed: u64, extent: Extent) -> Self {
         Self { seed, extent, tally: Arc::default() }
     }
 
-    /// The injections of a row's list that are to be made, each with its index.
+    /// Returns the selected injections of a row's list, each with its index.
     #[must_use]
     pub fn choose<T: Clone>(&self, list: &[T]) -> Vec<(usize, T)> {
         let mut all: Vec<(usize, T)> = list.iter().cloned().enumerate().collect();
@@ -65,13 +66,13 @@ impl Plan {
         all
     }
 
-    /// What is random about one injection.
+    /// Returns the random generator of one injection.
     #[must_use]
     pub fn rng(&self, index: usize) -> Rng {
         Rng::with_seed(self.seed ^ (index as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15))
     }
 
-    /// Notes that an injection is made now. The last one noted is the one that a failure is about.
+    /// Records that an injection starts. A failure belongs to the last recorded one.
     pub fn note(&self, row: &str, index: usize, what: &str) {
         let mut tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
         tally.injections += 1;
@@ -79,7 +80,7 @@ impl Plan {
         println!("injection {}: make chaos {}", tally.injections, tally.last);
     }
 
-    /// What was done so far.
+    /// Returns the injections so far.
     #[must_use]
     pub fn tally(&self) -> Tally {
         self.tally.lock().unwrap_or_else(PoisonError::into_inner).clone()

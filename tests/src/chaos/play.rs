@@ -1,5 +1,5 @@
-//! The short play that is given once for every point where a process can die: every step of a start, with an
-//! approval, a queue, a background and an end that is asked for. Whoever plays makes each call until it is answered.
+//! The scenario for every point at which a process can die. It contains every step of a start: an approval, a queue,
+//! a background command and a cancelled one. Each call is repeated until it is answered.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use super::{
     scene::{Scene, Side},
 };
 
-/// How often the one that is to die is looked at.
+/// The interval at which the process that should die is checked.
 const WATCH: Duration = Duration::from_millis(10);
 
 fn asked() -> Part {
@@ -35,11 +35,11 @@ fn ended() -> Part {
     Part { ending: Ending::Cancelled, ..Part::new("ended", "seq 1 200; sleep 600", lines(1, 200)) }
 }
 
-/// Plays all of it and reckons, while the side that the steps are of dies, if it was told to, and is started again.
-/// Gives whether it died.
+/// Runs the scenario and the consistency check. If `dies`, the process of the side `of` dies at its point and is
+/// restarted. Returns whether it died.
 ///
 /// # Panics
-/// At the first promise that was broken.
+/// At the first violated guarantee.
 pub async fn play(scene: &Scene, key: &str, of: Side, dies: bool) -> bool {
     let dying = dies.then_some(of);
     let permits = Permits { lost: dying == Some(Side::Runner), ..Permits::default() };
@@ -60,7 +60,7 @@ pub async fn play(scene: &Scene, key: &str, of: Side, dies: bool) -> bool {
     died | dying.is_some_and(|side| scene.mend(side))
 }
 
-/// An answer that is remembered, and forgotten again. No runner has a part in either.
+/// Remembers an answer and removes it again. No runner is involved.
 async fn remembers(client: &Client, key: &str) {
     let session = open_session_of(client, &format!("{key}-rules"), "chaos_rules").await;
     let part = Part { on_ask: true, ..Part::new("remembered", "exit 7", Vec::new()) };
@@ -102,7 +102,7 @@ async fn acts(client: &Client, key: &str) -> (String, Vec<Actor>) {
     (session, vec![first, second, third])
 }
 
-/// Opens a session of the profile that everything is played in.
+/// Opens a session with the profile of the scenarios.
 ///
 /// # Panics
 /// If it cannot be opened.

@@ -1,5 +1,5 @@
-//! The reckoning after a fault: every accepted execution has an end that is true, was told to its readers in full
-//! and once, and left nothing behind.
+//! The consistency check after a fault: every accepted execution has a correct result, its readers received all
+//! output once, and it left nothing behind.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use super::{
     scene::Scene,
 };
 
-/// Holds all actors of a session against their scripts, then closes it and looks for what is left.
+/// Compares all executions of a session with their scripts, then closes the session and checks for leftovers.
 ///
 /// # Panics
-/// At the first promise that was broken.
+/// At the first violated guarantee.
 pub async fn reckon(scene: &Scene, session: &str, actors: &mut [Actor], permits: Permits) {
     let mut ends = Vec::new();
     for actor in actors.iter_mut() {
@@ -61,10 +61,10 @@ async fn reckon_one(
     );
 }
 
-/// Waits until the output of an execution is stored, where it has any.
+/// Waits until the output of an execution is stored, if it has any.
 ///
 /// # Panics
-/// If it never is.
+/// If it is never stored.
 pub async fn stored(scene: &Scene, actor: &Actor) -> v1::Execution {
     eventually(&format!("the output of {} is stored", actor.part.name), async || {
         let now = scene.client.execution(&actor.id).await.ok()?;
@@ -73,10 +73,10 @@ pub async fn stored(scene: &Scene, actor: &Actor) -> v1::Execution {
     .await
 }
 
-/// Closes a session, for good.
+/// Closes a session and waits until it is closed or lost.
 ///
 /// # Panics
-/// If it does not come to be closed, nor is lost.
+/// If it is neither in time.
 pub async fn close(client: &Client, session: &str) {
     eventually("the session is closed", async || {
         let asked = client.close_session(session).await;

@@ -1,4 +1,4 @@
-//! The rows of the fault table: what is injected in each, and what is looked at besides the reckoning.
+//! The rows of the fault table: the injections of each row, and its checks in addition to the consistency check.
 
 mod away;
 mod client;
@@ -15,43 +15,43 @@ use std::fmt::Debug;
 
 use super::plan::Plan;
 
-/// A row of the table of what survives what.
+/// A row of the fault table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Row {
-    /// A client's stream is cut at any event of a story that is over, by the client or by the network.
+    /// A client's stream is cut at any event of an ended execution, by the client or by the network.
     StreamCut,
-    /// The same while the story goes on.
+    /// The same for a running execution.
     LiveStreamCut,
-    /// A reader is slow or does not read at all.
+    /// A reader is slow or does not read.
     SlowReader,
     /// The server dies at any step: before and after each write to the store and each message of the link.
     ServerPoint,
-    /// The server dies at any moment, with executions in every state.
+    /// The server dies at any time, with executions in every state.
     ServerMoment,
-    /// The link is cut, is away or stands still, or the server is away, for less than `link_grace`.
+    /// The link is cut, down or stalled, or the server is down, for less than `link_grace`.
     Away,
     /// The same for longer.
     AwayForGood,
     /// The runner dies at any step: of its journal, the link, the spool, a sandbox's start, a session.
     RunnerPoint,
-    /// The same of a runner that is new: what its journal does not hold may have been before it.
+    /// The same for a new runner: executions that are not in its journal may have run before it.
     NewRunner,
-    /// The runner dies at any moment, with executions in every state.
+    /// The runner dies at any time, with executions in every state.
     RunnerMoment,
-    /// Faults in states that pass quickly, which are held: `STARTING`, and finished but not stored.
+    /// Faults in short-lived states, which are prolonged: `STARTING`, and finished but not stored.
     HeldState,
-    /// The store is gone for a while.
+    /// The store is unavailable for a while.
     StoreGone,
     /// The runner's disk is full.
     DiskFull,
-    /// The runner drains because its process is to end.
+    /// The runner drains because its process stops.
     RunnerStops,
     /// The server stops.
     ServerStops,
 }
 
 impl Row {
-    /// Every row there is, how many injections there are at least, and how many of them are the sample of `make test`.
+    /// All rows, each with the smallest number of its injections, and the number of those in `make test`.
     pub const ALL: [(Self, usize, usize); 15] = [
         (Self::StreamCut, 60, 12),
         (Self::LiveStreamCut, 20, 4),
@@ -70,28 +70,28 @@ impl Row {
         (Self::ServerStops, 4, 1),
     ];
 
-    /// The row of this name.
+    /// Returns the row with this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().map(|(row, ..)| *row).find(|row| format!("{row:?}").eq_ignore_ascii_case(name))
     }
 
-    /// The least that the row's tests make, all shares together.
+    /// Returns the smallest number of injections in all of the row's tests.
     #[must_use]
     pub fn least(self) -> usize {
         Self::ALL.iter().find(|(row, ..)| *row == self).map_or(0, |(_, least, _)| *least)
     }
 
-    /// The number of injections in `make test`.
+    /// Returns the number of injections in `make test`.
     #[must_use]
     pub fn sample(self) -> usize {
         Self::ALL.iter().find(|(row, ..)| *row == self).map_or(0, |(.., sample)| *sample)
     }
 
-    /// Makes the plan's injections, one after the other.
+    /// Runs the plan's injections in sequence.
     ///
     /// # Panics
-    /// At the first promise that was broken.
+    /// At the first violated guarantee.
     pub async fn run(self, plan: &Plan) {
         match self {
             Self::StreamCut => Box::pin(client::over(plan)).await,

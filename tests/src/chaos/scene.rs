@@ -1,4 +1,4 @@
-//! A server and a runner that can be killed, stopped and started again, and a relay between them.
+//! A fixture with a server and a runner that can be killed, stopped and restarted, and a relay between them.
 
 use std::{
     collections::BTreeMap,
@@ -21,19 +21,19 @@ use crate::{
     site::{Extras, PATIENCE, Site},
 };
 
-/// What the profile of all that is played asks, and how long what ignores SIGTERM may take to end.
+/// The profile of all scenarios: an ask rule, and the grace period of commands that ignore SIGTERM.
 const PROFILE: &str = "name = \"chaos\"\nextends = \"sandboxed\"\n[policy]\nask = [\"Bash(printf approval:*)\"]\n\
     [limits]\ngrace = \"1s\"\noutput_bytes = 1048576\n[approvals]\nself_approval = true\n";
-/// The same for answers that are remembered.
+/// The profile for remembered answers.
 const RULES: &str = "name = \"chaos_rules\"\nextends = \"strict\"\n[limits]\ngrace = \"1s\"\n\
     [approvals]\nself_approval = true\nremember = \"session\"\n";
 const SERVER: &str = "[link]\nheartbeat_interval = \"500ms\"\nheartbeat_timeout = \"2s\"\n";
 const RUNNER: &str = "[reconnect]\nfirst = \"50ms\"\nmax = \"200ms\"\nrefused = \"200ms\"\n";
 
-/// The entry of the runner's journal by which it is known to be whole.
+/// The journal entry that shows that the runner's journal is complete.
 const TOLD: &[u8] = b"\"told\"";
 
-/// Which of the two programs.
+/// One of the two programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
     /// The server.
@@ -42,35 +42,35 @@ pub enum Side {
     Runner,
 }
 
-/// What a scene has besides what every scene has.
+/// Additional settings of a scene.
 #[derive(Debug, Clone, Default)]
 pub struct Setting {
     /// Lines for the table `link` of the server's configuration, and tables after it.
     pub server: String,
     /// Tables for the runner's configuration.
     pub runner: String,
-    /// The runner lives in a mount namespace of its own, with so many MiB of disk.
+    /// If set, the runner runs in a private mount namespace with a disk of this size in MiB.
     pub small_disk: Option<u32>,
 }
 
-/// The stage of one row.
+/// The fixture of one row.
 #[derive(Debug)]
 pub struct Scene {
-    /// Where both live.
+    /// The directory of both programs.
     pub site: Site,
-    /// Between runner and server.
+    /// The relay between runner and server.
     pub relay: Cutter,
-    /// The client, straight to the server.
+    /// A client with a direct connection to the server.
     pub client: Client,
     setting: Setting,
-    /// What workspaces that may go said of who began.
+    /// The numbers of starts in workspaces that may have been removed since.
     remembered: Mutex<BTreeMap<String, u32>>,
     server: Mutex<Option<Process>>,
     runner: Mutex<Option<Process>>,
 }
 
 impl Scene {
-    /// Starts both, and waits until they are ready.
+    /// Starts both programs, and waits until they are ready.
     ///
     /// # Panics
     /// If they do not become ready.
@@ -101,8 +101,7 @@ impl Scene {
         scene
     }
 
-    /// Waits until the runner's journal is known to be whole: of a new one nobody can say so before every server
-    /// was told.
+    /// Waits until the runner's journal is known to be complete. That requires that every server has been told.
     ///
     /// # Panics
     /// If that takes too long.
@@ -114,7 +113,7 @@ impl Scene {
         .await;
     }
 
-    /// Waits until the server answers and the runner is linked to it.
+    /// Waits until the server responds and the runner is linked to it.
     ///
     /// # Panics
     /// If that takes too long.
@@ -122,7 +121,7 @@ impl Scene {
         drop(self.site.ready().await);
     }
 
-    /// Starts one of the two, with these variables.
+    /// Starts one of the programs with these variables.
     pub fn start(&self, side: Side, env: &[(&str, &str)]) {
         let process = match (side, self.setting.small_disk) {
             (Side::Server, _) => self.site.server(env),
@@ -132,7 +131,7 @@ impl Scene {
         *self.slot(side) = Some(process);
     }
 
-    /// The disk is a fresh file system in memory, which only this runner sees and which ends with it.
+    /// The disk is a new tmpfs, which only this runner sees and which ends with it.
     fn runner_on_a_small_disk(&self, mib: u32) -> Process {
         let state = self.state();
         fs::create_dir_all(&state).unwrap();
@@ -152,7 +151,7 @@ impl Scene {
         slot.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Kills one of the two (-9).
+    /// Kills one of the programs (SIGKILL).
     pub fn kill(&self, side: Side) {
         let process = self.slot(side).take();
         if let Some(process) = process {
@@ -160,16 +159,16 @@ impl Scene {
         }
     }
 
-    /// Kills one of the two and starts it again with these variables.
+    /// Kills one of the programs and restarts it with these variables.
     pub fn restart(&self, side: Side, env: &[(&str, &str)]) {
         self.kill(side);
         self.start(side, env);
     }
 
-    /// Kills the runner, takes away everything it had, and starts it with these variables.
+    /// Kills the runner, removes its state, and starts it with these variables.
     ///
     /// # Panics
-    /// If its folder cannot be removed.
+    /// If its directory cannot be removed.
     pub fn renew_runner(&self, env: &[(&str, &str)]) {
         self.kill(Side::Runner);
         airlock_sandbox::sweep_cgroups(&self.state().join("launcher")).unwrap();
@@ -177,10 +176,10 @@ impl Scene {
         self.start(Side::Runner, env);
     }
 
-    /// Ends one of the two in order, and gives what it has written.
+    /// Stops one of the programs in order, and returns its log.
     ///
     /// # Panics
-    /// If it does not end, or not in order.
+    /// If it does not end, or ends with an error.
     pub async fn stop(&self, side: Side) -> String {
         let process = self.slot(side).take().expect("it was started");
         tokio::task::spawn_blocking(move || {
@@ -194,10 +193,10 @@ impl Scene {
         .unwrap()
     }
 
-    /// Whether one of the two was killed by its fault. It is started again then, without one.
+    /// Reports whether one of the programs was killed by its fault. If so, it is restarted without a fault.
     ///
     /// # Panics
-    /// If it ended otherwise.
+    /// If it ended in another way.
     pub fn mend(&self, side: Side) -> bool {
         let (status, said) = {
             let mut slot = self.slot(side);
@@ -210,13 +209,13 @@ impl Scene {
         true
     }
 
-    /// The runner's folder.
+    /// Returns the runner's directory.
     #[must_use]
     pub fn state(&self) -> PathBuf {
         self.site.path().join("runner-1")
     }
 
-    /// The runner's folder, as the runner sees it.
+    /// Returns the runner's directory as the runner sees it.
     #[must_use]
     pub fn seen_state(&self) -> PathBuf {
         let root = match (&*self.slot(Side::Runner), self.setting.small_disk) {
@@ -226,24 +225,24 @@ impl Scene {
         root.join(self.state().strip_prefix("/").unwrap_or(&self.state()))
     }
 
-    /// The workspaces that there are.
+    /// Returns the existing workspaces.
     #[must_use]
     pub fn workspaces(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(self.seen_state().join("sessions")).into_iter().flatten().flatten();
         entries.map(|entry| entry.path().join("disk/workspace")).filter(|path| path.is_dir()).collect()
     }
 
-    /// Opens a gate that commands wait at, in every workspace.
+    /// Creates a file that commands wait for in every workspace.
     ///
     /// # Panics
-    /// If a file cannot be made.
+    /// If a file cannot be created.
     pub fn open_gate(&self, name: &str) {
         for workspace in self.workspaces() {
             fs::write(workspace.join(name), "").unwrap();
         }
     }
 
-    /// How often each command began, by its own account in `ran.txt`.
+    /// Returns the number of starts of each command, from `ran.txt`.
     #[must_use]
     pub fn ran(&self) -> BTreeMap<String, u32> {
         let mut ran: BTreeMap<String, u32> = BTreeMap::new();
@@ -260,14 +259,14 @@ impl Scene {
         ran
     }
 
-    /// As [`Scene::ran`] now, for when the workspaces are gone.
+    /// Stores the result of [`Scene::ran`] for later, when the workspaces no longer exist.
     pub fn remember_who_ran(&self) {
         let ran = self.ran();
         *self.remembered.lock().unwrap_or_else(PoisonError::into_inner) = ran;
     }
 
-    /// Bytes that the runner has on its disk of an execution's stdout and stderr, where it has a spool of it. To be
-    /// asked while nobody writes, and of what has no gap.
+    /// Returns the bytes of an execution's streams on the runner's disk, if it has a spool. Call it while nothing
+    /// is written, and for output without a gap.
     #[must_use]
     pub fn spooled(&self, id: &str) -> Option<(u64, u64)> {
         let files = fs::read_dir(self.seen_state().join("spool").join(id)).ok()?.flatten();
@@ -280,16 +279,17 @@ impl Scene {
         Some((of("stdout."), of("stderr.")))
     }
 
-    /// A connection to the store's file, beside the server's.
+    /// Opens a separate connection to the store's file.
     ///
     /// # Panics
-    /// If there is none.
+    /// If that fails.
     pub async fn store(&self) -> SqliteConnection {
         let options = SqliteConnectOptions::new().filename(self.site.path().join("airlock.db"));
         SqliteConnection::connect_with(&options.busy_timeout(PATIENCE)).await.unwrap()
     }
 
-    /// The audit's closing entries of an execution: cause and whether it started. And how often it was opened.
+    /// Returns the number of opened audit entries of an execution, and its closing entries: cause and whether it
+    /// started.
     ///
     /// # Panics
     /// If the store cannot be read.
@@ -309,11 +309,10 @@ impl Scene {
         (opened, closed.iter().map(|row| (row.get(0), row.get(1))).collect())
     }
 
-    /// Nothing is left on the runner's side of what was played: no session, no spool, no process but the two,
-    /// no mount.
+    /// Checks that nothing remains on the runner's side: no session, no spool, no other process, no mount.
     ///
     /// # Panics
-    /// If something stays.
+    /// If something remains.
     pub async fn nothing_is_left(&self) {
         let state = self.seen_state();
         for folder in ["sessions", "trash", "spool"] {
@@ -328,10 +327,10 @@ impl Scene {
         .await;
     }
 
-    /// Ends both, and looks for what they left.
+    /// Stops both programs, and checks for leftovers.
     ///
     /// # Panics
-    /// If something stays.
+    /// If something remains.
     pub async fn end(self) {
         self.stop(Side::Runner).await;
         self.stop(Side::Server).await;
@@ -342,7 +341,7 @@ impl Scene {
     }
 }
 
-/// Server, runner, and what belongs to the runner itself.
+/// Reports whether the process is the server, the runner, or a process of the runner itself.
 fn is_one_of_the_two(line: &str) -> bool {
     line.contains("airlock-server") || line.contains("airlock-runner")
 }

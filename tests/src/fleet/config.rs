@@ -1,4 +1,4 @@
-//! The configurations of a fleet's servers and runners.
+//! Writes the configurations of a fleet's servers and runners.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use super::{Fleet, Shared, TOKEN, Timers, UIDS, lead_token, runner_name, server_
 use crate::site::sha256;
 
 const SHORT_LEASE: &str = "[link]\nlease = \"3s\"\n";
-/// A runner leaves a server that is silent for three intervals.
+/// A runner drops the link to a server that is silent for three intervals.
 const SHORT: &str = "[link]\nlease = \"3s\"\nheartbeat_interval = \"1s\"\nheartbeat_timeout = \"3s\"\n";
 
 impl Fleet {

@@ -1,7 +1,7 @@
-//! Hosts of a test: network namespaces on a switch, each with a link of its own that can be taken down. The switch is in a
-//! namespace of the test's own threads, so nothing of it is seen outside, and all of it ends with the test's processes.
+//! Hosts for a test: network namespaces on a switch, each with a link that can be taken down. The switch is in a
+//! namespace of the test's own threads, so it is invisible from outside, and everything ends with the test's processes.
 //!
-//! It needs root. Nothing has a name on the host that would have to be removed.
+//! Requires root. Nothing has a name on the host that would have to be removed.
 
 use std::{
     fs::{self, File},
@@ -16,11 +16,11 @@ use nix::sched::{CloneFlags, setns, unshare};
 
 use crate::{cutter::Cutter, site::PATIENCE};
 
-/// The switch, where the test itself is, too. No one routes these addresses.
+/// The address of the switch and of the test itself. These addresses are not routed anywhere.
 pub const SWITCH: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 const PREFIX: u8 = 24;
 const SWITCH_NAME: &str = "switch";
-/// A host's own end of its link.
+/// The name of a host's end of its link.
 const NIC: &str = "eth0";
 const NAMESPACE: &str = "/proc/thread-self/ns/net";
 const POLL: Duration = Duration::from_millis(5);
@@ -28,25 +28,25 @@ const POLL: Duration = Duration::from_millis(5);
 /// The switch.
 #[derive(Debug)]
 pub struct Network {
-    /// The namespace that the test came from.
+    /// The original namespace of the test.
     outside: File,
 }
 
 /// A host.
 #[derive(Debug)]
 pub struct Host {
-    /// Where it is.
+    /// The address.
     pub ip: Ipv4Addr,
     name: String,
-    /// It does nothing but hold the namespace.
+    /// A process that only holds the namespace.
     keeper: Child,
 }
 
 impl Network {
-    /// Makes a switch. The calling thread is at it from now on, and so is every thread and process that it starts.
+    /// Creates a switch, and moves the calling thread and all threads and processes that it starts later to it.
     ///
     /// # Panics
-    /// If it may not.
+    /// If this is not permitted.
     #[must_use]
     pub fn enter() -> Self {
         let outside = File::open(NAMESPACE).unwrap();
@@ -58,10 +58,10 @@ impl Network {
         Self { outside }
     }
 
-    /// A host of this name with the address of this number. It lives as long as the calling thread, at most.
+    /// Creates a host with this name and number. It exists at most as long as the calling thread.
     ///
     /// # Panics
-    /// If it cannot be made.
+    /// If it cannot be created.
     #[must_use]
     pub fn host(&self, name: &str, number: u8) -> Host {
         let [first, second, third, _] = SWITCH.octets();
@@ -80,10 +80,10 @@ impl Network {
         host
     }
 
-    /// A relay at the switch to what listens outside.
+    /// Starts a relay on the switch to an address outside.
     ///
     /// # Panics
-    /// If there is no port to listen on.
+    /// If there is no free port.
     #[must_use]
     pub fn relay(&self, to: SocketAddr) -> Cutter {
         let listener = TcpListener::bind((SWITCH, 0)).unwrap();
@@ -93,7 +93,7 @@ impl Network {
 }
 
 impl Host {
-    /// A command that runs there; its process id is the program's own.
+    /// Returns a command that runs on the host; its process ID is that of the program.
     #[must_use]
     pub fn command(&self, program: &Path) -> Command {
         let mut command = Command::new("nsenter");
@@ -101,12 +101,12 @@ impl Host {
         command
     }
 
-    /// Takes its link down, or up again.
+    /// Takes the link down, or up again.
     pub fn set_cut(&self, cut: bool) {
         ip(&["link", "set", &self.name, if cut { "down" } else { "up" }]);
     }
 
-    /// Has nothing go from here to another host, or ends that.
+    /// Blocks the traffic from this host to another one, or permits it again.
     pub fn set_apart(&self, from: &Self, apart: bool) {
         self.ip(&["route", if apart { "add" } else { "del" }, "blackhole", &format!("{}/32", from.ip)]);
     }

@@ -1,4 +1,5 @@
-//! The fire: who dies, is replaced, drained or cut off, in what order; and everything in its place again afterwards.
+//! The faults: which process is killed, replaced, drained or disconnected, and in what order; and the recovery
+//! afterwards.
 
 use std::{
     cell::RefCell,
@@ -26,11 +27,11 @@ use crate::{
     site::PATIENCE,
 };
 
-/// A line of a server's log, once it has started. One that cannot reach its store before gives up, and is started again
-/// by whoever keeps it.
+/// A line in a server's log after its start. A server that cannot reach its store before it gives up is restarted by
+/// its supervisor.
 const STARTED: &str = " serving ";
 
-/// Who is under fire.
+/// The affected processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Side {
     Servers,
@@ -39,21 +40,21 @@ enum Side {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fault {
-    /// It is killed, and comes back.
+    /// It is killed and restarted.
     Killed,
-    /// It is killed, comes back, and dies again at a step of what it does.
+    /// It is killed, restarted, and dies again at a fault point.
     DiesAt,
-    /// It is told to end, and comes back.
+    /// It is stopped and restarted.
     Replaced,
-    /// The link of its host goes down.
+    /// The link of its host is taken down.
     CutOff,
-    /// It and a runner do not reach each other, though everybody else reaches both.
+    /// It and a runner cannot reach each other, but all others reach both.
     Apart,
-    /// All connections to the database break, and for a while there are none.
+    /// All connections to the database are cut, and none is accepted for a while.
     StoreAway,
-    /// Likewise of the outputs' storage.
+    /// The same for the output storage.
     OutputsAway,
-    /// It is drained through any server, and that is undone.
+    /// It is drained through any server, and the drain is undone.
     Drained,
 }
 
@@ -71,12 +72,12 @@ const ON_SERVERS: [Fault; 9] = [
 const ON_RUNNERS: [Fault; 6] =
     [Fault::Killed, Fault::DiesAt, Fault::DiesAt, Fault::Replaced, Fault::CutOff, Fault::Drained];
 
-/// What excuses the ends of a runner's commands, from when to when.
+/// A fault that permits deviations in a runner's commands, with its time span.
 #[derive(Debug, Clone)]
 pub(super) struct Trouble {
     pub(super) runner: String,
     pub(super) span: (Instant, Instant),
-    /// Whether it was told to end or to take nothing new; else it died.
+    /// Whether it was stopped or drained; otherwise it died.
     pub(super) told: bool,
 }
 
@@ -84,13 +85,13 @@ pub(super) struct Trouble {
 struct Slot {
     process: Process,
     since: Instant,
-    /// Bytes of its log that are of its lives before.
+    /// The number of bytes in its log from earlier starts.
     logged: usize,
-    /// The point that it is to die at.
+    /// The fault point at which it will die.
     armed: Option<String>,
 }
 
-/// The fire on servers, or that on runners.
+/// The faults of servers, or those of runners.
 #[derive(Debug)]
 pub(super) struct Fire {
     side: Side,
@@ -98,7 +99,7 @@ pub(super) struct Fire {
     troubles: Vec<Trouble>,
 }
 
-/// A fire that burns until it is told to cease.
+/// Faults that continue until they are stopped.
 #[derive(Debug)]
 pub(super) struct Burning {
     stop: watch::Sender<bool>,
@@ -106,7 +107,7 @@ pub(super) struct Burning {
 }
 
 impl Burning {
-    /// Everything that fell is up again, without faults to come.
+    /// Stops the faults. Afterwards every process runs without armed fault points.
     pub(super) async fn cease(self, field: &Field) -> Fire {
         self.stop.send_replace(true);
         let mut fire = self.task.await.unwrap();
@@ -120,7 +121,7 @@ impl Burning {
     }
 }
 
-/// Starts everybody, and waits until everybody sees everybody.
+/// Starts all processes, and waits until each server is linked to each runner.
 pub(super) async fn start(field: &Field) -> (Fire, Fire) {
     let fire = |side, count: u8| {
         let slots = (0..usize::from(count)).map(|number| begun(field, side, number, None)).collect();
@@ -153,7 +154,7 @@ fn begun(field: &Field, side: Side, number: usize, armed: Option<String>) -> Slo
 }
 
 impl Fire {
-    /// Burns from now on.
+    /// Starts the faults.
     pub(super) fn burn(mut self, field: Arc<Field>, mut rng: Rng) -> Burning {
         let (stop, mut stopped) = watch::channel(false);
         let task = spawn_local(async move {
@@ -170,12 +171,12 @@ impl Fire {
         Burning { stop, task }
     }
 
-    /// What excuses commands.
+    /// Returns the faults that permit deviations.
     pub(super) fn troubles(&self) -> &[Trouble] {
         &self.troubles
     }
 
-    /// Ends everybody in order.
+    /// Stops all processes in order.
     pub(super) fn end(self) {
         for slot in self.slots {
             let status = slot.process.terminate(PATIENCE);
@@ -235,7 +236,7 @@ impl Fire {
         field.tally.lock().unwrap().inject(&what);
     }
 
-    /// Kills one and starts it again.
+    /// Kills a process and restarts it.
     async fn restart(&mut self, field: &Field, number: usize, armed: Option<String>, pause: Duration) {
         let from = self.slots[number].since_armed();
         self.slots[number].process.kill_now();
@@ -249,7 +250,7 @@ impl Fire {
         let slot = &mut self.slots[number];
         let status = slot.end_in_order().await;
         let died = slot.armed.is_some() && status.signal() == Some(9);
-        // It was told before it listened to that: whoever listens is not ended by the signal itself.
+        // The signal arrived before the process had installed its handler, so the signal itself ended it.
         let early = status.signal() == Some(Signal::SIGTERM as i32);
         assert!(
             died || early || status.success(),
@@ -265,7 +266,7 @@ impl Fire {
         }
     }
 
-    /// Starts one again that died.
+    /// Restarts a process that died.
     fn mend(&mut self, field: &Field, number: usize) {
         let slot = &mut self.slots[number];
         let Some(status) = slot.process.wait(Duration::ZERO) else { return };
@@ -291,7 +292,7 @@ impl Fire {
 }
 
 impl Slot {
-    /// Tells it to end, and waits for that.
+    /// Stops the process and waits for its end.
     async fn end_in_order(&mut self) -> ExitStatus {
         if self.process.wait(Duration::ZERO).is_none() {
             self.process.signal(Signal::SIGTERM);
@@ -300,13 +301,13 @@ impl Slot {
         until("it ends", async || process.borrow_mut().wait(Duration::ZERO)).await
     }
 
-    /// Whether this life of a server has come to serve.
+    /// Reports whether the server has started to serve since its last start.
     fn has_started(&self) -> bool {
         let log = std::fs::read(self.process.log()).unwrap_or_default();
         String::from_utf8_lossy(log.get(self.logged..).unwrap_or_default()).contains(STARTED)
     }
 
-    /// Since when it may have died.
+    /// Returns the earliest time at which it may have died.
     fn since_armed(&self) -> Instant {
         if self.armed.is_some() { self.since } else { Instant::now() }
     }

@@ -1,4 +1,4 @@
-//! The load: commands whose every byte is known before, of each kind, and who starts, feeds, reads and ends them.
+//! The load: commands of each kind with completely known output, and clients that start, feed, read and end them.
 
 use std::{
     cell::Cell,
@@ -21,25 +21,25 @@ use crate::chaos::{
 };
 
 const POLL: Duration = Duration::from_millis(50);
-/// Sessions that commands share, for each runner that there is.
+/// The number of shared sessions per runner.
 const SHARED_PER_RUNNER: usize = 3;
 
-/// What kind of command.
+/// The kind of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
-    /// It says a little and ends.
+    /// It writes little and ends.
     Short,
-    /// It says two million bytes.
+    /// It writes two million bytes.
     Large,
-    /// It says what it reads.
+    /// It writes its input.
     Stdin,
-    /// It says a line now and then.
+    /// It writes a line from time to time.
     Slow,
-    /// It goes to the background.
+    /// It is sent to the background.
     Background,
-    /// It is alone in a session of its own, which is closed after it.
+    /// It has its own session, which is closed afterwards.
     Session,
-    /// It would go on for ever, and is cancelled.
+    /// It would run forever, and is cancelled.
     Cancelled,
 }
 
@@ -53,7 +53,7 @@ const KINDS: [(Kind, u32); 7] = [
     (Kind::Cancelled, 8),
 ];
 
-/// One that came to its end.
+/// An ended command.
 #[derive(Debug)]
 pub(super) struct Done {
     pub(super) kind: Kind,
@@ -61,15 +61,15 @@ pub(super) struct Done {
     pub(super) session: String,
     pub(super) id: String,
     pub(super) end: v1::Execution,
-    /// What its reader was told: the changes of state, and of stdout length and digest.
+    /// The data that its reader received: the state changes, and the length and digest of standard output.
     pub(super) told: Told,
-    /// How often it began, as its workspace had it at its end.
+    /// The number of its starts, according to its workspace at its end.
     pub(super) ran: u32,
-    /// When it was started, and when its end was known.
+    /// The time of its start, and the time at which its end was known.
     pub(super) span: (Instant, Instant),
 }
 
-/// What is remembered of a ledger.
+/// The part of a ledger that is kept.
 #[derive(Debug, PartialEq)]
 pub(super) struct Told {
     steps: Vec<(u64, i32, i32)>,
@@ -84,25 +84,25 @@ impl Told {
     }
 }
 
-/// What is to be run, and what is under way.
+/// The commands to run, and those in progress.
 #[derive(Debug)]
 pub(super) struct Load {
     plan: Plan,
     kinds: Vec<Kind>,
     next: AtomicUsize,
-    /// Sessions that commands share.
+    /// The shared sessions.
     pub(super) shared: Vec<String>,
-    /// Executions that were accepted, to be asked for.
+    /// The accepted executions, for queries.
     accepted: Mutex<BTreeMap<String, Kind>>,
 }
 
-/// The key that makes the `request_id` of all of a run.
+/// Returns the key in the `request_id` of all executions of a run.
 pub(super) fn key(plan: Plan) -> String {
     format!("siege-{}", plan.seed)
 }
 
 impl Load {
-    /// Opens the sessions that are shared.
+    /// Opens the shared sessions.
     pub(super) async fn open(field: &Field, mut rng: Rng, plan: Plan) -> Arc<Self> {
         let all: u32 = KINDS.iter().map(|(_, weight)| weight).sum();
         let mut kind = || {
@@ -125,13 +125,13 @@ impl Load {
         Arc::new(Self { plan, kinds, next, shared, accepted })
     }
 
-    /// The next that is to be run, if any.
+    /// Returns the next command to run, if there is one.
     fn take(&self) -> Option<(usize, Kind)> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         self.kinds.get(number).map(|kind| (number, *kind))
     }
 
-    /// Runs one after the other, until there is none left.
+    /// Runs commands in sequence until there are no more.
     pub(super) async fn work(self: Arc<Self>, field: Arc<Field>, worker: usize) -> Vec<Done> {
         let mut done = Vec::new();
         while let Some((number, kind)) = self.take() {
@@ -160,7 +160,7 @@ impl Load {
         assert_eq!(end.state(), v1::ExecutionState::Finished, "{name}: its reader was told of the end");
         let span = (began, Instant::now());
         let ran = super::marks::at(field.fleet.path(), &end.runner_id).get(&name).copied().unwrap_or(0);
-        // Nothing excuses a wrong byte; whether the end is excused is known when the fire has ceased.
+        // A wrong byte is never permitted. Whether the result is permitted is known when the faults have stopped.
         let all = crate::chaos::actor::Permits { lost: true, drained: true };
         part.agrees(&end, &ledger, ran, all);
         if kind == Kind::Session {
@@ -170,7 +170,7 @@ impl Load {
     }
 }
 
-/// What is done to a command besides that it is read.
+/// Performs the operations on a command other than reading it.
 async fn befall(client: &Client, part: &Part, kind: Kind, id: &str) {
     match kind {
         Kind::Stdin => {
@@ -195,7 +195,7 @@ async fn befall(client: &Client, part: &Part, kind: Kind, id: &str) {
     }
 }
 
-/// The command of this number.
+/// Returns the command with this number.
 fn part(number: usize, kind: Kind) -> Part {
     let name = format!("n{number}");
     match kind {
@@ -215,8 +215,8 @@ fn part(number: usize, kind: Kind) -> Part {
     }
 }
 
-/// Asks single servers for executions that were accepted, as long as any is to be run. Whoever can be reached knows
-/// each of them.
+/// Queries single servers for accepted executions while commands remain. Every reachable server must know each of
+/// them.
 pub(super) async fn ask(load: Arc<Load>, field: Arc<Field>, mut rng: Rng) -> Vec<Done> {
     while load.next.load(Ordering::Relaxed) < load.plan.count {
         tokio::time::sleep(POLL).await;
@@ -237,7 +237,7 @@ pub(super) async fn ask(load: Arc<Load>, field: Arc<Field>, mut rng: Rng) -> Vec
     Vec::new()
 }
 
-/// A session that is open. One whose runner is told to drain just then is not made, and another is asked for.
+/// Returns an open session. If its runner starts to drain meanwhile, the creation fails and is repeated.
 async fn session(client: &Client, request_id: String) -> String {
     let tries = Cell::new(0);
     let made = until("a session is made", async || {
@@ -266,7 +266,7 @@ async fn session(client: &Client, request_id: String) -> String {
     made.session_id
 }
 
-/// Closes a session, for good.
+/// Closes a session and waits until it is closed.
 pub(super) async fn close(client: &Client, session: &str) {
     until(&format!("{session} is closed"), async || {
         let asked = client.close_session(session).await;
@@ -287,7 +287,7 @@ async fn until_or_ended(client: &Client, id: &str, name: &str, does: impl AsyncF
     .await;
 }
 
-/// Makes a call again until it is answered. Nothing refuses it for good.
+/// Repeats a call until it succeeds. No permanent error is expected.
 pub(super) async fn insist<T>(
     what: &str,
     call: impl AsyncFn() -> Result<T, airlock_cli::client::ClientError>,
@@ -300,7 +300,7 @@ pub(super) async fn insist<T>(
     .await
 }
 
-/// Waits until `look` finds something.
+/// Waits until `look` returns a value.
 pub(super) async fn until<T>(what: &str, look: impl AsyncFn() -> Option<T>) -> T {
     let deadline = Instant::now() + LIMIT;
     loop {

@@ -1,10 +1,10 @@
-//! How often each command began, by its own account in its workspace.
+//! The number of starts of each command, from its own record in the workspace.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
 use crate::fleet::runner_name;
 
-/// Of the commands that ran at a runner of the fleet in this folder, by name.
+/// Returns the starts of commands on a runner of the fleet in this directory, by name.
 pub(super) fn at(fleet: &Path, runner: &str) -> BTreeMap<String, u32> {
     let mut ran = BTreeMap::new();
     let sessions = fs::read_dir(fleet.join(runner).join("sessions")).into_iter().flatten().flatten();
@@ -17,7 +17,7 @@ pub(super) fn at(fleet: &Path, runner: &str) -> BTreeMap<String, u32> {
     ran
 }
 
-/// Of those at any of so many runners.
+/// Returns the starts of commands on all runners.
 pub(super) fn anywhere(fleet: &Path, runners: u8) -> BTreeMap<String, u32> {
     let mut all = BTreeMap::new();
     for number in 0..usize::from(runners) {

@@ -1,7 +1,7 @@
-//! Where servers and runners die: before and after each step of the store, each word on the link, and each that servers ask
-//! of each other; of runners, each step of journal, spool, session and sandbox.
+//! The fault points of servers and runners: before and after each write to the store, each message on the link and each
+//! request between servers; for runners also each step of journal, spool, session and sandbox.
 
-/// Of servers.
+/// The fault points of servers.
 pub(super) const OF_SERVERS: &[&str] = &[
     "before_store_write/create_session",
     "after_store_write/create_session",
@@ -43,7 +43,7 @@ pub(super) const OF_SERVERS: &[&str] = &[
     "after_peer_receive",
 ];
 
-/// Of runners.
+/// The fault points of runners.
 pub(super) const OF_RUNNERS: &[&str] = &[
     "before_link_send/Job",
     "after_link_send/Job",

@@ -1,5 +1,5 @@
-//! The reckoning: every execution is there at every server, ended as it may have, was told in full and once, ran once, and left
-//! nothing behind.
+//! The consistency check: every execution exists on every server, has a permitted result, was delivered completely and
+//! once, ran once, and left nothing behind.
 
 use std::{collections::BTreeSet, fs, path::Path};
 
@@ -17,14 +17,14 @@ use crate::{
     fleet::runner_name,
 };
 
-/// Executions that are looked at, at once.
+/// The number of executions that are checked concurrently.
 const AT_ONCE: usize = 8;
 const PAGE: i32 = 200;
 
-/// Holds everything against its script.
+/// Compares everything with its script.
 ///
 /// # Panics
-/// At the first promise that was broken.
+/// At the first violated guarantee.
 pub(super) async fn reckon(field: &Field, load: &Load, done: &[Done], plan: Plan, troubles: &[Trouble]) {
     let ran = marks::anywhere(field.fleet.path(), RUNNERS);
     for (name, count) in &ran {
@@ -72,7 +72,7 @@ async fn reckon_one(field: &Field, one: &Done, plan: Plan, number: usize, troubl
     assert_eq!(again.execution_id, *id, "{name}: one key, one execution");
 }
 
-/// What befell its runner while it was there.
+/// Returns the deviations that the faults of its runner permit during its time span.
 fn permits(one: &Done, troubles: &[Trouble]) -> Permits {
     let befell = |told: bool| {
         troubles.iter().any(|trouble| {
@@ -83,7 +83,7 @@ fn permits(one: &Done, troubles: &[Trouble]) -> Permits {
     Permits { lost: befell(false), drained: befell(true) }
 }
 
-/// There is no execution but those that were accepted, and each of them is listed, by every server.
+/// Checks that every server lists exactly the accepted executions.
 async fn listed(field: &Field, done: &[Done]) {
     let accepted: BTreeSet<&str> = done.iter().map(|one| one.id.as_str()).collect();
     for server in 0..usize::from(SERVERS) {
@@ -108,7 +108,7 @@ async fn listed(field: &Field, done: &[Done]) {
     }
 }
 
-/// No runner keeps a session, a spool or a folder to be removed.
+/// Checks that no runner has a session, a spool or a directory to remove.
 async fn nothing_is_left(fleet: &Path) {
     for number in 0..usize::from(RUNNERS) {
         for folder in ["sessions", "trash", "spool"] {

@@ -1,4 +1,4 @@
-//! What was injected, and what came of it, as tables.
+//! The injected faults and the results as tables.
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
@@ -7,17 +7,17 @@ use airlock_cli::client::v1;
 use super::{Plan, load::Done};
 use crate::reader::cause;
 
-/// Counts of a run.
+/// The counts of a run.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     injected: BTreeMap<String, u32>,
-    /// Points at which somebody died, each with its count.
+    /// The fault points at which a process died, with their counts.
     died: BTreeMap<String, u32>,
-    /// Answers of single servers about executions under way.
+    /// The responses of single servers about executions in progress.
     pub(super) answers: u32,
-    /// Executions that every server was asked for in the end, and was right about.
+    /// The executions that every server reported correctly at the end.
     pub(super) agreed: usize,
-    /// Bytes of output that were told to their end, of all executions.
+    /// The bytes of all outputs that were read to their end.
     pub(super) bytes: u64,
 }
 
@@ -30,7 +30,7 @@ impl Tally {
         *self.died.entry(point.to_owned()).or_default() += 1;
     }
 
-    /// Faults that came about.
+    /// Returns the number of faults that occurred.
     pub(super) fn faults(&self) -> u32 {
         self.injected.values().chain(self.died.values()).sum()
     }

@@ -1,5 +1,6 @@
-//! A fleet at work for some minutes, and what a collector got of it, as a file of OpenMetrics: the pictures in the
-//! documentation are drawn from it (`make panels`). Real programs in real sandboxes; one runner dies and comes back.
+//! Runs a fleet for some minutes and writes the metrics that a collector received to an OpenMetrics file. The
+//! pictures in the documentation are drawn from it (`make panels`). It uses real programs in real sandboxes; one
+//! runner dies and restarts.
 
 #![forbid(unsafe_code)]
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a tool for developers: what is wrong ends it")]
@@ -12,13 +13,13 @@ use std::{path::PathBuf, time::Duration};
 use airlock_tests::collector::Collector;
 use clap::Parser;
 
-/// Has a fleet work, and writes what was measured.
+/// Run a fleet under load, and write its metrics.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// How long it works.
+    /// The duration of the load in seconds.
     #[arg(long, default_value_t = 240)]
     seconds: u64,
-    /// Where the measurements go, as OpenMetrics.
+    /// The OpenMetrics file to write.
     file: PathBuf,
 }
 

@@ -1,4 +1,5 @@
-//! What OTLP brought, as OpenMetrics with times, named as the OpenTelemetry Collector names it for Prometheus.
+//! Converts OTLP metrics to OpenMetrics with timestamps, with the names that the OpenTelemetry Collector uses
+//! for Prometheus.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -12,14 +13,14 @@ use opentelemetry_proto::tonic::{
     metrics::v1::{HistogramDataPoint, NumberDataPoint, metric::Data, number_data_point},
 };
 
-/// Values by time (in milliseconds), of one series.
+/// The values of one series by time (in milliseconds).
 type Samples = BTreeMap<u64, f64>;
 
 /// All series by name, and by labels.
 #[derive(Default)]
 struct Series(BTreeMap<String, BTreeMap<String, Samples>>);
 
-/// The measurements of every metric of the tables.
+/// Returns the measurements of every metric in the tables.
 pub(crate) fn of(measured: &[Measured]) -> String {
     let tables = airlock_server::telemetry::metrics::TABLE.iter().chain(airlock_runner::METRICS);
     let known: BTreeMap<&str, &Description> = tables.map(|metric| (metric.name, metric)).collect();
@@ -89,7 +90,7 @@ impl Series {
             .insert(nanos / 1_000_000, value);
     }
 
-    /// Each series is a family of its own, so that all of its samples stand together.
+    /// Formats the series. Each one is a family, so that all its samples are adjacent.
     fn text(&self) -> String {
         let mut text = String::new();
         for (name, all) in &self.0 {

@@ -1,5 +1,5 @@
-//! What agents do to a fleet of a server and two runners: sessions with files and programs, commands that end well and
-//! badly, some that are denied, some that a person is asked about, a crowd now and then.
+//! The load of agents on a fleet of a server and two runners: sessions with files and programs, commands that succeed
+//! and fail, denied commands, commands that need an approval, and occasional bursts.
 
 use std::time::{Duration, Instant};
 
@@ -16,12 +16,12 @@ use tokio::task::JoinSet;
 
 const BOB: &str = "bobs-own-token-of-the-test-which-is-long-enough";
 const AGENTS: u64 = 6;
-/// As many commands at once now and then.
+/// The number of commands in a burst.
 const CROWD: u64 = 30;
 const PROFILE: &str = "name = \"work\"\nextends = \"sandboxed\"\n[policy]\nask = [\"Bash(bash deploy.sh:*)\"]\n\
     deny = [\"Bash(shutdown:*)\"]\n[limits]\noutput_bytes = 1048576\n";
 
-/// What agents run, the commoner the more often.
+/// Commands of agents; more frequent ones are repeated.
 const COMMANDS: [&str; 14] = [
     "ls -la /usr/bin | head -40",
     "grep -rn 'def ' . | wc -l",
@@ -39,7 +39,7 @@ const COMMANDS: [&str; 14] = [
     "shutdown now",
 ];
 
-/// Works for so long, and stops in order.
+/// Runs the load for this duration, and stops in order.
 pub(crate) async fn of_a_fleet(endpoint: &str, long: Duration) {
     let telemetry = format!("[telemetry]\notlp_endpoint = \"{endpoint}\"\nmetrics_interval = \"1s\"\n");
     let bob = format!(
@@ -81,7 +81,7 @@ fn start(site: &Site) -> Process {
     Process::start(&mut site.command("airlock-runner", "runner-2"), &site.log("runner-2"))
 }
 
-/// One agent: a session with a file, and one command after the other. What a runner's death does to it is a part of it.
+/// Simulates one agent: a session with a file, and commands in sequence. The death of a runner is part of it.
 async fn agent(client: Client, number: u64, until: Instant) {
     let mut random = fastrand::Rng::with_seed(number);
     while Instant::now() < until {
@@ -112,7 +112,7 @@ async fn agent(client: Client, number: u64, until: Instant) {
     }
 }
 
-/// More than there are slots, every half a minute.
+/// Starts more commands than there are slots, every 30 seconds.
 async fn crowds(client: Client, until: Instant) {
     while Instant::now() < until {
         tokio::time::sleep(Duration::from_secs(30)).await;
@@ -126,7 +126,7 @@ async fn crowds(client: Client, until: Instant) {
     }
 }
 
-/// Somebody who answers after some seconds.
+/// Simulates an approver who answers after some seconds.
 async fn approver(client: Client, until: Instant) {
     while Instant::now() < until {
         tokio::time::sleep(Duration::from_secs(3)).await;
@@ -146,7 +146,7 @@ async fn approver(client: Client, until: Instant) {
     }
 }
 
-/// Somebody whose token is not known.
+/// Simulates a client with an unknown token.
 async fn strangers(client: Client, until: Instant) {
     while Instant::now() < until {
         tokio::time::sleep(Duration::from_secs(7)).await;

@@ -1,4 +1,5 @@
-//! Somebody is away: the link, the server, the runner; for a moment, for a while, or for good.
+//! The link, the server or the runner is unavailable: for a moment, for a while, or longer than the
+//! grace period.
 
 use std::time::Duration;
 
@@ -16,23 +17,23 @@ use crate::chaos::{
 
 const LOST: Permits = Permits { lost: true, drained: false };
 
-/// Less than the time that commands go on for, and long enough to be noticed.
+/// Shorter than the grace period of commands, and long enough to be detected.
 const WHILE: Duration = Duration::from_millis(1200);
 
-/// What is away for a while.
+/// A short outage.
 #[derive(Debug, Clone, Copy)]
 enum Fault {
-    /// Every connection of the link is cut, once.
+    /// Every connection of the link is cut once.
     Cut,
-    /// They are cut again and again.
+    /// They are cut repeatedly.
     CutOften,
-    /// They are cut after so many bytes more, at most.
+    /// They are cut after at most this number of further bytes.
     CutAfter(u32),
-    /// Nothing goes through, and nothing is cut.
+    /// No data passes, and no connection is cut.
     Stalled,
-    /// Nobody takes a connection.
+    /// No connection is accepted.
     Down,
-    /// The server is killed, and is not there for a while.
+    /// The server is killed and restarted later.
     ServerAway,
 }
 
@@ -79,7 +80,7 @@ async fn inject(scene: &Scene, cast: &Cast, fault: Fault, rng: &mut Rng) {
         Fault::CutAfter(most) => {
             let before = scene.relay.cuts();
             scene.relay.cut_after(rng.u32(1..=most));
-            // What waits at the gate says nothing of itself; everything else is on its way.
+            // Commands that wait for the file write nothing; everything else continues.
             scene.open_gate(GATE);
             let cut = async || (scene.relay.cuts() > before).then_some(());
             crate::chaos::actor::eventually("the bytes came, and the cut", cut).await;
@@ -111,7 +112,7 @@ pub(super) async fn runner_moment(plan: &Plan) {
     moment(Row::RunnerMoment, Side::Runner, plan).await;
 }
 
-/// One side is killed at any moment of the cast's entry, stay or leave.
+/// One side is killed at a random time while the executions start, wait or end.
 async fn moment(row: Row, side: Side, plan: &Plan) {
     let scene = Scene::new(Setting::default()).await;
     let list: Vec<usize> = (0..row.least()).collect();
@@ -138,19 +139,19 @@ async fn moment(row: Row, side: Side, plan: &Plan) {
     scene.end().await;
 }
 
-/// How everything comes to be away for longer than commands go on.
+/// The cause of an outage that is longer than the grace period of commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Long {
-    /// Nobody takes a connection of the link.
+    /// No connection of the link is accepted.
     Down,
-    /// Nothing goes through, and nothing is cut.
+    /// No data passes, and no connection is cut.
     Stalled,
-    /// The server is killed, and comes back when the runner has given up.
+    /// The server is killed and restarted after the runner has given up.
     ServerAway,
 }
 
 pub(super) async fn long(plan: &Plan) {
-    // The profile's time between SIGTERM and SIGKILL is one second, those that are built in have five.
+    // The profile's time between SIGTERM and SIGKILL is one second; that of built-in profiles is five.
     let server = "link_grace = \"3s\"\nending_grace = \"5s\"\nlost_after = \"11s\"\n".to_owned();
     for (index, fault) in plan.choose(&[Long::Down, Long::Stalled, Long::ServerAway]) {
         let key = Row::AwayForGood.note(plan, index, &fault);
@@ -166,7 +167,8 @@ pub(super) async fn long(plan: &Plan) {
             tokio::time::sleep(Duration::from_secs(6)).await;
             scene.start(Side::Server, &[]);
         } else {
-            // Said while nobody can know better; what is told later does not change it.
+            // The results are decided without the runner's reports, and later reports do not change
+            // them.
             let ends = cast.lost(&scene).await;
             scene.relay.set_down(false);
             scene.relay.set_stalled(false);

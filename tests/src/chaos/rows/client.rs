@@ -1,5 +1,5 @@
-//! A client's stream is cut after each of its events, by the client itself or by the network, and is gone on with
-//! from its cursor.
+//! A client's stream is cut after each of its events, by the client or by the network, and continued from its
+//! cursor.
 
 use std::time::Duration;
 
@@ -21,21 +21,21 @@ use crate::{
     cutter::Cutter,
 };
 
-/// How a stream is cut.
+/// The cause of the cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum By {
-    /// The client gives it up.
+    /// The client drops the view.
     Client,
     /// The connection is cut.
     Network,
 }
 
-/// Of each end of a stream, in bytes: half of the profile's `limits.output_bytes`.
+/// The bytes kept at each end of a stream: half of the profile's `limits.output_bytes`.
 const KEPT: u64 = 1_048_576 / 2;
-/// The cuts of a live story are after at most so many events: there are about so many.
+/// A live execution is cut after at most this number of events, which is about what it has.
 const LIVE: usize = 10;
 
-/// A client whose connections can be cut.
+/// Returns a client with connections that can be cut.
 pub(super) fn through(scene: &Scene) -> (Client, Cutter) {
     let relay = Cutter::still(scene.site.address);
     let settings =
@@ -43,7 +43,7 @@ pub(super) fn through(scene: &Scene) -> (Client, Cutter) {
     (Client::connect_lazy(settings).unwrap(), relay)
 }
 
-/// Reads `count` events, fewer where there are no more, and gives whether there were so many.
+/// Reads `count` events and returns true, or false if there are fewer.
 async fn read(events: &mut Events, ledger: &mut Ledger, count: usize) -> bool {
     for _ in 0..count {
         match events.next().await.unwrap() {
@@ -55,7 +55,7 @@ async fn read(events: &mut Events, ledger: &mut Ledger, count: usize) -> bool {
     true
 }
 
-/// Reads all, with one cut after `count` events.
+/// Reads all events, with one cut after `count` events.
 async fn cut_once(scene: &Scene, id: String, count: usize, by: By) -> Ledger {
     let (client, relay) = through(scene);
     let mut ledger = Ledger::default();
@@ -74,7 +74,7 @@ async fn cut_once(scene: &Scene, id: String, count: usize, by: By) -> Ledger {
     ledger
 }
 
-/// A story with everything in it: states, both streams, a gap, the background.
+/// Runs an execution with all kinds of events: states, both streams, a gap, the background.
 async fn story(scene: &Scene, key: &str) -> (String, Actor) {
     let session = open_session(&scene.client, key).await;
     let body = format!("seq 1 100; seq 1 50 >&2; {WAIT}; seq 101 300000; seq 51 100 >&2; exit 7");
@@ -92,7 +92,7 @@ pub(super) async fn over(plan: &Plan) {
     let (end, live) = actor.ended(&scene.client).await;
     reckoning::stored(&scene, &actor).await;
     let full = follow(scene.client.clone(), actor.id.clone()).await.unwrap();
-    // In the background it has gone over its limit, and is ended somewhere after that.
+    // In the background it exceeds its output limit, and is ended some time after that.
     let result = end.result.unwrap_or_default();
     let told = |script: &[u8], length: u64| {
         script.iter().copied().take(usize::try_from(length).unwrap()).collect::<Vec<u8>>()
@@ -123,7 +123,7 @@ pub(super) async fn over(plan: &Plan) {
     scene.end().await;
 }
 
-/// All of stdout, as reads on demand give it.
+/// Returns all of standard output as `ReadOutput` returns it.
 async fn on_demand(scene: &Scene, id: &str) -> Told {
     let mut told = Told::default();
     let mut reader = scene.client.read_output(id, v1::OutputStream::Stdout, Selection::All);

@@ -1,4 +1,4 @@
-//! The runner's disk is full: by a command, or by somebody else on its host.
+//! The runner's disk is full, because of a command or of another process on its host.
 
 use std::{fs, io::Write as _, path::PathBuf};
 
@@ -16,24 +16,24 @@ use crate::{
     reader::cause,
 };
 
-/// The disk of the runner, in MiB.
+/// The size of the runner's disk, in MiB.
 const DISK: u32 = 96;
-/// Kept free by the runner itself.
+/// The configuration of the runner's reserve.
 const LIMITS: &str =
     "[limits]\ndisk_reserve_bytes = 16777216\n[workspace]\nbackend = \"watch\"\nwatch_every = \"50ms\"\n";
 
-/// Who fills it.
+/// The cause of the full disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum By {
-    /// A command, in its workspace.
+    /// A command that writes to its workspace.
     Workspace,
-    /// A command, in its HOME.
+    /// A command that writes to its HOME.
     Home,
-    /// Somebody else, up to the runner's reserve.
+    /// Another process, up to the runner's reserve.
     Reserve,
-    /// Somebody else, to the last byte.
+    /// Another process, to the last byte.
     LastByte,
-    /// The same, while a command writes.
+    /// Another process, to the last byte, while a command writes output.
     Spool,
 }
 
@@ -62,12 +62,12 @@ pub(super) async fn full(plan: &Plan) {
     scene.end().await;
 }
 
-/// It is ended, with a clear cause, before others feel it.
+/// The command is ended with a clear cause before it affects others.
 async fn fill_by_command(scene: &Scene, key: &str, file: &str) {
     let session = open_session(&scene.client, &format!("{key}-filler")).await;
     let body =
         format!("seq 1 10; for i in $(seq 1 400); do head -c 1000000 /dev/zero >> {file}; sleep 0.02; done");
-    // Outside the workspace it is asked about.
+    // A write outside the workspace needs an approval.
     let filler = Part { asks: true, ..Part::new("filler", body, lines(1, 10)) };
     let mut filler = Actor::start(&scene.client, &session, key, filler).await;
     filler.allow(&scene.client).await;
@@ -77,7 +77,8 @@ async fn fill_by_command(scene: &Scene, key: &str, file: &str) {
     reckoning::close(&scene.client, &session).await;
 }
 
-/// What can be kept no more ends its command, which says so; what it wrote before can be read.
+/// Output that cannot be stored ends its command with a clear cause. Earlier output remains
+/// readable.
 async fn fill_while_it_writes(scene: &Scene, key: &str) {
     let session = open_session(&scene.client, &format!("{key}-writer")).await;
     let body = "seq 1 5000; until [ -e /workspace/flood ]; do sleep 0.1; done; seq 5001 300000; sleep 600";
@@ -103,7 +104,8 @@ async fn fill_while_it_writes(scene: &Scene, key: &str) {
     reckoning::close(&scene.client, &session).await;
 }
 
-/// What is new is refused, what was written can be read, and once there is room all is as it was.
+/// New commands are refused, and earlier output remains readable. When there is space again,
+/// everything works as before.
 async fn fill_by_somebody(scene: &Scene, session: &str, key: &str, by: By) {
     let ballast = scene.seen_state().join("ballast");
     fill(&ballast, by);

@@ -1,4 +1,5 @@
-//! A process dies at a step: all of them are found by a play without a fault, and each is then deadly once.
+//! A process dies at a step. A scenario without faults lists all steps, and each step is then the fault of one
+//! injection.
 
 use std::{collections::BTreeMap, fs};
 
@@ -17,10 +18,10 @@ use crate::{
     reader::cause,
 };
 
-/// How often an injection is tried: how often a step comes differs by how processes interleave.
+/// The number of attempts for an injection, because the number of occurrences of a step depends on the interleaving.
 const TRIES: usize = 4;
 
-/// The kinds of steps that each program must have come through in a play.
+/// The kinds of steps that each program must pass in a scenario.
 const OF_SERVER: [Point; 5] = [
     Point::BeforeStoreWrite,
     Point::AfterStoreWrite,
@@ -62,7 +63,7 @@ pub(super) async fn runner(plan: &Plan) {
     scene.end().await;
 }
 
-/// Of a runner whose journal cannot vouch for what was before it, at the first of each step.
+/// Tests a runner with a journal that cannot vouch for earlier executions, at the first occurrence of each step.
 pub(super) async fn new_runner(plan: &Plan) {
     let (scene, side) = (Scene::new(Setting::default()).await, Side::Runner);
     let begin = |env: &[(&str, &str)]| scene.renew_runner(env);
@@ -87,7 +88,7 @@ async fn each(
             begin(&[("AIRLOCK_FAULT", &point)]);
             died = play(scene, &format!("{key}-{attempt}"), side, true).await;
             if !died && point.contains("/Told") {
-                // The runner writes it some heartbeats after its report, which may be after the play.
+                // The runner writes it some heartbeats after its report, possibly after the scenario.
                 eventually("the runner dies of it", async || scene.mend(side).then_some(())).await;
                 died = true;
             }
@@ -101,7 +102,7 @@ async fn each(
     scene.ready().await;
 }
 
-/// Every step of these kinds in a play without a fault, as `POINT/NAME:N`.
+/// Returns every step of these kinds in a scenario without faults, as `POINT/NAME:N`.
 async fn survey(scene: &Scene, side: Side, kinds: &[Point], begin: impl Fn(&[(&str, &str)])) -> Vec<String> {
     let trace = scene.site.path().join("trace");
     begin(&[("AIRLOCK_FAULT_TRACE", &trace.display().to_string())]);
@@ -125,11 +126,11 @@ async fn survey(scene: &Scene, side: Side, kinds: &[Point], begin: impl Fn(&[(&s
     points
 }
 
-/// The runner dies between its word that it accepts a command and the making of the command's spool: of a runner that
-/// is new, and of one whose journal vouches for all.
+/// The runner dies after it has accepted a command and before it creates the command's spool. Tested with a new
+/// runner, and with one that has a journal that vouches for all.
 ///
 /// # Panics
-/// If the command is not said to be lost before it was started, without output, or if it ran.
+/// If the command is not reported as lost before its start, has output, or ran.
 pub async fn accepted_and_no_more(seed: u64) {
     let scene = Scene::new(Setting::default()).await;
     for is_new in [true, false] {

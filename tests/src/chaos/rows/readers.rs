@@ -1,4 +1,5 @@
-//! Readers that do not read, at each state of an execution: they hold up nobody, and have everything in the end.
+//! Readers that do not read, in each state of an execution. They block no other reader, and receive everything
+//! in the end.
 
 use std::time::Duration;
 
@@ -16,20 +17,20 @@ use crate::{
     cutter::Cutter,
 };
 
-/// How somebody does not read.
+/// The way in which a reader does not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Manner {
-    /// The program does not ask for events.
+    /// The program does not request events.
     Stopped,
-    /// The network carries nothing, and the connection stands.
+    /// The network transfers no data, and the connection remains open.
     Stalled,
-    /// An event from time to time.
+    /// The program reads an event from time to time.
     Slow,
 }
 
 const MANNERS: [Manner; 3] = [Manner::Stopped, Manner::Stalled, Manner::Slow];
 
-/// A reader that lags behind.
+/// A slow reader.
 struct Laggard {
     id: String,
     events: Events,
@@ -75,7 +76,7 @@ async fn lag(scene: &Scene, id: String, manner: Manner) -> Laggard {
     Laggard { id, events, ledger, relay }
 }
 
-/// An end that is asked for while they do not read.
+/// Cancels another execution while they do not read.
 async fn cancel_another(scene: &Scene, session: &str, key: &str) -> Actor {
     let part =
         Part { ending: Ending::Cancelled, ..Part::new("another", "seq 1 20; sleep 600", lines(1, 20)) };

@@ -1,5 +1,5 @@
-//! Faults at two states that pass too quickly for a fault at any moment to meet them: `STARTING`, held by a link that
-//! carries no answer, and finished but not stored, held by an output storage that takes nothing.
+//! Faults in two short-lived states that a random fault would rarely hit. `STARTING` is prolonged by a link that
+//! transfers no response. Finished but not stored is prolonged by an output storage that accepts nothing.
 
 use std::{fs, path::PathBuf};
 
@@ -14,23 +14,23 @@ use crate::chaos::{
     scene::{Scene, Setting, Side},
 };
 
-/// The state that is held.
+/// The prolonged state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Held {
-    /// The offer is sent; nobody knows what became of it.
+    /// The offer was sent, and its outcome is unknown.
     Starting,
-    /// It has ended, and its output is on its runner alone.
+    /// The execution has ended, and only its runner has its output.
     Unstored,
 }
 
-/// What happens in it.
+/// The fault in this state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fault {
     ServerKilled,
     RunnerKilled,
     /// Every connection of the link is cut.
     Cut,
-    /// Nobody takes a connection of the link until the server says so.
+    /// No connection of the link is accepted until the server reports the runner as unreachable.
     Down,
     /// Both are killed.
     BothKilled,
@@ -63,14 +63,14 @@ pub(super) async fn held(plan: &Plan) {
 
         inject(&scene, &actor, fault, held, outputs).await;
         scene.ready().await;
-        // What its runner had accepted when it died is lost, and says so.
+        // An execution that the runner had accepted when it died is lost, and reported as lost.
         let lost = matches!(fault, Fault::RunnerKilled | Fault::BothKilled) && held == Held::Starting;
         reckoning::reckon(&scene, &session, &mut [actor], Permits { lost, ..Permits::default() }).await;
     }
     scene.end().await;
 }
 
-/// Makes the fault; what held the state goes with it.
+/// Injects the fault. The prolonged state ends with it.
 async fn inject(scene: &Scene, actor: &Actor, fault: Fault, held: Held, outputs: Option<Blocked>) {
     let dying: &[Side] = match fault {
         Fault::ServerKilled => &[Side::Server],
@@ -103,7 +103,7 @@ async fn inject(scene: &Scene, actor: &Actor, fault: Fault, held: Held, outputs:
     }
 }
 
-/// An output storage that takes nothing: a file is where its folder should be.
+/// An output storage that accepts nothing: a file exists in place of its directory.
 struct Blocked {
     folder: PathBuf,
     aside: PathBuf,

@@ -1,4 +1,4 @@
-//! One of the two is told to end (SIGTERM), with executions in every state.
+//! The server or the runner stops (SIGTERM), with executions in every state.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ use crate::chaos::{
     scene::{Scene, Setting, Side},
 };
 
-/// What its executions do when it is told.
+/// The state of the executions at the time of the signal.
 const WHEN: [&str; 4] = ["at once", "a moment later", "as they end", "as they ended"];
 
 async fn pass(scene: &Scene, when: &str) {
@@ -60,7 +60,7 @@ pub(super) async fn runner(plan: &Plan) {
     scene.end().await;
 }
 
-/// Nothing new is taken while it drains.
+/// Checks that nothing new is accepted during a drain.
 async fn refuses(scene: &Scene, cast: &Cast, key: &str) {
     let draining = v1::RunnerState::Draining;
     eventually("it is said to drain", async || {
@@ -121,7 +121,7 @@ pub(super) async fn server(plan: &Plan) {
     scene.end().await;
 }
 
-/// A view that nothing takes up again.
+/// Opens a view that is not reopened automatically.
 pub(super) async fn view(scene: &Scene, id: &str) -> Streaming<v1::ExecutionServiceAttachResponse> {
     let settings = scene.site.settings();
     let tls = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(settings.ca.unwrap_or_default()));
@@ -134,7 +134,7 @@ pub(super) async fn view(scene: &Scene, id: &str) -> Streaming<v1::ExecutionServ
     client.attach(request).await.unwrap().into_inner()
 }
 
-/// Nobody has to wait for the server that ended.
+/// Checks that no lease of the stopped server remains.
 async fn leases_are_handed_over(scene: &Scene) {
     let mut store = scene.store().await;
     let query = "SELECT count(*) FROM executions WHERE state <> 'FINISHED' \

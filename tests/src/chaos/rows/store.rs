@@ -1,4 +1,4 @@
-//! The store is gone for a while: somebody else holds its lock, for writers or for everybody, its disk answers with
+//! The store is unavailable for a while: another process holds its lock, for writers or for all, its disk returns
 //! errors, or its files were moved away.
 
 use std::{fs, path::PathBuf, time::Duration};
@@ -20,25 +20,25 @@ use crate::{
     process::Process,
 };
 
-/// How it is gone.
+/// The cause of the outage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum How {
-    /// Somebody else is writing, for longer than the server waits.
+    /// Another process writes for longer than the server waits.
     Writers,
-    /// Nobody can read either: every lock of readers is taken.
+    /// Reads are blocked, too: all reader locks are taken.
     Everybody,
-    /// Every step fails, as it does if the disk answers with errors.
+    /// Every operation fails, as with a failing disk.
     Broken,
-    /// Its files are moved away. What has them open goes on.
+    /// The files are moved away. Open files remain usable.
     Moved,
 }
 
-/// What happens while it is gone, besides a start.
+/// The event during the outage, in addition to a start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Meanwhile {
-    /// Nothing.
+    /// No event.
     Nothing,
-    /// Everything that runs ends.
+    /// All running executions end.
     Ends,
     /// An approval is answered.
     Answer,
@@ -57,9 +57,9 @@ const LIST: [(How, Meanwhile); 10] = [
     (How::Moved, Meanwhile::Ends),
 ];
 
-/// Of a file of the log's index, the bytes that readers lock (`WAL_READ_LOCK`): the first, and how many.
+/// The bytes of the WAL index that readers lock (`WAL_READ_LOCK`): the first, and their number.
 const READERS: (u32, u32) = (123, 5);
-/// Takes these locks for as long as its input is open.
+/// A script that holds these locks.
 const LOCKER: &str = "import fcntl, sys\n\
     file = open(sys.argv[1], 'r+b')\n\
     fcntl.lockf(file, fcntl.LOCK_EX, int(sys.argv[3]), int(sys.argv[2]))\n\
@@ -67,7 +67,7 @@ const LOCKER: &str = "import fcntl, sys\n\
     import time\n\
     time.sleep(600)\n";
 
-/// A store that is gone, until it is given back.
+/// An unavailable store, until it is restored.
 enum Gone {
     Writers(Box<SqliteConnection>),
     Everybody(Process),
@@ -133,7 +133,7 @@ fn away(scene: &Scene) -> PathBuf {
     scene.site.path().join("store-is-away")
 }
 
-/// A client that says what the first answer was.
+/// Returns a client that does not retry.
 pub(super) fn impatient(scene: &Scene) -> Client {
     let patience = Patience { call: Duration::ZERO, view: Duration::ZERO, ..Patience::default() };
     Client::connect_lazy(Settings { patience, ..scene.site.settings() }).unwrap()
@@ -176,7 +176,7 @@ pub(super) async fn gone(plan: &Plan) {
             );
         }
         persist(|| scene.client.session(&cast.session)).await;
-        // The one that was refused was not written down in part.
+        // No part of the refused execution was written.
         let late = Actor::start(&scene.client, &cast.session, &key, part).await;
         cast.actors.push(late);
         cast.bow(&scene, Permits::default()).await;
@@ -185,13 +185,13 @@ pub(super) async fn gone(plan: &Plan) {
     scene.end().await;
 }
 
-/// A view that nothing takes up again.
+/// A view that is not reopened automatically.
 struct Attached {
     bytes: tokio::sync::watch::Receiver<usize>,
     reads: JoinHandle<()>,
 }
 
-/// Attaches to a command that waits at the gate.
+/// Attaches to a command that waits for the file.
 async fn attach(scene: &Scene, cast: &Cast) -> Attached {
     let mut view = view(scene, cast.quiet()).await;
     let (told, bytes) = tokio::sync::watch::channel(0);
@@ -219,11 +219,11 @@ async fn attach(scene: &Scene, cast: &Cast) -> Attached {
 }
 
 impl Attached {
-    /// Waits until so many bytes were told, or the view ended with a status to go on by.
+    /// Waits until this number of bytes was received, or the view ended with a status that permits a retry.
     async fn sees_or_is_told(&self, count: usize) {
         let mut bytes = self.bytes.clone();
         let seen = tokio::time::timeout(crate::site::PATIENCE, bytes.wait_for(|bytes| *bytes >= count)).await;
-        // The sender goes with a view that has ended.
+        // The sender is dropped with a view that has ended.
         drop(seen.expect("what runs goes on, and so does its output"));
     }
 
@@ -232,7 +232,7 @@ impl Attached {
     }
 }
 
-/// What runs went past the gate.
+/// Checks that running commands have continued.
 async fn goes_on(scene: &Scene) {
     eventually("a running command goes on", async || {
         scene.workspaces().iter().any(|workspace| workspace.join("on.txt").exists()).then_some(())

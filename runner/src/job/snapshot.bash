@@ -1,5 +1,5 @@
-# Sources what the profile has a session's shell begin with, and prints what that left of functions,
-# options and aliases, with PATH in the first line. What it prints is data: nobody believes that it came from here.
+# Sources the profile's shell.init, and prints the functions, options and aliases that it defines, with PATH in the
+# first line. The output is untrusted data.
 __airlock_capture() {
     builtin set +efuvx
     builtin trap - DEBUG ERR RETURN EXIT

@@ -1,4 +1,4 @@
-//! The disk that a session takes, where it is watched: what takes more than it may is ended.
+//! Attempts to exceed a session's disk limit that is enforced by counting: the command is ended.
 
 use airlock_proto::domain::Cause;
 
@@ -8,13 +8,13 @@ use crate::{
     suite::Attempt,
 };
 
-/// Fills the disk.
+/// A command that fills the disk.
 struct Fill(&'static str);
 
 const LIMITED: &str = "[workspace]\nbytes = 8388608\ninodes = 200\nwatch_every = \"50ms\"\n";
 
 impl Fill {
-    /// Fills it, and does something then.
+    /// Fills the disk and then runs `then`.
     async fn tried(&self, site: &mut Site, then: &str) -> Cause {
         let session = site.session().await;
         let id = site.it.offer(grant(session, &format!("{} && {{ {then}; }}", self.0))).await;

@@ -1,5 +1,5 @@
-//! What a command leaves in its session's folders: odd names, modes, depths and numbers. The next command
-//! runs, the session goes when it is closed, and nothing beside it does.
+//! Files with odd names, modes, depths and numbers that a command leaves in its session's directories. The next command
+//! runs, closing removes the session, and nothing next to it is removed.
 
 use std::fs;
 
@@ -11,16 +11,17 @@ use crate::{
     suite::Attempt,
 };
 
-/// Something left behind, and a plain way to look at it or take it away that it defeats.
+/// Files that a command leaves, and a simple way to list or remove them that fails.
 struct Left {
     words: &'static str,
     plain: &'static str,
 }
 
-/// What is beside the sessions on the host, for links to lead to.
+/// A directory next to the sessions on the host, for links to point to.
 const BESIDE: &str = "beside";
 
-/// As a release, a million. A build with debug assertions is many times slower; these are still more than one `rm` takes.
+/// One million in a release build. A build with debug assertions is many times slower; its number still exceeds the
+/// arguments of one `rm`.
 const ENTRIES: u32 = if cfg!(debug_assertions) { 250_000 } else { 1_000_000 };
 
 impl Attempt for Left {

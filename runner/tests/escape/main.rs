@@ -1,9 +1,9 @@
-//! The part of the escape suite that only a whole runner can promise: a real runner process, with root and of
-//! an ordinary user, with real sandboxes, and a server that the test plays.
+//! The part of the escape suite that needs a whole runner: a real runner process, with root and of an unprivileged
+//! user, with real sandboxes, and a server that the test implements.
 //!
-//! Each test is one way of one promise and has a control in which the same attempt succeeds, because what
-//! stops it is off; a row whose control was not tried fails. The host is compared before and after. No control
-//! touches what is not the test's own.
+//! Each test is one attempt for one promise. Its control shows that the same attempt succeeds if the tested layer is
+//! off. A row without a control that was tried fails. The state of the host is compared before and after. No control
+//! affects anything outside the test.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,

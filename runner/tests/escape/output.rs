@@ -1,4 +1,4 @@
-//! What commands wrote: no other changes it, and no amount of it fills the disk or holds up anybody.
+//! Attempts on recorded output: no other command changes it, and no amount fills the disk or delays another command.
 
 use std::{
     fs,
@@ -16,7 +16,7 @@ use crate::{
     suite::Attempt,
 };
 
-/// Files below a folder. Links are not followed.
+/// Returns the files below a directory. Links are not followed.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let (mut found, mut open) = (Vec::new(), vec![folder.to_owned()]);
     while let Some(folder) = open.pop() {
@@ -28,7 +28,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The file in which the runner keeps what the command wrote.
+/// Returns the file in which the runner stores the output of a command.
 fn record(site: &Site, id: ExecutionId) -> PathBuf {
     let kept = files(&site.it.state("spool").join(id.to_string()));
     let holds = |path: &PathBuf| fs::read(path).is_ok_and(|bytes| bytes == HONEST.as_bytes());
@@ -37,7 +37,7 @@ fn record(site: &Site, id: ExecutionId) -> PathBuf {
 
 const HONEST: &str = "honest\n";
 
-/// Changes the record at `{file}`, which another execution wrote.
+/// Changes the recorded output at `{file}`, which another execution wrote.
 struct Forge(&'static str);
 
 impl Attempt for Forge {
@@ -47,7 +47,7 @@ impl Attempt for Forge {
         let file = record(site, id);
         let words = self.0.replace("{file}", &file.to_string_lossy());
         site.run(grant(own, &words)).await;
-        // What it left may lead the runner's own hands there.
+        // A link that it left could redirect accesses of the runner.
         site.it.close(own).await;
         assert_eq!(fs::read_to_string(&file).unwrap(), HONEST);
         assert_eq!(site.it.text(id, OutputStream::Stdout).await, HONEST);
@@ -59,7 +59,7 @@ impl Attempt for Forge {
     }
 }
 
-/// Writes to all descriptors in sight while another command of the same session is at work.
+/// Writes to all visible descriptors while another command of the same session runs.
 struct Neighbour(&'static str);
 
 impl Attempt for Neighbour {
@@ -82,13 +82,14 @@ impl Attempt for Neighbour {
     }
 }
 
-/// Bytes that are kept of each stream.
+/// The bytes that are kept of each stream.
 const SMALL: u64 = 1 << 20;
 const LARGE: u64 = 32 << 20;
-/// As a release, gigabytes. A build with debug assertions is many times slower, and the caps do not know how long it takes.
+/// Gigabytes in a release build. A build with debug assertions is many times slower, and the caps do not depend on the
+/// duration.
 const GIGABYTES: u64 = if cfg!(debug_assertions) { 256 << 20 } else { 2 << 30 };
 
-/// Writes `{n}` bytes to each of so many streams.
+/// Writes `{n}` bytes to each of this many streams.
 struct Flood {
     words: &'static str,
     streams: u64,
@@ -107,12 +108,12 @@ impl Flood {
         flood.timeout = LONG;
         flood.profile.limits.output_bytes = kept;
         let id = site.it.offer(flood).await;
-        // Before, there is no output to read.
+        // There is no output to read before the job runs.
         site.it.job(id, JobPhase::Running).await;
         id
     }
 
-    /// Reads along until it has written more than this. What is cut meanwhile is a gap.
+    /// Reads until the stream is longer than this. Bytes that are cut meanwhile are a gap.
     async fn written(&self, site: &mut Site, id: ExecutionId, bytes: u64) {
         let mut output = site.it.output(id).await;
         let (stream, max_bytes) = (OutputStream::Stdout, bytes + 1);
@@ -127,7 +128,7 @@ impl Flood {
         }
     }
 
-    /// What it takes of the disk after its end.
+    /// Returns the disk space that it uses after its end.
     async fn taken(&self, site: &mut Site, id: ExecutionId, bytes: u64) -> u64 {
         if !self.ends {
             self.written(site, id, SMALL * 4).await;
@@ -166,13 +167,13 @@ impl Attempt for Flood {
 
 const TEN_GIB: u64 = 10 << 30;
 const KEPT: u64 = 64 << 20;
-/// What the runner may ever have of memory.
+/// The maximum memory of the runner.
 const MEMORY: u64 = 64 << 20;
 
 /// Writes ten gibibytes.
 struct TenGibibytes;
 
-/// The most memory that the process ever had, in bytes.
+/// Returns the peak memory of the process, in bytes.
 fn most_memory(pid: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();

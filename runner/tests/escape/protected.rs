@@ -1,31 +1,31 @@
-//! Protected names that are no mount: what a command makes or changes by whatever way is put away, and
-//! what stood there stands there again.
+//! Attempts on protected names that are not mounts: the created or changed file is moved into quarantine, and the
+//! previous file is restored.
 
 use airlock_proto::domain::{DecidedPath, Grant, PathAccess, ProtectAction, SessionId, ViolationAction};
 
 use crate::{fixture::grant, site::Site, suite::Attempt};
 
-/// A way to one protected name.
+/// An attempt on one protected name.
 struct Plant {
-    /// What is there first, and is as it should be.
+    /// Commands that create the legitimate initial state.
     before: &'static str,
     attack: &'static str,
-    /// The protected name, below the workspace.
+    /// The protected name, relative to the workspace.
     name: &'static str,
-    /// What somebody else reads there.
+    /// The path that a later program reads.
     read: &'static str,
-    /// What they are to read.
+    /// The contents that it must read.
     expected: &'static str,
 }
 
 const NOTHING: &str = "nothing\n";
 
-/// A name that was not there.
+/// An attempt that creates a missing name.
 fn made(name: &'static str, attack: &'static str) -> Plant {
     Plant { before: "mkdir sub", attack, name, read: name, expected: NOTHING }
 }
 
-/// `sub/.bashrc`, which is there.
+/// An attempt that changes the existing file `sub/.bashrc`.
 fn changed(attack: &'static str) -> Plant {
     let name = "sub/.bashrc";
     Plant { before: "mkdir sub; echo kept > sub/.bashrc", attack, name, read: name, expected: "kept\n" }
@@ -46,7 +46,7 @@ impl Plant {
         session
     }
 
-    /// What the next one finds there.
+    /// Returns the contents that the next command finds.
     async fn found(&self, site: &mut Site, session: SessionId) -> String {
         let look = format!("cat {} 2>/dev/null || echo nothing", self.read);
         site.it.said(grant(session, &look)).await
@@ -70,7 +70,7 @@ impl Attempt for Plant {
         assert_eq!(self.found(site, session).await, self.expected);
         println!("stopped by quarantine: {}", told.unwrap().kind);
 
-        // The same where what is found is only told.
+        // The same attempt when changes are only reported.
         let session = self.session(site).await;
         let (_, result) = site.run(self.attack(session, ProtectAction::Report)).await;
         assert!(result.violations.iter().all(|one| one.action == ViolationAction::Reported), "{result:?}");

@@ -1,6 +1,5 @@
-//! A command that has a secret of the runner's and writes it in every way that might get it past what replaces it:
-//! no more than three bytes of it at a place are in the stream, in the spool's files, or in what is told with the
-//! result.
+//! Attempts of a command to write a secret of the runner such that it is not replaced. At most three bytes of it at one
+//! place appear in the stream, in the spool's files, and in the result.
 
 use std::{fs, path::Path};
 
@@ -16,10 +15,11 @@ const VALUE: &str = "Zq7-Zq7-hunter2-Zq7-Zq8";
 const NAME: &str = "DEPLOY_TOKEN";
 const TAG: &str = "[secret DEPLOY_TOKEN]";
 
-/// Words that write the secret in `$S`, in pieces that are read apart; how often it is to be replaced.
+/// A script that writes the secret in `$S`, in pieces that are read separately, and the expected number of
+/// replacements.
 struct Writes(&'static str, usize);
 
-/// Every text that could carry it: the stream, the spool's files, and what is told with the result.
+/// Returns every text that could contain it: the stream, the spool's files, and the result.
 async fn told(site: &mut Site, id: ExecutionId, result: &ExecutionResult) -> Vec<String> {
     let mut all = vec![site.it.text(id, OutputStream::Stdout).await];
     all.push(format!("{:?}", result.inline.as_ref().unwrap()));
@@ -39,7 +39,7 @@ impl Attempt for Writes {
 
     async fn make(self, site: &mut Site) {
         let session = site.session().await;
-        // Four bytes that stand nowhere else: whoever sees them has more of it than may be seen.
+        // These four bytes occur nowhere else. A text that contains them reveals too much of the secret.
         let words = format!("S={VALUE}; {}", self.0);
         let mut named = grant(session, &words);
         named.profile.secrets = vec![NAME.to_owned()];

@@ -1,10 +1,10 @@
-//! Repositories and settings of git that a command plants for the next one: taken away after the command.
+//! Repositories and git settings that a command plants for the next one. They are removed after the command.
 
 use airlock_proto::domain::ViolationAction;
 
 use crate::{fixture::grant, site::Site, suite::Attempt};
 
-/// What takes the shape of a bare repository in the workspace's root, where git would look.
+/// Files that make the workspace's root a bare repository, which git would find.
 struct Bare(&'static [&'static str]);
 
 const IS_REPOSITORY: &str = "git -c safe.bareRepository=all rev-parse --is-bare-repository >/dev/null 2>&1";
@@ -22,7 +22,7 @@ impl Attempt for Bare {
         assert_eq!(site.it.said(grant(session, &look)).await, "none\n");
         println!("stopped by the scrub of repositories: {} names", told.len());
 
-        // One that was decided about stays.
+        // A repository that a decision permitted stays.
         let session = site.session().await;
         let mut decided = grant(session, "git init -q --bare .");
         decided.decided.git = vec!["init --bare /workspace".to_owned()];
@@ -32,7 +32,7 @@ impl Attempt for Bare {
     }
 }
 
-/// A setting that makes git run something.
+/// A setting that makes git run a program.
 struct Setting {
     attack: &'static str,
     look: &'static str,

@@ -1,5 +1,5 @@
-//! A runner whose environment is full of secrets, and a profile that asks for all of them: none is seen by
-//! any route.
+//! A runner with many secrets in its environment, and a profile that asks for all of them: none is visible by any
+//! route.
 
 use airlock_proto::domain::{Bind, ExecutionId, Grant, OutputStream};
 
@@ -9,22 +9,22 @@ use crate::{
     suite::Attempt,
 };
 
-/// What every value of a secret begins with, in halves: nobody else says it.
+/// The unique prefix of every secret value, in two halves.
 const FIRST: &str = "7e02c9a4";
 const SECOND: &str = "61d8bf35";
 const PROBE: &str = "/opt/probe";
-/// Neither listed nor shaped like a secret's; a profile may pass it.
+/// A variable that is neither listed nor looks like a secret. A profile may pass it.
 const PLAIN: &str = "SOMETHING_PLAIN";
 const OTHERS: usize = 50;
 
-/// Names that carry secrets, one a line.
+/// Names that contain secrets, one per line.
 const NAMES: &str = include_str!("../../../sandbox/tests/escape/secrets.txt");
 
 fn value(name: &str) -> String {
     format!("{FIRST}{SECOND}-{name}")
 }
 
-/// Those that are scrubbed, whatever a profile says.
+/// Returns the names that never pass, whatever the profile.
 fn scrubbed() -> Vec<String> {
     let listed = NAMES.lines().filter(|line| !line.starts_with('#')).map(str::to_owned);
     let twins = listed.clone().map(|name| format!("INPUT_{name}"));
@@ -33,12 +33,12 @@ fn scrubbed() -> Vec<String> {
     names
 }
 
-/// Secrets by their values alone, which nobody passes.
+/// Returns variables with secret values only. No profile passes them.
 fn others() -> impl Iterator<Item = String> {
     (0..OTHERS).map(|index| format!("SOMETHING_ELSE_{index}"))
 }
 
-/// A search by all routes, each of which must find nothing; what it is asked for, and how.
+/// A search by all routes, each of which must find nothing: the profile's request, and the method.
 struct Search {
     words: &'static str,
     read_only: bool,
@@ -97,7 +97,7 @@ impl Attempt for Search {
 }
 
 impl Search {
-    /// The control: a value that is passed, and is given by each route, is found by it.
+    /// The control: the search finds a value that is passed by each route.
     async fn given_on_purpose(&self, site: &mut Site) {
         let session = site.session().await;
         let words = format!(

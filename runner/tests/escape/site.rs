@@ -1,4 +1,4 @@
-//! What an attempt is made on: a runner as a process of its own, and the server that it obeys.
+//! The environment of an attempt: a runner as a separate process, and its server.
 
 use std::{
     fs,
@@ -17,43 +17,43 @@ use crate::{
     support::eventually,
 };
 
-/// For what takes long, on a machine that does much else: as long as a test may take.
+/// The timeout for slow steps on a busy machine: the maximum duration of a test.
 pub(crate) const LONG: Duration = Duration::from_secs(20 * 60);
 
-/// Whose the runner is.
+/// The user of the runner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum User {
-    /// It gives each session a uid of its own.
+    /// Root: each session has its own uid.
     Root,
-    /// Its sessions have its own uid.
+    /// An unprivileged user: sessions have the runner's uid.
     Ordinary,
 }
 
-/// What a runner has besides the usual.
+/// Special requirements of an attempt.
 #[derive(Debug, Default)]
 pub(crate) struct Needs {
-    /// In its environment.
+    /// Additional environment variables of the runner.
     pub(crate) env: Vec<(String, String)>,
-    /// The name of its configuration, which stands among its arguments.
+    /// The file name of its configuration, which is one of its arguments.
     pub(crate) config: Option<String>,
     /// Whether profiles may show the probe.
     pub(crate) probe: bool,
-    /// Tables of its configuration besides the usual.
+    /// Additional tables of its configuration.
     pub(crate) tables: &'static str,
 }
 
-/// See the module.
+/// The environment of one attempt.
 pub(crate) struct Site {
-    /// First, so that it has ended when what it left is swept.
+    /// The first field, so that the runner has ended before its leftovers are removed.
     runner: Runner,
     pub(crate) it: Fixture,
     user: User,
     controlled: bool,
-    /// The folder in which all of this is.
+    /// The directory that contains everything.
     folder: PathBuf,
 }
 
-/// Ended when the test is over, however it ends.
+/// Killed when the test ends, however it ends.
 struct Runner(Child);
 
 impl Drop for Runner {
@@ -63,7 +63,7 @@ impl Drop for Runner {
     }
 }
 
-/// A uid that nobody else has.
+/// Returns a uid that no other process has.
 fn ordinary() -> u32 {
     2_000_000_000 + std::process::id()
 }
@@ -101,7 +101,7 @@ impl Site {
         Self { runner, it, user, controlled: false, folder }
     }
 
-    /// The host uids that its commands, and where it is no root the runner itself, run under.
+    /// Returns the host uids of its commands and, without root, of the runner itself.
     pub(crate) fn uids(&self) -> Vec<u32> {
         match self.user {
             User::Root => {
@@ -124,7 +124,7 @@ impl Site {
         &self.folder
     }
 
-    /// Said by an attempt whose control has worked.
+    /// Records that a control of the attempt has succeeded.
     pub(crate) fn controlled(&mut self) {
         self.controlled = true;
     }
@@ -133,14 +133,14 @@ impl Site {
         self.controlled
     }
 
-    /// Runs words of a shell on the host as the runner's user, for a control; whether they succeed. They must
-    /// name nothing but the test's own files and processes.
+    /// Runs a shell command on the host as the runner's user, for a control. Returns whether it succeeds. It must
+    /// name only files and processes of the test.
     pub(crate) fn on_host(&self, words: &str) -> bool {
         assert!(!words.contains('*'), "no pattern, which may name what is not the test's own: `{words}`");
         of(self.user, Path::new("bash")).args(["-c", words]).stdin(Stdio::null()).status().unwrap().success()
     }
 
-    /// Runs a command to its end; it must end by itself.
+    /// Runs a command to its end. The command must end without a kill.
     pub(crate) async fn run(&mut self, grant: Grant) -> (ExecutionId, ExecutionResult) {
         let words = String::from_utf8_lossy(&grant.command).into_owned();
         let id = self.it.offer(Grant { timeout: LONG, ..grant }).await;
@@ -149,7 +149,7 @@ impl Site {
         (id, result)
     }
 
-    /// How it ended or was refused, of a command that may take long.
+    /// Returns the result of a command, which may take long, or its refusal.
     pub(crate) async fn end(&mut self, id: ExecutionId) -> ExecutionResult {
         let is_end = |phase| matches!(phase, JobPhase::Ended | JobPhase::Refused);
         let ended = |message: &FromRunner| match message {
@@ -163,7 +163,7 @@ impl Site {
         self.it.open("").await
     }
 
-    /// Ends the runner in order.
+    /// Stops the runner in an orderly way.
     pub(crate) fn stop(mut self) {
         let _ = kill_process(Pid::from_child(&self.runner.0), Signal::TERM);
         let mut status = None;
@@ -175,7 +175,7 @@ impl Site {
     }
 }
 
-/// A program, by that user.
+/// Returns a program that runs as this user.
 fn of(user: User, program: &Path) -> Command {
     match user {
         User::Root => Command::new(program),
@@ -190,7 +190,7 @@ fn of(user: User, program: &Path) -> Command {
 }
 
 fn config(folder: &Path, server: &FakeServer, (shown, env): (&[PathBuf], &[(String, String)])) -> String {
-    // Its floor lets profiles pass all of it, so that nothing but the scrub holds secrets back.
+    // The floor allows profiles to pass all variables, so that only the scrub withholds secrets.
     let pass: Vec<&String> = env.iter().map(|(name, _)| name).collect();
     format!(
         "runner_id = \"r1\"\nstate_dir = \"{}\"\n[[server]]\nendpoint = \"http://{}\"\ninsecure_loopback = true\n\
@@ -204,7 +204,7 @@ fn config(folder: &Path, server: &FakeServer, (shown, env): (&[PathBuf], &[(Stri
     )
 }
 
-/// The sandbox's probe, which is built with its crate, where the runner may show it.
+/// Copies the sandbox's probe to a path that the runner may show.
 fn copy_probe(folder: &Path) -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let built = test.ancestors().nth(2).unwrap().join("airlock-probe");

@@ -1,4 +1,4 @@
-//! The runner itself: its files, its sessions' folders, its process and its socket, which no command reaches.
+//! Attempts on the runner itself: its files, its sessions' directories, its process and its socket.
 
 use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf};
 
@@ -6,15 +6,15 @@ use airlock_proto::domain::Cause;
 
 use crate::{fixture::grant, site::Site, suite::Attempt};
 
-/// Words of a shell that succeed if they get at it:
+/// A shell command that succeeds if it reaches a target:
 ///
 /// * `{journal}`, `{config}`: files of the runner;
 /// * `{other}`: a file of another session;
 /// * `{pid}`: the runner's process;
-/// * `{socket}`: where it answers whether it is ready.
+/// * `{socket}`: the readiness socket.
 struct Reach(&'static str);
 
-/// The workspace of the only session.
+/// Returns the workspace of the only session.
 fn workspace(site: &Site) -> PathBuf {
     let mut sessions = fs::read_dir(site.it.state("sessions")).unwrap();
     sessions.next().unwrap().unwrap().path().join("disk/workspace")
@@ -36,7 +36,7 @@ impl Attempt for Reach {
             .replace("{socket}", &site.it.state("ready.sock").to_string_lossy())
             .replace("{pid}", &site.pid().to_string());
         for read_only in [false, true] {
-            // Where even a read-only command may write.
+            // The directory that a read-only command may write.
             let folder = if read_only { "/var/tmp" } else { "/workspace" };
             let mut attack = grant(own, &format!("cd {folder} && {words}"));
             attack.read_only = read_only;

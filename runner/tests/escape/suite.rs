@@ -1,4 +1,4 @@
-//! How a table of attempts becomes tests, each under both kinds of runner.
+//! Converts a table of attempts to tests, each under both kinds of runner.
 
 use nix::unistd::geteuid;
 
@@ -7,18 +7,18 @@ use crate::{
     site::{Needs, Site, User},
 };
 
-/// Something tried on a site that fails if the attacker got through.
+/// An attempt on a site. It panics if the attacker succeeds.
 pub(crate) trait Attempt {
-    /// What the runner has besides the usual.
+    /// Returns the special requirements of the runner.
     fn needs(&self) -> Needs {
         Needs::default()
     }
 
-    /// Tries it, and its control.
+    /// Makes the attempt, and its control.
     async fn make(self, site: &mut Site);
 }
 
-/// Makes of each `name: attempt` the tests `as_root::name` and `as_user::name`.
+/// Creates the tests `as_root::name` and `as_user::name` for each `name: attempt`.
 macro_rules! attempts {
     ($($name:ident: $attempt:expr;)+) => {
         mod as_root {
@@ -43,7 +43,7 @@ macro_rules! attempts {
     };
 }
 
-/// With a runner of that user.
+/// Runs an attempt with a runner of this user.
 pub(crate) async fn tried(user: User, attempt: impl Attempt) {
     assert!(geteuid().is_root(), "only root can start both kinds of runner: start the suite as root");
     let before = HostState::now();

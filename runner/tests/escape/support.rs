@@ -1,4 +1,4 @@
-//! Waiting, as the shared look at the host needs it.
+//! The wait function that the shared host checks use.
 
 use std::{
     thread,
@@ -7,7 +7,7 @@ use std::{
 
 use crate::fixture::PATIENCE;
 
-/// Fails when [`PATIENCE`] is over.
+/// Waits for the condition. Fails after [`PATIENCE`].
 #[track_caller]
 pub(crate) fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     let until = Instant::now() + PATIENCE;

@@ -1,4 +1,4 @@
-//! Offers whose files are looked at before they are answered: beside the control stream, never on it.
+//! Tests of offers with bound files, which are read before the answer, on a separate task.
 
 use airlock_proto::domain::{
     BoundFile, CancelledBy, Cause, Decided, ExecutionId, FileState, FromRunner, Grant, JobPhase, SessionId,
@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::fixture::{Fixture, grant, offer, reason};
 
-/// Each nearly as large as a file that is looked at may be.
+/// The size of each file, close to the limit for bound files.
 const LARGE: u64 = 16_000_000;
 
 fn bound(session: SessionId, command: &str, files: &[(&str, FileState)]) -> Grant {
@@ -26,7 +26,7 @@ async fn large_files(it: &mut Fixture) -> SessionId {
     session
 }
 
-/// What is refused after all of the files were read.
+/// Returns a grant that is refused after all its files were read.
 fn changed(session: SessionId) -> Grant {
     let other = FileState::Digest([1; 32]);
     bound(session, "echo never", &[("one", other), ("two", other)])
@@ -70,14 +70,14 @@ async fn who_ends_such_an_offer_ends_it_for_good() {
     let ended = it.offer(bound(session, "touch ran", &[("one", zeros)])).await;
     let cause = Cause::Cancelled(CancelledBy::Client);
     it.link.send(ToRunner::EndJob { execution_id: ended, cause: cause.clone() }).await;
-    // Ended before it was answered, or at once after.
+    // The end arrived before the answer or directly after it.
     let end = it.report(|message| match message {
         FromRunner::Job(job) if job.execution_id == ended && job.result.is_some() => job.result.clone(),
         _ => None,
     });
     let end = end.await.cause;
     assert!(end == cause || matches!(&end, Cause::Refused { reason, .. } if reason == "ended"), "{end:?}");
-    // The control: not ended, it runs.
+    // The control: without an end, it runs.
     it.run(bound(session, "touch ran-too", &[("one", zeros)])).await;
     assert_eq!(it.said(grant(session, "ls")).await, "one\nran-too\ntwo\n");
     it.shut_down().await;

@@ -1,4 +1,4 @@
-//! The commands of `airlock-runner` around its run: exit codes, what they say, and the readiness socket.
+//! Tests of the subcommands of `airlock-runner`: exit codes, output, and the readiness socket.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 
@@ -20,14 +20,14 @@ fn program(arguments: &[&str]) -> Command {
     command
 }
 
-/// Exit code, standard output, standard error.
+/// Returns exit code, standard output and standard error.
 fn run(arguments: &[&str]) -> (Option<i32>, String, String) {
     let output = program(arguments).output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     (output.status.code(), text(output.stdout), text(output.stderr))
 }
 
-/// A configuration whose server is not there, and its state folder.
+/// Creates a configuration with an unreachable server, and its state directory.
 fn config(folder: &Path) -> (String, PathBuf) {
     let state = folder.join("a-folder-with-a-name-that-is-long-enough-to-be-no-socket-address".repeat(2));
     let file = folder.join("runner.toml");
@@ -74,7 +74,7 @@ fn readiness_is_asked_over_a_socket_that_only_its_owner_can_use_and_that_goes_wi
         said.contains("no link to a server is up")
     });
     assert_eq!(fs::metadata(&socket).unwrap().permissions().mode() & 0o777, 0o600);
-    // Who asks and does not read holds up nobody.
+    // A client that does not read delays no other client.
     let folder_fd = fs::File::open(&state).unwrap();
     let short = format!("/proc/self/fd/{}/ready.sock", std::os::fd::AsRawFd::as_raw_fd(&folder_fd));
     let silent: Vec<UnixStream> = (0..20).map(|_| UnixStream::connect(&short).unwrap()).collect();

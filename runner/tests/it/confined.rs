@@ -1,4 +1,4 @@
-//! What a session's commands may read, write and take of the disk.
+//! Tests of what a session's commands may read and write, and of their disk limits.
 
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ async fn rules_that_were_found_for_a_command_before_cover_what_came_since() {
     };
     for round in 0..3 {
         for folder in ["/workspace", "/home/agent", "/tmp"] {
-            // What was found behind this one's end is what the next begins with.
+            // The next command starts with the result of the scan after this one.
             it.run(ruled("true")).await;
             let made = format!("mkdir {folder}/{round} && echo secret > {folder}/{round}/.env");
             assert_eq!(it.run(ruled(&made)).await.1.cause, Cause::Exited { code: 0 });
@@ -70,7 +70,7 @@ async fn what_takes_more_of_the_disk_than_it_may_is_ended() {
         let session = it.open("").await;
         let (_, result) = it.run(grant(session, &format!("{command}; {GROWS}"))).await;
         assert_eq!(result.cause, Cause::DiskLimit, "{command}");
-        // It can be made smaller again, and go on.
+        // A later command can delete files and continue.
         let again = "chmod -R 700 .; rm -rf ./* ~/* /tmp/*; sleep 1; echo x > file";
         let (_, result) = it.run(grant(session, again)).await;
         assert_eq!(result.cause, Cause::Exited { code: 0 }, "{command}");
@@ -86,7 +86,7 @@ async fn what_keeps_to_its_share_of_the_disk_goes_on() {
     let (_, result) = it.run(grant(session, within)).await;
     assert_eq!(result.cause, Cause::Exited { code: 0 });
     it.shut_down().await;
-    // And without a limit there is none.
+    // Without a limit the command is not ended.
     let mut it = Fixture::new().await;
     let session = it.open("").await;
     let (_, result) = it.run(grant(session, "head -c 64M /dev/zero > file; sleep 1")).await;

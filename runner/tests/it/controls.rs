@@ -1,5 +1,4 @@
-//! What a server can do to a running job besides ending it: signals, the background, and a runner that
-//! takes no new work.
+//! Tests of a server's controls over a running job other than ending it: signals, the background, and draining.
 
 use std::time::Duration;
 
@@ -34,7 +33,7 @@ impl Fixture {
         self.job(id, JobPhase::Ended).await.result.map(|result| result.cause).unwrap_or(Cause::RunnerLost)
     }
 
-    /// Waits until a file is in the workspace of a session.
+    /// Waits until a file exists in the workspace of a session.
     async fn file(&mut self, session: SessionId, name: &str) {
         self.said(grant(session, &format!("until [ -e {name} ]; do sleep 0.02; done"))).await;
     }
@@ -54,10 +53,10 @@ async fn a_signal_reaches_its_job_and_no_other() {
     }
     it.signal(own, Signal::Usr1).await;
     assert_eq!(it.cause(own).await, Cause::Exited { code: 3 });
-    // bash also says how the child ended that it waited for.
+    // bash also prints how the child that it waited for ended.
     let said = it.text(own, OutputStream::Stdout).await;
     assert!(said.contains("own\n"), "{said}");
-    // The others still have theirs to come: the control.
+    // The others have not received the signal yet: the control.
     for id in [sibling, stranger] {
         it.signal(id, Signal::Usr1).await;
         assert_eq!(it.cause(id).await, Cause::Exited { code: 3 });
@@ -72,7 +71,7 @@ async fn what_stands_still_is_ended_within_the_grace() {
     let command =
         |name: &str| format!("trap 'echo bye; exit 4' TERM; touch {name}; while :; do sleep 0.02; done");
     let ticks = |name: &str| format!("touch {name}; while :; do echo x >> {name}; sleep 0.01; done");
-    // It stands still, and goes on.
+    // It is stopped, and then continues.
     let ticking = it.start(grant(session, &ticks("ticks"))).await;
     it.file(session, "ticks").await;
     it.signal(ticking, Signal::Stop).await;
@@ -83,7 +82,7 @@ async fn what_stands_still_is_ended_within_the_grace() {
     it.said(grant(session, &grown)).await;
     it.signal(ticking, Signal::Kill).await;
     assert_eq!(it.cause(ticking).await, Cause::Signaled { signal: 9, core: false });
-    // An end finds it standing still: it is let go on, and may say its last word.
+    // A stopped command is continued when it is ended, and may write its last output.
     let mut patient = grant(session, &command("stopped"));
     patient.profile.limits.grace = Duration::from_secs(30);
     let stopped = it.start(patient).await;
@@ -94,7 +93,7 @@ async fn what_stands_still_is_ended_within_the_grace() {
     assert_eq!(it.cause(stopped).await, cause);
     let said = it.text(stopped, OutputStream::Stdout).await;
     assert!(said.contains("bye\n"), "{said}");
-    // Time runs on for what stands still.
+    // The wall time also counts while a command is stopped.
     let mut brief = grant(session, "kill -STOP $$; sleep 1000");
     brief.timeout = Duration::from_millis(300);
     let (_, result) = it.run(brief).await;
@@ -112,7 +111,7 @@ async fn signals_and_detaches_to_what_does_not_run_do_nothing() {
         it.signal(id, Signal::Kill).await;
         it.detach(id, Duration::ZERO).await;
     }
-    // More than is taken at once, of a signal that says nothing: the job and the link go on.
+    // More signals than the queue holds, of a kind without effect: the job and the link continue.
     let busy = it.start(grant(session, "trap '' USR1; until [ -e go ]; do sleep 0.02; done; echo end")).await;
     for _ in 0..5000 {
         it.signal(busy, Signal::Cont).await;
@@ -126,7 +125,7 @@ async fn signals_and_detaches_to_what_does_not_run_do_nothing() {
 async fn the_background_has_its_own_time_from_the_start() {
     let mut it = Fixture::new().await;
     let session = it.open("").await;
-    // More than it had. It is sent there at once, and has run for longer than that when it may end.
+    // A longer time than before. It is detached at once, and has run longer than the original time when it may end.
     let mut short = grant(session, "until [ -e go ]; do sleep 0.02; done; echo end");
     short.timeout = Duration::from_secs(3);
     let longer = it.offer(short.clone()).await;
@@ -139,7 +138,7 @@ async fn the_background_has_its_own_time_from_the_start() {
     short.timeout = Duration::from_millis(300);
     let (_, control) = it.run(short).await;
     assert_eq!(control.cause, Cause::TimedOut(TimeoutKind::Wall));
-    // Less: counted from its start, which was before. Only the first is over while the test waits.
+    // A shorter time: it counts from the earlier start. Only the first call takes effect during the test.
     let less = it.start(grant(session, "sleep 1000")).await;
     it.detach(less, Duration::from_millis(400)).await;
     it.detach(less, LONG).await;
@@ -197,13 +196,13 @@ async fn output_over_its_cap_ends_a_job_in_the_background_only() {
         grant
     };
     for apart in [false, true] {
-        // What is over it already when it is sent there ends at once.
+        // A command that already exceeds the cap when it is detached ends at once.
         let id = it.start(loud(apart)).await;
         it.file(session, "loud").await;
         it.detach(id, LONG).await;
         assert_eq!(it.cause(id).await, Cause::OutputLimit);
         it.said(grant(session, "rm loud")).await;
-        // What comes over it there ends as it does.
+        // A command that exceeds the cap later ends then.
         let id = it.offer(loud(apart)).await;
         it.detach(id, LONG).await;
         assert_eq!(it.cause(id).await, Cause::OutputLimit);
@@ -248,10 +247,10 @@ async fn a_draining_runner_takes_no_new_work_until_it_is_told_to() {
     let new = SessionId::new();
     it.link.send(ToRunner::OpenSession { session_id: new, base: String::new(), profile: None }).await;
     assert!(matches!(it.session(new).await, SessionPhase::Failed { reason, .. } if reason == "draining"));
-    // What is open is answered as it was.
+    // Open sessions are reported as before.
     it.link.send(ToRunner::OpenSession { session_id: session, base: String::new(), profile: None }).await;
     assert!(matches!(it.session(session).await, SessionPhase::Open { .. }));
-    // A new link is told again.
+    // A new link receives the report again.
     let lost = std::mem::replace(&mut it.link.to, tokio::sync::mpsc::channel(1).0);
     drop(lost);
     it.next_link().await;
@@ -284,7 +283,7 @@ async fn a_runner_that_is_to_end_is_not_talked_out_of_it() {
     it.let_go("go");
     for execution_id in [go, id] {
         assert_eq!(it.cause(execution_id).await, Cause::Exited { code: 0 });
-        // It ends as soon as its server has all of it.
+        // It ends as soon as its server has fetched everything.
         it.link.send(ToRunner::ForgetJob { execution_id }).await;
     }
     assert_eq!(down.await.unwrap(), 0);

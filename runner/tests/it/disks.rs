@@ -1,4 +1,4 @@
-//! Sessions whose disk the kernel holds, and a disk that has no room. Each test has mounts of its own.
+//! Tests of sessions with disk limits that the kernel enforces, and of a full disk. Each test has private mounts.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 
@@ -16,7 +16,7 @@ use crate::{
 
 const MIB: u64 = 1 << 20;
 
-/// In a mount namespace that all threads of the runtime share, and nobody else.
+/// Runs a test in a mount namespace that only the threads of its runtime share.
 fn apart(test: impl AsyncFnOnce(&PrivateMounts)) {
     let private = PrivateMounts::enter();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
@@ -38,15 +38,15 @@ fn of_disk(result: &ExecutionResult) -> Vec<(&str, &str)> {
     disk.map(|violation| (violation.kind.as_str(), violation.detail.as_str())).collect()
 }
 
-/// Files of loop devices below `state`.
+/// Returns the files of loop devices below `state`.
 fn images(state: &Path) -> Vec<String> {
     let devices = fs::read_dir("/sys/block").unwrap().flatten();
     let backing = devices.filter_map(|one| fs::read_to_string(one.path().join("loop/backing_file")).ok());
     backing.filter(|file| file.contains(&*state.to_string_lossy())).collect()
 }
 
-/// A command goes on where the kernel refuses its writes, and its result says that the session is full; another
-/// session does not notice.
+/// Checks that a command continues when the kernel refuses its writes, that its result reports the full disk, and that
+/// another session is not affected.
 async fn full_and_on(it: &mut Fixture) -> (SessionId, SessionId) {
     let (own, other) = (it.open("").await, it.open("").await);
     for command in
@@ -79,7 +79,7 @@ fn an_image_holds_its_session_and_nothing_of_it_is_left_while_others_run() {
         let (own, other) = full_and_on(&mut it).await;
         let state = it.state("");
         assert_eq!(images(&state).len(), 2);
-        // A command that lives on has seen the mounts of all.
+        // This command keeps running, and its mount namespace contains all mounts.
         let id = it.offer(grant(other, "echo on; sleep 1000")).await;
         it.job(id, JobPhase::Running).await;
         it.close(own).await;
@@ -128,7 +128,7 @@ fn what_is_only_counted_says_which_limit_was_passed() {
 fn a_backend_that_is_named_and_does_not_work_keeps_the_runner_down() {
     apart(async |private| {
         let dir = ScratchDir::new();
-        // Memory knows no quotas of projects, on any host.
+        // A file system in memory supports no project quotas on any host.
         let _mounted = private.tmpfs(dir.path(), "mode=0755");
         let server = FakeServer::start(Manners::default()).await;
         let mut config = fixture::config(dir.path(), &server);
@@ -151,7 +151,7 @@ fn without_room_nothing_begins_and_who_takes_the_most_of_it_is_ended() {
         config.workspace.watch_every = Duration::from_millis(50);
         let runner = Runner::start(config.clone()).await.unwrap();
         let mut it = Fixture::around(server, config, dir).await;
-        // Goes before the directory, which the fixture has now.
+        // Dropped before the directory, which the fixture owns now.
         let _mounted = mounted;
         it.runner = Some(runner);
         let (own, other) = (it.open("").await, it.open("").await);
@@ -162,7 +162,7 @@ fn without_room_nothing_begins_and_who_takes_the_most_of_it_is_ended() {
         assert_eq!(result.cause, Cause::DiskLimit);
         let told = of_disk(&result);
         assert!(matches!(&*told, [("reserve", detail)] if detail.contains("grew most")), "{told:?}");
-        // Whoever is ended, the room is not there before its files are gone.
+        // Whichever command is ended, the space stays used until its files are removed.
         assert_eq!(it.refusal(grant(own, "true")).await, "disk");
         let session_id = SessionId::new();
         it.link.send(ToRunner::OpenSession { session_id, base: String::new(), profile: None }).await;

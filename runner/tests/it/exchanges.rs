@@ -1,5 +1,4 @@
-//! A server that opens more exchanges than it may, or does not keep to their order: it loses them, and
-//! nobody else anything.
+//! Tests of a server that opens too many exchanges, or violates their protocol: only these exchanges fail.
 
 use std::time::{Duration, Instant};
 
@@ -48,12 +47,13 @@ fn ten_thousand_exchanges_cost_their_server_answers_and_the_runner_nothing() {
     apart(ten_thousand_exchanges());
 }
 
-/// At once.
+/// The maximum number at once.
 const MOST: u32 = 8;
-/// How long one may be without an order.
+/// The time for which an exchange may stay without an order.
 const STAY: Duration = Duration::from_secs(2);
 
-/// Uses each kind of thing once, so that what is made once is there: output streams take turns on four connections.
+/// Uses each kind of resource once, so that everything that is created once exists. Output streams rotate over four
+/// connections.
 async fn warm_up(it: &mut Fixture, session: SessionId) {
     for _ in 0..4 {
         it.said(grant(session, "true")).await;
@@ -66,8 +66,8 @@ async fn warm_up(it: &mut Fixture, session: SessionId) {
     assert!(matches!(beyond.next().await, Some(ExchangeFromRunner::Failed(_))));
 }
 
-/// How many of those that were asked for were told that there are too many, and how many were opened. Every one is there or
-/// will be; without an order they do not stay.
+/// Returns how many of the requested exchanges were refused and how many were opened. All of them arrive eventually.
+/// Those without an order do not stay.
 async fn answers(it: &mut Fixture, before: Holdings) -> (u32, u32) {
     let begun = Instant::now();
     let (mut told, mut opened) = (0, 0);
@@ -100,13 +100,13 @@ async fn ten_thousand_exchanges() {
     for index in 0..10_000 {
         it.link.send(ToRunner::OpenExchange { ticket: format!("ticket-{index}") }).await;
     }
-    // Meanwhile work goes on.
+    // Other work continues meanwhile.
     assert_eq!(it.said(grant(session, "echo on")).await, "on\n");
     it.link.send(ToRunner::Probe { number: 1 }).await;
     it.report(|message| matches!(message, FromRunner::Probed { .. }).then_some(())).await;
     let (told, opened) = answers(&mut it, before).await;
     back_to(before).await;
-    // A place is free again when the one that had it has stayed for its time.
+    // A slot becomes free when its exchange has stayed for its time.
     let places = u64::from(MOST) * (1 + begun.elapsed().as_secs() / STAY.as_secs());
     assert!(told > 0 && u64::from(opened) <= places, "{told} told, {opened} opened in {:?}", begun.elapsed());
     assert_eq!(it.said(grant(session, "echo on")).await, "on\n");
@@ -143,13 +143,13 @@ async fn what_is_out_of_order_ends_the_exchange() {
         let Some(ExchangeFromRunner::Failed(failed)) = told else { unreachable!("{messages:?}: {told:?}") };
         assert_eq!((failed.failure, failed.reason), invalid(), "{messages:?}");
     }
-    // Messages that are not of the contract.
+    // Messages that violate the contract.
     for first in [ExchangeResponse { message: None }, too_large()] {
         let mut exchange = it.exchange().await;
         exchange.to.send(Ok(first)).await.unwrap();
         assert_eq!(failure(&mut exchange).await, invalid());
     }
-    // The input that they were after can be gone on with.
+    // A new exchange can continue the input.
     let mut exchange = it.order(ExchangeOrder::Stdin { execution_id: id, take_over: false }).await;
     assert!(matches!(exchange.next().await, Some(ExchangeFromRunner::Ready { offset: 0 | 3 })));
     exchange.write(0, "one").await;
@@ -184,7 +184,7 @@ async fn exchanges_end_with_their_link_and_inputs_stay_open() {
     let mut writer = it.order(ExchangeOrder::Stdin { execution_id: id, take_over: false }).await;
     assert_eq!(writer.next().await, Some(ExchangeFromRunner::Ready { offset: 0 }));
     writer.write(0, "before").await;
-    // The server loses the control stream alone.
+    // The server loses only the control stream.
     drop(std::mem::replace(&mut it.link.to, tokio::sync::mpsc::channel(1).0));
     it.next_link().await;
     let gone = async { while writer.from.recv().await.is_some() {} };

@@ -1,4 +1,4 @@
-//! A server of `RunnerLink` whose every word is the test's.
+//! A server of `RunnerLink` that the test controls completely.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -33,19 +33,19 @@ use tonic::{Request, Response, Status, Streaming, transport::ServerTlsConfig};
 
 use crate::fixture::PATIENCE;
 
-/// How often the server says something in a heartbeat interval.
+/// The number of messages that the server sends per heartbeat interval.
 const BEATS: u32 = 10;
 
-/// How the server greets.
+/// The behaviour of the server.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Manners {
     pub(crate) protocol_version: u32,
     pub(crate) link_grace: Duration,
-    /// Silence for three of these is a dead link, so no test that needs its link says less than a machine that does
-    /// much else can keep to.
+    /// A link is dead after three of these intervals without a message. A test that needs its link must not set a
+    /// shorter interval than a busy machine can keep.
     pub(crate) heartbeat_interval: Duration,
     pub(crate) heartbeats: bool,
-    /// Whether links made from now on are read beyond their first message.
+    /// Whether new links are read beyond their first message.
     pub(crate) read_reports: bool,
 }
 
@@ -100,7 +100,7 @@ impl Exchange {
         self.send(ExchangeToRunner::Chunk { offset, data: data.into() }).await;
     }
 
-    /// The runner's next message; none: it has ended its side.
+    /// Returns the runner's next message, or `None` if it has closed its side.
     pub(crate) async fn next(&mut self) -> Option<ExchangeFromRunner> {
         tokio::time::timeout(PATIENCE, self.from.recv()).await.unwrap()
     }
@@ -114,14 +114,14 @@ struct Service {
     exchanges: mpsc::Sender<Exchange>,
 }
 
-/// An address of this test's, whether or not a server listens there: a socket holds it.
+/// An address that a bound socket reserves for this test, whether or not a server listens there.
 #[derive(Debug)]
 pub(crate) struct Address {
     at: SocketAddr,
     _held: TcpSocket,
 }
 
-/// A socket at the address that lets another one listen there.
+/// Creates a socket at the address that allows another one to listen there.
 fn socket(at: SocketAddr) -> std::io::Result<TcpSocket> {
     let socket = TcpSocket::new_v4()?;
     socket.set_reuseaddr(true)?;
@@ -141,7 +141,7 @@ impl Address {
 pub(crate) struct FakeServer {
     pub(crate) address: SocketAddr,
     held: Address,
-    /// How many connections were made so far.
+    /// The number of connections so far.
     pub(crate) connections: Arc<AtomicUsize>,
     pub(crate) manners: Arc<Mutex<Manners>>,
     pub(crate) links: mpsc::Receiver<Link>,
@@ -159,7 +159,7 @@ impl FakeServer {
         Self::serve(Address::new(), manners, Some(tls)).await
     }
 
-    /// Where a server was stopped, or anew.
+    /// Starts a server at an address, possibly again.
     pub(crate) async fn listen(address: Address, manners: Manners) -> Self {
         Self::serve(address, manners, None).await
     }
@@ -198,18 +198,18 @@ impl FakeServer {
         }
     }
 
-    /// The next link, once the runner has made it.
+    /// Waits for the next link.
     pub(crate) async fn link(&mut self) -> Link {
         tokio::time::timeout(PATIENCE, self.links.recv()).await.unwrap().unwrap()
     }
 
-    /// Goes away, with every connection. Nobody else gets its address.
+    /// Stops the server with all its connections. Keeps the address reserved.
     pub(crate) fn stop(self) -> Address {
         self.held
     }
 }
 
-/// Of its own, so that a server can go away with everything that it holds.
+/// A separate runtime, so that a server can stop with all its resources.
 #[derive(Debug)]
 struct Own(Option<Runtime>);
 
@@ -221,7 +221,7 @@ impl Drop for Own {
     }
 }
 
-/// The address may have been a server's that is only just gone.
+/// Listens at an address, which a server that has just stopped may still occupy.
 async fn listen(address: SocketAddr) -> TcpListener {
     let listening = async {
         loop {

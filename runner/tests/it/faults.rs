@@ -1,4 +1,4 @@
-//! Links that break, heal, fall silent, or are of another version.
+//! Tests of links that break, recover, become silent, or have another protocol version.
 
 #![expect(
     clippy::unwrap_used,
@@ -78,7 +78,7 @@ async fn past_link_grace_the_epoch_ends_and_its_jobs_with_it() {
     let id = stale.execution_id;
     it.link.send(ToRunner::StartJob(Box::new(stale))).await;
     assert_eq!(reason(&it.job(id, JobPhase::Refused).await), "stale_epoch");
-    // The session is as it was.
+    // The session is unchanged.
     it.run(grant(session, "true")).await;
     it.shut_down().await;
 }
@@ -122,7 +122,7 @@ async fn a_server_of_another_version_is_not_obeyed() {
     assert!(!runner.is_linked());
     server.manners.lock().unwrap().protocol_version = airlock_proto::LINK_PROTOCOL_VERSION;
     drop(first);
-    // Slowly, but again.
+    // The runner reconnects, slowly.
     let mut second = server.link().await;
     while second.from.recv().await != Some(FromRunner::Reconciled) {}
     assert!(runner.is_linked());
@@ -133,7 +133,7 @@ async fn a_server_of_another_version_is_not_obeyed() {
 async fn a_server_that_takes_no_reports_is_cut_off_and_told_all_of_it_later() {
     let mut it = Fixture::with(Manners::default(), |config| config.limits.link_queue = 16).await;
     let session = it.open("").await;
-    // From the next link on it reads nothing, and everything that lies before it fills up.
+    // From the next link on the server reads nothing, and all queues fill up.
     it.server.manners.lock().unwrap().read_reports = false;
     it.link.to = tokio::sync::mpsc::channel(1).0;
     it.next_link().await;
@@ -166,7 +166,7 @@ async fn every_server_is_told_of_every_job() {
     let mut second = second;
     let mut other = second.link().await;
     assert_eq!(other.hello.epoch, it.link.hello.epoch);
-    // Whoever is not reconciled yet is told of what has ended by then as that.
+    // A server that is not reconciled yet receives jobs that have ended as ended.
     while other.from.recv().await.unwrap() != FromRunner::Reconciled {}
     let session = it.open("").await;
     let (id, _) = it.run(grant(session, "true")).await;
@@ -178,7 +178,7 @@ async fn every_server_is_told_of_every_job() {
         }
     }
     assert_eq!(phases, [JobPhase::Accepted, JobPhase::Running, JobPhase::Ended]);
-    // One of them is enough to go on.
+    // One server is enough to continue.
     it.server.stop();
     let offer = offer(other.hello.epoch, grant(session, "echo on"));
     let id = offer.execution_id;
@@ -227,7 +227,7 @@ async fn what_no_server_takes_is_kept_for_a_time() {
     let (before, _) = it.run(grant(session, "echo kept")).await;
     assert_eq!(it.text(before, OutputStream::Stdout).await, "kept\n");
     it.shut_down().await;
-    // The time of what is there counts from the start of the next process, that of the next job from its end.
+    // The retention of existing jobs starts with the next process, that of a new job with its end.
     it.config.spool.keep = Duration::from_millis(600);
     it.runner = Some(Runner::start(it.config.clone()).await.unwrap());
     it.next_link().await;
@@ -250,7 +250,7 @@ async fn a_state_dir_has_one_runner() {
     Runner::start(it.config.clone()).await.unwrap().shut_down().await;
 }
 
-/// A runner that is told to end, with a job that may end by itself. Gives what `shut_down` gives.
+/// Shuts the runner down while a job runs. Returns the job and the pending `shut_down`.
 async fn drained(it: &mut Fixture, session: SessionId, command: &str) -> (ExecutionId, JoinHandle<usize>) {
     let id = it.offer(grant(session, command)).await;
     it.job(id, JobPhase::Running).await;
@@ -284,7 +284,7 @@ async fn draining_takes_no_new_work_and_says_what_was_cut() {
     assert_eq!(cut.cause, Cause::Cancelled(CancelledBy::Drain));
     it.link.send(ToRunner::ForgetJob { execution_id: long }).await;
     assert_eq!(down.await.unwrap(), 1);
-    // The session and nothing of the jobs is there at the next start.
+    // At the next start the session exists, and the jobs do not.
     let again = Runner::start(it.config.clone()).await.unwrap();
     it.next_link().await;
     assert!(matches!(it.session(session).await, SessionPhase::Open { .. }));
@@ -293,7 +293,7 @@ async fn draining_takes_no_new_work_and_says_what_was_cut() {
     again.shut_down().await;
 }
 
-/// Cuts the journal after the entry that accepts a job, as a death right after it would have.
+/// Cuts the journal after the record that accepts a job, as a crash directly after it would.
 fn cut_after_acceptance(journal: &std::path::Path) {
     let bytes = std::fs::read(journal).unwrap();
     let mut at = 0;

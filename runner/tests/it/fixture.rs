@@ -1,4 +1,4 @@
-//! A runner, a server that the test plays, and the words they are tested with.
+//! A runner, a server that the test implements, and helper functions.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
@@ -22,19 +22,19 @@ use airlock_runner::{
 
 use crate::fake::{Exchange, FakeServer, Link, Manners, Output};
 
-/// How long a test waits for what must happen. Only a test that fails uses it up, however slow the machine is.
+/// The timeout of each wait. Only a failing test uses it up, however slow the machine is.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
-/// The wall time of a command that is to end by itself.
+/// The wall time of a command that should exit without a kill.
 const WALL: Duration = Duration::from_secs(240);
 
-/// Takes a little more of the disk again and again. What a command took before the first look at its session counts as
-/// there when it began, and on a busy host that look may be late.
+/// A script that uses a little more disk space repeatedly. Space used before the first count of its session counts as
+/// existing, and on a busy host that count may be late.
 pub(crate) const GROWS: &str = "n=0; while sleep 0.05; do head -c 64K /dev/zero > grown-$((n++)); done";
 
-/// The first host uid of these tests. No other crate's tests have uids between this one and the last, which is below
-/// 1,800,000,000: Linux has at most 2^22 process numbers.
+/// The first host uid of these tests. The last one is below 1,800,000,000, because Linux has at most 2^22 pids. No
+/// tests of another crate use uids in this range.
 const FIRST_UID: u32 = 725_000_000;
-/// Host uids of one test process.
+/// The number of host uids per test process.
 const UIDS: u32 = 256;
 
 /// A runner with one server.
@@ -45,11 +45,11 @@ pub(crate) struct Fixture {
     pub(crate) config: RunnerConfig,
     _swept: Swept,
     _dir: airlock_mounts::ScratchDir,
-    /// Reports that nobody has waited for yet.
+    /// Reports that no wait has consumed yet.
     backlog: Vec<FromRunner>,
 }
 
-/// A range of uids for one test: tests run in processes of their own, at once.
+/// Returns a range of uids for one test. Tests run in concurrent processes.
 pub(crate) fn uids() -> UidConfig {
     UidConfig { first: FIRST_UID + std::process::id() * UIDS, count: UIDS }
 }
@@ -85,7 +85,7 @@ impl Fixture {
         Self { server, link, runner: Some(runner), config, _swept, _dir: dir, backlog: Vec::new() }
     }
 
-    /// Around a runner that somebody else has started.
+    /// Builds a fixture from a runner that was started elsewhere.
     pub(crate) async fn around(
         mut server: FakeServer,
         config: RunnerConfig,
@@ -100,18 +100,18 @@ impl Fixture {
         self.runner.take().unwrap().shut_down().await
     }
 
-    /// The next link, after the last one was lost.
+    /// Waits for the next link after the last one was lost.
     pub(crate) async fn next_link(&mut self) {
         self.link = self.server.link().await;
         self.backlog.clear();
     }
 
-    /// The first report that fits, of those not looked at yet; others are kept.
+    /// Returns the first matching report among the unread ones. Keeps the others.
     pub(crate) async fn report<T>(&mut self, fits: impl Fn(&FromRunner) -> Option<T>) -> T {
         self.report_within(PATIENCE, fits).await
     }
 
-    /// The same, of what may take longer.
+    /// As `report`, with a longer timeout.
     pub(crate) async fn report_within<T>(
         &mut self,
         patience: Duration,
@@ -164,7 +164,7 @@ impl Fixture {
         }
     }
 
-    /// A session whose snapshot is made of this.
+    /// Opens a session with a snapshot from this script.
     pub(crate) async fn open_with_init(&mut self, shell_init: &str) -> (SessionId, SessionSnapshot) {
         let session_id = SessionId::new();
         let shell_init = shell_init.to_owned();
@@ -198,13 +198,13 @@ impl Fixture {
         (id, ended.result.unwrap())
     }
 
-    /// What a grant is refused for.
+    /// Returns the reason for which a grant is refused.
     pub(crate) async fn refusal(&mut self, grant: Grant) -> String {
         let id = self.offer(grant).await;
         reason(&self.job(id, JobPhase::Refused).await)
     }
 
-    /// An output stream of a job.
+    /// Opens an output stream of a job.
     pub(crate) async fn output(&mut self, execution_id: ExecutionId) -> Output {
         let ticket = format!("ticket-{execution_id}");
         self.link.send(ToRunner::OpenOutput { execution_id, ticket: ticket.clone() }).await;
@@ -218,7 +218,7 @@ impl Fixture {
         output
     }
 
-    /// An exchange, without an order yet.
+    /// Opens an exchange without an order.
     pub(crate) async fn exchange(&mut self) -> Exchange {
         let ticket = format!("ticket-{}", ExecutionId::new());
         self.link.send(ToRunner::OpenExchange { ticket: ticket.clone() }).await;
@@ -230,14 +230,14 @@ impl Fixture {
         exchange
     }
 
-    /// An exchange with its order.
+    /// Opens an exchange and sends its order.
     pub(crate) async fn order(&mut self, order: ExchangeOrder) -> Exchange {
         let exchange = self.exchange().await;
         exchange.send(ExchangeToRunner::Order(order)).await;
         exchange
     }
 
-    /// Everything that was written, or is yet to be.
+    /// Returns the whole output, including future output.
     pub(crate) async fn text(&mut self, id: ExecutionId, stream: OutputStream) -> String {
         let mut output = self.output(id).await;
         let max_bytes = u64::MAX;
@@ -255,7 +255,7 @@ impl Fixture {
         }
     }
 
-    /// Waits until a job that runs has written this, and no more.
+    /// Waits until a running job has written exactly this text.
     pub(crate) async fn shown(&mut self, id: ExecutionId, wanted: &str) {
         let mut output = self.output(id).await;
         let (stream, max_bytes) = (OutputStream::Stdout, wanted.len() as u64);
@@ -270,7 +270,7 @@ impl Fixture {
         assert_eq!(String::from_utf8(bytes).unwrap(), wanted);
     }
 
-    /// Runs a command and gives what it wrote.
+    /// Runs a command and returns its output.
     pub(crate) async fn said(&mut self, grant: Grant) -> String {
         let (id, result) = self.run(grant).await;
         assert_eq!(result.cause, Cause::Exited { code: 0 });
@@ -281,13 +281,13 @@ impl Fixture {
         self.config.state_dir.join(name)
     }
 
-    /// Bytes that the runner keeps of a job.
+    /// Returns the bytes that the runner stores of a job.
     pub(crate) fn spooled(&self, id: ExecutionId) -> u64 {
         let files = fs::read_dir(self.state("spool").join(id.to_string())).into_iter().flatten().flatten();
         files.filter_map(|file| Some(file.metadata().ok()?.len())).sum()
     }
 
-    /// Makes a file that a command waits for, in the workspace of the only session that there is.
+    /// Creates a file that a command waits for, in the workspace of the only session.
     pub(crate) fn let_go(&self, name: &str) {
         let mut sessions = fs::read_dir(self.state("sessions")).unwrap().map(|entry| entry.unwrap().path());
         let session = sessions.next().unwrap();
@@ -296,7 +296,7 @@ impl Fixture {
     }
 }
 
-/// Waits until it is done; fails when [`PATIENCE`] is over.
+/// Waits until `done` returns true. Fails after [`PATIENCE`].
 pub(crate) async fn until(what: &str, mut done: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !done() {
@@ -374,8 +374,7 @@ pub(crate) fn reason(report: &JobReport) -> String {
     }
 }
 
-/// Removes what a runner with this state folder has left outside of it, one that was killed or only let go
-/// of: its cgroup.
+/// Removes what a runner with this state directory left outside of it, if it was killed or dropped: its cgroup.
 pub(crate) struct Swept(PathBuf);
 
 impl Drop for Swept {

@@ -1,4 +1,4 @@
-//! On a host that holds less than the floor the runner is never ready, and takes nothing.
+//! Tests of a runner on a host below the floor: it is never ready, and accepts nothing.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
@@ -12,7 +12,7 @@ use crate::{
     fixture::{Fixture, PATIENCE, grant},
 };
 
-/// In the place of bubblewrap, one that leaves a namespace out.
+/// Replaces bubblewrap by a script that omits a namespace.
 fn careless(config: &mut RunnerConfig) {
     let path = config.state_dir.parent().unwrap_or(Path::new("/")).join("bwrap");
     let script = "#!/bin/bash\ncase $1 in --help|--version) exec /usr/bin/bwrap $1;; esac\n\
@@ -24,7 +24,7 @@ fn careless(config: &mut RunnerConfig) {
     config.bwrap = path;
 }
 
-/// What it answers to a probe, what it says to a server, and what becomes of work.
+/// Checks the answer to a readiness probe, the report to a server, and the refusal of work.
 async fn takes_nothing(change: impl FnOnce(&mut RunnerConfig), layer: &str) {
     let mut it = Fixture::with(Manners::default(), change).await;
     let floor = it.link.hello.capabilities.iter().find(|found| found.name == "floor").cloned().unwrap();
@@ -50,7 +50,7 @@ async fn without_a_layer_that_every_command_needs_a_runner_takes_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_layer_that_its_configuration_asks_for_a_runner_takes_nothing() {
-    // Without cgroups none of their limits holds.
+    // Without cgroups none of their limits is enforced.
     let change = |config: &mut RunnerConfig| {
         config.cgroup.mode = CgroupMode::Off;
         config.floor.require = vec!["memory".to_owned()];

@@ -1,4 +1,4 @@
-//! A server that asks for more than it may, or for nonsense: refused, and the runner goes on.
+//! Tests of a server that requests too much, or sends invalid messages: it is refused, and the runner continues.
 
 use std::time::Duration;
 
@@ -71,7 +71,8 @@ async fn stale_epochs_and_late_offers_are_refused_for_good() {
         let id = offer.execution_id;
         it.link.send(ToRunner::StartJob(Box::new(offer.clone()))).await;
         assert_eq!(reason(&it.job(id, JobPhase::Refused).await), why);
-        // The same pair gets the same answer, whatever it says now; a new attempt is a new offer.
+        // The same execution and attempt get the same answer, whatever the offer contains now. A new attempt is a new
+        // offer.
         let mut again = offer.clone();
         again.epoch = it.link.hello.epoch;
         again.not_after_clock_ms = u64::MAX;
@@ -108,12 +109,12 @@ async fn an_offer_that_cannot_be_understood_is_refused_for_good() {
         let refused = it.job(id, JobPhase::Refused).await;
         assert_eq!((refused.attempt, reason(&refused).as_str()), (1, "malformed_grant"));
     }
-    // Final for this pair, also where it can be understood now; a new attempt is a new offer.
+    // The answer is final for this execution and attempt, even if the offer is valid now. A new attempt is a new offer.
     it.link.send(ToRunner::StartJob(Box::new(good.clone()))).await;
     assert_eq!(reason(&it.job(id, JobPhase::Refused).await), "malformed_grant");
     it.link.send(ToRunner::StartJob(Box::new(StartJob { attempt: 2, ..good }))).await;
     assert_eq!(it.job(id, JobPhase::Ended).await.attempt, 2);
-    // What was accepted stays so, whatever is sent for it later.
+    // An accepted job stays accepted, whatever is sent for it later.
     let later = WireStartJob { attempt: 3, grant: None, ..wire };
     it.link.to.send(Ok(ConnectResponse { message: Some(Message::StartJob(later)) })).await.unwrap();
     assert_eq!(reason(&it.job(id, JobPhase::Refused).await), "already_accepted");
@@ -179,14 +180,14 @@ async fn a_shell_that_is_not_there_is_said_to_be_missing() {
 async fn nonsense_costs_a_hostile_server_its_stream_and_nobody_else_anything() {
     let mut it = Fixture::new().await;
     let session = it.open("").await;
-    // Messages that are not of the contract.
+    // Messages that violate the contract.
     let empty = ConnectResponse { message: None };
     let no_grant = WireStartJob { execution_id: "x".to_owned(), ..WireStartJob::default() };
     let bad_start = ConnectResponse { message: Some(Message::StartJob(no_grant)) };
     for message in [empty, bad_start] {
         it.link.to.send(Ok(message)).await.unwrap();
     }
-    // Jobs and outputs that nobody has heard of.
+    // Unknown jobs and outputs.
     let stranger = ExecutionId::new();
     it.link.send(ToRunner::EndJob { execution_id: stranger, cause: Cause::OomKilled }).await;
     it.link.send(ToRunner::ForgetJob { execution_id: stranger }).await;

@@ -1,5 +1,5 @@
-//! Who a runner obeys: the server whose certificate carries the name that its floor allows, signed by
-//! the authority that it trusts.
+//! Tests of which servers a runner trusts: those with a certificate that has a name that its floor allows and a
+//! signature of its trusted CA.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -15,7 +15,7 @@ use crate::{
     fixture::until,
 };
 
-/// An authority of the test's own.
+/// A CA of the test.
 struct Authority(CertifiedIssuer<'static, KeyPair>);
 
 impl Authority {
@@ -29,7 +29,7 @@ impl Authority {
         self.0.pem()
     }
 
-    /// Certificate and key.
+    /// Returns certificate and key.
     fn issue(&self, name: &str) -> (String, String) {
         let key = KeyPair::generate().unwrap();
         let params = CertificateParams::new(vec![name.to_owned()]).unwrap();
@@ -45,7 +45,7 @@ async fn tls_server(authority: &Authority, name: &str) -> FakeServer {
     FakeServer::with_tls(Manners::default(), tls).await
 }
 
-/// A runner that trusts `authority`, has a certificate of `own`, and expects `name`.
+/// Returns the configuration of a runner that trusts `authority`, has a certificate of `own`, and expects `name`.
 fn config(
     dir: &Path,
     server: &FakeServer,
@@ -90,7 +90,7 @@ async fn only_the_expected_server_is_obeyed_and_only_a_known_runner_is_heard() {
             let link = link.insert(server.link().await);
             while link.from.recv().await != Some(FromRunner::Reconciled) {}
         } else {
-            // It dials for the third time: two attempts are over.
+            // The third connection shows that two attempts have failed.
             let tried = || server.connections.load(Ordering::SeqCst) - before;
             until("it tries again", || tried() >= 3).await;
             assert!(server.links.try_recv().is_err(), "{name}");
@@ -117,7 +117,7 @@ async fn a_name_leads_to_each_server_behind_it_and_each_has_one_link() {
     let mut link = server.link().await;
     while link.from.recv().await != Some(FromRunner::Reconciled) {}
     assert!(runner.is_linked());
-    // It is looked up again and again, and dialled once.
+    // The name is looked up repeatedly, and connected once.
     tokio::time::sleep(Duration::from_millis(500)).await;
     assert!(server.links.try_recv().is_err(), "one address, one link");
     drop(link);

@@ -1,5 +1,5 @@
-//! The input of a command over exchanges: whole, once, in order; cut and gone on with; closed from either
-//! end; and never in the way of the command's end.
+//! Tests of a command's input over exchanges: complete, each byte once, in order; interrupted and resumed; closed from
+//! either end; and never delaying the command's end.
 
 #![expect(clippy::panic, reason = "a test that cannot go on fails")]
 
@@ -32,7 +32,7 @@ impl Fixture {
         id
     }
 
-    /// A writer whose turn it is, and the offset to go on from.
+    /// Returns the active writer, and the offset at which it continues.
     async fn writer(&mut self, execution_id: ExecutionId) -> (Exchange, u64) {
         let mut writer = self.order(ExchangeOrder::Stdin { execution_id, take_over: false }).await;
         match writer.next().await {
@@ -41,7 +41,7 @@ impl Fixture {
         }
     }
 
-    /// The failure of a writer that is not let in.
+    /// Returns the failure of a writer that is refused.
     async fn refused(&mut self, execution_id: ExecutionId) -> (ExchangeFailure, String) {
         let mut writer = self.order(ExchangeOrder::Stdin { execution_id, take_over: false }).await;
         failure(&mut writer).await
@@ -64,7 +64,7 @@ pub(crate) async fn failure(exchange: &mut Exchange) -> (ExchangeFailure, String
     }
 }
 
-/// How much of what a writer sent has come, and why it goes no further.
+/// Returns how much of a writer's input was accepted, and why it cannot continue.
 async fn cut_short(writer: &mut Exchange) -> (u64, (ExchangeFailure, String)) {
     match writer.next().await {
         Some(ExchangeFromRunner::Written { accepted, .. }) => (accepted, failure(writer).await),
@@ -99,13 +99,13 @@ async fn many_writers_make_one_input() {
         assert_eq!(offset, 0);
         writer.write(0, "one\ntw").await;
         assert_eq!(finish(&mut writer, false).await, (6, false));
-        // From where it believes to be: what is there already is skipped.
+        // The writer resumes at an earlier offset: bytes that were accepted before are skipped.
         let (mut writer, offset) = it.writer(id).await;
         assert_eq!(offset, 6);
         writer.write(2, "e\ntwo\n").await;
         writer.write(8, "rest\n").await;
         assert_eq!(finish(&mut writer, false).await, (13, false));
-        // No byte at all, and the end.
+        // The end without a further byte.
         let (mut writer, _) = it.writer(id).await;
         assert_eq!(finish(&mut writer, true).await, (13, true));
         let result = it.job(id, JobPhase::Ended).await.result.map(|it| it.cause);
@@ -133,7 +133,7 @@ async fn ten_megabytes_come_whole_through_many_cuts() {
             at += chunk.len();
         }
         if cuts < 12 {
-            // Without a word; what arrives of it counts, and nothing else.
+            // Disconnect without an end. Only the accepted bytes count.
             cuts += 1;
             continue;
         }
@@ -196,7 +196,7 @@ async fn an_input_that_was_ended_takes_no_more_and_a_repeated_end_is_the_same_en
     let (mut writer, _) = it.writer(id).await;
     writer.write(0, "all of it").await;
     assert_eq!(finish(&mut writer, true).await, (9, true));
-    // Its answer was lost, say: what it sends again is there already.
+    // As if the answer was lost: the repeated bytes were accepted before.
     let (mut writer, offset) = it.writer(id).await;
     assert_eq!(offset, 9);
     writer.write(0, "all of it").await;
@@ -236,7 +236,7 @@ async fn a_command_that_never_reads_holds_up_only_its_writer_until_it_ends() {
     let (writer, _) = it.writer(id).await;
     let chunk = vec![7; TRANSFER_CHUNK_BYTES];
     let to = writer.to.clone();
-    // 64 MB, of which a pipe, some queues and windows take a few.
+    // 64 MB, of which the pipe, the queues and the windows hold a few.
     let sender = tokio::spawn(async move {
         for index in 0..256_u64 {
             let data = chunk.clone().into();
@@ -246,7 +246,7 @@ async fn a_command_that_never_reads_holds_up_only_its_writer_until_it_ends() {
             }
         }
     });
-    // Others go on meanwhile, also on their input.
+    // Other commands and their inputs continue meanwhile.
     let other = it.start(with_input(session, "cat")).await;
     let (mut quick, _) = it.writer(other).await;
     quick.write(0, "x").await;
@@ -255,7 +255,7 @@ async fn a_command_that_never_reads_holds_up_only_its_writer_until_it_ends() {
     assert!(!sender.is_finished(), "the control: it is held up");
     it.cancel(id).await;
     let mut writer = writer;
-    // Whichever of the two it learns first: that nobody reads, or that nothing is left.
+    // Depending on timing: either no process reads the input, or the command has ended.
     let (accepted, told) = cut_short(&mut writer).await;
     assert!(accepted >= 65_536, "{accepted}: what is in the pipe");
     assert!(told == precondition("NOT_RUNNING") || told == precondition("STDIN_CLOSED"), "{told:?}");
@@ -268,7 +268,7 @@ async fn a_command_that_never_reads_holds_up_only_its_writer_until_it_ends() {
 async fn a_reader_outside_the_job_does_not_keep_its_input_open() {
     let mut it = Fixture::new().await;
     let session = it.open("").await;
-    // Hands its input to another command of the session, and ends.
+    // Passes its input to another command of the session, and ends.
     let keep = "python3 -c 'import socket, time; s = socket.socket(socket.AF_UNIX); s.bind(\"/tmp/keep\"); \
                 s.listen(); c, _ = s.accept(); _, f, _, _ = socket.recv_fds(c, 1, 1); open(\"/tmp/got\", \"w\"); \
                 time.sleep(1000)'";

@@ -1,4 +1,4 @@
-//! Commands in real sandboxes, over a real link.
+//! Tests of commands in real sandboxes, over a real link.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use airlock_proto::domain::{
 
 use crate::fixture::{Fixture, grant, until};
 
-/// The longest that a floor permits: no command that is to say its last word needs so long.
+/// The maximum that a floor permits. No command in these tests needs as long to write its last output.
 const GRACE: Duration = Duration::from_secs(30);
 
 #[tokio::test(flavor = "multi_thread")]
@@ -89,7 +89,7 @@ async fn stderr_can_be_apart() {
 async fn a_time_out_ends_all_of_it_and_says_so() {
     let mut it = Fixture::new().await;
     let session = it.open("").await;
-    // Nothing of it ends by itself while the test waits.
+    // No process of it exits during the test.
     let mut slow = grant(session, "echo begun; sleep 1000 & sleep 1000");
     slow.timeout = Duration::from_millis(300);
     loop {
@@ -99,7 +99,7 @@ async fn a_time_out_ends_all_of_it_and_says_so() {
         if said == "begun\n" {
             break;
         }
-        // On a busy host it may not have come so far: then it has more time.
+        // On a busy host the command may not have progressed far enough, so it gets more time.
         assert_eq!(said, "");
         slow.timeout *= 2;
     }
@@ -127,10 +127,10 @@ async fn a_cancel_lets_the_command_clean_up_and_does_not_wait_for_ever() {
         it.link.send(ToRunner::EndJob { execution_id: id, cause: admin }).await;
         let result = it.job(id, JobPhase::Ended).await.result.unwrap();
         assert_eq!(result.cause, cancelled);
-        // Its grace ends only what does not end in it.
+        // The grace period is used up only by a command that ignores the signal.
         assert_eq!(begun.elapsed() >= grace, grace != GRACE, "{command}");
         let text = it.text(id, OutputStream::Stdout).await;
-        // bash also says that the child which it was waiting for was terminated.
+        // bash also prints that the child that it waited for was terminated.
         assert_eq!(text.replace("Terminated\n", ""), said);
     }
     it.shut_down().await;
@@ -153,7 +153,7 @@ async fn a_cancel_right_after_the_offer_still_ends_in_one_truth() {
 async fn a_shell_that_ended_is_the_end_whatever_holds_its_pipe() {
     let mut it = Fixture::new().await;
     let session = it.open("").await;
-    // Nothing that holds it ends by itself while the test waits.
+    // No process that holds it exits during the test.
     let command = "setsid sh -c 'trap \"\" TERM; sleep 1000' & sleep 1000 & disown; echo out";
     let (id, result) = it.run(grant(session, command)).await;
     assert_eq!(result.cause, Cause::Exited { code: 0 });
@@ -212,7 +212,7 @@ async fn the_command_knows_its_trace_and_its_environment() {
     let mut with_env = grant(session, "echo $TRACEPARENT $GREETING $AIRLOCK_SESSION_ID; id -u");
     with_env.env.insert("GREETING".to_owned(), b"hello".to_vec());
     let said = it.said(with_env).await;
-    // Without a collector there are no spans, and the request's own place is handed on.
+    // Without a collector there are no spans, and the request's own trace context is passed on.
     let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
     assert_eq!(said, format!("{trace} hello {session}\n1000\n"));
     it.shut_down().await;
@@ -292,7 +292,7 @@ async fn a_full_spool_ends_its_writer_and_spares_the_others() {
     let spared = it.job(quiet, JobPhase::Ended).await.result.unwrap();
     assert_eq!(spared.cause, Cause::Exited { code: 0 });
     assert_eq!(it.text(quiet, OutputStream::Stdout).await, "before\nafter\n");
-    // Room is made when the server has taken it.
+    // Forgetting the jobs frees their space.
     it.link.send(ToRunner::ForgetJob { execution_id: loud }).await;
     it.link.send(ToRunner::ForgetJob { execution_id: quiet }).await;
     let spool = it.state("spool");

@@ -1,5 +1,5 @@
-//! The runner's process, killed in the middle of an upload: what had come is gone on with, and what is in
-//! the workspace in the end is what was sent.
+//! Tests that kill the runner during an upload: the received part is resumed, and in the end the workspace contains
+//! exactly the sent files.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
@@ -29,7 +29,7 @@ use crate::{
 const FILES: usize = 3000;
 const END: ExchangeToRunner = ExchangeToRunner::End { close: false };
 
-/// An archive of files in folders, each with a content of its own.
+/// Creates an archive of files in directories, each with different contents.
 fn archive() -> Vec<u8> {
     let source = tempfile::tempdir().unwrap();
     for index in 0..FILES {
@@ -53,7 +53,7 @@ fn content(index: usize) -> String {
     format!("{index}\n").repeat(300)
 }
 
-/// Files below a folder.
+/// Returns the files below a directory.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];
@@ -66,14 +66,14 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// One upload, against a runner that is killed again and again.
+/// One upload to a runner that is killed repeatedly.
 struct Killed {
     it: Fixture,
     config: PathBuf,
     process: Process,
     session: SessionId,
     archive: Vec<u8>,
-    /// How many uploads came to their end before their runner was killed.
+    /// The number of uploads that ended before their runner was killed.
     late: usize,
 }
 
@@ -96,7 +96,7 @@ impl Killed {
         self.it.reconciled().await;
     }
 
-    /// The upload's stream, and from where it goes on.
+    /// Opens the upload's stream. Returns it with the offset at which it continues.
     async fn begin(&mut self) -> (Exchange, usize) {
         let order = UploadOrder {
             session_id: self.session,
@@ -144,7 +144,7 @@ impl Killed {
         }
     }
 
-    /// Everything is there once, the session's, and counts as put there.
+    /// Checks that every file exists once, belongs to the session, and is recorded as uploaded.
     async fn assert_whole(&mut self, uploaded: Uploaded) {
         assert_eq!((uploaded.files, uploaded.received), (FILES as u64, self.archive.len() as u64));
         let found = files(&self.project());
@@ -182,7 +182,7 @@ async fn an_upload_survives_the_runner_s_death_while_its_bytes_come() {
         let (exchange, staged) = it.begin().await;
         assert!(staged >= before && staged < it.archive.len(), "{staged} after {before}");
         it.send(&exchange, staged, part * round).await;
-        // In the midst of what is sent in this round.
+        // Kill the runner while it receives the bytes of this round.
         until("bytes come", || it.staged() > part * (round - 1)).await;
         before = it.staged();
         it.kill_and_restart().await;
@@ -210,7 +210,7 @@ async fn an_upload_survives_the_runner_s_death_while_it_is_put_into_the_workspac
             if found.len() < FILES {
                 break found;
             }
-            // On a busy host this test may be too late with its kill: once more, with another upload.
+            // On a busy host the kill may be too late. Then repeat it with another upload.
             it.late += 1;
             assert!(it.late < 20, "it is always over before the process dies");
             airlock_mounts::remove_tree(it.project()).unwrap();
@@ -222,7 +222,7 @@ async fn an_upload_survives_the_runner_s_death_while_it_is_put_into_the_workspac
     }
     let uploaded = it.finish().await;
     it.assert_whole(uploaded).await;
-    // Its answer is kept as well.
+    // The answer is kept, too.
     it.kill_and_restart().await;
     let (mut exchange, staged) = it.begin().await;
     assert_eq!(staged, it.archive.len());

@@ -1,5 +1,5 @@
-//! What many jobs leave behind: nothing. Each test counts what its process holds, and so needs a process
-//! of its own, as `cargo nextest` gives it.
+//! Tests that many jobs leave nothing behind. Each test counts the resources of its process, and therefore needs a
+//! process of its own, which `cargo nextest` provides.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -21,11 +21,11 @@ use crate::{
     input::with_input,
 };
 
-/// Descriptors, children and mounts.
+/// The numbers of descriptors, children and mounts.
 pub(crate) type Holdings = (usize, usize, usize);
 
-/// Runs it in a mount namespace that all threads of its runtime share, and nobody else: mounts of other tests neither
-/// come nor go in it.
+/// Runs a test in a mount namespace that only the threads of its runtime share, so that mounts of other tests do not
+/// appear in it.
 pub(crate) fn apart(test: impl Future<Output = ()>) {
     apart_in(|| Builder::new_multi_thread().enable_all().build().unwrap(), test);
 }
@@ -35,17 +35,17 @@ fn apart_in(runtime: impl FnOnce() -> Runtime, test: impl Future<Output = ()>) {
     runtime().block_on(test);
 }
 
-/// The mounts of the test's own mount namespace.
+/// Returns the mounts of the test's own mount namespace.
 pub(crate) fn mounts() -> String {
     fs::read_to_string("/proc/thread-self/mountinfo").unwrap()
 }
 
-/// Descriptors, children and mounts of this process.
+/// Counts the descriptors, children and mounts of this process.
 fn holdings() -> Holdings {
     let count = |path: &str| fs::read_dir(path).unwrap().count();
     let children: usize = fs::read_dir("/proc/self/task")
         .unwrap()
-        // A thread that ended meanwhile has none.
+        // A thread that ended meanwhile has no children.
         .map(|task| fs::read_to_string(task.unwrap().path().join("children")).unwrap_or_default())
         .map(|children| children.split_whitespace().count())
         .sum();
@@ -92,13 +92,13 @@ async fn a_hundred_jobs() {
     until("no child is left", || holdings().1 == 0).await;
 }
 
-/// Whether this process holds no more than it did.
+/// Reports whether this process holds no more than before.
 pub(crate) fn is_back_to(before: Holdings) -> bool {
     let now = holdings();
     now.0 <= before.0 && now.1 <= before.1 && now.2 <= before.2
 }
 
-/// Waits until this process holds no more than it did.
+/// Waits until this process holds no more than before.
 pub(crate) async fn back_to(before: Holdings) {
     let begun = Instant::now();
     while !is_back_to(before) {
@@ -120,15 +120,15 @@ async fn unread_inputs() {
         let id = it.start(with_input(session, "sleep 600")).await;
         let mut writer = it.order(ExchangeOrder::Stdin { execution_id: id, take_over: false }).await;
         assert_eq!(writer.next().await, Some(ExchangeFromRunner::Ready { offset: 0 }));
-        // More than the pipe holds, so that the runner's side waits for a reader that never comes.
+        // More than the pipe holds, so that the runner waits for a reader that never comes.
         for index in 0..32 {
             writer.write(index * TRANSFER_CHUNK_BYTES as u64, vec![7; TRANSFER_CHUNK_BYTES]).await;
         }
-        // Another writer waits for its turn, and one has gone in the middle of it.
+        // Another writer waits for its turn, and a third one has disconnected while it waited.
         let waiting = it.order(ExchangeOrder::Stdin { execution_id: id, take_over: false }).await;
         drop(it.order(ExchangeOrder::Stdin { execution_id: id, take_over: false }).await);
         if round % 2 == 0 {
-            // The one that is at it has gone too, before the end.
+            // The active writer has disconnected too, before the end.
             drop(writer);
         }
         let cause = Cause::Cancelled(CancelledBy::Client);
@@ -144,7 +144,7 @@ async fn unread_inputs() {
     it.shut_down().await;
 }
 
-/// What this process holds, once it has held the same for a while.
+/// Returns the resources of this process once they are stable.
 pub(crate) async fn settled() -> Holdings {
     let (mut last, mut same) = (holdings(), 0);
     while same < 5 {
@@ -156,18 +156,18 @@ pub(crate) async fn settled() -> Holdings {
     last
 }
 
-/// Resident memory of this process, in KiB.
+/// Returns the resident memory of this process, in KiB.
 fn resident() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
     line.split_whitespace().next().unwrap().parse().unwrap()
 }
 
-/// More than the jobs of the test below ever have.
+/// More threads than the jobs of the test below ever use.
 const THREADS: usize = 192;
 
-/// A runtime that has all of its threads from the start, each of which has allocated: how many a busy host needs at
-/// once says nothing of memory.
+/// Creates a runtime with all its threads from the start, each of which has allocated memory. Otherwise the measured
+/// memory would depend on how many threads a busy host needs at once.
 fn with_all_threads() -> Runtime {
     let mut builder = Builder::new_multi_thread();
     builder.enable_all().max_blocking_threads(THREADS).thread_keep_alive(PATIENCE * 10);

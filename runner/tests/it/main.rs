@@ -1,4 +1,4 @@
-//! The whole runner against a server that the test plays: real links over the loopback, real sandboxes.
+//! Tests of the whole runner with a server that the test implements: real links over the loopback, real sandboxes.
 
 mod bound;
 mod commands;

@@ -1,5 +1,5 @@
-//! The runner's key to running outside the sandbox: what it starts there stays a session's user, and a runner
-//! that has no user to give turns no key.
+//! Tests of the runner's permission to run commands outside the sandbox: they run as a session's user, and a runner
+//! without separate users does not permit it.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -22,13 +22,13 @@ fn outside(session: SessionId, command: &str) -> Grant {
     Grant { unsandboxed: true, ..grant(session, command) }
 }
 
-/// Detail of the capability, and whether it is there.
+/// Returns the detail of the capability, and whether it is enforced.
 fn key(it: &Fixture) -> (String, bool) {
     let found = it.link.hello.capabilities.iter().find(|found| found.name == "unsandboxed").unwrap();
     (found.detail.clone(), found.enforced)
 }
 
-/// The program, where every user can execute it.
+/// Copies the program to a path where every user can execute it.
 fn program(folder: &Path) -> PathBuf {
     let copy = folder.join("airlock-runner");
     fs::copy(env!("CARGO_BIN_EXE_airlock-runner"), &copy).unwrap();
@@ -38,7 +38,7 @@ fn program(folder: &Path) -> PathBuf {
     copy
 }
 
-/// A configuration that permits runs outside, and whose folder is the ordinary user's.
+/// Creates a configuration that permits commands outside, in a directory that belongs to the unprivileged user.
 fn permitted(folder: &Path, server: &FakeServer, uid: u32) -> PathBuf {
     let path = write_config(folder, server);
     let text = format!("{}[floor]\nunsandboxed = true\n", fs::read_to_string(&path).unwrap());

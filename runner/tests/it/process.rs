@@ -1,4 +1,4 @@
-//! The runner as a process of its own: killed, started again, and stopped in order.
+//! Tests of the runner as a separate process: killed, restarted, and stopped in an orderly way.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -18,7 +18,7 @@ use crate::{
     fixture::{Fixture, grant, offer, reason, uids, until},
 };
 
-/// The program under test; killed when the test is over.
+/// The program under test. It is killed on drop.
 pub(crate) struct Process(pub(crate) Child);
 
 impl Process {
@@ -52,7 +52,7 @@ pub(crate) fn write_config(dir: &Path, server: &FakeServer) -> std::path::PathBu
     path
 }
 
-/// Processes under the uids of this test.
+/// Counts the processes with uids of this test.
 pub(crate) fn strays() -> usize {
     let range = uids().first..uids().first + uids().count;
     fs::read_dir("/proc")
@@ -75,7 +75,7 @@ pub(crate) async fn fixture(server: FakeServer, dir: airlock_mounts::ScratchDir)
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_runner_loses_its_commands_and_not_their_output() {
     let dir = airlock_mounts::ScratchDir::new();
-    // A server that sends a heartbeat after this interval has read everything that the runner sent before it.
+    // When the server sends a heartbeat after this interval, it has read everything that the runner sent before.
     let manners = Manners { heartbeat_interval: Duration::from_secs(2), ..Manners::default() };
     let server = FakeServer::start(manners).await;
     let path = write_config(dir.path(), &server);
@@ -114,7 +114,7 @@ async fn a_killed_runner_loses_its_commands_and_not_their_output() {
     assert_eq!(text.len() as u64, result.stdout_bytes);
     assert!(text.starts_with("0\n1\n2\n") && text.len() > 10_000, "{} bytes", text.len());
     assert_eq!(it.text(done, OutputStream::Stdout).await, "done\n");
-    // What it accepted, it never accepts again.
+    // An accepted job is never accepted again.
     let mut repeated = offer(it.link.hello.epoch, grant(session, "echo line >> lines"));
     repeated.execution_id = running;
     repeated.attempt = 2;
@@ -129,7 +129,7 @@ async fn a_stopped_runner_leaves_no_process_and_no_file_but_its_state() {
     let dir = airlock_mounts::ScratchDir::new();
     let server = FakeServer::start(Manners::default()).await;
     let path = write_config(dir.path(), &server);
-    // For as long as the server takes.
+    // As long as the server needs.
     let text = fs::read_to_string(&path).unwrap().replace("handover = \"100ms\"", "handover = \"120s\"");
     fs::write(&path, text).unwrap();
     let mut process = Process::start(&path);
@@ -166,7 +166,7 @@ async fn a_signal_that_comes_before_its_configuration_was_read_stops_it() {
     let nonblock = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap();
     let mut unwritten = None;
     until("it reads its configuration", || {
-        // Without a reader it cannot be opened for writing.
+        // The pipe cannot be opened for writing until it has a reader.
         unwritten = fs::OpenOptions::new().write(true).custom_flags(nonblock).open(&pipe).ok();
         unwritten.is_some()
     })
@@ -198,7 +198,7 @@ async fn a_death_while_a_session_is_made_or_closed_leaves_it_whole_or_gone() {
     let mut process = Process::start(&path);
     let mut it = fixture(server, dir).await;
     let (mut whole, mut gone) = (0, 0);
-    // At once, in the middle, and when it is over.
+    // Immediately, during the creation, and after it.
     for delay in [Some(0), Some(30), None] {
         for close in [false, true] {
             let session_id = SessionId::new();
@@ -221,7 +221,7 @@ async fn a_death_while_a_session_is_made_or_closed_leaves_it_whole_or_gone() {
             let sessions = fs::read_dir(it.state("sessions")).unwrap().count();
             assert_eq!(fs::read_dir(it.state("trash")).unwrap().count(), 0);
             *(if sessions == 0 { &mut gone } else { &mut whole }) += 1;
-            // Asked for again it is there, whole, whatever was left of it.
+            // Opened again, the session is complete, whatever was left of it.
             it.link.send(open).await;
             while !matches!(it.session(session_id).await, SessionPhase::Open { .. }) {}
             assert_eq!(it.said(grant(session_id, "find . -type f | wc -l")).await, "300\n");

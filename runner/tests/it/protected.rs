@@ -1,5 +1,5 @@
-//! Protected names, with many commands in one workspace at once: each change is told once, quarantined,
-//! and given back byte for byte.
+//! Tests of protected names with many concurrent commands in one workspace: each change is reported once,
+//! quarantined, and restored byte for byte.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "support for tests: what is missing fails the test")]
 
@@ -23,7 +23,7 @@ use crate::{
 const COMMANDS: usize = 200;
 const AT_ONCE: usize = 8;
 
-/// The one session's workspace on the host.
+/// Returns the workspace of the only session on the host.
 fn workspace(it: &Fixture) -> PathBuf {
     let mut sessions = fs::read_dir(it.state("sessions")).unwrap();
     sessions.next().unwrap().unwrap().path().join("disk/workspace")
@@ -59,7 +59,7 @@ fn writes(session: SessionId, command: &str, paths: &[String]) -> Grant {
     grant
 }
 
-/// Every third makes a protected name and is killed, every third changes one, every third does neither.
+/// Returns a command. One third create a protected name and are killed, one third change one, one third do neither.
 fn command(number: usize) -> String {
     match number % 3 {
         0 => format!(
@@ -107,7 +107,7 @@ async fn two_hundred_commands() {
     it.shut_down().await;
 }
 
-/// All commands, so many at once; gives what was told of them.
+/// Runs all commands, a limited number at once. Returns the reported violations.
 async fn run_them_all(it: &mut Fixture, session: SessionId, workspace: &Path) -> Vec<Violation> {
     let mut told = Vec::new();
     let (mut alive, mut next): (BTreeMap<ExecutionId, usize>, usize) = (BTreeMap::new(), 0);
@@ -146,7 +146,8 @@ async fn run_them_all(it: &mut Fixture, session: SessionId, workspace: &Path) ->
     told
 }
 
-/// What commands and users put there is there, protected names are as they were, and there is nothing else.
+/// Checks that files of commands and users exist, that protected names are unchanged, and that there are no other
+/// files.
 fn assert_nothing_is_lost(workspace: &Path, changed: &[usize]) {
     assert!((0..COMMANDS).all(|n| fs::read(workspace.join(format!("d{n}/file"))).unwrap() == b"mine\n"));
     for number in changed {
@@ -261,13 +262,14 @@ async fn settings_and_hooks_of_a_repository_that_is_there_are_held() {
     it.shut_down().await;
 }
 
-/// A program that nobody knows to be git makes a repository in `c`, and plants a hook, a monitor and an alias there.
+/// A program that is not recognized as git creates a repository in `c`, and plants a hook, a monitor and an alias
+/// there.
 const MAKE: &str = "printf '#!/bin/sh\\necho \"$1\" >> \"$TMPDIR/ran\"\\n' > evil && chmod +x evil; \
     export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b; \
     perl -e 'system(qw(git init -q -b main c)) and die' && cd c && git commit -q --allow-empty -m one && \
     printf '#!/bin/sh\\n../evil hook\\n' > .git/hooks/pre-commit && chmod +x .git/hooks/pre-commit && \
     git config core.fsmonitor '../evil monitor' && git config alias.x '!../evil alias'";
-/// Says what of it ran, and what was committed.
+/// Prints which of them ran, and what was committed.
 const USE: &str = "export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b; \
     rm -f $TMPDIR/ran; cd c; { git status --short; git x; git commit -q --allow-empty -m more; } >/dev/null 2>&1; \
     sort -u $TMPDIR/ran 2>/dev/null; git log --format=%s 2>/dev/null";

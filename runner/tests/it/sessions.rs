@@ -1,4 +1,4 @@
-//! Sessions over the link.
+//! Tests of sessions over the link.
 
 use std::fs;
 

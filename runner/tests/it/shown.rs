@@ -1,4 +1,4 @@
-//! What of its host a runner shows: a root file system, sockets, folders that only root enters.
+//! Tests of what a runner shows of its host: a root file system, sockets, directories that only root can enter.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -16,7 +16,7 @@ use crate::{
     fixture::{Fixture, grant},
 };
 
-/// A folder of the test's beside the runner's state.
+/// Creates a directory of the test next to the runner's state.
 fn beside(config: &RunnerConfig, name: &str) -> PathBuf {
     let folder = config.state_dir.parent().unwrap_or(Path::new("/")).join(name);
     fs::create_dir_all(&folder).unwrap();
@@ -29,7 +29,7 @@ fn passable(folder: &Path) {
     }
 }
 
-/// One program that needs no other file.
+/// Creates a root with one program that needs no other file.
 fn tiny(config: &mut RunnerConfig) {
     let root = beside(config, "roots/tiny");
     fs::create_dir(root.join("bin")).unwrap();

@@ -1,5 +1,5 @@
-//! Commands that write nothing for longer than they may: their clock is one of its own. That output breaks silence,
-//! and of which stream, is tried by a clock that stands still, in `runner/src/job/life/tests.rs`.
+//! Tests of commands that write nothing for longer than their idle timeout. `runner/src/job/life/tests.rs` tests with a
+//! paused clock which output resets the timeout.
 
 use std::time::Duration;
 
@@ -7,9 +7,9 @@ use airlock_proto::domain::{Cause, Grant, JobPhase, SessionId, TimeoutKind, ToRu
 
 use crate::fixture::{Fixture, grant};
 
-/// Longer than any machine stands still; nothing here waits for it.
+/// Longer than any delay of a machine. No test waits this long.
 const LONG: Duration = Duration::from_secs(600);
-/// Writes for as long as it may, a byte now and then.
+/// Writes a byte periodically.
 const TICKS: &str = "while :; do printf .; sleep 0.1; done";
 const SILENT: Cause = Cause::TimedOut(TimeoutKind::Idle);
 
@@ -31,7 +31,7 @@ async fn silence_ends_a_command_whatever_it_does_meanwhile() {
     {
         assert_eq!(cause(&mut it, quiet_for(short, session, command)).await, SILENT, "{command}");
     }
-    // What it writes to a file is no output.
+    // Writing to a file is not output.
     let to_file = format!("{{ {TICKS}; }} > file");
     assert_eq!(cause(&mut it, quiet_for(short, session, &to_file)).await, SILENT);
     it.shut_down().await;
@@ -45,7 +45,7 @@ async fn the_clock_of_silence_and_the_wall_clock_are_two() {
     let short = Duration::from_millis(300);
     assert_eq!(cause(&mut it, both(short, LONG)).await, Cause::TimedOut(TimeoutKind::Wall));
     assert_eq!(cause(&mut it, both(LONG, short)).await, SILENT);
-    // Who writes all the time has the wall clock alone.
+    // For a command that writes continuously, only the wall time counts.
     let writes = Grant { timeout: Duration::from_secs(1), ..quiet_for(LONG, session, TICKS) };
     assert_eq!(cause(&mut it, writes).await, Cause::TimedOut(TimeoutKind::Wall));
     it.shut_down().await;

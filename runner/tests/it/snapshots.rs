@@ -1,5 +1,5 @@
-//! A session's shell snapshot: what is taken over, what a hostile `shell.init` cannot do, and that no command ever
-//! runs with another snapshot than the one it was decided with.
+//! Tests of a session's shell snapshot: its contents, the limits of a hostile `shell.init`, and that no command runs
+//! with another snapshot than the one of its decision.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 
@@ -20,7 +20,7 @@ const INIT: &str = "alias greet='echo hello'\n\
      export PATH=/opt/tools:$PATH\n\
      echo this is nobodys; echo neither is this >&2; IFS=:\n";
 
-/// A command that sources this snapshot.
+/// Returns the grant of a command that sources this snapshot.
 fn with(session: SessionId, snapshot: &SessionSnapshot, command: &str) -> Grant {
     Grant { snapshot_digest: snapshot.digest(), ..grant(session, command) }
 }
@@ -31,7 +31,7 @@ fn text(snapshot: &SessionSnapshot) -> String {
 }
 
 impl Fixture {
-    /// The folder of the one session that there is.
+    /// Returns the directory of the only session.
     fn place(&self) -> PathBuf {
         let sessions = fs::read_dir(self.state("sessions")).unwrap().map(|entry| entry.unwrap().path());
         let mut places = sessions.filter(|path| path.join("session.json").exists());
@@ -66,7 +66,7 @@ async fn aliases_functions_options_and_path_are_taken_over_and_sourced() {
     assert_eq!(run("greet you; greeting me; _kept").await, "hello you\ngreeting me\nkept\n");
     assert_eq!(run("echo none*; false | true; echo $?; echo ${PATH%%:*}").await, "\n1\n/opt/tools\n");
     assert_eq!(run("shopt -q extglob || echo off; echo ${BASH_ENV-unset}").await, "off\nunset\n");
-    // What is decided without it runs without it, and what only reads does so always.
+    // A command without a snapshot in its decision runs without it. So does every read-only command.
     let without = it.said(grant(session, "alias; type -t greeting || echo none; echo ${PATH%%:*}")).await;
     assert_eq!(without, "none\n/usr/local/bin\n");
     let mut reads = with(session, &snapshot, "ls");
@@ -137,7 +137,7 @@ async fn a_hostile_init_has_no_snapshot_or_a_useless_one_and_leaves_nothing() {
         }
         let uid = fs::metadata(place.join("disk/workspace")).unwrap().uid();
         assert_eq!(processes_of(uid), [] as [String; 0], "`{init}`");
-        // The session is usable, and says what it does without.
+        // The session is usable, and reports the reason why it has no snapshot.
         let (_, result) = it.run(grant(session, "true")).await;
         assert_eq!(
             (result.cause, result.snapshot_problem.as_str()),
@@ -161,7 +161,7 @@ async fn one_that_was_swapped_on_the_disk_is_refused_told_of_and_run_without() {
     let (session, snapshot) = it.open_with_init(INIT).await;
     fs::write(it.place().join("snapshot"), "alias greet='rm -rf'\n").unwrap();
     assert_eq!(it.refusal(with(session, &snapshot, "greet x")).await, "no_snapshot");
-    // Told before the refusal, so that the next decision is made without.
+    // Reported before the refusal, so that the next decision does not use it.
     let SessionPhase::Open { snapshot: now, .. } = it.session(session).await else { panic!("not open") };
     let problem = "the file in which the runner kept it is gone or was changed";
     assert_eq!(now, SessionSnapshot::missing(problem));

@@ -1,5 +1,5 @@
-//! A command on a terminal, led by a server: keys by exchanges, sizes on the control stream, one writer at a time,
-//! and its end whatever a program does with it.
+//! Tests of a command on a terminal that a server controls: keys by exchanges, sizes on the control stream, one
+//! writer at a time, and its end whatever a program does with it.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
@@ -18,7 +18,7 @@ fn on_terminal(session: SessionId, command: &str) -> Grant {
     Grant { pty: Some(TerminalSize { rows: 31, cols: 97 }), ..grant(session, command) }
 }
 
-/// What a terminal shows, as it comes.
+/// Collects the output of a terminal.
 struct Screen {
     output: Output,
     shown: String,
@@ -43,7 +43,7 @@ impl Screen {
 }
 
 impl Fixture {
-    /// A writer whose turn it is, and where it is.
+    /// Returns the active writer and its offset.
     async fn keyboard(&mut self, execution_id: ExecutionId, take_over: bool) -> (Exchange, u64) {
         let mut writer = self.order(ExchangeOrder::Stdin { execution_id, take_over }).await;
         match writer.next().await {
@@ -67,14 +67,14 @@ async fn keys_go_in_what_is_shown_comes_out_and_the_size_follows() {
     screen.see("/dev/pts/0\r\n31 97\r\n").await;
     let size = TerminalSize { rows: 5, cols: 132 };
     it.link.send(ToRunner::ResizeJob { execution_id: id, size }).await;
-    // The shell looks at its signals once its line is there.
+    // The shell handles its signals after it has read a line.
     let (writer, offset) = it.keyboard(id, false).await;
     assert_eq!(offset, 0);
     writer.write(0, "typed\n").await;
     screen.see("now 5 132").await;
     screen.see("<typed>").await;
     assert_eq!(it.ended(id).await, Cause::Exited { code: 7 });
-    // Sizes of what has ended, has no terminal or is not known are nobody's.
+    // Sizes for jobs that have ended, have no terminal or are unknown are ignored.
     it.link.send(ToRunner::ResizeJob { execution_id: id, size }).await;
     it.link.send(ToRunner::ResizeJob { execution_id: ExecutionId::new(), size }).await;
     let plain = it.start(grant(session, "stty size; sleep 0.2")).await;
@@ -114,7 +114,7 @@ async fn whoever_takes_over_has_the_keyboard_and_the_others_are_told() {
     assert_eq!((offset, failure(&mut first).await), (4, taken.clone()));
     let (mut third, offset) = it.keyboard(id, true).await;
     assert_eq!((offset, failure(&mut second).await), (4, taken.clone()));
-    // It asked before the others took over, and its turn has not come.
+    // It asked before the take-overs, and its turn has not come.
     assert_eq!(failure(&mut waiting).await, taken);
     third.write(4, "two\n").await;
     screen.see("<one|two>").await;

@@ -1,5 +1,5 @@
-//! Where an attempt works because a layer is off. Nothing here touches the host:
-//! what would, runs in a virtual machine.
+//! The controls: how an attempt succeeds when a layer is off. None of them changes the host. A control that would
+//! change it runs in a virtual machine.
 
 use std::process::Command;
 
@@ -7,32 +7,32 @@ use crate::row::find;
 use crate::stage::Stage;
 use crate::support::{Findings, PROBE, control};
 
-/// The controls that run in the virtual machine, as root and outside any
-/// sandbox: one a line, the words for the probe.
+/// The controls that run in the virtual machine, as root and outside any sandbox. One per line: the arguments of the
+/// probe.
 const IN_VM: &str = include_str!("in_vm.txt");
 
-/// Where an attempt works.
+/// The environment in which an attempt succeeds.
 pub(crate) enum Control {
-    /// Plain bubblewrap: the host's root, none of our namespaces, no filter, no
-    /// limit, and these arguments too.
+    /// Plain bubblewrap: the host's root, without Airlock's namespaces, filter and limits, and with these additional
+    /// arguments.
     Bubblewrap(&'static str),
-    /// On the host, by an ordinary user.
+    /// On the host, as an unprivileged user.
     Outside,
-    /// On the host, by an ordinary user who has every capability in a user
-    /// namespace of its own, with namespaces of every other kind.
+    /// On the host, as an unprivileged user with every capability in a new user namespace, and with namespaces of
+    /// every other kind.
     Capable,
-    /// In the same sandbox, after this was changed.
+    /// In the same sandbox, after this change.
     Sandbox(fn(&mut Stage)),
     /// In the sandbox of the other session.
     OtherSession,
-    /// On the host, by the runner's own user. Only for what reads.
+    /// On the host, as the runner's own user. Only for attempts that read.
     Runner,
-    /// In the virtual machine, as root, where these words are tried.
+    /// In the virtual machine, as root, with these arguments.
     VirtualMachine(&'static str),
 }
 
 impl Control {
-    /// The same attempt, and it works.
+    /// Makes the same attempt, and checks that it succeeds.
     #[track_caller]
     pub(crate) fn assert_reached(&self, stage: &mut Stage, command: &str, way: &str) {
         let findings = match self {
@@ -71,7 +71,7 @@ impl Control {
     }
 }
 
-/// `command` for the probe as an ordinary user: the runner's, or the session's.
+/// Runs `command` for the probe as an unprivileged user: the runner's, or the session's.
 fn outside(stage: &Stage, prefix: &[&str], command: &str) -> Findings {
     let command = command.replace(PROBE, &stage.host.probe.to_string_lossy());
     let mut ordinary = as_ordinary(stage);

@@ -1,39 +1,39 @@
-//! The layers, by the names of which a result says what stopped an attempt.
+//! The layers. A result names the layer that stopped an attempt.
 
 use std::fmt;
 
-/// What stops an attempt.
+/// A layer that stops attempts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Layer {
-    /// The root inside holds only what the profile shows.
+    /// The root inside contains only what the profile shows.
     Root,
-    /// The host's modes and owners, against the session's uid.
+    /// The host's file modes and owners, for the session's uid.
     Owner,
-    /// A mount that is read-only.
+    /// A read-only mount.
     ReadOnlyMount,
-    /// A mount over one name of the session's folders.
+    /// A mount over one name in the session's directories.
     Mask,
-    /// Capabilities that nobody inside has, and `no_new_privs`.
+    /// The absence of capabilities inside, and `no_new_privs`.
     Capabilities,
-    /// A pid namespace of the command's own.
+    /// The command's own pid namespace.
     PidNamespace,
-    /// A network namespace of the session's own.
+    /// The session's own network namespace.
     NetNamespace,
-    /// The filter of system calls.
+    /// The system call filter.
     Seccomp,
-    /// Landlock's rules on paths, connections and signals.
+    /// Landlock's rules for paths, connections and signals.
     Landlock,
-    /// airlock-init, which cannot be read or traced.
+    /// The protection of airlock-init against reading and tracing.
     NotDumpable,
-    /// A limit of the kernel that nobody inside can raise.
+    /// A kernel limit that no process inside can raise.
     Limit,
     /// The size of a file system in memory.
     TmpfsSize,
-    /// What Airlock tells git, over what a repository says.
+    /// Airlock's settings for git, which override those of a repository.
     GitSettings,
     /// A session without a terminal.
     OwnSession,
-    /// Two reports that must agree.
+    /// The comparison of two reports.
     CrossCheck,
 }
 

@@ -166,8 +166,8 @@ pub struct WorkspaceConfig {
     pub bytes: Option<u64>,
     /// The limit of files, directories and links. `None` means no limit.
     pub inodes: Option<u64>,
-    /// The interval at which usage is counted if the kernel does not enforce it, and at which free disk space is
-    /// checked, while a command can write. If counting is slow, the interval grows.
+    /// The interval at which usage is counted (unless the kernel enforces the limits) and free disk space is checked,
+    /// while a command can write. If counting is slow, the interval grows.
     #[serde(with = "duration")]
     pub watch_every: Duration,
 }

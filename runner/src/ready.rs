@@ -67,8 +67,8 @@ fn state(core: &Core) -> String {
     said.to_owned()
 }
 
-/// Asks the runner of `state_dir` whether it is ready: it has a link on which its full state was reported, it does not
-/// drain, and its host meets the floor. Waits at most `patience`.
+/// Asks the runner of `state_dir` whether it is ready. A ready runner has a link on which its full state was
+/// reported, does not drain, and meets the floor. Waits at most `patience`.
 ///
 /// # Errors
 /// See [`NotReady`].

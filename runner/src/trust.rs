@@ -153,9 +153,9 @@ fn reads_the_root(decided: &DecidedPath, view: &View) -> Result<(), Refusal> {
     }
 }
 
-/// Reports whether a link leads only to files that a read-only command may read without a question: through the root's
-/// own links, or from a session directory to the root or within the same directory. Masks hide forbidden files from
-/// every link, so the result does not depend on the link staying unchanged.
+/// Reports whether a link leads only to files that a read-only command may read without a question. These are files
+/// reached through the root's own links, and files that a session directory links to in the root or in itself. Masks
+/// hide forbidden files from every link, so the result does not depend on the link staying unchanged.
 fn is_readable_anyway(path: &[u8], led: &Led, view: &View) -> bool {
     match (view.ground_of(path), led.ground) {
         (Ground::ReadOnly, Ground::ReadOnly) => !led.by_session,

@@ -29,7 +29,7 @@ pub(super) fn list(
         all.extend(list.into_iter().map(|held| (guarded, held)));
     }
     all.sort_by(|(_, one), (_, two)| (one.at_micros, &one.id).cmp(&(two.at_micros, &two.id)));
-    // If the last item of the previous page was restored meanwhile, the position is unknown and the page is empty.
+    // If the last item of the previous page was restored meanwhile, the position is unknown, which is an error.
     let begin = match order.after.as_str() {
         "" => Some(0),
         after => all.iter().position(|(_, held)| held.id == after).map(|at| at + 1),

@@ -77,8 +77,9 @@ impl DiskWatch {
         watch
     }
 
-    /// Returns once the session exceeds its limit, or once it uses most of a disk that is full. A session that exceeded
-    /// its limit before the command may continue with that usage, so that a command can delete files.
+    /// Returns once the session exceeds its limit, or once free disk space is below the reserve and this session has
+    /// grown most. A session that exceeded its limit before the command may continue with that usage, so that a
+    /// command can delete files.
     pub(super) async fn exceeded(self: Arc<Self>) -> Cause {
         let execution = self.execution;
         let mut seen = self.before;
@@ -132,7 +133,8 @@ impl DiskWatch {
         let near = || self.room.is_near();
         let by_names = match disk.backend() {
             DiskBackend::Watch => seen.most.is_some() || near(),
-            // With a project quota the kernel shows the whole disk if no limit is set.
+            // The kernel reports the whole disk unless the limit of the project is lower, so its numbers are not the
+            // usage.
             DiskBackend::Quota => near(),
             // Counted from its file system if needed. Memory does not use the disk.
             DiskBackend::Loop | DiskBackend::Tmpfs => false,

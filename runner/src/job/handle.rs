@@ -1,5 +1,5 @@
-//! The operations on a job from its acceptance to its end: end it, signal it, send it to the background, write to its
-//! input, change the size of its terminal.
+//! The operations on a job from its acceptance to its end. Others can end it, signal it, send it to the background,
+//! write to its input, and change the size of its terminal.
 //!
 //! Must not block: the caller continues at once, and the job's own task does the work.
 

@@ -26,8 +26,8 @@ pub(super) struct Life<'a> {
 }
 
 impl Life<'_> {
-    /// Waits for the end. Ends the command when a limit is reached or a cause is set: SIGTERM to all processes, the
-    /// grace period, then the end of its pid namespace.
+    /// Waits for the end. Ends the command when a limit is reached or a cause is set. All processes receive SIGTERM;
+    /// after the grace period the kernel ends their pid namespace.
     pub(super) async fn until_ended(
         &self,
         wait: &mut JoinHandle<Ended>,

@@ -1,5 +1,5 @@
-//! Hides programs that commands have planted in repositories from certain launches: a read-only command, a command that
-//! was allowed neither by a person nor by the profile's sandbox rules, or a command that runs outside the sandbox.
+//! Hides programs that commands have planted in repositories from certain launches. These are read-only commands that
+//! use git, commands outside the sandbox, and commands with a grant that requires a trusted path.
 //!
 //! A command that a person or the profile allowed to run unrestricted in the sandbox sees everything, including hooks
 //! that the agent itself installed.

@@ -1,7 +1,8 @@
-//! Creates a session's shell snapshot: the state of a shell after the profile's `shell.init`, which runs once in the
-//! session's sandbox, on read-only mounts and without a network.
+//! Creates a session's shell snapshot: the state of a shell after the profile's `shell.init`. The script runs once in
+//! the session's sandbox, on read-only mounts and without a network.
 //!
-//! The output is untrusted data from inside the sandbox. It is bounded, and used only as the text that commands source.
+//! The output is untrusted data from inside the sandbox. It is bounded, and used only as the text that commands
+//! source.
 
 use std::{
     fs::File,

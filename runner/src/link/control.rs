@@ -1,5 +1,5 @@
 //! One control stream, from the connection to its end: Hello, Welcome, all reports, and then messages in both
-//! directions until one side is silent for too long.
+//! directions. It ends when one side is silent for too long.
 
 use std::{sync::Arc, time::Duration};
 

@@ -145,8 +145,8 @@ impl Places {
         self.disks.release(place, uid)?;
         let dead = self.trash.join(name);
         match fs::rename(place, &dead) {
-            // The sessions directory is a mount point and the trash is on another file system. Without the session's
-            // file, the directory no longer counts as a session.
+            // The sessions directory can be a mount point, and a rename cannot cross it. Without the session's file,
+            // the directory no longer counts as a session.
             Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
                 Saved::remove(place).map_err(io_error("give a session up"))?;
                 return remove_tree(place).map_err(not_removed("delete a session"));

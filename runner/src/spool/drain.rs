@@ -1,8 +1,8 @@
 //! Copies a command's output from its pipe to its spool, at full speed, on a separate thread.
 //!
-//! No reader, link or server can delay it. It ends when every writer has closed the pipe or terminal. It also ends when
-//! the sandbox has ended and the pipe is empty: a descriptor that the command passed to another process must not keep
-//! its job alive.
+//! No reader, link or server can delay it. It ends when every writer has closed the pipe or terminal. It also ends
+//! when the sandbox has ended and the pipe is empty. A descriptor that the command passed to another process must not
+//! keep its job alive.
 
 use std::{
     os::fd::{AsFd, OwnedFd},

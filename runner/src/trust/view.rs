@@ -121,8 +121,8 @@ impl View {
         Self::open(&bare, folders, false)
     }
 
-    /// Returns the state of the file at the end of a path, if it is a file of the session with at most `most` bytes,
-    /// and the number of bytes read. `is_over` cancels the read.
+    /// Returns the state of the file at the end of a path, and the number of bytes read. The file must belong to the
+    /// session and have at most `most` bytes. `is_over` cancels the read.
     pub(super) fn contents(&self, path: &[u8], most: u64, is_over: &dyn Fn() -> bool) -> (FileState, u64) {
         let Ok(led) = self.follow(path, true) else { return (FileState::Other, 0) };
         if led.ground != Ground::Session {

@@ -1,5 +1,5 @@
-//! The part of the escape suite that needs a whole runner: a real runner process, with root and of an unprivileged
-//! user, with real sandboxes, and a server that the test implements.
+//! The part of the escape suite that needs a whole runner. It uses a real runner process, with root and of an
+//! unprivileged user, real sandboxes, and a server that the test implements.
 //!
 //! Each test is one attempt for one promise. Its control shows that the same attempt succeeds if the tested layer is
 //! off. A row without a control that was tried fails. The state of the host is compared before and after. No control

@@ -1,5 +1,5 @@
-//! Tests of a session's shell snapshot: its contents, the limits of a hostile `shell.init`, and that no command runs
-//! with another snapshot than the one of its decision.
+//! Tests of a session's shell snapshot: its contents, and the limits of a hostile `shell.init`. No command runs with
+//! another snapshot than the one of its decision.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 

@@ -1,5 +1,5 @@
-//! Tests of a command on a terminal that a server controls: keys by exchanges, sizes on the control stream, one
-//! writer at a time, and its end whatever a program does with it.
+//! Tests of a command on a terminal that a server controls. Keys come by exchanges, sizes on the control stream, from
+//! one writer at a time. The command ends whatever a program does with the terminal.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 

@@ -1,6 +1,6 @@
-//! Tests of hostile commands of a session against its file work: links that lead out, directories swapped for links,
-//! files swapped for pipes, during upload, download, list, stat and diff. Each attack has a control, which shows that
-//! it succeeds against code that uses path names.
+//! Tests of hostile commands against file work in their session. They use links that lead out, and swap directories
+//! for links and files for pipes, during upload, download, list, stat and diff. Each attack has a control, which
+//! shows that it succeeds against code that uses path names.
 
 mod roots;
 

@@ -1,5 +1,5 @@
-//! Tests that file work has the rights of the session's user: files that this user cannot read or change cannot be
-//! read or changed through the runner, and the refusal is reported.
+//! Tests that file work has only the rights of the session's user. Files that this user cannot read or change cannot
+//! be read or changed through the runner, and the refusal is reported.
 
 use std::os::unix::fs::{MetadataExt, chown};
 

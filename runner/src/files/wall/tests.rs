@@ -1,5 +1,5 @@
-//! Tests of a fault in file work, simulated by reads that follow names: what it can reach, and that a thread keeps no
-//! rights of a session.
+//! Tests of a fault in file work, simulated by reads that follow names. They check what it can reach, and that a
+//! thread keeps no rights of a session.
 
 use std::{
     fs,

@@ -43,7 +43,7 @@ pub(crate) struct Alternative {
     pub(crate) args: Vec<Condition>,
 }
 
-/// What a profile must allow.
+/// A feature that a profile must allow.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Need {
@@ -51,14 +51,15 @@ enum Need {
     NetlinkRoute,
 }
 
-/// What a profile allows.
+/// The features that a profile allows.
 #[derive(Clone, Copy)]
 pub(crate) struct Given {
     pub(crate) unix: bool,
     pub(crate) netlink_route: bool,
 }
 
-/// A condition on one argument after the mask: it must have one of the values in `is`, or none of those in `is_not`.
+/// A condition on one argument after the mask: it has one of the values in `is`, or it differs from all values in
+/// `is_not`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Condition {

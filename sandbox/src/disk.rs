@@ -1,5 +1,5 @@
-//! The disk limits of a session, and the mechanisms that enforce them: quotas of the file system, a private file system
-//! in an image or in memory, or a periodic count.
+//! The disk limits of a session, and the mechanisms that enforce them. These are quotas of the file system, a private
+//! file system in an image or in memory, and a periodic count.
 //!
 //! The limit applies to one directory of a session, which holds its workspace, HOME, `/tmp` and quarantine. No file
 //! contents of a command are read. Must not report a backend as working without a trial.

@@ -122,7 +122,8 @@ fn own<'a>(from: &EnvRequest<'a>) -> Vec<(&'static str, &'a str)> {
         own.push(("TRACEPARENT", place));
     }
     if from.read_only {
-        // Each variable set here is marked in `airlock_variables`. A request that sets it is not refused.
+        // Each variable set here is marked as overridden in `airlock_variables`, so that a request that sets it does
+        // not affect the decision.
         own.extend([("GIT_PAGER", "cat"), ("HOME", HOME), ("PAGER", "cat"), ("PATH", &from.profile.path)]);
         // Otherwise a line of `go.mod` or a file in HOME selects the go program.
         own.push(("GOTOOLCHAIN", "local"));

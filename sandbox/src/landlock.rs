@@ -41,7 +41,8 @@ pub(crate) fn access(shape: Shape, masks: &[Mask]) -> Access {
     }
 }
 
-/// Returns the session's directories without those that are masked as a whole, and the writable paths within those.
+/// Returns the session's directories without those that are masked as a whole, and the paths within those that are
+/// writable or visible again.
 fn session_folders(masks: &[Mask]) -> Vec<PathBuf> {
     let open = SessionFolder::ALL.into_iter().filter(|folder| {
         let whole = masks.iter().filter(|mask| mask.folder == *folder && mask.path.as_os_str().is_empty());

@@ -1,7 +1,7 @@
 //! Starts sandboxes, and creates the networks of sessions.
 //!
-//! A start has these steps: create pipes and arguments, run the launch step on the host, wait until pid 1 inside is
-//! ready, send the command to it, wait until the shell runs. The command does not leave this process before pid 1 is
+//! A start creates pipes and arguments, and runs the launch step on the host. It waits until pid 1 inside is ready,
+//! sends the command to it, and waits until the shell runs. The command does not leave this process before pid 1 is
 //! ready. After an earlier failure the command has therefore definitely not started.
 
 mod building;
@@ -71,13 +71,16 @@ pub struct Launcher {
 }
 
 impl Launcher {
-    /// Ends and removes what an earlier process with the same state directory left, writes the launcher's files, checks
-    /// bubblewrap, creates the launcher's cgroup, and starts the thread.
+    /// Creates a launcher. First ends and removes what an earlier process with the same state directory left. Then
+    /// writes the launcher's files, checks bubblewrap, creates the launcher's cgroup, and starts the thread.
     ///
     /// # Errors
     ///
-    /// If bubblewrap is missing or too old, if the state directory cannot be written, if an earlier process's leftovers
-    /// cannot be ended, if required cgroups are missing, or if no thread can be started.
+    /// * bubblewrap is missing or too old.
+    /// * The state directory cannot be written.
+    /// * The leftovers of an earlier process cannot be ended.
+    /// * Required cgroups are missing.
+    /// * No thread can be started.
     pub fn new(config: Config) -> Result<Self, LaunchError> {
         let (bwrap_version, bwrap_lacks) = look_at(&config.bwrap)?;
         let runtime = Runtime::create(&config.state)?;

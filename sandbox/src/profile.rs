@@ -38,9 +38,10 @@ pub enum Root {
     Folder(PathBuf),
 }
 
-/// Globs of readable and writable paths, in the style of `.gitignore`: relative to the workspace (a name without a
-/// slash matches at any depth), `~/` for HOME, `//` for absolute paths inside. With a single leading slash a path is
-/// absolute, and in the deny lists also relative to the workspace. A glob includes everything below each match.
+/// Globs of readable and writable paths, in the style of `.gitignore`. They are relative to the workspace; a name
+/// without a slash matches at any depth. `~/` begins a path in HOME, `//` an absolute path inside. With a single
+/// leading slash a path is absolute, and in the deny lists also relative to the workspace. A glob includes everything
+/// below each match.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PathRules {
     /// Paths that cannot be read.
@@ -119,8 +120,8 @@ const ETC_JAVA: (&str, &str) = ("java-", "-openjdk");
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 impl Profile {
-    /// Returns the smallest root on which the host's programs run: `/usr` and related directories (as links if the
-    /// host has links), and the harmless part of `/etc`. Reads the host's file system. Missing paths are skipped.
+    /// Returns the smallest root on which the host's programs run. It has `/usr` and related directories (as links if
+    /// the host has links), and the harmless part of `/etc`. Reads the host's file system. Missing paths are skipped.
     #[must_use]
     pub fn minimal() -> Self {
         let mut profile = Self { path: PATH.to_owned(), ..Self::default() };

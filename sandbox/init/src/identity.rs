@@ -57,8 +57,8 @@ pub(crate) fn become_session(ids: Option<HostIds>) -> Result<(), Failure> {
     prctl::set_no_new_privs().at(Step::Identity)
 }
 
-/// Enters a new user namespace in which this user and its group have the sandbox's IDs, and new namespaces of the kinds
-/// in `others` that belong to it.
+/// Enters a new user namespace in which this user and its group have the IDs of the sandbox. Also enters new
+/// namespaces of the kinds in `others`, which belong to it.
 pub(crate) fn own_user_namespace(others: CloneFlags) -> Result<(), Failure> {
     // After a change of IDs, root owns the `/proc` files of this process. The maps are written through them.
     prctl::set_dumpable(true).at(Step::Namespaces)?;

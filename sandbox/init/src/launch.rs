@@ -98,7 +98,7 @@ pub(crate) fn go_on_beside(cgroup: Option<BorrowedFd<'_>>) -> Result<Side, Failu
 }
 
 /// Waits for the signal of the caller. Both processes use one socket, and the caller must write first. If the caller
-/// died before, the runner does not know this process, and it must end.
+/// died before, the runner was not told about this process, and it must end.
 pub(crate) fn wait_for_word(told: &OwnedFd) -> Result<(), Failure> {
     let heard = loop {
         match rustix::io::read(told, &mut [0; 1]) {

@@ -56,8 +56,8 @@ fn prepare(plan: &OutsidePlan) -> Result<(), Failure> {
     die_with_runner()
 }
 
-/// Shows the session's directories at their own paths, if its uid cannot enter their parents. Hides everything else in
-/// those parents. Unmounts `leave`.
+/// Shows the session's directories at their own paths. Mounts a tmpfs over a parent that the session's uid cannot
+/// enter, and the directories into it. Everything else in that parent is hidden. Unmounts `leave`.
 fn show(shown: &Shown, leave: Option<&[u8]>) -> Result<(), String> {
     let flags = OpenTreeFlags::OPEN_TREE_CLONE
         | OpenTreeFlags::OPEN_TREE_CLOEXEC

@@ -52,8 +52,9 @@ pub struct HostIds {
     pub gid: u32,
 }
 
-/// The plan of the launch step on the host. These descriptors come with it: bubblewrap's arguments, its status pipe,
-/// the system call filter; if `join`, a user and a network namespace; if `cgroup`, the directory of a cgroup.
+/// The plan of the launch step on the host. Three descriptors come with it: bubblewrap's arguments, its status pipe
+/// and the system call filter. With `join`, a user and a network namespace follow. With `cgroup`, the directory of a
+/// cgroup follows.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LaunchPlan {
     /// The pid that the parent must have. Another parent means that the runner has died.
@@ -224,8 +225,8 @@ pub struct Access {
 /// The active Landlock restrictions of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Landlock {
-    /// The version of the kernel's interface that is used. 0 if none is: Landlock is missing or off, or has only
-    /// version 1, which would break renames.
+    /// The version of the kernel's interface that is used. 0 means that Landlock is not used: it is missing or off,
+    /// or has only version 1, which would break renames.
     pub abi: u32,
     /// Whether TCP is denied.
     pub tcp_denied: bool,

@@ -86,8 +86,8 @@ impl Drop for Tree {
     }
 }
 
-/// Returns the cgroup that the runner may divide if it is in `own`: `own`, or its parent if an earlier launcher has
-/// moved the runner into the leaf.
+/// Returns the cgroup that the runner may divide if it is in `own`. This is the parent of `own` if an earlier
+/// launcher has moved the runner into the leaf, and otherwise `own` itself.
 fn divided(own: &Path) -> &Path {
     match own.parent() {
         Some(above) if own.file_name().is_some_and(|name| name == LEAF) => above,

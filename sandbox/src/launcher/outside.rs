@@ -86,7 +86,7 @@ fn command_folder(folders: &Folders) -> PathBuf {
 }
 
 /// Returns the directory that must be mounted again so that the session's uid can reach its directories at their own
-/// paths: the outermost parent that not every user can enter, or else the session's own directory.
+/// paths. This is the outermost parent that not every user can enter, or else the session's own directory.
 fn shown(folders: &Folders) -> Shown {
     const PASSABLE: u32 = 0o001;
     let closed = |folder: &&Path| {

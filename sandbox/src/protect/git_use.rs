@@ -1,5 +1,6 @@
-//! The uses of git in a decision, in the format of a grant: `SUBCOMMAND`, then `--bare` for a repository without a
-//! working tree, then the absolute path of a new repository; `config NAME=VALUE` for an approved setting.
+//! The uses of git in a decision, in the format of a grant. An entry is a `SUBCOMMAND`, then `--bare` for a
+//! repository without a working tree, then the absolute path of a new repository. `config NAME=VALUE` is an approved
+//! setting.
 //!
 //! Pure. An unknown entry permits nothing.
 

@@ -84,8 +84,8 @@ impl HostState {
     }
 }
 
-/// Returns the offset of the wall clock from the time since the host's boot, as a minimum and a maximum: this process
-/// may be delayed between two reads of a clock.
+/// Returns the offset of the wall clock from the time since the host's boot, as a minimum and a maximum. The range
+/// exists because this process may be delayed between two reads of a clock.
 fn clock_offset() -> RangeInclusive<Duration> {
     let now = |clock| {
         let time = clock_gettime(clock);

@@ -1,9 +1,9 @@
 //! The escape suite: attempts from inside to do what a command must not be able to do.
 //!
-//! Each test is one attempt for one promise, and runs twice: `as_root` with a runner that gives each session its own
-//! uid, `as_user` with a runner of an unprivileged user. Each names the layer that stops it and the layer's answer.
-//! Each has a control, in which the same attempt succeeds because that layer is off, and leaves the host unchanged. A
-//! test that cannot run fails.
+//! Each test is one attempt for one promise, and runs twice. `as_root` uses a runner that gives each session its own
+//! uid, `as_user` a runner of an unprivileged user. Each names the layer that stops it and the layer's answer. Each
+//! has a control, in which the same attempt succeeds because that layer is off, and leaves the host unchanged. A test
+//! that cannot run fails.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,

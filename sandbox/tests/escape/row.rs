@@ -47,8 +47,8 @@ impl Row {
         Self { before, ..self }
     }
 
-    /// Sets the layer that stops the attempt, and its possible answers (separated by `|`): each is the name of an
-    /// error or a part of a message.
+    /// Sets the layer that stops the attempt, and its possible answers, separated by `|`. Each answer is the name of
+    /// an error or a part of a message.
     pub(crate) fn stopped_by(self, layer: Layer, answer: &'static str) -> Self {
         Self { stopped: (layer, answer), ..self }
     }

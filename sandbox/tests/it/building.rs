@@ -1,8 +1,8 @@
 //! Tests of command building: every command behaves as a script of its own, inside the sandbox and outside.
 //!
-//! Each row runs twice in equal sandboxes: as Airlock runs it, and as a file that is passed to `bash +H -O
-//! expand_aliases`, with the same snapshot sourced. Output, exit code and last directory must be equal. Only the path
-//! of the script may differ.
+//! Each row runs twice in equal sandboxes with the same snapshot: as Airlock runs it, and as a file that is passed to
+//! `bash +H -O expand_aliases`. Output, exit code and last directory must be equal. Only the path of the script may
+//! differ.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails by panicking")]
 
 mod outside;

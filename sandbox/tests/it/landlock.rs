@@ -1,5 +1,5 @@
-//! Tests of Landlock, the second layer: what it prevents if the first layer fails, each with a control in a plain
-//! bubblewrap sandbox without it; and what the commands of a session still share.
+//! Tests of Landlock, the second layer. They check what it prevents if the first layer fails, each with a control in
+//! a plain bubblewrap sandbox without it. They also check what the commands of a session still share.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

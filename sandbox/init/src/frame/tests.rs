@@ -1,4 +1,4 @@
-//! Tests of frames: invalid ones are refused, and none is torn.
+//! Tests of frames: invalid ones are refused, and concurrent ones are not mixed.
 
 use std::fs::File;
 use std::io::{Read, Write};

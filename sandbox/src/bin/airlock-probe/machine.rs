@@ -1,7 +1,7 @@
 //! Attempts to change the whole machine: its clock, its kernel.
 //!
-//! If an attempt is allowed, it changes nothing: the clock is set to its current time, the module is invalid, and a
-//! request lacks its magic number.
+//! An allowed attempt changes nothing: the clock is set to its current time, the module is invalid, and a request
+//! lacks its magic number.
 
 use std::fs::OpenOptions;
 use std::io;

@@ -33,7 +33,7 @@ impl Search<'_> {
         if self.rebases() {
             self.todo(&at.join("rebase-merge/git-rebase-todo"))?;
         }
-        // A scanned tree is already complete in the record.
+        // A directory in the record was scanned with all its contents.
         if self.is_repository(&found) { Ok(()) } else { self.add_parts(at, &found.handle) }
     }
 

@@ -1,5 +1,5 @@
 //! The runner's clock: the time since the host's boot, including the time for which the host was suspended. A runner
-//! that was suspended for longer than its `link_grace` can therefore tell. Values of two hosts are never compared.
+//! therefore notices a suspension that was longer than its `link_grace`. Values of two hosts are never compared.
 
 use std::time::Duration;
 

@@ -221,7 +221,7 @@ pub struct FloorConfig {
     pub unix_sockets: Vec<PathBuf>,
     /// Variables of the runner's own environment that a profile may pass to commands. Exact names.
     pub pass_env: Vec<String>,
-    /// Kinds of network that a profile may give.
+    /// The kinds of network that a profile may request.
     pub networks: Vec<NetworkName>,
     /// Whether a command may run outside the sandbox if the request and the profile ask for it too. Without root it
     /// never does, because it would run as the runner's own user.
@@ -297,7 +297,7 @@ pub struct LimitsConfig {
     /// The maximum bytes of all kept output together.
     pub spool_total_bytes: u64,
     /// The bytes that must be free under `state_dir` for the runner to accept a job or a session. If less is free
-    /// while commands run, the command whose session grows most is ended.
+    /// while commands run, the runner ends the command in the session that grows most.
     pub disk_reserve_bytes: u64,
     /// The maximum bytes copied from a base directory into one session.
     pub base_bytes: u64,
@@ -305,7 +305,7 @@ pub struct LimitsConfig {
     pub base_entries: u64,
     /// The maximum number of jobs that no server has told the runner to forget.
     pub jobs_kept: u32,
-    /// The number of forgotten jobs whose IDs are still refused. The oldest are dropped first.
+    /// The number of IDs of forgotten jobs that are still refused. The oldest are dropped first.
     pub ids_remembered: u32,
     /// The maximum number of output streams per server.
     pub output_streams: u32,

@@ -1,6 +1,6 @@
 //! The checks of a host: each problem that keeps commands from running there, with a remedy.
 //!
-//! The checks leave no changes behind, register with no server, and report only what was observed.
+//! The checks change nothing permanently, register with no server, and report only what was observed.
 
 mod configured;
 mod host;
@@ -32,7 +32,7 @@ pub struct Finding {
     pub needed: bool,
     /// The observation, in one line.
     pub seen: String,
-    /// The consequence if it does not work. Empty if there is none.
+    /// The consequence if it does not work. Empty if there is no consequence.
     pub lost: String,
     /// The remedy. Empty if no action is needed.
     pub cure: String,

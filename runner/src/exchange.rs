@@ -85,7 +85,7 @@ async fn first(
     }
 }
 
-/// Forwards answers. A server that accepts none for `idle` counts as disconnected.
+/// Forwards answers. A server that accepts no answer for `idle` counts as disconnected.
 async fn relay(
     mut queue: mpsc::Receiver<ExchangeFromRunner>,
     to_server: &Outgoing,

@@ -189,7 +189,7 @@ fn search_path(profile: &SandboxProfile) -> &str {
     if profile.path.is_empty() { sandbox_path() } else { &profile.path }
 }
 
-/// The search path for a profile that sets none.
+/// The search path for a profile without one.
 fn sandbox_path() -> &'static str {
     "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
 }

@@ -89,8 +89,8 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    /// Returns the reason why the job runs without the session's shell snapshot. Empty if it has the snapshot or
-    /// needs none.
+    /// Returns the reason why the job runs without the session's shell snapshot. Empty if the job has the snapshot or
+    /// does not need it.
     fn missed_snapshot(&self) -> String {
         let sources = !self.grant.read_only && !self.grant.unsandboxed && self.grant.shell == Shell::Bash;
         if sources && self.snapshot.is_none() { self.session.snapshot().problem } else { String::new() }

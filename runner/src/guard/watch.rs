@@ -114,7 +114,7 @@ impl Drop for Watch {
     }
 }
 
-/// Returns the cause for a command whose protected names could not be watched, or that violated them.
+/// Returns the cause for a command that violated protected names, or for failed protection of these names.
 pub(crate) fn failed(message: String) -> Cause {
     let hint = "the result's violations say more; `airlock quarantine list` shows what was moved".to_owned();
     Cause::SandboxFailed { step: STEP.to_owned(), message, hint }

@@ -1,7 +1,7 @@
 //! The free space on the disk of the runner's state, and the commands that use it up.
 //!
 //! All sessions together may be allowed more space than the disk has. If free space drops below the reserve, the
-//! command whose session has grown most is ended, and the others continue.
+//! runner ends the command in the session that has grown most. The others continue.
 
 use std::{
     collections::HashMap,

@@ -22,7 +22,7 @@ pub(super) struct Saved {
     pub(super) disk: String,
     /// In hex, because it need not be text.
     pub(super) directory: String,
-    /// The SHA-256 of its shell snapshot, in hex. Empty if it has none.
+    /// The SHA-256 of its shell snapshot, in hex. Empty if it has no snapshot.
     #[serde(default)]
     pub(super) snapshot_digest: String,
     /// The reason why it has no snapshot, although it should have one.

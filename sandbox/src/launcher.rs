@@ -137,8 +137,8 @@ impl Launcher {
         &self.bwrap_version
     }
 
-    /// Creates the loopback of a session whose commands run as `ids`. Blocks for some milliseconds. The loopback
-    /// exists until the last clone is dropped and the last command in it has ended.
+    /// Creates the loopback of a session. `ids` are the host IDs of its commands. Blocks for some milliseconds. The
+    /// loopback exists until the last clone is dropped and the last command in it has ended.
     ///
     /// # Errors
     ///

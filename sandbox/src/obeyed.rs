@@ -25,7 +25,8 @@ const UNREADABLE: &str = "text that cannot be read as settings";
 /// Escapes that can hide a letter.
 const ESCAPES: [&str; 3] = ["\\u", "\\U", "\\x"];
 
-/// Returns the first of the settings that the text contains, or [`UNREADABLE`] if the text cannot be parsed.
+/// Returns the first of the settings that the text contains. If the text cannot be parsed, returns a description
+/// instead.
 #[must_use]
 pub fn named_setting<S: AsRef<str>>(format: SettingsFormat, text: &[u8], settings: &[S]) -> Option<String> {
     let keys = match format {

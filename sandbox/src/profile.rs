@@ -33,8 +33,8 @@ pub enum Root {
     #[default]
     Binds,
     /// A root file system in a host directory, read-only, with the binds over it. It must not be the host's own root.
-    /// Mounts inside the directory are not shown. No component of its path may be a symbolic link, and none of the
-    /// directories that Airlock mounts over may be a link.
+    /// Mounts inside the directory are not shown. No component of its path may be a symbolic link. Directories inside
+    /// it that Airlock mounts over must not be symbolic links either.
     Folder(PathBuf),
 }
 

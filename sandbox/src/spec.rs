@@ -61,7 +61,7 @@ pub struct LaunchSpec {
     pub snapshot: Option<Vec<u8>>,
     /// The source of a shell snapshot, if the command creates one.
     pub shell_init: Option<Vec<u8>>,
-    /// A program (a path inside) and its arguments, before the shell. Empty for none.
+    /// A program (a path inside) and its arguments, before the shell. Empty if the shell is started directly.
     pub prefix: Vec<Vec<u8>>,
     /// The directory in which it starts, an absolute path inside.
     pub cwd: PathBuf,

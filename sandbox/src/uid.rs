@@ -52,7 +52,7 @@ pub enum UidIsolation {
 }
 
 impl UidIsolation {
-    /// Returns the mode that this process supports: per session as root, none otherwise.
+    /// Returns the mode that this process supports: per session as root, otherwise no isolation.
     #[must_use]
     pub fn detect() -> Self {
         if nix::unistd::geteuid().is_root() { Self::PerSession } else { Self::None }

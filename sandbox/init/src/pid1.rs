@@ -1,8 +1,8 @@
 //! Pid 1 of a sandbox: starts one shell, reaps processes, forwards signals, reports.
 //!
-//! It shares the sandbox with a hostile command. It therefore opens everything that it needs before the fork, and the
-//! command inherits none of it. The two share only the current directory, which pid 1 never uses. Must not interpret
-//! output, and must not outlive the shell by more than [`Grace`] allows.
+//! It shares the sandbox with a hostile command. It therefore opens all its descriptors before the fork, and the
+//! command does not inherit them. The two share only the current directory, which pid 1 never uses. Must not
+//! interpret output, and must not outlive the shell by more than [`Grace`] allows.
 
 mod landlock;
 mod setup;

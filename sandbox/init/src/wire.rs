@@ -225,8 +225,8 @@ pub struct Access {
 /// The active Landlock restrictions of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Landlock {
-    /// The version of the kernel's interface that is used. 0 means that Landlock is not used: it is missing or off,
-    /// or has only version 1, which would break renames.
+    /// The version of the kernel's interface that is used. 0 means that Landlock is not used. It is missing, off, or
+    /// at version 1, which would break renames.
     pub abi: u32,
     /// Whether TCP is denied.
     pub tcp_denied: bool,

@@ -127,7 +127,7 @@ pub(crate) struct Lead {
     pub(crate) spot: Option<Spot>,
     /// Whether the path leads through a link.
     pub(crate) by_link: bool,
-    /// Whether the path leads through a directory of the kernel, whose links can lead anywhere.
+    /// Whether the path leads through a directory of the kernel. Links in it can lead anywhere.
     pub(crate) by_kernel: bool,
 }
 

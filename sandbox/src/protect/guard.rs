@@ -1,6 +1,6 @@
 //! The guard: the state of a session's protected names, shared by its concurrent commands.
 //!
-//! A change is reported once, for the command at whose end it is found. A decision about any command that could have
+//! A change is reported once, for the command after which it is found. A decision about any command that could have
 //! made the change permits it: the running commands, and those that ended since the previous comparison.
 
 mod act;

@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use super::folder::{identity, kind, look, permissions};
 use super::git_config;
 
-/// The maximum size in bytes of files whose contents are read. Only the stamp shows changes of longer files.
+/// The maximum size in bytes for reading the contents of a file. Only the stamp shows changes of longer files.
 pub(super) const CONTENT_MAX: u64 = 4 << 20;
 
 /// A file type.

@@ -1,4 +1,4 @@
-//! The protected names: files whose contents other programs run or obey.
+//! The protected names. Other programs run or obey the contents of these files.
 //!
 //! Accesses no file. Names are compared without regard to the case of ASCII letters, as in the policy.
 

@@ -1,5 +1,5 @@
-//! Integration tests of the sandbox: each test starts real sandboxes with bubblewrap. A test that cannot run fails;
-//! none is skipped.
+//! Integration tests of the sandbox: each test starts real sandboxes with bubblewrap. A test that cannot run fails.
+//! No test is skipped.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,

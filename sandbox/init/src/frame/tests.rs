@@ -1,4 +1,4 @@
-//! Tests of frames: invalid ones are refused, and concurrent ones are not mixed.
+//! Tests of frames: messages arrive completely and in order, and invalid ones are refused.
 
 use std::fs::File;
 use std::io::{Read, Write};

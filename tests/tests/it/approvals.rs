@@ -1,5 +1,5 @@
-//! Approvals the whole way: a server, a runner, an agent that asks, and people who answer, each with credentials of
-//! their own. What people see of a command is tested in `cli`.
+//! End-to-end tests of approvals: a server, a runner, an agent that asks, and people who answer, each with their
+//! own credentials. The presentation of a command is tested in `cli`.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 
@@ -14,10 +14,10 @@ use airlock_tests::{
 };
 use nix::sys::signal::Signal;
 
-/// Runs what is sandboxed, and asks about scripts.
+/// A profile that runs sandboxed commands and asks about scripts.
 const ASKS: &str =
     "name = \"asks\"\nextends = \"sandboxed\"\n[policy]\nask = [\"Bash(bash x.sh)\", \"Bash(./x.sh)\"]\n";
-/// Nobody has time to answer.
+/// A profile with approvals that expire at once.
 const BRIEF: &str = "name = \"brief\"\nextends = \"strict\"\n[approvals]\nvalid_for = \"1s\"\n";
 const SHARED: &str = "name = \"shared\"\nextends = \"strict\"\n[approvals]\nremember = \"tenant\"\n";
 
@@ -57,25 +57,25 @@ impl World {
         self.agent.create_session(request).await.unwrap().session_id
     }
 
-    /// Runs what needs no question.
+    /// Runs a command that needs no approval.
     async fn does(&self, session: &str, command: &str) {
         let story = run(&self.agent, spec_in(session, command)).await.unwrap();
         assert_eq!(story.exit_code(), Some(0), "{command}: {:?}", story.end);
     }
 
-    /// Starts what a person is to be asked about.
+    /// Starts a command that needs an approval.
     async fn asks(&self, session: &str, command: &str) -> (String, v1::Approval) {
         let spec = v1::ExecutionSpec { on_ask: v1::OnAsk::Wait.into(), ..spec_in(session, command) };
         let execution = self.agent.start(spec).await.unwrap();
         assert_eq!(execution.state(), v1::ExecutionState::PendingApproval, "{command}");
-        // One with little time may be over before it is asked for.
+        // A short approval can expire before it is read.
         let states = vec![v1::ApprovalState::Open.into(), v1::ApprovalState::Expired.into()];
         let filter = v1::ApprovalFilter { states, ..Default::default() };
         let approval = self.approval(&execution.execution_id, filter).await.unwrap();
         (execution.execution_id, approval)
     }
 
-    /// The open approval of an execution.
+    /// Returns the open approval of an execution.
     async fn open(&self, execution: &str) -> Option<v1::Approval> {
         self.approval(execution, v1::ApprovalFilter::default()).await
     }
@@ -86,7 +86,7 @@ impl World {
         list.approvals.into_iter().find(|approval| approval.execution_id == execution)
     }
 
-    /// The next question about an execution, once there is one besides `before`.
+    /// Waits for the next approval of an execution after `before`.
     async fn asked_again(&self, execution: &str, before: &v1::Approval) -> v1::Approval {
         let deadline = tokio::time::Instant::now() + PATIENCE;
         loop {

@@ -1,5 +1,5 @@
-//! What an approver does at a real terminal, which tmux plays: pages, resizing in the middle of them, keys that decide
-//! nothing, answers that are remembered, and reasons that reach the agent.
+//! Tests of an approver at a terminal, which tmux simulates: pages, resizing between pages, keys without an effect,
+//! remembered answers, and reasons that reach the agent.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 
@@ -14,7 +14,7 @@ use airlock_tests::{
     tmux::Screen,
 };
 
-/// Of somebody who may say yes to others' requests.
+/// The token of a person who may approve the requests of others.
 const APPROVER: &str = "the-token-of-a-person-that-is-long-enough";
 const SHARED: &str = "name = \"shared\"\nextends = \"strict\"\n[approvals]\nremember = \"tenant\"\n";
 const MORE: &str = "Enter for the next page";
@@ -46,7 +46,7 @@ impl Place {
         Self { site, agent, session, _server: server, _runner: runner }
     }
 
-    /// A screen at which the approver sits.
+    /// Returns a screen for the approver.
     fn screen(&self) -> Screen {
         let screen = Screen::new(&Airlock::at(&self.site), self.site.path(), SIZE);
         screen.line("export AIRLOCK_TOKEN_FILE=approver PS1='code $? here> '");
@@ -55,7 +55,7 @@ impl Place {
         screen
     }
 
-    /// The command as the approver has it, without a terminal.
+    /// Runs the approver's command without a terminal.
     fn approver(&self, words: &[&str]) -> String {
         let output =
             Airlock::at(&self.site).command(words).env("AIRLOCK_TOKEN_FILE", "approver").output().unwrap();
@@ -63,7 +63,7 @@ impl Place {
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
     }
 
-    /// Starts what a person is to be asked about; its id.
+    /// Starts a command that needs an approval, and returns its execution.
     async fn asks(&self, session: &str, command: &str) -> v1::Execution {
         let spec = v1::ExecutionSpec {
             command: command.to_owned(),
@@ -85,7 +85,7 @@ impl Place {
     }
 }
 
-/// Waits until the approver's shell asks again, and says this of what ran before.
+/// Waits until the approver's shell shows its prompt with this exit code.
 fn ended(screen: &Screen, code: u8) {
     let prompt = format!("code {code} here>");
     screen
@@ -97,7 +97,7 @@ async fn session(agent: &Client) -> String {
     agent.create_session(request).await.unwrap().session_id
 }
 
-/// A command whose page needs several screens; its lines are numbered.
+/// Returns a command with numbered lines that needs several pages.
 fn long() -> String {
     let lines: Vec<String> = (0..60).map(|line| format!("echo line-{line:02}")).collect();
     lines.join("\n") + "\ntouch done"
@@ -117,7 +117,7 @@ async fn allow_is_offered_after_the_last_page_and_nowhere_before() {
         if shown.contains(QUESTION) {
             break;
         }
-        // An answer to a page is none to the question.
+        // A key that was typed at a page does not answer the question.
         screen.text("y");
         screen.clear_and(&["Enter"]);
     }
@@ -148,7 +148,7 @@ async fn a_page_is_shown_again_where_the_terminal_changed_under_it() {
         shown.lines().next().unwrap().starts_with("approval "),
         "from where the last one began:\n{shown}"
     );
-    // The same of the last one, before which the question is asked again.
+    // Resizing during the question shows the last page again, and then the question.
     for _ in 0..40 {
         screen.wait("a page or the question", |shown| shown.contains(MORE) || shown.contains(QUESTION));
         if screen.shown().contains(QUESTION) {
@@ -190,10 +190,10 @@ async fn an_interrupt_the_end_of_the_input_and_anything_but_yes_decide_nothing()
         assert_eq!(place.now(&id.execution_id).await.state(), v1::ExecutionState::PendingApproval, "{keys}");
         screen.clear();
     }
-    // What is typed before the question is no answer to it.
+    // Input that was typed before the question does not answer it.
     let waits = "echo it waits; until [ -e go ]; do sleep 0.1; done";
     screen.line(&format!("{waits}; airlock approve {}", asked.execution_id));
-    // The shell has given up the terminal by then, which shows again what is typed.
+    // The shell has released the terminal by then, so the terminal echoes the input.
     screen.see_line("it waits");
     screen.line("y");
     screen.see_line("y");
@@ -217,7 +217,7 @@ async fn what_is_remembered_needs_nobody_until_it_is_removed() {
         screen.line("y");
         screen.see("allowed, and remembered");
         assert_eq!(place.exit_code(&asked.execution_id).await, Some(0));
-        // The second needs nobody.
+        // The second execution needs no approval.
         let spec = |session: &str| v1::ExecutionSpec {
             command: command.clone(),
             session_id: session.to_owned(),
@@ -234,7 +234,7 @@ async fn what_is_remembered_needs_nobody_until_it_is_removed() {
         screen.line(&format!("airlock rules remove {id}"));
         screen.see(&format!("removed: Bash({command})"));
         screen.clear();
-        // From then on it is asked about.
+        // From then on it needs an approval again.
         place.agent.start(spec(elsewhere)).await.unwrap_err();
         assert_eq!(place.approver(&["rules", "list", "--quiet"]), "");
     }

@@ -1,7 +1,8 @@
-//! Hostile archives and hostile workspaces, the whole way: over gRPC, through the server, onto a runner,
-//! and back onto a person's disk. Nothing outside the target is touched, and each has a clear answer.
+//! End-to-end tests of hostile archives and hostile workspaces: over gRPC, through the server, to a
+//! runner, and back to a local disk. Nothing outside the target changes, and each attack has a clear
+//! error.
 //!
-//! What a lying server could send down is tried with the client library, in its own tests.
+//! Archives from a lying server are tested with the client library.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 
@@ -25,7 +26,7 @@ use airlock_tests::{
     site::Site,
 };
 
-/// Small enough that the bombs are refused soon.
+/// Limits that are small enough to detect the bombs early.
 const TRANSFERS: &str = "[transfers]\nunpacked_bytes = 1073741824\n";
 
 struct World {
@@ -53,7 +54,7 @@ impl World {
         String::from_utf8_lossy(&story.stdout).into_owned()
     }
 
-    /// Runs a script that no policy has looked into.
+    /// Runs a script with content that the policy has not seen.
     async fn run_script(&self, text: &str) {
         let header = v1::UploadHeader {
             session_id: self.session.clone(),
@@ -84,7 +85,7 @@ impl World {
         self.client.upload(header, &mut file, &Progress::default()).await
     }
 
-    /// Everything on the disk but what comes and goes with every command and transfer, whoever's.
+    /// Returns everything on the disk except files that every command and transfer changes.
     fn disk(&self) -> BTreeMap<PathBuf, String> {
         let mut found = snapshot(self.site.path());
         found.retain(|path, _| {
@@ -105,7 +106,7 @@ impl World {
     }
 }
 
-/// Everything below a folder, with all that an attack could change.
+/// Returns everything below a directory, with all attributes that an attack could change.
 fn snapshot(folder: &Path) -> BTreeMap<PathBuf, String> {
     let mut found = BTreeMap::new();
     let mut left = vec![folder.to_owned()];
@@ -139,7 +140,7 @@ async fn hostile_archives_are_refused_on_the_way_up_and_touch_nothing() {
         assert_eq!(world.disk(), before, "`{}` has touched something", case.name);
     }
     assert!(!Path::new("/tmp/airlock-canary").exists());
-    // Control: the same way takes an archive that is none of this.
+    // The control: a harmless archive is accepted in the same way.
     let harmless: Vec<Hostile> = cases().into_iter().filter(|case| case.refusal.is_none()).collect();
     assert!(!harmless.is_empty());
     for (index, case) in harmless.iter().enumerate() {
@@ -149,7 +150,7 @@ async fn hostile_archives_are_refused_on_the_way_up_and_touch_nothing() {
     assert_eq!(world.run("cat canary/file target/kept").await, "sings\nkept\n");
 }
 
-/// Makes a workspace that attacks whoever takes it home.
+/// Creates a workspace that attacks a client that downloads it.
 const TRAPS: &str = r#"mkdir -p traps/deep && cd traps
 ln -s /etc/shadow shadow; ln -s ../../../../../../etc/passwd passwd; ln -s /home home
 ln -s deep/../../../x through; ln -s . self; ln -s self/self/self loop; ln -s loop/../../.. up
@@ -213,7 +214,7 @@ async fn a_workspace_is_never_a_window_to_the_host() {
         let listed = world.client.files(list).await;
         assert!(listed.is_err(), "`{path}` was listed: {listed:?}");
     }
-    // A link itself can be seen, as what it is.
+    // A link itself can be shown as a link.
     let link = world.client.stat(&world.session, b"shadow").await.unwrap();
     assert_eq!((link.r#type(), link.link_target()), (v1::FileType::Symlink, &b"/etc/shadow"[..]));
     let list = v1::FileServiceListRequest {
@@ -224,7 +225,7 @@ async fn a_workspace_is_never_a_window_to_the_host() {
     let all = world.client.files(list).await.unwrap();
     let beyond = all.files.iter().filter(|file| file.path.contains("root/"));
     assert_eq!(beyond.count(), 0, "{all:?}");
-    // A pattern that is none is read by the runner, and told of by the server.
+    // The runner parses the pattern, and the server returns the error.
     let include = vec!["a[".to_owned()];
     let filter = Some(v1::FileFilter { include, ..Default::default() });
     let list = v1::FileServiceListRequest { session_id: world.session.clone(), filter, ..Default::default() };

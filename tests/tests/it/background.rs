@@ -1,5 +1,5 @@
-//! A dev server, a watcher and a long build at once in one session: reached, followed, detached, waited for and
-//! ended; and what bounds them while they run.
+//! Tests of a dev server, a watcher and a long build that run at the same time in one session: they are
+//! reached, followed, detached, awaited and ended. Also of their limits.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 
@@ -17,9 +17,9 @@ use airlock_tests::{
 };
 use v1::{BackgroundedBy, CauseCode, ExecutionState, event::Event as Kind};
 
-/// In the session's own loopback. Nothing of the tests listens there on the host.
+/// A port in the session's own loopback. No test listens on it on the host.
 const PORT: u16 = 8973;
-/// Says what appears in `inbox`, once each.
+/// A script that prints each new file in `inbox` once.
 const WATCHER: &str = r#"mkdir -p inbox; echo watching
 while :; do
   for file in inbox/*; do
@@ -29,7 +29,7 @@ while :; do
   done
   sleep 0.05
 done"#;
-/// Forty steps, each of which leaves something for the watcher.
+/// A makefile with forty steps, each of which creates a file for the watcher.
 const MAKEFILE: &str = "cat > Makefile <<'END'
 all: $(addprefix step-,$(shell seq 1 40))
 step-%:
@@ -37,10 +37,10 @@ step-%:
 END";
 const BUILD: &str = "make && echo built";
 
-/// Little output, little time in the foreground, much more in the background.
+/// A profile with little output, a short timeout in the foreground and a long one in the background.
 const BOUNDED: &str = "name = \"bounded\"\nextends = \"sandboxed\"\n[limits]\noutput_bytes = 1000000\n\
     timeout_default = \"2s\"\n";
-/// Little time in the background, too.
+/// A profile with a short timeout in the background, too.
 const BRIEF: &str = "name = \"brief\"\nextends = \"bounded\"\n[limits]\ntimeout_max = \"3s\"\n";
 
 struct World {
@@ -69,7 +69,7 @@ impl World {
         self.client.start(spec).await.unwrap().execution_id
     }
 
-    /// What a command of the session writes.
+    /// Runs a command in the session and returns its output.
     async fn said(&self, session: &str, command: &str) -> String {
         let story = run(&self.client, spec_in(session, command)).await.unwrap();
         String::from_utf8(story.stdout).unwrap()
@@ -79,7 +79,7 @@ impl World {
         Airlock::at(&self.site).text(&["logs", id])
     }
 
-    /// Waits until the output so far holds this.
+    /// Waits until the output so far contains this text.
     fn until_logged(&self, id: &str, text: &str) {
         airlock_tests::process::until(text, PATIENCE, || self.logs(id).contains(text));
     }
@@ -109,7 +109,8 @@ async fn a_server_a_watcher_and_a_build_go_on_beside_each_other_in_one_session()
     let mut watch = world.client.watch(session.clone(), Default::default());
     watch.next().await.unwrap();
     world.said(&session, MAKEFILE).await;
-    // Each when the one before runs: what is sent to the background together begins in any order.
+    // Each is started when the previous one runs, because background commands that are started together have no
+    // order.
     let server = world.start(&session, &server_on(PORT)).await;
     world.until_logged(&server, "Serving");
     let watcher = world.start(&session, WATCHER).await;
@@ -117,13 +118,13 @@ async fn a_server_a_watcher_and_a_build_go_on_beside_each_other_in_one_session()
     let build = world.start(&session, BUILD).await;
     world.until_logged(&build, "building step-1\n");
 
-    // A later command of the session reaches the server; one of another, and the host, do not.
+    // A later command of the same session reaches the server; one of another session, and the host, do not.
     let page = world.said(&session, &curl()).await;
     assert!(page.starts_with("all: ") && page.ends_with("curl: 0\n"), "{page}");
     let refused = world.said(&other, &curl()).await;
     assert!(refused.ends_with("curl: 7\n"), "nobody listens there: {refused}");
     assert!(TcpStream::connect(("127.0.0.1", PORT)).is_err(), "nor on the host");
-    // The control: the other session reaches its own on the same port.
+    // The control: the other session reaches its own server on the same port.
     let own = world.start(&other, &server_on(PORT)).await;
     world.until_logged(&own, "Serving");
     assert!(world.said(&other, &curl()).await.ends_with("curl: 0\n"));
@@ -145,7 +146,7 @@ async fn a_server_a_watcher_and_a_build_go_on_beside_each_other_in_one_session()
     assert!(world.said(&session, &curl()).await.ends_with("curl: 7\n"), "it has ended");
     assert!(world.said(&other, &curl()).await.ends_with("curl: 0\n"), "and that of the other has not");
 
-    // Everything was told, each once: three begin, three end.
+    // The watch reports each start and each end once.
     let (mut started, mut ended) = (Vec::new(), Vec::new());
     while ended.len() < 3 {
         let told = watch.next().await.unwrap();
@@ -162,14 +163,14 @@ async fn a_server_a_watcher_and_a_build_go_on_beside_each_other_in_one_session()
     assert_eq!(ended[0], build);
 }
 
-/// Reads until the stream has ended or what was read ends so.
+/// Reads until the stream has ended or the output contains this text.
 async fn read_until(events: &mut Events, story: &mut Story, text: &str) {
     while story.end.is_none() && !String::from_utf8_lossy(&story.stdout).contains(text) {
         story.take(events.next().await.unwrap().unwrap());
     }
 }
 
-/// Reads on to the end, after what was read before.
+/// Reads the rest, after the events that were read before.
 async fn go_on(mut events: Events, mut story: Story) -> Story {
     story.end = None;
     while let Some(event) = events.next().await.unwrap() {
@@ -194,7 +195,7 @@ async fn each_of_them_is_detached_followed_read_waited_for_and_killed() {
         let mut story = Story::default();
         read_until(&mut events, &mut story, ready).await;
         let id = events.execution_id().unwrap().to_owned();
-        // The foreground is its own until it is let go of.
+        // The command keeps its place in the session until it is detached.
         let next = world.client.start(spec_in(&session, "cd /tmp; pwd; cd /workspace")).await.unwrap();
         assert_eq!(next.state(), ExecutionState::Queued);
         let detached = world.client.detach(&id).await.unwrap();
@@ -208,7 +209,7 @@ async fn each_of_them_is_detached_followed_read_waited_for_and_killed() {
             let told = watch.next().await.unwrap();
             assert_eq!((told.kind(), told.execution.unwrap().execution_id), (kind, id.clone()));
         }
-        // Followed from where its stream ended, beside whoever waits for it.
+        // It is followed from the end of its stream, while another client waits for its result.
         let followed = tokio::spawn(go_on(world.client.attach(&id, events.position()), story));
         let waiting = {
             let (client, id) = (world.client.clone(), id.clone());
@@ -254,7 +255,7 @@ async fn time_silence_and_output_are_bounded_in_the_background_too() {
     assert_eq!(kind(&by_default).await, (CauseCode::TimedOut, v1::TimeoutKind::Wall), "the profile's most");
     assert_eq!(exit_code(&world.end(&longer).await), Some(0), "longer than the foreground has by default");
     assert_eq!(cause(&world.end(&loud).await), CauseCode::OutputLimit);
-    // The controls, in the foreground.
+    // The controls in the foreground.
     let story = run(&world.client, spec_in(&session, "sleep 3; echo through")).await.unwrap();
     assert_eq!(cause(&story.end.unwrap()), CauseCode::TimedOut);
     let much = v1::ExecutionSpec { timeout: seconds(600), ..spec_in(&session, "yes | head -c 3000000") };
@@ -262,7 +263,7 @@ async fn time_silence_and_output_are_bounded_in_the_background_too() {
     assert_eq!(story.exit_code(), Some(0), "what is over it is cut");
 }
 
-/// Runs until somebody makes `go`, then writes a lot.
+/// A command that waits for the file `go`, then writes a large output.
 const PATIENT: &str =
     "echo begun; cd /tmp; until [ -e /workspace/go ]; do sleep 0.05; done; seq 1 200000; exit 7";
 
@@ -339,7 +340,7 @@ async fn the_command_line_begins_in_the_background_and_comes_back_with_the_id() 
     assert_eq!(airlock.text(&["run", "--session", &session, "--", "touch go; echo beside"]), "beside");
     drop(airlock.bytes(&["wait", &id]));
     assert_eq!(airlock.text(&["logs", &id]), "begun\ngone");
-    // The shortest budget in which this machine says a word.
+    // The shortest time in which this host starts a command.
     let mut said = Vec::new();
     for budget in ["300ms", "3s", "30s"] {
         let yields = ["run", "--yield-after", budget, "--session", &session, "--"];

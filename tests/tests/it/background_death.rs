@@ -1,5 +1,5 @@
-//! The server is killed after it has written down that a command goes to the background, and before it has
-//! told its runner. The runner is told all the same.
+//! The server is killed after it has recorded that a command goes to the background, and before it has told the runner.
+//! The runner is told after the restart.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
@@ -15,8 +15,8 @@ use airlock_tests::{
     site::{Extras, PATIENCE, Site},
 };
 
-/// Seconds that a command has in the foreground where its request gives no time. A server that was killed must be back
-/// within them; where the machine is too busy for that, the next is tried.
+/// Default timeouts in the foreground, in seconds. The killed server must be back within the timeout; on a busy host
+/// the next longer one is tried.
 const LIMITS: [u64; 4] = [4, 16, 64, 256];
 const COMMAND: &str = "mkdir d; cd d; until [ -e /workspace/go ]; do sleep 0.1; done; exit 7";
 
@@ -45,7 +45,7 @@ async fn killed_before_the_runner_was_told() {
     let server = site.server(&[]);
     let client = site.ready().await;
 
-    // The control: in the foreground it does not live longer than its limit.
+    // The control: in the foreground the timeout ends the command.
     let story = run(&client, spec_in(&session(&client, LIMITS[0]).await, COMMAND)).await.unwrap();
     assert_eq!(cause(&story.end.unwrap()), v1::CauseCode::TimedOut);
 
@@ -53,7 +53,7 @@ async fn killed_before_the_runner_was_told() {
     for limit in LIMITS {
         let (took, end) = outlives(&site, limit).await;
         if cause(&end) == v1::CauseCode::TimedOut {
-            // The server was back too late to tell the runner in time, or it did not tell it.
+            // The server was back too late to tell the runner in time, or did not tell it.
             assert!(took >= Duration::from_secs(limit) / 4, "the runner was not told: back after {took:?}");
             continue;
         }
@@ -63,10 +63,10 @@ async fn killed_before_the_runner_was_told() {
     panic!("no server came back in time");
 }
 
-/// A command that is sent to the background by a server that dies of it; how long it took until the next one was there,
-/// and the command's end.
+/// Runs a command that is detached at a server that dies at this step. Returns the time until the server was restarted,
+/// and the ended execution.
 async fn outlives(site: &Site, limit: u64) -> (Duration, v1::Execution) {
-    // Of its steps in this life of the server: starting, running, in the background.
+    // The third transition since the server's start: starting, running, in the background.
     let server = site.server(&[("AIRLOCK_FAULT", "after_store_write/transition:3")]);
     let client = site.ready().await;
     let session = session(&client, limit).await;
@@ -75,7 +75,7 @@ async fn outlives(site: &Site, limit: u64) -> (Duration, v1::Execution) {
     let detaching = {
         let (client, execution) = (client.clone(), execution.clone());
         tokio::spawn(async move {
-            // Refused until it runs; then the server dies of it.
+            // The call is refused until the command runs; then the server dies.
             while client.detach(&execution).await.is_err() {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
@@ -89,7 +89,7 @@ async fn outlives(site: &Site, limit: u64) -> (Duration, v1::Execution) {
     let took = began.elapsed();
     let now = client.execution(&execution).await.unwrap();
     assert_eq!(now.backgrounded_by(), v1::BackgroundedBy::Client);
-    // The command ran before the server died: by then its time in the foreground is over.
+    // The command ran before the server died, so its timeout in the foreground has expired by then.
     let over = Duration::from_secs(limit + 1).saturating_sub(died.elapsed());
     tokio::time::sleep(over).await;
     let go = run(&client, spec_in(&session, "touch go")).await.unwrap();

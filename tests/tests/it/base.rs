@@ -1,4 +1,4 @@
-//! What the policy takes for the sandbox's base, which every profile may read, is what every sandbox shows.
+//! The base in the policy, which every profile may read, is the part of the root that every sandbox shows.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use airlock_policy::Profile;
 /// Airlock's own files in every sandbox's `/etc`, and devices.
 const OWN: [&str; 4] = ["/etc/hosts", "/etc/nsswitch.conf", "/etc/gitconfig", "/dev"];
 
-/// What the smallest root shows of this host, as it is seen inside.
+/// Returns the paths of the host that the minimal root shows, as seen inside.
 fn shown() -> Vec<PathBuf> {
     let root = airlock_sandbox::Profile::minimal();
     let binds = root.binds.into_iter().map(|bind| bind.target);

@@ -1,5 +1,5 @@
-//! Nothing of what is run is told: commands, arguments, paths, values of variables, output and what goes with them hold
-//! a canary, and it is looked for in everything that leaves the programs.
+//! Telemetry contains nothing of the commands. Commands, arguments, paths, values of variables, output and metadata
+//! contain a canary, and everything that leaves the programs is searched for it.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ fn holds(everything: &[u8], text: &str) -> bool {
     everything.windows(text.len()).any(|window| window == text.as_bytes())
 }
 
-/// The values that attributes of metrics have, each with its metric's and its own name.
+/// Returns the values of all metric attributes, each with the names of its metric and attribute.
 fn values(collector: &Collector) -> BTreeSet<(String, String, String)> {
     let metrics = collector.metrics();
     let all = metrics.iter().flat_map(|metric| {
@@ -30,12 +30,12 @@ fn values(collector: &Collector) -> BTreeSet<(String, String, String)> {
     .collect()
 }
 
-/// How often the runner has sent its metrics.
+/// Returns how often the runner has sent its metrics.
 fn sent(collector: &Collector) -> usize {
     collector.metrics().iter().filter(|metric| metric.name == "airlock.runner.jobs").count()
 }
 
-/// Waits until spans of all of the work, records and metrics are there.
+/// Waits until spans of all operations, log records and metrics have arrived.
 fn wait_for_all(collector: &Collector) {
     until("all has come", PATIENCE, || {
         let of_trace = |span: &airlock_tests::collector::Seen| hex::encode(&span.span.trace_id) == TRACE;
@@ -48,7 +48,7 @@ fn wait_for_all(collector: &Collector) {
     });
 }
 
-/// Looks for the canary in everything that came to the collector, and in the lines of the logs.
+/// Searches the collector's data and the log lines for the canary.
 fn assert_nothing_is_told(collector: &Collector, lines: &str) {
     let everything = collector.everything();
     assert!(
@@ -83,13 +83,13 @@ async fn no_canary_leaves_by_traces_metrics_or_logs() {
     let collector = Collector::listen().await;
     let mut exercise = Exercise::start(collector.endpoint()).await;
     exercise.everything(&|| sent(&collector)).await;
-    // Programs that stop in order send all they have.
+    // Programs that stop in order send all remaining data.
     let lines = exercise.stop();
     wait_for_all(&collector);
     assert_nothing_is_told(&collector, &lines);
 }
 
-/// What a trigger does with a new row, and by what code PostgreSQL tells of it: with the row's values in its words.
+/// Trigger bodies that refuse a new row, and the code of PostgreSQL's error, which quotes values of the row.
 const REFUSALS: [(&str, &str); 2] = [
     ("PERFORM NEW.labels::text::int", "22P02"),
     ("RAISE unique_violation USING DETAIL = NEW.labels, HINT = NEW.labels", "23505"),
@@ -110,7 +110,7 @@ async fn no_canary_leaves_by_what_postgresql_and_s3_say_of_their_troubles() {
             database.ask(&statement.replace("{}", table));
         }
     };
-    // "Failing row contains", and then all of it.
+    // The error quotes the row: "Failing row contains".
     each("ALTER TABLE {} ADD CONSTRAINT none CHECK (tenant = '') NOT VALID");
     said.extend(exercise.untaken().await);
     each("ALTER TABLE {} DROP CONSTRAINT none");

@@ -1,12 +1,12 @@
-//! The rows of the fault table. Each row injects its fault at each state of an execution, at each step of its start and at
-//! each event of its stream.
+//! The rows of the fault table. Each row injects its fault in each state of an execution, at each step of its start and
+//! at each event of its stream.
 
 mod long;
 mod sample;
 
 use airlock_tests::chaos::rows::Row;
 
-/// The least number of injections that `make test-long` makes, all rows together.
+/// The smallest number of injections of all rows in `make test-long`.
 const AT_LEAST: usize = 400;
 
 #[test]
@@ -25,7 +25,7 @@ fn the_rows_make_enough_injections_and_each_has_a_sample() {
     }
 }
 
-/// The spool is made before anything is started, so one that is not there says that nothing was.
+/// The spool is created before anything is started, so a missing spool shows that nothing was started.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_command_that_was_accepted_and_had_no_spool_was_not_started() {
     airlock_tests::chaos::rows::accepted_and_no_more(airlock_sampling::seed()).await;

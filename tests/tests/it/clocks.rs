@@ -1,4 +1,5 @@
-//! Four clocks: the queue's, the command's, its silence and the caller's. None runs for another.
+//! Tests of four independent timeouts: of the queue, of the command, of its silence, and of the
+//! caller.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 
@@ -16,10 +17,10 @@ fn seconds(seconds: i64) -> Option<prost_types::Duration> {
     Some(prost_types::Duration { seconds, nanos: 0 })
 }
 
-/// Longer than any machine stands still; nothing here waits for it.
+/// A timeout that never expires in a test.
 const LONG: Option<prost_types::Duration> = Some(prost_types::Duration { seconds: 600, nanos: 0 });
 
-/// Asks about `make`, and lets whoever asked answer.
+/// A profile that asks about `make`, and permits self-approval.
 const OWN: &str = "name = \"own\"\nextends = \"demo\"\n[approvals]\nself_approval = true\n";
 
 async fn session(client: &Client, profile: &str) -> String {
@@ -27,7 +28,8 @@ async fn session(client: &Client, profile: &str) -> String {
     client.create_session(wanted).await.unwrap().session_id
 }
 
-/// Waits until the server knows that its runner is gone: else it would give it what comes.
+/// Waits until the server knows that its runner is disconnected. Otherwise it would offer it the
+/// next execution.
 async fn until_alone(client: &Client) {
     let connected = |page: v1::AdminServiceListRunnersResponse| {
         page.runners.iter().any(|runner| runner.state() == v1::RunnerState::Connected)
@@ -48,7 +50,8 @@ fn kind(execution: &v1::Execution) -> Option<TimeoutKind> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_waits_for_its_turn_or_for_a_person_spends_no_time_of_its_own() {
-    // Less than anything here waits, and much more than it takes to run on a busy machine.
+    // The timeout is shorter than all waiting times here, and much longer than the command needs on
+    // a busy host.
     let site = Site::with(Extras {
         server_tables: "[limits]\nqueue_wait = \"15s\"\n".to_owned(),
         profiles: vec![("own".to_owned(), OWN.to_owned())],
@@ -93,7 +96,7 @@ async fn each_clock_ends_what_it_is_for() {
     let silence = run(&client, v1::ExecutionSpec { timeout: LONG, idle_timeout: seconds(1), ..quiet() });
     assert_eq!(kind(&silence.await.unwrap().end.unwrap()), Some(TimeoutKind::Idle));
 
-    // The caller's deadline ends the caller's view, and nothing else.
+    // The caller's timeout only ends the caller's view.
     let patient = "echo begun; until [ -e go ]; do sleep 0.1; done; echo end";
     let started = client.start(spec_in(&session, patient)).await.unwrap().execution_id;
     written(&client, &started, "begun").await;
@@ -106,7 +109,7 @@ async fn each_clock_ends_what_it_is_for() {
     assert_eq!(exit_code(&ended(&client, &started).await), Some(0));
 }
 
-/// Nobody says yet that the runner is lost.
+/// The runner is not yet declared lost.
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_runner_nothing_but_the_queues_clock_runs_and_then_that_is_said() {
     let site = Site::with_tables("[limits]\nqueue_wait = \"2s\"\n", "");

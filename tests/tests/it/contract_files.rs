@@ -1,4 +1,4 @@
-//! What the comments of `file.proto` promise, tried against a server and a runner.
+//! Tests of the guarantees in the comments of `file.proto`, with a server and a runner.
 
 use std::io::Cursor;
 
@@ -47,7 +47,8 @@ async fn uploads_and_downloads_are_as_their_contract_says() {
         ..Default::default()
     };
 
-    // Missing folders are made, the mode is 0644; what was done is answered again.
+    // Missing directories are created, and the mode is 0644. A repeated request returns the same
+    // result.
     for _ in 0..2 {
         assert_eq!(upload(&client, put("a/b", "t"), b"hello").await.unwrap(), 5);
     }
@@ -57,7 +58,7 @@ async fn uploads_and_downloads_are_as_their_contract_says() {
     let long = "t".repeat(129);
     assert_eq!(upload(&client, put("d", &long), b"").await.unwrap_err().code(), Some(Code::InvalidArgument));
 
-    // A file for a file, an archive for a folder.
+    // A file is downloaded as a file, a directory as an archive.
     assert_eq!(download(&client, get("a/b")).await.unwrap(), b"hello");
     let archive = download(&client, get("")).await.unwrap();
     assert_eq!(archive.len() % 512, 0);
@@ -110,7 +111,8 @@ async fn home_and_tmp_are_roots_beside_the_workspace() {
         ..Default::default()
     };
 
-    // A file of each root is the command's, and the command's is a file of each.
+    // Uploaded files are visible to commands, and files of commands can be downloaded, in each
+    // root.
     let roots = ["/workspace", "/home/agent", "/tmp"];
     for root in roots {
         upload(&client, put(&format!("{root}/sent/file")), root.as_bytes()).await.unwrap();
@@ -139,13 +141,13 @@ async fn home_and_tmp_are_roots_beside_the_workspace() {
     let bashrc = download(&client, get("/home/agent/.bashrc")).await.unwrap();
     assert_eq!(bashrc, b"mine", "what was uploaded is what a command's change is held against");
 
-    // No link leads from one into another.
+    // No link leads from one root to another.
     for path in ["/tmp/way/file", "/home/agent/way/sent/file"] {
         let refused = (Some(Code::FailedPrecondition), "LINK_LEAVES".to_owned());
         assert_eq!(said(&download(&client, get(path)).await.unwrap_err()), refused, "{path}");
         assert_eq!(said(&upload(&client, put(path), b"evil").await.unwrap_err()), refused, "{path}");
     }
-    // Of what is in them no beginning is known, and beside them there is nothing.
+    // Only the workspace can be compared, and paths outside the roots do not exist.
     let diff = |path: &str| v1::FileServiceDiffRequest {
         session_id: session_id.clone(),
         path: path.into(),

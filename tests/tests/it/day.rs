@@ -1,6 +1,6 @@
-//! A day of work by the command line alone: projects from the registries are uploaded, tested, changed,
-//! tested again, compared and taken home. Once over a good connection, and once over one that is cut
-//! every two seconds.
+//! A day of work through the command line: projects from registries are uploaded, tested, changed,
+//! tested again, compared and downloaded. Once with a stable connection, and once with a connection that
+//! is cut every two seconds.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
 
@@ -24,12 +24,12 @@ use airlock_tests::{
 use tempfile::TempDir;
 
 const CUT_EVERY: Duration = Duration::from_secs(2);
-/// How often one command's connection is cut at least.
+/// The smallest number of cuts during one command.
 const CUTS: usize = 3;
-/// After so many the command ends in any case.
+/// The number of ticks after which the command ends in any case.
 const MOST_TICKS: usize = 10_000;
 
-/// Everything below a folder: relative names, and the content of what is a file.
+/// Returns everything below a directory: relative names, and the content of files.
 fn tree(folder: &Path) -> Vec<(PathBuf, Option<Vec<u8>>)> {
     let mut found = Vec::new();
     let mut left = vec![folder.to_owned()];
@@ -55,7 +55,7 @@ fn a_day_with_python(airlock: Airlock<'_>, home: &Path) {
     let passed = desk.check(&format!("cd idna && {tests}"));
     assert!(passed.contains("\nOK"), "{passed}");
 
-    // The current directory is that of the session, and stays.
+    // The session keeps its working directory.
     let broken = desk
         .fails(&format!("sed -i 's/return ranges/return ranges[1:]/; s/xn--/xm--/' idna/*.py && {tests}"));
     assert!(broken.contains("FAILED"), "{broken}");
@@ -96,7 +96,7 @@ fn a_day_with_python(airlock: Airlock<'_>, home: &Path) {
     desk.close();
 }
 
-/// The source of a crate that this workspace depends on, as cargo has it from the registry.
+/// Returns the source of a dependency from cargo's registry.
 fn vendored(name: &str) -> PathBuf {
     let metadata = stdout_of(
         Command::new("cargo")
@@ -108,8 +108,8 @@ fn vendored(name: &str) -> PathBuf {
     Path::new(package.unwrap()["manifest_path"].as_str().unwrap()).parent().unwrap().to_owned()
 }
 
-/// A folder that every user of this machine may enter, with the Rust toolchain of whoever runs the test,
-/// which may lie where only they can.
+/// Returns a directory that every user may enter, with the Rust toolchain of the test's user, which may
+/// be inaccessible to others.
 fn toolchain() -> TempDir {
     let folder = tempfile::Builder::new()
         .prefix("airlock-test-rust-")
@@ -118,7 +118,7 @@ fn toolchain() -> TempDir {
         .unwrap();
     let own = stdout_of(Command::new("rustc").args(["--print", "sysroot"]).current_dir(source::root()));
     for part in ["bin", "lib"] {
-        // Without copying the bytes where that is possible.
+        // Hard links avoid copying the data if possible.
         let copied = |option: &str| {
             let mut command = Command::new("cp");
             command.args([option, &format!("{own}/{part}")]).arg(folder.path());
@@ -129,7 +129,7 @@ fn toolchain() -> TempDir {
     folder
 }
 
-/// A profile whose sandboxes show this toolchain.
+/// Returns a profile with this toolchain in its sandbox.
 fn with_rust(toolchain: &Path) -> Extras {
     let toolchain = toolchain.display().to_string();
     let profile = format!(
@@ -197,7 +197,7 @@ fn a_day_over_a_connection_that_is_cut_every_two_seconds() {
     lasts_longer_than_any_connection(Airlock::through(&world.site, cutter.address), &cutter, &home);
 }
 
-/// One command that goes on until its connection was cut some times, and then a bit.
+/// Runs one command until its connection was cut several times.
 fn lasts_longer_than_any_connection(airlock: Airlock<'_>, cutter: &Cutter, home: &Path) {
     let desk = Desk::new(airlock, "sandboxed");
     let (enough, there) = (home.join("enough"), desk.there("enough"));

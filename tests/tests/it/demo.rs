@@ -1,4 +1,4 @@
-//! `make run` does what it says, for a new user: in a clone of its own, with an empty HOME.
+//! `make run` works as described for a new user: in a clone, with an empty HOME.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 
@@ -6,7 +6,7 @@ use std::{path::Path, process::Command};
 
 use airlock_tests::{programs::program, source};
 
-/// A clone of what is committed here, with what is changed here on top.
+/// Clones the committed files, and adds uncommitted changes.
 fn clone_to(folder: &Path) {
     let run = |command: &mut Command| assert!(command.status().unwrap().success(), "{command:?}");
     run(Command::new("git").args(["clone", "--quiet", "--no-hardlinks"]).arg(source::root()).arg(folder));

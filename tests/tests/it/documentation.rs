@@ -1,4 +1,4 @@
-//! The documentation is true: its tables are those of the code, its examples load, its commands run.
+//! Tests of the documentation: its tables match the code, its examples load, and its commands run.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 
@@ -99,12 +99,12 @@ fn every_decision_is_in_the_index() {
     }
 }
 
-/// The commands in the `sh` blocks of a page.
+/// Returns the commands in the `sh` blocks of a page.
 fn blocks(page: &str) -> Vec<String> {
     page.split("```sh\n").skip(1).filter_map(|rest| Some(rest.split("```").next()?.to_owned())).collect()
 }
 
-/// Runs what a reader would type, in one shell, in a clone, with an empty HOME.
+/// Runs the commands of a reader in one shell, in a clone, with an empty HOME.
 fn typed(folder: &Path, script: &str) -> Output {
     let path = format!(
         "{}:{}",
@@ -131,9 +131,9 @@ fn the_commands_of_the_readme_run() {
     let mut script = String::from("trap 'kill -TERM %1; wait %1' EXIT\n");
     for line in blocks.iter().flat_map(|block| block.lines()) {
         match line.strip_prefix("make ") {
-            // Run by CI, and by the test of the demo.
+            // CI runs it, and so does the test of the demo.
             Some(target) => assert!(makefile.contains(&format!("\n{target}:")), "make {target}"),
-            // Built already: this test is part of that build, and cargo would wait for it.
+            // The programs are built; cargo would wait for the build that runs this test.
             None if line.starts_with("cargo build") || line.starts_with("export PATH") => {}
             None => {
                 script.push_str(line);

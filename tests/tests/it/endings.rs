@@ -1,5 +1,5 @@
-//! A session that is closed, idle for too long, or on a runner that drains leaves nothing behind, whatever was
-//! going on in it; and what was going on gets a truthful end. A server that stops ends nothing.
+//! A session that is closed, idle for too long, or on a draining runner leaves nothing behind, and its executions
+//! get correct results. A server that stops ends no execution.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
@@ -14,7 +14,8 @@ use airlock_tests::{
 use nix::sys::signal::Signal;
 use v1::{CancelledBy, ExecutionState, SessionState, Started};
 
-/// Listens, has a child that leaves its group and a grandchild that nobody waits for, and goes on.
+/// A command that listens, starts a process in another process group and an orphaned grandchild, and keeps
+/// running.
 const SERVER: &str = "setsid sleep 1000 & (sleep 1000 & sleep 1000) & \
     python3 -u -m http.server 8000 --bind 127.0.0.1 >/dev/null 2>&1 & echo begun; tail -f /dev/null";
 
@@ -30,21 +31,21 @@ impl World {
         let site = Site::with_tables(server_tables, runner_tables);
         let (server, runner) = (site.server(&[]), site.runner(&[]));
         let client = site.ready().await;
-        // What is made once, for the first session, is no leftover.
+        // Resources that are created once for the first session are no leftovers.
         let first = session(&client, None).await;
         run(&client, spec_in(&first, "true")).await.unwrap();
         client.close_session(&first).await.unwrap();
         Self { client, server: Some(server), runner, site }
     }
 
-    /// The workspace on the host that has this file.
+    /// Returns the workspace on the host that contains this file.
     fn workspace_with(&self, file: &str) -> std::path::PathBuf {
         let sessions = std::fs::read_dir(self.site.path().join("runner-1/sessions")).unwrap();
         let mut workspaces = sessions.map(|session| session.unwrap().path().join("disk/workspace"));
         workspaces.find(|workspace| workspace.join(file).exists()).unwrap_or_else(|| panic!("no {file}"))
     }
 
-    /// Waits until what is held is what was.
+    /// Waits until the resources are the same as before.
     fn until_as(&self, before: &Footprint) {
         let mut now = Footprint::of(&self.site, &self.runner);
         let deadline = std::time::Instant::now() + PATIENCE;
@@ -55,7 +56,7 @@ impl World {
         assert_eq!(now, *before, "something is left");
     }
 
-    /// What is held, once it has been the same for a while.
+    /// Returns the resources once they have not changed for a while.
     fn settled(&self) -> Footprint {
         let (mut last, mut same) = (Footprint::of(&self.site, &self.runner), 0);
         while same < 5 {
@@ -75,8 +76,8 @@ async fn session(client: &Client, idle_seconds: Option<i64>) -> String {
     client.create_session(wanted).await.unwrap().session_id
 }
 
-/// In one session: one in the background, one that holds the order, one that waits behind it, and one that waits
-/// for a person.
+/// Starts four executions in one session: one in the background, one in the foreground, one that waits for its
+/// turn, and one that waits for an approval.
 async fn busy(client: &Client, session: &str) -> [String; 4] {
     let start = async |spec: v1::ExecutionSpec| client.start(spec).await.unwrap().execution_id;
     let behind = start(v1::ExecutionSpec { background: true, ..spec_in(session, SERVER) }).await;
@@ -90,7 +91,7 @@ async fn busy(client: &Client, session: &str) -> [String; 4] {
     [behind, front, queued, asks]
 }
 
-/// Who cancelled it, and whether it had begun.
+/// Returns who cancelled the execution, and whether it had started.
 async fn cancelled(client: &Client, id: &str) -> (CancelledBy, Started) {
     let end = end(client, id).await;
     let result = end.result.unwrap();
@@ -113,8 +114,8 @@ async fn update(client: &Client, session: &str, idle_seconds: i64) -> Result<v1:
         .await
 }
 
-/// A session that would be idle for too long after two seconds, and may be so for an hour. Where the machine stood
-/// still for that long in between, another one.
+/// Returns a session with an idle timeout that is raised from two seconds to an hour. If the host was too slow and
+/// the session expired, another one is created.
 async fn kept(client: &Client) -> String {
     loop {
         let kept = session(client, Some(2)).await;
@@ -165,7 +166,7 @@ async fn an_idle_session_is_closed_a_busy_one_is_not_and_an_update_keeps_it() {
     let before = world.settled();
     let client = &world.client;
     let kept = kept(client).await;
-    // What runs in the background keeps it for much longer than it may be idle.
+    // A background command keeps the session open far beyond its idle timeout.
     let busy = session(client, None).await;
     let spec = spec_in(&busy, "echo begun; until [ -e /workspace/go ]; do sleep 0.1; done");
     let behind = client.start(v1::ExecutionSpec { background: true, ..spec }).await.unwrap().execution_id;
@@ -190,7 +191,7 @@ async fn an_idle_session_is_closed_a_busy_one_is_not_and_an_update_keeps_it() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_runner_that_drains_says_what_it_cut_and_leaves_sessions_alone() {
-    // Long enough for a busy machine to place what can be placed, and to end what can end.
+    // The timeouts are long enough for a busy host to place and to end all executions that it can.
     let tables = "[drain]\ngrace = \"15s\"\nhandover = \"60s\"\n";
     let mut world = World::new("[limits]\nqueue_wait = \"10s\"\n", tables).await;
     let client = world.client.clone();
@@ -206,14 +207,14 @@ async fn a_runner_that_drains_says_what_it_cut_and_leaves_sessions_alone() {
     let in_time = client.start(in_time).await.unwrap().execution_id;
     written(&client, &in_time, "begun").await;
     world.runner.signal(Signal::SIGTERM);
-    // One who does not try again for long.
+    // A client that retries only briefly.
     let mut settings = world.site.settings();
     settings.patience.call = std::time::Duration::from_millis(500);
     let hasty = Client::connect(settings).await.unwrap();
     let refused = loop {
         let beside = v1::ExecutionSpec { allow_concurrent: true, ..spec_in(&session, "true") };
         match hasty.start(beside).await {
-            // It came before the server knew.
+            // The request arrived before the server knew.
             Ok(_) => tokio::time::sleep(std::time::Duration::from_millis(20)).await,
             Err(error) if error.rejection().is_none() => eprintln!("no answer: {error}"),
             Err(error) => break error,
@@ -244,7 +245,7 @@ async fn a_runner_that_drains_says_what_it_cut_and_leaves_sessions_alone() {
     client.cancel(&asks).await.unwrap();
     assert_eq!(cancelled(&client, &asks).await, (CancelledBy::Client, Started::No));
 
-    // The session is as it was, when its runner is back.
+    // The session is unchanged when its runner is back.
     world.runner = world.site.runner(&[]);
     world.site.ready().await;
     assert_eq!(run(&client, spec_in(&session, "cat file; pwd")).await.unwrap().stdout, b"kept\n/workspace\n");
@@ -263,7 +264,7 @@ async fn a_server_that_stops_hands_over_all_of_it_to_its_next_life() {
     let view = {
         let client = client.clone();
         let behind = behind.clone();
-        // Through the stop and the start again: no byte twice, none missing.
+        // The view continues across the restart without repeating or losing a byte.
         tokio::spawn(async move { replay(&client, &behind).await })
     };
     let stopped = world.server.take().unwrap().terminate(PATIENCE);
@@ -290,7 +291,7 @@ async fn a_server_that_stops_hands_over_all_of_it_to_its_next_life() {
     assert_eq!(cancelled(&client, &asks).await, (CancelledBy::Session, Started::No));
 }
 
-/// As a pod's or a unit's hook does it, before SIGTERM.
+/// The sequence of a pod's or unit's stop hook before SIGTERM.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_host_that_is_to_go_down_begins_nothing_new_and_waits_for_what_runs() {
     let world = World::new("", "").await;
@@ -304,7 +305,7 @@ async fn a_host_that_is_to_go_down_begins_nothing_new_and_waits_for_what_runs() 
         command.args(["drain", "--wait", wait, "--config"]).arg(world.site.path().join("runner-1.toml"));
         command
     };
-    // The shortest time in which this machine answers.
+    // The shortest time in which this host responds.
     let early = ["100ms", "3s", "30s"].iter().find_map(|wait| {
         let early = drain(wait).output().unwrap();
         assert_eq!(early.status.code(), Some(1), "{early:?}");

@@ -1,5 +1,5 @@
-//! One server on PostgreSQL and S3 with a runner, as processes: the same as on SQLite and a folder, whoever is
-//! away for a while.
+//! One server on PostgreSQL and S3 with a runner, as processes. It behaves as on SQLite and a directory, also
+//! during outages.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
@@ -14,7 +14,7 @@ use airlock_tests::{
     site::{Extras, PATIENCE, Site},
 };
 
-/// 108,894 bytes: more than an inline result holds.
+/// An output of 108,894 bytes, more than an inline result contains.
 const NUMBERS: &str = "seq 1 20000";
 
 /// The database and the bucket are each behind a relay.
@@ -120,7 +120,7 @@ async fn while_the_database_is_away_commands_go_on_and_new_ones_are_refused() {
     running(&world.client, &held).await;
 
     world.database.1.set_down(true);
-    // Of one who does not ask for long.
+    // A client that does not retry.
     let mut settings = world.site.settings();
     settings.patience.call = Duration::ZERO;
     let hasty = Client::connect(settings).await.unwrap();

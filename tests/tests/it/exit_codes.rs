@@ -1,5 +1,5 @@
-//! What exit codes mean, with the real codes of real programs: each command runs through server, runner and
-//! sandbox, ends as its program ends it, and is explained by its program.
+//! Tests of the meanings of exit codes with real programs: each command runs through server, runner and
+//! sandbox, and its exit code has the expected meaning.
 
 use std::collections::BTreeSet;
 
@@ -9,10 +9,10 @@ use airlock_tests::{
     site::Site,
 };
 
-/// A command, its exit code, and what that is said to mean.
+/// A command, its exit code, and the expected meaning.
 type Row = (&'static str, i32, &'static str);
 
-/// Answers: no failures.
+/// Answers, which are not failures.
 const ANSWERS: &[Row] = &[
     ("grep x /dev/null", 1, "grep: no line matched"),
     ("egrep x /dev/null", 1, "egrep: no line matched"),
@@ -46,7 +46,7 @@ const ANSWERS: &[Row] = &[
     ("make -f Q -q x", 1, "make: something is not up to date"),
 ];
 
-/// Failures, in the words of the program.
+/// Failures with a meaning of the program.
 const FAILURES: &[Row] = &[
     ("grep x nowhere", 2, "grep: an error, such as a file that cannot be read or a bad pattern"),
     ("diff nowhere b.txt", 2, "diff: the files could not be compared"),
@@ -117,7 +117,7 @@ const FAILURES: &[Row] = &[
     ("sh -c 'kill -9 $$'", 137, "ended by SIGKILL (128 + 9)"),
 ];
 
-/// What the commands work on.
+/// Creates the files for the commands.
 const PREPARE: &str = r"
 set -e
 printf 'a\n' >a.txt; printf 'b\n' >b.txt

@@ -1,5 +1,5 @@
-//! Several servers of one store: any of them answers for any execution, also without a link of its own to its runner;
-//! and when one goes, another goes on.
+//! Several servers of one store: each of them answers for every execution, also without its own link to the runner,
+//! and when a server ends, another one takes over.
 
 #![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 

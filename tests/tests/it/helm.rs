@@ -1,5 +1,5 @@
-//! The Helm chart as it is rendered: right by helm's and Kubernetes' own measures, with configurations that the real
-//! programs accept, and no value that nobody knows.
+//! Tests of the rendered Helm chart: it is valid for helm and Kubernetes, its configurations are accepted by the
+//! programs, and unknown values are refused.
 
 #![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
@@ -43,7 +43,7 @@ fn helm_finds_nothing_wrong_with_any_set_of_values() {
 fn every_document_of_every_set_fits_the_schemas_of_kubernetes() {
     for set in chart::sets() {
         let name = set.display();
-        // For the newest version, too, whose schemas it is held against in any case.
+        // Also for the newest version. Its schemas are checked in any case.
         let newest = format!("{}.0", KUBERNETES[1]);
         let newest = render(&["--values", set.to_str().unwrap(), "--kube-version", &newest]).unwrap();
         assert!(newest.problems.is_empty(), "{name}: {:#?}", newest.problems);
@@ -59,7 +59,7 @@ fn every_document_of_every_set_fits_the_schemas_of_kubernetes() {
             assert_eq!(document["metadata"]["namespace"], "default", "{name}: {document}");
         }
     }
-    // Control: what is unknown, and what is of a wrong type, is found.
+    // The control: an unknown field and a wrong type are found.
     let text = render(&[]).unwrap().text;
     for (right, wrong) in [("hostUsers: false", "hostUser: false"), ("procMount: Unmasked", "procMount: [1]")]
     {
@@ -67,7 +67,7 @@ fn every_document_of_every_set_fits_the_schemas_of_kubernetes() {
     }
 }
 
-/// A ConfigMap's or Secret's files, and those of a folder's Pki where there is no Secret of the chart's.
+/// Writes the files of ConfigMaps and Secrets, and of a new Pki if the chart has no Secret.
 fn configs(rendered: &Rendered, folder: &Path) {
     let pki = Pki::new(folder);
     let pair = pki.issue("some", &["localhost"]);
@@ -178,7 +178,7 @@ fn a_runners_pod_has_what_its_sandboxes_need_and_nothing_else() {
         assert_eq!(container(set)["lifecycle"]["preStop"]["exec"]["command"][1], "drain");
         assert_eq!(container(set)["ports"], Value::Null, "a runner listens nowhere");
         assert_eq!(set["spec"]["volumeClaimTemplates"][0]["metadata"]["name"], "state");
-        // The time for preStop, for what is left, and for the output.
+        // The time for preStop, for the remaining commands, and for their output.
         let grace = spec["terminationGracePeriodSeconds"].as_i64().unwrap();
         assert!(grace > 300 + 5 + 30, "{grace}");
     }
@@ -198,7 +198,7 @@ fn a_runner_is_called_by_nobody_and_calls_servers_and_names_alone() {
         (&json!("server"), &json!([{ "port": 7443 }]))
     );
     assert!(egress[1]["ports"].as_array().unwrap().iter().all(|port| port["port"] == 53));
-    // It selects the pods that it is for.
+    // It selects the pods that it is intended for.
     let labels =
         &rendered.document("StatefulSet", "r-airlock-default")["spec"]["template"]["metadata"]["labels"];
     for (key, value) in policy["podSelector"]["matchLabels"].as_object().unwrap() {

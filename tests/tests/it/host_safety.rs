@@ -1,5 +1,5 @@
-//! No test can harm the host. What mounts, and what removes a tree in which something may be mounted, does so through
-//! `airlock-mounts` or `scripts/lib.sh`, or in the virtual machine. Every other place is in `allowed.toml`, with its reason.
+//! No test can harm the host. Code that mounts, or that removes a tree that can contain mounts, uses `airlock-mounts`
+//! or `scripts/lib.sh`, or runs in the virtual machine. All exceptions are in `allowed.toml` with their reasons.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
 
@@ -10,19 +10,20 @@ use std::collections::BTreeMap;
 
 use airlock_tests::source;
 
-/// The reviewed exceptions: how often each file may use each name.
+/// The reviewed exceptions: the number of uses of each name in each file.
 const ALLOWED: &str = include_str!("host_safety/allowed.toml");
 /// This crate does no input or output (`structure.rs` checks that); the commands in its tests are never run.
 const NEVER_RUNS: &str = "policy/";
-/// The helper, and its tests.
+/// The helper and its tests.
 const HELPER: &str = "mounts/";
-/// The samples of forbidden code; they are never run.
+/// Samples of forbidden code, which are never run.
 const SAMPLES: &str = "tests/tests/it/host_safety/find.rs";
-/// Runs in the virtual machine, but for the script that makes its disk.
+/// Runs in the virtual machine, except for the script that creates its disk.
 const MACHINE: &str = "tests/vm/";
 const MACHINES_DISK: &str = "tests/vm/image.sh";
 
-/// Holds what was found, as path and text, against a list of `allowed.toml`: nothing is missing there, and nothing is there in vain.
+/// Compares the findings, as path and text, with a list in `allowed.toml`: none is missing there, and none is
+/// superfluous.
 fn assert_allowed(list: &str, found: &[(String, String)], cure: &str) {
     let allowed: toml::Table = toml::from_str(ALLOWED).unwrap();
     let mut left: BTreeMap<(String, String), i64> = BTreeMap::new();
@@ -47,7 +48,7 @@ fn assert_allowed(list: &str, found: &[(String, String)], cure: &str) {
     assert!(left.is_empty(), "`{list}` of allowed.toml allows what is not there: {left:?}");
 }
 
-/// Every Rust file but those of these folders, and what `find` finds in each.
+/// Returns the findings of `find` in every Rust file outside these directories.
 fn in_rust(but: &[&str], find: impl Fn(&str, &str) -> Vec<String>) -> Vec<(String, String)> {
     let texts = source::texts("rs").unwrap();
     assert!(texts.len() > 400, "the code was found");
@@ -61,7 +62,7 @@ fn in_rust(but: &[&str], find: impl Fn(&str, &str) -> Vec<String>) -> Vec<(Strin
     found
 }
 
-/// Code that only tests, benchmarks and fuzzing run.
+/// Reports whether only tests, benchmarks and fuzzing run the file.
 fn is_test(path: &str) -> bool {
     let folders = ["tests/", "benches/", "fuzz/", "sandbox/examples/"];
     folders.iter().any(|folder| path.starts_with(folder))
@@ -137,14 +138,14 @@ fn the_checks_of_the_machine_run_nowhere_else() {
     let main = code("tests/vm/main.sh");
     let sources = main.iter().position(|line| line == ". ./lib.sh").unwrap();
     assert!(sources <= 2, "tests/vm/main.sh sources it before it does anything: {main:?}");
-    // By the name of another machine, nothing of it runs.
+    // On a machine with another name, nothing runs.
     let script = source::root().join("tests/vm/lib.sh");
     let run =
         std::process::Command::new("bash").args(["-c", ". \"$0\"; echo on"]).arg(script).output().unwrap();
     assert_eq!((run.status.code(), run.stdout.as_slice()), (Some(1), &b""[..]));
     for path in source::files().unwrap().iter().filter(|path| path.starts_with("tests/vm/checks")) {
         let path = path.to_string_lossy().into_owned();
-        // Constants and functions: sourcing them does nothing.
+        // The files contain only constants and functions, so sourcing them has no effect.
         let mut inside = false;
         for line in text(&path).lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
             let is_constant = line

@@ -1,5 +1,5 @@
-//! `scripts/host-state.sh` sees each kind of change to a host. The host here is a set of namespaces of the test's own: no change
-//! is made outside them.
+//! `scripts/host-state.sh` detects each kind of change to a host. The host is a set of private namespaces, and nothing
+//! outside them changes.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 
@@ -8,7 +8,7 @@ use std::{path::Path, process::Stdio};
 use airlock_mounts::{ScratchDir, private_command};
 use airlock_tests::source;
 
-/// Makes directories that can be changed, in a mount namespace of its own, with few files, so that a comparison is quick.
+/// Creates modifiable directories in a private mount namespace, with few files for fast comparisons.
 const PREPARE: &str = r#"
 set -eu
 mount -t tmpfs tmpfs "$work"
@@ -22,7 +22,7 @@ export HOME="$work/home"
 unset XDG_CACHE_HOME CARGO_HOME RUSTUP_HOME
 "#;
 
-/// A change, its undoing, and the beginning of the only line that reports it. Without a line nothing must be reported.
+/// A change, its reversal, and the start of the only line that reports it. Without a line, nothing must be reported.
 struct Change {
     what: &'static str,
     make: &'static str,
@@ -76,13 +76,13 @@ const QUICK: [Change; 8] = [
     ),
 ];
 
-/// Changes that a full comparison reports, all at once, with the beginnings of their lines.
+/// Changes that a full comparison reports, made together, with the starts of their lines.
 const FULL: [(&str, &[&str]); 14] = [
     ("touch /etc/new", &["files: + /etc/new"]),
     ("touch /usr/local/bin/new", &["files: + /usr/local/bin/new"]),
     ("mkdir /var/new", &["files: + /var/new"]),
     ("chmod 700 /usr/local/lib", &["files: + /usr/local/lib d 700", "files: - /usr/local/lib d 755"]),
-    // Of the same size and time.
+    // With the same size and time.
     (
         "cp -a /etc/written $work/old; echo new >/etc/written; touch -r $work/old /etc/written",
         &["files: + /etc/written", "files: - /etc/written"],
@@ -93,7 +93,7 @@ const FULL: [(&str, &[&str]); 14] = [
         "cp /etc/passwd $work; echo new:x:4242:4242::/:/bin/sh >>$work/passwd; cat $work/passwd >/etc/passwd",
         &["files: + /etc/passwd", "files: - /etc/passwd", "users: + user new"],
     ),
-    // Of the test's network namespace.
+    // In the test's network namespace.
     (
         "echo 7 >/proc/sys/net/ipv4/igmp_max_msf",
         &["sysctls: + net/ipv4/igmp_max_msf:7", "sysctls: - net/ipv4/igmp_max_msf:10"],
@@ -108,11 +108,11 @@ const FULL: [(&str, &[&str]); 14] = [
     ("kill $daemon; wait $daemon || true; umount $work/gone", &["processes: - ", "mounts: - "]),
 ];
 
-/// Changes that it does not report.
+/// Changes that are not reported.
 const ELSEWHERE: [&str; 4] =
     ["touch /var/log/new", "touch $HOME/.cache/new", "touch $work/new", "mkdir /sys/fs/cgroup/new.service"];
 
-/// Runs a script as the first process of namespaces of its own, and returns what it printed.
+/// Runs a script as the first process of private namespaces, and returns its output.
 fn in_namespaces(script: &str) -> String {
     let work = ScratchDir::with_prefix_in("airlock-test-host-", Path::new("/tmp"));
     let apart = ["--pid", "--fork", "--kill-child", "--mount-proc", "--net", "--ipc", "--uts"];
@@ -128,7 +128,7 @@ fn in_namespaces(script: &str) -> String {
     text
 }
 
-/// The lines that report a difference are those that begin so, and the exit code is right.
+/// Asserts that exactly these lines report a difference, and that the exit code is correct.
 fn assert_reports(what: &str, text: &str, wanted: &[&str]) {
     let reported: Vec<&str> =
         text.lines().filter(|line| line.contains(": + ") || line.contains(": - ")).collect();
@@ -142,7 +142,7 @@ fn assert_reports(what: &str, text: &str, wanted: &[&str]) {
     assert!(text.lines().any(|line| line == code), "{what}: `{code}` is in\n{text}");
 }
 
-/// Compares at once, and says how that ended.
+/// Returns a script that compares without waiting and prints the exit code.
 fn compare(mode: &str) -> String {
     format!(
         "code=0\nHOST_STATE_PATIENCE=0 $host_state compare {mode} $work/state 2>&1 || code=$?\necho exit $code\n"
@@ -173,7 +173,7 @@ fn a_full_comparison_sees_each_kind_of_change_and_leaves_out_what_it_says() {
         if [ $1 = new ]; then nft add table inet new; else nft delete table inet new; fi\n\
         elif [ $1 = new ]; then iptables -N new; else iptables -X new; fi\n}";
     let script = [
-        // The first rule makes the tables.
+        // The first rule creates the tables.
         &format!("{firewall}\nfirewall new; firewall old"),
         "mkdir $work/gone; mount -t tmpfs tmpfs $work/gone; sleep 600 & daemon=$!",
         "$host_state take $work/state; sleep 0.02",
@@ -193,7 +193,7 @@ fn a_full_comparison_sees_each_kind_of_change_and_leaves_out_what_it_says() {
 
 #[test]
 fn a_clock_that_jumps_is_seen_and_one_that_is_corrected_is_not() {
-    // The time since boot is of a time namespace: the wall clock of the host is not touched.
+    // The boot time belongs to a time namespace, so the host's wall clock is not changed.
     let text = in_namespaces(
         "$host_state take --quick $work/state\n\
          for offset in 1 -1 100 -100; do\n\

@@ -1,8 +1,8 @@
-//! Whatever comes in from outside gets the right answer, with details, and the service runs on:
-//! malformed requests, wrong credentials, cut streams, runners and servers that lie.
+//! Hostile input gets the right error with details, and the service keeps running: malformed requests,
+//! wrong credentials, cut streams, runners and servers that lie.
 //!
-//! Each file is one kind of attack; each test ends with an honest command on the same server and runner,
-//! and looks for panics in their logs.
+//! Each file contains one kind of attack. Each test ends with an honest command on the same server and
+//! runner, and searches their logs for panics.
 
 #![expect(
     clippy::unwrap_used,

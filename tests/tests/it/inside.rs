@@ -1,5 +1,5 @@
-//! What a command can reach when it came the whole way: over gRPC, through policy, onto a runner. A
-//! program inside tries; each attempt has a control that shows it would succeed where the layer is off.
+//! End-to-end tests of what a command can reach: over gRPC, through policy, on a runner. A program inside attempts
+//! attacks; each has a control that shows that it succeeds when the layer is off.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 
@@ -20,7 +20,7 @@ struct Inside {
     session: String,
     server: Process,
     runner: Process,
-    // Last, for its folder goes with it.
+    // The last field, because its directory is removed with it.
     site: Site,
 }
 
@@ -38,7 +38,7 @@ impl Inside {
         run(&self.client, spec_in(&self.session, command)).await.unwrap()
     }
 
-    /// How long a `sleep` of this number takes: more than a test, and what no other test says.
+    /// Returns a duration for `sleep` that is longer than a test and unique to it.
     fn seconds(&self, number: u8) -> String {
         format!("8639{number}.{}", self.site.address.port())
     }
@@ -48,7 +48,7 @@ impl Inside {
         self.client.execution(id).await.unwrap().decision.unwrap()
     }
 
-    /// Runs the probe inside and gives what it found.
+    /// Runs the probe inside and returns its findings.
     async fn probe(&self, words: &str) -> serde_json::Value {
         let story = self.run(&format!("/workspace/probe {words}")).await;
         findings(&story.stdout)
@@ -60,7 +60,7 @@ async fn new_session(client: &Client) -> String {
     client.create_session(request).await.unwrap().session_id
 }
 
-/// The control: the same probe on the host, as the user that the runner has.
+/// Runs the control: the same probe on the host, as the runner's user.
 fn outside(words: &[&str]) -> serde_json::Value {
     let output = Command::new(program("airlock-probe")).args(words).output().unwrap();
     findings(&output.stdout)
@@ -70,7 +70,7 @@ fn findings(bytes: &[u8]) -> serde_json::Value {
     serde_json::from_slice(bytes).unwrap_or_else(|_| String::from_utf8_lossy(bytes).into())
 }
 
-/// The processes on the host whose command line holds `text`.
+/// Returns the processes on the host with `text` in their command line.
 fn host_processes(text: &str) -> Vec<PathBuf> {
     let all = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
     all.filter(|folder| {
@@ -206,8 +206,8 @@ async fn no_process_of_the_host_or_of_another_session_is_seen() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_policy_calls_read_only_cannot_write_even_if_policy_is_wrong() {
     let inside = Inside::new().await;
-    // git runs what a repository's configuration names. Policy cannot see that: what a command has planted is covered,
-    // and the mounts hold whatever is not.
+    // git runs programs from a repository's configuration, which the policy cannot see. Planted files are masked, and
+    // the mounts block the rest.
     let plant = "git init -q . && printf '#!/bin/sh\\ntouch /workspace/pwned ~/pwned /tmp/pwned\\ncat\\n' > planted \
                  && chmod +x planted && echo '* filter=planted' > .gitattributes && echo 1 > a && git add . \
                  && git config filter.planted.clean ./planted && sleep 1 && echo 2 > a; rm -f pwned ~/pwned /tmp/pwned";

@@ -1,5 +1,5 @@
-//! The images and the chart at work: built, played by podman as they are rendered, and a command through all of it.
-//! What the pods' settings become is read from the OCI configurations that their containers were started with.
+//! The images and the chart in operation: built, run by podman as rendered, and used for a command. The effects of the
+//! pods' settings are read from the OCI configurations of their containers.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
 
@@ -24,7 +24,7 @@ fn rendered(options: &[&str]) -> String {
     chart::render(options).unwrap().text
 }
 
-/// The server and a runner, up and linked.
+/// Starts the server and a runner, and waits until they are linked.
 fn play(rendered: &str) -> Cluster {
     let cluster = Cluster::new(Images::build(), rendered);
     cluster.start(SERVER);
@@ -41,7 +41,7 @@ fn the_default_rendering_plays_and_a_command_goes_through_it() {
     for runner in [RUNNER, "r-airlock-default-1"] {
         cluster.exec_until(runner, "runner", &READY);
     }
-    // `helm test`, on the certificates and the token that the chart made.
+    // `helm test` with the certificates and the token from the chart.
     cluster.start(TEST);
     assert_eq!((cluster.ended(TEST, "run"), cluster.logs(TEST, "run").trim()), (0, "airlock runs commands"));
 
@@ -55,7 +55,7 @@ fn the_default_rendering_plays_and_a_command_goes_through_it() {
     }
     assert_eq!(left_out, BTreeSet::from(["NetworkPolicy", "PodDisruptionBudget"]));
 
-    // As Kubernetes ends a runner's pod: the hook, then SIGTERM.
+    // As Kubernetes stops a runner's pod: the hook, then SIGTERM.
     let drained = cluster.exec(RUNNER, "runner", &DRAIN);
     assert!(drained.status.success(), "{drained:?}");
     let ready = cluster.exec(RUNNER, "runner", &READY);
@@ -64,7 +64,7 @@ fn the_default_rendering_plays_and_a_command_goes_through_it() {
     assert_eq!(cluster.terminate(SERVER, "server"), 0, "{}", cluster.logs(SERVER, "server"));
 }
 
-/// Each field in force, and those that podman ignores, which `tests/pods/runtime.py` puts there.
+/// Asserts that each field is effective. `tests/pods/runtime.py` applies the fields that podman ignores.
 fn assert_in_force(cluster: &Cluster, pod: &str, ignored: &[&str]) {
     let fields = cluster.applied(pod);
     for field in &fields {
@@ -84,7 +84,7 @@ fn assert_in_force(cluster: &Cluster, pod: &str, ignored: &[&str]) {
     }
 }
 
-/// Of a host that has no control groups of version 2 for pods, and no disk for sessions: what the cluster must give.
+/// Checks doctor's report. This host has no cgroup v2 for pods and no disk for sessions, which a cluster must provide.
 fn assert_well(cluster: &Cluster, pod: &str) {
     let doctor = cluster.exec(pod, "runner", &DOCTOR);
     let report: Value = serde_json::from_slice(&doctor.stdout).unwrap();
@@ -107,7 +107,7 @@ fn a_runner_works_with_exactly_the_settings_of_the_chart() {
     assert_in_force(&cluster, RUNNER, &["hostUsers", "capabilities", "procMount"]);
     assert_in_force(&cluster, SERVER, &[]);
     assert_well(&cluster, RUNNER);
-    // No token of a service account, no port, no way to the host's folders.
+    // No service account token, no port, no access to directories of the host.
     let mounts = cluster.oci(RUNNER, "runner");
     let mounts: Vec<&str> = mounts["mounts"]
         .as_array()
@@ -152,8 +152,8 @@ fn a_runner_whose_cluster_masks_proc_is_not_ready_and_names_the_field() {
     assert_ne!(cluster.ended(TEST, "run"), 0, "no command runs with less: {}", cluster.logs(TEST, "run"));
 }
 
-/// A line of `scripts/images.sh`, `NAME\tN MB\tN packages`, held against the documentation's table. How large programs are
-/// depends on how they were built, so that a quarter more or less is the same.
+/// Compares a line of `scripts/images.sh`, `NAME\tN MB\tN packages`, with the documentation's table. Program sizes
+/// depend on the build, so a difference of a quarter is accepted.
 fn assert_documented(line: &str) {
     let numbers: Vec<f64> =
         line.split('\t').skip(1).filter_map(|part| part.split(' ').next()?.parse().ok()).collect();
@@ -167,7 +167,7 @@ fn assert_documented(line: &str) {
     }
 }
 
-/// The files of an image: what it starts with, layer upon layer.
+/// Checks the files of an image, layer by layer.
 #[test]
 fn the_servers_image_holds_no_shell_and_each_says_what_is_in_it() {
     let cluster = play(&rendered(&[]));
@@ -175,7 +175,7 @@ fn the_servers_image_holds_no_shell_and_each_says_what_is_in_it() {
         let tried = cluster.exec(SERVER, "server", &[shell, "-c", "echo reached"]);
         assert!(!tried.status.success() && tried.stdout.is_empty(), "{shell}: {tried:?}");
     }
-    // Control: in the runner's there is one.
+    // The control: the runner's image has a shell.
     assert!(cluster.exec(RUNNER, "runner", &["/bin/sh", "-c", "true"]).status.success());
     for (pod, container, uid) in [(SERVER, "server", 65532), (RUNNER, "runner", 1000)] {
         let oci = cluster.oci(pod, container);

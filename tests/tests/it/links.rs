@@ -1,5 +1,5 @@
-//! What agents usually do in folders with links, the whole way over gRPC: what runs, and what is refused because
-//! its name is not where it leads.
+//! End-to-end tests of common operations in directories with links: those that run, and those that are refused
+//! because the name leads elsewhere.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 
@@ -12,11 +12,11 @@ use airlock_tests::{
     site::{Extras, Site},
 };
 
-/// Rules for programs by name, as people write them.
+/// Common rules for programs by name.
 const PROFILE: &str = "name = \"work\"\nextends = \"sandboxed\"\n[policy]\n\
     allow = [\"Bash(python3:*)\", \"Bash(env:*)\", \"Bash(git:*)\"]\n";
 
-/// A workspace as package managers and people leave it.
+/// Creates a workspace as package managers leave it.
 const SETUP: &[&str] = &[
     "git init -q",
     "python3 -c 'import os; [os.makedirs(p) for p in \"src node_modules/.bin node_modules/tool venv/bin packages/app\".split()]; \
@@ -50,7 +50,7 @@ const RUNS: &[&str] = &[
     "rm -r node_modules/app",
 ];
 
-/// And where each says that it leads; nothing for what cannot be followed.
+/// Refused commands, and the target that each error names; empty if the link cannot be followed.
 const REFUSED: &[(&str, &str)] = &[
     ("touch linked/y", "leads to `/workspace/src/y`"),
     ("cp src/file linked/z", "leads to `/workspace/src/z`"),

@@ -1,5 +1,5 @@
-//! Five hundred commands, sixteen at once: none is lost or doubled, nothing grows, and after shut-down
-//! nothing is left.
+//! Five hundred commands, sixteen at a time: none is lost or repeated, no resource grows, and nothing
+//! remains after shutdown.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 
@@ -17,7 +17,7 @@ use tokio::{sync::Semaphore, task::JoinSet};
 const AT_ONCE: usize = 16;
 const MEMORY_GROWTH: u64 = 8 << 20;
 
-/// Runs the commands `from` to `to`; half in a shared session, half in sessions of their own.
+/// Runs the commands `from` to `to`, half in a shared session, half in separate sessions.
 async fn commands(client: &Client, session: &str, from: usize, to: usize) -> BTreeSet<String> {
     let permits = Arc::new(Semaphore::new(AT_ONCE));
     let mut running = JoinSet::new();
@@ -46,7 +46,7 @@ async fn commands(client: &Client, session: &str, from: usize, to: usize) -> BTr
     ids
 }
 
-/// Waits until a count has come back to what it was, for connections close a little later.
+/// Waits until a count has returned to its earlier value, because connections close a little later.
 fn until_back(what: &str, before: usize, now: impl Fn() -> usize) {
     until(&format!("{what}: {before} before, {} now", now()), PATIENCE, || now() <= before);
 }

@@ -1,6 +1,6 @@
-//! The whole-system tests, as one program: linking it once is most of what building them costs.
+//! The whole-system tests. They are one program, because linking dominates their build time.
 //!
-//! Each module is one subject. nextest runs every test in a process of its own, so the modules share nothing at run time.
+//! Each module covers one subject. nextest runs every test in a separate process, so modules share nothing at run time.
 
 mod approvals;
 mod approver;

@@ -1,5 +1,5 @@
-//! 64 MiB of output on demand: any range, head, tail and search, live and stored, without running anything
-//! again, with memory that does not grow, and with the same offsets as in a view.
+//! Reads of 64 MiB of output: any range, head, tail and search, live and stored, without running the
+//! command again, with bounded memory, and with the same offsets as in a view.
 
 #![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
@@ -16,11 +16,11 @@ use airlock_tests::{
 };
 
 const SIZE: usize = 64 << 20;
-/// What a server or runner may need more for all of this than before it.
+/// The additional memory that a server or runner may use.
 const MEMORY: u64 = 24 << 20;
 
-/// Text and binary, the same each time: numbered lines, and in every sixteenth place a block of all
-/// bytes that there are, without newlines.
+/// A script that writes the same text and binary data each time: numbered lines, and after every sixteenth
+/// a block of all bytes without line feeds.
 const WRITER: &str = r#"
 import sys
 block = bytes(b for b in range(256) if b != 10) * 16
@@ -134,7 +134,7 @@ impl World {
             let end = ends(expected).nth(lines - 1).unwrap();
             assert!(first == 0 && head == expected[..end], "the first {lines} lines");
             let (first, tail) = self.bytes(id, Selection::TailLines(lines as u64)).await;
-            // The last line has no newline: it is cut at 64 MiB.
+            // The last line has no line feed, because it is cut at 64 MiB.
             let begin = ends(expected).nth_back(lines - 1).unwrap();
             assert!(first == begin as u64 && tail == expected[begin..], "the last {lines} lines");
         }
@@ -171,7 +171,7 @@ impl World {
     }
 }
 
-/// The offsets after each newline.
+/// Returns the offsets after each line feed.
 fn ends(bytes: &[u8]) -> impl DoubleEndedIterator<Item = usize> + '_ {
     bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(index, _)| index + 1)
 }
@@ -208,7 +208,7 @@ async fn any_part_of_64_mib_is_read_live_and_stored_in_bounded_memory() {
     for (after, before) in world.memory().into_iter().zip(before) {
         assert!(after < before + MEMORY, "{before} bytes before, {after} after");
     }
-    // A view from an offset and a read from it show the same bytes.
+    // A view from an offset and a read from it return the same bytes.
     let offset = SIZE as u64 - 5000;
     let from = From::Offsets { stdout: offset, stderr: 0 };
     let mut tail = Vec::new();
@@ -249,7 +249,7 @@ async fn what_was_cut_from_the_middle_is_a_gap_at_the_same_place_everywhere() {
     assert_eq!((position, gaps), (total, vec![(32 << 20, 48 << 20)]));
     let view = read(world.client.attach(&id, From::Beginning)).await.unwrap();
     assert_eq!(view.missing, cut, "a view of what is stored has the same gap");
-    // The lines after the gap have no number, for nobody knows how many were in it.
+    // Lines after the gap have no number, because the number of lines in the gap is unknown.
     let search = v1::OutputSearch { pattern: "0123456".to_owned(), ..Default::default() };
     let after = v1::OutputSearch { offset: 47 << 20, max_matches: 2, ..search.clone() };
     let mut reader = world.client.read_output(&id, OutputStream::Stdout, Selection::Search(after));

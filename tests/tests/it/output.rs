@@ -1,4 +1,4 @@
-//! Output arrives exactly, whoever reads it how: at once, in pieces, late, or not at all.
+//! Output arrives exactly for every reader: at once, in pieces, late, or without reading.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 
@@ -24,7 +24,7 @@ async fn start(client: &Client, spec: v1::ExecutionSpec) -> String {
     client.start(spec).await.unwrap().execution_id
 }
 
-/// Reads until the view has been told about `bytes` bytes of output.
+/// Reads until the view has delivered `bytes` bytes of output.
 async fn read_some(events: &mut Events, story: &mut Story, bytes: usize) {
     let target = story.stdout.len() + bytes;
     while story.stdout.len() < target && story.end.is_none() {
@@ -50,7 +50,7 @@ async fn a_client_that_is_replaced_ten_times_gets_every_byte_once() {
     let id = start(&client, spec(NUMBERS)).await;
     let (mut story, mut from) = (Story::default(), From::Beginning);
     for _ in 0..10 {
-        // A connection of its own for each, dropped in the middle of the stream.
+        // Each view has a separate connection, which is dropped in the middle of the stream.
         let client = site.client().await;
         let mut events = client.attach(&id, from);
         read_some(&mut events, &mut story, 1_000_000).await;
@@ -117,7 +117,7 @@ async fn stopped_readers_hold_up_nobody() {
     assert_eq!(story.exit_code(), Some(0));
     assert_eq!(sha256(&story.stdout), sha256(&bash(NUMBERS)), "with 200 stopped readers");
 
-    // One that wakes up late gets everything all the same.
+    // A reader that continues late receives everything.
     let late = read(stopped.pop().unwrap()).await.unwrap();
     assert_eq!(sha256(&late.stdout), sha256(&bash(NUMBERS)));
 }

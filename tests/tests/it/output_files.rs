@@ -1,5 +1,5 @@
-//! What a command wrote, taken to a file: binary, byte for byte, whole and in parts; and of a run in the background
-//! whatever came before it had written too much.
+//! Output of a command in a local file: binary, byte for byte, whole and in parts; also of a background command
+//! that exceeded its output limit.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 
@@ -18,7 +18,7 @@ use airlock_tests::{
     site::{Site, sha256},
 };
 
-/// What a profile keeps of a stream unless it says otherwise.
+/// The number of bytes of a stream that a profile keeps by default.
 const KEPT: usize = 64 << 20;
 
 struct World {
@@ -35,7 +35,7 @@ impl World {
         Self { client: site.ready().await, _server: server, _runner: runner, site }
     }
 
-    /// What `airlock logs` with these options writes, in a file of the site.
+    /// Returns the output of `airlock logs` with these options, written to a file of the site.
     fn logs_in_file(&self, options: &[&str], id: &str) -> Vec<u8> {
         let path = self.site.path().join("logs");
         let mut command = Airlock::at(&self.site).command(&[&["logs"], options, &[id]].concat());
@@ -44,7 +44,7 @@ impl World {
         fs::read(path).unwrap()
     }
 
-    /// What ReadOutput gives, and the bytes that were said to be missing.
+    /// Returns the bytes of ReadOutput, and the number of missing bytes.
     async fn read(&self, id: &str) -> (Vec<u8>, u64) {
         let mut reader = self.client.read_output(id, v1::OutputStream::Stdout, Selection::All);
         let (mut bytes, mut missing) = (Vec::new(), 0);
@@ -61,7 +61,7 @@ impl World {
         (bytes, missing)
     }
 
-    /// A file of the base with bytes of every kind, and lines of any length.
+    /// Creates a file in the base with bytes of every kind, and lines of any length.
     fn blob(&self) -> (PathBuf, Vec<u8>) {
         let mut bytes: Vec<u8> = (0..=255).collect();
         File::open("/dev/urandom").unwrap().take(3 << 20).read_to_end(&mut bytes).unwrap();
@@ -72,7 +72,7 @@ impl World {
     }
 }
 
-/// What a program of the host makes of the file.
+/// Returns the output of a program on the host for the file.
 fn of_host(program: &str, path: &PathBuf) -> Vec<u8> {
     let words: Vec<&str> = program.split(' ').collect();
     let mut command = Command::new(words.first().unwrap());
@@ -115,7 +115,7 @@ async fn in_the_background_a_run_ends_as_it_passes_the_limit_and_what_came_befor
     let world = World::new().await;
     let new_session = || world.client.create_session(v1::SessionServiceCreateRequest::default());
     let (session, other) = (new_session().await.unwrap().session_id, new_session().await.unwrap().session_id);
-    // It would go on for ever: nothing but what it wrote can end it.
+    // The command does not end, so only its output limit can end it.
     let command = "seq 1 10000000 | head -c 80000000; echo over > over; tail -f /dev/null";
     let in_background = v1::ExecutionSpec { background: true, ..spec_in(&session, command) };
     let loud = world.client.start(in_background).await.unwrap().execution_id;
@@ -132,7 +132,7 @@ async fn in_the_background_a_run_ends_as_it_passes_the_limit_and_what_came_befor
     assert!(read[KEPT / 2..] == whole[written - last..written], "and the last");
     assert_eq!(sha256(&world.logs_in_file(&[], &loud)), sha256(&read), "airlock logs > FILE");
 
-    // The control: in the foreground the middle is cut, and it goes on.
+    // The control: in the foreground the middle is cut, and the command continues.
     let quiet = world.client.start(spec_in(&other, command)).await.unwrap().execution_id;
     let seen = v1::ExecutionSpec {
         allow_concurrent: true,

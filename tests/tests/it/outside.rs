@@ -1,6 +1,5 @@
-//! What a command gets of its host by leave: a run outside the sandbox, by three keys, and variables of the
-//! runner's own environment; and what becomes of names that are not what they say. All of it the whole way,
-//! over gRPC.
+//! End-to-end tests of access to the host by permission: a run outside the sandbox, which requires three
+//! agreements, and variables of the runner's own environment. Also of names that are not what they seem.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 
@@ -14,7 +13,7 @@ use airlock_tests::{
 const PROFILE: &str = "name = \"open\"\nextends = \"sandboxed\"\n[policy]\nallow_unsandboxed = true\n\
     unsandboxed_without_asking = true\nexcluded_commands = [\"uname\"]\n\
     [env]\npass = [\"PLAIN_VALUE\", \"NPM_TOKEN\", \"OWN_TOKEN\", \"OTHER_TOKEN\", \"NOT_THERE\"]\n";
-/// Names the host outside, and `airlock` inside.
+/// A command that prints the host's name outside, and `airlock` inside.
 const NAME: &str = "uname -n";
 
 struct World {

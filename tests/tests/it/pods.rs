@@ -1,5 +1,5 @@
-//! Under the restrictions of a pod: what works, what `doctor` says, and that no command runs with less than the
-//! floor. Each container is real; the table in `docs/doctor.md` is what these tests saw.
+//! Tests under the restrictions of a pod: what works, what `doctor` reports, and that no command runs below the
+//! floor. Each container is real; the table in `docs/doctor.md` contains the results.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
@@ -11,7 +11,7 @@ use airlock_tests::{
 };
 use serde_json::Value;
 
-/// Nothing is asked for: root, Docker's capabilities and filter, a masked /proc.
+/// No requirements: root, Docker's capabilities and filter, a masked /proc.
 const DEFAULT: SecurityContext = SecurityContext {
     user: 0,
     capabilities: &DEFAULT_CAPABILITIES,
@@ -21,28 +21,28 @@ const DEFAULT: SecurityContext = SecurityContext {
     may_mount: false,
     host_users: true,
 };
-/// As clusters ask of their pods: the standard called restricted.
+/// The restricted Pod Security Standard.
 const RESTRICTED: SecurityContext =
     SecurityContext { user: 1000, capabilities: &[], may_escalate: false, read_only_root: true, ..DEFAULT };
-/// The same, and a filter that lets namespaces and mounts through; as podman starts containers.
+/// The same with a filter that permits namespaces and mounts, as podman starts containers.
 const MASKED: SecurityContext = SecurityContext { may_mount: true, ..RESTRICTED };
-/// What the chart sets with a filter of the node's.
+/// The chart's settings with a filter on the node.
 const LOCALHOST: SecurityContext = SecurityContext { unmasked: true, host_users: false, ..MASKED };
-/// What the chart sets by default: RuntimeDefault lets mounts through for CAP_SYS_ADMIN, which counts in the
-/// pod's user namespace only.
+/// The chart's defaults: RuntimeDefault permits mounts with CAP_SYS_ADMIN, which is effective only in the pod's
+/// user namespace.
 const ADMIN: SecurityContext =
     SecurityContext { capabilities: &["CAP_SYS_ADMIN"], may_escalate: true, ..LOCALHOST };
 
 const PROBES: [&str; 7] =
     ["capabilities", "gain-privileges", "namespaces", "mount", "device", "sysctl", "interfaces"];
 
-/// What a container showed.
+/// The results in a container.
 struct Seen {
-    /// Of `doctor`.
+    /// The checks of `doctor`.
     checks: Vec<Value>,
-    /// Its exit code.
+    /// The exit code of `doctor`.
     doctor: i32,
-    /// Exit code and output of a command.
+    /// The exit code and the output of a command.
     run: (i32, String),
     errors: String,
 }
@@ -74,7 +74,7 @@ impl Seen {
         check.and_then(|check| check.get(key)).and_then(Value::as_str).unwrap_or("not told")
     }
 
-    /// The cures of everything that keeps commands from running.
+    /// Returns the remedies for everything that prevents commands from running.
     fn cures(&self) -> String {
         let needed = |check: &&Value| {
             let is = |key: &str, value: &Value| check.get(key) == Some(value);
@@ -86,7 +86,7 @@ impl Seen {
         cures.join("\n")
     }
 
-    /// Nothing ran: the command was refused, and why was said.
+    /// Asserts that nothing ran: the command was refused with a reason.
     fn assert_refused(&self) {
         assert_ne!(self.doctor, 0, "doctor tells by its exit code: {:#?}", self.checks);
         assert_ne!(self.run.0, 0, "{}", self.run.1);
@@ -94,7 +94,7 @@ impl Seen {
         assert!(self.errors.contains("below the floor"), "{}", self.errors);
     }
 
-    /// A command ran, and whatever the probe tried was out of its reach.
+    /// Asserts that a command ran, and that the probe reached nothing outside.
     fn assert_isolated(&self) {
         assert_eq!(self.doctor, 0, "{:#?}", self.checks);
         assert_eq!(self.run.0, 0, "{}\n{}", self.run.1, self.errors);
@@ -107,7 +107,7 @@ impl Seen {
         }
     }
 
-    /// The column of the documentation's table is what was seen.
+    /// Asserts that the column of the documentation's table matches the results.
     fn assert_documented(&self, column: &str) {
         let page = fs::read_to_string(source::root().join("docs/doctor.md")).unwrap();
         let rows: Vec<Vec<&str>> = page

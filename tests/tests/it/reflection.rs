@@ -1,5 +1,5 @@
-//! Clients that nobody here wrote do a whole session, with nothing but the server's address: everything
-//! they know of the service comes by reflection.
+//! Third-party clients run a whole session with only the server's address: they learn the service by
+//! reflection.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 
@@ -16,7 +16,7 @@ use airlock_tests::{
 };
 use serde_json::{Value, json};
 
-/// `seq 1 20000`.
+/// The number of lines of `seq 1 20000`.
 const NUMBERS: u64 = 20_000;
 
 struct World {
@@ -34,7 +34,7 @@ impl World {
         fs::create_dir_all(project.join("src")).unwrap();
         fs::write(project.join("readme.txt"), "a project\n").unwrap();
         fs::write(project.join("src/main.c"), "int main(void) { return 0; }\n").unwrap();
-        // Points the variables at this site, and writes the token's file.
+        // This writes the token file.
         site.point(&mut Command::new("true"));
         Self { _server: server, _runner: runner, site }
     }
@@ -87,7 +87,7 @@ fn pythons_grpc_does_a_whole_session_by_reflection() {
 struct Curl<'a>(&'a World);
 
 impl Curl<'_> {
-    /// Sends these messages, and gives those that come back.
+    /// Sends these messages, and returns the responses.
     fn call(&self, method: &str, messages: &[Value]) -> Vec<Value> {
         let world = self.0;
         let data = world.site.path().join("request.json");
@@ -121,7 +121,7 @@ fn unbase64(text: &Value) -> Vec<u8> {
     base64::engine::general_purpose::STANDARD.decode(text.as_str().unwrap_or_default()).unwrap()
 }
 
-/// The bytes of the `name` parts, in order.
+/// Returns the bytes of the `name` parts, in order.
 fn bytes_of(parts: &[Value], name: &str) -> Vec<u8> {
     parts.iter().filter_map(|part| part.get(name)).flat_map(|part| unbase64(&part["data"])).collect()
 }

@@ -1,5 +1,5 @@
-//! A server, a runner and a client whose certificates, authority and tokens are all replaced while commands run: no call
-//! fails, no view breaks, and the runner's link stays.
+//! All certificates, the CA and the tokens of a server, a runner and a client are replaced while commands run: no call
+//! fails, no view breaks, and the runner's link remains.
 
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a test")]
 
@@ -27,7 +27,7 @@ use tokio::task::JoinHandle;
 
 const TOKEN: &str = "the-token-that-comes-after-and-is-long-enough";
 
-/// As deployments do it: a file appears whole.
+/// Replaces a file atomically, as deployments do.
 fn put(from: &Path, to: &Path) {
     let aside = to.with_extension("new");
     fs::copy(from, &aside).unwrap();
@@ -45,7 +45,7 @@ fn put_text(text: &str, to: &Path) {
     fs::rename(aside, to).unwrap();
 }
 
-/// Whether a server that only this authority has signed lets this token in.
+/// Reports whether a server with a certificate of only this CA accepts this token.
 async fn answers(settings: &Settings, pki: &Pki, token: &str) -> bool {
     let mut settings = settings.clone();
     (settings.ca, settings.files) = (Some(fs::read(pki.ca()).unwrap()), None);
@@ -65,7 +65,7 @@ async fn until_it_is(what: &str, wanted: bool, mut is: impl AsyncFnMut() -> bool
     }
 }
 
-/// Calls without a pause, of which each must succeed at its first try.
+/// Calls without a pause; each call must succeed at its first attempt.
 fn calls(client: Client, stop: Arc<AtomicBool>) -> (Arc<AtomicU64>, JoinHandle<Result<(), ClientError>>) {
     let done = Arc::new(AtomicU64::new(0));
     let count = done.clone();
@@ -80,7 +80,7 @@ fn calls(client: Client, stop: Arc<AtomicBool>) -> (Arc<AtomicU64>, JoinHandle<R
     (done, task)
 }
 
-/// A client that follows its files, and gives up at the first failure.
+/// Returns a client that follows its files, and does not retry.
 async fn client_of(site: &Site, token_file: &Path) -> (Client, Settings, String) {
     let mut settings = site.settings();
     let Credentials::Token(token) = settings.credentials.clone() else { panic!("the agent has a token") };
@@ -113,7 +113,7 @@ fn view_of(client: &Client, id: String) -> JoinHandle<Result<Story, ClientError>
     })
 }
 
-/// Both authorities, then every certificate, then the new authority alone. Gives the new one.
+/// Deploys both CAs, then every certificate, then only the new CA. Returns the new CA.
 async fn replace_authority(site: &Site, settings: &Settings, token: &str) -> Pki {
     let old = Pki::new(&site.path().join("old"));
     put(&site.pki.ca(), &old.ca());
@@ -132,7 +132,7 @@ async fn replace_authority(site: &Site, settings: &Settings, token: &str) -> Pki
     new
 }
 
-/// A second token, then the client's file, then the first token is gone.
+/// Adds a second token, replaces the client's file, then removes the first token.
 async fn replace_token(site: &Site, settings: &Settings, client: &Client, (new, first): (&Pki, &str)) {
     let file = site.path().join("server.toml");
     let text = fs::read_to_string(&file).unwrap();
@@ -156,13 +156,13 @@ async fn replace_token(site: &Site, settings: &Settings, client: &Client, (new, 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn everything_is_replaced_under_load_and_no_call_view_or_link_is_lost() {
-    // It asks with tokens that nobody has yet, again and again.
+    // The test polls with tokens that are not yet valid.
     let site = Site::with_tables("[limits]\nauthentication_failures_per_minute = 1000000\n", "");
     let (_server, runner) = (site.server(&[]), site.runner(&[]));
     site.ready().await;
     let (client, settings, token) = client_of(&site, &site.path().join("agent.token")).await;
 
-    // A view that lasts, and calls all the time.
+    // A long view, and continuous calls.
     let session = client.create_session(v1::SessionServiceCreateRequest::default()).await.unwrap().session_id;
     let long = "until [ -e /workspace/enough ]; do echo line; sleep 0.01; done";
     let view = view_of(&client, client.start(in_session(&session, long)).await.unwrap().execution_id);
@@ -173,7 +173,7 @@ async fn everything_is_replaced_under_load_and_no_call_view_or_link_is_lost() {
     let new = replace_authority(&site, &settings, &token).await;
     replace_token(&site, &settings, &client, (&new, &token)).await;
 
-    // What needs new connections of the runner works: outputs, and exchanges.
+    // Operations that need new connections of the runner work: outputs and exchanges.
     let last = in_session(&session, "touch /workspace/enough; echo done");
     assert_eq!(run(&client, last).await.unwrap().stdout, b"done\n");
     let story = view.await.unwrap().unwrap();

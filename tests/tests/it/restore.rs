@@ -1,6 +1,6 @@
-//! The drill of the operator's guide: a store and its outputs are backed up while a server works, lost, and restored.
-//! After it a server answers for what ran, the audit is whole, and the runner, which lived on, and the restored store
-//! agree again on what runs.
+//! The procedure in the operator's guide: a store and its outputs are backed up while a server runs, lost, and
+//! restored. Afterwards a server knows the executions, the audit is complete, and the runner, which kept running, and
+//! the restored store agree on what runs.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 
@@ -16,19 +16,19 @@ use airlock_tests::{
 };
 use tempfile::TempDir;
 
-/// More than an inline result holds.
+/// An output larger than an inline result.
 const NUMBERS: &str = "seq 1 20000";
-/// Holds a lock of its workspace until it is ended.
+/// A command that holds a lock in its workspace until it ends.
 const HOLDS: &str = "flock alive sh -c 'touch held; sleep 3600'";
-/// As the guide has it, with the paths of a host.
+/// The commands in the guide, with the paths of a host.
 const BACK_UP: [&str; 2] = [
     "sqlite3 /var/lib/airlock/airlock.db \".backup '/backup/airlock.db'\"",
     "pg_dump --format=custom --file=/backup/airlock.dump airlock",
 ];
 
-/// Where the store and the outputs are, and their copies.
+/// The store and the outputs, and their copies.
 struct State {
-    /// Without it, SQLite.
+    /// `None` for SQLite.
     database: Option<Database>,
     folder: TempDir,
 }
@@ -44,7 +44,7 @@ impl State {
         self.folder.path().join(name)
     }
 
-    /// For the server's configuration.
+    /// Returns the tables for the server's configuration.
     fn tables(&self) -> String {
         let store = match &self.database {
             Some(database) => database.table(database.address().port(), true),
@@ -53,7 +53,7 @@ impl State {
         format!("{store}[outputs]\ndirectory = \"{}\"\n", self.path("outputs").display())
     }
 
-    /// The store first, then the outputs.
+    /// Backs up the store first, then the outputs.
     fn back_up(&self) {
         match &self.database {
             Some(database) => database.dump(&self.path("copy/airlock.dump")),
@@ -65,7 +65,7 @@ impl State {
         done(Command::new("cp").arg("-a").args([self.path("outputs"), self.path("copy/outputs")]));
     }
 
-    /// Of nothing but the copies; what was there is gone.
+    /// Removes everything and restores the copies.
     fn restore(&self) {
         fs::remove_dir_all(self.path("outputs")).unwrap();
         done(Command::new("cp").arg("-a").args([self.path("copy/outputs"), self.path("outputs")]));
@@ -86,7 +86,8 @@ impl State {
         }
     }
 
-    /// Every execution has its entry, closed if it has ended; numbers without a gap; nothing can be taken away.
+    /// Checks the audit: every execution has an entry, closed if it has ended; the numbers have no gap; entries
+    /// cannot be removed.
     fn assert_audit_is_whole(&self) {
         let without = |table: &str, which: &str| {
             self.ask(&format!(
@@ -133,7 +134,7 @@ impl World {
         self.client.create_session(v1::SessionServiceCreateRequest::default()).await.unwrap().session_id
     }
 
-    /// Starts it beside what runs in the session, and waits until it runs.
+    /// Starts a command concurrently with others in the session, and waits until it runs.
     async fn start(&self, session: &str, command: &str) -> String {
         let timeout = Some(prost_types::Duration { seconds: 1800, nanos: 0 });
         let beside = v1::ExecutionSpec { allow_concurrent: true, timeout, ..spec_in(session, command) };
@@ -166,7 +167,7 @@ impl World {
         bytes
     }
 
-    /// The server dies, its store and its outputs with it; another starts on the copies.
+    /// The server and its store and outputs are lost; another server starts with the copies.
     async fn lose_and_restore(&mut self) {
         self.server.take().unwrap().kill();
         self.state.restore();
@@ -179,22 +180,22 @@ fn numbers() -> Vec<u8> {
     (1..=20_000).flat_map(|number| format!("{number}\n").into_bytes()).collect()
 }
 
-/// What was begun, by when it ended or will end.
+/// The executions, by the time at which they end.
 struct Work {
     session: String,
-    /// Ended before the back-up.
+    /// Ended before the backup.
     ended: String,
-    /// Runs until `go` is there.
+    /// Runs until `go` exists.
     waits: String,
-    /// Ended after the back-up.
+    /// Ended after the backup.
     ended_later: String,
-    /// Began after the back-up, and has ended.
+    /// Started and ended after the backup.
     late: String,
-    /// Began after the back-up, and runs for an hour.
+    /// Started after the backup, and runs for an hour.
     unknown: String,
 }
 
-/// Works, is backed up, and works on.
+/// Starts executions before and after the backup.
 async fn work(world: &World) -> Work {
     let ended = run(&world.client, spec(NUMBERS)).await.unwrap().end.unwrap().execution_id;
     world.until_stored(&ended).await;
@@ -205,7 +206,7 @@ async fn work(world: &World) -> Work {
     let waits = world.start(&session, waits).await;
     let ended_later = world.start(&session, "until [ -e end ]; do sleep 0.05; done; echo ended").await;
 
-    // Others go on working meanwhile.
+    // Other executions continue meanwhile.
     let others = async {
         for _ in 0..5 {
             assert_eq!(run(&world.client, spec("true")).await.unwrap().exit_code(), Some(0));
@@ -230,13 +231,13 @@ async fn assert_goes_on(world: &World, work: &Work) {
         let error = world.client.execution(gone).await.unwrap_err();
         assert_eq!(error.rejection().unwrap().reason, "NOT_FOUND", "{error}");
     }
-    // The lock is free once the command that nobody knows any more was ended.
+    // The lock is free once the unknown command was ended.
     assert_eq!(world.run_in(session, "flock alive echo free").await.stdout, b"free\n");
-    // What ran all the time was neither ended nor begun again.
+    // A command that ran all the time was neither ended nor started again.
     assert_eq!(world.run_in(session, "touch go; cat begun").await.stdout, b"once\n");
     assert_eq!(exit_code(&world.until_finished(waits).await), Some(0));
     assert_eq!(world.read(waits).await, b"went\n");
-    // Its end came after the back-up and before the loss, and nobody has it any more.
+    // It ended after the backup and before the loss, so its result is lost.
     let lost = world.until_finished(ended_later).await;
     assert_eq!((cause(&lost), lost.output_state()), (v1::CauseCode::RunnerLost, v1::OutputState::Lost));
     assert_eq!(run(&world.client, spec("echo new")).await.unwrap().stdout, b"new\n");

@@ -1,5 +1,4 @@
-//! What a result tells of the output, what is told while a command runs, and that bytes of any kind arrive as they
-//! were written.
+//! The description of the output in a result, progress while a command runs, and exact bytes of any kind.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 
@@ -17,10 +16,10 @@ use airlock_tests::{
 
 const SECRET: &str = "Zq7-hunter2-of-the-test";
 
-/// A command that runs for so long is told of.
+/// The run time after which progress is reported.
 const TOLD_AFTER: Duration = Duration::from_secs(2);
 
-/// How long a command ran, as the server has it.
+/// Returns the run time of a command, as the server recorded it.
 fn lasted(story: &Story) -> Duration {
     let times = story.end.as_ref().unwrap().times.unwrap();
     let time = |at: Option<prost_types::Timestamp>| SystemTime::try_from(at.unwrap()).unwrap();
@@ -35,7 +34,7 @@ fn text(story: &Story) -> v1::InlineText {
     inline(story).stdout.unwrap()
 }
 
-/// All bytes that ReadOutput gives of stdout.
+/// Returns all bytes of standard output from ReadOutput.
 async fn read_output(client: &Client, id: &str) -> Vec<u8> {
     let mut parts = client.read_output(id, v1::OutputStream::Stdout, Selection::All);
     let mut bytes = Vec::new();
@@ -138,7 +137,8 @@ async fn secrets_that_the_profile_names_are_replaced_for_every_reader() {
     });
     let (_server, _runner) = (site.server(&[]), site.runner(&[]));
     let client = site.ready().await;
-    // It does not come from the runner: the command has it from elsewhere. It is told of before and after it says it.
+    // The secret does not come from the runner; the command has it from another source. Progress is reported before
+    // and after it is written.
     let bytes: String = SECRET.chars().map(|byte| format!("printf %s {byte}; ")).collect();
     let until = |name: &str| format!("until [ -e {name} ]; do sleep 0.1; done; ");
     let command = until("one") + &bytes + &until("two");
@@ -180,7 +180,7 @@ async fn a_command_that_runs_is_told_of_and_one_that_is_short_is_not() {
     let (_server, _runner) = (site.server(&[]), site.runner(&[]));
     let client = site.ready().await;
     let short = run(&client, spec("echo short")).await.unwrap();
-    // By the server's own clock, which a busy machine may let run on for longer than the command.
+    // The server's own clock counts, which may be longer than the command on a busy host.
     let ran = lasted(&short);
     assert!(short.progress.is_empty() || ran >= TOLD_AFTER, "it ran for {ran:?}: {:?}", short.progress);
 
@@ -205,7 +205,7 @@ async fn a_command_that_runs_is_told_of_and_one_that_is_short_is_not() {
     assert_eq!((again.stdout, again.progress), (story.stdout, Vec::new()), "it is no part of the history");
 }
 
-/// Takes some bytes and then waits, as somebody does who reads a thousand bytes in a second.
+/// Takes some bytes and then waits, like a reader of a thousand bytes per second.
 async fn take_slowly(events: &mut Events, story: &mut Story, bytes: usize) {
     let until = story.stdout.len() + bytes;
     while story.stdout.len() < until && story.end.is_none() {

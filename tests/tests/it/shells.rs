@@ -1,5 +1,5 @@
-//! What reads a command, and what it has read before: shells, a profile's `shell.init` and `shell.prefix`, and what
-//! decisions make of the session's snapshot. All of it the whole way, over gRPC.
+//! End-to-end tests of shells, of a profile's `shell.init` and `shell.prefix`, and of decisions with the session's
+//! snapshot.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 
@@ -10,7 +10,7 @@ use airlock_tests::{
     site::{Extras, Site},
 };
 
-/// A profile that extends `sandboxed` with rules and a table `[shell]`.
+/// Returns a profile that extends `sandboxed` with rules and a table `[shell]`.
 fn profile(name: &str, shell: &str) -> (String, String) {
     let rules = "[policy]\ndeny = [\"Bash(rm:*)\"]\nallow = [\"Bash(ls:*)\"]\n";
     (name.to_owned(), format!("name = \"{name}\"\nextends = \"sandboxed\"\n{rules}[shell]\n{shell}"))
@@ -74,7 +74,7 @@ async fn a_snapshot_is_sourced_and_decided_by() {
     let story = world.run(spec(&session, "hi you; echo $FROM_SESSION; echo x > file 2>nul; cat file")).await;
     assert_eq!(text(&story), "hello you\nset\nx\n");
     assert_eq!(result(&story).snapshot_problem, "");
-    // An alias is what it expands to, and a function's name is nobody's to allow.
+    // An alias counts as its expansion, and no rule can allow a function's name.
     let denied = run(&world.client, spec(&session, "wipe file")).await.unwrap_err();
     assert!(format!("{denied:?}").contains("DENIED"), "{denied:?}");
     let asked = run(&world.client, spec(&session, "ls")).await.unwrap_err();
@@ -86,10 +86,10 @@ async fn a_snapshot_is_sourced_and_decided_by() {
     };
     let decision = world.client.check(check).await.unwrap();
     assert_eq!(decision.reasons.first().unwrap().code, "snapshot_name");
-    // No file was made of the redirect, and none by the function.
+    // Neither the redirect nor the function created a file.
     let plain = world.run(spec(&session, "printf '%s,' *; touch seen")).await;
     assert_eq!(text(&plain), "file,");
-    // A session of one command has it too.
+    // A session for one command has a snapshot, too.
     let alone = v1::ExecutionSpec {
         command: "hi there".to_owned(),
         profile: "aliases".to_owned(),
@@ -106,7 +106,7 @@ async fn without_a_snapshot_commands_run_and_their_results_say_so() {
     assert_eq!(session.snapshot_problem, problem);
     let story = world.run(spec(&session, "touch a; echo ran")).await;
     assert_eq!((text(&story).as_str(), result(&story).snapshot_problem.as_str()), ("ran\n", problem));
-    // What only reads was to have none. A session's own variable would make it more than that.
+    // Read-only commands have no snapshot. A variable of the session would make the command not read-only.
     let request = v1::SessionServiceCreateRequest { profile: "broken".to_owned(), ..Default::default() };
     let bare = world.client.create_session(request).await.unwrap();
     let reads = world.run(spec(&bare, "ls")).await;
@@ -116,7 +116,7 @@ async fn without_a_snapshot_commands_run_and_their_results_say_so() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_shell_is_the_requests_else_the_sessions_else_the_profiles() {
     let world = World::new().await;
-    // Of zsh and PowerShell nothing is proven.
+    // Nothing is proven for zsh and PowerShell.
     let request = v1::SessionServiceCreateRequest {
         profile: "zsh".to_owned(),
         mode: v1::Mode::Bypass.into(),
@@ -131,7 +131,7 @@ async fn the_shell_is_the_requests_else_the_sessions_else_the_profiles() {
         ..spec(&session, "pwd; echo ${BASH_VERSION%%.*}")
     };
     assert_eq!(text(&world.run(in_bash).await), "/workspace/d\n5\n");
-    // Where a rule denies, PowerShell's text is asked about: the profile of this one has no rules.
+    // With a deny rule, PowerShell text needs an approval; this profile has no rules.
     let alone = v1::SessionServiceCreateRequest {
         profile: "sandboxed".to_owned(),
         mode: v1::Mode::Bypass.into(),

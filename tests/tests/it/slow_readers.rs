@@ -1,5 +1,5 @@
-//! Readers that take a kilobyte a second, steadily: the command, other readers and a Cancel do not wait for them,
-//! and they get every byte that is kept, and are told of the rest.
+//! Readers at a kilobyte per second: they block neither the command nor other readers nor a Cancel, they receive
+//! every byte that is kept, and they are told about gaps.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
 
@@ -15,7 +15,7 @@ use airlock_tests::{
 
 const KILOBYTE: usize = 1024;
 const READERS: usize = 5;
-/// Of each stream that a command of the profile writes.
+/// The number of bytes that the profile keeps of each stream.
 const KEPT: usize = 4_000_000;
 const PROFILE: &str = "name = \"small\"\nextends = \"sandboxed\"\n[limits]\noutput_bytes = 4000000\ntimeout_default = \"10m\"\n";
 const LAST: usize = 2_000_000;
@@ -44,7 +44,7 @@ impl World {
         self.client.start(spec).await.unwrap().execution_id
     }
 
-    /// Waits until a command has written so many bytes to stdout.
+    /// Waits until a command has written this number of bytes to standard output.
     async fn written(&self, id: &str, bytes: usize) {
         let deadline = tokio::time::Instant::now() + PATIENCE;
         loop {
@@ -60,7 +60,7 @@ impl World {
         }
     }
 
-    /// Readers that have taken something, and take more.
+    /// Starts slow readers, and waits until each has received something.
     async fn slow_readers(&self, id: &str) -> Vec<Trickle> {
         let mut readers = Vec::new();
         for _ in 0..READERS {
@@ -77,7 +77,7 @@ fn numbers() -> Vec<u8> {
     (1..=LAST).map(|number| format!("{number}\n")).collect::<String>().into_bytes()
 }
 
-/// What is left of `whole` without what the reader was told to be missing.
+/// Returns `whole` without the gaps that the reader was told about.
 fn without_gaps(whole: &[u8], story: &Story) -> Vec<u8> {
     let (mut left, mut at) = (Vec::new(), 0);
     for (from, to) in story.gaps.iter().map(|(from, to)| (*from as usize, *to as usize)) {
@@ -93,7 +93,7 @@ async fn they_hold_up_nobody_and_get_what_is_kept_and_a_gap() {
     let world = World::new().await;
     let id = world.start(&format!("until [ -e go ]; do sleep 0.05; done; seq 1 {LAST}")).await;
     let ahead = world.start("seq 1 200000; until [ -e go ]; do sleep 0.05; done").await;
-    // They wait in the middle of a command's output, and before another's.
+    // They wait in the middle of one command's output, and before that of another.
     let (slow, mut slow_too) = (world.slow_readers(&ahead).await, Vec::new());
     for _ in 0..READERS {
         slow_too.push(Trickle::attach(&world.site, &id, KILOBYTE).await);

@@ -1,4 +1,4 @@
-//! Holds the structure of the code: sizes, the borders between the crates, and who may use what.
+//! Tests of the structure of the code: sizes, dependencies between crates, and permitted uses.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
 
@@ -22,7 +22,7 @@ fn assert_none(found: &[String], rule: &str) {
     assert!(found.is_empty(), "{rule}:\n  {}", found.join("\n  "));
 }
 
-/// The lines of a file that are code, each with its number.
+/// Returns the lines of code in a file, with their numbers.
 fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.lines()
         .enumerate()
@@ -69,7 +69,7 @@ fn there_is_no_mod_rs() {
 
 #[test]
 fn nothing_is_left_undone_or_switched_off() {
-    // Put together here, so that this file does not find itself.
+    // The words are assembled here, so that this file does not contain them.
     let marks = ["todo", "unimplemented"].map(|name| format!("{name}!("));
     let words = ["FIX", "TO", "XX"].into_iter().zip(["ME", "DO", "X"]);
     let words: Vec<String> = words.map(|(a, b)| format!("{a}{b}")).collect();
@@ -204,7 +204,7 @@ fn policy_is_pure() {
     assert_none(&found, "policy does no I/O and reads no clock");
 }
 
-/// The packages that each package of the workspace is built from, by `cargo metadata`.
+/// Returns the dependencies of each package of the workspace, from `cargo metadata`.
 fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version", "1", "--locked", "--offline"])
@@ -299,7 +299,7 @@ fn links_in_the_documentation_lead_somewhere() {
     assert_none(&broken, "every link leads somewhere");
 }
 
-/// The relative targets of `[text](target)`, outside code blocks.
+/// Returns the relative targets of `[text](target)` outside code blocks.
 fn link_targets(text: &str) -> Vec<String> {
     let mut fenced = false;
     let mut targets = Vec::new();

@@ -1,5 +1,5 @@
-//! The systemd units of `deploy/systemd`: that they parse, name what is there, and hold what the code needs.
-//! `make test-vm` starts them under a real systemd.
+//! Tests of the systemd units in `deploy/systemd`: they parse, name existing programs and options, and contain
+//! the settings that the code needs. `make test-vm` starts them under a real systemd.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 
@@ -7,10 +7,10 @@ use std::{collections::BTreeMap, fs, path::PathBuf, process::Command};
 
 use airlock_tests::{programs::program, source};
 
-/// Section and key, with every value in order.
+/// Section and key, with all values in order.
 type Unit = BTreeMap<(String, String), Vec<String>>;
 
-/// Parses as systemd does: sections, `KEY=VALUE`, comments in lines of their own. No unit here continues lines.
+/// Parses a unit as systemd does: sections, `KEY=VALUE`, comment lines. No unit here uses line continuations.
 fn parse(text: &str) -> Result<Unit, String> {
     let mut unit = Unit::new();
     let mut section = None;

@@ -1,4 +1,4 @@
-//! Server and runner in one process: after any number of commands they have as many tasks as before.
+//! After any number of commands, a server and a runner in one process have as many tasks as before.
 
 use std::{
     cell::Cell,
@@ -15,10 +15,11 @@ use airlock_tests::{
 };
 use tokio::runtime::Runtime;
 
-/// Nothing that ends with a command takes so long, and a test that waits too short passes all the same.
+/// Nothing that ends with a command takes this long. If the wait is too short, the test still passes.
 const QUIET: Duration = Duration::from_secs(2);
 
-/// How many there are, once none has ended for a while: too many would show nothing.
+/// Returns the number of tasks once none has ended for a while. A number that is too large would hide a
+/// leak.
 fn settled(tasks: impl Fn() -> usize) -> usize {
     let (fewest, since) = (Cell::new(tasks()), Cell::new(Instant::now()));
     until("no task ends any more", PATIENCE, || {
@@ -35,7 +36,7 @@ fn settled(tasks: impl Fn() -> usize) -> usize {
 fn tasks_are_as_many_after_as_before() {
     drop(rustls::crypto::ring::default_provider().install_default());
     let site = Site::new();
-    // Those who are counted have a runtime of their own, and so has the client.
+    // Server and runner have a separate runtime, and so has the client.
     let (counted, outside) = (Runtime::new().unwrap(), Runtime::new().unwrap());
     let (server, runner) = counted.block_on(async {
         let config = Config::load(&site.path().join("server.toml")).unwrap();

@@ -1,5 +1,5 @@
-//! What is told of the work: a real OpenTelemetry collector receives every metric and the trace of a run; spans say
-//! truthfully how their work ended; lines of the log say their trace, and their level changes while a program runs.
+//! Tests of telemetry: a real OpenTelemetry collector receives every metric and the trace of a run; spans report
+//! the correct status; log lines contain their trace, and their level changes while a program runs.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -88,11 +88,11 @@ async fn receives_everything(state: String, env: &[(&str, &str)]) {
     let inside = exercise.traceparent().await;
     let inside: Vec<&str> = inside.split('-').collect();
     assert_eq!((inside.len(), inside[1]), (4, TRACE), "the command is told its trace: {inside:?}");
-    // The runner that has it to send dies later.
+    // The runner that must send it is killed later.
     until("the command's span arrives", PATIENCE, || spans(&collector.output()).contains_key(inside[2]));
     let sent = || collector.output().split_whitespace().filter(|word| *word == "airlock.runner.jobs").count();
     exercise.everything(&sent).await;
-    // Programs that stop in order send all they have, and the collector writes it down a little later.
+    // Programs that stop in order send all remaining data, and the collector writes it a little later.
     let lines = exercise.stop();
     until_none("of what is missing", || missing(&collector.output()));
     let log = collector.output();
@@ -101,7 +101,7 @@ async fn receives_everything(state: String, env: &[(&str, &str)]) {
     assert!(!log.contains(CANARY) && !lines.contains(CANARY), "and nothing of what was run");
 }
 
-/// Waits until `look` finds nothing.
+/// Waits until `look` returns nothing.
 fn until_none(what: &str, look: impl Fn() -> Vec<String>) {
     let mut found = Vec::new();
     let nothing = || {
@@ -112,7 +112,7 @@ fn until_none(what: &str, look: impl Fn() -> Vec<String>) {
     assert!(waited.is_ok(), "{found:#?}");
 }
 
-/// Spans of the work, the joints between them, metrics and lines that a collector does not have yet.
+/// Returns the spans, their relations, metrics and log lines that the collector has not received yet.
 fn missing(log: &str) -> Vec<String> {
     const SPANS: [&str; 11] = [
         "airlock.v1.ExecutionService/Run",
@@ -138,7 +138,7 @@ fn missing(log: &str) -> Vec<String> {
     let tables = airlock_server::telemetry::metrics::TABLE.iter().chain(airlock_runner::METRICS);
     let unsent = tables.map(|metric| metric.name).filter(|name| !words.contains(name));
     missing.extend(unsent.map(|name| format!("the metric {name}")));
-    // The approver's own trace has the answer, and lines of the log arrive too.
+    // The approver's own trace contains the answer, and log lines arrive, too.
     let texts = ["approve", "a job ended"].into_iter().filter(|text| !log.contains(text));
     missing.extend(texts.map(|text| format!("`{text}`")));
     missing
@@ -163,7 +163,7 @@ fn one_trace_has_client_server_runner_and_sandbox() {
     let inside = String::from_utf8(output.stdout).unwrap();
     let inside = inside.trim().split('-').nth(2).unwrap_or_default().to_owned();
     assert!(dev.terminate(PATIENCE).success());
-    // From the command's own parent up to the caller.
+    // The spans from the command's parent up to the caller.
     let up = |log: &str| {
         let (spans, mut names, mut id) = (spans(log), Vec::new(), inside.clone());
         while let Some(span) = spans.get(&id).filter(|span| span.trace == TRACE) {

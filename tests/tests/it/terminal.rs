@@ -1,5 +1,5 @@
-//! `airlock run -it bash` as a person has it: at a real terminal, which tmux plays, with the programs that people run
-//! there. What is checked is what the screen shows.
+//! Tests of `airlock run -it bash` at a terminal, which tmux simulates, with common interactive programs. The checks
+//! use the content of the screen.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
 
@@ -18,12 +18,12 @@ use nix::{
     unistd::Pid,
 };
 
-/// Of somebody who may say yes to others' requests.
+/// The token of a person who may approve the requests of others.
 const APPROVER: &str = "the-token-of-a-person-that-is-long-enough";
-/// What the shell in the sandbox asks with.
+/// The prompt of the shell in the sandbox.
 const INSIDE: &str = "in> ";
-/// A shell that asks with that, and draws its line by itself, as at every terminal. What is typed there no policy
-/// knows, so that a person is asked about it.
+/// A shell with that prompt and its own line editor. The policy cannot know what will be typed, so it needs an
+/// approval.
 const SHELL: &str =
     "airlock run -it --wait-approval -s SESSION -- \"PS1='in> ' exec bash --noprofile --norc\"";
 
@@ -52,12 +52,12 @@ impl Place {
         Self { site, session: session.session_id, _runner: runner, server }
     }
 
-    /// A screen with a shell of this host.
+    /// Returns a screen with a shell of this host.
     fn screen(&self) -> Screen {
         Screen::new(&Airlock::at(&self.site), self.site.path(), (100, 30))
     }
 
-    /// Starts the shell in the sandbox, and lets it.
+    /// Starts the shell in the sandbox, and approves it.
     fn enter(&self, screen: &Screen) {
         const ASKED: &str = "answer with: airlock approve ";
         screen.line(&SHELL.replace("SESSION", &self.session));
@@ -69,7 +69,7 @@ impl Place {
         screen.see_line("in>");
     }
 
-    /// A screen with a shell in the sandbox.
+    /// Returns a screen with a shell in the sandbox.
     fn inside(&self) -> Screen {
         let screen = self.screen();
         self.enter(&screen);
@@ -77,7 +77,7 @@ impl Place {
         screen
     }
 
-    /// The one execution of the session that runs.
+    /// Returns the only running execution of the session.
     async fn running(&self) -> String {
         let filter = v1::ExecutionFilter {
             session_id: self.session.clone(),
@@ -90,7 +90,7 @@ impl Place {
         page.executions[0].execution_id.clone()
     }
 
-    /// What a file of the workspace holds.
+    /// Returns the content of a file in the workspace.
     fn file(&self, name: &str) -> String {
         Airlock::at(&self.site).text(&[
             "run",
@@ -103,8 +103,7 @@ impl Place {
     }
 }
 
-/// Waits until the screen's last line that is not empty ends in a prompt: what a command showed last may stand
-/// before it.
+/// Waits until the last nonempty line of the screen ends in a prompt, which may follow a command's output.
 fn asks(screen: &Screen, prompt: &str) {
     let prompt = prompt.trim_end();
     screen.wait("it asks", |shown| {
@@ -124,7 +123,7 @@ async fn a_shell_is_as_by_ssh_and_leaves_the_terminal_as_it_was() {
     for line in ["/dev/pts/0", "size 30 100", "agent", "/workspace"] {
         screen.see_line(line);
     }
-    // The shell draws its line: what is typed can be changed and found again.
+    // The shell's line editor works: input can be changed and found again.
     screen.text("echo wxrng");
     screen.keys(&["BSpace", "BSpace", "BSpace", "BSpace", "o", "r", "d", "Enter"]);
     screen.see_line("word");
@@ -162,8 +161,8 @@ async fn keys_are_signals_and_jobs_are_controlled() {
     screen.see("^C");
     asks(&screen, INSIDE);
     screen.clear();
-    // The terminal throws away what nobody has read when it makes a signal of a key; and a shell, which is in front until
-    // its job is, ignores the signal.
+    // The terminal discards unread input when a key causes a signal. A shell ignores the signal while it is in the
+    // foreground itself.
     screen.line("echo begun; sleep 1001");
     screen.see_line("begun");
     screen.press_until(&["C-z"], "Stopped");
@@ -192,7 +191,7 @@ async fn vim_edits_a_file_that_later_commands_see_and_follows_the_size() {
     screen.text("second line");
     screen.keys(&["Escape"]);
     screen.see_line("second line");
-    // As many rows as there are: one for each line of the file, the rest marked, one for the status.
+    // The screen has one row for each line of the file, marked rows, and one row for the status.
     let marked =
         |rows: usize| move |shown: &str| shown.lines().filter(|line| *line == "~").count() == rows - 3;
     screen.wait("30 rows", marked(30));
@@ -207,7 +206,7 @@ async fn vim_edits_a_file_that_later_commands_see_and_follows_the_size() {
     screen.see_line("second line");
     screen.see_line("70 by 20, 20 70");
     screen.resize(120, 40);
-    // It is on its way beside the keys.
+    // The new size is sent concurrently with the keys.
     screen.line("until [ \"$(stty size)\" = '40 120' ]; do sleep 0.05; done; echo now $(stty size)");
     screen.see_line("now 40 120");
     assert_eq!(place.file("note.txt"), "first line\nsecond line");
@@ -267,7 +266,7 @@ async fn what_is_left_by_its_keys_is_found_again_as_it_was() {
     screen.see_line("in>");
     screen.line("echo $x at $(stty size)");
     screen.see_line("kept at 25 90");
-    // Another client takes it, and the first is told.
+    // Another client takes the terminal, and the first one is told.
     let other = place.screen();
     other.line(&format!("airlock attach -it --detach-keys 'ctrl-],.' {id}"));
     screen.see("was taken by");
@@ -285,7 +284,7 @@ async fn what_is_left_by_its_keys_is_found_again_as_it_was() {
     screen.see_line("code 9");
 }
 
-/// The process of the command line that runs on a screen.
+/// Returns the process of the command line on a screen.
 fn client_process(mark: &str) -> Pid {
     let mut found = None;
     until("the client runs", PATIENCE, || {
@@ -310,7 +309,7 @@ async fn a_killed_client_and_a_restarted_server_lose_nothing() {
     screen.see_line("ready");
     kill(client_process(&place.session), Signal::SIGKILL).unwrap();
     screen.see("Killed");
-    // Nobody could put its terminal back.
+    // The killed client could not restore its terminal.
     screen.line("stty sane; clear");
     screen.wait("the screen is wiped", |shown| shown.trim_end() == PROMPT.trim_end());
     let id = place.running().await;
@@ -395,15 +394,15 @@ async fn ctrl_b_sends_a_command_to_the_background_and_is_a_terminals_own_key() {
     screen.see_line("next");
     drop(Airlock::at(&place.site).text(&["kill", &id]));
 
-    // With a terminal of its own the command gets the key.
+    // A command with its own terminal receives the key.
     place.enter(&screen);
-    // The shell's line editor has its hands off the terminal when the first of the two has begun.
+    // The shell's line editor has released the terminal when the first command starts.
     screen.line("echo listens; cat -v");
     screen.see_line("listens");
     screen.keys(&["C-b", "Enter"]);
     screen.see_line("^B");
     screen.keys(&["C-c"]);
-    // Until the shell has the terminal again, `cat` would read the keys.
+    // Before the shell has the terminal again, `cat` would read the keys.
     asks(&screen, INSIDE);
     screen.line("exit 3");
     asks(&screen, PROMPT);

@@ -1,7 +1,7 @@
-//! The transcript of a newcomer's first minutes is what really happens: every command in it is typed
-//! again, and what comes back must be what is shown, but for ids, times, dates and sizes.
+//! The transcript in the first-steps page is correct: every command in it is typed again, and the
+//! output must be the same, except for IDs, times, dates and sizes.
 //!
-//! `AIRLOCK_WRITE_TRANSCRIPT=1` writes what came back into the page instead.
+//! With `AIRLOCK_WRITE_TRANSCRIPT=1` the test writes the output to the page instead.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 
@@ -13,14 +13,14 @@ use regex::Regex;
 const PAGE: &str = "docs/first-ten-minutes.md";
 const MARK: &str = "@@@@@@ next @@@@@@";
 
-/// A `console` block: what is typed after `$ ` (going on after `> `), and what comes back.
+/// A `console` block: the command after `$ ` (continued after `> `), and its output.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Typed {
     command: String,
     output: String,
 }
 
-/// The page, cut into what stands outside of its `console` blocks and what is typed in them.
+/// Splits the page into the text outside of its `console` blocks and the commands in them.
 fn parse(page: &str) -> Vec<Result<Vec<Typed>, String>> {
     let mut parts = Vec::new();
     for (index, piece) in page.split("```console\n").enumerate() {
@@ -50,7 +50,7 @@ fn typed(block: &str) -> Vec<Typed> {
     all
 }
 
-/// Types all commands into one shell, and gives what came back for each.
+/// Types all commands into one shell, and returns the output of each.
 fn type_all(home: &Path, commands: &[Typed]) -> Vec<String> {
     let mut script = String::from("exec 2>&1\ncd ~\ntrap 'kill -TERM $(jobs -p); wait' EXIT\n");
     for one in commands {
@@ -68,13 +68,13 @@ fn type_all(home: &Path, commands: &[Typed]) -> Vec<String> {
     let all = String::from_utf8_lossy(&output.stdout).replace(&*home.to_string_lossy(), "/home/you");
     let mark = format!("{MARK}\n");
     let mut pieces: Vec<String> = all.split(&mark).skip(1).map(str::to_owned).collect();
-    // What the end of the shell says.
+    // The rest is output of the shell's exit.
     pieces.truncate(commands.len());
     assert_eq!(pieces.len(), commands.len(), "every command came to its end:\n{all}");
     pieces
 }
 
-/// What is the same each time.
+/// Replaces the parts that differ between runs.
 fn normal(text: &str) -> Vec<String> {
     let rules = [
         (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "ID"),
@@ -106,7 +106,7 @@ fn write(parts: &[Result<Vec<Typed>, String>], came: &[String]) {
                 for one in block {
                     let command = one.command.replace('\n', "\n> ");
                     page.push_str(&format!("$ {command}\n{}", came.next().unwrap()));
-                    // What ends without a newline must not swallow what comes after it.
+                    // Output without a final line feed must not join the text after it.
                     page.push_str(if page.ends_with('\n') { "" } else { "\n" });
                 }
                 page.push_str("```");

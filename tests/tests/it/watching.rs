@@ -1,6 +1,6 @@
-//! What is handed to operators to watch a fleet by names only what there is: the dashboards, the alerts and the
-//! collector's configuration are held against the tables of metrics, the alerts are tried with series that fire them and
-//! series that do not, and each has its place in the guide.
+//! The dashboards, the alerts and the collector's configuration name only existing series. They are compared with the
+//! tables of metrics; the alerts are tested with series that fire them and series that do not, and each alert is in the
+//! guide.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 
@@ -15,25 +15,25 @@ use airlock_tests::{source, tools::tool};
 use regex::Regex;
 use serde_json::Value;
 
-/// In a repository, a picture is to be small.
+/// The largest picture in the repository, in bytes.
 const PICTURE_BYTES: usize = 60_000;
 const RULES: &str = "deploy/prometheus/airlock.rules.yaml";
-/// Stands for the address where an operator serves the documentation.
+/// A placeholder for the address at which an operator serves the documentation.
 const DOCS: &str = "https://docs.airlock.example";
-/// By this label alerts and dashboards keep installations apart.
+/// The label that distinguishes installations in alerts and dashboards.
 const INSTALLATION: &str = "service_namespace";
 
 fn page(path: &str) -> String {
     fs::read_to_string(source::root().join(path)).unwrap()
 }
 
-/// Every series that there is, with its labels.
+/// Returns every existing series with its labels.
 fn known() -> BTreeMap<String, BTreeSet<String>> {
     let tables = airlock_server::telemetry::metrics::TABLE.iter().chain(airlock_runner::METRICS);
     tables.flat_map(series_of).map(|series| (series.name, series.labels)).collect()
 }
 
-/// The series that an expression of PromQL names, each with the labels that it picks by.
+/// Returns the series in a PromQL expression, each with the labels of its selector.
 fn named(expression: &str) -> Vec<(String, Vec<String>)> {
     let series = Regex::new(r"\b((?:airlock|rpc|target|otel)_[a-z0-9_]+)\b(?:\{([^}]*)\})?").unwrap();
     let label = Regex::new(r#"([a-zA-Z_]+)\s*(?:=~|!~|!=|=)\s*""#).unwrap();
@@ -48,7 +48,7 @@ fn named(expression: &str) -> Vec<(String, Vec<String>)> {
         .collect()
 }
 
-/// The labels that an expression groups by.
+/// Returns the labels that an expression groups by.
 fn grouped(expression: &str) -> BTreeSet<String> {
     let by = Regex::new(r"\bby\s*\(([^)]*)\)").unwrap();
     let lists = by.captures_iter(expression).map(|found| found[1].to_owned()).collect::<Vec<_>>();
@@ -56,7 +56,7 @@ fn grouped(expression: &str) -> BTreeSet<String> {
     names.filter(|name| !name.is_empty()).collect()
 }
 
-/// What an expression names that is not there.
+/// Returns the unknown names in an expression.
 fn unknown(expression: &str, known: &BTreeMap<String, BTreeSet<String>>) -> Vec<String> {
     let mut wrong = Vec::new();
     let series = named(expression);
@@ -80,7 +80,7 @@ fn unknown(expression: &str, known: &BTreeMap<String, BTreeSet<String>>) -> Vec<
     wrong
 }
 
-/// Title, expression and legend of every query of a dashboard.
+/// Returns the title, expression and legend of every query in a dashboard.
 fn queries(dashboard: &Value) -> Vec<(String, String, String)> {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let panels = dashboard["panels"].as_array().unwrap();
@@ -106,7 +106,7 @@ fn dashboards() -> Vec<(String, Value)> {
     found
 }
 
-/// Name and expression of every alert.
+/// Returns the name and expression of every alert.
 fn alerts() -> Vec<(String, String)> {
     let rules = page(RULES);
     let field =
@@ -234,7 +234,7 @@ fn alerts_name_only_what_there_is_and_have_their_place_in_the_guide() {
 
 #[test]
 fn alerts_and_dashboards_keep_installations_apart() {
-    // Every aggregation of an alert is one for each installation.
+    // Every aggregation of an alert is per installation.
     let aggregation =
         Regex::new(r"\b(?:sum|max|min|avg|count|group)\b(?:\s+by\s*\(([^)]*)\))?\s*\(").unwrap();
     let mut seen = 0;
@@ -247,7 +247,7 @@ fn alerts_and_dashboards_keep_installations_apart() {
         assert!(!expression.contains("on ()"), "{name} joins installations");
     }
     assert!(seen > 20, "{seen}");
-    // Every series of a dashboard is of the installations that are chosen.
+    // Every series of a dashboard is limited to the selected installations.
     for (file, dashboard) in dashboards() {
         let variables = dashboard["templating"]["list"].as_array().unwrap();
         let variable = variables.iter().find(|one| one["name"] == "installation").unwrap();
@@ -257,7 +257,7 @@ fn alerts_and_dashboards_keep_installations_apart() {
             assert_eq!(picked, named(&expression).len(), "{file}, {title}: {expression}");
         }
     }
-    // The label comes from the resource of whoever sends.
+    // The label comes from the resource of the sender.
     let collector = page("deploy/collector.yaml");
     assert!(
         collector
@@ -265,7 +265,7 @@ fn alerts_and_dashboards_keep_installations_apart() {
     );
 }
 
-/// What promtool says of a file.
+/// Runs promtool, which must succeed.
 fn promtool(arguments: &[&str]) {
     let output = Command::new(tool("promtool"))
         .args(arguments)
@@ -290,7 +290,7 @@ fn each_alert_fires_when_it_should_and_is_silent_when_it_should_not() {
     }
 }
 
-/// The names one level below a key at the margin of a YAML file.
+/// Returns the names one level below a top-level key in a YAML file.
 fn under(text: &str, key: &str) -> BTreeSet<String> {
     let after = text.split(&format!("\n{key}:\n")).nth(1).unwrap();
     let inside = after.lines().take_while(|line| line.starts_with(' ') || line.trim().is_empty());

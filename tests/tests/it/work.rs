@@ -1,5 +1,5 @@
-//! Real work inside: what people build, test and serve with goes on working in the sandbox; packages from the registries in
-//! `make test-long`. What is confined is tried elsewhere.
+//! Real projects in the sandbox: common build tools, tests and servers work; packages from registries are tested in
+//! `make test-long`. Confinement is tested elsewhere.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 
@@ -17,7 +17,7 @@ use airlock_tests::{
 };
 use tempfile::TempDir;
 
-/// Runs scripts, each in a session of its own, after its files were put there.
+/// Runs scripts, each in its own session with its files.
 fn works(files: &[(PathBuf, &str)], steps: &[(&str, &str)]) {
     let world = World::new(Extras::default());
     let desk = Desk::new(Airlock::at(&world.site), "sandboxed");
@@ -42,7 +42,7 @@ const WHEEL: [(&str, &str); 4] = [
     ),
 ];
 
-/// A folder with these files.
+/// Creates a directory with these files.
 fn folder_of(files: &[(&str, &str)]) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (name, text) in files {
@@ -53,7 +53,7 @@ fn folder_of(files: &[(&str, &str)]) -> TempDir {
     folder
 }
 
-/// Packs what is in a folder.
+/// Packs the content of a directory.
 fn packed(folder: &TempDir, program: &str, arguments: &[&str], name: &str) -> PathBuf {
     let status = Command::new(program).args(arguments).current_dir(folder.path()).status().unwrap();
     assert!(status.success(), "{program} {arguments:?}: {status}");
@@ -84,7 +84,7 @@ fn pip_installs_a_package_and_its_tests_pass() {
     );
 }
 
-/// `npm` installs a package that was packed, and runs a test that uses it, beside one with many workers.
+/// Installs a packed package with `npm`, and runs a test that uses it, concurrently with one that has many workers.
 fn npm_works(package: &Path, name: &str, uses: &str) {
     let manifest = format!(
         r#"{{"name": "own", "version": "1.0.0", "scripts": {{"test": "node --test"}},
@@ -239,7 +239,7 @@ fn a_server_of_one_command_is_reached_by_the_next_and_by_no_other_session() {
     let (own, other) = (Desk::new(airlock(), "sandboxed"), Desk::new(airlock(), "sandboxed"));
     let server = "echo hello >page && exec python3 -u -m http.server --bind 127.0.0.1 8123";
     let execution = own.airlock.text(&["start", "--session", &own.session, "--", server]);
-    // It is sent there once it runs.
+    // The command can be detached once it runs.
     until("the server runs", PATIENCE, || own.airlock.run(&["detach", &execution]).status.success());
     let get =
         "python3 -c 'import urllib.request as u; print(u.urlopen(\"http://127.0.0.1:8123/page\").read())'";
@@ -256,7 +256,7 @@ fn a_server_of_one_command_is_reached_by_the_next_and_by_no_other_session() {
     }
 }
 
-/// Packages of the registries, by others.
+/// Third-party packages from registries.
 mod long {
     use airlock_tests::tools::{package, project};
 
@@ -273,7 +273,7 @@ mod long {
                     ".venv/bin/pip install --no-index --no-deps ./idna-3.20-py3-none-any.whl",
                     "Successfully installed",
                 ),
-                // The source without the package itself, so that what is tested is what was installed.
+                // The source without the package itself, so that the installed package is tested.
                 ("tar -xzf idna.tar.gz && rm -r idna-*/idna", ""),
                 ("mv idna-*/tests .", ""),
                 (".venv/bin/python -B -m unittest tests.test_idna tests.test_intranges", "\nOK"),

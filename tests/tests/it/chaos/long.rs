@@ -1,14 +1,15 @@
-//! Every injection of every row, more than 400. `make test-long` makes them; `make chaos` goes on where this ends.
+//! Every injection of every row, more than 400. `make test-long` runs them; `make chaos` continues with random
+//! ones.
 
 use airlock_tests::chaos::{
     plan::{Extent, Plan},
     rows::Row,
 };
 
-/// All that is random follows from it. A seed that found something is a row here.
+/// The seed of all random choices. A seed that found a defect is added here as a row.
 const SEED: u64 = 6;
 
-/// One of several shares of a row's injections.
+/// Runs one of several shares of a row's injections.
 async fn share(row: Row, which: usize, of: usize) {
     let plan = Plan::new(SEED, Extent::Share(which, of));
     row.run(&plan).await;

@@ -1,4 +1,4 @@
-//! A sample of every row's injections, from a fresh seed: one of each stretch of its list.
+//! A sample of every row's injections with a new seed: one of each section of its list.
 
 use airlock_tests::chaos::{
     plan::{Extent, Plan},

@@ -1,5 +1,5 @@
-//! What servers ask of each other is asked by servers alone: no other certificate or token reaches it, and it reaches
-//! nothing else.
+//! Only servers may call the service between servers: other certificates and tokens are refused there, and a server's
+//! certificate is refused elsewhere.
 
 use airlock_cli::client::{Client, From, v1};
 use airlock_proto::{
@@ -18,11 +18,11 @@ use tonic::{Code, transport::Channel};
 
 const PEER: &str = "/airlock.server.v1.Peer/";
 
-/// Two servers, of which only the first has a link to the runner.
+/// Two servers; only the first has a link to the runner.
 struct World {
     agent: Client,
     _processes: [Process; 3],
-    /// Last, so that its folder is removed when nobody writes into it any more.
+    /// The last field, so that its directory is removed after the processes have ended.
     fleet: Fleet,
 }
 
@@ -35,13 +35,13 @@ impl World {
         Self { agent, fleet, _processes: processes }
     }
 
-    /// A client of a server's Peer with this certificate.
+    /// Returns a client of a server's Peer service with this certificate.
     async fn peer(&self, server: usize, pair: &Pair) -> PeerClient<Channel> {
         PeerClient::new(self.fleet.channel(server, pair).await)
     }
 }
 
-/// Something to tell that does nothing.
+/// Returns a message without an effect.
 fn forget(runner: &str) -> server_v1::TellRequest {
     tell(runner, Told::ForgetJob(runner_v1::ForgetJob { execution_id: uuid::Uuid::now_v7().to_string() }))
 }
@@ -79,7 +79,7 @@ async fn nobody_but_a_server_is_a_peer_and_a_server_is_nothing_else() {
             (Some(&runner), None, Code::PermissionDenied),
             (Some(&stranger), None, Code::Unauthenticated),
             (None, Some(bearer.as_str()), Code::PermissionDenied),
-            // A token speaks louder than a certificate.
+            // A token takes precedence over a certificate.
             (Some(world.fleet.server_pair()), Some(bearer.as_str()), Code::PermissionDenied),
             (None, None, Code::Unauthenticated),
         ] {
@@ -165,11 +165,11 @@ async fn a_relay_that_says_nothing_or_nonsense_ends_with_what_it_had() {
     let open = server_v1::OutputOpen { runner_id: "runner-1".to_owned(), execution_id: id.clone() };
     let open =
         server_v1::RelayOutputRequest { message: Some(server_v1::relay_output_request::Message::Open(open)) };
-    // A second `open` is nonsense, and ends it.
+    // A second `open` is invalid, and ends the stream.
     let twice = near.relay_output(tokio_stream::iter([open.clone(), open.clone()])).await.unwrap();
     let mut answers = twice.into_inner();
     while let Ok(Some(_)) = answers.message().await {}
-    // One that reads too much at once misbehaves towards the runner, which ends it.
+    // Too many reads violate the runner's limits, and the runner ends the stream.
     let greedy = (0..40).map(|read_id| {
         let read = runner_v1::Read { read_id, max_bytes: 1, stream: 1, ..Default::default() };
         let message = runner_v1::push_output_response::Message::Read(read);
@@ -180,7 +180,7 @@ async fn a_relay_that_says_nothing_or_nonsense_ends_with_what_it_had() {
     let requests: Vec<_> = std::iter::once(open).chain(greedy).collect();
     let mut answers = near.relay_output(tokio_stream::iter(requests)).await.unwrap().into_inner();
     while let Ok(Some(_)) = answers.message().await {}
-    // Whoever else reads it does not notice.
+    // Other readers of the output are not affected.
     world.agent.cancel(&id).await.unwrap();
     let story = airlock_tests::reader::replay(&world.agent, &id).await.unwrap();
     assert_eq!(story.stdout, b"hello\n");

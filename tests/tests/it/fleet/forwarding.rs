@@ -1,4 +1,4 @@
-//! A server without a link to a runner: what it is asked goes one hop to a server that has one.
+//! A server without a link to a runner forwards requests by one hop to a server that has one.
 
 use std::{io::Cursor, time::Duration};
 
@@ -13,12 +13,12 @@ use airlock_tests::{
 };
 use bytes::Bytes;
 
-/// Two servers, of which only the first has a link to the runner.
+/// Two servers; only the first has a link to the runner.
 struct World {
     near: Client,
     far: Client,
     processes: Vec<Process>,
-    /// Last, so that its folder is removed when nobody writes into it any more.
+    /// The last field, so that its directory is removed after the processes have ended.
     fleet: Fleet,
 }
 
@@ -74,7 +74,8 @@ async fn a_view_across_two_servers_follows_live_and_is_gone_on_with_anywhere() {
         world.near.start(spec_in(&session, "for i in $(seq 1 400); do echo line $i; sleep 0.01; done"));
     let id = started.await.unwrap().execution_id;
     let expected: Vec<u8> = (1..=400).flat_map(|n| format!("line {n}\n").into_bytes()).collect();
-    // Some of it at one server, the rest at the other, by the cursor; and all of it at both at once.
+    // A part at one server, the rest at the other from the cursor; and at the same time everything
+    // at both.
     let whole = tokio::join!(replay(&world.far, &id), replay(&world.near, &id), async {
         let (mut bytes, mut events, mut turn) = (Vec::new(), world.far.attach(&id, From::Beginning), 0);
         loop {
@@ -104,7 +105,7 @@ async fn a_reader_that_stands_still_across_two_servers_holds_up_nobody() {
     while story.stdout.is_empty() {
         story.take(still.next().await.unwrap().unwrap());
     }
-    // Through the same two servers: other output, input, and an end.
+    // Through the same two servers: other output, input, and a cancel.
     let beside =
         run(&world.far, v1::ExecutionSpec { allow_concurrent: true, ..spec_in(&session, "seq 1 100000") });
     assert_eq!(beside.await.unwrap().exit_code(), Some(0));

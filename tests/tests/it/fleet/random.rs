@@ -1,5 +1,5 @@
-//! Servers that come and go at random under commands that are started, read and waited for through any of them. The plan
-//! follows from the seed; how threads and processes interleave does not. `make fleet` makes more rounds.
+//! Servers end and restart at random while commands are started, read and awaited through any of them. The plan follows
+//! from the seed; the interleaving of threads and processes does not. `make fleet` runs more rounds.
 
 use std::{env, time::Duration};
 
@@ -13,14 +13,14 @@ use fastrand::Rng;
 
 use crate::fleet::restarts::{Commands, fleet, quick, session};
 
-/// What happens to a server.
+/// The fault of a server.
 #[derive(Debug, Clone, Copy)]
 enum Fate {
-    /// It is killed, and comes back after a while.
+    /// It is killed and restarted after a while.
     Killed,
-    /// It is told to end, and comes back.
+    /// It is stopped and restarted.
     Replaced,
-    /// It is killed at a step of what it does.
+    /// It is killed at a fault point.
     DiesAt(&'static str),
 }
 
@@ -33,12 +33,12 @@ const POINTS: [&str; 6] = [
     "before_store_write/take_storing",
 ];
 
-/// From the environment, for a longer or a repeated run.
+/// Returns a setting from the environment, for a longer or a repeated run.
 pub(crate) fn given(name: &str) -> Option<u64> {
     env::var(name).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{name} is no number: `{text}`")))
 }
 
-/// The seed of `make fleet`, or that of the tests.
+/// Returns the seed of `make fleet`, or that of the tests.
 pub(crate) fn seed() -> u64 {
     given("AIRLOCK_FLEET_SEED").unwrap_or_else(airlock_sampling::seed)
 }
@@ -59,7 +59,7 @@ async fn befall(fleet: &Fleet, server: &mut Option<Process>, number: usize, fate
     }
     tokio::time::sleep(Duration::from_millis(rng.u64(0..1500))).await;
     *server = Some(match fate {
-        // It dies once more, when it comes there; by the next round at the latest.
+        // It dies again at the fault point, or in the next round at the latest.
         Fate::DiesAt(point) => {
             fleet.server(number, &[("AIRLOCK_FAULT", &format!("{point}:{}", rng.u8(1..6)))])
         }
@@ -77,7 +77,7 @@ async fn come_and_go(seed: u64, rounds: usize) {
     for round in 0..rounds {
         let name = format!("{round}");
         let commands = Commands::start(&fleet, sessions.clone(), &name, 8, 60, quick).await;
-        // One server stays, so that there is somebody to go on.
+        // One server stays, to take over.
         let stays = rng.usize(..servers.len());
         for (number, server) in servers.iter_mut().enumerate() {
             if number != stays {

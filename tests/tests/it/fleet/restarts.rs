@@ -1,5 +1,5 @@
-//! Servers that are killed or replaced while commands run and are read: the others go on, no command is started twice, and
-//! programs that use the client library see nothing but that.
+//! Servers are killed or replaced while commands run and are read. Other servers take over, no command is started
+//! twice, and programs with the client library only see a delay.
 
 use std::time::Duration;
 
@@ -13,8 +13,8 @@ use airlock_tests::{
 };
 use tokio::task::JoinSet;
 
-/// Says its name once, and then counts: so much that a lost or doubled part shows, so slowly that servers come and go
-/// meanwhile.
+/// Returns a command that records its start and then counts. The output shows lost or repeated parts, and is slow
+/// enough for servers to end and restart meanwhile.
 fn script(name: &str, lines: u32, pause: &str) -> String {
     format!("echo x >> ran-{name}; for i in $(seq 1 {lines}); do echo {name} $i; sleep {pause}; done")
 }
@@ -23,7 +23,7 @@ pub(crate) fn quick(name: &str, lines: u32) -> String {
     script(name, lines, "0.1")
 }
 
-/// Likewise; and before the second half of its lines it waits for a file, so that it runs for as long as it should.
+/// Like [`script`], but it waits for a file before the second half of its lines, so that it runs as long as needed.
 fn halves(name: &str, lines: u32, pause: &str) -> String {
     format!(
         "{}; until [ -e go ]; do sleep {pause}; done; for i in $(seq {} {lines}); do echo {name} $i; done",
@@ -49,7 +49,7 @@ pub(crate) async fn session(client: &Client) -> String {
     client.create_session(request).await.unwrap().session_id
 }
 
-/// Commands that run, each with a program that follows it.
+/// Running commands, each with a client that follows it.
 pub(crate) struct Commands {
     sessions: Vec<String>,
     readers: JoinSet<(usize, String, Story)>,
@@ -57,7 +57,7 @@ pub(crate) struct Commands {
 }
 
 impl Commands {
-    /// Starts so many, over the sessions in turn, each with a client of its own.
+    /// Starts this number of commands in the sessions by turns, each with a separate client.
     pub(crate) async fn start(
         fleet: &Fleet,
         sessions: Vec<String>,
@@ -83,7 +83,7 @@ impl Commands {
         Self { sessions, readers, lines }
     }
 
-    /// Lets those that wait for a file come to their end.
+    /// Creates the file that commands wait for.
     pub(crate) async fn go(&self, client: &Client) {
         for session in &self.sessions {
             let go = v1::ExecutionSpec { allow_concurrent: true, ..spec_in(session, "touch go") };
@@ -91,8 +91,7 @@ impl Commands {
         }
     }
 
-    /// Waits for all of them, and holds each against what it must have said.
-    /// Gives how many they were.
+    /// Waits for all commands, and compares each output with its script. Returns their number.
     pub(crate) async fn reckon(mut self, client: &Client) -> usize {
         let mut count = 0;
         while let Some(done) = self.readers.join_next().await {
@@ -112,7 +111,7 @@ impl Commands {
     }
 }
 
-/// A fleet whose runners dial every server, all of it up.
+/// Starts a fleet in which each runner connects to each server.
 pub(crate) async fn fleet(servers: usize, runners: usize) -> (Fleet, Vec<Option<Process>>, Vec<Process>) {
     let all: Vec<usize> = (0..servers).collect();
     let fleet = Fleet::new(servers, &vec![all.as_slice(); runners], Timers::ShortLease);
@@ -124,7 +123,7 @@ pub(crate) async fn fleet(servers: usize, runners: usize) -> (Fleet, Vec<Option<
     (fleet, processes, hosts)
 }
 
-/// Waits until so many executions run; their ids.
+/// Waits until this number of executions runs, and returns their IDs.
 async fn running(client: &Client, count: usize) -> Vec<String> {
     let filter =
         v1::ExecutionFilter { states: vec![v1::ExecutionState::Running.into()], ..Default::default() };
@@ -169,7 +168,7 @@ async fn a_server_that_is_killed_loses_no_command_and_no_byte() {
     let client = fleet.client(&[0, 1]);
     let sessions = vec![session(&client).await, session(&client).await];
     let commands = Commands::start(&fleet, sessions.clone(), "kill", 8, 100, quick_and_gated).await;
-    // In the middle of what each of them says.
+    // In the middle of the output of each command.
     for id in running(&client, 8).await {
         written(&client, &id, " 20\n").await;
     }
@@ -179,7 +178,7 @@ async fn a_server_that_is_killed_loses_no_command_and_no_byte() {
     commands.reckon(&other).await;
 }
 
-/// What a server says of itself by `grpc.health.v1`; nothing while it does not answer.
+/// Returns the status from `grpc.health.v1`, or `None` if the server does not respond.
 async fn serves(fleet: &Fleet, server: usize) -> Option<bool> {
     let connection = Connection::open(fleet.servers[server], tls(&fleet.pki.ca(), None)).await.ok()?;
     let answer = connection.call("/grpc.health.v1.Health/Check", &[], frame(&[])).await.ok()?;
@@ -191,7 +190,7 @@ async fn serves(fleet: &Fleet, server: usize) -> Option<bool> {
     }
 }
 
-/// What a server says of itself until it serves, each once.
+/// Returns the different statuses of a server until it is serving.
 async fn told(fleet: &Fleet, server: usize) -> Vec<bool> {
     let mut told = Vec::new();
     let deadline = tokio::time::Instant::now() + PATIENCE;
@@ -213,7 +212,7 @@ async fn a_new_server_is_ready_when_it_has_the_links_that_the_others_have_or_aft
     let _first = (fleet.server(0, &[]), fleet.runner(0));
     fleet.ready(0, 1).await;
     assert_eq!(told(&fleet, 0).await, [true], "the first has nobody to wait for");
-    // The runner does not dial the second: it waits for as long as it may. It does dial the third.
+    // The runner does not connect to the second server, which waits as long as permitted. It connects to the third.
     let _second = fleet.server(1, &[]);
     assert_eq!(told(&fleet, 1).await, [false, true]);
     let begun = tokio::time::Instant::now();
@@ -223,7 +222,7 @@ async fn a_new_server_is_ready_when_it_has_the_links_that_the_others_have_or_aft
     fleet.ready(2, 1).await;
 }
 
-/// Killed before and after each step of a start and of an end, while another server is there to go on.
+/// Killed before and after each step of a start and of an end, while another server can take over.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_is_killed_between_two_steps_is_followed_by_another() {
     let (fleet, mut servers, _hosts) = fleet(2, 1).await;
@@ -239,7 +238,7 @@ async fn a_server_that_is_killed_between_two_steps_is_followed_by_another() {
             request_id: name.clone(),
             ..spec_in(&session, &script(&name, 10, "0.05"))
         };
-        // It is asked of the server that dies; the client asks again, any of the two, and goes on.
+        // The request goes to the server that dies; the client repeats it at either server, and continues.
         let patience = Patience { call: Duration::from_millis(200), ..Patience::default() };
         drop(fleet.client_with(&[0], patience).start(spec.clone()).await);
         let story = read(fleet.client(&[0, 1]).run(spec)).await.unwrap();

@@ -1,11 +1,12 @@
-//! A fleet on hosts of its own, with everybody under fire. `make fleet` makes it long.
+//! A fleet on separate hosts, with faults in all processes. `make fleet` runs it for longer.
 
 mod sample {
     use airlock_tests::siege::{Plan, carry_out};
 
     use crate::fleet::random::{given, seed};
 
-    /// As many commands go on for long enough that this many faults come about; each side has one in any case.
+    /// This number of commands takes long enough for this number of faults; each side has at least one in any
+    /// case.
     const MANY: (usize, u32) = (150, 5);
 
     #[test]

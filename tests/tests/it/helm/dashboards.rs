@@ -1,5 +1,4 @@
-//! The dashboards as the chart carries them: those of `deploy/grafana`, none lost and none another, also in the archive
-//! that a release is.
+//! The dashboards in the chart are those of `deploy/grafana`, all of them and unchanged, also in a packaged release.
 
 use std::{collections::BTreeMap, fs, process::Command};
 
@@ -9,7 +8,7 @@ use airlock_tests::{
     tools::tool,
 };
 
-/// File name and text of each.
+/// Returns the file name and text of each dashboard.
 fn dashboards() -> BTreeMap<String, String> {
     let listed = fs::read_dir(source::root().join("deploy/grafana")).unwrap();
     let files = listed.map(|entry| entry.unwrap().path());

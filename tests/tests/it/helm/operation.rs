@@ -1,5 +1,5 @@
-//! The parts of the chart that an operator meets in a cluster: autoscalers, load balancers, evictions, the end of pods,
-//! and the fields that a company adds to each pod.
+//! The parts of the chart for an operator: autoscalers, load balancers, evictions, the end of pods, and additional
+//! fields in each pod.
 
 use airlock_tests::{
     chart::{self, Rendered, render},
@@ -49,7 +49,7 @@ fn an_upgrade_leaves_the_number_of_runners_to_the_autoscaler() {
     assert_eq!(names.len(), 3, "{names:?}: `queue` has an autoscaler of the operator's");
 }
 
-/// The CIDRs that may call the servers.
+/// Returns the CIDRs that may call the servers.
 fn admitted(rendered: &Rendered) -> Vec<&str> {
     let policy = rendered.document("NetworkPolicy", "r-airlock-server");
     let peers = policy["spec"]["ingress"][0]["from"].as_array().unwrap().iter();
@@ -94,7 +94,7 @@ fn the_dns_port_and_the_databases_are_reached() {
     assert_eq!(egress[2]["ports"], json!([{ "port": 5432 }]));
 }
 
-/// A time of an example configuration, in seconds.
+/// Returns a duration in an example configuration, in seconds.
 fn example(program: &str, key: &str) -> u64 {
     let text = std::fs::read_to_string(source::root().join(format!("deploy/{program}.toml"))).unwrap();
     let mut lines = text.lines().map(|line| line.trim_start_matches("# "));
@@ -178,7 +178,7 @@ fn a_company_adds_its_fields_to_each_pod() {
     let server = rendered.document("Deployment", "r-airlock-server");
     let runner = rendered.document("StatefulSet", "r-airlock-default");
     let test = rendered.document("Pod", "r-airlock-test-run");
-    // Users and groups: the cluster's, or those that are named.
+    // Users and groups: those of the cluster, or those in the values.
     for spec in [pod(server), &test["spec"]] {
         let security = &spec["securityContext"];
         assert_eq!(security["runAsNonRoot"], true);
@@ -190,7 +190,7 @@ fn a_company_adds_its_fields_to_each_pod() {
     }
     assert_eq!(pod(runner)["securityContext"]["seLinuxOptions"], json!({ "type": "container_engine_t" }));
 
-    // Accounts that the chart makes, and one that is there already.
+    // Service accounts that the chart creates, and an existing one.
     let small = rendered.document("StatefulSet", "r-airlock-small");
     for (workload, account) in [(server, "r-airlock-server"), (runner, "r-airlock-runner"), (small, "small")]
     {
@@ -205,7 +205,7 @@ fn a_company_adds_its_fields_to_each_pod() {
         Value::Null
     );
 
-    // Variables beside the chart's own, volumes, affinity.
+    // Additional variables, volumes and affinity.
     let variables = |workload: &Value| -> Vec<String> {
         let env = container(workload)["env"].as_array().unwrap();
         env.iter().map(|one| one["name"].as_str().unwrap().to_owned()).collect()
@@ -226,7 +226,7 @@ fn a_company_adds_its_fields_to_each_pod() {
     assert!(pod(runner)["affinity"]["podAntiAffinity"].is_object());
 }
 
-/// The configuration of a program, as the chart renders it.
+/// Returns the configuration of a program as the chart renders it.
 fn config(rendered: &Rendered, map: &str, program: &str) -> toml::Table {
     let data = &rendered.document("ConfigMap", map)["data"];
     data[format!("{program}.toml")].as_str().unwrap().parse().unwrap()
@@ -240,11 +240,11 @@ fn pods_of_a_cluster_with_ipv6_alone_listen_and_find_each_other() {
         let address: std::net::SocketAddr = server["listen"][key].as_str().unwrap().parse().unwrap();
         assert!(address.is_ipv6() && address.ip().is_unspecified(), "{key}: {address}");
     }
-    // Kubernetes gives a bare address, of either family.
+    // Kubernetes provides a bare address of either family.
     let env = container(rendered.document("Deployment", "r-airlock-server"))["env"].as_array().unwrap();
     let own = env.iter().find(|one| one["name"] == "AIRLOCK_ADVERTISE").unwrap();
     assert_eq!(own["valueFrom"]["fieldRef"]["fieldPath"], "status.podIP");
-    // Storage and the collector may be at addresses, too.
+    // Storage and the collector may also be at IP addresses.
     let addresses = [
         "--set",
         "telemetry.otlpEndpoint=http://[fd00::5]:4318,outputs.backend=s3,outputs.s3.bucket=b",

@@ -1,4 +1,5 @@
-//! The certificates and tokens that the chart makes: one for each name, kept by upgrades, and in no configuration.
+//! The certificates and tokens that the chart creates: one for each name, kept by upgrades, and absent from
+//! configurations.
 
 use std::{fs, process::Command};
 
@@ -82,7 +83,7 @@ fn a_runners_pod_copies_its_own_certificates_whenever_they_change() {
         ["tls.crt", "tls.key", "ca.crt"].iter().all(|file| holds(file))
     };
     put("one");
-    // Often, so that the test takes no longer than it must.
+    // A short interval, so that the test is fast.
     let script = copier["args"][0].as_str().unwrap().replace("sleep 10", "sleep 0.1");
     let mut command = Command::new("bash");
     command.args(["-c", &script]).env("FROM", &from).env("TO", &to);
@@ -119,7 +120,7 @@ fn what_the_chart_makes_itself_fits_together() {
             .unwrap();
         assert!(verified.status.success(), "{secret}: {verified:?}");
     }
-    // The configuration holds hashes of the tokens alone.
+    // The configuration contains only hashes of the tokens.
     for name in ["agent", "operator"] {
         let token = data(&rendered, "r-airlock-tokens", name);
         assert_eq!(token.len(), 48);
@@ -135,7 +136,7 @@ fn what_the_chart_makes_itself_fits_together() {
     }
 }
 
-/// What a release has in the cluster, as far as helm asks for it.
+/// The objects of a release in the cluster, as far as helm reads them.
 struct Installed {
     folder: tempfile::TempDir,
     _api: Process,
@@ -186,7 +187,7 @@ fn an_upgrade_keeps_what_the_chart_made_and_makes_what_is_missing() {
         data(&first, "r-airlock-server-tls")["tls.crt"]
     );
 
-    // A new authority signs everything anew.
+    // A new CA signs new certificates.
     fs::remove_file(installed.folder.path().join("r-airlock-ca.json")).unwrap();
     let renewed = installed.upgrade(&["--set", "runner.replicas=3"]);
     for secret in ["r-airlock-server-tls", "r-airlock-default-0-tls"] {

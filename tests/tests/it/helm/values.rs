@@ -1,4 +1,4 @@
-//! What the chart takes as values: what it names and the programs know, and nothing else.
+//! The values of the chart: exactly those that it defines and the programs support.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,7 +13,7 @@ use airlock_tests::{
 };
 use serde_json::{Value, json};
 
-/// Values, and what helm must say of them.
+/// Values, and the expected error of helm.
 const REFUSED: &[(&str, &str)] = &[
     ("{\"serverr\": {}}", "Additional property serverr is not allowed"),
     ("{\"server\": {\"replica\": 2}}", "server: Additional property replica is not allowed"),
@@ -181,7 +181,7 @@ fn a_wrong_value_is_refused_with_where_and_what() {
         let Err(error) = render(&["--values", file.to_str().unwrap()]) else { panic!("{values} was taken") };
         assert!(error.contains(said), "{values}: {error}");
     }
-    // At every level of what is there by default, no more than what is there is taken.
+    // At every level of the default values, no unknown key is accepted.
     let defaults = Command::new(tool("helm")).args(["show", "values"]).arg(chart::folder()).output().unwrap();
     let defaults = chart::read(format!(
         "apiVersion: v1\nkind: Secret\nmetadata: {{name: x}}\nvalues:\n{}",
@@ -215,7 +215,7 @@ fn objects(value: &Value, path: &mut Vec<String>, found: &mut Vec<Vec<String>>) 
     }
 }
 
-/// Those whose keys are the user's own: labels and the like.
+/// Reports whether the keys of a level are the user's own, such as labels.
 fn is_open(level: &[String]) -> bool {
     const OPEN: [&str; 10] = [
         "annotations",
@@ -241,7 +241,7 @@ const COLLECTOR: [&str; 5] =
 fn the_chart_knows_the_keys_of_the_programs_and_no_others() {
     let schema: Value =
         serde_json::from_slice(&fs::read(chart::folder().join("values.schema.json")).unwrap()).unwrap();
-    // What the chart says itself, what a pod cannot have, and what nobody needs to change there.
+    // Keys that the chart sets itself, that a pod cannot have, or that need no change there.
     let own: BTreeMap<&str, &[&str]> = BTreeMap::from([
         ("server.telemetry", COLLECTOR.as_slice()),
         ("server.peers", &["advertise", "server_name", "ca", "certificate", "key"]),
@@ -262,7 +262,7 @@ fn the_chart_knows_the_keys_of_the_programs_and_no_others() {
     }
 }
 
-/// The keys of each table of an example, those shown as comments among them.
+/// Returns the keys of each table in an example, including those in comments.
 fn tables(example: &str) -> BTreeMap<String, BTreeSet<String>> {
     let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let mut table = String::new();

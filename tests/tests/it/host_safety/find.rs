@@ -1,4 +1,4 @@
-//! Finds what mounts, and what removes, in a text. Each way that is looked for is tried here.
+//! Finds code that mounts or removes trees in a text. Each pattern is tested here.
 
 use std::sync::LazyLock;
 
@@ -29,7 +29,7 @@ const CALLS: [&str; 19] = [
     "libc::fsopen",
     "libc::open_tree",
 ];
-/// Whole modules, by which any of these could be called.
+/// Whole modules through which any of these could be called.
 const MODULES: [&str; 12] = [
     "nix::self",
     "nix::*",
@@ -48,26 +48,26 @@ const MODULES: [&str; 12] = [
 /// Programs that mount, or that enter other namespaces.
 const PROGRAMS: &str =
     "mount|umount|unshare|nsenter|losetup|chroot|pivot_root|runc|crun|podman|buildah|mmdebstrap|debootstrap";
-/// The names of system calls and of tests, too; as a word of its own, only the program that a command starts.
+/// Names that are also system calls or tests. They count only as a program that a command starts.
 const WORDS: [&str; 3] = ["mount", "chroot", "pivot_root"];
 
-/// A program where a shell expects one.
+/// A program in the position of a shell command.
 static COMMAND: LazyLock<Regex> = LazyLock::new(|| {
     let before = r"(?m)(?:^|[;&|(`{!]|\$\(|\b(?:exec|then|do|else|env|eval|sudo|nohup|time|xargs|if|while|until|timeout\s+\S+)\s|\s-(?:-|c|exec)\s+['\x22]?)";
     Regex::new(&format!(r"{before}\s*(?:\S*=\S*\s+)*(?:[\w./]*/)?(?:{PROGRAMS})(?:\s|$|;)")).unwrap()
 });
-/// A literal that is nothing but such a program, with its folder or without.
+/// A literal that consists of such a program, with or without its directory.
 static PROGRAM: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(&format!(r"^(?:[\w./]*/)?({PROGRAMS})$")).unwrap());
 /// The same in Python.
 static QUOTED: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(&format!(r"['\x22](?:[\w./]*/)?(?:{PROGRAMS})['\x22\s]")).unwrap());
-/// Ways of a script to remove more than a file.
+/// Commands of a script that remove more than a file.
 static REMOVAL: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"\brm\s+(?:-\S+\s+)*(?:-[a-zA-Z]*[rR]|--recursive)|\brmtree\b|\bfind\b.*\s-delete\b|\brsync\b.*--del|\bgit\s+clean\b").unwrap()
 });
 
-/// Which items a Rust text names that mount.
+/// Returns the items that mount in a Rust text.
 pub(super) fn calls(text: &str) -> Vec<String> {
     if !["nix", "rustix", "libc"].iter().any(|name| text.contains(name)) {
         return Vec::new();
@@ -84,13 +84,14 @@ pub(super) fn calls(text: &str) -> Vec<String> {
     items
 }
 
-/// `libc::umount2` is one of `libc::umount`, and `rustix::thread::unshare_unsafe` one of `rustix::thread::unshare`.
+/// `libc::umount2` is a kind of `libc::umount`, and `rustix::thread::unshare_unsafe` of `rustix::thread::unshare`.
 fn is_kind(item: &str, call: &str) -> bool {
     let rest = item.strip_prefix(call).unwrap_or("::");
     call.matches("::").count() > usize::from(!call.starts_with("libc")) && !rest.starts_with("::")
 }
 
-/// The texts in Rust by which programs that mount are started. Of a text that no test runs, only those that are nothing but a program.
+/// Returns the literals in Rust with which programs that mount are started. In a text that no test runs, only literals
+/// that are exactly a program count.
 pub(super) fn programs(text: &str, test: bool) -> Vec<String> {
     if !PROGRAMS.split('|').any(|name| text.contains(name)) {
         return Vec::new();
@@ -105,12 +106,13 @@ pub(super) fn programs(text: &str, test: bool) -> Vec<String> {
     named.chain(commands).cloned().collect()
 }
 
-/// The removals of whole trees that stop at no mount point.
+/// Returns the removals of whole trees that do not stop at mount points.
 pub(super) fn removals(text: &str) -> Vec<String> {
     code(text).filter(|line| line.contains("remove_dir_all")).map(|line| line.trim().to_owned()).collect()
 }
 
-/// Temporary directories that stop at no mount point, in a text that gives some to what mounts.
+/// Returns temporary directories that do not stop at mount points, in a text that passes directories to code that
+/// mounts.
 pub(super) fn unguarded(text: &str) -> Vec<String> {
     const MOUNTS: [&str; 12] = [
         "Launcher::new",
@@ -133,7 +135,7 @@ pub(super) fn unguarded(text: &str) -> Vec<String> {
     code(text).filter(is_directory).map(|line| line.trim().to_owned()).collect()
 }
 
-/// Backends that mount, in a text that has entered no mount namespace of its own.
+/// Returns the backends that mount, in a text that enters no private mount namespace.
 pub(super) fn disks(text: &str) -> Vec<String> {
     let backend = Regex::new(r#"Backend::(?:Loop|Tmpfs)\b|backend\s*=\s*\\?["'](?:loop|tmpfs)"#).unwrap();
     if code(text).any(|line| line.contains("PrivateMounts::")) {
@@ -142,7 +144,7 @@ pub(super) fn disks(text: &str) -> Vec<String> {
     code(text).filter(|line| backend.is_match(line)).map(|line| line.trim().to_owned()).collect()
 }
 
-/// The lines of a script that mount, or that remove more than a file.
+/// Returns the lines of a script that mount, or that remove more than a file.
 pub(super) fn in_script(path: &str, text: &str) -> Vec<String> {
     let starts = if path.ends_with(".py") { &*QUOTED } else { &*COMMAND };
     let lines = text.lines().filter(|line| !line.trim_start().starts_with('#'));
@@ -150,7 +152,7 @@ pub(super) fn in_script(path: &str, text: &str) -> Vec<String> {
     found.map(|line| line.trim().to_owned()).collect()
 }
 
-/// Whether a file is one that a shell, `make` or Python runs.
+/// Reports whether a shell, `make` or Python runs the file.
 pub(super) fn is_script(path: &str, text: &str) -> bool {
     let ended = [".sh", ".bash", ".py", "Makefile"].iter().any(|end| path.ends_with(end));
     ended || (text.starts_with("#!") && !path.ends_with(".rs"))
@@ -160,11 +162,11 @@ fn code(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter(|line| !line.trim_start().starts_with("//"))
 }
 
-/// The texts of a Rust file.
+/// The literals of a Rust file.
 #[derive(Default)]
 struct Literals {
     all: Vec<String>,
-    /// Those that `Command::new` is given.
+    /// The literals that are arguments of `Command::new`.
     started: Vec<String>,
 }
 
@@ -205,11 +207,11 @@ impl<'ast> Visit<'ast> for Literals {
         self.tokens(call.tokens.clone());
     }
 
-    // Attributes, which include documentation comments, are not code that runs.
+    // Attributes, which include doc comments, are not code that runs.
     fn visit_attribute(&mut self, _: &'ast syn::Attribute) {}
 }
 
-/// Each is one finding, in a function of its own.
+/// Each line is one finding, in a function of its own.
 const BAD_PROGRAMS: [&str; 14] = [
     r#"Command::new("mount")"#,
     r#"Command::new("/bin/mount")"#,

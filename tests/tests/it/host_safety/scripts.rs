@@ -1,4 +1,4 @@
-//! `remove_tree` and `in_own_mounts` of `scripts/lib.sh`. The mounts are the test's own.
+//! Tests of `remove_tree` and `in_own_mounts` in `scripts/lib.sh`, with private mounts.
 
 use std::{
     fs,
@@ -10,7 +10,7 @@ use std::{
 use airlock_mounts::{PrivateMounts, ScratchDir, mounts_below};
 use airlock_tests::source;
 
-/// Runs a script that has the library, with words.
+/// Runs a script that sources the library, with these arguments.
 fn bash(script: &str, words: &[&Path]) -> Output {
     let script = format!("set -euo pipefail; . scripts/lib.sh; {script}");
     let mut bash = Command::new("bash");
@@ -40,13 +40,13 @@ fn a_script_does_not_remove_what_is_mounted() {
             assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(1), &b""[..]), "{said}");
             assert!(said.contains(&format!("`{}` is a mount point", place.display())), "{said}");
             assert_eq!(fs::read(place.join("precious")).unwrap(), b"kept");
-            // As it is used most.
+            // The most frequent use.
             let output = bash("trap 'remove_tree \"$1\"' EXIT", &[&tree]);
             assert_eq!(output.status.code(), Some(1));
             drop(mounted);
             assert!(tree.join("own").exists() && kept.join("precious").exists(), "nothing was removed");
         }
-        // Beside it is not below it.
+        // A mount next to the tree is not below it.
         let _mounted = private.bind(&kept, tree.join("z"));
         assert!(bash("remove_tree \"$1\"", &[&tree.join("a b")]).status.success());
         assert!(!tree.join("a b").exists() && tree.join("own").exists());
@@ -62,7 +62,7 @@ fn a_script_removes_no_links_files_or_the_root() {
     let (link, file) = (dir.path().join("link"), dir.path().join("kept/precious"));
     symlink("kept", &link).unwrap();
     for path in [&link, &file, Path::new("/"), Path::new("/proc/..")] {
-        // The root is only asked for where nothing could be removed.
+        // The test uses the root only with a replaced `rm`, which removes nothing.
         let output = bash("rm() { echo \"rm $*\"; exit 0; }; remove_tree \"$1\"", &[path]);
         assert_eq!(
             (output.status.code(), output.stdout.as_slice()),

@@ -1,5 +1,5 @@
-//! Wrong credentials: tokens that are none, certificates of nobody, of a foreign authority or of long
-//! ago, and too many tries.
+//! Wrong credentials: invalid tokens, certificates that are unknown, expired or of a foreign CA, and too many
+//! attempts.
 
 use std::time::{Duration, Instant};
 
@@ -81,9 +81,9 @@ async fn headers_without_end_cost_their_own_stream_alone() {
     world.runs_on().await;
 }
 
-/// No call on such a connection is ever answered.
+/// Asserts that no call on such a connection is answered.
 async fn is_shut_out(what: &str, opened: Result<Connection, String>) {
-    // In TLS 1.3 a client believes itself connected before the server has looked at its certificate.
+    // In TLS 1.3 the client considers itself connected before the server has checked its certificate.
     if let Ok(connection) = opened {
         let answer = connection.call(HEALTH, &[], frame(&[])).await;
         assert!(answer.is_err(), "{what}: {answer:?}");
@@ -96,11 +96,11 @@ async fn certificates_of_others_of_nobody_and_of_long_ago_open_nothing() {
     let pki = &world.site.pki;
     let foreign = Pki::new(&world.site.path().join("foreign"));
 
-    // Of a foreign authority, with the name of a runner that exists.
+    // A certificate of a foreign CA with the name of an existing runner.
     is_shut_out("foreign", world.connect_with(&foreign.issue("runner-1", &[])).await).await;
     is_shut_out("expired", world.connect_with(&pki.issue_expired("runner-2")).await).await;
 
-    // Of the right authority, but of nobody that is configured.
+    // Certificates of the right CA without a configured identity.
     for name in ["nobody", "agent", "executor", "Runner-1", "runner-1 ", "server"] {
         let connection = world.connect_with(&pki.issue(name, &["runner-1.example.org"])).await.unwrap();
         for path in [LIST, "/airlock.runner.v1.RunnerLink/Connect"] {
@@ -140,7 +140,7 @@ async fn too_many_wrong_tokens_close_the_door_to_tokens_and_to_nothing_else() {
     let (_body, view) = view.head().await.unwrap();
 
     let (began, mut made, mut read) = (Instant::now(), 0, 0);
-    // At the end a right token is tried before the door had time to open again, which it may have on a busy machine.
+    // A correct token must be tried before the rate limit has recovered, which can happen early on a busy host.
     loop {
         let asked = Instant::now();
         let guess = format!("Bearer guess-{made}");
@@ -148,7 +148,7 @@ async fn too_many_wrong_tokens_close_the_door_to_tokens_and_to_nothing_else() {
         let answer = connection.call(LIST, &[("authorization", guess.as_bytes())], frame(&[])).await.unwrap();
         if answer.reason() == "TOKEN_UNKNOWN" {
             read += 1;
-            // While they are made, a part of the allowance comes back.
+            // A part of the allowance recovers during the attempts.
             let back = began.elapsed().as_secs_f64() * f64::from(FAILURES) / 60.0;
             let most = f64::from(FAILURES) + back + 1.0;
             assert!(f64::from(read) <= most, "{read} guesses in {:?}", began.elapsed());
@@ -165,7 +165,7 @@ async fn too_many_wrong_tokens_close_the_door_to_tokens_and_to_nothing_else() {
             }
             continue;
         }
-        // The time to come back is told in whole seconds.
+        // The retry time is in whole seconds.
         assert!(
             asked.elapsed() + Duration::from_secs(1) >= retry,
             "a right token is not read either: guessing tells nothing"
@@ -173,14 +173,14 @@ async fn too_many_wrong_tokens_close_the_door_to_tokens_and_to_nothing_else() {
     }
     assert!(read >= FAILURES, "{read}");
 
-    // Certificates, what is open to anyone, and views that were there before are not held up.
+    // Certificates, public methods and existing views are not affected.
     let runner = world.connect_with(&world.site.pki.issue("runner-2", &[])).await.unwrap();
     assert_eq!(runner.call(LIST, &[], frame(&[])).await.unwrap().reason(), "FORBIDDEN");
     assert_eq!(connection.call(HEALTH, &[], frame(&[])).await.unwrap().status.code(), Code::Ok);
     assert!(!view.body().is_end_stream(), "the view is still open");
     world.unharmed();
 
-    // And the door opens again.
+    // The rate limit recovers.
     let deadline = Instant::now() + PATIENCE;
     loop {
         let answer = connection.call(LIST, &[("authorization", agent.as_bytes())], frame(&[])).await.unwrap();

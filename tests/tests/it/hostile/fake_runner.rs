@@ -1,4 +1,4 @@
-//! A runner that says to a real server what a test wants, with a real runner's certificate.
+//! A fake runner that sends arbitrary messages to a real server, with a real runner's certificate.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ use crate::hostile::world::World;
 
 const QUEUE: usize = 256;
 
-/// A channel to the world's server with this certificate.
+/// Opens a channel to the fixture's server with this certificate.
 pub(crate) async fn channel(world: &World, pair: &Pair) -> Channel {
     let read = |path: &std::path::Path| std::fs::read(path).unwrap();
     let tls = ClientTlsConfig::new()
@@ -35,7 +35,7 @@ pub(crate) async fn channel(world: &World, pair: &Pair) -> Channel {
     Endpoint::from_shared(address).unwrap().tls_config(tls).unwrap().connect().await.unwrap()
 }
 
-/// An honest Hello of a runner.
+/// Returns an honest Hello of a runner.
 pub(crate) fn hello(runner_id: &str) -> wire::Hello {
     wire::Hello {
         protocol_version: LINK_PROTOCOL_VERSION,
@@ -56,7 +56,7 @@ pub(crate) struct FakeRunner {
     pub(crate) incoming: Streaming<ConnectResponse>,
 }
 
-/// Opens a control stream that says these things first; the answer to it.
+/// Opens a control stream that starts with these messages, and returns the response.
 pub(crate) async fn connect(channel: Channel, first: Vec<Option<Up>>) -> Result<FakeRunner, Status> {
     let mut client = RunnerLinkClient::new(channel);
     let (outgoing, queue) = mpsc::channel(QUEUE);
@@ -72,7 +72,7 @@ pub(crate) async fn connect(channel: Channel, first: Vec<Option<Up>>) -> Result<
 }
 
 impl FakeRunner {
-    /// `runner-2`, up and reconciled with nothing to report.
+    /// Returns `runner-2`, connected and reconciled without jobs.
     pub(crate) async fn linked(world: &World) -> Self {
         let channel = channel(world, &world.site.pki.issue("runner-2", &[])).await;
         let first = vec![Some(Up::Hello(hello("runner-2"))), Some(Up::Reconciled(wire::Reconciled {}))];
@@ -85,7 +85,7 @@ impl FakeRunner {
         drop(self.outgoing.send(ConnectRequest { message: Some(message) }).await);
     }
 
-    /// What the server says, up to what is looked for; lives on meanwhile.
+    /// Waits for a message of the server, and sends heartbeats meanwhile.
     pub(crate) async fn until<T>(&mut self, mut wanted: impl FnMut(&Down) -> Option<T>) -> T {
         let look = async {
             loop {
@@ -104,8 +104,8 @@ impl FakeRunner {
         timeout(PATIENCE, look).await.unwrap()
     }
 
-    /// Waits until the server has dealt with all that was said on the link before: it takes the messages of a link one
-    /// after the other, and answers the last, a report of what does not exist. Gives its id.
+    /// Waits until the server has processed all earlier messages of the link. The server processes them in order, and
+    /// responds to the last one, a report of an unknown execution. Returns the ID of that execution.
     pub(crate) async fn is_heard(&mut self) -> String {
         let unknown = uuid::Uuid::now_v7().to_string();
         self.say(Up::Job(self.report(&unknown, 1, wire::JobPhase::Running))).await;
@@ -116,7 +116,7 @@ impl FakeRunner {
         unknown
     }
 
-    /// The status that the server ends the link with.
+    /// Returns the status with which the server ends the link.
     pub(crate) async fn end(mut self) -> Status {
         let end = async {
             loop {
@@ -141,7 +141,7 @@ impl FakeRunner {
         }
     }
 
-    /// Plays an honest runner until an execution runs on it: opens the session, accepts, says RUNNING.
+    /// Acts as an honest runner until an execution runs: opens the session, accepts, reports RUNNING.
     pub(crate) async fn takes_one(&mut self) -> wire::StartJob {
         let open = self
             .until(|message| match message {
@@ -168,7 +168,7 @@ impl FakeRunner {
         job
     }
 
-    /// The next ticket for an execution's output.
+    /// Returns the next ticket for an execution's output.
     pub(crate) async fn ticket(&mut self, execution_id: &str) -> String {
         self.until(|message| match message {
             Down::OpenOutput(open) if open.execution_id == execution_id => Some(open.ticket.clone()),
@@ -187,7 +187,7 @@ impl FakeRunner {
     }
 }
 
-/// An end that says: it exited so, and wrote so much.
+/// Returns the result of a command that exited with this code and wrote this number of bytes.
 pub(crate) fn exited(code: i32, stdout_bytes: u64) -> v1::Result {
     let detail = Some(v1::cause::Detail::Exited(v1::cause::Exited { code }));
     v1::Result {
@@ -213,7 +213,7 @@ impl FakePush {
         drop(self.outgoing.send(PushOutputRequest { message: Some(message) }).await);
     }
 
-    /// The next read that the server asks for; none at the end of the stream.
+    /// Returns the next read that the server requests, or `None` at the end of the stream.
     pub(crate) async fn read(&mut self) -> Option<wire::Read> {
         let next = async {
             loop {
@@ -226,7 +226,7 @@ impl FakePush {
         timeout(PATIENCE, next).await.unwrap()
     }
 
-    /// Waits for the end of the stream; its status.
+    /// Waits for the end of the stream, and returns its status.
     pub(crate) async fn end(mut self) -> Status {
         let end = async {
             loop {

@@ -1,5 +1,4 @@
-//! A server that says to a real runner what a test wants, in the place of an honest one: same address,
-//! same certificate.
+//! A fake server that sends arbitrary messages to a real runner, with the address and certificate of an honest one.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -30,15 +29,15 @@ use tonic::{
 };
 
 const QUEUE: usize = 256;
-/// The interval that the runner is given. The runner drops a link after three silent intervals; a busy machine is never
-/// silent for that long.
+/// The heartbeat interval for the runner. The runner drops a link after three silent intervals, which a busy host never
+/// reaches.
 const HEARTBEAT: Duration = Duration::from_secs(30);
-/// How often a link says something of its own accord.
+/// The interval at which a link sends a message.
 const BEAT: Duration = Duration::from_secs(5);
 
 type Outgoing<T> = mpsc::Sender<Result<T, Status>>;
 
-/// The service: hands every stream to the test.
+/// The service, which passes every stream to the test.
 struct Service {
     links: mpsc::Sender<(Streaming<ConnectRequest>, Outgoing<ConnectResponse>)>,
     pushes: mpsc::Sender<Push>,
@@ -76,7 +75,7 @@ impl RunnerLink for Service {
     }
 }
 
-/// A server of lies.
+/// A lying server.
 pub(crate) struct FakeServer {
     links: mpsc::Receiver<(Streaming<ConnectRequest>, Outgoing<ConnectResponse>)>,
     pushes: mpsc::Receiver<Push>,
@@ -107,14 +106,14 @@ impl Push {
     }
 }
 
-/// The site's own certificate for its server.
+/// Returns the site's own certificate for its server.
 pub(crate) fn server_pair(site: &Site) -> Pair {
     let pki = site.path().join("pki");
     Pair { certificate: pki.join("server.pem"), key: pki.join("server.key") }
 }
 
 impl FakeServer {
-    /// Listens at `address` with this certificate, and wants clients of the site's authority.
+    /// Listens at `address` with this certificate, and requires client certificates of the site's CA.
     pub(crate) fn listen(site: &Site, address: SocketAddr, pair: &Pair) -> Self {
         let read = |path: &std::path::Path| std::fs::read(path).unwrap();
         let tls = ServerTlsConfig::new()
@@ -122,7 +121,7 @@ impl FakeServer {
             .client_ca_root(Certificate::from_pem(read(&site.pki.ca())));
         let (links, links_out) = mpsc::channel(QUEUE);
         let (pushes, pushes_out) = mpsc::channel(QUEUE);
-        // The one before may not have let go of it yet.
+        // The previous server may not have released the address yet.
         let mut incoming = None;
         until("the address is free", PATIENCE, || {
             incoming = TcpIncoming::bind(address).ok();
@@ -137,12 +136,12 @@ impl FakeServer {
         Self { links: links_out, pushes: pushes_out, task }
     }
 
-    /// In the place of the site's own server.
+    /// Replaces the site's own server.
     pub(crate) fn new(site: &Site) -> Self {
         Self::listen(site, site.address, &server_pair(site))
     }
 
-    /// The next link, its Hello taken in, nothing said yet.
+    /// Waits for the next link and its Hello, without a response.
     pub(crate) async fn greeted(&mut self) -> Link {
         let (mut incoming, outgoing) = timeout(PATIENCE, self.links.recv()).await.unwrap().unwrap();
         let first = timeout(PATIENCE, incoming.message()).await.unwrap().unwrap().unwrap();
@@ -152,7 +151,7 @@ impl FakeServer {
         }
     }
 
-    /// The next link, up and reconciled.
+    /// Waits for the next link and reconciles it.
     pub(crate) async fn linked(&mut self) -> Link {
         let mut link = self.greeted().await;
         link.say(Down::Welcome(welcome())).await;
@@ -160,7 +159,7 @@ impl FakeServer {
         link
     }
 
-    /// No link has been made so far.
+    /// Asserts that no link exists so far.
     pub(crate) fn has_no_link(&mut self) {
         assert!(self.links.try_recv().is_err(), "the runner talks to it");
     }
@@ -170,7 +169,7 @@ impl FakeServer {
     }
 }
 
-/// An honest one.
+/// Returns an honest Welcome.
 pub(crate) fn welcome() -> wire::Welcome {
     wire::Welcome {
         server_id: "server-1".to_owned(),
@@ -196,9 +195,9 @@ impl Link {
         drop(self.outgoing.send(Ok(message)).await);
     }
 
-    /// What the runner says, up to what is looked for. Says on its own that the server is there.
+    /// Waits for a message of the runner, and sends heartbeats meanwhile.
     pub(crate) async fn until<T>(&mut self, mut wanted: impl FnMut(&Up) -> Option<T>) -> T {
-        // Not anew for each message: a runner that says much would never hear of the server.
+        // The timer is not reset by each message: a runner that sends a lot would otherwise receive no heartbeat.
         let mut beat = tokio::time::interval(BEAT);
         let look = async {
             loop {
@@ -217,7 +216,7 @@ impl Link {
         timeout(PATIENCE, look).await.unwrap()
     }
 
-    /// A new session on the runner.
+    /// Opens a new session on the runner.
     pub(crate) async fn session(&mut self) -> SessionId {
         let id = SessionId::new();
         let report = self.open(&id.to_string(), "").await;
@@ -236,7 +235,7 @@ impl Link {
         .await
     }
 
-    /// An offer of this grant, with the hash that belongs to it.
+    /// Returns an offer of this grant with its correct hash.
     pub(crate) fn offer(&self, grant: Grant) -> wire::StartJob {
         let binding = grant.binding();
         let epoch: Epoch = self.hello.epoch.parse().unwrap();
@@ -254,7 +253,7 @@ impl Link {
         .into()
     }
 
-    /// The report that answers an offer for good: REFUSED, or how it ended.
+    /// Sends an offer and waits for its final report: REFUSED or the result.
     pub(crate) async fn answer(&mut self, offer: &wire::StartJob) -> wire::JobReport {
         self.say(Down::StartJob(offer.clone())).await;
         self.end(&offer.execution_id).await
@@ -265,7 +264,7 @@ impl Link {
         self.job(id, &[Ended, Lost, Refused]).await
     }
 
-    /// The next report of a job in one of these phases.
+    /// Waits for the next report of a job in one of these phases.
     pub(crate) async fn job(&mut self, id: &str, phases: &[wire::JobPhase]) -> wire::JobReport {
         self.until(|message| match message {
             Up::Job(report) if report.execution_id == id && phases.contains(&report.phase()) => {
@@ -276,7 +275,7 @@ impl Link {
         .await
     }
 
-    /// Proves that an honest offer runs on this link: it leaves its mark in the session's workspace.
+    /// Asserts that an honest offer runs on this link: it leaves a mark in the session's workspace.
     pub(crate) async fn an_honest_job_runs(&mut self, site: &Site, runner: &Process) {
         let session = self.session().await;
         let mark = format!("honest-{session}");
@@ -287,7 +286,7 @@ impl Link {
     }
 }
 
-/// A grant that every runner takes.
+/// Returns a grant that every runner accepts.
 pub(crate) fn grant(session_id: SessionId, command: &str) -> Grant {
     Grant {
         session_id,
@@ -327,7 +326,7 @@ pub(crate) fn grant(session_id: SessionId, command: &str) -> Grant {
     }
 }
 
-/// Why a job was refused, or nothing.
+/// Returns the reason of a refusal, if the job was refused.
 pub(crate) fn refusal(report: &wire::JobReport) -> Option<String> {
     let cause = report.result.as_ref()?.cause.as_ref()?;
     match cause.detail.as_ref()? {
@@ -344,7 +343,7 @@ pub(crate) fn exit_code(report: &wire::JobReport) -> Option<i32> {
     }
 }
 
-/// Files on this host below the site, but for its bases, whose name begins so.
+/// Returns the number of files below the site, outside its bases, with this prefix in their names.
 pub(crate) fn marks(site: &Site, name: &str) -> usize {
     let output = std::process::Command::new("find")
         .arg(site.path())
@@ -354,12 +353,12 @@ pub(crate) fn marks(site: &Site, name: &str) -> usize {
     output.stdout.iter().filter(|byte| **byte == b'\n').count()
 }
 
-/// A site with a runner that comes back soon after it was told no, and no server yet.
+/// Returns a site with a runner that reconnects soon after a refusal, and without a server.
 pub(crate) fn site() -> Site {
     site_with("")
 }
 
-/// Likewise, with these tables in the runner's configuration.
+/// Like [`site`], with these tables in the runner's configuration.
 pub(crate) fn site_with(tables: &str) -> Site {
     let site = Site::with_tables("", &format!("[reconnect]\nrefused = \"200ms\"\nmax = \"500ms\"\n{tables}"));
     let file = site.path().join("runner-1.toml");

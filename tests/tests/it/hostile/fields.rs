@@ -1,5 +1,5 @@
-//! Every field of every request, by its limit and by its form: INVALID_ARGUMENT that names exactly the
-//! field, and all of them where there are several. A field of the contract without a case here fails
+//! Every field of every request, with values beyond its limits or of a wrong form: INVALID_ARGUMENT
+//! names exactly the invalid fields. A field of the contract without a case fails
 //! [`every_field_of_the_contract_has_a_case`].
 
 mod cases;
@@ -17,7 +17,7 @@ use tonic::Code;
 
 use crate::hostile::world::{World, call};
 
-/// Methods and fields for which every value of their type is right, and why.
+/// Methods and fields for which every value is valid, and the reason.
 const ANY_VALUE: [(&str, &str, &str); 13] = [
     ("Attach", "offsets.stdout", "what is past the end is OUT_OF_RANGE; see below"),
     ("Attach", "offsets.stderr", "what is past the end is OUT_OF_RANGE; see below"),
@@ -34,8 +34,8 @@ const ANY_VALUE: [(&str, &str, &str); 13] = [
     ("Decide", "allow_once", "it has no fields"),
 ];
 
-/// The fields that need cases: those that hold a value, maps and times as a whole, and messages that
-/// must be there.
+/// Returns the fields that need cases: fields with a value, whole maps and times, and required
+/// messages.
 fn to_be_covered(fields: &[Field]) -> Vec<&Field> {
     let whole = |field: &Field| field.map || field.type_name.starts_with(".google.protobuf.");
     let within = |field: &Field| {
@@ -49,7 +49,8 @@ fn to_be_covered(fields: &[Field]) -> Vec<&Field> {
     fields.iter().filter(|field| !within(field) && !holds_others(field) && field.kind != Type::Bool).collect()
 }
 
-/// `spec.env["X"]` is about `spec.env`, and `filter.states[0]` about `filter.states`.
+/// Returns the field of a violation: `spec.env` for `spec.env["X"]`, `filter.states` for
+/// `filter.states[0]`.
 fn about(violated: &str) -> &str {
     violated.split('[').next().unwrap_or_default()
 }

@@ -1,5 +1,6 @@
-//! A server that asks a runner for more than its floor, or for something else than what was decided.
-//! Each offer is refused by its stable reason, nothing of it runs, and an honest offer still does.
+//! A server that asks a runner for more than its floor permits, or for something other than what was
+//! decided. Each offer is refused with a stable reason, nothing of it runs, and an honest offer still
+//! runs.
 
 use std::{os::unix::fs::symlink, time::Duration};
 
@@ -14,7 +15,7 @@ use crate::hostile::fake_server::{FakeServer, Link, exit_code, grant, marks, ref
 
 type Change = Box<dyn Fn(&mut Grant)>;
 
-/// A lie that its hash covers: what is changed, and the reason of the refusal.
+/// A lie with a matching hash: the change, and the reason of the refusal.
 fn change(
     what: &'static str,
     reason: &'static str,
@@ -146,7 +147,7 @@ fn malformed() -> Vec<(&'static str, &'static str, Change)> {
     ]
 }
 
-/// Requires that this program is found where no command can write.
+/// Requires that this program is in a place that commands cannot write.
 fn trusting(program: &'static [u8]) -> impl Fn(&mut Grant) {
     move |grant| {
         grant.requires = vec![Requirement::TrustedPath];
@@ -154,7 +155,7 @@ fn trusting(program: &'static [u8]) -> impl Fn(&mut Grant) {
     }
 }
 
-/// Offers each; the marks that its command would leave are not there.
+/// Offers each lie, and asserts that its command leaves no mark.
 async fn are_refused(link: &mut Link, site: &Site, lies: Vec<(&'static str, &'static str, Change)>) {
     let session = link.session().await;
     for (index, (what, reason, change)) in lies.into_iter().enumerate() {
@@ -180,7 +181,7 @@ async fn what_is_beyond_the_floor_is_refused() {
     are_refused(&mut link, &site, malformed()).await;
     link.an_honest_job_runs(&site, &runner).await;
 
-    // Control: what the floor does permit is given.
+    // The control: everything that the floor permits is granted.
     let session = link.session().await;
     std::fs::write(site.path().join("allowed/file"), "shown").unwrap();
     let mut shown = grant(session, "test \"$(cat /mnt/file)\" = shown && ! touch /mnt/new 2>/dev/null");
@@ -191,7 +192,7 @@ async fn what_is_beyond_the_floor_is_refused() {
 
 type Spoil = fn(&mut wire::StartJob);
 
-/// Lies about the offer itself: the hash belongs to something else, or the offer to another time.
+/// Lies about the offer itself: the hash belongs to another grant, or the offer to another time.
 fn offers() -> Vec<(&'static str, &'static str, Spoil)> {
     fn of(offer: &mut wire::StartJob) -> &mut wire::Grant {
         offer.grant.as_mut().unwrap()
@@ -242,7 +243,7 @@ async fn an_offer_of_something_else_or_of_another_time_is_refused() {
     link.an_honest_job_runs(&site, &runner).await;
 }
 
-/// Offers that are not of the contract's form.
+/// Offers that violate the form of the contract.
 fn unreadable() -> Vec<(&'static str, Spoil)> {
     fn of(offer: &mut wire::StartJob) -> &mut wire::Grant {
         offer.grant.as_mut().unwrap()
@@ -277,8 +278,8 @@ async fn an_offer_that_cannot_be_read_runs_nothing_and_holds_up_nothing() {
         let mut offer = link.offer(grant(session, &format!("touch /workspace/lie-{index}")));
         change(&mut offer);
         link.say(Down::StartJob(offer.clone())).await;
-        // The next offer on the same link is answered, and no other report came before its answer but
-        // at most a refusal of this one.
+        // The next offer on the same link is answered; before that, at most a refusal of this offer
+        // was reported.
         let next = link.offer(grant(session, "true"));
         link.say(Down::StartJob(next.clone())).await;
         let accepted = link

@@ -1,8 +1,7 @@
-//! Requests that are not of the contract's form: every field of every method with a wrong wire type,
-//! lengths that run over, texts that are none, unknown numbers of enums, garbage, frames of the wrong
-//! size. What cannot be read is INVALID_ARGUMENT with reason MALFORMED_MESSAGE or MESSAGE_TOO_LARGE: it
-//! is the sender's fault and stays one however often it is sent, so neither INTERNAL (tonic's own
-//! choice) nor anything that clients repeat.
+//! Requests that violate the form of the contract: every field of every method with a wrong wire type,
+//! excessive lengths, invalid UTF-8, unknown enum values, garbage, frames of the wrong size. Unreadable
+//! requests get INVALID_ARGUMENT with the reason MALFORMED_MESSAGE or MESSAGE_TOO_LARGE. A retry cannot
+//! succeed, so the code is neither INTERNAL (tonic's own choice) nor one that clients retry.
 
 use std::time::Duration;
 
@@ -23,7 +22,7 @@ use crate::hostile::world::World;
 const ATTACH: &str = "/airlock.v1.ExecutionService/Attach";
 const GET: &str = "/airlock.v1.SessionService/Get";
 
-/// A view of a running command on the connection that is attacked: it must live through everything.
+/// A view of a running command on the attacked connection, which must survive.
 struct Witness {
     id: String,
     story: JoinHandle<Result<Answer, String>>,
@@ -52,7 +51,7 @@ impl Witness {
     }
 }
 
-/// What cannot be the value of a field, with its tag.
+/// Returns values that the field cannot have, with their tags.
 fn wrong_values(field: &Field) -> Vec<(String, Vec<u8>)> {
     let number = *field.numbers.last().unwrap();
     let payloads = [vec![1], vec![0; 8], vec![1, 0x41], tag(number, 4), vec![], vec![0; 4], vec![], vec![]];
@@ -85,7 +84,7 @@ fn wrong_values(field: &Field) -> Vec<(String, Vec<u8>)> {
     values
 }
 
-/// Sends every field of a method's request in every wrong form; how many that were.
+/// Sends every field of a method's request in every wrong form, and returns their number.
 async fn every_wrong_value(
     schema: &Schema,
     method: &Method,
@@ -224,7 +223,7 @@ impl Alone for v1::ExecutionServiceGetRequest {
     }
 }
 
-/// Bytes that nobody chose, the same in every run.
+/// Returns pseudo-random bytes that depend only on the seed.
 fn noise(seed: u64, length: usize) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let next = std::iter::repeat_with(move || {
@@ -248,19 +247,19 @@ async fn garbage_gets_an_answer_and_breaks_nothing() {
             let message = noise(index * 1000 + length, usize::try_from(length).unwrap());
             if method.path.ends_with("/Watch") && v1::ExecutionServiceWatchRequest::decode(&*message).is_ok()
             {
-                // Unknown fields only: a watch of everything, which has no end.
+                // A message of unknown fields only: a watch of everything, which does not end.
                 continue;
             }
             let answer =
                 crate::hostile::world::call(&connection, &method.path, &world.agent(), &message).await;
             let code = answer.status.code();
-            // Some noise happens to be a message of unknown fields; none is a fault of the server.
+            // Some noise is a valid message of unknown fields. No noise causes a server error.
             let faults =
                 [Code::Internal, Code::Unknown, Code::Unavailable, Code::DataLoss, Code::DeadlineExceeded];
             assert!(!faults.contains(&code), "{}, {length} bytes: {:?}", method.path, answer.status);
             refused += usize::from(code == Code::InvalidArgument);
         }
-        // A message of a hundred thousand nested groups must not be followed to its bottom.
+        // A hundred thousand nested groups must not be parsed recursively.
         let nested = tag(2000, 3).repeat(100_000);
         let answer = crate::hostile::world::call(&connection, &method.path, &world.agent(), &nested).await;
         assert_eq!(answer.reason(), "MALFORMED_MESSAGE", "{}: {:?}", method.path, answer.status);

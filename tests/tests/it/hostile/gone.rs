@@ -1,6 +1,6 @@
-//! A session that is closed, and one that is lost: every method that takes its id, or that of an execution in it,
-//! says so, or still tells what is known. Methods and fields are taken from the contract, so that a new one
-//! without a case fails the test.
+//! A closed session and a lost one: every method with its ID, or with the ID of one of its executions, reports the
+//! state or returns the remaining data. Methods and fields come from the contract, so a new one without a case fails
+//! the test.
 
 use airlock_cli::client::Client;
 use airlock_proto::v1;
@@ -18,21 +18,21 @@ use crate::hostile::{
     world::{World, call},
 };
 
-/// A runner is lost after seconds. A server has this only while the runner is to be lost: on a busy machine these times
-/// run out by themselves.
+/// A configuration in which a runner is lost after seconds. A server has it only while the runner should be lost,
+/// because on a busy host these timeouts can expire without a fault.
 const SHORT: &str = "[link]\nheartbeat_interval = \"500ms\"\nheartbeat_timeout = \"1s\"\nlink_grace = \"1s\"\n\
     ending_grace = \"6s\"\nlost_after = \"9s\"\n";
 
-/// What a method answers about what is gone.
+/// The expected response about a session that no longer exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Expected {
-    /// What is known of it.
+    /// The remaining data.
     Told,
-    /// That the session is gone, and how.
+    /// The state of the session and its reason.
     Refused,
-    /// That the command does not run, and how it ended.
+    /// The command does not run, with its result.
     NotRunning,
-    /// That the approval can no longer be answered.
+    /// The approval can no longer be answered.
     Withdrawn,
 }
 
@@ -56,7 +56,8 @@ fn expected(path: &str, field: &str) -> Expected {
     }
 }
 
-/// A session with a command that runs in the background, one that waits for its turn, and one for a person.
+/// Creates a session with three commands: one in the background, one that waits for its turn, one that waits for an
+/// approval.
 async fn busy(world: &World) -> (Ids, [String; 3]) {
     let wanted = v1::SessionServiceCreateRequest { profile: "demo".to_owned(), ..Default::default() };
     let session = world.client.create_session(wanted).await.unwrap().session_id;
@@ -85,7 +86,7 @@ fn code_of(answer: &Answer) -> (Code, String) {
     (answer.status.code(), answer.reason())
 }
 
-/// Every method that can be told of the session, one after the other.
+/// Calls every method that takes the session.
 async fn assert_told(world: &World, connection: &Connection, ids: &Ids, reason: &str, words: &str) {
     let mut count = 0;
     let schema = Schema::of_the_contract();
@@ -96,7 +97,7 @@ async fn assert_told(world: &World, connection: &Connection, ids: &Ids, reason: 
             {
                 continue;
             }
-            // A watch goes on for as long as its client wants it.
+            // A watch continues until its client ends it.
             if method.path.ends_with("ExecutionService/Watch") {
                 continue;
             }
@@ -145,7 +146,7 @@ async fn a_closed_session_and_a_lost_one_say_what_they_are_wherever_they_are_nam
     }
     assert_told(&world, &connection, &closed, "SESSION_CLOSED", "it was closed (on request)").await;
 
-    // Its runner is away for too long. What it has of outputs can be read when it is back.
+    // Its runner is away for too long. The runner's outputs are readable when it is back.
     let (lost, ends) = busy(&world).await;
     let World { server, runner, site, .. } = world;
     runner.kill();
@@ -166,7 +167,7 @@ async fn a_closed_session_and_a_lost_one_say_what_they_are_wherever_they_are_nam
     let world = World { client, server, runner, site };
     let connection = world.connect().await;
     assert_told(&world, &connection, &lost, "SESSION_LOST", "it is lost (its runner is gone)").await;
-    // The control: one that is neither.
+    // The control: an open session.
     let open =
         world.client.create_session(v1::SessionServiceCreateRequest::default()).await.unwrap().session_id;
     assert_eq!(run(&world.client, spec_in(&open, "echo open")).await.unwrap().stdout, b"open\n");

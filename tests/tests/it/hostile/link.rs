@@ -1,5 +1,5 @@
-//! A runner that breaks the protocol of the link, speaks another version, or speaks of what is not its
-//! own. It changes nothing but what it was given, and is told why its link ends.
+//! A runner that violates the protocol of the link, uses another version, or reports executions of
+//! others. It changes only its own executions, and receives the reason for the end of its link.
 
 use airlock_proto::{
     LINK_PROTOCOL_VERSION,
@@ -31,7 +31,7 @@ async fn refused(world: &World, first: Vec<Option<Up>>) -> Status {
 async fn a_runner_of_another_version_is_told_both_versions() {
     let world = World::new().await;
     for version in [0, LINK_PROTOCOL_VERSION + 1, LINK_PROTOCOL_VERSION + 100, u32::MAX] {
-        // The rest of its Hello may be of a form that nobody knows yet.
+        // The rest of its Hello may have an unknown form.
         for runner_id in ["runner-2", ""] {
             let hello = wire::Hello { protocol_version: version, ..hello(runner_id) };
             let status = refused(&world, vec![Some(Up::Hello(hello))]).await;
@@ -102,7 +102,7 @@ async fn a_link_that_does_not_begin_with_one_hello_of_its_own_ends() {
         let status = refused(&world, first).await;
         assert_eq!((status.code(), reason(&status).as_str()), (code, expected), "{what}: {status:?}");
     }
-    // Who says nothing at all is told so, in time.
+    // A runner that sends nothing receives an error in time.
     let status = refused(&world, vec![]).await;
     assert_eq!(
         (status.code(), reason(&status).as_str()),
@@ -140,7 +140,7 @@ async fn a_hello_of_excess_does_not_keep_others_from_being_listed() {
     }
 }
 
-/// A command of the honest runner that waits until it is told to go on.
+/// Starts a command on the honest runner that waits for a file.
 async fn waiting(world: &World) -> (String, v1::Execution) {
     let session =
         world.client.create_session(v1::SessionServiceCreateRequest::default()).await.unwrap().session_id;
@@ -178,7 +178,7 @@ async fn reports_of_what_was_given_to_another_change_nothing() {
         };
         thief.say(Up::Session(report)).await;
     }
-    // What does not exist at all is not made by a report of it.
+    // A report of an unknown execution does not create it.
     let unknown = thief.is_heard().await;
     assert!(world.client.execution(&unknown).await.is_err());
 
@@ -193,7 +193,7 @@ async fn reports_of_what_was_given_to_another_change_nothing() {
     let open = world.client.session(&session).await.unwrap();
     assert_eq!((open.state(), &open.directory[..]), (v1::SessionState::Open, "/workspace"));
 
-    // And the truth arrives.
+    // The correct result arrives.
     let go = v1::ExecutionSpec { allow_concurrent: true, ..spec_in(&session, "touch go") };
     world.client.start(go).await.unwrap();
     let end = ended(&world.client, id).await;
@@ -213,8 +213,8 @@ async fn reports_of_other_attempts_and_epochs_of_its_own_job_change_nothing() {
     let job = runner.takes_one().await;
     assert_eq!(job.execution_id, id);
     running(&world.client, &id).await;
-    // What was accepted cannot be refused any more; an earlier attempt, or another life of the runner,
-    // says nothing of this one.
+    // An accepted job cannot be refused any more. Reports with another attempt or another epoch do not
+    // apply.
     let other_epoch = |phase| wire::JobReport {
         epoch: "11111111-1111-4111-8111-111111111111".to_owned(),
         ..runner.report(&id, job.attempt, phase)
@@ -234,7 +234,7 @@ async fn reports_of_other_attempts_and_epochs_of_its_own_job_change_nothing() {
     let now = world.client.execution(&id).await.unwrap();
     assert_eq!(now.state(), v1::ExecutionState::Running, "{now:?}");
 
-    // Its own end is taken, and a second one does not replace it.
+    // The first result is accepted, and a second one does not replace it.
     let result = Some(exited(5, 0));
     runner.say(Up::Job(wire::JobReport { result, ..runner.report(&id, job.attempt, JobPhase::Ended) })).await;
     let end = ended(&world.client, &id).await;

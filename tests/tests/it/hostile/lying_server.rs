@@ -1,6 +1,5 @@
-//! A server that answers every call of the contract with a message in whose every field stands what misleads a reader:
-//! in texts, names, paths, ids and numbers of enums, or in an error and its details. It speaks HTTP/2 by hand, so
-//! that nothing on its side looks at what it says.
+//! A server that responds to every call with misleading content in every field: in texts, names, paths, IDs and enum
+//! values, or in an error and its details. It uses hand-written HTTP/2, so its own libraries do not check its messages.
 
 use std::{
     collections::HashMap,
@@ -20,19 +19,19 @@ use tokio::{net::TcpListener, task::JoinHandle};
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt as _};
 
-/// A command of a terminal, C1, marks of direction, signs without width, a tag, a word of two scripts, an accent that
-/// combines, a letter from right to left, and what looks like an escape.
+/// Misleading text: a terminal command, C1 controls, direction marks, zero-width characters, a tag character, a word of
+/// two scripts, a combining accent, a right-to-left letter, and text that looks like an escape.
 pub(crate) const HOSTILE: &str =
     "x\u{1b}]0;owned\u{7}\u{9b}2J\u{202e}\u{200b}\u{e0041}c\u{430}t\u{2066}\n\ry\u{301}\u{5d0}\u{7f}\\u{a}";
 
-/// How often a command is answered to one method. Then it is told an error for good: one that asks for ever, as it may of
-/// such answers, has said what it has to say of them.
+/// The number of responses to one method per command. Then it receives a permanent error, because a command may retry
+/// such responses forever.
 const ANSWERS: u32 = 3;
 
-/// How it lies.
+/// The kind of lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lies {
-    /// In answers; the number chooses among values of enums and among choices.
+    /// In responses. The number selects enum values and alternatives.
     Answers(usize),
     /// In errors.
     Errors,
@@ -62,7 +61,7 @@ impl LyingServer {
                 tokio::spawn(async move {
                     let Ok(mut connection) = handshake(stream).await else { return };
                     while let Some(Ok((request, mut respond))) = connection.accept().await {
-                        // Whoever has gone hears no more.
+                        // The client may have disconnected.
                         let _ = contract.answer(request.uri().path(), &mut respond);
                     }
                 });
@@ -71,7 +70,7 @@ impl LyingServer {
         Self { address, contract, task }
     }
 
-    /// Another command talks to it from now on.
+    /// Starts the counts for another command.
     pub(crate) fn next_command(&self) {
         self.contract.answered.lock().unwrap().clear();
     }
@@ -81,7 +80,7 @@ struct Contract {
     schema: Schema,
     methods: HashMap<String, Method>,
     lies: Lies,
-    /// By path.
+    /// The number of responses by path.
     answered: Mutex<HashMap<String, u32>>,
 }
 
@@ -104,7 +103,7 @@ impl Contract {
             return respond.send_response(head, true).map(drop);
         };
         let mut body = respond.send_response(head, false)?;
-        // Of a stream, each choice in turn.
+        // A stream contains each alternative in turn.
         let rounds = if method.streams { round..round + 8 } else { round..round + 1 };
         for round in rounds {
             let message = self.schema.filled(&method.response, round, &|field| filled(field, round));
@@ -118,9 +117,9 @@ impl Contract {
 
 fn filled(field: &FieldDescriptorProto, round: usize) -> Filled {
     match (field.r#type(), field.name()) {
-        // A list has its end.
+        // A list ends.
         (_, "next_page_token") => Filled::Nothing,
-        // What the command wrote is given as it is.
+        // The output of the command is passed on unchanged.
         (Type::Bytes, "data") => Filled::Bytes(b"plain\n".to_vec()),
         (Type::Bytes, _) => Filled::Bytes([HOSTILE.as_bytes(), b"\xff\xfe"].concat()),
         (Type::Enum, _) => Filled::Number(u64::try_from(round).unwrap() + 1),

@@ -1,5 +1,5 @@
-//! A runner that lies on an output stream: with tickets that are not its own, and with bytes that were
-//! not asked for. No reader is shown a wrong byte, and the truth arrives when it is told.
+//! A runner that lies on an output stream: with tickets of other executions, and with bytes that were
+//! not requested. No reader receives a wrong byte, and the correct output arrives afterwards.
 
 use std::sync::{
     Arc,
@@ -29,7 +29,7 @@ use crate::hostile::{
     world::World,
 };
 
-/// What the command truly wrote.
+/// The correct output of the command.
 const TRUTH: &[u8] = b"the truth, the whole truth and nothing but the truth\n";
 
 fn reason(status: &Status) -> String {
@@ -45,13 +45,13 @@ fn output_hello(runner_id: &str, execution_id: &str, ticket: &str) -> PushUp {
     })
 }
 
-/// A lying runner with one execution, and somebody who reads that.
+/// A lying runner with one execution, and a reader of that execution.
 struct Stage {
     world: World,
     runner: FakeRunner,
     job: wire::StartJob,
     reader: JoinHandle<Story>,
-    /// Bytes that it has been shown.
+    /// The number of bytes that the reader has received.
     shown: Arc<AtomicUsize>,
 }
 
@@ -81,12 +81,12 @@ impl Stage {
         self.job.execution_id.clone()
     }
 
-    /// An output stream, opened as it should be, and the first read that is asked for on it.
+    /// Opens a valid output stream, and returns it with the first requested read.
     async fn push(&mut self) -> (FakePush, wire::Read) {
         push(&mut self.runner, &self.job.execution_id).await
     }
 
-    /// The end comes, the truth is told, and the reader has exactly that.
+    /// Reports the end and sends the correct output; the reader must receive exactly that.
     async fn the_truth_arrives(mut self) {
         let report = wire::JobReport {
             result: Some(exited(0, TRUTH.len() as u64)),
@@ -123,7 +123,7 @@ impl Stage {
 async fn push(runner: &mut FakeRunner, execution_id: &str) -> (FakePush, wire::Read) {
     loop {
         let ticket = runner.ticket(execution_id).await;
-        // A ticket may be too old by the time it is read here; then there is another.
+        // A ticket may have expired by now; then there is another one.
         if let Ok(mut push) = runner.push(Some(output_hello("runner-2", execution_id, &ticket))).await
             && let Some(read) = push.read().await
         {
@@ -132,7 +132,7 @@ async fn push(runner: &mut FakeRunner, execution_id: &str) -> (FakePush, wire::R
     }
 }
 
-/// Answers one read as an honest runner would.
+/// Answers one read as an honest runner does.
 async fn answer_truly(push: &FakePush, read: &wire::Read) {
     let truth = if read.stream() == v1::OutputStream::Stdout { TRUTH } else { b"" };
     let from = usize::try_from(read.offset).unwrap().min(truth.len());
@@ -199,7 +199,7 @@ async fn tickets_open_one_stream_of_one_execution_to_one_runner() {
     stage.the_truth_arrives().await;
 }
 
-/// A lie, as an answer to a read.
+/// A lie in response to a read.
 type Lie = fn(&wire::Read) -> Vec<PushUp>;
 
 fn chunk(read: &wire::Read, offset: u64, length: usize) -> PushUp {
@@ -215,7 +215,7 @@ fn done(read: &wire::Read, offset: u64, end: bool) -> PushUp {
     PushUp::Done(wire::ReadDone { read_id: read.read_id, offset, end, total: offset })
 }
 
-/// Each breaks the protocol with its very first message, so that not one of its bytes may be shown.
+/// Each violates the protocol in its first message, so none of its bytes may be delivered.
 const LIES: [(&str, Lie); 14] = [
     ("a chunk nobody asked for", |read| {
         vec![chunk(&wire::Read { read_id: read.read_id + 1000, ..*read }, 0, 10)]
@@ -243,7 +243,7 @@ async fn bytes_that_were_not_asked_for_end_their_stream_and_no_reader_sees_them(
         for message in lie(&read) {
             push.say(message).await;
         }
-        // Its end; the status may be a plain end, for nobody owes a liar a reason.
+        // The status may be a plain end, because no reason is owed to such a runner.
         let status = push.end().await;
         assert!(matches!(status.code(), Code::Ok | Code::InvalidArgument), "{what}: {status:?}");
         assert!(!stage.reader.is_finished(), "{what}: its reader is not harmed");
@@ -256,8 +256,8 @@ async fn more_bytes_than_there_was_credit_for_end_the_stream() {
     let mut stage = Stage::new().await;
     let (push, read) = stage.push().await;
     assert!(read.max_bytes >= 1 && read.follow, "{read:?}");
-    // Bytes within the credit are the runner's word for what the command wrote, and are shown; it is
-    // not held to more than that by anybody. What goes beyond the credit ends the stream.
+    // Bytes within the credit count as the command's output and are delivered; they cannot be
+    // verified. Bytes beyond the credit end the stream.
     let mut sent = 0;
     while sent <= read.max_bytes + 4 * CHUNK_BYTES as u64 {
         let length = CHUNK_BYTES as u64;
@@ -270,7 +270,7 @@ async fn more_bytes_than_there_was_credit_for_end_the_stream() {
     }
     let status = push.end().await;
     assert!(matches!(status.code(), Code::Ok | Code::InvalidArgument), "{status:?}");
-    // Its own command is what it has spoiled, and nobody else's.
+    // The runner has only damaged its own command.
     let Stage { world, runner, job, reader, .. } = stage;
     world.client.cancel(&job.execution_id).await.unwrap();
     reader.abort();
@@ -310,7 +310,7 @@ async fn streams_that_are_cut_in_the_middle_lose_and_double_nothing() {
     for turn in 0..10 {
         let (push, read) = stage.push().await;
         if turn == 5 {
-            // A part of the truth, and then nothing more.
+            // A part of the correct output, and then nothing.
             assert_eq!(read.offset, 0);
             let data = Bytes::from_static(&TRUTH[..half]);
             push.say(PushUp::Chunk(wire::OutputChunk { read_id: read.read_id, offset: 0, data })).await;

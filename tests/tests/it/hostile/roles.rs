@@ -1,7 +1,7 @@
-//! Every method of the contract without credentials and with each role alone: who may call what is
-//! written here a second time, by hand, and a method that is not here fails the test.
+//! Every method of the contract without credentials and with each single role. The permitted callers
+//! are listed here a second time by hand; a method that is missing here fails the test.
 //!
-//! The request is one that cannot be read, so that a caller who is let in does nothing and is told so.
+//! The request is unreadable, so a permitted caller gets an error without an effect.
 
 use airlock_tests::{
     raw::{Answer, frame},
@@ -11,7 +11,7 @@ use tonic::Code;
 
 use crate::hostile::world::{ROLES, World, call, token};
 
-/// Method, and which of executor, approver, auditor, admin, runner and server may call it.
+/// Each method, and whether executor, approver, auditor, admin, runner and server may call it.
 const MAY: [(&str, [bool; 6]); 42] = [
     ("/airlock.v1.SessionService/Create", [true, false, false, false, false, false]),
     ("/airlock.v1.SessionService/Get", [true, true, true, true, false, false]),
@@ -57,7 +57,7 @@ const MAY: [(&str, [bool; 6]); 42] = [
     ("/airlock.server.v1.Peer/RelayExchange", [false, false, false, false, false, true]),
 ];
 
-/// A message that is none.
+/// An invalid message.
 const UNREADABLE: &[u8] = &[0x0a, 0xff, 0xff, 0xff];
 
 fn assert_admission(answer: &Answer, may: bool, place: &str) {
@@ -112,7 +112,7 @@ async fn every_method_wants_credentials_and_the_right_role() {
         assert_admission(&answer, may[4], &format!("{path} as a runner"));
         let answer = as_server.call(path, &[], frame(UNREADABLE)).await.unwrap();
         assert_admission(&answer, may[5], &format!("{path} as a server"));
-        // A token speaks louder than the certificate of the connection: the runner's role does not add.
+        // A token takes precedence over the connection's certificate: the runner's role is not added.
         let authorization = format!("Bearer {}", token("admin"));
         let answer = call(&as_runner, path, &authorization, UNREADABLE).await;
         assert_admission(&answer, may[3], &format!("{path} as admin on a runner's connection"));

@@ -1,5 +1,5 @@
-//! A server that breaks the protocol of the link, or is not the one it should be. It is not obeyed, its
-//! link is made anew where it cannot go on, and an honest word is obeyed afterwards.
+//! A server that violates the protocol of the link, or has the wrong identity. The runner does not obey it, reopens the
+//! link if necessary, and obeys an honest message afterwards.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -28,8 +28,8 @@ use crate::hostile::fake_server::{
     FakeServer, Link, exit_code, grant, marks, server_pair, site, site_with, welcome,
 };
 
-/// Of a runner that a server asks for more: after three of them it leaves a server that is silent, which a busy machine
-/// must not be for so long.
+/// The shortest interval of a runner when its server requests a shorter one. The runner leaves a server after three
+/// silent intervals, which a busy host must not reach.
 const HEARTBEAT_MIN: Duration = Duration::from_secs(3);
 
 fn seconds(seconds: i64) -> Option<prost_types::Duration> {
@@ -179,7 +179,7 @@ async fn a_running_job_is_not_forgotten_and_ends_as_it_is_told_once() {
     link.an_honest_job_runs(&site, &runner).await;
 }
 
-/// A job that has written `bytes` bytes and ended.
+/// Runs a job that writes `bytes` bytes.
 async fn written(link: &mut Link, bytes: u64) -> String {
     let session = link.session().await;
     let offer = link.offer(grant(session, &format!("head -c {bytes} /dev/zero")));
@@ -199,7 +199,7 @@ async fn reads_without_sense_cost_their_own_stream_at_most() {
     let read =
         |read_id, offset, max_bytes| wire::Read { read_id, stream: 1, offset, max_bytes, follow: false };
 
-    // Past the end, over all, of nothing: each has its end, and the bytes are those that were asked for.
+    // Reads past the end, of everything, and of nothing: each ends, and delivers exactly the requested bytes.
     link.say(Down::OpenOutput(open.clone())).await;
     let mut push = server.pushed().await;
     assert!(matches!(push.next().await.unwrap().unwrap(), Pushed::Hello(hello) if !hello.missing));
@@ -228,7 +228,7 @@ async fn reads_without_sense_cost_their_own_stream_at_most() {
         assert_eq!(got, expected, "from {offset}, {credit} bytes");
     }
 
-    // A hundred at once, one id twice, and a message that is none: the end of that stream.
+    // A hundred reads at once, a repeated ID, and an invalid message each end the stream.
     let follow = |read_id| wire::Read { follow: true, ..read(read_id, BYTES, 10) };
     let too_many = (0..100).map(|id| read(id, 0, u64::MAX)).collect();
     let doubled = vec![read(5, 0, u64::MAX), read(5, 0, u64::MAX)];
@@ -248,14 +248,14 @@ async fn reads_without_sense_cost_their_own_stream_at_most() {
         assert!(bytes <= 100 * BYTES, "{bytes}");
     }
 
-    // More streams than the runner opens at once, none of them read.
+    // More streams than the runner opens at once, without reading them.
     for _ in 0..600 {
         link.say(Down::OpenOutput(open.clone())).await;
     }
     link.an_honest_job_runs(&site, &runner).await;
 }
 
-/// The runner logs this when a server's certificate is not valid.
+/// The runner's log message for an invalid server certificate.
 const NOT_PROVEN: &str = "invalid peer certificate";
 
 #[tokio::test(flavor = "multi_thread")]
@@ -274,7 +274,7 @@ async fn a_server_under_another_name_or_authority_is_not_talked_to() {
         let mut server = FakeServer::listen(&site, site.address, &pair);
         let refusals = || runner.output().lines().filter(|line| line.contains(NOT_PROVEN)).count();
         let before = refusals();
-        // The first may be of the server before.
+        // The first refusal may come from the previous server.
         until(what, PATIENCE, || refusals() > before + 1);
         server.has_no_link();
         drop(server);
@@ -285,7 +285,7 @@ async fn a_server_under_another_name_or_authority_is_not_talked_to() {
     link.an_honest_job_runs(&site, &runner).await;
 }
 
-/// A server that answers every call with `bytes` in an HTTP/2 stream, until it is dropped.
+/// Starts a server that responds to every call with `bytes` in an HTTP/2 stream, until it is dropped.
 async fn garbage_server(site: &airlock_tests::site::Site, address: SocketAddr, bytes: Bytes) {
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from_pem_file(site.pki.ca()).unwrap()).unwrap();
@@ -312,7 +312,7 @@ async fn garbage_server(site: &airlock_tests::site::Site, address: SocketAddr, b
         let response = http::Response::builder().header("content-type", "application/grpc").body(()).unwrap();
         let mut body = respond.send_response(response, false).unwrap();
         drop(body.send_data(bytes.clone(), false));
-        // The connection sends it while the next call is waited for; its end is the runner's.
+        // The connection sends the body while it waits for the next call; the runner ends it.
         bodies.push(body);
     }
 }

@@ -1,6 +1,7 @@
-//! Every subcommand of `airlock`, against a server that lies in every field, on a pipe and on a terminal: nothing that
-//! hides, steers or misleads reaches standard output or standard error raw. What commands wrote is given as it is, and
-//! is left out here; on a pipe so are the names that `ls` and `diff` give to other programs, and an imported profile.
+//! Every subcommand of `airlock` with a server that lies in every field, on a pipe and on a terminal: no character
+//! that hides text or controls the terminal reaches standard output or standard error unescaped. The output of
+//! commands is unchanged and excluded here; on a pipe so are the names that `ls` and `diff` write for other programs,
+//! and an imported profile.
 
 use std::{
     fs::{self, File},
@@ -17,7 +18,7 @@ use regex::bytes::Regex;
 use crate::hostile::lying_server::{HOSTILE, Lies, LyingServer};
 
 const ID: &str = "01234567-89ab-7def-8123-456789abcdef";
-/// Of each subcommand, what it is called with; none where it talks to no server and is not told anything from outside.
+/// The arguments for each subcommand; empty if it neither talks to a server nor reads foreign data.
 const CALLS: &[(&str, &[&[&str]])] = &[
     ("dev", &[]),
     ("run", &[&["--", "ls"], &["--json", "--", "ls"], &["--on-ask", "wait", "--", "ls"]]),
@@ -57,7 +58,7 @@ const CALLS: &[(&str, &[&[&str]])] = &[
     ("runners undrain", &[&[HOSTILE]]),
 ];
 
-/// Those that give exact names, or an exact profile, to other programs.
+/// Subcommands that write exact names, or an exact profile, for other programs.
 const EXACT: &[&str] = &["ls", "diff", "policy import"];
 
 fn leaves(command: &clap::Command, above: &str, found: &mut Vec<String>) {
@@ -156,7 +157,7 @@ fn airlock(folder: &Path, address: &str, arguments: &[String]) -> Command {
     command
 }
 
-/// Everything that it writes until it ends.
+/// Returns everything that the command writes.
 fn shown(command: &mut Command, whereto: Whereto) -> Vec<u8> {
     let (child, mut from): (Child, File) = match whereto {
         Whereto::Terminal => {
@@ -171,7 +172,7 @@ fn shown(command: &mut Command, whereto: Whereto) -> Vec<u8> {
             (child, File::from(std::os::fd::OwnedFd::from(reads)))
         }
     };
-    // Else the end would not be seen: the command holds the other descriptors.
+    // Without this the end would not be seen, because the command holds the other descriptors.
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let reader = std::thread::spawn(move || {
         let (mut all, mut buffer) = (Vec::new(), [0; 4096]);
@@ -186,7 +187,7 @@ fn shown(command: &mut Command, whereto: Whereto) -> Vec<u8> {
     shown
 }
 
-/// Whether it ends by itself; it is ended otherwise.
+/// Waits for the process, and returns whether it ended without being killed.
 fn wait(mut child: Child) -> bool {
     let deadline = Instant::now() + PATIENCE;
     while child.try_wait().unwrap().is_none() {
@@ -201,7 +202,7 @@ fn wait(mut child: Child) -> bool {
 }
 
 fn assert_harmless(shown: &[u8], what: &str) {
-    // Colours, and what a spinner moves by; the lie holds no such sequence.
+    // Colours, and the cursor movements of a spinner; the lies contain no such sequence.
     let own = Regex::new("\\x1b\\[[0-9;?]*[A-Za-z]").unwrap();
     let rest = own.replace_all(shown, &b""[..]);
     let text = String::from_utf8_lossy(&rest);

@@ -1,5 +1,5 @@
-//! Another tenant's ids, in every method that takes one: as if they did not exist. Methods and fields
-//! are taken from the contract, so that a new one without a case fails the test.
+//! IDs of another tenant, in every method that takes one, are treated as nonexistent. Methods and
+//! fields come from the contract, so a new one without a case fails the test.
 
 use airlock_cli::client::Client;
 use airlock_proto::v1;
@@ -15,7 +15,7 @@ use crate::hostile::world::{STRANGER, World, call, token};
 
 const UNKNOWN: &str = "01900000-0000-7000-8000-000000000000";
 
-/// What the two tenants have.
+/// The IDs of a tenant.
 pub(crate) struct Ids {
     pub(crate) session: String,
     pub(crate) execution: String,
@@ -24,7 +24,7 @@ pub(crate) struct Ids {
     pub(crate) binding: Vec<u8>,
 }
 
-/// A request with that id in that field.
+/// Returns a request with this ID in this field.
 pub(crate) fn request(path: &str, field: &str, ids: &Ids) -> Vec<u8> {
     let alone = |id: &String| v1::SessionServiceGetRequest { session_id: id.clone() }.encode_to_vec();
     let spec = || v1::ExecutionSpec { session_id: ids.session.clone(), ..spec("true") };
@@ -97,7 +97,7 @@ pub(crate) fn request(path: &str, field: &str, ids: &Ids) -> Vec<u8> {
     }
 }
 
-/// Everything that an answer tells, with the id that was asked for replaced.
+/// Returns everything in a response, with the requested ID replaced.
 fn told(answer: &Answer, ids: &Ids) -> String {
     let mut told = format!(
         "{:?} {} {:?} {:?} {:?}",
@@ -113,7 +113,7 @@ fn told(answer: &Answer, ids: &Ids) -> String {
     told
 }
 
-/// What waits for a person in `acme`.
+/// Creates executions of `acme` that wait for an approval.
 async fn made_by_acme(world: &World) -> Ids {
     let request = v1::SessionServiceCreateRequest { profile: "demo".to_owned(), ..Default::default() };
     let session = world.client.create_session(request).await.unwrap().session_id;
@@ -130,7 +130,7 @@ async fn made_by_acme(world: &World) -> Ids {
     Ids { session, execution: execution.execution_id, approval: execution.approval_id, rule, binding }
 }
 
-/// A rule that somebody of `acme` had remembered.
+/// Creates a remembered rule of `acme`.
 async fn remembered_by_acme(world: &World) -> String {
     use v1::approval_service_decide_request::{AllowAndRemember, Answer};
     let session = v1::SessionServiceCreateRequest { profile: "strict".to_owned(), ..Default::default() };
@@ -170,7 +170,7 @@ async fn another_tenants_ids_are_as_if_they_did_not_exist() {
     for method in schema.public() {
         for field in schema.fields(&method.request) {
             let name = field.path.rsplit('.').next().unwrap();
-            // Keys of the caller's own, and runners, which are no tenant's.
+            // Keys of the caller, and runners, which belong to no tenant.
             if !name.ends_with("_id") || ["request_id", "transfer_id", "runner_id"].contains(&name) {
                 continue;
             }
@@ -193,7 +193,7 @@ async fn another_tenants_ids_are_as_if_they_did_not_exist() {
     assert!(count >= 24, "{count} cases");
     assert_lists_are_empty(&world, &connection, &stranger).await;
 
-    // Nothing of that has changed anything; control: their owner is let in everywhere.
+    // Nothing has changed. The control: the owner has access to everything.
     let execution = world.client.execution(&acme.execution).await.unwrap();
     assert_eq!(execution.state(), v1::ExecutionState::PendingApproval);
     let agent = world.agent();

@@ -1,5 +1,5 @@
-//! Streams that are cut: in a TLS handshake, in HTTP/2's greeting, in a frame, in a request, and views
-//! and links that vanish. Nothing stays behind, and nobody else notices.
+//! Cut streams: in a TLS handshake, in the HTTP/2 preface, in a frame, in a request; also views and
+//! links that disappear. Nothing remains, and other clients are not affected.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -21,19 +21,20 @@ use tonic::Code;
 
 use crate::hostile::world::World;
 
-/// A ClientHello's first bytes, as every TLS client sends them.
+/// The first bytes of a ClientHello.
 const HALF_A_HANDSHAKE: &[u8] = &[0x16, 0x03, 0x01, 0x02, 0x00, 0x01, 0x00, 0x01, 0xfc, 0x03, 0x03];
-/// HTTP/2 in plain text, to a port that speaks TLS.
+/// The HTTP/2 preface in plain text, for a TLS port.
 const GREETING: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 async fn say(address: SocketAddr, bytes: &[u8]) -> TcpStream {
     let mut stream = TcpStream::connect(address).await.unwrap();
-    // A server that has too many connections may have closed it already.
+    // A server with too many connections may have closed it already.
     drop(stream.write_all(bytes).await);
     stream
 }
 
-/// Connections that the honest client and runner open later, for views and outputs; each test cuts more.
+/// The number of connections that the honest client and runner open later, for views and outputs; each
+/// test cuts more.
 const LATER: usize = 8;
 
 /// Waits until a process has no more sockets than before.
@@ -61,7 +62,7 @@ async fn connections_that_never_speak_are_let_go() {
         let closed = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut rest)).await;
         assert!(closed.is_ok(), "the server has closed it");
     }
-    // More at once than the limit: those over it are turned away, and it frees itself.
+    // More connections than the limit: the surplus is refused, and the server recovers.
     let mut many = Vec::new();
     for _ in 0..100 {
         many.push(say(world.site.address, HALF_A_HANDSHAKE).await);
@@ -77,7 +78,7 @@ async fn connections_that_never_speak_are_let_go() {
     lets_go("and so do many", &world.server, before);
 }
 
-/// Methods with a body of one message or of many, and those of runners.
+/// Methods with a single message or a stream of messages, and those of runners.
 const METHODS: [&str; 9] = [
     "/airlock.v1.ExecutionService/Run",
     "/airlock.v1.ExecutionService/Attach",
@@ -120,7 +121,7 @@ async fn requests_that_are_cut_start_nothing_and_leave_nothing() {
                 answer.status
             );
             assert!(!answer.reason().is_empty(), "{path}, cut at {cut}");
-            // ... and gone with the whole connection.
+            // ... and with the whole connection closed.
             let mut call = connection.begin(path, &headers).await.unwrap();
             call.body.send_data(whole.slice(..cut), false).unwrap();
             drop(connection);
@@ -165,7 +166,7 @@ async fn views_whose_clients_vanish_leave_the_command_and_its_other_readers_alon
         }
         views.push(open(&connection, "/airlock.v1.ExecutionService/Run", &agent, runs.clone()).await);
         if turn % 2 == 0 {
-            views.clear(); // Resets each stream; the connection stays a moment.
+            views.clear(); // Resets each stream; the connection remains for a moment.
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
         drop(connection);
@@ -180,7 +181,7 @@ async fn views_whose_clients_vanish_leave_the_command_and_its_other_readers_alon
         story.stdout.len(),
         story.missing
     );
-    // What vanished views had started runs to its own end.
+    // Commands that were started by lost views run to their end.
     let states = |list: &v1::ExecutionServiceListResponse| {
         list.executions.iter().map(|one| one.state).collect::<Vec<_>>()
     };

@@ -1,4 +1,4 @@
-//! A server and a runner to be attacked, and the look at whether they run on.
+//! A fixture with a server and a runner to attack, and checks that they keep running.
 
 use std::time::Duration;
 
@@ -13,13 +13,13 @@ use airlock_tests::{
 };
 use prost::Message;
 
-/// Identities besides those of the site, each its own token's name: all roles of tenant `acme` one by
-/// one, and everything that another tenant could have.
+/// Additional identities, each named after its token: each role of the tenant `acme`, and one with
+/// all roles in another tenant.
 pub(crate) const ROLES: [&str; 4] = ["executor", "approver", "auditor", "admin"];
-/// All roles, in another tenant.
+/// All roles in another tenant.
 pub(crate) const STRANGER: &str = "stranger-of-all-roles";
 
-/// The token of one of those identities.
+/// Returns the token of one of these identities.
 pub(crate) fn token(name: &str) -> String {
     format!("the-token-of-{name}-that-is-long-enough")
 }
@@ -32,17 +32,18 @@ fn identity(name: &str, tenant: &str, roles: &[&str]) -> String {
     )
 }
 
-/// A server and a runner that honest people use meanwhile.
+/// A server and a runner that honest clients also use.
 #[derive(Debug)]
 pub(crate) struct World {
     pub(crate) client: Client,
     pub(crate) server: Process,
     pub(crate) runner: Process,
-    /// Last, so that its folder is removed when nobody writes into it any more.
+    /// The last field, so that its directory is removed after the processes have ended.
     pub(crate) site: Site,
 }
 
-/// Identities, and a limit of failed authentications that these tests do not meet by accident.
+/// Returns the identities, and a rate limit of failed authentications that tests do not reach by
+/// accident.
 pub(crate) fn tables(failures_per_minute: u32) -> String {
     let mut tables: String = ROLES.iter().map(|role| identity(role, "acme", &[role])).collect();
     tables += &identity(STRANGER, "other", &ROLES);
@@ -58,7 +59,7 @@ impl World {
         Self::with(&tables(100_000)).await
     }
 
-    /// With these tables in the server's configuration besides its own.
+    /// Creates the fixture with these additional tables in the server's configuration.
     pub(crate) async fn with(server_tables: &str) -> Self {
         let site = Site::with_tables(server_tables, "");
         let (server, runner) = (site.server(&[]), site.runner(&[]));
@@ -66,17 +67,17 @@ impl World {
         Self { client, server, runner, site }
     }
 
-    /// A connection without a certificate.
+    /// Opens a connection without a certificate.
     pub(crate) async fn connect(&self) -> Connection {
         Connection::open(self.site.address, tls(&self.site.pki.ca(), None)).await.unwrap()
     }
 
-    /// A connection with a certificate.
+    /// Opens a connection with a certificate.
     pub(crate) async fn connect_with(&self, pair: &Pair) -> Result<Connection, String> {
         Connection::open(self.site.address, tls(&self.site.pki.ca(), Some(pair))).await
     }
 
-    /// The agent's `authorization`: executor, approver and admin of `acme`.
+    /// Returns the agent's `authorization` header: executor, approver and admin of `acme`.
     pub(crate) fn agent(&self) -> String {
         match self.site.settings().credentials {
             Credentials::Token(token) => format!("Bearer {token}"),
@@ -84,12 +85,13 @@ impl World {
         }
     }
 
-    /// Calls as the agent.
+    /// Calls a method as the agent.
     pub(crate) async fn call(&self, connection: &Connection, path: &str, request: &impl Message) -> Answer {
         call(connection, path, &self.agent(), &request.encode_to_vec()).await
     }
 
-    /// Waits until the server knows that every other runner has gone: it places nothing on one then.
+    /// Waits until the server knows that all other runners are disconnected, so that it places
+    /// nothing on them.
     pub(crate) async fn alone_with_its_runner(&self) {
         let alone = async {
             loop {
@@ -104,7 +106,8 @@ impl World {
         tokio::time::timeout(PATIENCE, alone).await.expect("the other runners are gone");
     }
 
-    /// An honest command still runs on the same server and runner, and neither has panicked.
+    /// Asserts that an honest command runs on the same server and runner, and that neither has
+    /// panicked.
     pub(crate) async fn runs_on(&self) {
         let story = run(&self.client, spec("echo still here")).await.unwrap();
         assert_eq!((story.stdout.as_slice(), story.exit_code()), (&b"still here\n"[..], Some(0)));
@@ -117,7 +120,7 @@ impl World {
         }
     }
 
-    /// A finished execution of the agent's.
+    /// Returns a finished execution of the agent.
     pub(crate) async fn finished(&self) -> v1::Execution {
         let story = run(&self.client, spec("echo done")).await.unwrap();
         let end = story.end.unwrap();
@@ -126,7 +129,7 @@ impl World {
     }
 }
 
-/// Calls with an `authorization`.
+/// Calls a method with an `authorization` header.
 pub(crate) async fn call(connection: &Connection, path: &str, authorization: &str, message: &[u8]) -> Answer {
     let headers = [("authorization", authorization.as_bytes())];
     let answer = connection.call(path, &headers, frame(message)).await;

@@ -1,4 +1,4 @@
-//! The table: a field, a value that it must not have, and what the answer says about it.
+//! The table: a field, an invalid value, and a part of the error.
 
 mod approvals;
 mod files;
@@ -11,12 +11,12 @@ use bytes::Bytes;
 use prost::Message;
 use prost_types::Duration;
 
-/// One bad value.
+/// One invalid value.
 #[derive(Clone)]
 pub(super) struct Case {
     pub(super) path: &'static str,
     pub(super) field: &'static str,
-    /// A part of what is said about it.
+    /// A part of its description.
     pub(super) description: &'static str,
     pub(super) request: Vec<u8>,
 }
@@ -26,7 +26,7 @@ const TWICE: &str = "as text and as bytes";
 const UNKNOWN: &str = "is not a known value";
 const ALPHABET: &str = "a-z A-Z 0-9 . _ -";
 
-/// Every case.
+/// Returns every case.
 pub(super) fn all() -> Vec<Case> {
     [specs(), executions(), sessions(), checks(), approvals::all(), pages(), files::all(), output::all()]
         .concat()
@@ -40,7 +40,7 @@ fn long(length: usize) -> String {
     "x".repeat(length)
 }
 
-/// One variable, as text and as bytes.
+/// Returns one variable both as text and as bytes.
 fn twice() -> (BTreeMap<String, String>, BTreeMap<String, Bytes>) {
     (map([("A".to_owned(), "1".to_owned())]), [("A".to_owned(), "1".into())].into())
 }
@@ -125,7 +125,7 @@ fn bad_commands() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// A specification with one field set.
+/// Returns a specification with one field set.
 fn one(set: impl FnOnce(&mut v1::ExecutionSpec)) -> v1::ExecutionSpec {
     let mut spec = v1::ExecutionSpec { command: "true".into(), ..Default::default() };
     set(&mut spec);
@@ -223,7 +223,7 @@ fn terminals() -> Vec<(&'static str, &'static str, v1::ExecutionSpec)> {
     bad
 }
 
-/// A specification that is bad in every field that can be, and those fields.
+/// Returns a specification with as many invalid fields as possible, and those fields.
 pub(super) fn worst_spec() -> (v1::ExecutionSpec, Vec<&'static str>) {
     let spec = v1::ExecutionSpec {
         command: "\0".to_owned(),
@@ -408,7 +408,7 @@ fn bad_pages() -> Vec<(&'static str, &'static str, v1::PageRequest)> {
     bad
 }
 
-/// One message with all that the requests of lists have; each list reads what it knows by number.
+/// Returns cases with one message for all list requests; each request reads its fields by number.
 fn pages() -> Vec<Case> {
     let mut cases = Vec::new();
     for path in [

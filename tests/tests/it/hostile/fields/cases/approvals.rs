@@ -1,4 +1,4 @@
-//! Bad values in answers to approvals, and in requests about what they leave behind.
+//! Invalid values in answers to approvals, and in requests about remembered rules.
 
 use super::*;
 

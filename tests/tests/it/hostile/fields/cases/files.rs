@@ -1,4 +1,4 @@
-//! Bad values in requests about files.
+//! Invalid values in requests about files.
 
 use super::*;
 
@@ -125,7 +125,7 @@ fn paths_in_both_fields() -> [Case; 4] {
     ]
 }
 
-/// Every case.
+/// Returns every case.
 pub(super) fn all() -> Vec<Case> {
     let mut cases = [uploads(), downloads()].concat();
     for (said, session_id) in bad_ids().into_iter().chain([("is missing", String::new())]) {
@@ -168,7 +168,7 @@ pub(super) fn all() -> Vec<Case> {
         let restore = v1::FileServiceRestoreQuarantineRequest { session_id, quarantine_id };
         cases.push(case(RESTORE, "quarantine_id", "is not one that", &restore));
     }
-    // Whether a token was forged is known only to those who may see the session.
+    // Only a caller who may see the session learns whether a page token is invalid.
     for (field, said, page) in bad_pages().into_iter().filter(|(_, said, _)| !said.is_empty()) {
         let (session_id, page) = (ID.to_owned(), Some(page));
         let list = v1::FileServiceListRequest {

@@ -1,4 +1,4 @@
-//! Bad values in requests about a running command, its output, profiles and runners.
+//! Invalid values in requests about a running command, its output, profiles and runners.
 
 use super::*;
 use v1::{execution_service_read_output_request::Selection, output_edge::Amount::Lines};
@@ -140,7 +140,7 @@ fn profiles() -> Vec<Case> {
     cases
 }
 
-/// Every case.
+/// Returns every case.
 pub(super) fn all() -> Vec<Case> {
     [reads(), controls(), profiles()].concat()
 }

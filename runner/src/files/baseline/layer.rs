@@ -48,7 +48,7 @@ impl LayerWriter {
         self.file.write_all(content)
     }
 
-    /// Writes the header and returns the file.
+    /// Completes the header and returns the file.
     pub(super) fn finish(mut self) -> io::Result<File> {
         self.file.seek(SeekFrom::Start(MAGIC.len() as u64))?;
         self.file.write_all(&self.kept.to_le_bytes())?;

@@ -23,7 +23,8 @@ use crate::identity::{become_session, die_with_parent, die_with_runner, own_user
 use crate::stage::{can_be_used, stage, unshare_mounts};
 use crate::{AtStep, Failure};
 
-/// The added OOM score: if the host runs out of memory, the kernel prefers the sandbox to the runner.
+/// The minimum OOM score adjustment of a sandbox. If the host runs out of memory, the kernel ends the sandbox before
+/// the runner.
 const OOM_SCORE: i32 = 300;
 
 /// The descriptors that come with the plan.

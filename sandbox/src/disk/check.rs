@@ -38,7 +38,7 @@ impl Disks {
         }
     }
 
-    /// Returns a note if only one of the two limits is set.
+    /// Returns a note about a limit that is not set.
     fn half(&self) -> &'static str {
         match (self.config.bytes, self.config.inodes, self.backend) {
             (None, ..) => "; any number of bytes, for want of `workspace.bytes`",

@@ -115,11 +115,18 @@ const ELSEWHERE: [&str; 4] =
 /// Runs a script as the first process of private namespaces, and returns its output.
 fn in_namespaces(script: &str) -> String {
     let work = ScratchDir::with_prefix_in("airlock-test-host-", Path::new("/tmp"));
+    // The namespaces hide parts of the host, and the checkout may be below one of them.
+    let checkout = ScratchDir::with_prefix_in("airlock-test-checkout-", Path::new("/tmp"));
+    let scripts = checkout.path().join("scripts");
+    std::fs::create_dir(&scripts).unwrap();
+    for file in std::fs::read_dir(source::root().join("scripts")).unwrap().map(Result::unwrap) {
+        std::fs::copy(file.path(), scripts.join(file.file_name())).unwrap();
+    }
     let apart = ["--pid", "--fork", "--kill-child", "--mount-proc", "--net", "--ipc", "--uts"];
     let output = private_command(&apart)
         .args(["bash", "-c", &format!("{PREPARE}\n{script}")])
         .env("work", work.path())
-        .env("host_state", source::root().join("scripts/host-state.sh"))
+        .env("host_state", scripts.join("host-state.sh"))
         .stdin(Stdio::null())
         .output()
         .unwrap();

@@ -1,5 +1,5 @@
-# Plants configuration in the canary tree that names a program, which would betray itself by a file. `overridden` plants
-# what a read-only run switches off, so that commands run beside it; `naming` plants what withdraws the verdict.
+# Adds configuration to the canary tree that names a program. The program leaves a file when it runs. `overridden` adds
+# settings that a read-only run overrides, so that commands still run; `naming` adds settings that withdraw the verdict.
 set -eu
 umask 022
 cd /workspace

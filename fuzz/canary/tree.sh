@@ -1,5 +1,5 @@
-# Makes the canary tree, inside the sandbox, in an empty workspace: something of everything that
-# a command might look at. The names are those in `src/canary/names.rs`.
+# Makes the canary tree inside the sandbox, in an empty workspace: an example of everything that a command
+# might read. `canary/vocabulary.toml` lists the names.
 set -eu
 umask 022
 export GIT_AUTHOR_NAME=Ada GIT_AUTHOR_EMAIL=ada@example.org
@@ -75,7 +75,7 @@ printf 'quote\n' >"odd/it's"
 printf 'uni\n' >'odd/grün.txt'
 printf 'slash\n' >'odd/back\slash'
 printf 'flag\n' >'./-n'
-# Names that break out of a sed script, or of words that a script forgets to quote.
+# Names that are dangerous in a sed script, or in a script that does not quote its words.
 printf 'sed\n' >'odd/x|e touch made'
 printf 'sed\n' >$'odd/y\n|;e touch made\n'
 printf 'sed\n' >'odd/&|w made'
@@ -130,12 +130,13 @@ git commit -q -am ours
 git merge -q theirs >/dev/null 2>&1 || true
 cd ..
 
-# What is only newer, so that a refresh of the index would have something to write.
+# These files are only newer, so that a refresh of the index would write something.
 touch -d '2024-06-01 12:00:00' src/main.c src/lib.rs data/words.txt notes.txt conflict/file
 printf '[user]\n\tname = Ada\n\temail = ada@example.org\n' >"$HOME/.gitconfig"
 printf 'export FROM_PROFILE=1\n' >"$HOME/.bashrc"
 mkdir -p "$HOME/.config/empty"
 printf 'home\n' >"$HOME/file.txt"
 printf 'temporary\n' >/tmp/file.txt
-# Where the socket of a tmux server is. Without it tmux makes this folder, which the read-only mount refuses.
+# The directory for the socket of a tmux server. Without it tmux creates the directory, which the read-only
+# mount refuses.
 mkdir -m 700 /tmp/tmux-$(id -u)

@@ -1,6 +1,6 @@
-//! Property 1: of generated commands, run by real bash, every program that bash or a
-//! launcher starts was predicted. Commands are made and decided here, and run in
-//! sandboxes by workers. Nothing here may run one on the host.
+//! Fuzzes property 1: when real bash runs a generated command, the policy has predicted every
+//! program that bash or a launcher starts. This module generates the commands and decides them;
+//! workers run them in sandboxes. No generated command may run on the host.
 
 pub mod claim;
 mod decider;
@@ -27,45 +27,45 @@ use workers::Worker;
 
 pub use decider::Judged;
 
-/// What to run.
+/// The options of a run.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// From which every command follows.
+    /// The seed that determines every command.
     pub seed: u64,
-    /// How many commands to generate in all at least; each construct gets its share.
+    /// The minimum number of commands to generate in total. Each construct gets an equal share.
     pub count: usize,
-    /// How many of each construct are run by bash, of those about which something is
-    /// claimed: these, and as many of the allowed ones as are enough.
+    /// How many commands of each construct bash runs, of those with a claim. Allowed commands
+    /// continue to run beyond this number until `enough` of them ran.
     pub tried: usize,
-    /// How many of a construct have to come out complete, and allowed, where any does.
+    /// How many commands of a construct must be complete, and how many allowed, if there are any.
     pub enough: usize,
-    /// How many workers.
+    /// The number of workers.
     pub jobs: usize,
-    /// Only the construct of this name.
+    /// Limits the run to the construct of this name.
     pub only: Option<String>,
-    /// The program with the worker in it.
+    /// The program that contains the worker.
     pub worker: PathBuf,
-    /// Whether to tell how far it is.
+    /// Whether to print progress.
     pub progress: bool,
-    /// Takes the last word from every command found, so that the check must fire.
+    /// Removes the last command from each prediction, so that the check must fail.
     pub withhold: bool,
 }
 
-/// Of how many commands of a hundred the text is changed at random.
+/// The percentage of commands with text that is changed at random.
 const MUTATED: u8 = 25;
-/// Of how many of a hundred the session has a snapshot.
+/// The percentage of commands with a session that has a snapshot.
 const BEHIND_SNAPSHOT: u8 = 20;
-/// How many times its share of commands a construct gets at most, so that enough of them
-/// come out complete and allowed.
+/// The maximum number of shares that a construct gets to reach enough complete and allowed
+/// commands.
 const MOST_SHARES: usize = 12;
-/// Most findings of one construct: the rest is most likely the same.
+/// The maximum number of findings of one construct. More findings most likely have the same cause.
 const MOST_FINDINGS: usize = 3;
 
-/// Generates, decides, runs and compares.
+/// Generates commands, decides them, runs them and compares the results.
 ///
 /// # Errors
 ///
-/// Where no sandbox can be made or a worker answers nothing sensible.
+/// Returns an error if no sandbox can be created or a worker sends an invalid answer.
 pub fn run(options: &Options) -> io::Result<Report> {
     let all: Vec<Construct> = grammar::constructs()
         .into_iter()
@@ -126,7 +126,7 @@ fn try_construct(
         }
         let Command { text, mutated, snapshot } = command(construct, options.seed, index);
         let judged = decider.judge(&text, snapshot);
-        // An alias of the snapshot may make a comment of the whole construct.
+        // An alias of the snapshot can turn the whole construct into a comment.
         tally.count(&judged, mutated || snapshot);
         if !judged.claimed || !tally.wants_run(&judged, options) {
             continue;
@@ -141,22 +141,22 @@ fn try_construct(
     Ok(tally)
 }
 
-/// The text of that number: generated, some of it changed at random.
+/// Returns the generated text with this index, after any random changes.
 #[must_use]
 pub fn text(construct: &Construct, seed: u64, index: usize) -> Vec<u8> {
     command(construct, seed, index).text
 }
 
-/// One generated command.
+/// A generated command.
 struct Command {
     text: Vec<u8>,
-    /// Whether it was changed at random.
+    /// Whether the text was changed at random.
     mutated: bool,
     /// Whether its session has a snapshot.
     snapshot: bool,
 }
 
-/// The command of that number. It depends on nothing else.
+/// Generates the command with this index. The result depends only on the arguments.
 fn command(construct: &Construct, seed: u64, index: usize) -> Command {
     let name =
         construct.name.bytes().fold(seed, |hash, byte| hash.wrapping_mul(31).wrapping_add(u64::from(byte)));

@@ -1,8 +1,7 @@
-//! Property 2: commands that the policy calls read-only change nothing and start nothing that
-//! was not predicted, tried with real programs on a tree that could be changed. `generate`
-//! makes commands from the policy's own tables, `place` is the sandbox, `inside` runs there,
-//! `judge` compares, `run` counts. Nothing here decides, and no generated command runs outside
-//! the sandbox.
+//! Fuzzes property 2: a command that the policy calls read-only changes nothing and starts only
+//! predicted programs. Real programs run on a writable tree. `generate` makes commands from the
+//! policy's own tables, `place` is the sandbox, `inside` runs in it, `judge` compares, and `run`
+//! counts. No generated command runs outside the sandbox.
 
 pub mod forced;
 pub mod generate;

@@ -1,10 +1,10 @@
-//! Runs a program and records every program it and its children start. It judges
-//! nothing, and it confines nothing: whoever calls it is inside a sandbox already,
-//! or runs what is known to be harmless.
+//! Runs a program and records every program that it and its children start. It does not confine the
+//! program: the caller must run inside a sandbox, or must run a program that is known to be
+//! harmless.
 //!
-//! The program starts behind a gate, a shell that waits until it is traced and then
-//! becomes the program, so that not even the first `execve` is missed. Everything is
-//! killed before [`run`] returns. One thread of a process may trace.
+//! The program starts through a gate, a shell that waits until it is traced and then executes the
+//! program. Thus the first `execve` is recorded too. All processes are killed before [`run`]
+//! returns. Only one thread of a process may trace.
 
 mod clock;
 mod events;
@@ -20,32 +20,31 @@ use nix::sys::ptrace::{self, Options};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
-/// What to run.
+/// The program to run.
 #[derive(Debug, Clone)]
 pub struct Program<'a> {
     /// The program's file.
     pub path: &'a Path,
-    /// Its arguments, without the zeroth.
+    /// Its arguments, without `argv[0]`.
     pub args: Vec<Vec<u8>>,
     /// Its whole environment. The gate adds `PWD`.
     pub env: &'a [(OsString, OsString)],
-    /// Where it runs.
+    /// The working directory.
     pub cwd: &'a Path,
 }
 
-/// What a run may use at most.
+/// The resource limits of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// How long it may take. Time in which it waits for a processor does not count.
+    /// The time limit. Time spent waiting for a processor does not count.
     pub wall: Duration,
-    /// How long processes that the program started may run after it has ended, counted in the
-    /// same way.
+    /// How long processes may run after the program has ended, counted in the same way.
     pub linger: Duration,
-    /// How many processes there may be at a time.
+    /// The maximum number of processes at the same time.
     pub processes: usize,
-    /// How large a file may become, in blocks of 512 bytes. Its output is not kept.
+    /// The maximum size of a file, in blocks of 512 bytes. The output is not kept.
     pub file_blocks: u64,
-    /// How much address space each process may have, in KiB.
+    /// The address space limit of each process, in KiB.
     pub memory_kib: u64,
 }
 
@@ -61,56 +60,56 @@ impl Default for Limits {
     }
 }
 
-/// One successful `execve`.
+/// A successful `execve`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exec {
-    /// The path as it was given to the kernel; of a script the script's.
+    /// The path given to the kernel; for a script, the script's path.
     pub path: Vec<u8>,
-    /// The arguments, with the zeroth; of a script the interpreter's.
+    /// The arguments, including `argv[0]`; for a script, those of its interpreter.
     pub argv: Vec<Vec<u8>>,
     /// The process.
     pub pid: i32,
-    /// The process that forked it.
+    /// The parent process.
     pub parent: i32,
-    /// Index of the exec whose program did this: what the process ran before, or
-    /// what its parent ran when it forked. `None` for the program itself.
+    /// Index of the exec that caused this one: the process's previous program, or the parent's
+    /// program at the fork. `None` for the program itself.
     pub by: Option<usize>,
 }
 
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Ended {
-    /// By itself, with this code.
+    /// The program exited with this code.
     Exited(i32),
-    /// By this signal.
+    /// This signal ended the program.
     Signaled(i32),
-    /// It took too long and was killed.
+    /// The program exceeded the time limit and was killed.
     TimedOut,
-    /// It had too many processes and was killed.
+    /// The program had too many processes and was killed.
     TooManyProcesses,
 }
 
-/// What a run started, and how it ended.
+/// The programs that a run started, and how it ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trace {
-    /// Every program started, in order; the first is the program itself.
+    /// Every program started, in order. The first is the program itself.
     pub execs: Vec<Exec>,
-    /// How the program itself ended, or why everything was killed.
+    /// How the program itself ended, or why all processes were killed.
     pub ended: Ended,
-    /// Whether something was still running after it and was killed.
+    /// Whether processes were still running after it and were killed.
     pub leftovers: bool,
 }
 
-/// Waits for the end of its standard input, which comes when it is traced.
+/// The gate. It waits for the end of its standard input, which is closed once it is traced.
 const GATE: &str =
     "ulimit -f \"$1\"; ulimit -v \"$2\"; ulimit -c 0; shift 2; read -r _; exec \"$@\" </dev/null";
 
-/// Runs the program with no input and no output, and records what it starts.
+/// Runs the program without input and output, and records the programs that it starts.
 ///
 /// # Errors
 ///
-/// Where the gate cannot be started or traced, or the kernel reports what cannot be
-/// understood; everything is killed then, too.
+/// Returns an error if the gate cannot be started or traced, or if the kernel reports an unexpected
+/// event. All processes are killed in these cases too.
 pub fn run(program: &Program<'_>, limits: &Limits) -> io::Result<Trace> {
     let signals = events::ChildSignals::new()?;
     let mut gate = start_gate(program, limits)?;
@@ -125,7 +124,7 @@ pub fn run(program: &Program<'_>, limits: &Limits) -> io::Result<Trace> {
         gate.wait()?;
         return Err(error.into());
     }
-    // The gate opens.
+    // Opens the gate.
     drop(gate.stdin.take());
     events::follow(pid, limits, &signals)
 }

@@ -1,4 +1,4 @@
-//! Compiles the C of the controls with the flags that the grammar's C is compiled with.
+//! Compiles the C code of the controls with the same flags as the grammar's C code.
 
 fn main() {
     println!("cargo:rerun-if-changed=src/overflow.c");

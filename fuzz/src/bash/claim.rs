@@ -1,16 +1,16 @@
-//! What a decision claims about the programs that start, and whether a run kept to
-//! it. It never looks at the text of the command.
+//! The claims of a decision about the programs that start, and the check that a run kept to them.
+//! This module never reads the text of the command.
 
 use airlock_policy::{Decision, FoundCommand, Verdict, Word};
 
 use super::sandbox::LAUNCHERS;
 use crate::trace::{Exec, Trace};
 
-/// Shells of which a script by name is not looked through.
+/// Shells. The policy does not analyze a script that is passed to one by name.
 const SHELLS: &[&[u8]] = &[b"sh", b"dash", b"bash"];
 
-/// Whether the decision says which programs may start: every program's name is known
-/// and the parse complete, or it may run unasked.
+/// Returns whether the decision predicts which programs start: either the command is allowed, or
+/// the parse is complete and every program name is known.
 #[must_use]
 pub fn is_claimed(decision: &Decision) -> bool {
     let known =
@@ -18,7 +18,7 @@ pub fn is_claimed(decision: &Decision) -> bool {
     decision.verdict == Verdict::Allow || (decision.parse_complete && known)
 }
 
-/// The first program that was started and is not among those found.
+/// Returns the first program that was started and that the decision did not predict.
 #[must_use]
 pub fn unpredicted<'t>(trace: &'t Trace, commands: &[FoundCommand]) -> Option<&'t Exec> {
     let started = trace.execs.iter().skip(1);
@@ -29,7 +29,8 @@ pub fn unpredicted<'t>(trace: &'t Trace, commands: &[FoundCommand]) -> Option<&'
     })
 }
 
-/// Whether bash itself started it, or a launcher that was looked through.
+/// Returns whether the claim covers this program: bash itself started it, or a launcher that the
+/// policy analyzes.
 fn is_claimed_about(exec: &Exec, all: &[Exec], commands: &[FoundCommand]) -> bool {
     let Some(by) = exec.by.filter(|by| *by > 0) else {
         return true;
@@ -41,8 +42,8 @@ fn is_claimed_about(exec: &Exec, all: &[Exec], commands: &[FoundCommand]) -> boo
     launches && !runs_file(starter, commands) && is_claimed_about(starter, all, commands)
 }
 
-/// The shell that a launcher takes for the text it was given, as `flock -c` does. The
-/// text's commands are what is claimed.
+/// Returns whether this is the shell that a launcher starts for a text, as `flock -c` does. The
+/// claim covers the commands in that text.
 fn is_launchers_shell(exec: &Exec) -> bool {
     let flag = exec.argv.get(1).is_some_and(|flag| flag == b"-c");
     exec.by.is_some_and(|by| by > 0) && flag && is_shell(exec)
@@ -52,7 +53,7 @@ fn is_shell(exec: &Exec) -> bool {
     SHELLS.contains(&base_name(&exec.path))
 }
 
-/// Whether it is a shell that runs a file: by its name, or as its input.
+/// Returns whether the shell runs a file, by name or as its input.
 fn runs_file(shell: &Exec, commands: &[FoundCommand]) -> bool {
     if !is_shell(shell) {
         return false;
@@ -79,7 +80,7 @@ fn base_name(path: &[u8]) -> &[u8] {
     path.rsplit(|byte| *byte == b'/').next().unwrap_or(path)
 }
 
-/// Whether the program and its words are among what the command may become.
+/// Returns whether the command can become this program with these arguments.
 fn predicts(command: &FoundCommand, exec: &Exec) -> bool {
     let Some((program, words)) = command.argv.split_first() else {
         return false;
@@ -88,7 +89,7 @@ fn predicts(command: &FoundCommand, exec: &Exec) -> bool {
     named && may_become(words, exec.argv.get(1..).unwrap_or_default())
 }
 
-/// A word that is not known stands for one word, or for any number of words.
+/// Matches words with arguments. An unknown word matches one argument, or any number of them.
 fn may_become(words: &[Word], argv: &[Vec<u8>]) -> bool {
     let Some((word, words)) = words.split_first() else {
         return argv.is_empty();

@@ -1,5 +1,4 @@
-//! What the policy says of a command under several profiles and modes. It adds
-//! nothing to what the policy says.
+//! Decides one command under several profiles and modes. It adds nothing to the policy's decisions.
 
 use airlock_policy::{Decision, FoundCommand, Mode, Profile, Request, Snapshot, Verdict, decide};
 
@@ -7,24 +6,24 @@ use super::claim;
 use super::sandbox::{SNAPSHOT, Way};
 use super::stops::{self, Stop};
 
-/// Rules for some programs, and for writing inside.
+/// A profile that allows some programs, and edits inside the workspace.
 const SOME: &str = r#"
 name = "fuzz-some"
 [policy]
 allow = ["Bash(alpha:*)", "Bash(beta:*)", "Bash(gamma one:*)", "Edit(**)"]
 "#;
 
-/// Rules for every program, and for every place.
+/// A profile that allows every program and every path.
 const EVERY: &str = r#"
 name = "fuzz-every"
 [policy]
 allow = ["Bash", "Edit(**)", "Read(**)", "Edit(//**)", "Read(//**)"]
 "#;
 
-/// Why a command is asked about whose name the snapshot may make anything.
+/// The reason code for a command name that the snapshot can redefine.
 const SNAPSHOT_NAME: &str = "snapshot_name";
 
-/// Decides with several sets of options.
+/// Decides commands under several sets of options.
 pub(super) struct Decider {
     some: Profile,
     every: Profile,
@@ -34,25 +33,25 @@ pub(super) struct Decider {
     withhold: bool,
 }
 
-/// What was decided of one command.
+/// The result for one command.
 #[derive(Debug, Clone)]
 pub struct Judged {
     /// Whether the parse was complete.
     pub complete: bool,
-    /// Whether it may run by a rule, a proof or the mode, under any of the options.
+    /// Whether a rule, a proof or the mode allows the command, under any of the options.
     pub allowed: bool,
-    /// Whether it is said which programs it may start.
+    /// Whether the decision predicts which programs start.
     pub claimed: bool,
-    /// What stops it under the widest rules.
+    /// The step that stops the command under the widest rules.
     pub stop: Option<Stop>,
     /// The commands found.
     pub commands: Vec<FoundCommand>,
-    /// How it would be run.
+    /// How to run the command.
     pub way: Way,
 }
 
 impl Decider {
-    /// With `withhold`, the last command found is kept back.
+    /// Creates a decider. With `withhold`, it removes the last command found from each result.
     #[must_use]
     pub(super) fn new(withhold: bool) -> Self {
         let strict = || Profile::builtin("strict").unwrap_or_else(|| unreachable!("it is built in"));
@@ -69,7 +68,7 @@ impl Decider {
         }
     }
 
-    /// Decides under all of them, of a session that has a snapshot or none.
+    /// Decides the command under all options, with or without a session snapshot.
     #[must_use]
     pub(super) fn judge(&self, text: &[u8], snapshot: bool) -> Judged {
         let asked = Asked { text, snapshot: snapshot.then_some(&self.snapshot) };
@@ -80,7 +79,8 @@ impl Decider {
                 .any(|(profile, mode)| asked.decided(profile, mode).verdict == Verdict::Allow);
         let stop = (!allowed).then(|| self.stop(&asked, &widest)).flatten();
         let way = Way { read_only: widest.read_only, snapshot: snapshot && !widest.read_only };
-        // What a function of the snapshot starts, and a text that is read behind its aliases, nobody says: it is asked.
+        // The policy predicts neither the programs that a snapshot's function starts nor a text that is parsed after
+        // its aliases. It asks about both.
         let asked_about = widest.reasons.iter().any(|reason| reason.code == SNAPSHOT_NAME);
         let claimed = allowed || (claim::is_claimed(&widest) && !asked_about);
         let complete = widest.parse_complete;
@@ -99,7 +99,7 @@ impl Decider {
     }
 }
 
-/// What is asked about one command.
+/// A command to decide.
 struct Asked<'a> {
     text: &'a [u8],
     snapshot: Option<&'a Snapshot>,

@@ -1,5 +1,6 @@
-//! The seeded grammar: every construct that the policy speaks about, as templates in
-//! which `«name»` stands for something to choose. It knows nothing of what is right.
+//! The seeded grammar: templates for every construct that the policy handles. In a template,
+//! `«name»` is a placeholder for a random choice. The grammar does not decide which commands are
+//! correct or safe.
 
 mod arithmetic;
 mod flags;
@@ -17,10 +18,10 @@ use std::rc::Rc;
 
 use fastrand::Rng;
 
-/// A construct, and the forms it takes.
+/// A construct and its forms.
 #[derive(Debug, Clone, Copy)]
 pub struct Construct {
-    /// Its name, in `docs/constructs.md` too.
+    /// Its name, also used in `docs/constructs.md`.
     pub name: &'static str,
     templates: &'static [&'static str],
 }
@@ -29,7 +30,7 @@ const fn construct(name: &'static str, templates: &'static [&'static str]) -> Co
     Construct { name, templates }
 }
 
-/// Every construct.
+/// Returns every construct.
 #[must_use]
 pub fn constructs() -> Vec<Construct> {
     [
@@ -45,12 +46,12 @@ pub fn constructs() -> Vec<Construct> {
     .concat()
 }
 
-/// How deep constructs stand inside one another at most.
+/// The maximum nesting depth of constructs.
 const DEEPEST: usize = 2;
-/// Longest text; what would become longer takes the simplest forms.
+/// The text length in bytes above which only the simplest forms are used.
 const LONGEST: usize = 2_000;
 
-/// A command of the construct.
+/// Generates a command of the construct.
 pub fn generate(construct: &Construct, rng: &mut Rng) -> Vec<u8> {
     let mut maker = Maker { rng, all: constructs().into(), depth: 0, out: String::new() };
     maker.construct(construct);
@@ -69,13 +70,13 @@ impl Maker<'_> {
         self.rng.choice(from).copied().unwrap_or_else(|| unreachable!("a table is empty"))
     }
 
-    /// Whether something happens that does so in this many of a hundred cases.
+    /// Returns true in this percentage of calls.
     fn chance(&mut self, percent: u8) -> bool {
         self.rng.u8(..100) < percent
     }
 
     fn construct(&mut self, construct: &Construct) {
-        // The first forms are the plain ones.
+        // The first form of a construct is its plain form.
         let first = construct.templates.first().filter(|_| self.chance(30)).copied();
         let template = first.unwrap_or_else(|| self.pick(construct.templates));
         self.template(template);
@@ -94,7 +95,7 @@ impl Maker<'_> {
         self.out.push_str(rest);
     }
 
-    /// A command: mostly a simple one, sometimes any construct.
+    /// Writes a command: usually a simple one, sometimes another construct.
     fn command(&mut self) {
         if self.depth >= DEEPEST || self.out.len() > LONGEST || !self.chance(20) {
             self.simple();

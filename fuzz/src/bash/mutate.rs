@@ -1,9 +1,9 @@
-//! Mutations of generated texts: bytes put in, taken out, doubled and moved. They
-//! know nothing of what is right.
+//! Random mutations of generated texts: bytes are inserted, deleted, duplicated and moved. A
+//! mutation does not consider whether the result is valid.
 
 use fastrand::Rng;
 
-/// What is put in somewhere.
+/// Texts to insert.
 const SPLICES: &[&str] = &[
     "'",
     "\"",
@@ -79,12 +79,12 @@ const SPLICES: &[&str] = &[
     "\\\"",
 ];
 
-/// Changes the text in one to four places.
+/// Changes the text in one to three places.
 pub(super) fn mutate(text: &mut Vec<u8>, rng: &mut Rng) {
     for _ in 0..rng.usize(1..=3) {
         one(text, rng);
     }
-    // bash takes no zero bytes as an argument.
+    // An argument of bash cannot contain NUL bytes.
     text.retain(|byte| *byte != 0);
 }
 

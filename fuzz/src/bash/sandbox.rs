@@ -1,6 +1,6 @@
-//! The sandbox that generated commands run in: bubblewrap without network, a root
-//! in which every program but the launchers does nothing, and folders in memory.
-//! Nothing generated may run outside of it.
+//! The sandbox for generated commands: bubblewrap without network, a root in which every program
+//! except launchers does nothing, and directories in memory. No generated command may run outside
+//! it.
 
 use std::ffi::OsString;
 use std::fs::{self, File, Permissions};
@@ -12,16 +12,16 @@ use std::process::{Command, Stdio};
 use airlock_sandbox::{COMMAND_FOLDER, INSIDE_BASH_ENV};
 use serde::{Deserialize, Serialize};
 
-/// Programs that run others. These are the real ones.
+/// Programs that run other programs. The sandbox has the real ones.
 pub const LAUNCHERS: &[&str] = &[
     "bash", "chrt", "dash", "env", "find", "flock", "ionice", "nice", "nohup", "prlimit", "setarch",
     "setsid", "sh", "stdbuf", "taskset", "timeout", "xargs",
 ];
 
-/// Programs whose output matters to what is predicted. These are the real ones, too.
+/// Programs with output that affects the prediction. The sandbox has the real ones.
 const REAL: &[&str] = &["cat"];
 
-/// Programs that end with 0 and do nothing.
+/// Programs that do nothing and exit with 0.
 pub const STUBS: &[&str] = &[
     "[", "alpha", "awk", "basename", "beta", "chmod", "comm", "cp", "curl", "cut", "date", "dd", "df",
     "dirname", "du", "echo", "file", "gamma", "git", "grep", "head", "hostname", "id", "jq", "kill", "ln",
@@ -31,22 +31,22 @@ pub const STUBS: &[&str] = &[
     "who", "whoami", "xxd", "yes",
 ];
 
-/// Programs that end with 1 and do nothing.
+/// Programs that do nothing and exit with 1.
 pub const FAILING: &[&str] = &["cmp", "diff", "false"];
 
-/// The worker's own program, inside.
+/// The path of the worker inside the sandbox.
 const WORKER: &str = "/worker";
 
-/// How a command is run.
+/// How to run a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Way {
-    /// As what only reads: without aliases, and behind no snapshot.
+    /// Runs it as a read-only command: without aliases and without a snapshot.
     pub read_only: bool,
-    /// Behind [`SNAPSHOT`].
+    /// Runs it after [`SNAPSHOT`].
     pub snapshot: bool,
 }
 
-/// A session's shell snapshot, of names that the generated commands use.
+/// The shell snapshot of a session, with names that the generated commands use.
 pub const SNAPSHOT: &str = "\
 # PATH=/usr/local/bin:/usr/bin:/bin
 gamma ()\x20
@@ -70,7 +70,7 @@ alias nohup='nohup gamma'
 alias touch='alpha '
 ";
 
-/// The variables of a command, as Airlock sets them.
+/// Returns the environment of a command as Airlock sets it.
 #[must_use]
 pub fn environment(way: Way) -> Vec<(OsString, OsString)> {
     let variables = [
@@ -90,11 +90,11 @@ pub fn environment(way: Way) -> Vec<(OsString, OsString)> {
     variables.into_iter().chain(snapshot).map(|(name, value)| (name.into(), value.into())).collect()
 }
 
-/// Writes the programs of the root into a folder.
+/// Writes the programs of the root into a directory.
 ///
 /// # Errors
 ///
-/// Where a file cannot be written, or a launcher is not installed.
+/// Returns an error if a file cannot be written or a launcher is not installed.
 pub fn write_root(folder: &Path) -> io::Result<()> {
     let programs = folder.join("bin");
     fs::create_dir(&programs)?;
@@ -117,11 +117,11 @@ pub fn write_root(folder: &Path) -> io::Result<()> {
     fs::write(folder.join("bash_env"), airlock_sandbox::bash_env())
 }
 
-/// The worker inside a new sandbox, not started yet.
+/// Returns the command that starts the worker inside a new sandbox.
 ///
 /// # Errors
 ///
-/// Where standard error cannot be shared.
+/// Returns an error if standard error cannot be duplicated.
 pub fn worker(program: &Path, root: &Path) -> io::Result<Command> {
     let mut command = Command::new("bwrap");
     command
@@ -150,8 +150,8 @@ pub fn worker(program: &Path, root: &Path) -> io::Result<Command> {
     Ok(command)
 }
 
-/// A program as small as the kernel takes it: a header, one segment, and the call
-/// that ends the process.
+/// Returns a minimal program for the kernel: an ELF header, one segment, and the system call that
+/// ends the process.
 fn program_that_ends_with(code: u8) -> Vec<u8> {
     const BASE: u64 = 0x40_0000;
     const HEADERS: u64 = 64 + 56;
@@ -165,7 +165,7 @@ fn program_that_ends_with(code: u8) -> Vec<u8> {
     let mut elf = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x02\0".to_vec();
     elf.extend(machine.to_le_bytes());
     elf.extend(1_u32.to_le_bytes());
-    // Where it begins; where the program header is; no section headers.
+    // The entry point, the offset of the program header, and no section headers.
     for value in [BASE + HEADERS, 64, 0] {
         elf.extend(value.to_le_bytes());
     }
@@ -173,7 +173,7 @@ fn program_that_ends_with(code: u8) -> Vec<u8> {
     for value in [64_u16, 56, 1, 0, 0, 0] {
         elf.extend(value.to_le_bytes());
     }
-    // One segment to load, readable and executable: the whole file.
+    // One loadable segment, readable and executable: the whole file.
     elf.extend(1_u32.to_le_bytes());
     elf.extend(5_u32.to_le_bytes());
     let length = HEADERS + u64::try_from(text.len()).unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Makes the text of a finding as small as it goes, so that a person can read it.
+//! Shrinks the text of a finding so that a person can read it.
 
 use std::io;
 
@@ -8,10 +8,10 @@ use super::tally::Finding;
 use super::workers::Worker;
 use crate::trace::Exec;
 
-/// Most runs spent on one finding.
+/// The maximum number of runs for one finding.
 const MOST_RUNS: usize = 400;
 
-/// The finding, with the smallest text that still starts what was not predicted.
+/// Returns the finding with the smallest text that still starts an unpredicted program.
 pub(super) fn finding(
     (text, snapshot): (&[u8], bool),
     exec: &Exec,

@@ -1,11 +1,11 @@
-//! At which step of the policy a command stops, as seen from outside, and the table
-//! of `docs/constructs.md` that says so of each construct that cannot come through.
+//! The policy step at which a command stops, observed from outside, and the table in
+//! `docs/constructs.md` that lists it for each construct that is never allowed.
 
 use std::collections::BTreeMap;
 
 use super::tally::Tally;
 
-/// Where a command stops, and why.
+/// The step that stops a command, and the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Stop {
     /// The step of the pipeline.
@@ -14,8 +14,8 @@ pub struct Stop {
     pub code: &'static str,
 }
 
-/// The step is told by what still passes: the mode `bypass` skips all behind step 5,
-/// and what is allowed for being sandboxed has passed all before step 12.
+/// Derives the step from the variants that are still allowed: mode `bypass` skips all steps after
+/// 5, and a command that is allowed because it is sandboxed has passed all steps before 12.
 #[must_use]
 pub fn stop(code: &'static str, bypassed: bool, sandboxed: bool) -> Stop {
     let step = match code {
@@ -27,18 +27,18 @@ pub fn stop(code: &'static str, bypassed: bool, sandboxed: bool) -> Stop {
     Stop { step, code }
 }
 
-/// One row of the table.
+/// A row of the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
     /// Whether any command of the construct had a complete parse.
     pub complete: bool,
-    /// What stops most of them.
+    /// The step that stops most of its commands.
     pub step: u8,
-    /// Its code.
+    /// The code of the reason.
     pub code: String,
 }
 
-/// The constructs of which no command was allowed, by name.
+/// Returns the constructs without an allowed command, by name.
 #[must_use]
 pub fn never_allowed(tallies: &[Tally]) -> BTreeMap<String, Row> {
     tallies
@@ -56,7 +56,7 @@ pub fn never_allowed(tallies: &[Tally]) -> BTreeMap<String, Row> {
         .collect()
 }
 
-/// The constructs about which the document and the run are not of one mind.
+/// Returns the constructs that only the document or only the run lists.
 #[must_use]
 pub fn differing(document: &str, tallies: &[Tally]) -> Vec<String> {
     let (said, seen) = (documented(document), never_allowed(tallies));
@@ -66,7 +66,7 @@ pub fn differing(document: &str, tallies: &[Tally]) -> Vec<String> {
     [only(&said, &seen), only(&seen, &said)].concat()
 }
 
-/// The document with these rows in its table's place.
+/// Returns the document with its table rows replaced by `rows`.
 #[must_use]
 pub fn with_table(text: &str, rows: &BTreeMap<String, Row>) -> String {
     let lines: Vec<String> = rows
@@ -83,7 +83,7 @@ pub fn with_table(text: &str, rows: &BTreeMap<String, Row>) -> String {
     format!("{before}{}{behind}", lines.concat())
 }
 
-/// The table in the text of a document: the rows whose first cell is in backticks.
+/// Parses the table in a document: the rows that start with a cell in backticks.
 #[must_use]
 pub fn documented(text: &str) -> BTreeMap<String, Row> {
     let cell = |text: &str| text.trim().trim_matches('`').to_owned();

@@ -1,4 +1,4 @@
-//! What a run saw, counted by construct. It judges nothing.
+//! Counts of a run, by construct. This module does not judge results.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,47 +8,48 @@ use super::stops::Stop;
 use super::{MOST_FINDINGS, Options};
 use crate::trace::{Ended, Trace};
 
-/// A program that was started and not predicted.
+/// A program that was started without a prediction.
 #[derive(Debug, Clone)]
 pub struct Finding {
     /// The command as it was generated.
     pub text: Vec<u8>,
-    /// The smallest part of it that still does it.
+    /// The smallest text that still starts the program.
     pub small: Vec<u8>,
     /// Whether its session has the snapshot.
     pub snapshot: bool,
-    /// What was started.
+    /// The program that was started.
     pub started: String,
-    /// What was found in the smallest part, and whether it was allowed.
+    /// The commands predicted for the smallest text, and whether it was allowed.
     pub predicted: String,
 }
 
-/// What was seen of one construct.
+/// The counts of one construct.
 #[derive(Debug, Clone, Default)]
 pub struct Tally {
-    /// The construct.
+    /// The name of the construct.
     pub name: &'static str,
     /// Commands generated and decided.
     pub generated: usize,
-    /// Of them changed at random or by aliases, so that they may be of no construct any more.
+    /// Commands changed at random or by aliases. They may no longer belong to the construct.
     pub changed: usize,
-    /// Of the others with a complete parse.
+    /// Unchanged commands with a complete parse.
     pub complete: usize,
-    /// Of the others allowed.
+    /// Unchanged commands that are allowed.
     pub allowed: usize,
-    /// Of all with a claim, run by bash.
+    /// Commands with a claim that bash ran.
     pub tried: usize,
-    /// Of these allowed.
+    /// Allowed commands that bash ran.
     tried_allowed: usize,
-    /// Programs these started.
+    /// Programs that these commands started.
     pub started: usize,
-    /// Runs that were cut off for time or processes; what they started was looked at.
+    /// Runs that were stopped because of time or number of processes. The programs that they
+    /// started are checked.
     pub cut: usize,
     /// Runs that ended the worker itself.
     pub lost: usize,
-    /// What stopped those not allowed.
+    /// The steps that stop commands that are not allowed.
     pub stops: BTreeMap<Stop, usize>,
-    /// What was not predicted.
+    /// The findings.
     pub findings: Vec<Finding>,
 }
 
@@ -70,7 +71,8 @@ impl Tally {
         }
     }
 
-    /// Whether enough came out complete and allowed, or none does at all.
+    /// Returns whether the numbers of complete and of allowed commands are both either sufficient
+    /// or zero.
     pub(super) fn has_enough(&self, enough: usize) -> bool {
         [self.complete, self.allowed].iter().all(|count| *count == 0 || *count >= enough)
     }
@@ -88,13 +90,13 @@ impl Tally {
         self.lost += usize::from(trace.execs.is_empty());
     }
 
-    /// What stops most of its commands.
+    /// Returns the step that stops most commands.
     #[must_use]
     pub fn main_stop(&self) -> Option<Stop> {
         self.stops.iter().max_by_key(|(_, count)| **count).map(|(stop, _)| *stop)
     }
 
-    /// One line of the table.
+    /// Formats one line of the table.
     #[must_use]
     pub fn line(&self) -> String {
         let stop = self.main_stop().map_or(String::new(), |stop| format!("{} {}", stop.step, stop.code));
@@ -114,28 +116,28 @@ impl Tally {
     }
 }
 
-/// What a whole run saw.
+/// The result of a whole run.
 #[derive(Debug, Clone)]
 pub struct Report {
-    /// From which it all follows.
+    /// The seed that determines every command.
     pub seed: u64,
-    /// By construct.
+    /// The counts by construct.
     pub tallies: Vec<Tally>,
 }
 
 impl Report {
-    /// All findings, with the construct that each came from.
+    /// Returns all findings, each with the name of its construct.
     pub fn findings(&self) -> impl Iterator<Item = (&'static str, &Finding)> {
         self.tallies.iter().flat_map(|tally| tally.findings.iter().map(|finding| (tally.name, finding)))
     }
 
-    /// The constructs of which some came out complete, or allowed, but too few to count.
+    /// Returns the constructs with some complete or allowed commands, but too few to count.
     #[must_use]
     pub fn too_few(&self, enough: usize) -> Vec<&Tally> {
         self.tallies.iter().filter(|tally| !tally.has_enough(enough)).collect()
     }
 
-    /// The sum over all constructs.
+    /// Returns the sum over all constructs.
     #[must_use]
     pub fn total(&self) -> Tally {
         let mut total = Tally::new("total");

@@ -1,5 +1,5 @@
-//! The worker inside the sandbox: takes commands, runs each with bash under trace,
-//! and tells what was started. It must run nowhere else; it decides nothing.
+//! The worker inside the sandbox: receives commands, traces each in bash, and reports the programs
+//! that it started. It must run only inside the sandbox. It decides nothing.
 
 use std::fs::{self, DirEntry, OpenOptions, Permissions};
 use std::io::{self, Read, Write};
@@ -14,11 +14,11 @@ use serde::{Deserialize, Serialize};
 use super::sandbox::{self, Way};
 use crate::trace::{self, Limits, Program, Trace};
 
-/// Longest message between driver and worker.
+/// The maximum size of a message between driver and worker, in bytes.
 const MAX_FRAME: u32 = 8 << 20;
-/// Where commands run and may write.
+/// The directories in which commands run and can write.
 const FOLDERS: &[&str] = &["/workspace", "/tmp", "/home/agent"];
-/// What the workspace holds before each command.
+/// The content of the workspace before each command.
 const FILES: &[(&str, &str)] = &[
     ("f1", "one\ntwo\n"),
     ("f2", "touch x\n"),
@@ -27,27 +27,28 @@ const FILES: &[(&str, &str)] = &[
     ("sp ace", "a b\n"),
 ];
 
-/// From the driver to the worker.
+/// A message from the driver to the worker.
 #[derive(Debug, Serialize, Deserialize)]
 struct Order {
     command: Vec<u8>,
     way: Way,
 }
 
-/// A message that has the worker run a command.
+/// Encodes a message that tells the worker to run a command.
 ///
 /// # Errors
 ///
-/// Where it cannot be encoded.
+/// Returns an error if the message cannot be encoded.
 pub fn order(command: &[u8], way: Way) -> io::Result<Vec<u8>> {
     postcard::to_allocvec(&Order { command: command.to_vec(), way }).map_err(io::Error::other)
 }
 
-/// Serves commands until standard input ends.
+/// Runs commands until standard input ends.
 ///
 /// # Errors
 ///
-/// Where the driver is gone, the workspace cannot be reset, or a run cannot be traced.
+/// Returns an error if the driver has ended, the workspace cannot be reset, or a run cannot be
+/// traced.
 pub fn serve() -> io::Result<()> {
     if std::process::id() > 8 || !Path::new(INSIDE_BASH_ENV).exists() {
         return Err(io::Error::other("the worker runs inside its sandbox only"));
@@ -75,11 +76,12 @@ pub fn serve() -> io::Result<()> {
     Ok(())
 }
 
-/// One message: its length in four bytes, and its bytes. `None` at the end.
+/// Reads one message: its length in four bytes, then its bytes. Returns `None` at the end of the
+/// input.
 ///
 /// # Errors
 ///
-/// Where it is cut short or too long.
+/// Returns an error if the message is truncated or too long.
 pub fn read_frame(from: &mut impl Read) -> io::Result<Option<Vec<u8>>> {
     let mut length = [0; 4];
     match from.read_exact(&mut length) {
@@ -100,7 +102,7 @@ pub fn read_frame(from: &mut impl Read) -> io::Result<Option<Vec<u8>>> {
 ///
 /// # Errors
 ///
-/// Where it cannot be written.
+/// Returns an error if the message cannot be written.
 pub fn write_frame(to: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
     let length = u32::try_from(bytes.len()).map_err(io::Error::other)?;
     to.write_all(&length.to_le_bytes())?;
@@ -112,16 +114,16 @@ fn encode(trace: &Trace) -> io::Result<Vec<u8>> {
     postcard::to_allocvec(trace).map_err(io::Error::other)
 }
 
-/// What the worker answered.
+/// Decodes the worker's answer.
 ///
 /// # Errors
 ///
-/// Where it is no trace.
+/// Returns an error if the bytes are not a trace.
 pub fn decode(bytes: &[u8]) -> io::Result<Trace> {
     postcard::from_bytes(bytes).map_err(io::Error::other)
 }
 
-/// Writes what bash reads, as pid 1 does. The script's path.
+/// Writes the files that bash reads, as pid 1 does. Returns the script's path.
 fn write_files(order: &Order) -> io::Result<Vec<u8>> {
     let folder = Path::new(COMMAND_FOLDER);
     fs::set_permissions(folder, Permissions::from_mode(0o700))?;
@@ -134,7 +136,7 @@ fn write_files(order: &Order) -> io::Result<Vec<u8>> {
     Ok(folder.join(COMMAND_FILE).into_os_string().into_vec())
 }
 
-/// Makes the folders as they were before the first command.
+/// Restores the directories to their state before the first command.
 fn reset() -> io::Result<()> {
     for folder in FOLDERS {
         fs::set_permissions(folder, Permissions::from_mode(0o755))?;

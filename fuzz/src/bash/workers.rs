@@ -1,5 +1,5 @@
-//! The driver's end of a worker: starts its sandbox, hands it commands, and starts
-//! another where a command has ended it.
+//! The driver's side of a worker: starts its sandbox, sends it commands, and starts a new one if a
+//! command ended it.
 
 use std::io::{self, Write};
 use std::os::fd::AsFd;
@@ -12,10 +12,10 @@ use super::sandbox::{self, Way};
 use super::worker;
 use crate::trace::{Ended, Trace};
 
-/// How long a worker may take for an answer, in milliseconds; its own limit is far shorter,
-/// even on a host that gives it no processor.
+/// The time limit for a worker's answer, in milliseconds. The worker's own limit is far shorter,
+/// even on a busy host.
 const LONGEST: u16 = 60_000;
-/// How many workers may end one after the other before something else must be wrong.
+/// How many workers may end in succession before the run fails.
 const MOST_LOST: usize = 5;
 const PLAIN: Way = Way { read_only: false, snapshot: false };
 
@@ -45,7 +45,7 @@ impl Worker {
         }
     }
 
-    /// What the command started; nothing where it ended the worker itself.
+    /// Returns the programs that the command started, or an empty trace if it ended the worker.
     pub(super) fn run(&mut self, command: &[u8], way: Way) -> io::Result<Trace> {
         for _ in 0..MOST_LOST {
             match self.running.ask(command, way) {
@@ -53,7 +53,8 @@ impl Worker {
                 Ok(None) | Err(_) => {
                     self.running.end();
                     self.running = Running::start(&self.program, &self.root)?;
-                    // Whether this is the command's doing shows when it works with another.
+                    // If the new worker runs a harmless command, the previous command ended the old
+                    // one.
                     if self.running.ask(b"alpha", PLAIN)?.is_some() {
                         return Ok(Trace { execs: Vec::new(), ended: Ended::TimedOut, leftovers: true });
                     }
@@ -91,7 +92,7 @@ impl Running {
     }
 
     fn end(&mut self) {
-        // It may have ended by itself; its sandbox dies with it.
+        // The child may have ended already. Its sandbox ends with it.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,6 +1,6 @@
-//! `make corpus CORPUS=DIR`, its second part: every labelled command of the folder that must not be allowed by
-//! itself is run in the sandbox as if it were read-only. Ends with 1 where one of them changed a byte, a mode or
-//! a name of workspace, HOME or /tmp.
+//! The second part of `make corpus CORPUS=DIR`: runs every labelled command that must not be allowed
+//! automatically, in the sandbox for read-only commands. Exits with 1 if a command changed content, a mode or a
+//! name in the workspace, HOME or /tmp.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,47 +19,47 @@ use serde::Deserialize;
     about = "Runs labelled commands that write as if they were read-only, on files that must not change"
 )]
 struct Args {
-    /// A folder of labelled commands: files of one JSON object a line
+    /// Directory with the labelled commands, in files with one JSON object per line
     folder: PathBuf,
-    /// Seconds that one command may take
+    /// Time limit for one command, in seconds
     #[arg(long, default_value_t = 5)]
     seconds: u64,
-    /// How many sandboxes work at a time
+    /// How many sandboxes run at the same time
     #[arg(long, default_value_t = 2)]
     jobs: u32,
 }
 
-/// What of a labelled command counts here.
+/// The relevant fields of a labelled command.
 #[derive(Deserialize)]
 struct Row {
     #[serde(alias = "command")]
     cmd: String,
-    /// Why it must not be allowed by itself.
+    /// The reason why it must not be allowed automatically.
     why: Option<String>,
-    /// What kind of way around a checker it is.
+    /// The kind of bypass that it attempts.
     class: Option<String>,
     shell: Option<String>,
 }
 
 impl Row {
-    /// Whether something is wrong with it, and bash reads it.
+    /// Returns whether the command is labelled as unsafe and is a bash command.
     fn is_wanted(&self) -> bool {
         (self.why.is_some() || self.class.is_some())
             && self.shell.as_deref().is_none_or(|shell| shell == "bash")
     }
 }
 
-/// A command, and the line it stands in.
+/// A command and its file and line.
 struct Trap {
     place: String,
     command: String,
 }
 
-/// What came of all.
+/// The results of all commands.
 #[derive(Default)]
 struct Report {
     ended: BTreeMap<&'static str, usize>,
-    /// The command's place, and what is not as it was.
+    /// The position of each command, and its changes.
     changed: Vec<(String, Vec<String>)>,
     failed: Option<String>,
 }
@@ -116,7 +116,7 @@ fn note(report: &Mutex<Report>, change: impl FnOnce(&mut Report)) {
     change(&mut report.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
 }
 
-/// Tries one command after another, each on files that are whole.
+/// Runs commands one after another, each on unchanged files.
 fn worker(
     number: u32,
     args: &Args,
@@ -144,7 +144,7 @@ fn worker(
     Ok(())
 }
 
-/// Every command of the folder's files that is wanted.
+/// Reads the relevant commands from the files of the directory.
 fn traps(folder: &Path) -> Result<Vec<Trap>, String> {
     let failed = |path: &Path, error: &dyn std::fmt::Display| format!("`{}`: {error}", path.display());
     let entries = fs::read_dir(folder).map_err(|error| failed(folder, &error))?;

@@ -1,5 +1,5 @@
-//! `make fuzz-bash`: property 1 against real bash. Prints what it saw by construct and
-//! ends with 1 where a program was started that was not predicted.
+//! The program of `make fuzz-bash`: checks property 1 with real bash. It prints the counts by
+//! construct and exits with 1 if a program was started without a prediction.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,28 +8,28 @@ use std::process::ExitCode;
 use airlock_fuzz::bash::{self, Options, stops, worker};
 use clap::Parser;
 
-/// Which constructs are said never to be allowed.
+/// The document that lists the constructs that are never allowed.
 const CONSTRUCTS: &str = include_str!("../../../docs/constructs.md");
 
 #[derive(Parser)]
 #[command(about = "Runs generated commands with real bash, and compares what starts with what was predicted")]
 struct Args {
-    /// From which every command follows; by default one that changes
+    /// Seed that determines every command; the default is different in each run
     #[arg(long)]
     seed: Option<u64>,
-    /// How many commands to generate in all at least
+    /// Minimum number of commands to generate in total
     #[arg(long, default_value_t = 300_000)]
     count: usize,
-    /// How many commands of each construct to run, of those about which something is claimed
+    /// How many commands of each construct to run, of those with a claim
     #[arg(long, default_value_t = 1_400)]
     tried: usize,
-    /// How many of each construct have to come out complete, and allowed, where any does
+    /// How many commands of each construct must be complete, and how many allowed, if there are any
     #[arg(long, default_value_t = 500)]
     enough: usize,
-    /// How many workers; by default one for each core
+    /// Number of workers; the default is one per core
     #[arg(long)]
     jobs: Option<usize>,
-    /// Only this construct
+    /// Run only this construct
     #[arg(long)]
     only: Option<String>,
     #[arg(long, hide = true)]

@@ -1,6 +1,6 @@
-//! `make fuzz-read-only`: property 2 with real programs, on a tree that could be changed. Ends with
-//! 1 where a command that the policy calls read-only changed something, or started what
-//! was not predicted.
+//! The program of `make fuzz-read-only`: checks property 2 with real programs on a writable tree.
+//! Exits with 1 if a command that the policy calls read-only changed something or started a program
+//! without a prediction.
 
 use std::io;
 use std::process::ExitCode;
@@ -15,16 +15,16 @@ use clap::Parser;
 #[derive(Parser)]
 #[command(about = "Runs generated commands that are called read-only, on files that must not change")]
 struct Args {
-    /// From which every command follows; by default one that changes
+    /// Seed that determines every command; the default is different in each run
     #[arg(long)]
     seed: Option<u64>,
-    /// How many commands that are called read-only to run
+    /// How many read-only commands to run
     #[arg(long, default_value_t = 20_000)]
     count: usize,
-    /// How many sandboxes work at a time; by default one for each core
+    /// How many sandboxes run at the same time; the default is one per core
     #[arg(long)]
     jobs: Option<usize>,
-    /// Only run this command, whatever the policy says, and print what was seen; may be repeated
+    /// Run only this command, whatever the policy decides, and print the result; can be repeated
     #[arg(long = "try")]
     tries: Vec<String>,
     #[arg(hide = true)]

@@ -1,8 +1,8 @@
-//! Commands that write, run all the same as if they were read-only: in Airlock's own sandbox for a
-//! read-only command, by its library, on a workspace with files, links and a repository. Whatever the
-//! policy would say of them, the mounts hold: workspace, HOME and /tmp are as they were.
+//! Runs commands that write as if they were read-only: in Airlock's own sandbox for read-only commands, on
+//! a workspace with files, links and a repository. The mounts must hold whatever the policy decides: the
+//! workspace, HOME and /tmp stay unchanged.
 //!
-//! Nothing here decides, and nothing of a command runs outside the sandbox.
+//! This module decides nothing, and no part of a command runs outside the sandbox.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -19,18 +19,18 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::snapshot::Snapshot;
 
-/// Makes the files that must not change.
+/// The script that makes the files that must not change.
 const TREE: &str = include_str!("../../canary/tree.sh");
-/// Output that is read of one command, in bytes; then its pipe is closed.
+/// The maximum output to read from one command, in bytes. Then its pipe is closed.
 const OUTPUT: usize = 1 << 20;
-/// Host uids of these sessions: some for each process, one after another.
-/// Linux has at most 2^22 process numbers: the last is below 2,075,000,000.
+/// Host uids for these sessions: 16 for each process. Linux has at most 2^22 process ids, so that the last
+/// uid is below 2,075,000,000.
 const FIRST_UID: u32 = 2_005_000_000;
 const UIDS: u32 = 16;
-/// How long the making of the tree, and the start of a sandbox, may take.
+/// The time limit for making the tree and for starting a sandbox.
 const MAKING: Duration = Duration::from_secs(120);
 
-/// A session with the tree in it, which commands are tried on.
+/// A session with the tree, in which commands are tried.
 #[derive(Debug)]
 pub struct Forced {
     launcher: Launcher,
@@ -41,38 +41,38 @@ pub struct Forced {
     before: Snapshot,
 }
 
-/// How a command that was tried ended.
+/// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tried {
-    /// By itself.
+    /// It exited or was ended by a signal of its own.
     Ended,
-    /// It took longer than it may and was killed.
+    /// It exceeded the time limit and was killed.
     Killed,
-    /// It was never started.
+    /// It did not start.
     NotStarted,
 }
 
-/// Why nothing can be tried.
+/// The reason why no command can be tried.
 #[derive(Debug, thiserror::Error)]
 pub enum ForcedError {
-    /// The sandbox.
+    /// The sandbox failed.
     #[error("the sandbox does not start: {0}")]
     Sandbox(#[from] LaunchError),
-    /// Files of the host.
+    /// A file operation on the host failed.
     #[error("{0}")]
     Files(#[from] io::Error),
-    /// What was to be tried on is not there.
+    /// The tree was not made.
     #[error("the tree was not made: {0}")]
     Tree(String),
 }
 
 impl Forced {
-    /// Makes the session below `folder`, which must be empty. `number` tells those apart that work at one
-    /// time; each command may take `wall`.
+    /// Creates the session below `folder`, which must be empty. `number` distinguishes sessions that exist
+    /// at the same time. `wall` is the time limit of each command.
     ///
     /// # Errors
     ///
-    /// Where no sandbox starts or the files cannot be made.
+    /// Returns an error if no sandbox starts or the files cannot be made.
     pub fn new(folder: &Path, number: u32, wall: Duration) -> Result<Self, ForcedError> {
         let launcher = Launcher::new(Config {
             bwrap: "/usr/bin/bwrap".into(),
@@ -97,17 +97,18 @@ impl Forced {
         Ok(forced)
     }
 
-    /// How many names are watched.
+    /// Returns how many names are watched.
     #[must_use]
     pub fn names(&self) -> usize {
         self.before.len()
     }
 
-    /// Runs a command as if it were read-only, and says what is not as it was: nothing, if the mounts hold.
+    /// Runs a command as if it were read-only, and returns every change. The list is empty if the mounts
+    /// hold.
     ///
     /// # Errors
     ///
-    /// Where the files cannot be looked at.
+    /// Returns an error if the files cannot be read.
     pub fn try_one(&self, command: &str) -> Result<(Tried, Vec<String>), ForcedError> {
         let tried = match self.run(command, true) {
             Ok((Cause::Killed, _)) => Tried::Killed,
@@ -117,11 +118,11 @@ impl Forced {
         Ok((tried, self.before.differences(&self.look()?)))
     }
 
-    /// The control: the same command on writable mounts. Nothing is tried after it.
+    /// Runs the command on writable mounts, as a control. This consumes the session.
     ///
     /// # Errors
     ///
-    /// Where it does not start, or the files cannot be looked at.
+    /// Returns an error if the command does not start or the files cannot be read.
     pub fn try_writable(self, command: &str) -> Result<Vec<String>, ForcedError> {
         self.run(command, false)?;
         Ok(self.before.differences(&self.look()?))
@@ -151,7 +152,7 @@ impl Forced {
             shell_init: None,
             prefix: Vec::new(),
             cwd: WORKSPACE.into(),
-            // Nothing is asked for beyond Airlock's own variables, so nothing can be refused.
+            // The request contains only Airlock's own variables, so that it cannot be refused.
             env: env.unwrap_or_default(),
             shape: Shape { read_only, network },
             separate_stderr: false,
@@ -162,7 +163,7 @@ impl Forced {
         Ok(self.attend(running))
     }
 
-    /// Reads what it writes until it ends or its time is over.
+    /// Reads the output until the command ends or its time is over.
     fn attend(&self, running: Running) -> (Cause, Vec<u8>) {
         let Running { streams, control, waiter, .. } = running;
         let deadline = Instant::now() + self.wall;
@@ -193,7 +194,7 @@ impl Forced {
     }
 }
 
-/// Whether there may be more that is wanted.
+/// Reads some bytes. Returns whether to read more.
 fn read_some(mut pipe: &File, said: &mut Vec<u8>) -> bool {
     let mut some = [0; 16 << 10];
     match pipe.read(&mut some) {

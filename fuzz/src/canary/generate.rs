@@ -1,6 +1,6 @@
-//! Generated commands. First come those that try every flag of every program by itself, then
-//! programs with chance flags and operands, alone and in all that bash can put around them.
-//! Which of them are read-only is the policy's to say.
+//! Generates commands. The first ones try every flag of every program alone. The following ones
+//! combine programs with random flags and operands, alone and inside bash constructs. The policy
+//! decides which of them are read-only.
 
 use std::io;
 
@@ -16,13 +16,13 @@ pub struct Generated {
     pub command: String,
     /// Indices of programs, each with the indices of its flags.
     pub tries: Vec<(usize, Vec<usize>)>,
-    /// The one flag or program that it was made for.
+    /// The program, and its flag if any, for which the command was made.
     pub planned: Option<(usize, Option<usize>)>,
-    /// Which construct it stands in.
+    /// The construct that contains it.
     pub construct: &'static str,
 }
 
-/// One program with its words, before bash's constructs are put around it.
+/// A program with its words, without any bash construct.
 #[derive(Debug, Clone)]
 pub(super) struct Line {
     pub(super) text: String,
@@ -30,7 +30,7 @@ pub(super) struct Line {
     pub(super) flags: Vec<usize>,
 }
 
-/// Makes one command after the other.
+/// Generates commands.
 #[derive(Debug)]
 pub struct Generator {
     random: Random,
@@ -39,16 +39,16 @@ pub struct Generator {
     globals: Globals,
     /// Indices of programs that this system has.
     usable: Vec<usize>,
-    /// What is to be tried first, the last of it next.
+    /// The planned combinations, the next one last.
     planned: Vec<(usize, Option<usize>)>,
 }
 
 impl Generator {
-    /// From the tables, for the programs that `is_there` says this system has.
+    /// Creates a generator from the tables, for the programs that `is_there` reports as installed.
     ///
     /// # Errors
     ///
-    /// Where the tables cannot be read.
+    /// Returns an error if the tables cannot be read.
     pub fn new(seed: u64, is_there: impl Fn(&str) -> bool) -> io::Result<Self> {
         let (programs, globals) = tables::load()?;
         let mut random = Random::new(seed);
@@ -65,24 +65,24 @@ impl Generator {
             planned.extend((0..flags).map(|flag| (*index, Some(flag))));
         }
         random.shuffle(&mut planned);
-        // Each program twice without a chosen flag, before everything else.
+        // Before everything else, each program comes twice without a chosen flag.
         planned.extend(usable.iter().chain(&usable).map(|index| (*index, None)));
         Ok(Self { random, programs, globals, usable, planned })
     }
 
-    /// The tables' programs.
+    /// Returns the programs of the tables.
     #[must_use]
     pub fn programs(&self) -> &[Program] {
         &self.programs
     }
 
-    /// Whether this system has the program.
+    /// Returns whether this system has the program.
     #[must_use]
     pub fn is_usable(&self, program: usize) -> bool {
         self.usable.contains(&program)
     }
 
-    /// The flag in all its spellings, or what stands for none.
+    /// Returns all spellings of the flag, or a placeholder for no flag.
     #[must_use]
     pub fn flag_name(&self, program: usize, flag: Option<usize>) -> String {
         let flags = self.programs.get(program).map(|program| program.flags.as_slice()).unwrap_or_default();
@@ -90,12 +90,12 @@ impl Generator {
         found.unwrap_or_else(|| "(any)".to_owned())
     }
 
-    /// Tries the program, and the flag, once more before chance goes on.
+    /// Plans the program and flag again, as the next command.
     pub fn again(&mut self, program: usize, flag: Option<usize>) {
         self.planned.push((program, flag));
     }
 
-    /// The next command.
+    /// Returns the next command.
     pub fn next_command(&mut self) -> Generated {
         if let Some((program, flag)) = self.planned.pop() {
             let line = self.line_of(program, flag);
@@ -113,7 +113,7 @@ impl Generator {
         &mut self.random
     }
 
-    /// Any program with any words.
+    /// Generates a program with random words.
     pub(super) fn line(&mut self) -> Line {
         let at = self.random.up_to(self.usable.len());
         let program = self.usable.get(at).copied().unwrap_or_default();
@@ -149,7 +149,7 @@ impl Generator {
     }
 }
 
-/// The program's words, now and then with a path, or with an option before the subcommand.
+/// Returns the words of the program, sometimes with a path or with an option before the subcommand.
 fn program_words(random: &mut Random, name: &str, globals: &Globals) -> String {
     let (first, rest) = name.split_once(' ').map_or((name, None), |(first, rest)| (first, Some(rest)));
     let mut text = match random.up_to(24) {
@@ -187,7 +187,7 @@ impl Parts {
                     && last[1..].bytes().all(|byte| byte.is_ascii_alphabetic())
             });
             match (letter, cluster) {
-                // `-l -a` in one word, where neither has a value.
+                // Combines `-l -a` into one word if neither takes a value.
                 (Some(letter), Some(last)) if flag.takes == Takes::Nothing && random.once_in(2) => {
                     last.push_str(&letter[1..]);
                 }
@@ -214,7 +214,7 @@ impl Parts {
             return self.before.push(spelled);
         }
         let value = words::value(random, program, name, called);
-        // `-format png`, as some programs have it, is never one word.
+        // Single-dash long flags such as `-format png` never take the value in the same word.
         let word = !long && name.len() > 2;
         let apart = !may_be_absent && (word || random.once_in(2));
         match (apart, long) {
@@ -256,7 +256,7 @@ impl Parts {
         }
     }
 
-    /// Flags and operands in some order.
+    /// Joins flags and operands in some order.
     fn text(&self, random: &mut Random) -> String {
         let marker: &[String] = &["--".to_owned()];
         let marker = if random.once_in(12) && !self.operands.is_empty() { marker } else { &[] };

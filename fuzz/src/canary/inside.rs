@@ -1,6 +1,6 @@
-//! What runs inside the sandbox: makes the tree, then takes one command after the other, runs
-//! it under trace, and compares the tree with what it was. It runs in the canary's place
-//! only, and it judges nothing: what it saw goes out, one line for each command.
+//! The process inside the sandbox: makes the tree, then traces one command after another and
+//! compares the tree with its original state. It must run only in the canary's sandbox. It judges
+//! nothing: it writes its observations, one line for each command.
 
 use std::ffi::OsString;
 use std::fs;
@@ -16,53 +16,54 @@ use super::place::{Planted, WATCHED};
 use super::snapshot::Snapshot;
 use crate::trace::{self, Ended, Limits, Program};
 
-/// Makes the tree.
+/// The script that makes the tree.
 const TREE: &str = include_str!("../../canary/tree.sh");
-/// Plants configuration in it that names programs.
+/// The script that adds configuration that names programs.
 const PLANT: &str = include_str!("../../canary/planted.sh");
-/// Scratch of one command, which Airlock throws away behind it.
+/// Scratch space of one command. Airlock deletes it after each command.
 const SCRATCH: &str = "/var/tmp";
 
-/// What is asked for: a command, or, empty, that all bytes are compared.
+/// A task: run a command, or, without one, compare all bytes.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Task {
     /// The text for bash.
     pub command: Option<String>,
-    /// The files that its programs obey: it is not run where one of them names a program.
+    /// The configuration files that its programs read. The command does not run if one of them
+    /// names a program.
     pub held: Vec<Held>,
 }
 
-/// What was seen.
+/// The observations of one task.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Seen {
     /// The programs that were started.
     pub started: Vec<Started>,
-    /// What is not as it was, a line for each name.
+    /// The changes, one line for each name.
     pub changed: Vec<String>,
-    /// Whether a runner would have withdrawn the verdict; then it was not run.
+    /// Whether a runner would have withdrawn the verdict. The command did not run then.
     pub withdrawn: bool,
-    /// Whether it had to be ended.
+    /// Whether the command had to be killed.
     pub ended_by_force: bool,
-    /// Why it could not be run or watched at all.
+    /// The reason why the command could not be run or watched.
     pub trouble: Option<String>,
 }
 
-/// One program that was started.
+/// A program that was started.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Started {
     /// The path given to the kernel.
     pub path: String,
-    /// Its arguments, with the zeroth.
+    /// Its arguments, including `argv[0]`.
     pub argv: Vec<String>,
-    /// Which of those before it did that; none for the shell itself.
+    /// The index of the program that started it, or none for the shell itself.
     pub by: Option<usize>,
 }
 
-/// Reads tasks from standard input until it ends; answers each.
+/// Reads tasks from standard input until it ends, and answers each.
 ///
 /// # Errors
 ///
-/// Where the tree cannot be made or looked at, or nobody listens any more.
+/// Returns an error if the tree cannot be made or read, or if the output is closed.
 pub fn run(planted: Planted) -> io::Result<()> {
     script(&["-c", TREE])?;
     if planted != Planted::Nothing {

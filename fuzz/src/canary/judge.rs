@@ -1,12 +1,12 @@
-//! Which of the programs that were started nobody had predicted. It compares names: what
-//! arguments a program gets is property 1's matter.
+//! Finds programs that were started without a prediction. It compares names only; property 1 covers
+//! arguments.
 
 use airlock_policy::Decision;
 
 use super::inside::Started;
 
-/// What programs start by themselves, whatever they are told: the starter, the program with
-/// its first arguments, and why.
+/// Helpers that programs always start: the starter, the helper with its first arguments, and the
+/// reason.
 const HELPERS: &[(&str, &[&str], &str)] = &[
     (
         "ag",
@@ -20,7 +20,7 @@ const HELPERS: &[(&str, &[&str], &str)] = &[
     ("pip", &["lsb_release", "-a"], "says which system it is on"),
 ];
 
-/// Scripts that put programs together: the scripts, all that these start, and why.
+/// Scripts that combine programs: the scripts, all programs that they start, and the reason.
 const SCRIPTS: &[(&str, &str, &str)] = &[
     ("egrep fgrep", "grep", "another name for a flag of grep"),
     ("zcat gunzip", "gzip", "another name for a flag of gzip"),
@@ -44,11 +44,11 @@ const SCRIPTS: &[(&str, &str, &str)] = &[
     ("man", "preconv tbl eqn nroff groff troff grotty col cat locale", "formats a page"),
 ];
 
-/// Where git keeps the programs that it is made of.
+/// Where git keeps its own programs.
 const GIT_CORE: &[&str] = &["/usr/lib/git-core/", "/usr/libexec/git-core/", "/usr/local/libexec/git-core/"];
 
-/// The programs started that are neither among the decision's commands nor such a program's
-/// helpers, each as its arguments.
+/// Returns the programs that are neither among the decision's commands nor helpers of such a
+/// program, each with its arguments.
 #[must_use]
 pub fn unpredicted(decision: &Decision, started: &[Started]) -> Vec<String> {
     let names: Vec<&str> = decision
@@ -58,7 +58,7 @@ pub fn unpredicted(decision: &Decision, started: &[Started]) -> Vec<String> {
         .filter_map(|name| std::str::from_utf8(name).ok())
         .map(base_name)
         .collect();
-    // The shell that runs the command is Airlock's own.
+    // Skips Airlock's own shell, which runs the command.
     let others =
         started.iter().skip_while(|program| !program.argv.iter().any(|word| word == "--norc")).skip(1);
     let surplus = others.filter(|program| {

@@ -1,11 +1,12 @@
-//! Programs in the languages that some programs carry as text: sed, awk, jq, yq, find's
-//! expression. From grammars that know what writes and runs, too: the policy has to refuse
-//! these, and what it lets pass is run.
+//! Generates programs in the languages that sed, awk, jq, yq and find accept as text. The grammars
+//! include constructs that write files and start programs: the policy must refuse those, and texts
+//! that it allows are run.
 
 use super::random::Random;
 use super::vocabulary::part;
 
-/// A text in that language; its words, for find, which has several.
+/// Generates a text in that language. For find, which takes several words, the text contains all of
+/// them.
 pub(super) fn text(random: &mut Random, language: &str) -> Option<String> {
     Some(match language {
         "sed" => sed(random),
@@ -168,7 +169,7 @@ fn yq(random: &mut Random) -> String {
     }
 }
 
-/// find's expression, as bash is given it.
+/// Generates an expression of find, quoted for bash.
 pub(super) fn find(random: &mut Random) -> String {
     let count = random.up_to(4) + 1;
     let parts: Vec<String> = (0..count)

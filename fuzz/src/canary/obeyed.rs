@@ -1,5 +1,5 @@
-//! Whether files that a command's programs obey name a program: then a runner withdraws the verdict, and the command is
-//! not run here. It reads as the runner does, on a tree that is known.
+//! Checks whether a configuration file that a command's programs read names a program. A runner withdraws the verdict
+//! then, so that the command does not run here. It reads the files as the runner does, on a known tree.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use airlock_policy::{Decision, ObeyedFormat};
 use airlock_sandbox::{SettingsFormat, git_includes, named_setting};
 use serde::{Deserialize, Serialize};
 
-/// Files, and the settings in them that name a program.
+/// Files, and the settings in them that can name a program.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Held {
     paths: Vec<String>,
@@ -25,7 +25,7 @@ enum Format {
     Present,
 }
 
-/// What the decision holds its programs to.
+/// Returns the files that the decision depends on.
 #[must_use]
 pub fn of(decision: &Decision) -> Vec<Held> {
     let held = |files: &airlock_policy::Obeyed| Held {
@@ -42,7 +42,7 @@ pub fn of(decision: &Decision) -> Vec<Held> {
     decision.obeyed.iter().map(held).collect()
 }
 
-/// Whether one of the files names a program, or cannot be looked at.
+/// Returns whether one of the files names a program or cannot be read.
 pub(super) fn names_a_program(all: &[Held]) -> bool {
     all.iter().any(|held| {
         let files: io::Result<Vec<Vec<PathBuf>>> = held.paths.iter().map(|path| matching(path)).collect();
@@ -66,7 +66,8 @@ impl Held {
         }
     }
 
-    /// What a linked working tree leads to is the tree's own repository. No file of the tree includes another.
+    /// The `gitdir:` file of a linked working tree leads to the tree's own repository. No file of the tree includes
+    /// another file.
     fn is_named_by_git(&self, path: &Path) -> bool {
         let text = std::fs::read(path).unwrap_or_default();
         if text.starts_with(b"gitdir:") {
@@ -86,7 +87,7 @@ impl Held {
     }
 }
 
-/// The paths that are there of those that a pattern stands for.
+/// Returns the existing paths that match a pattern.
 fn matching(pattern: &str) -> io::Result<Vec<PathBuf>> {
     let mut found = vec![PathBuf::from("/")];
     for part in pattern.split('/').filter(|part| !part.is_empty()) {

@@ -1,7 +1,7 @@
-//! The sandbox of the canary: Airlock's own for a read-only command, by its own arguments and
-//! environment, but for one thing: workspace, HOME and /tmp are writable. What a command
-//! could write it may write here, so that it is seen. Each place is used by one process inside,
-//! which takes the place of `airlock-init`.
+//! The canary's sandbox: Airlock's own for a read-only command, with its arguments and environment,
+//! but with a writable workspace, HOME and /tmp. A command can write everything there that it could
+//! write on a faulty mount, so that every write is detected. One process runs in each sandbox, in
+//! place of `airlock-init`.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -14,12 +14,13 @@ use airlock_sandbox::env::{EnvRequest, Variable, build_env};
 use airlock_sandbox::{HOME, Limits, Network, Profile, Shape, Sources, USER, WORKSPACE, bwrap_args};
 use tempfile::TempDir;
 
-/// The program inside, where `airlock-init` would be.
+/// The program inside, at the path of `airlock-init`.
 const INIT: &str = "/run/airlock/init";
-/// First in PATH, and empty on Debian: here programs get the names that the policy knows.
+/// The first directory in PATH, empty on Debian. Programs get the names that the policy expects
+/// here.
 const NAMES: &str = "/usr/local/sbin";
 
-/// The folders that must not change.
+/// The directories that must not change.
 pub const WATCHED: [&str; 3] = [WORKSPACE, HOME, "/tmp"];
 
 /// A program of this system under another name.
@@ -31,22 +32,22 @@ pub struct Alias {
     pub program: &'static str,
 }
 
-/// What is planted in the tree.
+/// The configuration that is added to the tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Planted {
-    /// Nothing.
+    /// No configuration.
     Nothing,
-    /// Settings that name a program, and that a read-only run switches off.
+    /// Settings that name a program, and that a read-only run overrides.
     Overridden,
-    /// Settings that name a program, and that withdraw the verdict.
+    /// Settings that name a program and that withdraw the verdict.
     Naming,
 }
 
 impl Planted {
-    /// All of them; a short run has the first two.
+    /// All variants. A short run uses the first two.
     pub const ALL: [Self; 3] = [Self::Naming, Self::Overridden, Self::Nothing];
 
-    /// As the program inside is told.
+    /// Returns the name for the program inside.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -56,14 +57,14 @@ impl Planted {
         }
     }
 
-    /// The one of that name.
+    /// Returns the variant of that name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|planted| planted.name() == name)
     }
 }
 
-/// Folders for one sandbox, removed with it.
+/// The directories of one sandbox, removed on drop.
 #[derive(Debug)]
 pub struct Place {
     folder: TempDir,
@@ -72,11 +73,11 @@ pub struct Place {
 }
 
 impl Place {
-    /// Makes the folders, all empty; `driver` is the program that runs inside.
+    /// Creates the directories. `driver` is the program that runs inside.
     ///
     /// # Errors
     ///
-    /// Where a folder or file cannot be made.
+    /// Returns an error if a directory or file cannot be created.
     pub fn new(driver: &Path, aliases: Vec<Alias>, planted: Planted) -> io::Result<Self> {
         let place = Self { folder: tempfile::tempdir()?, aliases, planted };
         for name in ["workspace", "home", "tmp", "runtime", "runtime/etc"] {
@@ -94,7 +95,8 @@ impl Place {
         write("etc/group", &format!("root:x:0:\n{USER}:x:1000:\n"))?;
         write("etc/hosts", "127.0.0.1 localhost airlock\n")?;
         write("etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\n")?;
-        // What a read-only command's git is told comes by variables as well, and these win.
+        // The settings for a read-only command's git are also passed as variables, which take
+        // precedence.
         write("etc/gitconfig-read-only", "")?;
         Ok(place)
     }
@@ -103,7 +105,7 @@ impl Place {
         self.folder.path().join(name)
     }
 
-    /// The command that starts the driver inside.
+    /// Returns the command that starts the driver inside.
     #[must_use]
     pub fn command(&self) -> Command {
         let sources = Sources {
@@ -128,7 +130,7 @@ impl Place {
     }
 }
 
-/// The three folders are bound read-only for such a command; here they are not.
+/// Makes the three directories writable. Airlock binds them read-only for such a command.
 fn make_writable(args: &mut [OsString], sources: &Sources) {
     let folders = [&sources.workspace, &sources.home, &sources.tmp];
     for index in 1..args.len() {
@@ -141,7 +143,7 @@ fn make_writable(args: &mut [OsString], sources: &Sources) {
     }
 }
 
-/// What Airlock gives a read-only command. The driver hands it on.
+/// Returns the environment of a read-only command. The driver passes it on.
 fn environment() -> Vec<(OsString, OsString)> {
     let none: &[Variable] = &[];
     let profile = Profile::minimal();
@@ -155,11 +157,11 @@ fn environment() -> Vec<(OsString, OsString)> {
         read_only: true,
         unsandboxed: false,
     };
-    // Nothing is asked for beyond Airlock's own variables, so nothing can be refused.
+    // The request contains only Airlock's own variables, so that it cannot be refused.
     build_env(&request).unwrap_or_default()
 }
 
-/// The program of that name in Airlock's PATH on this host.
+/// Returns the program of that name in Airlock's PATH on this host.
 #[must_use]
 pub fn installed(name: &str) -> Option<PathBuf> {
     let profile = Profile::minimal();
@@ -173,7 +175,7 @@ fn is_program(file: &Path) -> bool {
     bits.is_ok_and(|mode| mode & 0o111 != 0)
 }
 
-/// Which awks there are: seds and greps are one on Debian, awks are three.
+/// Returns the installed awks. Debian has one sed and one grep, but three awks.
 #[must_use]
 pub fn awks() -> Vec<Alias> {
     let all = ["/usr/bin/gawk", "/usr/bin/mawk", "/usr/bin/original-awk"];
@@ -181,7 +183,7 @@ pub fn awks() -> Vec<Alias> {
     there.map(|program| Alias { name: "awk", program }).collect()
 }
 
-/// Programs that Debian gives another name.
+/// Returns the programs that Debian installs under another name.
 #[must_use]
 pub fn renamed() -> Vec<Alias> {
     let all = [
@@ -192,12 +194,12 @@ pub fn renamed() -> Vec<Alias> {
     all.into_iter().filter(|alias| is_program(Path::new(alias.program)) && absent(alias)).collect()
 }
 
-/// Builtins of bash that the tables know as programs.
+/// Builtins of bash that the tables list as programs.
 const BUILTINS: &str = ": [ alias bind break builtin caller cd command compgen continue declare dirs echo exit export \
                         false getopts hash help history jobs let local popd printf pushd pwd read return shift \
                         shopt test times true type typeset ulimit umask unset wait";
 
-/// Whether bash knows the name inside.
+/// Returns whether bash finds the name inside.
 #[must_use]
 pub fn is_there(name: &str) -> bool {
     let mut aliases = renamed().into_iter().chain(awks());

@@ -1,52 +1,52 @@
-//! What a run of the canary saw, and how it is printed. It counts; it judges nothing.
+//! The result of a canary run, and its text form. This module counts; it does not judge.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// Something that a command called read-only did.
+/// A violation by a command that the policy called read-only.
 #[derive(Debug, Clone)]
 pub struct Finding {
-    /// The command, or those among which it is.
+    /// The command, or the commands that may have caused it.
     pub commands: Vec<String>,
-    /// What is not as it was, what was started, or why it could not be watched.
+    /// The changes, the programs started, or the reason why the command could not be watched.
     pub what: Vec<String>,
 }
 
-/// Counts of one program's commands.
+/// Counts of the commands of one program.
 #[derive(Debug, Clone, Default)]
 pub struct Tally {
-    /// Commands in which it stands that were called read-only, and were run.
+    /// Commands with this program that were called read-only and ran.
     pub ran: usize,
-    /// Commands in which it stands that were not.
+    /// Commands with this program that were not called read-only.
     pub refused: usize,
-    /// Those of its flags that were in a command that was run.
+    /// Flags that were in a command that ran.
     pub flags: BTreeSet<usize>,
-    /// Names of its flags that were given up: no command made for them was called read-only.
+    /// Names of flags that were given up: no command with them was called read-only.
     pub never: Vec<String>,
-    /// How many flags the tables call harmless.
+    /// How many flags the tables list as harmless.
     pub all_flags: usize,
 }
 
-/// A whole run.
+/// The result of a run.
 #[derive(Debug, Clone, Default)]
 pub struct Report {
-    /// By program.
+    /// The counts by program.
     pub programs: BTreeMap<String, Tally>,
-    /// Programs of the tables that this system has not.
+    /// Programs of the tables that this system does not have.
     pub absent: Vec<String>,
-    /// Commands run, by construct.
+    /// Commands that ran, by construct.
     pub constructs: BTreeMap<&'static str, usize>,
-    /// Commands called read-only and run.
+    /// Commands that were called read-only and selected to run.
     pub ran: usize,
-    /// Those of them that were not run after all: a planted file made the runner withdraw the verdict.
+    /// Selected commands that did not run: a planted file made the runner withdraw the verdict.
     pub withdrawn: usize,
     /// Commands that were not called read-only.
     pub refused: usize,
-    /// Commands that had to be ended.
+    /// Commands that had to be killed.
     pub ended_by_force: usize,
-    /// Programs that were started, shells left out.
+    /// Programs that were started, except shells.
     pub started: usize,
-    /// What must not be.
+    /// The violations.
     pub findings: Vec<Finding>,
 }
 

@@ -1,5 +1,5 @@
-//! A run: generate, ask the policy, run what it calls read-only, compare. Two or more sandboxes
-//! work at the same time. It stops early only where there is nothing left to learn.
+//! Runs the canary: generates commands, decides them, runs the read-only ones, and compares. Several
+//! sandboxes work at the same time. A run stops early only after too many findings.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -17,25 +17,25 @@ use super::place::{self, Planted};
 use super::report::{Finding, Report, Tally};
 use super::worker::Worker;
 
-/// After so many findings a run ends: they have the same causes.
+/// A run ends after this number of findings, since they have the same causes.
 const MOST_FINDINGS: usize = 300;
-/// How many commands wait for a sandbox.
+/// How many commands can wait for a sandbox.
 const JOBS_AHEAD: usize = 64;
-/// How often a flag is tried anew where the policy refused the words around it.
+/// How often a flag is tried if the policy refuses the words around it.
 const TRIES: usize = 12;
-/// How often a program is: some are read-only with few of their flags.
+/// How often a program is tried. Some programs are read-only with few of their flags.
 const TRIES_OF_A_PROGRAM: usize = 500;
 
-/// What a run does.
+/// The settings of a run.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// The same seed makes the same commands.
+    /// The seed. The same seed gives the same commands.
     pub seed: u64,
-    /// How many commands that are called read-only are chosen from.
+    /// How many read-only commands to generate.
     pub commands: usize,
-    /// One in so many of them is run; the seed says with which it begins.
+    /// Runs one in this number of them. The seed determines the first.
     pub one_in: usize,
-    /// How many sandboxes work at a time.
+    /// How many sandboxes work at the same time.
     pub workers: usize,
     /// The program that runs inside, which is `fuzz-read-only`.
     pub driver: PathBuf,
@@ -46,18 +46,18 @@ struct Job {
     decision: Decision,
 }
 
-/// What all threads add to.
+/// The state that all threads share.
 struct Counts {
     report: Mutex<Report>,
-    /// The tables' programs, by index.
+    /// The names of the tables' programs, by index.
     names: Vec<String>,
 }
 
-/// Runs it.
+/// Runs the canary.
 ///
 /// # Errors
 ///
-/// Where the tables cannot be read, or a sandbox does not start or answer.
+/// Returns an error if the tables cannot be read, or a sandbox does not start or answer.
 pub fn run(settings: &Settings) -> io::Result<Report> {
     let mut generator = Generator::new(settings.seed, place::is_there)?;
     let names = generator.programs().iter().map(|program| program.name.clone()).collect();
@@ -82,7 +82,7 @@ pub fn run(settings: &Settings) -> io::Result<Report> {
     Ok(counts.report.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Decides about commands, and sends those that are read-only, or a sample of them, until there are enough.
+/// Decides commands and sends the read-only ones, or a sample of them, until there are enough.
 fn feed(generator: &mut Generator, settings: &Settings, counts: &Counts, jobs: &SyncSender<Job>) {
     let Some(profile) = Profile::builtin("strict") else {
         return;
@@ -98,7 +98,7 @@ fn feed(generator: &mut Generator, settings: &Settings, counts: &Counts, jobs: &
             if (found + begin) % one_in != 0 {
                 continue;
             }
-            // Where a worker has failed nobody listens any more.
+            // All workers have failed.
             if jobs.send(Job { generated, decision }).is_err() {
                 return;
             }
@@ -121,7 +121,7 @@ fn feed(generator: &mut Generator, settings: &Settings, counts: &Counts, jobs: &
 fn work(mut worker: Worker<'_>, queue: &Mutex<Receiver<Job>>, counts: &Counts) -> io::Result<()> {
     let result = work_until_none_is_left(&mut worker, queue, counts);
     if result.is_err() {
-        // Whoever feeds must not wait for this one.
+        // Drains the queue so that the sender does not block.
         while queue.lock().unwrap_or_else(PoisonError::into_inner).recv().is_ok() {}
     }
     result
@@ -134,7 +134,7 @@ fn work_until_none_is_left(
 ) -> io::Result<()> {
     let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
     while let Ok(Job { generated, decision }) = next() {
-        // A person is asked about it for another reason, so that nothing is proven where programs are named.
+        // The policy asks about this command for another reason, so that a planted setting proves nothing.
         let withdrawn = decision.verdict != Verdict::Allow && worker.planted() == Planted::Naming;
         let seen = if withdrawn {
             Seen { withdrawn, ..Seen::default() }
@@ -206,7 +206,7 @@ impl Counts {
         }
     }
 
-    /// What a comparison of all bytes found.
+    /// Records the result of a comparison of all bytes.
     fn compared(&self, found: Option<(Vec<String>, Vec<String>)>) {
         if let Some((commands, what)) = found {
             self.lock().findings.push(Finding { commands, what });

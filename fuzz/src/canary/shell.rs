@@ -1,11 +1,11 @@
-//! What bash can put around a command: pipes, lists, loops, redirects, substitutions, and
-//! programs that run others. Some of it writes; that is for the policy to see.
+//! Wraps commands in bash constructs: pipes, lists, loops, redirects, substitutions, and programs
+//! that run others. Some of these write; the policy must detect that.
 
 use super::generate::{Generated, Generator, Line};
 use super::random::Random;
 use super::words;
 
-/// Constructs, each with how it is written: `A`, `B`, `C` are commands, `P` a path, `D` a folder.
+/// Templates of the constructs: `A`, `B` and `C` are commands, `P` is a path, `D` is a directory.
 const CONSTRUCTS: &[(&str, &str)] = &[
     ("pipe", "A | B"),
     ("pipe", "A | B | C"),
@@ -94,7 +94,7 @@ const CONSTRUCTS: &[(&str, &str)] = &[
     ("nested", "{ A && B; } || { cd D && C; }"),
 ];
 
-/// A command, plain half of the time, else in one of the constructs.
+/// Returns a command: alone in half of the cases, otherwise in a construct.
 pub(super) fn around(generator: &mut Generator) -> Generated {
     if generator.random().once_in(2) {
         let line = generator.line();
@@ -131,7 +131,7 @@ pub(super) fn around(generator: &mut Generator) -> Generated {
     Generated { command, tries, planned: None, construct }
 }
 
-/// Now and then one character is dropped or doubled: what then remains may be another command.
+/// Sometimes deletes or duplicates a character, which can result in another command.
 fn spoiled(random: &mut Random, command: &mut String) {
     if !random.once_in(20) {
         return;

@@ -1,5 +1,5 @@
-//! What a tree of files is at a moment, so that two moments can be compared. It reads;
-//! it changes nothing but access times, which count for nothing.
+//! A snapshot of a file tree, to compare two points in time. Taking it changes only access times,
+//! which are not compared.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-/// Every name below some folders, with all that the kernel says of it.
+/// Every name below some directories, with all metadata.
 #[derive(Debug, Clone, Default)]
 pub struct Snapshot {
     entries: BTreeMap<PathBuf, Entry>,
 }
 
-/// The kernel sets `changed` whenever anything else here is written, and nobody without the
-/// rights to set the clock can set it back.
+/// The metadata of a name. The kernel sets `changed` whenever anything else here is written, and
+/// only a process that may set the clock can set it back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Entry {
     mode: u32,
@@ -28,16 +28,17 @@ struct Entry {
     modified: (i64, i64),
     changed: (i64, i64),
     target: Option<OsString>,
-    /// Of a file whose bytes were read.
+    /// The hash of the content, if it was read.
     content: Option<[u8; 32]>,
 }
 
 impl Snapshot {
-    /// Looks at the folders and all below them; `contents` says whether bytes are read, too.
+    /// Reads the directories and everything below them. `contents` selects whether to read the
+    /// bytes of files too.
     ///
     /// # Errors
     ///
-    /// A folder that cannot be listed, or a name that vanishes meanwhile.
+    /// Returns an error if a directory cannot be listed or a name disappears during the read.
     pub fn take(folders: &[&Path], contents: bool) -> io::Result<Self> {
         let mut snapshot = Self::default();
         for folder in folders {
@@ -49,7 +50,7 @@ impl Snapshot {
     fn add(&mut self, path: &Path, contents: bool) -> io::Result<()> {
         let found = fs::symlink_metadata(path)?;
         let target = if found.is_symlink() { Some(fs::read_link(path)?.into_os_string()) } else { None };
-        // A file that this user may not read cannot be compared by its bytes; its times still tell.
+        // The content of a file that this user cannot read is not compared, but its times are.
         let content = (contents && found.is_file()).then(|| fs::read(path).ok()).flatten();
         let entry = Entry {
             mode: found.mode(),
@@ -71,25 +72,26 @@ impl Snapshot {
         Ok(())
     }
 
-    /// How many names there are.
+    /// Returns the number of names.
     #[must_use]
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether there is no name at all.
+    /// Returns whether there are no names.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Whether there is such a name.
+    /// Returns whether the snapshot contains the path.
     #[must_use]
     pub fn has(&self, path: &Path) -> bool {
         self.entries.contains_key(path)
     }
 
-    /// What is another in `later`, a line for each name. Bytes are compared where both have them.
+    /// Returns the differences in `later`, one line for each name. Content is compared if both
+    /// snapshots have it.
     #[must_use]
     pub fn differences(&self, later: &Self) -> Vec<String> {
         let mut found = Vec::new();

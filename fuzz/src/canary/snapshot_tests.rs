@@ -1,4 +1,4 @@
-//! A snapshot notices every kind of change, and only changes.
+//! Tests that a snapshot detects every kind of change, and only changes.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::Snapshot;
 
-/// What a snapshot says after `change` was made to a small tree.
+/// Returns the differences after `change` on a small tree.
 fn noticed(change: impl FnOnce(&Path)) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
@@ -26,7 +26,7 @@ fn noticed(change: impl FnOnce(&Path)) -> Vec<String> {
     before.differences(&after)
 }
 
-/// The kernel's clock for files goes on every few milliseconds.
+/// Waits for a tick of the kernel's file clock, which advances every few milliseconds.
 fn until_the_clock_of_files_ticks() {
     let other = tempfile::NamedTempFile::new().unwrap();
     let now = || other.as_file().metadata().unwrap().modified().unwrap();

@@ -1,6 +1,6 @@
-//! The policy's own tables as the generator's vocabulary: which programs there are, and how
-//! their flags are written. It reads the data again instead of asking the policy, so that
-//! what the tables call harmless is what is tried.
+//! The policy's own tables as the generator's vocabulary: the programs, and the spelling of their
+//! flags. It parses the data again and does not call the policy, so that every flag that the tables
+//! call harmless is tried.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,45 +9,45 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-/// Where the tables are.
+/// The directory of the tables.
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../policy/tables");
 
 /// A program, or a program with its subcommand.
 #[derive(Debug)]
 pub struct Program {
-    /// Its words, divided by blanks.
+    /// Its words, separated by spaces.
     pub name: String,
-    /// What its operands are: the first so many are text, the rest are as `paths` says.
+    /// How many of the first operands are text. `paths` describes the other operands.
     pub text_operands: usize,
     /// Whether operands are paths.
     pub paths: bool,
-    /// At most so many operands.
+    /// The maximum number of operands.
     pub most: usize,
-    /// Flags without one of which it does something else.
+    /// Flags of which at least one is required; without it, the program does something else.
     pub needs: Vec<String>,
-    /// The language its first operand is in.
+    /// The language of its first operand.
     pub language: Option<String>,
     /// Flags that the tables call harmless.
     pub flags: Vec<Flag>,
-    /// Flags that they refuse.
+    /// Flags that the tables refuse.
     pub refused: Vec<Flag>,
 }
 
-/// A flag in all its spellings.
+/// A flag with all its spellings.
 #[derive(Debug, Clone)]
 pub struct Flag {
-    /// With their dashes.
+    /// The names with their dashes.
     pub names: Vec<String>,
-    /// Whether it has a value, and what the tables call it.
+    /// Whether it has a value, and the tables' name for the value.
     pub takes: Takes,
 }
 
-/// What stands behind a flag.
+/// The value of a flag.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Takes {
-    /// Nothing.
+    /// No value.
     Nothing,
-    /// A value in the same word, or none.
+    /// An optional value in the same word.
     Optional(String),
     /// A value in the same word or the next.
     Value(String),
@@ -56,11 +56,11 @@ pub enum Takes {
 /// Options before the subcommand, by program.
 pub type Globals = BTreeMap<String, Vec<Flag>>;
 
-/// The tables' programs in the order of their names, and options before subcommands.
+/// Reads the tables' programs, sorted by name, and the options before subcommands.
 ///
 /// # Errors
 ///
-/// Where a file cannot be read, or is not such a table.
+/// Returns an error if a file cannot be read or is not a valid table.
 pub fn load() -> io::Result<(Vec<Program>, Globals)> {
     let mut all = File::default();
     for entry in fs::read_dir(Path::new(FOLDER))? {
@@ -87,7 +87,7 @@ struct File {
     global: BTreeMap<String, Entry>,
 }
 
-/// What the generator needs of an entry; the policy checks the rest.
+/// The fields of an entry that the generator needs. The policy validates the others.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Entry {
@@ -135,7 +135,7 @@ fn program(name: &str, entry: &Entry, sets: &BTreeMap<String, Entry>) -> Program
     found
 }
 
-/// A set gives what the program does not say itself.
+/// Adds the flags of a shared set that the program does not define itself.
 fn add_new(to: &mut Vec<Flag>, list: &BTreeMap<String, String>, other: &[Flag]) {
     for flag in flags(list) {
         let known = |known: &Flag| known.names.iter().any(|name| flag.names.contains(name));
@@ -149,14 +149,14 @@ fn flags(list: &BTreeMap<String, String>) -> Vec<Flag> {
     list.keys().map(|key| flag(key)).collect()
 }
 
-/// `-k, --key=KEYDEF`, `--color[=WHEN]`, `-f FILE`, `-U[NUM]`, `-NUM`.
+/// Parses a key such as `-k, --key=KEYDEF`, `--color[=WHEN]`, `-f FILE`, `-U[NUM]` or `-NUM`.
 fn flag(key: &str) -> Flag {
     if key == "-NUM" {
         return Flag { names: vec!["-3".to_owned()], takes: Takes::Nothing };
     }
     let mut takes = Takes::Nothing;
     let mut names = Vec::new();
-    // What has an opposite is two flags; the opposite's value, if it is given one, is wrong.
+    // Only the positive form of a negatable flag is used; its opposite takes no value.
     let key = key.replace("--[no-]", "--");
     for part in key.split(", ") {
         let end = part.find(['=', ' ', '[']).unwrap_or(part.len());

@@ -1,5 +1,4 @@
-//! The words that generated commands are made of, from `canary/vocabulary.toml`. Data, and
-//! nothing else.
+//! The words for generated commands, from `canary/vocabulary.toml`.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -19,18 +18,18 @@ struct Vocabulary {
     lists: BTreeMap<String, Vec<String>>,
 }
 
-/// The list of that name; empty where there is none.
+/// Returns the list of that name, or an empty list.
 #[must_use]
 pub fn list(name: &str) -> &'static [String] {
     ALL.lists.get(name).map(Vec::as_slice).unwrap_or_default()
 }
 
-/// The operands that mean something to the program.
+/// Returns the operands that have a meaning for the program.
 pub(super) fn operands(program: &str) -> &'static [String] {
     ALL.operands.get(program).map(Vec::as_slice).unwrap_or_default()
 }
 
-/// One part of a language.
+/// Returns a random part of a language.
 pub(super) fn part(random: &mut Random, name: &str) -> &'static str {
     random.pick(ALL.part.get(name).map(Vec::as_slice).unwrap_or_default())
 }

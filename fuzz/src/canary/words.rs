@@ -1,10 +1,10 @@
-//! Words of a generated command: operands and values, and the many ways of bash to write one
-//! and the same word.
+//! The words of a generated command: operands and values, and the different bash spellings of a
+//! word.
 
 use super::random::Random;
 use super::vocabulary::{list, operands, part};
 
-/// The word in one of bash's spellings; all mean the same.
+/// Returns the word in one of its bash spellings. All spellings mean the same word.
 pub(super) fn quoted(random: &mut Random, word: &str) -> String {
     let plain = !word.is_empty()
         && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_./,:+@%=".contains(&byte));
@@ -27,7 +27,7 @@ pub(super) fn quoted(random: &mut Random, word: &str) -> String {
     }
 }
 
-/// A file or folder, or a pattern for some.
+/// Returns a file, a directory, or a glob pattern.
 pub(super) fn path(random: &mut Random) -> String {
     match random.up_to(12) {
         0 => random.pick(list("globs")).to_owned(),
@@ -48,7 +48,8 @@ pub(super) fn folder(random: &mut Random) -> String {
     random.pick(list("folders")).to_owned()
 }
 
-/// A value for a flag, from what its name and the tables' word for its value say, or any.
+/// Returns a value for a flag: one that fits the flag's name and the tables' name for the value, or
+/// a random one.
 pub(super) fn value(random: &mut Random, program: &str, flag: &str, called: &str) -> String {
     let known = match random.up_to(8) {
         0 => random.pick(list("baits")),
@@ -88,7 +89,7 @@ fn likely(random: &mut Random, program: &str, flag: &str, called: &str) -> &'sta
     }
 }
 
-/// An operand that is text for this program.
+/// Returns a text operand for this program.
 pub(super) fn text(random: &mut Random, program: &str) -> String {
     let known = operands(program);
     let word = match program {

@@ -1,5 +1,5 @@
-//! The host's side of one sandbox: hands commands in, takes what was seen out, and makes the
-//! sandbox anew when its tree was changed. It runs nothing itself.
+//! The host's side of one sandbox: sends commands, receives the observations, and creates a new
+//! sandbox after a change of the tree. It runs no command itself.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
@@ -9,16 +9,17 @@ use super::inside::{Seen, Task};
 use super::obeyed::Held;
 use super::place::{self, Alias, Place, Planted};
 
-/// After so many commands every byte is compared, and a new sandbox with the next awk begins.
+/// After this number of commands, all bytes are compared and a new sandbox starts with the next
+/// awk.
 const COMMANDS_PER_PLACE: usize = 250;
 
-/// A sandbox after the other.
+/// Runs commands in successive sandboxes.
 #[derive(Debug)]
 pub struct Worker<'a> {
     driver: &'a Path,
-    /// Which of the awks is next.
+    /// The index of the next awk.
     turn: usize,
-    /// What is planted, in turn.
+    /// The planted configurations, used in turn.
     planted: &'static [Planted],
     running: Option<Running>,
 }
@@ -35,32 +36,32 @@ struct Running {
 }
 
 impl<'a> Worker<'a> {
-    /// A worker whose sandboxes run `driver`.
+    /// Creates a worker with sandboxes that run `driver`.
     #[must_use]
     pub fn new(driver: &'a Path, turn: usize) -> Self {
         Self { driver, turn, planted: &[Planted::Nothing], running: None }
     }
 
-    /// The same, with this planted in its trees, one after the other.
+    /// Returns the worker with these configurations, which its sandboxes use in turn.
     #[must_use]
     pub fn planting(self, planted: &'static [Planted]) -> Self {
         Self { planted, ..self }
     }
 
-    /// Runs the command on a tree that is as it was made.
+    /// Runs the command on an unchanged tree.
     ///
     /// # Errors
     ///
-    /// Where the sandbox cannot be made, or ends before it answers.
+    /// Returns an error if the sandbox cannot be created or ends before it answers.
     pub fn run(&mut self, command: &str) -> io::Result<Seen> {
         self.run_held(command, Vec::new())
     }
 
-    /// Runs it unless one of these files names a program.
+    /// Runs the command unless one of these files names a program.
     ///
     /// # Errors
     ///
-    /// As [`run`](Self::run).
+    /// Returns an error in the same cases as [`run`](Self::run).
     pub fn run_held(&mut self, command: &str, held: Vec<Held>) -> io::Result<Seen> {
         let mut running = match self.running.take() {
             Some(running) => running,
@@ -74,7 +75,7 @@ impl<'a> Worker<'a> {
         Ok(seen)
     }
 
-    /// What is planted where the next command runs.
+    /// Returns the planted configuration for the next command.
     #[must_use]
     pub fn planted(&self) -> Planted {
         self.running.as_ref().map_or_else(|| self.next_planted(), |running| running.planted)
@@ -85,18 +86,18 @@ impl<'a> Worker<'a> {
         self.planted.get(turn).copied().unwrap_or(Planted::Nothing)
     }
 
-    /// Whether the commands so far are enough for one sandbox.
+    /// Returns whether the sandbox has run its number of commands.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.running.as_ref().is_some_and(|running| running.ran.len() >= COMMANDS_PER_PLACE)
     }
 
-    /// Ends the sandbox; says which bytes are others, though no time tells it, and after which
-    /// commands.
+    /// Ends the sandbox. Returns content changes that no timestamp showed, and the commands that
+    /// may have caused them.
     ///
     /// # Errors
     ///
-    /// Where the sandbox ends before it answers.
+    /// Returns an error if the sandbox ends before it answers.
     pub fn finish(&mut self) -> io::Result<Option<(Vec<String>, Vec<String>)>> {
         let Some(mut running) = self.running.take() else {
             return Ok(None);
@@ -139,7 +140,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // The end of its input ends it; all its processes end with it.
+        // The sandbox and all its processes end when their input is closed.
         drop(self.input.take());
         let _ = self.child.wait();
     }

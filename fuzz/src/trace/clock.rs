@@ -1,21 +1,21 @@
-//! When a run has had its time. What waits for a processor is not charged for it: on a
-//! busy host a run sees and starts as much as on a free one.
+//! The time limit of a run. Time spent waiting for a processor does not count, so that a run
+//! observes and starts as much on a busy host as on an idle one.
 //!
-//! It must end every run: also one that a host never lets run.
+//! The clock must end every run, including one that never gets a processor.
 
 use std::time::{Duration, Instant};
 
 use nix::unistd::Pid;
 
-/// So many looks one after the other, at each of which all processes wait for something,
-/// are the end of a run that has had its time.
+/// After the time limit, the run ends if all processes are waiting at this number of consecutive
+/// checks.
 const QUIET_LOOKS: u32 = 5;
-/// A run that waits for a processor may take at most this many times its limit.
+/// The maximum time of a run that waits for a processor, as a multiple of its limit.
 const MOST_TIMES: u32 = 20;
-/// The unit in which the kernel counts processor time.
+/// The kernel's unit of processor time.
 const TICK: Duration = Duration::from_millis(10);
 
-/// The time of one run.
+/// The clock of one run.
 pub(super) struct Clock {
     begun: Instant,
     time: Duration,
@@ -27,8 +27,8 @@ impl Clock {
         Self { begun: Instant::now(), time, quiet: 0 }
     }
 
-    /// Whether the time has passed, and the processes have used so much of a processor or
-    /// wait for something else than one.
+    /// Returns whether the run is over: the time has passed, and the processes either used that
+    /// much processor time or wait for something other than a processor.
     pub(super) fn is_over<'a>(&mut self, processes: impl Iterator<Item = &'a Pid>) -> bool {
         let passed = self.begun.elapsed();
         if passed < self.time {
@@ -44,16 +44,16 @@ impl Clock {
 
 /// The state of a process, as the kernel reports it.
 struct Seen {
-    /// Whether it waits for something else than a processor or a disk.
+    /// Whether it waits for something other than a processor or a disk.
     waits: bool,
-    /// Processor time, with that of its children that have ended.
+    /// Processor time, including that of its children that have ended.
     used: Duration,
 }
 
-/// `None` where it has ended.
+/// Reads the state of a process. Returns `None` if it has ended.
 fn look(pid: Pid) -> Option<Seen> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // Its name may hold anything.
+    // The process name can contain any characters.
     let (_, rest) = stat.rsplit_once(") ")?;
     let fields: Vec<&str> = rest.split(' ').collect();
     let waits = !matches!(fields.first()?.chars().next()?, 'R' | 'D' | 't');

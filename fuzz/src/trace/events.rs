@@ -1,5 +1,5 @@
-//! What the kernel reports of traced processes, one event after the other. It must
-//! leave no process behind, whatever happens.
+//! Processes the kernel's events for traced processes. It must leave no process behind, including
+//! on errors.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
@@ -18,7 +18,7 @@ use nix::unistd::Pid;
 use super::clock::Clock;
 use super::{Ended, Exec, GATE, Limits, Trace};
 
-/// Tells when a child has something to report.
+/// Reports when a child has an event.
 pub(super) struct ChildSignals(SignalFd);
 
 impl ChildSignals {
@@ -29,8 +29,8 @@ impl ChildSignals {
         Ok(Self(SignalFd::with_flags(&set, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?))
     }
 
-    /// Sleeps until there may be something. Another thread that does not block the
-    /// signal may have taken it: no sleep is long.
+    /// Sleeps until there may be an event. A thread that does not block the signal can consume it,
+    /// so that each sleep is short.
     fn wait(&self) -> io::Result<()> {
         const LONGEST_MILLIS: u16 = 4;
         let mut fds = [PollFd::new(self.0.as_fd(), PollFlags::POLLIN)];
@@ -40,35 +40,35 @@ impl ChildSignals {
         }
     }
 
-    /// Forgets what was told so far.
+    /// Discards pending signals.
     fn drain(&self) -> io::Result<()> {
         while self.0.read_signal()?.is_some() {}
         Ok(())
     }
 }
 
-/// A process under trace.
+/// A traced process.
 #[derive(Debug, Clone, Copy)]
 struct Process {
     parent: Pid,
-    /// The exec it runs.
+    /// The exec that it runs.
     image: Option<usize>,
 }
 
 struct Follower {
     main: Pid,
     alive: HashMap<Pid, Process>,
-    /// Stopped at birth, before their parent told of them.
+    /// Processes that stopped at their start, before the parent's event reported them.
     early: HashSet<Pid>,
     execs: Vec<Exec>,
     /// How the main program ended.
     ended: Option<Ended>,
-    /// Why everything is killed.
+    /// Why all processes are killed.
     killed: Option<Ended>,
     leftovers: bool,
 }
 
-/// Follows the process and all that come from it, until none is left.
+/// Follows the process and all its descendants until none is left.
 pub(super) fn follow(main: Pid, limits: &Limits, signals: &ChildSignals) -> io::Result<Trace> {
     let mut follower = Follower {
         main,
@@ -82,7 +82,7 @@ pub(super) fn follow(main: Pid, limits: &Limits, signals: &ChildSignals) -> io::
     let result = follower.until_none_is_left(limits, signals);
     if result.is_err() {
         follower.kill_all();
-        // The kernel reports the deaths; what is not understood of them does not matter any more.
+        // Reaps the killed processes. Other events do not matter anymore.
         while !matches!(waitpid(None, Some(WaitPidFlag::__WALL)), Err(Errno::ECHILD)) {}
     }
     result?;
@@ -103,7 +103,7 @@ impl Follower {
             if self.alive.is_empty() && self.early.is_empty() {
                 break;
             }
-            // Each clock is read every time, so that none misses what its processes waited.
+            // Each clock is read every time, so that it observes every wait of its processes.
             let mut late = wall.is_over(self.alive.keys());
             late |= linger.as_mut().is_some_and(|clock| clock.is_over(self.alive.keys()));
             if late && linger.is_some() {
@@ -126,7 +126,7 @@ impl Follower {
 
     fn kill_all(&self) {
         for pid in self.alive.keys().chain(&self.early) {
-            // It may have ended by itself.
+            // The process may have ended already.
             let _ = kill(*pid, Signal::SIGKILL);
         }
     }
@@ -205,7 +205,7 @@ impl Follower {
         let Some((path, argv)) = read_image(pid)? else {
             return Ok(());
         };
-        // The start of the gate itself is sometimes seen, sometimes not.
+        // The exec of the gate itself is not always seen.
         let gate = self.execs.is_empty() && argv.get(2).is_some_and(|text| text == GATE.as_bytes());
         if gate {
             return Ok(());
@@ -218,11 +218,11 @@ impl Follower {
 }
 
 fn resume(pid: Pid, signal: Option<Signal>) -> io::Result<()> {
-    // Stops by SIGSTOP and the like are passed over by continuing.
+    // Continues after stops by SIGSTOP and similar signals.
     unless_dead(ptrace::cont(pid, signal)).map(|_| ())
 }
 
-/// A process may be killed at any moment.
+/// Returns `None` if the process does not exist: it can be killed at any time.
 fn unless_dead<T>(result: nix::Result<T>) -> io::Result<Option<T>> {
     match result {
         Ok(value) => Ok(Some(value)),
@@ -234,13 +234,13 @@ fn unless_dead<T>(result: nix::Result<T>) -> io::Result<Option<T>> {
 /// Path and arguments of a program.
 type Image = (Vec<u8>, Vec<Vec<u8>>);
 
-/// Of the program a process has just started; `None` where it is
-/// being killed.
+/// Reads the program that a process has just started. Returns `None` if the process is being
+/// killed.
 fn read_image(pid: Pid) -> io::Result<Option<Image>> {
     let read = || -> io::Result<Image> {
         let line = std::fs::read(format!("/proc/{pid}/cmdline"))?;
         let mut argv: Vec<Vec<u8>> = line.split(|byte| *byte == 0).map(<[u8]>::to_vec).collect();
-        // Each argument ends with a zero byte.
+        // Each argument ends with a NUL byte.
         argv.pop();
         Ok((executed_path(pid)?, argv))
     };
@@ -254,7 +254,7 @@ fn read_image(pid: Pid) -> io::Result<Option<Image>> {
     }
 }
 
-/// The path given to `execve`, where the auxiliary vector says it lies.
+/// Returns the path given to `execve`, which the auxiliary vector points to.
 fn executed_path(pid: Pid) -> io::Result<Vec<u8>> {
     const AT_EXECFN: u64 = 31;
     const LONGEST: usize = 4096;
@@ -266,7 +266,7 @@ fn executed_path(pid: Pid) -> io::Result<Vec<u8>> {
     let at = entries.into_iter().find(|(key, _)| *key == AT_EXECFN).map(|(_, value)| value);
     let at = at.ok_or_else(|| io::Error::other(format!("process {pid} does not know its path")))?;
     let mut path = vec![0; LONGEST];
-    // It lies at the end of the stack, so that less than this can be read.
+    // The path is near the end of the stack, so that the read can be short.
     let length = File::open(format!("/proc/{pid}/mem"))?.read_at(&mut path, at)?;
     path.truncate(length);
     let end = path.iter().position(|byte| *byte == 0).unwrap_or(length);

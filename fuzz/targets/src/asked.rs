@@ -1,5 +1,5 @@
-//! What is asked beside the text: profile, mode, shell, place. Chosen by the text itself,
-//! so that the same text always gets the same question and all of them come up.
+//! Derives the other inputs of a request from the text: profile, mode, shell and directory. The
+//! same text always gives the same request, and all values occur.
 
 use std::sync::LazyLock;
 
@@ -18,7 +18,7 @@ static RULES: LazyLock<Rules> = LazyLock::new(|| {
     .expect("rules that are right")
 });
 
-/// Reads choices out of a number, one after the other.
+/// Reads successive choices out of a number.
 struct Choices(u64);
 
 impl Choices {
@@ -37,7 +37,7 @@ impl Choices {
     }
 }
 
-/// The question that goes with the text.
+/// Returns the request for the text.
 pub fn question(text: &[u8]) -> (Request<'_>, &'static Profile) {
     let mut choices = Choices::of(text);
     let profile = choices.pick(PROFILES.as_slice());
@@ -58,7 +58,7 @@ pub fn question(text: &[u8]) -> (Request<'_>, &'static Profile) {
     (request, profile)
 }
 
-/// The built-in profile that proves and asks, and the one that permits every mode.
+/// Returns the built-in profile that proves and asks, and the one that permits every mode.
 pub fn strict_and_sandboxed() -> (&'static Profile, &'static Profile) {
     let named =
         |name: &str| PROFILES.iter().find(|profile| profile.name() == name).expect("a built-in profile");

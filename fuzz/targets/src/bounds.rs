@@ -1,26 +1,26 @@
-//! The limits on one answer. Time is the thread's own, so that a busy machine is no
-//! finding; it is instrumented code that is timed, so the limit is ten times the real one.
+//! The time and memory limits of one answer. The time is that of the thread, so that a busy machine
+//! causes no findings. The code is instrumented, so that the limit is ten times the real one.
 
 use std::time::Duration;
 
 use peak_alloc::PeakAlloc;
 use rustix::time::{ClockId, clock_gettime};
 
-/// Counts what Rust allocates; libFuzzer's own limits hold the C code's.
+/// Counts allocations of Rust. libFuzzer's own limits cover the C code.
 #[global_allocator]
 static HEAP: PeakAlloc = PeakAlloc;
 
-/// Longest time of one answer.
+/// The time limit of one answer.
 pub const MOST_TIME: Duration = Duration::from_secs(1);
 const MOST_BYTES: usize = 64 << 20;
 
-/// The time that this thread has worked.
+/// Returns the processor time of this thread.
 pub fn thread_time() -> Duration {
     let now = clock_gettime(ClockId::ThreadCPUTime);
     Duration::try_from(now).expect("the clock of a thread is not negative")
 }
 
-/// Does the work and checks what it took.
+/// Does the work and checks its time and memory.
 pub fn bounded<T>(work: impl Fn() -> T) -> T {
     let before = HEAP.current_usage();
     HEAP.reset_peak_usage();

@@ -1,5 +1,5 @@
-//! What must hold of every decision: it is there, the same twice, within its text and its
-//! limits, readable, and never looser where more is forbidden.
+//! The invariants of every decision: it exists, is deterministic, stays within its text and limits,
+//! is readable, and is never looser if more is forbidden.
 
 use airlock_policy::{
     Decision, FoundCommand, Mode, Profile, Request, Requirement, Rules, Shell, Span, Verdict, check, decide,
@@ -8,7 +8,7 @@ use airlock_policy::{
 
 use crate::bounds::bounded;
 
-/// Decides, and checks all that can be seen on the decision alone.
+/// Decides, and checks all invariants of a single decision.
 pub fn checked(request: &Request<'_>, profile: &Profile) -> Decision {
     let decision = bounded(|| decide(request, profile));
     assert_eq!(decision, decide(request, profile), "the same question has one answer");
@@ -58,7 +58,8 @@ fn read_only_is_enforced(decision: &Decision, request: &Request<'_>) {
     assert!(decision.commands.iter().all(|command| command.read_only));
 }
 
-/// A bare deny rule denies, a bare allow rule never tightens, a tighter mode never loosens.
+/// Checks that a bare deny rule denies, a bare allow rule never tightens, and a tighter mode never
+/// loosens.
 pub fn is_monotone(text: &[u8], sandboxed: &Profile) {
     let verdict = |mode, rules| {
         let request = Request { mode: Some(mode), extra_rules: rules, ..Request::bash(text) };
@@ -82,7 +83,7 @@ pub fn is_monotone(text: &[u8], sandboxed: &Profile) {
     assert!(!runs || decision.verdict == Verdict::Deny, "what runs is denied by a rule for all");
 }
 
-/// A command written again with every word in quotes has the same words.
+/// Checks that a command with every word quoted has the same words.
 pub fn quoting_changes_nothing(decision: &Decision, profile: &Profile) {
     for command in decision.commands.iter().take(4) {
         let Some((words, text)) = quoted(command) else {
@@ -99,7 +100,7 @@ pub fn quoting_changes_nothing(decision: &Decision, profile: &Profile) {
     }
 }
 
-/// The words of a command that are all known, and a text that can only mean them.
+/// Returns the words of a command if all are known, and a text that can only mean these words.
 fn quoted(command: &FoundCommand) -> Option<(Vec<&[u8]>, Vec<u8>)> {
     let words: Vec<&[u8]> = command.argv.iter().map(|word| word.text.as_deref()).collect::<Option<_>>()?;
     let mut text = Vec::new();

@@ -1,6 +1,6 @@
-//! What must hold of every answer of the policy, whatever it was asked. `decision`
-//! holds the checks, `asked` what is asked beside the text, `bounds` the limits on
-//! time and memory. A check that fails panics, and libFuzzer keeps the input.
+//! The invariants of every answer of the policy. `decision` contains the checks, `asked` derives
+//! the other inputs from the text, and `bounds` contains the limits on time and memory. A failed
+//! check panics, and libFuzzer keeps the input.
 
 pub mod asked;
 pub mod bounds;

@@ -1,6 +1,6 @@
-//! Property 1 against real bash, a short run: nothing starts that was not predicted.
-//! `make fuzz-bash` is the long one. `UPDATE_EXPECT=1` writes the table of
-//! `docs/constructs.md` as this run sees it.
+//! A short run of property 1 with real bash: every program that starts was predicted. `make
+//! fuzz-bash` is the long run. `UPDATE_EXPECT=1` writes the table of `docs/constructs.md` from this
+//! run.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 

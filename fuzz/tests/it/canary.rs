@@ -1,6 +1,6 @@
-//! Property 2, tried for a short while in each run of the tests: what is called read-only changes
-//! nothing and starts nothing that was not predicted. Controls show that a change and a hidden
-//! program would be seen.
+//! A short run of property 2 in each test run: a command that the policy calls read-only changes
+//! nothing and starts only predicted programs. Controls show that a change and a hidden program are
+//! detected.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 
@@ -17,7 +17,7 @@ use airlock_policy::{Decision, Profile, Request, decide};
 
 /// How many commands are tried.
 const COMMANDS: usize = 1500;
-/// How many commands of each program of this system it runs at least.
+/// The minimum number of commands for each program of this system.
 const EACH: usize = 2;
 
 fn driver() -> PathBuf {
@@ -28,14 +28,14 @@ fn strict(command: &str) -> Decision {
     decide(&Request::bash(command.as_bytes()), &Profile::builtin("strict").unwrap())
 }
 
-/// What is seen of a command on the canary tree, whatever the policy thinks of it.
+/// Returns the observations of a command on the canary tree, whatever the policy decides.
 fn seen(command: &str) -> Seen {
     let seen = Worker::new(&driver(), 0).run(command).unwrap();
     assert_eq!(seen.trouble, None, "`{command}` is watched");
     seen
 }
 
-/// Nothing changes, and nothing starts that was not predicted.
+/// Runs the canary and asserts that there are no findings.
 fn harmless(seed: u64, one_in: usize) -> Report {
     let report = run(&Settings { seed, commands: COMMANDS, one_in, workers: 2, driver: driver() }).unwrap();
     assert!(report.findings.is_empty(), "{report}");
@@ -74,7 +74,7 @@ fn a_change_is_seen() {
         "echo x > ~/made",
         "sort -o notes.txt notes.txt",
         "touch made; rm made",
-        // The tree has files for which git would write its index anew, if it were not told otherwise.
+        // The tree has files for which git would rewrite its index without Airlock's settings.
         "git -c diff.autoRefreshIndex=true diff",
     ];
     for command in changes {
@@ -111,7 +111,7 @@ fn a_program_that_was_not_predicted_is_seen() {
         "find . -maxdepth 0 -exec env true \\;",
     ];
     for command in hidden {
-        // Predicted is what another text says, in which no such program stands.
+        // The prediction is for another text, which does not contain the hidden program.
         let predicted = strict(command.split([' ', '\'']).next().unwrap());
         let found = judge::unpredicted(&predicted, &seen(command).started);
         assert!(!found.is_empty(), "`{command}` starts something that goes unseen");
@@ -162,7 +162,7 @@ fn generated_names_are_in_the_tree() {
     for name in list("files").iter().chain(list("folders")).filter(|name| !ABSENT.contains(&name.as_str())) {
         let path = Path::new("/workspace").join(name);
         let quoted = format!("'{}'", path.to_str().unwrap().replace('\'', "'\\''"));
-        // It tells by a change.
+        // The command reports a missing file by a change.
         let seen = worker.run(&format!("[ -e {quoted} ] || touch missing")).unwrap();
         assert!(seen.changed.is_empty(), "`{name}` is not in the tree");
     }

@@ -1,5 +1,5 @@
-//! The ways to hide a denied program are no inventions: with a real bash, in a
-//! sandbox, the hidden program does run.
+//! Tests that the listed ways to hide a denied program work: real bash in a sandbox runs the hidden
+//! program.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 
@@ -10,12 +10,11 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// What the hidden program is called; it is `touch`, and leaves a file.
+/// The name of the hidden program. It is a copy of `touch` and leaves a file.
 const PROGRAM: &str = "hidden-program";
 const MARK: &str = "mark";
 
-/// Runs the text where only one folder can be written, and says whether the program
-/// left its file.
+/// Runs the text with one writable directory, and returns whether the program left its file.
 fn runs(text: &str) -> bool {
     let folder = tempfile::tempdir().unwrap();
     let programs = folder.path().join("bin");

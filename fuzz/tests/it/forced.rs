@@ -1,5 +1,5 @@
-//! What writes is run as if it were read-only, and changes nothing. The control shows that the same commands do
-//! change something where the mounts let them.
+//! Tests that commands that write change nothing when they run as if they were read-only. The control shows
+//! that the same commands do change something on writable mounts.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use airlock_fuzz::canary::forced::{Forced, Tried};
 
-/// Ways to write, each by another part of the system.
+/// Commands that write, each through another part of the system.
 const WRITERS: [&str; 24] = [
     "touch notes.txt new",
     "echo x >> notes.txt; : > README.md",

@@ -1,4 +1,4 @@
-//! The fuzzers' own tests: short runs with controls. `make fuzz-bash` and `make fuzz-read-only` are the long ones.
+//! Tests of the fuzzers: short runs with controls. `make fuzz-bash` and `make fuzz-read-only` are the long runs.
 
 mod bash;
 mod canary;

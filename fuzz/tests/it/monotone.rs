@@ -1,9 +1,9 @@
-//! Verdicts are monotone: a tighter law never loosens a verdict, nor does a larger text, and the same words written in
-//! another way get the same verdict. The texts are those of the fuzzers and of the policy's own cases, the rules are
-//! made at random from their words.
+//! Tests that verdicts are monotone: neither tighter rules nor a larger text loosens a verdict, and another spelling of
+//! the same words gets the same verdict. The texts come from the fuzzers and the policy's own cases; the rules are made
+//! at random from their words.
 //!
-//! `AIRLOCK_TEST_COMMANDS=DIR` adds the commands of a folder of `*.jsonl` files, each line with a `command` or a `cmd`.
-//! Checks of the input that are no part of the policy, such as the one for a leading `sleep`, are not looked at here.
+//! `AIRLOCK_TEST_COMMANDS=DIR` adds the commands of `*.jsonl` files in a directory, each line with a `command` or a
+//! `cmd`. Input checks that are not part of the policy, such as the one for a leading `sleep`, are not tested here.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -23,17 +23,17 @@ use change::{CHANGES, Change, Changed};
 use law::Law;
 use texts::Texts;
 
-/// Most kinds of findings that are told; there are few causes behind them.
+/// The maximum number of kinds of findings to print. They have few causes.
 const MOST_TOLD: usize = 40;
 
-/// What a text and a law became, and what they were.
+/// A text and rules, before and after a change.
 struct Finding {
     text: Vec<u8>,
     changed: Vec<u8>,
     law: String,
 }
 
-/// Pairs that are out of order, the shortest of each kind.
+/// Pairs that violate the order, with the shortest of each kind.
 #[derive(Default)]
 struct Findings(BTreeMap<String, (usize, Finding)>);
 
@@ -64,15 +64,15 @@ fn finding_of(finding: &Finding) -> Finding {
     Finding { text: finding.text.clone(), changed: finding.changed.clone(), law: finding.law.clone() }
 }
 
-/// Whether bash finds an error in how the text is written. There is no right reading of such a text, so that the rule
-/// that stops it may be another one in a larger text; it is never allowed.
+/// Returns whether bash finds a syntax error in the text. Such a text has no correct reading, so that another rule may
+/// stop it in a larger text. It is never allowed.
 fn bash_refuses(text: &[u8]) -> bool {
     let read =
         Command::new("bash").args(["--norc", "-n", "-c"]).arg(OsStr::from_bytes(text)).output().unwrap();
     !read.status.success()
 }
 
-/// Compares so many pairs.
+/// Compares this number of pairs.
 fn compare(seed: u64, pairs: usize) {
     let mut texts = Texts::new(seed);
     let mut rng = Rng::with_seed(seed);
@@ -99,7 +99,7 @@ fn compare(seed: u64, pairs: usize) {
         }
     }
     println!("{made} pairs: {seen:#?}");
-    // A property of one verdict alone would say little. Nothing is looser than ALLOW.
+    // A property that was tested on one verdict only proves little. No verdict is looser than ALLOW.
     for change in CHANGES {
         for verdict in [Verdict::Allow, Verdict::Ask, Verdict::Deny] {
             let times = seen.get(&format!("{change:?} {verdict:?}")).copied().unwrap_or_default();
@@ -124,7 +124,7 @@ mod sample {
 mod long {
     use super::compare;
 
-    /// Four of them are a million.
+    /// Four parts are a million pairs.
     const EACH: usize = 250_000;
 
     #[test]

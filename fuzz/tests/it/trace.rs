@@ -1,4 +1,4 @@
-//! What the tracer sees, tried with programs that do nothing.
+//! Tests of the tracer with programs that do nothing.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 
@@ -15,7 +15,7 @@ fn bash(text: &str, limits: &Limits) -> Trace {
     run(&program, limits).unwrap()
 }
 
-/// Path, arguments and index of the starter of each program but the first.
+/// Returns the path, arguments and starter index of each program except the first.
 fn started(trace: &Trace) -> Vec<(String, Vec<String>, Option<usize>)> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let execs = trace.execs.iter().skip(1);

@@ -1,4 +1,4 @@
-//! Arithmetic and subscripts, in every place where bash evaluates text.
+//! Arithmetic and subscripts, in every position where bash evaluates text.
 
 use super::{Construct, construct};
 

@@ -1,6 +1,6 @@
-//! Flags of launchers, as GNU's and util-linux' take them, right and nearly right.
+//! Flags of launchers as GNU and util-linux parse them: correct ones and almost correct ones.
 
-/// By the mark that stands for them.
+/// The flags by placeholder.
 const FLAGS: &[(&str, &[&str])] = &[
     (
         "env_flag",
@@ -163,7 +163,7 @@ const FLAGS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// The flags that the mark of this name stands for.
+/// Returns the flags for the placeholder of this name.
 pub(super) fn flags(mark: &str) -> Option<&'static [&'static str]> {
     FLAGS.iter().find(|(name, _)| *name == mark).map(|(_, flags)| *flags)
 }

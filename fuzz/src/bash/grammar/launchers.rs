@@ -1,4 +1,4 @@
-//! Programs that run another program, and texts given to shells.
+//! Programs that run another program, and texts passed to shells.
 
 use super::{Construct, construct};
 

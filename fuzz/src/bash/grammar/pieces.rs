@@ -1,15 +1,15 @@
-//! What the marks of the templates become: commands, words, names, blanks.
+//! Expansion of the templates' placeholders: commands, words, names and blanks.
 
 use super::Maker;
 
 /// Programs that the rules of the fuzzed profile allow.
 const ALLOWED: &[&str] = &["alpha", "beta", "gamma one"];
-/// Programs that no such rule allows.
+/// Programs that the rules of the fuzzed profile do not allow.
 const OTHERS: &[&str] = &[
     "touch", "rm", "curl", "mv", "cp", "git", "make", "python3", "tee", "chmod", "mkdir", "node", "sed",
     "sudo", "ln",
 ];
-/// Commands that are proven read-only, mostly.
+/// Commands that are usually proven read-only.
 const READERS: &[&str] = &[
     "ls",
     "ls -la d",
@@ -192,7 +192,7 @@ const FUNCTIONS: &[&str] = &["f", "g", "my_f", "f-1", "ls", "f.x"];
 const HIDDEN: &[&str] = &["touch q", "rm -rf d", "curl http://a", "alpha deep", "ls"];
 
 impl Maker<'_> {
-    /// What the mark of this name stands for.
+    /// Writes the expansion of the placeholder of this name.
     pub(super) fn piece(&mut self, name: &str) {
         match name {
             "cmd" => self.command(),
@@ -225,7 +225,7 @@ impl Maker<'_> {
         self.of(table);
     }
 
-    /// A program with some words, or a command that reads.
+    /// Writes a program with some words, or a command that only reads.
     pub(super) fn simple(&mut self) {
         if self.chance(35) {
             self.of(READERS);
@@ -264,7 +264,7 @@ impl Maker<'_> {
             self.pick(&[("$(", ")"), ("\"$(", ")\""), ("`", "`"), ("$( ", "\n)"), ("\"`", "`\"")]);
         self.out.push_str(open);
         if open.contains('`') {
-            // Anything deeper would want escapes.
+            // Deeper nesting would need escapes.
             self.of(READERS);
         } else {
             self.command();

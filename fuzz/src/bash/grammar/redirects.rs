@@ -1,4 +1,4 @@
-//! Redirects of every kind and place, heredocs, and process substitutions.
+//! Redirects of every kind and position, heredocs, and process substitutions.
 
 use super::{Construct, construct};
 

@@ -1,4 +1,4 @@
-//! Forms in which other checkers were got past, or in which this one asked without need.
+//! Forms that bypassed other checkers, or about which this policy asked without need.
 
 use super::{Construct, construct};
 

@@ -1,4 +1,4 @@
-//! Commands and how they are put together.
+//! Commands and the ways to combine them.
 
 use super::{Construct, construct};
 

@@ -1,4 +1,4 @@
-//! Texts that look like something else: what the misparsing validators are for.
+//! Texts that are easily parsed wrongly, which the misparsing validators must stop.
 
 use super::{Construct, construct};
 

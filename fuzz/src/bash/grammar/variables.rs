@@ -1,4 +1,4 @@
-//! Assignments, and the builtins that set, export, read or run.
+//! Assignments, and the builtins that set or export variables, read input or run commands.
 
 use super::{Construct, construct};
 

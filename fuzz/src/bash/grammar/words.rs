@@ -1,4 +1,4 @@
-//! Words: quotes, escapes, expansions, braces, globs.
+//! Words: quotes, escapes, expansions, braces and globs.
 
 use super::{Construct, construct};
 

@@ -1,5 +1,5 @@
-//! What the fuzzer must catch: run before each campaign, so that a campaign without a
-//! finding means something.
+//! Errors that the fuzzer must detect. It runs before each campaign, so that a campaign without
+//! findings is meaningful.
 #![no_main]
 
 use airlock_fuzz_targets::bounds;

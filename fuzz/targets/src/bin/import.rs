@@ -1,4 +1,4 @@
-//! Any text as settings to import: what comes out is a profile that loads, and nothing panics.
+//! Imports any text as settings: the result is a profile that loads, and nothing panics.
 #![no_main]
 
 use airlock_fuzz_targets::bounds;

@@ -1,4 +1,4 @@
-//! Any text as a profile: it loads or says where it is wrong, and never panics.
+//! Loads any text as a profile: it loads or reports the position of an error, and never panics.
 #![no_main]
 
 use airlock_fuzz_targets::{bounds, decision};

@@ -1,4 +1,5 @@
-//! A rule on the first line, a command behind it: rules never panic, and hold.
+//! Decides a command with a rule. The rule is on the first line and the command follows. Rules
+//! never panic, and they apply.
 #![no_main]
 
 use airlock_fuzz_targets::{asked, decision};

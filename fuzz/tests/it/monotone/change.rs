@@ -1,4 +1,4 @@
-//! The changes of a text or a law, and what has to hold after each.
+//! The changes of a text or of rules, and the property that must hold after each.
 
 use airlock_policy::{Decision, Mode, Verdict};
 use fastrand::Rng;
@@ -41,7 +41,7 @@ pub(super) struct Changed {
 }
 
 impl Change {
-    /// The text and the law after the change; none where it does not apply.
+    /// Returns the text and rules after the change, or none if the change does not apply.
     pub(super) fn of(self, text: &[u8], law: &Law, before: &Decision, rng: &mut Rng) -> Option<Changed> {
         match self {
             Self::OneMoreDeny | Self::OneMoreAsk | Self::OneAllowLess | Self::TighterMode => {
@@ -52,7 +52,7 @@ impl Change {
         }
     }
 
-    /// Whether the second decision may follow the first.
+    /// Returns whether the second decision is valid after the first.
     pub(super) fn holds(self, before: &Decision, after: &Decision) -> bool {
         if self == Self::SpeltAnew {
             before.verdict == after.verdict
@@ -85,25 +85,26 @@ impl Change {
         Some(law)
     }
 
-    /// The text as a part of a larger one that bash reads as such.
+    /// Returns the text as a part of a larger one.
     fn within(self, text: &[u8], before: &Decision) -> Option<Vec<u8>> {
         let end: &[u8] = if text.contains(&b'\n') || text.contains(&b'#') { b"\n" } else { b"" };
         let last = text.trim_ascii_end().last().copied();
         let in_braces = !end.is_empty() || matches!(last, Some(b'&' | b';'));
-        // How a text begins is a check of the input: it looks like the rest of another.
+        // A check of the input rejects texts that begin like the rest of another text.
         let begins = text.iter().find(|byte| !matches!(byte, b' ' | b'\n'));
         let is_rest =
             matches!(begins, Some(b'\t' | b'-' | b';' | b'|' | b'&' | b')')) || text.ends_with(b"\\");
-        // What is found in a text that is not understood may be in no reading of it; what rules say of its words holds.
+        // Commands found in a text with an incomplete parse may not exist. Only a rule's verdict on its words is
+        // reliable.
         let by_rule = before.reasons.first().is_some_and(|first| first.rule.is_some());
         let is_doubtful = !before.parse_complete && before.verdict != Verdict::Allow && !by_rule;
         let empty = is_rest || is_doubtful || before.commands.is_empty();
-        // `((` would be arithmetic.
+        // `((` would start arithmetic.
         let open: &[u8] = if text.starts_with(b"(") { b"( " } else { b"(" };
         match self {
             _ if empty => None,
             Self::InAList => Some([b"true; ", text].concat()),
-            // A text that is not complete may go on in the next line.
+            // An incomplete text can continue in the next line.
             Self::BeforeAnother if !before.parse_complete => None,
             Self::BeforeAnother => Some([text, b"\ntrue"].concat()),
             Self::InASubshell => Some([open, text, end, b")"].concat()),
@@ -117,7 +118,7 @@ impl Change {
         }
     }
 
-    /// A rule about `sh` or `timeout` speaks about the larger text alone.
+    /// Removes rules about `sh` or `timeout`, which match only the larger text.
     fn without_its_own_rules(self, law: &Law) -> Law {
         let own: &[&str] = match self {
             Self::InAShell => &["Bash(sh"],
@@ -134,13 +135,13 @@ fn facts<'t>(text: &'t [u8], decision: &Decision) -> Facts<'t> {
     Facts { text, decision: decision.clone() }
 }
 
-/// Builtins and words of the grammar.
+/// Builtins and reserved words.
 const NO_PROGRAM: &str = "alias bg bind break builtin caller cd command compgen complete compopt continue coproc declare \
     dirs disown enable eval exec exit export fc fg function getopts hash help history if jobs let \
     local logout mapfile popd pushd read readarray readonly return set shift shopt source suspend \
     time times trap type typeset ulimit umask unalias unset wait . : ! [[ {";
 
-/// Whether the text is one program and its words: `timeout` runs no builtin and no word of the grammar.
+/// Returns whether the text is one program with its words. `timeout` cannot run a builtin or a reserved word.
 fn is_one_program(text: &[u8], before: &Decision) -> bool {
     let Some(first) = before.commands.first() else { return false };
     let outer = before.commands.iter().filter(|found| found.nesting.is_empty()).count();

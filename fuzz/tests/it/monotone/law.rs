@@ -1,11 +1,11 @@
-//! Random laws: a profile, a mode and rules made of a text's own words.
+//! Random settings: a profile, a mode, and rules made of a text's own words.
 
 use std::fmt;
 
 use airlock_policy::{Decision, Mode, Profile, Request, Rules, decide};
 use fastrand::Rng;
 
-/// Rules that fit any text, or none.
+/// Rules that may match any text.
 const ANY: &[&str] = &[
     "Bash",
     "Bash(rm:*)",
@@ -23,7 +23,7 @@ const ANY: &[&str] = &[
     "PowerShell(rm:*)",
 ];
 
-/// What decides beside the text.
+/// The inputs of a decision other than the text.
 #[derive(Clone)]
 pub(super) struct Law {
     profile: &'static str,
@@ -34,7 +34,7 @@ pub(super) struct Law {
 }
 
 impl Law {
-    /// With rules of which some speak about the text.
+    /// Generates settings, some with rules about the text.
     pub(super) fn about(text: &[u8], rng: &mut Rng) -> Self {
         let profile = *rng.choice(Profile::builtin_names()).unwrap();
         let modes = [Mode::Bypass, Mode::AcceptEdits, Mode::Default, Mode::Default, Mode::Plan];
@@ -65,13 +65,13 @@ impl fmt::Display for Law {
     }
 }
 
-/// What rules are made of.
+/// The source of the rules' words.
 pub(super) struct Facts<'t> {
     pub(super) text: &'t [u8],
     pub(super) decision: Decision,
 }
 
-/// A rule about one of the commands or paths, or about anything.
+/// Generates a rule about one of the commands or paths, or a general one.
 pub(super) fn rule(facts: &Facts<'_>, rng: &mut Rng) -> Option<String> {
     let text = match rng.u8(..8) {
         0 => (*rng.choice(ANY)?).to_owned(),
@@ -79,14 +79,14 @@ pub(super) fn rule(facts: &Facts<'_>, rng: &mut Rng) -> Option<String> {
             let tool = rng.choice(&["Read", "Edit"])?;
             format!("{tool}({})", path(&facts.decision, rng)?)
         }
-        // What is found in a text that is not understood may be in no reading of it.
+        // Commands found in a text with an incomplete parse may not exist.
         _ if !facts.decision.parse_complete => format!("Bash({}:*)", name(facts.text, rng)?),
         _ => format!("Bash({})", words(&facts.decision, rng)?),
     };
     airlock_policy::Rule::parse(&text).ok().map(|rule| rule.text().to_owned())
 }
 
-/// A word of the text that could be a program's name.
+/// Returns a word of the text that could be a program's name.
 fn name(text: &[u8], rng: &mut Rng) -> Option<String> {
     let text = String::from_utf8_lossy(text).into_owned();
     let words = text.split(|c: char| !c.is_ascii_alphanumeric() && !"_-./".contains(c));
@@ -107,7 +107,7 @@ fn words(facts: &Decision, rng: &mut Rng) -> Option<String> {
     (!words.is_empty()).then(|| words.join(" ") + end)
 }
 
-/// The word as a rule writes it.
+/// Quotes the word for a rule.
 fn quoted(word: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(word).ok()?;
     let plain =

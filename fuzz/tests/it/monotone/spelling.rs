@@ -1,9 +1,9 @@
-//! The same words, written in another way: quotes, blanks, line continuations.
+//! Other spellings of the same words: quotes, blanks and line continuations.
 
 use airlock_policy::{Decision, Nesting, Span};
 use fastrand::Rng;
 
-/// Words that mean something else to bash when they are quoted.
+/// Words that bash treats differently when they are quoted.
 const RESERVED: &[&[u8]] = &[
     b"if",
     b"then",
@@ -29,7 +29,7 @@ const RESERVED: &[&[u8]] = &[
     b"]]",
 ];
 
-/// The text with some words and blanks written anew; none where nothing can be.
+/// Returns the text with some words and blanks spelled differently, or none if nothing can change.
 pub(super) fn anew(text: &[u8], before: &Decision, rng: &mut Rng) -> Option<Vec<u8>> {
     let words = plain_words(text, before);
     let mut edits: Vec<(Span, Vec<u8>)> = Vec::new();
@@ -50,9 +50,10 @@ pub(super) fn anew(text: &[u8], before: &Decision, rng: &mut Rng) -> Option<Vec<
     (!edits.is_empty()).then_some(out)
 }
 
-/// Where words stand that are written as the program gets them, in their order.
+/// Returns the positions of words that are written exactly as the program gets them, in order.
 fn plain_words(text: &[u8], before: &Decision) -> Vec<Span> {
-    // An alias is not expanded where a part of its name is quoted; in backquotes escapes mean something else.
+    // An alias with a quoted part of its name is not expanded. Inside backquotes, escapes have another
+    // meaning.
     let strange = !before.parse_complete
         || text.contains(&b'`')
         || ["alias", "<<"].iter().any(|part| text.windows(part.len()).any(|here| here == part.as_bytes()));
@@ -77,7 +78,8 @@ fn plain_words(text: &[u8], before: &Decision) -> Vec<Span> {
     spans
 }
 
-/// Whether no byte of it means anything to bash. In a flag's name quotes are asked about, by a validator.
+/// Returns whether no byte has a special meaning for bash. A flag is excluded: a validator asks about quotes
+/// in its name.
 fn is_plain(word: &[u8]) -> bool {
     let known = |byte: &u8| byte.is_ascii_alphanumeric() || b"_./,@+:-".contains(byte);
     !word.is_empty() && word.iter().all(known) && !word.starts_with(b"-") && !RESERVED.contains(&word)

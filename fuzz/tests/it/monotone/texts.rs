@@ -1,4 +1,4 @@
-//! Where the texts come from. Nothing here knows what is decided of one.
+//! The sources of the texts. This module does not know their verdicts.
 
 use std::path::{Path, PathBuf};
 
@@ -6,19 +6,19 @@ use airlock_fuzz::bash::{self, grammar, grammar::Construct};
 use airlock_fuzz::canary::generate::Generator;
 use fastrand::Rng;
 
-/// A folder of `*.jsonl` files with more commands.
+/// The variable that names a directory with more commands, in `*.jsonl` files.
 const FOLDER: &str = "AIRLOCK_TEST_COMMANDS";
 
-/// Longest text of these: how long a text is that is parsed is a check of the input.
+/// The maximum length of these texts. An input check limits the length of a parsed text.
 const LONGEST: usize = 5_000;
 
 pub(super) struct Texts {
     seed: u64,
     rng: Rng,
     constructs: Vec<Construct>,
-    /// Commands of real programs, by the tables.
+    /// Generates commands of real programs from the tables.
     programs: Generator,
-    /// The policy's own cases, and those of the folder.
+    /// The policy's own cases and those of the directory.
     written: Vec<Vec<u8>>,
     made: usize,
 }
@@ -55,7 +55,7 @@ impl Texts {
     }
 }
 
-/// The files below that end so, in their order.
+/// Returns the files below the directory with this extension, sorted.
 fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
     let mut all = Vec::new();
     let mut folders = vec![folder.to_owned()];

@@ -93,6 +93,9 @@ in_own_mounts() { # COMMAND...
 # .config/nextest.toml names the same.
 ALONE='package(airlock-tests) & test(/^(fleet::(random|siege)|load)::/)'
 
+# The escape suites. `make test` runs every row with release builds, `make test-long` also with debug builds.
+ESCAPE='binary(escape)'
+
 # The programs that tests start. A test among the targets makes cargo choose the features that tests are built with, so
 # that the tests' own build finds all of this done.
 build_programs() { cargo build --quiet --locked --workspace --bins --test policy; }

@@ -2,7 +2,7 @@
 
 LIST has a line `BINARY TEST` for each test, as `cargo nextest list` gives it. The answer has a line for each: binary, test, and
 two numbers, for `make test` and for `make test-long`. They differ where the test asks `airlock_sampling::extent`. After them it has
-what nextest does not list: the escape suites as a release, the checks of the virtual machine, tests in documentation, and files of
+what nextest does not list: the escape suites of the release build, the checks of the virtual machine, tests in documentation, and files of
 cases.
 
 What is counted: the product of nested loops over ranges of numbers and over arrays in the test and in the functions of its file that

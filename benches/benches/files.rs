@@ -6,7 +6,7 @@
 use std::{fs, path::Path, process::Command, time::Duration};
 
 use airlock_benches::{Way, print};
-use airlock_cli::client::{Client, FolderOptions, OutputPiece, Progress, Selection, v1};
+use airlock_client::{Client, FolderOptions, OutputPiece, Progress, Selection, v1};
 use airlock_tests::{
     reader::{run, spec_in},
     site::Site,

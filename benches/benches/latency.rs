@@ -15,7 +15,7 @@ use std::{
 };
 
 use airlock_benches::{Way, print_quantiles};
-use airlock_cli::client::{Client, v1};
+use airlock_client::{Client, v1};
 use airlock_tests::{reader::spec_in, site::Site};
 
 const ROUNDS: usize = 40;

@@ -1,5 +1,5 @@
 //! The `airlock` command: its arguments, and one module for each subcommand. [`crate::render`] formats results;
-//! [`crate::client`] talks to servers.
+//! [`airlock_client`] talks to servers.
 
 mod approve;
 mod args;

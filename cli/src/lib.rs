@@ -1,11 +1,6 @@
-//! The Rust client library, and the modules of the `airlock` command.
-//!
-//! Only [`client`] is intended for other programs.
+//! The modules of the `airlock` command. `airlock-client` talks to servers, `airlock-embedded` runs one.
 
 #![forbid(unsafe_code)]
 
-pub mod client;
 pub mod command;
-pub mod dev;
 pub mod render;
-pub mod state;

@@ -13,7 +13,7 @@ use crate::{
     reader::{self, Story, cause, ended, read, run, running, spec, spec_in},
     site::{Extras, PATIENCE, Site, sha256},
 };
-use airlock_cli::client::{
+use airlock_client::{
     Client, Events, From, Progress,
     v1::{self, approval_service_decide_request as decide},
 };

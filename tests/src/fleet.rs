@@ -15,7 +15,7 @@ use std::{
     time::Duration,
 };
 
-use airlock_cli::client::{Client, Credentials, Patience, Settings, v1, v1::AdminServiceListRunnersRequest};
+use airlock_client::{Client, Credentials, Patience, Settings, v1, v1::AdminServiceListRunnersRequest};
 use airlock_mounts::ScratchDir;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use airlock_cli::client::{
+use airlock_client::{
     Client, ClientError, Events, From,
     v1::{self, Execution, ExecutionSpec, event::Event as Kind},
 };

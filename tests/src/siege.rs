@@ -15,7 +15,7 @@ use std::{
     time::Duration,
 };
 
-use airlock_cli::client::{Client, Patience};
+use airlock_client::{Client, Patience};
 use fastrand::Rng;
 use tokio::task::JoinSet;
 

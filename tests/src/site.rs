@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use airlock_cli::client::{Client, Credentials, Settings, v1::AdminServiceListRunnersRequest};
+use airlock_client::{Client, Credentials, Settings, v1::AdminServiceListRunnersRequest};
 use airlock_mounts::ScratchDir;
 
 use crate::{

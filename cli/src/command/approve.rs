@@ -10,12 +10,10 @@ use super::{
     list::{every_page, ids, lines, patient},
     output, pager,
 };
-use crate::{
-    client::{
-        Client,
-        v1::{self, approval_service_decide_request as decide},
-    },
-    render::{approval as page, json},
+use crate::render::{approval as page, json};
+use airlock_client::{
+    Client,
+    v1::{self, approval_service_decide_request as decide},
 };
 
 /// List the commands that wait for an approval, and answer one.

@@ -11,7 +11,8 @@ use std::{
 use clap::ValueEnum;
 
 use super::Failure;
-use crate::{client::v1, render::escape};
+use crate::render::escape;
+use airlock_client::v1;
 
 /// The reaction to a command that needs an approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -9,7 +9,7 @@ use super::{
     follow::{How, follow},
     terminal::TerminalOptions,
 };
-use crate::client::{Client, From, OutputPiece, Selection, v1};
+use airlock_client::{Client, From, OutputPiece, Selection, v1};
 
 /// Show the output of an execution, from its beginning or from a given position, until it ends.
 ///

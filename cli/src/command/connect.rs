@@ -11,10 +11,8 @@ use clap::Args;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _};
 
 use super::{Failure, trace::traceparent};
-use crate::{
-    client::{Client, ClientError, Credentials, Files, Settings},
-    state::{Connection, StateFolder, read_bounded},
-};
+use airlock_client::{Client, ClientError, Credentials, Files, Settings};
+use airlock_embedded::state::{Connection, StateFolder, read_bounded};
 
 /// The largest certificate, key or token file, in bytes.
 const FILE_BYTES: u64 = 1024 * 1024;

@@ -14,7 +14,7 @@ use super::{
     interrupt::Interrupts,
     place::{self, EXAMPLE, Place, Remote},
 };
-use crate::client::{Client, ClientError, FolderOptions, Progress, v1};
+use airlock_client::{Client, ClientError, FolderOptions, Progress, v1};
 
 /// The exit code of a copy that Ctrl-C interrupted.
 const LEFT: u8 = 130;

@@ -11,12 +11,10 @@ use std::{
 use clap::Args;
 
 use super::{Failure, args, interrupt::Interrupts, output, trace::traceparent};
-use crate::{
-    client::Settings,
-    dev::{Dev as Instance, DevError, Options, PROFILE},
-    render::cause,
-    state::StateFolder,
-};
+use crate::render::cause;
+use airlock_client::Settings;
+use airlock_embedded::state::StateFolder;
+use airlock_embedded::{Dev as Instance, DevError, Options, PROFILE};
 
 /// The default log filter: warnings, except those that `airlock runners` shows anyway.
 const LOG: &str = "warn,airlock_runner::start=error";

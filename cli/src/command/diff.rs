@@ -5,10 +5,8 @@ use std::{ffi::OsString, io::IsTerminal as _};
 use clap::Args;
 
 use super::{Failure, connect::Connect, output, place::Remote};
-use crate::{
-    client::v1::{FileChange, FileFilter, FileServiceDiffRequest, PageRequest},
-    render::{changes, escape, files, json},
-};
+use crate::render::{changes, escape, files, json};
+use airlock_client::v1::{FileChange, FileFilter, FileServiceDiffRequest, PageRequest};
 
 /// The number of entries per request. Entries with patches can be large.
 const PAGE: i32 = 100;

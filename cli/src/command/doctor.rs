@@ -12,11 +12,9 @@ use clap::Args;
 use tonic::{Code, transport::Uri};
 
 use super::{Failure, connect::Connect, failure::describe, output};
-use crate::{
-    client::{Client, ClientError, Settings, v1},
-    dev::UidBlock,
-    render::{cause, escape},
-};
+use crate::render::{cause, escape};
+use airlock_client::{Client, ClientError, Settings, v1};
+use airlock_embedded::UidBlock;
 
 /// The time that a server has to answer.
 const PATIENCE: Duration = Duration::from_secs(3);

@@ -3,11 +3,9 @@
 
 use std::fmt::Write as _;
 
-use crate::{
-    client::ClientError,
-    render::{cause, escape},
-    state::StateError,
-};
+use crate::render::{cause, escape};
+use airlock_client::ClientError;
+use airlock_embedded::state::StateError;
 
 /// The exit code for wrong arguments.
 pub(super) const USAGE: u8 = 2;

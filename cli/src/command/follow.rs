@@ -19,17 +19,14 @@ use super::{
     terminal::{Left, Terminal, is_raw},
 };
 
-use crate::{
-    client::{
-        Client, ClientError, Events,
-        v1::{
-            Event, Execution, ExecutionState, LinkState, Opened, OutputStream, StateChanged,
-            event::Event as Kind,
-        },
+use crate::render::{cause, escape, json, names, text};
+use airlock_client::{
+    Client, ClientError, Events,
+    v1::{
+        Event, Execution, ExecutionState, LinkState, Opened, OutputStream, StateChanged, event::Event as Kind,
     },
-    render::{cause, escape, json, names, text},
-    state::{StateError, StateFolder},
 };
+use airlock_embedded::state::{StateError, StateFolder};
 
 use marks::Marks;
 use screen::Screen;
@@ -398,7 +395,7 @@ fn say_end(execution: &Execution) {
         .result
         .as_ref()
         .and_then(|outcome| outcome.cause.as_ref())
-        .is_some_and(|cause| matches!(cause.detail, Some(crate::client::v1::cause::Detail::Exited(_))));
+        .is_some_and(|cause| matches!(cause.detail, Some(airlock_client::v1::cause::Detail::Exited(_))));
     if !exited {
         output::note(&cause::sentence(execution.result.as_ref()));
     }

@@ -8,7 +8,7 @@ use std::{
 use clap::Args;
 
 use super::{Failure, args, output};
-use crate::dev::keys::{Authority, Files, KeysError, Leaf, make_folder, make_token};
+use airlock_embedded::keys::{Authority, Files, KeysError, Leaf, make_folder, make_token};
 
 const AUTHORITY: &str = "ca";
 const AUTHORITY_NAME: &str = "airlock authority";

@@ -6,10 +6,8 @@ use clap::Args;
 use tokio::time::Instant;
 
 use super::{Failure, args, connect::Connect, output};
-use crate::{
-    client::{Client, ClientError, v1},
-    render::{execution as page, json},
-};
+use crate::render::{execution as page, json};
+use airlock_client::{Client, ClientError, v1};
 
 /// The number of entries per request. Full executions are large.
 const PAGE: i32 = 50;

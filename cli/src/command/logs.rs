@@ -9,7 +9,7 @@ use super::{
     connect::Connect,
     follow::{How, follow},
 };
-use crate::client::{
+use airlock_client::{
     Client, From, Selection,
     v1::{OutputSearch, OutputStream},
 };

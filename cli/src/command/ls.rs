@@ -5,10 +5,8 @@ use std::{ffi::OsString, io::IsTerminal as _};
 use clap::Args;
 
 use super::{Failure, connect::Connect, output, place::Remote};
-use crate::{
-    client::v1::{FileFilter, FileInfo, FileServiceListRequest, FileType, PageRequest},
-    render::{escape, files, json},
-};
+use crate::render::{escape, files, json};
+use airlock_client::v1::{FileFilter, FileInfo, FileServiceListRequest, FileType, PageRequest};
 
 /// The number of entries per request.
 const PAGE: i32 = 1000;

@@ -9,10 +9,8 @@ use super::{
     list::{every_page, lines},
     output,
 };
-use crate::{
-    client::v1,
-    render::{names, runner as page},
-};
+use crate::render::{names, runner as page};
+use airlock_client::v1;
 
 /// List the profiles that you may use, or show one with its rules.
 ///

@@ -8,10 +8,8 @@ use super::{
     list::{every_page, ids, lines},
     output,
 };
-use crate::{
-    client::v1,
-    render::{escape, files, json, table::table},
-};
+use crate::render::{escape, files, json, table::table};
+use airlock_client::v1;
 
 /// List files that were moved from a workspace or HOME into quarantine, and restore them.
 ///

@@ -10,10 +10,8 @@ use super::{
     list::{every_page, ids, lines},
     output,
 };
-use crate::{
-    client::v1,
-    render::{approval as page, escape, json},
-};
+use crate::render::{approval as page, escape, json};
+use airlock_client::v1;
 
 /// List the rules that approvers asked to remember, and remove one.
 ///

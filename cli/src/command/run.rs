@@ -14,10 +14,8 @@ use super::{
     start::start,
     terminal::{Terminal, TerminalOptions},
 };
-use crate::{
-    client::{Client, v1},
-    render::cause,
-};
+use crate::render::cause;
+use airlock_client::{Client, v1};
 
 /// Run a command, show its output live, and return its exit code.
 ///

@@ -11,10 +11,8 @@ use super::{
     list::{every_page, ids, lines, patient},
     output,
 };
-use crate::{
-    client::v1,
-    render::{execution as page, json, runner},
-};
+use crate::render::{execution as page, json, runner};
+use airlock_client::v1;
 
 /// List the runners, show one, or drain one.
 ///

@@ -16,10 +16,8 @@ use super::{
     list::{every_page, ids, lines},
     output,
 };
-use crate::{
-    client::v1,
-    render::{execution as page, json},
-};
+use crate::render::{execution as page, json};
+use airlock_client::v1;
 
 /// Create, list, change and close sessions: workspaces that several commands share.
 #[derive(Debug, Subcommand)]

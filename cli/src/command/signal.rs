@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::{Failure, connect::Connect, output};
-use crate::client::{Client, ClientError, v1};
+use airlock_client::{Client, ClientError, v1};
 
 /// The signals that can be sent, by name and number.
 const SIGNALS: [(&str, &str, v1::Signal); 9] = [

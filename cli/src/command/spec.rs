@@ -9,7 +9,7 @@ use super::{
     args::{self, Mode, OnAsk, Shell},
     place,
 };
-use crate::client::v1;
+use airlock_client::v1;
 
 /// A command and its options.
 #[derive(Debug, Args)]

@@ -3,10 +3,8 @@
 use clap::Args;
 
 use super::{Failure, connect::Connect, follow::not_started, output, spec::Spec};
-use crate::{
-    client::v1,
-    render::{cause, json},
-};
+use crate::render::{cause, json};
+use airlock_client::v1;
 
 /// Start a command, print its execution ID, and do not wait for it.
 ///

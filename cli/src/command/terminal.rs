@@ -17,7 +17,7 @@ use tokio::{
 };
 
 use super::{Failure, failure::describe, output};
-use crate::client::{Client, ClientError, v1};
+use airlock_client::{Client, ClientError, v1};
 
 use keys::Sequence;
 use raw::Raw;

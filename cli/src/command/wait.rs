@@ -12,12 +12,10 @@ use super::{
     follow::{dev_has_ended, end_of, is_ending, is_gone},
     output,
 };
-use crate::{
-    client::{
-        Client, ClientError,
-        v1::{Execution, ExecutionState},
-    },
-    render::{cause, execution::status, text},
+use crate::render::{cause, execution::status, text};
+use airlock_client::{
+    Client, ClientError,
+    v1::{Execution, ExecutionState},
 };
 
 /// Wait until an execution has ended, and return its exit code.

@@ -5,10 +5,8 @@ use bytes::Bytes;
 use clap::Args;
 
 use super::{Failure, args, attach, connect::Connect, output};
-use crate::{
-    client::v1::{Execution, WatchKind},
-    render::{cause, json, names},
-};
+use crate::render::{cause, json, names};
+use airlock_client::v1::{Execution, WatchKind};
 
 /// Show the starts and ends of executions as they happen, for one session or for all.
 ///

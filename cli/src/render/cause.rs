@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use indicatif::HumanBytes;
 
 use super::{escape, names, time};
-use crate::client::v1::{
+use airlock_client::v1::{
     CancelledBy, Cause, CauseCode, DeniedBy, InlineOutput, OutputImage, Result as Outcome, Started,
     TimeoutKind, Violation, ViolationAction, cause::Detail,
 };

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{escape, files::typed};
-use crate::client::v1::{ChangeKind, FileChange, FileInfo, FileType};
+use airlock_client::v1::{ChangeKind, FileChange, FileInfo, FileType};
 
 /// The columns of a bar in a list of counts.
 const BAR: usize = 50;

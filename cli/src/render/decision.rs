@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::escape;
-use crate::client::v1::{Decision, Reason, Verdict};
+use airlock_client::v1::{Decision, Reason, Verdict};
 
 /// The columns of a line of a command; longer lines are cut.
 const COLUMNS: usize = 160;
@@ -88,7 +88,7 @@ fn shown(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::v1::Span;
+    use airlock_client::v1::Span;
 
     #[test]
     fn shows_the_reason_under_the_text() {

@@ -3,7 +3,7 @@
 use std::{fmt::Write as _, time::SystemTime};
 
 use super::{cause, decision, escape, names, table::table, time};
-use crate::client::v1::{
+use airlock_client::v1::{
     BackgroundedBy, Execution, ExecutionState, LinkState, Mode, OutputState, Runner, RunnerState, Session,
     SessionState, Shell, Started,
 };
@@ -179,7 +179,8 @@ fn shown(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{client::v1::Approval, render::approval::approval};
+    use crate::render::approval::approval;
+    use airlock_client::v1::Approval;
 
     #[test]
     fn an_approval_shows_the_whole_command_and_nothing_that_hides() {

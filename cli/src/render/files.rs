@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{escape, time};
-use crate::client::v1::{FileInfo, FileType};
+use airlock_client::v1::{FileInfo, FileType};
 
 /// The prefix of each path in a workspace.
 const WORKSPACE: &[u8] = b"/workspace/";

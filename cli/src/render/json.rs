@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 pub use files::{change, file, piece, quarantined};
 
 use super::{names, time};
-use crate::client::{
+use airlock_client::{
     ClientError, Violation,
     v1::{
         Approval, ApprovalState, BackgroundedBy, BoundFile, BoundFileState, Cause, CauseCode, Decision,
@@ -147,7 +147,7 @@ fn outcome(one: &Outcome) -> Value {
     })
 }
 
-fn violation(one: &crate::client::v1::Violation) -> Value {
+fn violation(one: &airlock_client::v1::Violation) -> Value {
     json!({
         "layer": one.layer,
         "kind": one.kind,
@@ -352,7 +352,7 @@ fn insert(object: &mut Value, name: &str, value: Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::v1::{Finished, Output, cause::Exited};
+    use airlock_client::v1::{Finished, Output, cause::Exited};
 
     #[test]
     fn output_is_exact() {

@@ -1,6 +1,6 @@
 //! The names of wire enum values that people read and type.
 
-use crate::client::v1::{
+use airlock_client::v1::{
     ApprovalState, BackgroundedBy, BoundFileState, CauseCode, ChangeKind, DirectoryReport, ExecutionState,
     FileType, LinkState, Mode, OutputState, OutputStream, RuleScope, RunnerState, SessionState, Shell,
     Started, Verdict, ViolationAction, WatchKind,

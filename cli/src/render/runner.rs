@@ -4,7 +4,7 @@
 use std::{fmt::Write as _, time::SystemTime};
 
 use super::{escape, names, table::table, time};
-use crate::client::v1::{Mode, Profile, Runner, RunnerState, Verdict};
+use airlock_client::v1::{Mode, Profile, Runner, RunnerState, Verdict};
 
 /// Formats everything about a runner, with each layer of its host.
 #[must_use]

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 pub use mark::Marker;
 
 use super::{cause, escape};
-use crate::client::v1::{InlineText, Note, Result as Outcome};
+use airlock_client::v1::{InlineText, Note, Result as Outcome};
 
 /// The start of each of Airlock's lines.
 pub const PREFIX: &str = "airlock: ";
@@ -63,7 +63,7 @@ fn shown(note: &Note) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::v1::{Cause, CauseCode, InlineOutput, Started, cause::Detail, cause::Exited};
+    use airlock_client::v1::{Cause, CauseCode, InlineOutput, Started, cause::Detail, cause::Exited};
 
     fn outcome(code: i32, stdout: &str, stderr: Option<&str>) -> Outcome {
         let text = |text: &str| InlineText { text: text.to_owned(), whole: true, ..Default::default() };

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use airlock_cli::client::{
+use airlock_client::{
     Client, ClientError, From,
     v1::{
         self,

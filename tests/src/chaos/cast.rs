@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use airlock_cli::client::v1::{self, ExecutionState};
+use airlock_client::v1::{self, ExecutionState};
 
 use super::{
     actor::{Actor, Ending, GATE, Part, Permits, WAIT, eventually, follow, lines, persist},

@@ -1,6 +1,6 @@
 //! Records the events of one reader and checks each against the contract: nothing is missing, nothing is repeated.
 
-use airlock_cli::client::v1::{self, Execution, event::Event as Kind};
+use airlock_client::v1::{self, Execution, event::Event as Kind};
 
 /// One received output stream.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]

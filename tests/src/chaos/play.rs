@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use airlock_cli::client::{
+use airlock_client::{
     Client,
     v1::{
         self, ExecutionState,

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use airlock_cli::client::{Client, v1};
+use airlock_client::{Client, v1};
 
 use super::{
     actor::{Actor, Permits, eventually, follow},

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use airlock_cli::client::Client;
+use airlock_client::Client;
 use airlock_mounts::{private_command, remove_tree};
 use sqlx::{Connection as _, Row as _, SqliteConnection, sqlite::SqliteConnectOptions};
 

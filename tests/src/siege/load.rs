@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use airlock_cli::client::{Client, v1};
+use airlock_client::{Client, v1};
 use fastrand::Rng;
 use sha2::{Digest as _, Sha256};
 
@@ -290,7 +290,7 @@ async fn until_or_ended(client: &Client, id: &str, name: &str, does: impl AsyncF
 /// Repeats a call until it succeeds. No permanent error is expected.
 pub(super) async fn insist<T>(
     what: &str,
-    call: impl AsyncFn() -> Result<T, airlock_cli::client::ClientError>,
+    call: impl AsyncFn() -> Result<T, airlock_client::ClientError>,
 ) -> T {
     until(what, async || match call().await {
         Ok(answer) => Some(answer),

@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeSet, fs, path::Path};
 
-use airlock_cli::client::v1;
+use airlock_client::v1;
 use futures::{StreamExt as _, stream};
 
 use super::{

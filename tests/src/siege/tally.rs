@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
-use airlock_cli::client::v1;
+use airlock_client::v1;
 
 use super::{Plan, load::Done};
 use crate::reader::cause;

@@ -3,7 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 
-use airlock_cli::client::{
+use airlock_client::{
     Client, ClientError,
     v1::{self, approval_service_decide_request as decide},
 };

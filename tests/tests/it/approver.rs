@@ -5,7 +5,7 @@
 
 use std::fs;
 
-use airlock_cli::client::{Client, v1};
+use airlock_client::{Client, v1};
 use airlock_tests::{
     airlock::Airlock,
     process::Process,

@@ -18,7 +18,7 @@ use airlock_archive::{
     Format,
     hostile::{Hostile, cases},
 };
-use airlock_cli::client::{Client, ClientError, Progress, v1};
+use airlock_client::{Client, ClientError, Progress, v1};
 use airlock_tests::{
     airlock::{Airlock, said},
     process::Process,

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use airlock_cli::client::{Client, Events, From, v1};
+use airlock_client::{Client, Events, From, v1};
 use airlock_tests::{
     airlock::Airlock,
     process::Process,

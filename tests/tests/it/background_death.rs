@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use airlock_cli::client::{Client, v1};
+use airlock_client::{Client, v1};
 use airlock_tests::{
     process::Process,
     reader::{cause, ended, exit_code, run, spec_in},

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use airlock_cli::client::{Client, v1};
+use airlock_client::{Client, v1};
 use airlock_tests::{
     airlock::Airlock,
     reader::{cause, ended, exit_code, read, replay, run, spec_in, written},
@@ -100,7 +100,7 @@ async fn each_clock_ends_what_it_is_for() {
     let patient = "echo begun; until [ -e go ]; do sleep 0.1; done; echo end";
     let started = client.start(spec_in(&session, patient)).await.unwrap().execution_id;
     written(&client, &started, "begun").await;
-    let view = read(client.attach(&started, airlock_cli::client::From::Beginning));
+    let view = read(client.attach(&started, airlock_client::From::Beginning));
     assert!(tokio::time::timeout(Duration::from_secs(1), view).await.is_err());
     let waited = client.wait(&started, Duration::from_millis(100)).await.unwrap();
     assert_eq!(waited.state(), ExecutionState::Running, "a wait that is over says how it is");

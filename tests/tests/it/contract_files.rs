@@ -2,7 +2,7 @@
 
 use std::io::Cursor;
 
-use airlock_cli::client::{
+use airlock_client::{
     Client, ClientError, Progress,
     v1::{self, FileFormat, FileServiceDownloadRequest, UploadHeader},
 };

@@ -170,3 +170,57 @@ fn the_commands_of_the_other_pages_run() {
     }
     assert!(count > 0, "commands were found");
 }
+
+/// The links `[`name`](file)` of a text whose name is that of a function.
+fn linked_functions(text: &str) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for part in text.split("[`").skip(1) {
+        let Some((name, rest)) = part.split_once("`](") else { continue };
+        let Some((file, _)) = rest.split_once(')') else { continue };
+        if name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_') {
+            found.push((name.to_owned(), file.to_owned()));
+        }
+    }
+    found
+}
+
+#[test]
+fn each_invariant_links_to_a_test_that_exists() {
+    let page = page("ARCHITECTURE.md");
+    let mut wrong = Vec::new();
+    let invariants: Vec<&str> = page.split("* **Invariant:**").skip(1).collect();
+    assert!(invariants.len() >= 20, "{} invariants", invariants.len());
+    for text in invariants {
+        let text = text.split("\n\n").next().unwrap();
+        let tests = linked_functions(text);
+        if tests.is_empty() {
+            wrong.push(format!("no test: {text}"));
+        }
+        for (name, file) in tests {
+            let source = fs::read_to_string(source::root().join(&file)).unwrap_or_default();
+            if !source.contains(&format!("fn {name}(")) {
+                wrong.push(format!("{file} has no `{name}`"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn the_example_of_the_readme_is_the_documentation_test_of_the_client() {
+    let shown = |text: &str| -> Vec<String> {
+        let lines = text.lines().filter(|line| !line.starts_with("# ") && !line.is_empty());
+        lines.map(str::to_owned).collect()
+    };
+    let readme = page("README.md");
+    let readme = readme.split("```rust\n").nth(1).unwrap().split("```").next().unwrap().to_owned();
+    let library = page("client/src/lib.rs");
+    let library: Vec<&str> = library
+        .lines()
+        .map_while(|line| line.strip_prefix("//!"))
+        .map(|line| line.strip_prefix(' ').unwrap_or(line))
+        .collect();
+    let library = library.join("\n");
+    let library = library.split("```no_run\n").nth(1).unwrap().split("```").next().unwrap();
+    assert_eq!(shown(&readme), shown(library));
+}

@@ -3,7 +3,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
-use airlock_cli::client::{Client, ClientError, v1};
+use airlock_client::{Client, ClientError, v1};
 use airlock_tests::{
     footprint::Footprint,
     process::{Process, until},

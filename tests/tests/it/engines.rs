@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use airlock_cli::client::{Client, OutputPiece, Selection, v1};
+use airlock_client::{Client, OutputPiece, Selection, v1};
 use airlock_tests::{
     cutter::Cutter,
     engines::{Bucket, Database},

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use airlock_cli::client::v1;
+use airlock_client::v1;
 use airlock_tests::{
     reader::{exit_code, run, spec_in},
     site::Site,

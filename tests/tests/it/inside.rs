@@ -5,7 +5,7 @@
 
 use std::{fs, net::TcpListener, path::PathBuf, process::Command};
 
-use airlock_cli::client::{Client, v1};
+use airlock_client::{Client, v1};
 use airlock_tests::{
     process::{Process, until},
     programs::program,

@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use airlock_cli::client::{Client, v1};
+use airlock_client::{Client, v1};
 use airlock_tests::{
     leftovers::{Leftovers, network_namespaces},
     process::{Process, until},

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use airlock_cli::client::{
+use airlock_client::{
     Client, From, OutputPiece, Selection,
     v1::{self, OutputStream},
 };

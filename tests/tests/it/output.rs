@@ -7,7 +7,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use airlock_cli::client::{Client, Events, From, v1};
+use airlock_client::{Client, Events, From, v1};
 use airlock_tests::{
     programs::program,
     reader::{Story, cause, ended, exit_code, read, replay, spec, spec_in},

@@ -10,7 +10,7 @@ use std::{
     process::Command,
 };
 
-use airlock_cli::client::{Client, OutputPiece, Selection, v1};
+use airlock_client::{Client, OutputPiece, Selection, v1};
 use airlock_tests::{
     airlock::Airlock,
     process::Process,

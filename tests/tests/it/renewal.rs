@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use airlock_cli::client::{
+use airlock_client::{
     Client, ClientError, Credentials, Files, From, Patience, Settings,
     v1::{self, ExecutionSpec},
 };

@@ -6,7 +6,7 @@
 
 use std::{fs, path::PathBuf, process::Command};
 
-use airlock_cli::client::{Client, OutputPiece, Selection, v1};
+use airlock_client::{Client, OutputPiece, Selection, v1};
 use airlock_tests::{
     engines::Database,
     process::Process,

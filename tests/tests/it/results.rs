@@ -8,7 +8,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use airlock_cli::client::{Client, Events, From, OutputPiece, Selection, v1};
+use airlock_client::{Client, Events, From, OutputPiece, Selection, v1};
 use airlock_tests::{
     reader::{Story, cause, ended, exit_code, read_until, replay, run, spec, spec_in},
     site::{Extras, Site, sha256},

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use airlock_cli::client::{Client, OutputPiece, Selection, v1};
+use airlock_client::{Client, OutputPiece, Selection, v1};
 use airlock_tests::{
     process::{Process, until},
     reader::{Story, cause, ended, exit_code, replay, run, spec_in},

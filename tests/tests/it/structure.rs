@@ -106,7 +106,9 @@ fn unsafe_code_is_in_one_module_of_the_sandbox() {
         "telemetry",
         "server",
         "runner",
+        "client",
         "cli",
+        "cli/embedded",
         "tests",
         "fuzz",
     ] {
@@ -124,6 +126,7 @@ fn generated_types_stop_at_the_edge() {
         "server/src/validate",
         "server/src/authn",
         "runner/src/link",
+        "client/",
         "cli/",
         "tests/",
         "benches/",
@@ -248,7 +251,7 @@ fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
 fn the_borders_between_the_crates_hold() {
     let all = dependencies();
     let heavy = ["tokio", "tonic", "hyper", "prost", "sqlx", "rustls", "opentelemetry", "object_store"];
-    let forbidden: [(&str, &[&str]); 14] = [
+    let forbidden: [(&str, &[&str]); 16] = [
         ("airlock-escape", &heavy),
         ("airlock-escape", &["nix", "rustix", "airlock-policy", "airlock-proto", "airlock-cli"]),
         ("airlock-policy", &heavy),
@@ -264,8 +267,13 @@ fn the_borders_between_the_crates_hold() {
         ("airlock-archive", &heavy),
         ("airlock-archive", &["airlock-proto", "airlock-policy", "airlock-sandbox", "airlock-server"]),
         ("airlock-proto", &["airlock-policy", "airlock-sandbox", "airlock-server", "airlock-runner"]),
-        ("airlock-server", &["airlock-sandbox", "airlock-runner", "airlock-cli"]),
-        ("airlock-runner", &["airlock-policy", "airlock-server", "airlock-cli", "sqlx", "object_store"]),
+        ("airlock-client", &["airlock-server", "airlock-runner", "airlock-sandbox", "airlock-policy"]),
+        ("airlock-client", &["airlock-cli", "airlock-embedded", "sqlx", "object_store"]),
+        ("airlock-server", &["airlock-sandbox", "airlock-runner", "airlock-client", "airlock-cli"]),
+        (
+            "airlock-runner",
+            &["airlock-policy", "airlock-server", "airlock-client", "airlock-cli", "sqlx", "object_store"],
+        ),
     ];
     let crossed: Vec<String> = forbidden
         .iter()

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use airlock_cli::client::v1;
+use airlock_client::v1;
 use airlock_runner::{Runner, RunnerConfig};
 use airlock_server::{config::Config, wiring::Server};
 use airlock_tests::{
@@ -61,8 +61,7 @@ fn tasks_are_as_many_after_as_before() {
                         replay(&client, &id).await.unwrap();
                         // A view that is dropped in the middle.
                         let long = client.start(spec_in(&session, "yes | head -c 3000000")).await.unwrap();
-                        let mut events =
-                            client.attach(&long.execution_id, airlock_cli::client::From::Beginning);
+                        let mut events = client.attach(&long.execution_id, airlock_client::From::Beginning);
                         events.next().await.unwrap();
                         drop(events);
                         ended(&client, &long.execution_id).await;

@@ -7,7 +7,7 @@ use std::{
     process::Command,
 };
 
-use airlock_cli::client::Client;
+use airlock_client::Client;
 use airlock_tests::{
     collector::{Collector, text},
     engines::{Bucket, Database},

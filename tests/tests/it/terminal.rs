@@ -5,7 +5,7 @@
 
 use std::{fs, time::Duration};
 
-use airlock_cli::client::v1;
+use airlock_client::v1;
 use airlock_tests::{
     airlock::Airlock,
     cutter::Cutter,

@@ -4,11 +4,9 @@
 use airlock_policy::Profile;
 
 use super::{Failure, local_profile};
-use crate::{
-    client::v1,
-    command::connect::Connect,
-    state::{Connection, StateError},
-};
+use crate::command::connect::Connect;
+use airlock_client::v1;
+use airlock_embedded::state::{Connection, StateError};
 
 /// The default profile of a server that does not configure one.
 const OF_A_SERVER: &str = "strict";

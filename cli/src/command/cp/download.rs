@@ -11,10 +11,8 @@ use super::{
     super::{Failure, place::Remote},
     Copied, Copy, name_of, path_of, wants_contents,
 };
-use crate::{
-    client::v1::{DownloadDone, FileFormat, FileInfo, FileServiceDownloadRequest, FileType},
-    render::escape,
-};
+use crate::render::escape;
+use airlock_client::v1::{DownloadDone, FileFormat, FileInfo, FileServiceDownloadRequest, FileType};
 
 /// The name of the workspace itself.
 const ROOT: &[u8] = b"workspace";

@@ -5,10 +5,8 @@ use std::{io::IsTerminal as _, time::Duration};
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 
 use super::{super::output, Copied};
-use crate::{
-    client::Progress,
-    render::{cause, escape},
-};
+use crate::render::{cause, escape};
+use airlock_client::Progress;
 
 /// The interval of progress updates.
 const TICK: Duration = Duration::from_millis(100);

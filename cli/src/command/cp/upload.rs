@@ -8,7 +8,7 @@ use super::{
     super::{Failure, place::Remote},
     Copied, Copy, joined, path_of, wants_contents,
 };
-use crate::client::v1::{FileFormat, FileInfo, FileServiceUploadResponse, FileType, UploadHeader};
+use airlock_client::v1::{FileFormat, FileInfo, FileServiceUploadResponse, FileType, UploadHeader};
 
 /// The first bytes of a gzip stream.
 const GZIP: [u8; 2] = [0x1f, 0x8b];

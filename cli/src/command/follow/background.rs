@@ -15,10 +15,8 @@ use tokio::{
 };
 
 use super::How;
-use crate::{
-    client::Client,
-    command::{failure::describe, output},
-};
+use crate::command::{failure::describe, output};
+use airlock_client::Client;
 
 const CTRL_B: u8 = 0x02;
 

@@ -5,10 +5,8 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use tonic::Code;
 
 use super::super::{failure::describe, output};
-use crate::{
-    client::{Client, ClientError, Rejection},
-    render::{cause, decision, escape},
-};
+use crate::render::{cause, decision, escape};
+use airlock_client::{Client, ClientError, Rejection};
 
 /// The reason code of a rule that asks.
 const ASK_RULE: &str = "ask_rule";

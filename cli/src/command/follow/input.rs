@@ -3,7 +3,7 @@
 use tokio::{io, sync::watch};
 
 use super::super::{failure::describe, output};
-use crate::client::{Client, ClientError};
+use airlock_client::{Client, ClientError};
 
 /// The error reasons that mean that the command takes no more input. They are not reported.
 const NO_MORE: [&str; 2] = ["NOT_RUNNING", "STDIN_CLOSED"];

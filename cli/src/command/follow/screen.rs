@@ -11,10 +11,8 @@ use std::{
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::super::output;
-use crate::{
-    client::v1::{Execution, ExecutionState, LinkState},
-    render::{cause, text, time},
-};
+use crate::render::{cause, text, time};
+use airlock_client::v1::{Execution, ExecutionState, LinkState};
 
 /// The time without output after which the status line appears.
 const QUIET: Duration = Duration::from_secs(1);

@@ -5,12 +5,10 @@ use std::io::Write as _;
 use tokio::io;
 
 use super::super::{Failure, output};
-use crate::{
-    client::{
-        OutputPiece,
-        v1::{OutputDone, OutputLine, OutputStream},
-    },
-    render::{escape, json, names},
+use crate::render::{escape, json, names};
+use airlock_client::{
+    OutputPiece,
+    v1::{OutputDone, OutputLine, OutputStream},
 };
 
 /// The destination and form of one stream's pieces.

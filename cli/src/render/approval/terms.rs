@@ -2,10 +2,8 @@
 
 use std::fmt::Write as _;
 
-use crate::{
-    client::v1::{ApprovalTerms, BoundVariable},
-    render::escape,
-};
+use crate::render::escape;
+use airlock_client::v1::{ApprovalTerms, BoundVariable};
 
 /// Appends each field that is set, one per line. An empty field or a closed input has no line.
 pub(super) fn push(out: &mut String, terms: &ApprovalTerms) {
@@ -74,7 +72,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::client::v1::{BoundPath, TerminalSize, Word};
+    use airlock_client::v1::{BoundPath, TerminalSize, Word};
 
     type Change = (&'static str, fn(&mut ApprovalTerms));
 

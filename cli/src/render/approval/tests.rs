@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::*;
-use crate::client::v1::{Decision, Reason, Span, Verdict};
+use airlock_client::v1::{Decision, Reason, Span, Verdict};
 
 /// A name, a command, and its author's description.
 type Case = (&'static str, &'static [u8], &'static str);

@@ -1,7 +1,7 @@
 //! Tests of the exit code and the sentence for each cause.
 
 use super::*;
-use crate::client::v1::cause::{Cancelled, Denied, Exited, Signaled};
+use airlock_client::v1::cause::{Cancelled, Denied, Exited, Signaled};
 
 fn outcome(code: CauseCode, started: Started, detail: Option<Detail>) -> Outcome {
     Outcome {
@@ -95,7 +95,7 @@ fn a_summary_says_what_a_person_wants_to_know() {
     };
     assert_eq!(summary(Some(&done)), "done, 1.2 s, 3.00 MiB of memory, no output");
     let failed = Outcome {
-        interpretation: Some(crate::client::v1::Interpretation {
+        interpretation: Some(airlock_client::v1::Interpretation {
             text: "grep: no line\x1b[2J matched".to_owned(),
             failure: false,
         }),

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{bytes, known};
-use crate::client::v1::{ApprovalTerms, BoundPath, BoundVariable, Word};
+use airlock_client::v1::{ApprovalTerms, BoundPath, BoundVariable, Word};
 
 /// Formats the fields that an answer is bound to.
 pub(super) fn terms(one: &ApprovalTerms) -> Value {

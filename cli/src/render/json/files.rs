@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{bytes, insert, known, names, time};
-use crate::client::{
+use airlock_client::{
     OutputPiece,
     v1::{ChangeKind, FileChange, FileInfo, FileType, OutputDone, OutputLine, QuarantinedFile},
 };

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{names, time};
-use crate::client::v1::{InlineOutput, InlineText, OutputImage, OutputStream, Progress};
+use airlock_client::v1::{InlineOutput, InlineText, OutputImage, OutputStream, Progress};
 
 pub(super) fn inline(one: &InlineOutput) -> Value {
     json!({

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use airlock_cli::client::{
+use airlock_client::{
     Client, Progress,
     v1::{self, approval_service_decide_request as decide},
 };

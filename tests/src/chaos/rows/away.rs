@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use airlock_cli::client::v1;
+use airlock_client::v1;
 use fastrand::Rng;
 
 use super::Row;

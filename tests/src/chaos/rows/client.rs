@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use airlock_cli::client::{
+use airlock_client::{
     Client, Events, From, OutputPiece, Selection, Settings,
     v1::{self, ExecutionState},
 };

@@ -2,7 +2,7 @@
 
 use std::{fs, io::Write as _, path::PathBuf};
 
-use airlock_cli::client::v1::{self, ExecutionState};
+use airlock_client::v1::{self, ExecutionState};
 
 use super::{Row, store::impatient};
 use crate::{

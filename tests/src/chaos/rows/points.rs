@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, fs};
 
-use airlock_cli::client::v1;
+use airlock_client::v1;
 use airlock_faults::Point;
 
 use super::Row;

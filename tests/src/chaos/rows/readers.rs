@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use airlock_cli::client::{Events, From, v1::ExecutionState};
+use airlock_client::{Events, From, v1::ExecutionState};
 
 use super::{Row, client::through};
 use crate::{

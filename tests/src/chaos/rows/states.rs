@@ -3,7 +3,7 @@
 
 use std::{fs, path::PathBuf};
 
-use airlock_cli::client::v1::{ExecutionState, LinkState, OutputState};
+use airlock_client::v1::{ExecutionState, LinkState, OutputState};
 
 use super::Row;
 use crate::chaos::{

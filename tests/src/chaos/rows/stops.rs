@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use airlock_cli::client::{
+use airlock_client::{
     Credentials, From,
     v1::{self, execution_service_client::ExecutionServiceClient},
 };

@@ -3,7 +3,7 @@
 
 use std::{fs, path::PathBuf, time::Duration};
 
-use airlock_cli::client::{Client, ClientError, Patience, Settings, v1::event::Event as Kind};
+use airlock_client::{Client, ClientError, Patience, Settings, v1::event::Event as Kind};
 use sqlx::{Connection as _, SqliteConnection};
 use tokio::task::JoinHandle;
 use tonic::Code;

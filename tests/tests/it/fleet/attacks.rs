@@ -1,7 +1,7 @@
 //! Only servers may call the service between servers: other certificates and tokens are refused there, and a server's
 //! certificate is refused elsewhere.
 
-use airlock_cli::client::{Client, From, v1};
+use airlock_client::{Client, From, v1};
 use airlock_proto::{
     runner_v1::{self, connect_response::Message as Told},
     server_v1::{self, peer_client::PeerClient},

@@ -2,7 +2,7 @@
 
 use std::{io::Cursor, time::Duration};
 
-use airlock_cli::client::{
+use airlock_client::{
     Client, From, OutputPiece, Progress, Selection,
     v1::{self, approval_service_decide_request as decide, event::Event as Kind},
 };
@@ -200,7 +200,7 @@ async fn a_runner_is_drained_through_another_server_and_nothing_else_is_given_it
     let name = runner_name(0);
     let drained = world.far.drain_runner(&name, false).await.unwrap();
     assert_eq!(drained.state(), v1::RunnerState::Draining);
-    let patience = airlock_cli::client::Patience { call: Duration::ZERO, ..Default::default() };
+    let patience = airlock_client::Patience { call: Duration::ZERO, ..Default::default() };
     let hasty = world.fleet.client_with(&[1], patience);
     let refused = hasty.start(spec_in(&session, "true")).await.unwrap_err();
     assert_eq!(refused.rejection().unwrap().reason, "RUNNER_DRAINING");
@@ -219,7 +219,7 @@ async fn a_runner_that_no_server_reaches_is_unavailable_with_a_time_to_come_back
     let id = world.far.start(spec_in(&session, "sleep 1000")).await.unwrap().execution_id;
     running(&world.far, &id).await;
     world.processes.remove(0).kill();
-    let patience = airlock_cli::client::Patience { call: Duration::ZERO, ..Default::default() };
+    let patience = airlock_client::Patience { call: Duration::ZERO, ..Default::default() };
     let hasty = world.fleet.client_with(&[1], patience);
     let refused = hasty.signal(&id, v1::Signal::Int).await.unwrap_err();
     let rejection = refused.rejection().unwrap();

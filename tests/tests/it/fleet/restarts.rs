@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use airlock_cli::client::{Client, Patience, v1};
+use airlock_client::{Client, Patience, v1};
 use airlock_tests::{
     fleet::{Fleet, Timers},
     process::Process,

@@ -2,7 +2,7 @@
 //! state or returns the remaining data. Methods and fields come from the contract, so a new one without a case fails
 //! the test.
 
-use airlock_cli::client::Client;
+use airlock_client::Client;
 use airlock_proto::v1;
 use airlock_tests::{
     process::Process,

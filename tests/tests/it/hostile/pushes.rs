@@ -6,7 +6,7 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use airlock_cli::client::From;
+use airlock_client::From;
 use airlock_proto::{
     limits::CHUNK_BYTES,
     runner_v1::{

@@ -1,7 +1,7 @@
 //! IDs of another tenant, in every method that takes one, are treated as nonexistent. Methods and
 //! fields come from the contract, so a new one without a case fails the test.
 
-use airlock_cli::client::Client;
+use airlock_client::Client;
 use airlock_proto::v1;
 use airlock_tests::{
     raw::{Answer, Connection},

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use airlock_cli::client::{Client, Credentials};
+use airlock_client::{Client, Credentials};
 use airlock_proto::v1;
 use airlock_tests::{
     pki::Pair,

@@ -15,7 +15,7 @@ use tokio_stream::wrappers::TcpListenerStream;
 use tonic::{Code, Request, Response, Status, Streaming};
 use tonic_types::{ErrorDetails, StatusExt as _};
 
-use crate::client::v1::{
+use crate::v1::{
     self, DownloadDone, DownloadHeader, FileChunk, FileServiceDownloadResponse, FileServiceUploadRequest,
     FileServiceUploadResponse, UploadHeader,
     file_service_download_response::Part as Down,

@@ -3,8 +3,11 @@
 //!
 //! Nothing here bypasses a check: the server decides, and the runner enforces its floor.
 
+#![forbid(unsafe_code)]
+
 mod error;
-pub(crate) mod keys;
+pub mod keys;
+pub mod state;
 mod uids;
 
 use std::{
@@ -26,15 +29,13 @@ use airlock_server::{
 pub use error::DevError;
 pub use keys::KeysError;
 
-use crate::{
-    client::{Credentials, Settings},
-    state::{Connection, StateFolder, Tenure, read_bounded},
-};
+use crate::state::{Connection, StateFolder, Tenure, read_bounded};
+use airlock_client::{Credentials, Settings};
 use keys::Keys;
-pub(crate) use uids::UidBlock;
+pub use uids::UidBlock;
 
 /// The default profile: for a person's own machine, on which agents work all day.
-pub(crate) const PROFILE: &str = "agent";
+pub const PROFILE: &str = "agent";
 /// The name of the only user, and of its tenant.
 const NAME: &str = "dev";
 /// The time in which the runner must connect to the server.

@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 
 use self::fake::{Fake, cursor, serve};
 use super::*;
-use crate::client::{
+use crate::{
     Patience,
     testing::{Dice, Way, client, quick, relay},
 };

@@ -44,14 +44,14 @@ pub(super) struct Keys {
 
 /// The paths of a certificate and its key.
 #[derive(Debug, Clone)]
-pub(crate) struct Files {
-    pub(crate) certificate: PathBuf,
-    pub(crate) key: PathBuf,
+pub struct Files {
+    pub certificate: PathBuf,
+    pub key: PathBuf,
 }
 
 impl Files {
     /// Returns the paths `NAME.pem` and `NAME.key`.
-    pub(crate) fn named(folder: &Path, name: &str) -> Self {
+    pub fn named(folder: &Path, name: &str) -> Self {
         Self { certificate: folder.join(format!("{name}.pem")), key: folder.join(format!("{name}.key")) }
     }
 }
@@ -99,19 +99,19 @@ impl Keys {
 }
 
 /// Creates a directory that only its owner can read.
-pub(crate) fn make_folder(folder: &Path) -> Result<(), StateError> {
+pub fn make_folder(folder: &Path) -> Result<(), StateError> {
     let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
     made.map_err(|source| StateError::Io { what: "making", path: folder.to_owned(), source })
 }
 
 /// A CA.
-pub(crate) struct Authority {
+pub struct Authority {
     pem: Pem,
     issuer: Issuer<'static, KeyPair>,
 }
 
 /// The contents of a certificate to issue.
-pub(crate) struct Leaf {
+pub struct Leaf {
     what: &'static str,
     common_name: String,
     names: Vec<SanType>,
@@ -123,7 +123,7 @@ impl Leaf {
     ///
     /// # Errors
     /// Fails for a name that a certificate cannot contain.
-    pub(crate) fn server(names: &[String]) -> Result<Self, KeysError> {
+    pub fn server(names: &[String]) -> Result<Self, KeysError> {
         let what = "server certificate";
         let params = CertificateParams::new(names).map_err(|source| KeysError::Make { what, source })?;
         let common_name = names.first().cloned().unwrap_or_default();
@@ -135,7 +135,7 @@ impl Leaf {
     ///
     /// # Errors
     /// Fails for a name that a certificate cannot contain.
-    pub(crate) fn client(name: &str) -> Result<Self, KeysError> {
+    pub fn client(name: &str) -> Result<Self, KeysError> {
         let mut leaf = Self::named_only(name);
         let text = name.try_into().map_err(|source| KeysError::Make { what: leaf.what, source })?;
         leaf.names.push(if name.starts_with("spiffe://") {
@@ -167,7 +167,7 @@ impl Leaf {
 
 impl Authority {
     /// Returns the CA in these files, if it is valid and does not expire soon.
-    pub(crate) fn open(files: &Files, name: &str, now: SystemTime) -> Option<Self> {
+    pub fn open(files: &Files, name: &str, now: SystemTime) -> Option<Self> {
         let pair = Kept::read(files, now).filter(|kept| kept.is_signed_by(&kept.pem))?;
         let issuer = Issuer::new(authority_params(name, now), pair.key);
         Some(Self { pem: pair.pem, issuer })
@@ -177,7 +177,7 @@ impl Authority {
     ///
     /// # Errors
     /// See [`KeysError`].
-    pub(crate) fn make(files: &Files, name: &str, now: SystemTime) -> Result<Self, KeysError> {
+    pub fn make(files: &Files, name: &str, now: SystemTime) -> Result<Self, KeysError> {
         let failed = |source| KeysError::Make { what: "authority", source };
         let params = authority_params(name, now);
         let key = KeyPair::generate().map_err(failed)?;
@@ -191,7 +191,7 @@ impl Authority {
     ///
     /// # Errors
     /// See [`KeysError`].
-    pub(crate) fn issue(&self, files: &Files, leaf: &Leaf, now: SystemTime) -> Result<(), KeysError> {
+    pub fn issue(&self, files: &Files, leaf: &Leaf, now: SystemTime) -> Result<(), KeysError> {
         let failed = |source| KeysError::Make { what: leaf.what, source };
         let key = KeyPair::generate().map_err(failed)?;
         let certificate = leaf.params(now).signed_by(&key, &self.issuer).map_err(failed)?;
@@ -284,7 +284,7 @@ fn ensure_token(path: &Path) -> Result<String, KeysError> {
 ///
 /// # Errors
 /// See [`KeysError`].
-pub(crate) fn make_token(path: &Path) -> Result<String, KeysError> {
+pub fn make_token(path: &Path) -> Result<String, KeysError> {
     let mut bytes = [0; TOKEN_BYTES];
     getrandom::fill(&mut bytes).map_err(KeysError::Random)?;
     let token = hex::encode(bytes);

@@ -7,7 +7,7 @@ use std::{sync::Arc, time::Duration};
 use tokio::{io::AsyncWriteExt as _, task::JoinSet};
 
 use self::fake::{Fake, serve, text};
-use crate::client::{
+use crate::{
     Client, OutputPiece, Patience, Selection,
     testing::{Dice, Way, client, quick, relay},
     v1::{OutputDone, OutputLine, OutputSearch, OutputStream},

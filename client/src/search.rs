@@ -103,7 +103,7 @@ impl Place {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::v1::Gap;
+    use crate::v1::Gap;
 
     #[test]
     fn a_gap_that_has_grown_is_given_once() {

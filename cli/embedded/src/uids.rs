@@ -26,7 +26,7 @@ const BLOCKS: u32 = 1 << 15;
 
 /// The reservation of a block of uids; dropping it releases the block.
 #[derive(Debug)]
-pub(crate) struct UidBlock {
+pub struct UidBlock {
     index: u32,
     _held: UnixListener,
 }
@@ -34,7 +34,7 @@ pub(crate) struct UidBlock {
 impl UidBlock {
     /// Reserves a block that no other dev uses. One state directory gets the same block each time, if it is free.
     /// Returns `None` if this process cannot assign uids because it is not root.
-    pub(crate) fn reserve(folder: &Path) -> Result<Option<Self>, DevError> {
+    pub fn reserve(folder: &Path) -> Result<Option<Self>, DevError> {
         if !nix::unistd::geteuid().is_root() {
             return Ok(None);
         }
@@ -49,7 +49,7 @@ impl UidBlock {
         Err(DevError::NoUids)
     }
 
-    pub(crate) fn first(&self) -> u32 {
+    pub fn first(&self) -> u32 {
         FIRST + self.index * COUNT
     }
 }

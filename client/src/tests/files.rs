@@ -5,7 +5,7 @@ use std::{io::Cursor, time::Duration};
 use tokio::task::JoinSet;
 
 use super::fake::{Fake, Lie, serve};
-use crate::client::{
+use crate::{
     ClientError, Patience, Progress,
     testing::{Dice, Way, client, quick, relay},
     v1::{FileFormat, FileServiceDownloadRequest, UploadHeader},

@@ -12,7 +12,7 @@ use tokio::{net::TcpListener, task::JoinSet};
 use tokio_stream::wrappers::TcpListenerStream;
 use tonic::{Request, Response, Status, Streaming};
 
-use crate::client::{
+use crate::{
     testing::Dice,
     v1::{
         self,

@@ -11,7 +11,7 @@ use airlock_archive::{Format, Limits};
 use tokio::task::JoinSet;
 
 use super::fake::{Fake, Lie, serve};
-use crate::client::{
+use crate::{
     Client, ClientError, FolderDownloaded, FolderOptions, Progress,
     testing::{client, quick},
     v1::FileFormat,

@@ -1,8 +1,8 @@
 //! A Rust client for `airlock.v1`: typed calls, and executions as streams of events that survive broken connections.
 //!
 //! ```no_run
-//! # async fn example() -> Result<(), airlock_cli::client::ClientError> {
-//! use airlock_cli::client::{Client, Settings, v1};
+//! # async fn example() -> Result<(), airlock_client::ClientError> {
+//! use airlock_client::{Client, Settings, v1};
 //!
 //! let client = Client::connect(Settings::new("https://airlock.example:7443")).await?;
 //! let spec = v1::ExecutionSpec { command: "pytest -q".into(), ..Default::default() };
@@ -14,7 +14,9 @@
 //! # }
 //! ```
 //!
-//! This module prints nothing, does not read the environment, and touches only files that a call or the settings name.
+//! This crate prints nothing, does not read the environment, and touches only files that a call or the settings name.
+
+#![forbid(unsafe_code)]
 
 mod calls;
 mod download;

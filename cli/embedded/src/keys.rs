@@ -45,7 +45,9 @@ pub(super) struct Keys {
 /// The paths of a certificate and its key.
 #[derive(Debug, Clone)]
 pub struct Files {
+    /// The certificate, as PEM.
     pub certificate: PathBuf,
+    /// The private key, as PEM.
     pub key: PathBuf,
 }
 

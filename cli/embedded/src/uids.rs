@@ -49,6 +49,7 @@ impl UidBlock {
         Err(DevError::NoUids)
     }
 
+    /// Returns the first uid of the block.
     pub fn first(&self) -> u32 {
         FIRST + self.index * COUNT
     }

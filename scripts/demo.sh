@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# An agent's short day, through gRPC, in the sandbox: what `make run` shows.
+# The demo of `make run`: a short working day of an agent, through gRPC, in the sandbox.
 #
-# It works on a copy of this repository. Every step says what must come of it, and the demo fails at
-# the first that comes out otherwise. Nothing is left behind.
+# It works on a copy of this repository. Every step states its expected result, and the demo fails
+# at the first step with another result. It leaves no files behind.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/lib.sh
@@ -26,7 +26,7 @@ bold='' blue='' dim='' plain=''
 title() { printf '\n%s\n' "$bold$*$plain"; }
 says() { printf '%s %s\n' "$blue$1>$plain" "$2"; }
 
-# Runs a command in the session and holds its exit code against what it must be.
+# Runs a command in the session and checks its exit code.
 agent() { # EXPECTED-CODE COMMAND...
     local want=$1 got=0
     shift

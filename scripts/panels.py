@@ -1,9 +1,9 @@
-"""Draws every panel of deploy/grafana from what a Prometheus has, a picture for each dashboard.
+"""Draws every panel of deploy/grafana from the data of a Prometheus server, with one picture for each dashboard.
 
     panels.py PROMETHEUS OPENMETRICS FOLDER
 
-The file of OpenMetrics says from when to when. A panel that shows nothing is said at the end, and makes the exit code 1:
-its query does not fit what is measured, or the work had nothing for it.
+The OPENMETRICS file determines the time range. Empty panels are listed at the end, and the exit code is then 1: the query does
+not match the metrics, or the load did not produce them.
 """
 
 import io
@@ -24,14 +24,14 @@ from matplotlib import pyplot  # noqa: E402
 from PIL import Image  # noqa: E402
 
 STEP = 2
-# Of rates: some sendings of the metrics, which come each second.
+# The window of rates: several exports of the metrics, which arrive every second.
 WINDOW = "15s"
 COLUMNS = 3
 UNITS = {
     "s": "seconds", "ops": "a second", "reqps": "a second", "Bps": "bytes a second", "bytes": "bytes",
     "percentunit": "share", "short": "",
 }
-# What a fleet that is well has none of.
+# Panels that are empty for a healthy fleet.
 MAY_BE_EMPTY = {"Calls that failed by a fault of ours", "Files and input that ended badly", "Ends by limits"}
 
 
@@ -113,7 +113,7 @@ def main():
         picture = io.BytesIO()
         figure.savefig(picture, dpi=80)
         pyplot.close(figure)
-        # Few colours are enough, and make a small file.
+        # A small palette is sufficient and makes the file small.
         Image.open(picture).convert("RGB").quantize(32).save(folder / f"{path.stem}.png", optimize=True)
     if empty:
         sys.exit("panels that show nothing:\n  " + "\n  ".join(empty))

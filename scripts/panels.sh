@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Draws the panels of deploy/grafana from a real fleet at work, into docs/panels. SECONDS_OF_WORK says for how long.
+# Draws the panels of deploy/grafana from a real fleet under load, into docs/panels. SECONDS_OF_WORK is the duration
+# of the load.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/lib.sh

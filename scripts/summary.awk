@@ -1,7 +1,7 @@
 #!/usr/bin/awk -f
-# Reads what nextest and rustdoc's test runner printed; prints one line that counts it all. `left` is how many tests
-# nextest should have run and did not: what its runs skip by their filters is run by another of them. Exits 1 if a test
-# failed or was left, or if none was counted.
+# Reads the output of nextest and of rustdoc's test runner, and prints one line with all counts. `left` is the number
+# of tests that nextest should have run and did not; a test that the filter of one run skips counts as run if another
+# run includes it. Exits with 1 if a test failed or was left, or if none was counted.
 
 { gsub(/\033\[[0-9;]*m/, "") }
 

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Tests scripts/summary.awk: what it counts, and when it says that something is wrong. Prints TAP.
+# Tests scripts/summary.awk: its counts, and its detection of errors. Prints TAP.
 set -uo pipefail
 cd "$(dirname "$0")"
 
 count=0
 bad=0
-# What nextest was to run and did not.
+# The number of tests that nextest should have run and did not.
 left=0
 
-# The last line for this input, and the exit code, must be as given.
+# Checks the last output line and the exit code for this input.
 case_is() { # NAME EXPECTED-LINE EXPECTED-CODE INPUT
     local got code=0
     got=$(printf '%b' "$4" | ./summary.awk -v left="$left") || code=$?

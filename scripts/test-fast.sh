@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Runs what a change needs first: the main job once, and the unit tests of the changed crates and of every crate that
-# depends on them. A crate is changed if it differs from origin's main, or in the working tree. `make test` runs the rest.
+# Runs the most relevant tests for a change: the main job once, and the unit tests of the changed crates and of every
+# crate that depends on them. A crate is changed if it differs from origin's main, or in the working tree. `make test`
+# runs the rest.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/lib.sh
@@ -15,7 +16,7 @@ changed_files() {
     git ls-files --others --exclude-standard
 }
 
-# The nextest filter of the changed packages and their dependents; `all()` if a file may concern every crate.
+# Prints the nextest filter of the changed packages and their dependents, or `all()` if a file may affect every crate.
 filter() {
     local file directory packages=()
     while read -r file; do

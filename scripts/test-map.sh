@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Compares the tests that are there with tests/map/tests.tsv, which says what became of each test of commit c9c8c43:
-# `scripts/test-map.sh [LIST]`. Exits with 1 if a test has no successor, or if a test tries fewer cases than its predecessor did.
+# Compares the current tests with tests/map/tests.tsv, which maps each test of commit c9c8c43 to its successor:
+# `scripts/test-map.sh [LIST]`. Exits with 1 if a test has no successor, or if a test tries fewer cases than its
+# predecessor did.
 #
-# LIST has a line `BINARY TEST` for each test that nextest knows; without it nextest is asked, which builds the tests.
-# `scripts/test_counts.py` counts the cases, and lists what nextest does not know.
+# LIST has a line `BINARY TEST` for each test in nextest's list. Without LIST the script runs nextest, which builds the
+# tests. `scripts/test_counts.py` counts the cases, and lists tests that nextest does not run.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 . scripts/lib.sh
@@ -20,7 +21,8 @@ else
 fi
 python3 scripts/test_counts.py . <"$work/list" >"$work/counts" || exit 2
 
-# Columns of the map: old, new, cases of old, cases of new in `make test`, where the rest of them are, why.
+# Columns of the map: old test, new test, cases of the old test, cases of the new test in `make test`, the test with the
+# remaining cases, reason.
 awk -F '\t' '
     FILENAME == ARGV[1] { short[$1 " " $2] = $3; long[$1 " " $2] = $4; next }
     /^#/ || NF == 0 { next }

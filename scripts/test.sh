@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Runs every test of `make test`, and prints last how many passed, failed and were not run, and what each step took.
+# Runs every test of `make test`. At the end it prints how many tests passed, failed and were not run, and the duration
+# of each step.
 #
-# The release build and the virtual machine run beside the tests that allow neighbours. The tests that need the host for
-# themselves follow when the machine has ended. A test that cannot run fails; one that nextest leaves out counts as not
-# run. scripts/host-state.sh compares the host before and after.
+# The release build and the virtual machine run in parallel to most tests. The tests that need the host exclusively
+# follow after the machine has ended. A test that cannot run fails; a test that nextest excludes counts as not run.
+# scripts/host-state.sh compares the host before and after.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 . scripts/lib.sh
@@ -13,14 +14,14 @@ steps=()
 failed=()
 machine=
 end() {
-    # The job's own process group: the release build, or vm.sh, which ends its machine.
+    # The process group of the job: the release build, or vm.sh, which ends its machine.
     [ -n "$machine" ] && kill -TERM -- "-$machine" 2>/dev/null && wait "$machine" 2>/dev/null
     remove_tree "$work"
 }
 trap end EXIT
 trap 'exit 130' INT TERM
 
-# Runs a step; shows and keeps its output; notes its time, and its name if it failed.
+# Runs a step. Shows and keeps its output, and records its duration and, on failure, its name.
 step() { # NAME COMMAND...
     local name=$1 begun=$SECONDS
     shift
@@ -30,10 +31,10 @@ step() { # NAME COMMAND...
     steps+=("$(printf '%5d s  %s' "$((SECONDS - begun))" "$name")")
 }
 
-# Most tests wait for other processes, so there are more of them at once than processors.
+# Most tests wait for other processes, so that more of them run at once than there are processors.
 nextest() { cargo nextest run --locked --workspace --no-fail-fast --test-threads $(($(nproc) + 1)) "$@"; }
 
-# Every test that nextest has to run, one a line.
+# Lists every test that nextest has to run, one on each line.
 listed() { cargo nextest list --locked --workspace -E "not ($ESCAPE)" --message-format oneline 2>/dev/null; }
 
 begin_machine() {
@@ -63,7 +64,7 @@ await_release() {
     until [ -e "$work/released" ] || ! kill -0 "$machine" 2>/dev/null; do sleep 1; done
 }
 
-# Samples choose from it; the same seed makes the same choices again.
+# Samples are drawn with this seed. The same seed gives the same samples.
 export AIRLOCK_TEST_SEED=${AIRLOCK_TEST_SEED:-$(od -An -N8 -tu8 /dev/urandom | tr -d ' ')}
 say "the seed of the samples: AIRLOCK_TEST_SEED=$AIRLOCK_TEST_SEED"
 scripts/host-state.sh take --quick "$work/before" || exit 1

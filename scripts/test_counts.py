@@ -1,13 +1,14 @@
-"""Reads how often each test repeats itself from its source: `python3 scripts/test_counts.py [ROOT] <LIST`.
+"""Counts from the source how often each test repeats its check: `python3 scripts/test_counts.py [ROOT] <LIST`.
 
-LIST has a line `BINARY TEST` for each test, as `cargo nextest list` gives it. The answer has a line for each: binary, test, and
-two numbers, for `make test` and for `make test-long`. They differ where the test asks `airlock_sampling::extent`. After them it has
-what nextest does not list: the escape suites of the release build, the checks of the virtual machine, tests in documentation, and files of
-cases.
+LIST has a line `BINARY TEST` for each test, as `cargo nextest list` prints it. The output has a line for each test: binary, test,
+and two numbers, for `make test` and for `make test-long`. They differ if the test calls `airlock_sampling::extent`. After these
+lines follow the tests that nextest does not list: the escape suites of the release build, the checks of the virtual machine, tests
+in documentation, and files of cases.
 
-What is counted: the product of nested loops over ranges of numbers and over arrays in the test and in the functions of its file that
-it calls, the largest where there are several; the cases of a block `proptest!`. A loop that sleeps until something is so counts
-once, and so does what cannot be told from the text. `tests/map/counts.tsv` says what is counted instead, for tests that read data.
+The count is the product of nested loops over ranges of numbers and over arrays, in the test and in the functions of its file that it
+calls; of several loops in sequence the largest counts. For a `proptest!` block it is the number of cases. A loop that sleeps until a
+condition holds counts once, and so does everything that the text does not determine. `tests/map/counts.tsv` defines how to count
+tests that read data.
 """
 
 import ast
@@ -21,14 +22,14 @@ DEFAULT_CASES = 256  # of proptest
 
 
 def blank(text):
-    """The text without comments, and with blanks for what is in strings; every character stays at its place."""
+    """Returns the text with comments and the content of strings blanked. No character moves."""
     pattern = r'//[^\n]*|/\*.*?\*/|b?r(#+)".*?"\1|b?r"[^"]*"|b?"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])\''
     keep = lambda found: re.sub(r"[^\n]", " ", found[0]) if found[0][0] == "/" else '"' + re.sub(r"[^\n]", " ", found[0][2:]) + '"'
     return re.sub(pattern, keep, text, flags=re.S)
 
 
 def closing(text, at):
-    """The index of the bracket that closes the one at `at`."""
+    """Returns the index of the bracket that closes the one at `at`."""
     depth = 0
     for index in range(at, len(text)):
         if text[index] in "([{":
@@ -41,7 +42,7 @@ def closing(text, at):
 
 
 def parts(text):
-    """The parts between commas outside of brackets; `<` and `>` are none."""
+    """Splits the text at commas outside brackets. `<` and `>` do not count as brackets."""
     found, depth, begin = [], 0, 0
     for index, sign in enumerate(text):
         if sign in "([{":
@@ -55,21 +56,21 @@ def parts(text):
 
 
 def until(text, at, sign):
-    """The index of the next such sign outside of brackets."""
+    """Returns the index of the next character `sign` outside brackets."""
     while at < len(text) and text[at] != sign:
         at = closing(text, at) + 1 if text[at] in "([{" else at + 1
     return at
 
 
 def until_brace(text, at):
-    """The index of the next `{` outside of other brackets."""
+    """Returns the index of the next `{` outside other brackets."""
     while at < len(text) - 1 and text[at] != "{":
         at = closing(text, at) + 1 if text[at] in "([" else at + 1
     return min(at, len(text) - 1)
 
 
 class Source:
-    """One file: its functions and constants."""
+    """The functions and constants of a file."""
 
     def __init__(self, path):
         self.text = blank(path.read_text())
@@ -92,11 +93,11 @@ class Source:
         return [(one, one.end(), closing(self.text, one.end() - 1)) for one in found]
 
     def module(self, at):
-        """The modules in the file around this place."""
+        """Returns the path of the inline modules that contain this position."""
         return "::".join(one[1] for one, begin, end in self.blocks(r"\bmod (\w+)\s*\{") if begin <= at <= end)
 
     def cases(self, at):
-        """The cases of the block `proptest!` around this place, as an expression."""
+        """Returns the number of cases of the `proptest!` block that contains this position, as an expression."""
         for _, begin, end in self.blocks(r"\bproptest!\s*\{"):
             if begin <= at <= end:
                 inside = re.search(r"with_cases\(([^)]*)\)|cases: (\w+(?:::\w+\([^)]*\))?)", self.text[begin:end])
@@ -107,13 +108,13 @@ class Source:
 
 
 class Counter:
-    """Counts of one package's tests, in the short or in the full extent."""
+    """Counts the cases of a package's tests, in the short or in the full extent."""
 
     def __init__(self, sources, is_long):
         self.sources, self.is_long = sources, is_long
 
     def number(self, text, source, names, seen=frozenset()):
-        """The value of an expression, or nothing."""
+        """Returns the value of an expression, or None."""
         text = re.sub(r"(\d)_(?=\d)", r"\1", text.strip())
         text = re.sub(r"(?:airlock_sampling::)?extent\(([^,]*),([^)]*)\)", lambda found: found[2 if self.is_long else 1].strip(), text).strip()
         text = re.sub(r"(\d+)_?(?:u|i)(?:8|16|32|64|128|size)\b", r"\1", text)
@@ -139,7 +140,7 @@ class Counter:
         return None
 
     def length(self, text, source, names, body=""):
-        """The number of elements of an array, or nothing."""
+        """Returns the number of elements of an array, or None."""
         text = re.sub(r"^[&\s]*(?:mut )?|\.(?:iter|into_iter|lines|enumerate|copied|clone)\(\)", "", text).strip()
         text = re.sub(r"^vec!\s*", "", text)
         if text.startswith("["):
@@ -156,7 +157,7 @@ class Counter:
         return None
 
     def repeats(self, head, source, names, body):
-        """How often the loop goes on, whose head is `for PATTERN in HEAD`."""
+        """Returns the number of iterations of a loop `for PATTERN in HEAD`."""
         span = re.fullmatch(r"\(?(.*?)\.\.(=?)(.*?)\)?(?:\.rev\(\)|\.step_by\((.*)\))?", head.strip(), flags=re.S)
         if span:
             first, last = self.number(span[1], source, names), self.number(span[3], source, names)
@@ -192,7 +193,7 @@ class Counter:
         return 1
 
     def count(self, path):
-        """Of the test of this path, such as `module::tests::name`."""
+        """Returns the count of the test with this path, such as `module::tests::name`."""
         *modules, name = path.split("::")
         found = [(file, source, inner) for file, source in self.sources for inner, known in source.functions if known == name]
         fits = [one for one in found if modules == file_module(one[0]) + [part for part in one[2].split("::") if part]]
@@ -207,13 +208,13 @@ class Counter:
 
 
 def file_module(path):
-    """The module that a file is, from its path below `src`, or below its test program's folder."""
+    """Returns the module path of a file, from its path below `src` or below the directory of its test program."""
     names = list(path.with_suffix("").parts)
     return names[:-1] if names[-1] in ("lib", "main", "mod") else names
 
 
 def programs(root):
-    """The files of each test program, each with its path in it."""
+    """Returns the files of each test program, with their paths in the program."""
     found = {}
     for manifest in root.glob("**/Cargo.toml"):
         if SKIPPED & set(manifest.relative_to(root).parts) or "[package]" not in (text := manifest.read_text()):
@@ -234,7 +235,7 @@ def programs(root):
 
 
 def data():
-    """What is counted instead: pattern of tests, and how often a pattern matches in files, or the number it captures."""
+    """Reads the rules of counts.tsv: a pattern of tests, and a pattern that is counted in files or captures a number."""
     table = pathlib.Path(__file__).resolve().parent.parent / "tests/map/counts.tsv"
     rows = [line.split("\t") for line in table.read_text().splitlines() if line and line[0] != "#"] if table.exists() else []
     return [(re.compile(tests), how, files, re.compile(pattern, flags=re.M)) for tests, how, files, pattern in rows]
@@ -256,7 +257,7 @@ def of_data(root, how, files, pattern):
 
 
 def others(root, listed):
-    """What nextest does not list, as `KIND NAME`."""
+    """Yields the tests that nextest does not list, as `KIND NAME`."""
     if "--release" in (root / "scripts/test.sh").read_text():
         yield from (f"release:{line}" for line in listed if line.split()[0].endswith("::escape"))
     for file in sorted(root.glob("tests/vm/checks/*.sh")):

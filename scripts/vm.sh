@@ -1,23 +1,23 @@
 #!/usr/bin/env bash
-# Runs the checks of tests/vm in a virtual machine that is emulated: a stock Debian 12 kernel and systemd,
-# the server and the runner as their units. Prints each check by name, as Rust's test runner would.
+# Runs the checks of tests/vm in an emulated virtual machine: a stock Debian 12 kernel and systemd, with the server and
+# the runner as units. Prints each check by name, in the format of Rust's test runner.
 #
-# What cannot run has failed: a machine that does not boot fails every check. With TOPICs (names of files in
+# A check that cannot run has failed: a machine that does not boot fails every check. With TOPICs (names of files in
 # tests/vm/checks without their number) only those run.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 . scripts/lib.sh
 export PATH="$PATH:/usr/sbin"
 
-# Seconds from its start to the first word of the machine, and to its end.
+# The time limits in seconds, from the machine's start to its first output and to its end.
 BOOT_LIMIT=600
 LIMIT=1500
-# How often it is started. On a busy host its two processors can wait for each other for ever while it boots; its console
-# then says `soft lockup`. A check that began is never begun again.
+# The maximum number of boots. On a busy host the machine's two processors can wait for each other forever while it
+# boots; its console then reports `soft lockup`. A check that has started is never repeated.
 BOOTS=3
 PROGRAMS=(airlock airlock-probe airlock-runner airlock-server)
 built="${CARGO_TARGET_DIR:-target}/release"
-# The machine's last act; seen in its console.
+# The last check, which restarts the machine. Its result is visible on the console only.
 REBOOT="host::root_reboots_the_machine"
 
 work=$(mktemp -d)
@@ -50,7 +50,7 @@ choose() { # TOPIC...
     done
 }
 
-# The second disk: the programs without their debug information, the units, and the checks.
+# Makes the second disk: the programs without their debug information, the units, and the checks.
 pack() {
     local program
     for program in "${PROGRAMS[@]}"; do
@@ -73,10 +73,10 @@ start() { # IMAGE
     machine=$!
 }
 
-# Whether one of its processors has waited for minutes.
+# Returns whether a processor of the machine has been stuck for minutes.
 stalls() { grep -q 'soft lockup .* stuck for [0-9]\{3,\}s' "$work/console" 2>/dev/null; }
 
-# Shows results as they come; returns when the machine has ended or its time is over.
+# Shows results as they arrive. Returns when the machine has ended or its time is over.
 follow() {
     local shown=0 complete begun=$SECONDS
     while kill -0 "$machine" 2>/dev/null; do
@@ -95,7 +95,7 @@ show() { # FROM TO
     [ "$2" -gt "$1" ] && sed -n "$(($1 + 1)),$2 { s/^ok \(.*\)/test vm::\1 ... ok/; s/^not ok \(.*\)/test vm::\1 ... FAILED/; p }" "$work/results"
 }
 
-# Counts every check once; one that did not report has failed.
+# Counts every check once. A check without a report has failed.
 count() {
     local name passed=0 failed=0
     grep -q 'reboot: Restarting system' "$work/console" 2>/dev/null && grep -q '^# end$' "$work/results" &&

@@ -15,7 +15,7 @@ const ALLOWED: &str = include_str!("host_safety/allowed.toml");
 /// This crate does no input or output (`structure.rs` checks that); the commands in its tests are never run.
 const NEVER_RUNS: &str = "policy/";
 /// The helper and its tests.
-const HELPER: &str = "mounts/";
+const HELPER: &str = "common/mounts/";
 /// Samples of forbidden code, which are never run.
 const SAMPLES: &str = "tests/tests/it/host_safety/find.rs";
 /// Runs in the virtual machine, except for the script that creates its disk.

@@ -1,6 +1,6 @@
-# What the checks share: setting Airlock up as its documentation says, and asking it for things. Sourced.
+# Shared by the checks: installs Airlock as documented, and sends requests to it. This file is sourced.
 
-# The checks mount, remove and reboot without looking back; on any other machine nothing of them runs.
+# The checks mount, remove and reboot without precautions, so that they refuse to run on any other machine.
 if [ "$(cat /etc/hostname)" != airlock-vm ] || [ ! -d /payload/vm ]; then
     echo "the checks of tests/vm run in their virtual machine only: scripts/vm.sh" >&2
     exit 1
@@ -19,7 +19,7 @@ fail() {
     exit 1
 }
 
-# The programs, the example configurations and the units, as they are in deploy/.
+# Installs the programs, the example configurations and the units, as they are in deploy/.
 install_airlock() {
     install -m 0755 /payload/bin/* /usr/local/bin
     echo 127.0.0.1 airlock-server.example >>/etc/hosts
@@ -34,7 +34,7 @@ install_airlock() {
         -e 's|^# directory = "/etc/airlock/profiles"|directory = "/etc/airlock/profiles"|' \
         -e 's|^profiles = \["strict"|profiles = ["vm", "vm_small", "strict"|' \
         /payload/deploy/server.toml >/etc/airlock/server.toml
-    # A drain that waits longer would show no more.
+    # A longer drain would test nothing more.
     sed -e '/^\[drain\]/,$ s|^grace = .*|grace = "2s"|' /payload/deploy/runner.toml >/etc/airlock/runner.toml
     cp /payload/deploy/systemd/*.service /etc/systemd/system
     systemctl daemon-reload
@@ -51,23 +51,23 @@ wait_ready() {
     fail "the runner did not become ready"
 }
 
-# Runs a command; its output and exit code are the command's own.
+# Runs a command. Its output and exit code are those of the command.
 inside() { # [OPTION...] -- COMMAND
     airlock run --token-file "$TOKEN" "$@"
 }
 
-# The command must fail inside, and what it says is not looked at.
+# Checks that the command fails inside, and ignores its output.
 refused_inside() { # COMMAND
     if inside -- "$1"; then fail "\`$1\` succeeded inside"; fi
 }
 
-# Processes of sessions, by their uids.
+# Prints the processes of sessions, by their uids.
 session_processes() {
     awk -v first=$FIRST_UID -v last=$LAST_UID '/^Uid:/ && $2 >= first && $2 <= last { print FILENAME }' \
         /proc/[0-9]*/status 2>/dev/null
 }
 
-# Every way of a test of the probe must fail inside.
+# Checks that every variant of a probe test fails inside.
 everything_fails_inside() { # TEST [WORD...]
     local found
     found=$(inside -- "airlock-probe $*")
@@ -75,18 +75,19 @@ everything_fails_inside() { # TEST [WORD...]
     [ "$(jq '.ways | length > 0 and all(.reached | not)' <<<"$found")" = true ] || fail "it was reached from inside"
 }
 
-# Starts a command with little room; prints its id.
+# Starts a command with low limits, and prints its id.
 start_small() { # COMMAND
     airlock start --token-file $TOKEN --profile vm_small -- "$1"
 }
 
-# The end of an execution, as JSON.
+# Prints the result of an execution as JSON.
 result() { # ID
     airlock wait --token-file $TOKEN "$1" >&2 || true
     airlock show --token-file $TOKEN --json "$1" | jq .result
 }
 
-# Fills memory: with little of it that ends the command and nothing else. `runner_pid` is the caller's.
+# Checks that a command that fills memory under low limits is killed, and that nothing else ends. The caller
+# defines `runner_pid`.
 out_of_memory() { # COMMAND
     local before said
     before=$(runner_pid)
@@ -103,7 +104,8 @@ out_of_memory() { # COMMAND
         fail "the control failed"
 }
 
-# Every way of a test of the probe fails where few processes are allowed, and works where there may be plenty.
+# Checks that every variant of a probe test fails under a low limit on processes, and succeeds under a high
+# one.
 few_at_once() { # TEST [WORD...]
     local found
     found=$(inside --profile vm_small -- "airlock-probe $*")

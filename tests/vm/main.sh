@@ -1,11 +1,12 @@
 #!/bin/bash
-# The machine's job: sets Airlock up, runs every check, says each result on a port of its own, and restarts the
-# machine, which ends it. Runs as root inside the virtual machine, and nowhere else.
+# The job of the machine: installs Airlock, runs every check, reports each result on a separate port, and restarts the
+# machine, which ends it. It runs as root inside the virtual machine only.
 set -u
 cd "$(dirname "$0")" || exit
 . ./lib.sh
 
-# How long one check is waited for, in seconds: emulated, everything takes twenty times as long, and longer on a busy host.
+# The time limit of one check, in seconds. Under emulation everything takes twenty times as long, and longer on a busy
+# host.
 CHECK_LIMIT=900
 
 for _ in $(seq 300); do

@@ -1,10 +1,10 @@
-# The units: what systemd thinks of them, and that both programs work under their hardening.
+# Tests the units: systemd accepts them, and both programs work under their hardening.
 
 check_systemd_finds_nothing_wrong_with_them() {
     local said
     said=$(systemd-analyze verify --man=no /etc/systemd/system/airlock-{runner,server}.service 2>&1)
     [ -z "$said" ] || fail "$said"
-    # Control: what is wrong is found.
+    # Control: an error is detected.
     sed 's/^Restart=.*/Restart=sometimes/' /etc/systemd/system/airlock-runner.service >/tmp/airlock-wrong.service
     said=$(systemd-analyze verify --man=no /tmp/airlock-wrong.service 2>&1) || true
     [[ $said == *sometimes* ]] || fail "a wrong line was not found: $said"
@@ -23,7 +23,7 @@ check_the_server_is_not_root_and_cannot_read_the_hosts_keys() {
     uid=$(awk '/^Uid:/ { print $2 }' "/proc/$pid/status")
     [ "$uid" -ne 0 ] || fail "the server is root"
     [ "$(awk '/^CapBnd:/ { print $2 }' "/proc/$pid/status")" = 0000000000000000 ] || fail "it can get capabilities"
-    # Its own user, outside its unit's namespace.
+    # Reads with the server's own user, outside its unit's namespace.
     setpriv --reuid "$uid" --regid "$uid" --clear-groups cat /etc/airlock/tls/server.key && fail "the key is readable"
     [ "$(stat -c %a /etc/airlock/tls/server.key)" = 600 ] || fail "the key's mode"
 }

@@ -1,5 +1,6 @@
-# What would touch a whole host. Each is tried by the probe from inside, where every way must fail, and by root
-# outside, where every way must succeed: the control, for which this machine is here.
+# Tests operations that would affect the whole host. The probe tries each inside, where every variant must
+# fail. Root tries each outside as a control, where every variant must succeed; this machine exists for these
+# controls.
 
 everything_works_outside() { # TEST [WORD...]
     local found
@@ -43,7 +44,7 @@ check_only_outside_the_kernel_log_can_be_read_and_cleared() {
 
 check_only_outside_the_machine_can_be_asked_to_restart() {
     everything_fails_inside reboot
-    # Their control is this machine's last act.
+    # The control is the last check of this machine.
     refused_inside 'reboot --force --force'
     refused_inside 'echo b > /proc/sysrq-trigger'
     everything_works_outside reboot

@@ -1,12 +1,13 @@
-# Memory, processes and CPU, by the controllers of the runner's unit. `vm_small` has little of each, `vm` plenty: what
-# fails with the one succeeds with the other, or the limit has shown nothing.
+# Tests the limits on memory, processes and CPU, with the controllers of the runner's unit. Profile `vm_small` has low
+# limits and `vm` has high ones. A command that fails under the first must succeed under the second, which proves that
+# the limit caused the failure.
 
 runner_pid() { systemctl show -P MainPID airlock-runner; }
 
-# The folder of the only sandbox's cgroup.
+# Prints the directory of the only sandbox's cgroup.
 sandbox_cgroup() {
     local process group=
-    # The first process that is seen may have ended when it is looked at.
+    # The first process found may end before its cgroup is read.
     until [ -n "$group" ] && [ -e "/sys/fs/cgroup$group/pids.max" ]; do
         sleep 0.1
         process=$(session_processes | head -n 1)
@@ -33,7 +34,7 @@ check_many_processes_that_fill_memory_end_as_oom_killed_together() {
 }
 
 check_files_in_dev_shm_count_as_memory() {
-    # There is not room for all of it in there; the rest alone is less than the limit.
+    # The shared memory cannot hold all of it, and the rest alone is below the limit.
     out_of_memory 'head -c 62914560 /dev/zero > /dev/shm/filled && echo | airlock-probe hold memory:44040192 | grep held'
 }
 
@@ -44,7 +45,7 @@ check_a_fork_bomb_is_stopped_and_the_machine_goes_on() {
     group=$(sandbox_cgroup)
     until [ "$(cat "$group/pids.current")" -ge 60 ]; do sleep 0.2; done
     cat "$group/pids.max" "$group/pids.current" "$group/pids.events"
-    # What the sandbox's own processes take outside of it is on top.
+    # The cgroup's limit is above the profile's, because it includes the sandbox's own processes.
     [ "$(cat "$group/pids.max")" -le 80 ] || fail "pids.max is $(cat "$group/pids.max")"
     [ "$(cat "$group/pids.current")" -le "$(cat "$group/pids.max")" ] || fail "more than pids.max"
     [ "$(inside --profile vm -- 'echo on')" = on ] || fail "another session is held up"
@@ -63,8 +64,8 @@ check_numbers_of_processes_cannot_be_used_up_by_what_does_not_run() {
     few_at_once pids 100
 }
 
-# Two busy loops, until their cgroup's counters in /tmp/cpu.stat are as a test of them says; leaves those and the result in
-# files.
+# Runs two busy loops until the counters of their cgroup, copied to /tmp/cpu.stat, pass a test. Leaves the counters and
+# the result in files.
 busy() { # PROFILE TEST [WORD...]
     local id group profile=$1
     shift
@@ -81,9 +82,9 @@ busy() { # PROFILE TEST [WORD...]
     "$@" || fail "their counters never were as they should: $*"
 }
 
-# They were held up in 20 periods, and got 500 thousandths of a processor, and not 2000. A period is 100 ms; what was used of
-# the one that goes on counts too. For a while it may be more, where the machine stands still: what was taken too much is
-# paid back in the periods after it.
+# Returns whether the loops were throttled in 20 periods and got 500 thousandths of a processor instead of 2000. A
+# period is 100 ms; the current one counts too. The usage can exceed the limit for a while if the machine pauses; later
+# periods compensate for it.
 held_to_half_a_processor() {
     awk '/^usage_usec/ { used = $2 } /^nr_periods/ { periods = $2 } /^nr_throttled/ { throttled = $2 }
         END { exit !(throttled >= 20 && used / (periods + 1) / 100 <= 600) }' /tmp/cpu.stat
@@ -97,7 +98,7 @@ check_two_busy_loops_get_half_a_processor_and_their_usage_is_read_back() {
     busy vm_small held_to_half_a_processor
     jq -e --argjson used "$(value /tmp/cpu.stat usage_usec)" '.cpu_time * 1000000 >= $used' /tmp/result ||
         fail "the result says less than the counter"
-    # Control: as much again is not held up where there is plenty.
+    # Control: the same usage is not throttled under high limits.
     busy vm used_as_much "$(value /tmp/cpu.stat usage_usec)"
     [ "$(value /tmp/cpu.stat nr_throttled)" -eq 0 ] || fail "the control was held up"
 }
@@ -109,7 +110,7 @@ check_the_limits_are_those_of_the_profile() {
     [ "$(cat "$group/memory.max")" = $((64 * MIB)) ] || fail "memory.max: $(cat "$group/memory.max")"
     [ "$(cat "$group/memory.swap.max")" = 0 ] || fail "memory.swap.max: $(cat "$group/memory.swap.max")"
     [ "$(cat "$group/cpu.max")" = '50000 100000' ] || fail "cpu.max: $(cat "$group/cpu.max")"
-    # A second look, because all of its processes must be in it.
+    # A second check: all processes of the execution must be in the cgroup.
     [ -z "$(session_processes | while read -r process; do grep -LF "${group#/sys/fs/cgroup}" "$(dirname "$process")/cgroup"; done)" ] ||
         fail "a process of it is in another cgroup"
     airlock kill --token-file $TOKEN "$id"

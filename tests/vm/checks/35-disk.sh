@@ -1,6 +1,6 @@
-# What sessions may take of the disk, by each backend. The runner gets a state folder of its own on a file system that
-# can do it, and its old one back afterwards. `watch` on the same disk is the control of each: there the same command
-# goes on past the limit, until it is counted.
+# Tests the disk limits of sessions, for each backend. The runner gets its own state directory on a file system that
+# supports the backend, and its original one afterwards. Each check has a control: `watch` on the same disk, with
+# which the same command exceeds the limit until the usage is counted.
 
 STATE=/var/lib/airlock-runner
 CONFIG=/etc/airlock/runner.toml
@@ -8,13 +8,13 @@ BYTES=16777216
 INODES=500
 MIB=1048576
 
-# Gives the runner a state folder on a new file system, and a backend.
+# Gives the runner a state directory on a new file system, and a backend.
 with_disk() { # FILE-SYSTEM MOUNT-OPTIONS BACKEND [LINE...]
     local kind=$1 options=$2 backend=$3
     shift 3
     systemctl stop airlock-runner
     cp $CONFIG /tmp/runner.toml.kept
-    # However this check ends, the next one finds everything as it was.
+    # Restores the configuration for the next check, however this one ends.
     trap without_disk EXIT
     truncate -s 700M /var/tmp/state.img
     case $kind in
@@ -24,12 +24,12 @@ with_disk() { # FILE-SYSTEM MOUNT-OPTIONS BACKEND [LINE...]
     mount -o "loop,$options" /var/tmp/state.img $STATE
     chmod 0700 $STATE
     set_workspace "backend = \"$backend\"" "bytes = $BYTES" "inodes = $INODES" "$@"
-    # systemd has given up on it, where an earlier configuration was refused.
+    # systemd has stopped restarting the unit if an earlier configuration was refused.
     systemctl reset-failed airlock-runner 2>/dev/null || true
     systemctl start airlock-runner
 }
 
-# Replaces what is in [workspace].
+# Replaces the content of [workspace].
 set_workspace() { # LINE...
     sed -i '/^\[workspace\]/,/^\[/ { /^\[/!d }' $CONFIG
     printf '%s\n' 'watch_every = "1s"' "$@" >/tmp/workspace.lines
@@ -39,7 +39,7 @@ set_workspace() { # LINE...
 without_disk() {
     trap - EXIT
     systemctl stop airlock-runner
-    # The kernel takes the mounts of a unit down a little after its last process.
+    # The kernel removes the mounts of a unit shortly after its last process.
     for _ in $(seq 600); do
         umount $STATE && break
         sleep 0.2
@@ -57,14 +57,14 @@ in_session() { # ID COMMAND
     airlock run --token-file $TOKEN --session "$1" -- "$2"
 }
 
-# The disk's line, as doctor and as the server tell it.
+# Prints the disk check as doctor and the server report it.
 said_of_disk() {
     airlock-runner doctor --config $CONFIG --json | jq -c '.checks[] | select(.name == "disk_quota")'
     airlock runners show runner-1 --cert /etc/airlock/lead.pem --key /etc/airlock/lead.key --json |
         jq -c '.capabilities[] | select(.name == "disk_quota")'
 }
 
-# The result of a command, as JSON.
+# Prints the result of a command as JSON.
 result_in() { # SESSION COMMAND
     local id
     id=$(airlock start --token-file $TOKEN --session "$1" -- "$2")
@@ -72,7 +72,8 @@ result_in() { # SESSION COMMAND
     airlock show --token-file $TOKEN --json "$id" | jq .result
 }
 
-# Bytes and inodes are held, the neighbour goes on, a restart keeps what is there, and nothing is left.
+# Checks that bytes and inodes are limited, another session is not affected, a restart keeps the files, and nothing is
+# left afterwards.
 held_by_the_kernel() { # BACKEND REFUSAL KEPT-BY-RESTART
     local backend=$1 refusal=$2 kept=$3 own other said pid
     wait_ready
@@ -82,7 +83,7 @@ held_by_the_kernel() { # BACKEND REFUSAL KEPT-BY-RESTART
     own=$(session) other=$(session)
     pid=$(systemctl show -P MainPID airlock-runner)
     in_session "$other" 'echo kept > file'
-    # A command that fills it goes on, and is told by the kernel.
+    # A command that fills the disk continues, and the kernel reports the error to it.
     said=$(result_in "$own" 'head -c 200M /dev/zero > big 2> why; code=$?; echo end > /dev/null; exit $code')
     echo "$said"
     jq -e '.cause.code == "EXITED" and .exit_code != 0 and any(.violations[]; .layer == "disk" and .kind == "full")' <<<"$said" || fail "it was not told"
@@ -91,19 +92,19 @@ held_by_the_kernel() { # BACKEND REFUSAL KEPT-BY-RESTART
     [ "$(head -n 1 <<<"$said")" -le $BYTES ] && [ "$(head -n 1 <<<"$said")" -gt $((BYTES / 2)) ] || fail "it took more than it may, or much less"
     grep -q "$refusal" <<<"$said" || fail "the refusal is another"
     [ "$(tail -n 1 <<<"$said")" -le $BYTES ] || fail "df shows more than it may take"
-    # The inodes.
+    # Inodes.
     said=$(in_session "$own" 'for i in $(seq 1500); do : > f$i || break; done; ls | wc -l; rm -f f*' 2>&1) || true
     echo "$said"
     grep -q "$refusal" <<<"$said" || fail "any number of files can be made"
     [ "$(grep -E '^[0-9]+$' <<<"$said")" -le $((INODES * 2)) ] || fail "too many files were made"
-    # An upload into what is full says so, and loses nothing.
+    # An upload into a full session reports that, and loses no data.
     in_session "$own" 'echo mine > mine; head -c 200M /dev/zero > big' 2>/dev/null || true
     head -c 2M /dev/urandom >/tmp/upload
     if airlock cp --token-file $TOKEN /tmp/upload "$own:upload" >/tmp/said 2>&1; then fail "there was room for it"; fi
     cat /tmp/said
     grep -qi full /tmp/said || fail "it is not said that it is full"
     [ "$(in_session "$own" 'cat mine; ls -A')" = $'mine\nbig\nmine' ] || fail "something was lost or left: $(in_session "$own" 'ls -lA')"
-    # What protects names works in a full session, too.
+    # The protection of names also works in a full session.
     in_session "$own" 'rm -f big'
     said=$(result_in "$own" 'at=$(printf .vs)code; mkdir -p "$at"; echo x > "$at/tasks.json"; head -c 200M /dev/zero > ~/rest')
     echo "$said"
@@ -112,7 +113,7 @@ held_by_the_kernel() { # BACKEND REFUSAL KEPT-BY-RESTART
     [ "$(in_session "$other" 'head -c 1M /dev/zero > more; cat file')" = kept ] || fail "the neighbour was disturbed"
     [ "$(systemctl show -P MainPID airlock-runner)" = "$pid" ] || fail "the runner was started again"
     in_session "$own" 'rm -rf ./* ~/* /tmp/*; echo kept > file; mkdir -p deep && cd deep'
-    # Killed, and stopped in order.
+    # The runner is killed, and then stopped normally.
     kill -KILL "$pid"
     until [ "$(systemctl show -P MainPID airlock-runner)" != "$pid" ]; do sleep 0.2; done
     wait_ready
@@ -124,7 +125,7 @@ held_by_the_kernel() { # BACKEND REFUSAL KEPT-BY-RESTART
         said=$(in_session "$own" 'cd /workspace; (head -c 200M /dev/zero > big) 2>&1; rm -f big') || true
         grep -q "$refusal" <<<"$said" || fail "it is not held after a restart"
     else
-        # Its memory went with the unit: it is lost, and not an empty one.
+        # The memory of the session ended with the unit: the session is lost, and not empty.
         if in_session "$own" 'echo it ran' >/tmp/said 2>&1; then fail "it ran: $(cat /tmp/said)"; fi
         cat /tmp/said
         said=$(airlock session list --all --token-file $TOKEN --json)
@@ -137,7 +138,7 @@ held_by_the_kernel() { # BACKEND REFUSAL KEPT-BY-RESTART
     gone "$pid"
 }
 
-# Nothing of any session is left: no folder, mount, loop device but that of the state, or limit.
+# Checks that nothing of any session is left: no directory, mount, limit, or loop device except that of the state.
 gone() { # PID
     for _ in $(seq 600); do
         [ -z "$(ls -A $STATE/sessions $STATE/trash | grep -v :)" ] && break
@@ -189,7 +190,7 @@ check_without_quotas_auto_counts_and_says_so() {
     said=$(result_in "$own" 'head -c 200M /dev/zero > big; stat -c %s big; sleep 100')
     echo "$said"
     jq -e '.cause.code == "DISK_LIMIT" and any(.violations[]; .layer == "disk" and .kind == "limit" and (.detail | contains("workspace.bytes")))' <<<"$said" || fail "it was not ended"
-    # Nobody held it: the control of all that are held.
+    # Control of all limits: without a limit the file grows beyond it.
     [ "$(in_session "$own" 'stat -c %s big')" -gt $BYTES ] || fail "the control failed: something held it"
     [ "$(in_session "$other" 'cat file')" = kept ] || fail "the neighbour was disturbed"
     without_disk
@@ -214,7 +215,7 @@ check_a_disk_that_runs_full_ends_the_one_who_fills_it() {
     local filler idle own other said
     with_disk ext4 prjquota quota
     wait_ready
-    # More is promised than there is.
+    # The limits add up to more than the disk has.
     set_workspace 'backend = "quota"' "bytes = $((600 * MIB))" 'inodes = 100000'
     sed -i 's/^# disk_reserve_bytes.*/disk_reserve_bytes = 209715200/' $CONFIG
     systemctl restart airlock-runner
@@ -226,7 +227,7 @@ check_a_disk_that_runs_full_ends_the_one_who_fills_it() {
     jq -e '.cause.code == "DISK_LIMIT" and any(.violations[]; .layer == "disk" and .kind == "reserve")' <<<"$said" || fail "it was not ended"
     said=$(airlock show --token-file $TOKEN --json "$idle")
     jq -e '.result == null or .result.cause.code == "EXITED"' <<<"$said" || fail "the neighbour was ended: $said"
-    # Nothing new begins, in words.
+    # New work is refused with a message.
     said=$(in_session "$own" 'echo it ran' 2>&1) && fail "it ran below the reserve: $said"
     grep -q 'disk_reserve_bytes' <<<"$said" || fail "$said"
     said=$(session 2>&1) && fail "a session was made below the reserve: $said"

@@ -1,11 +1,11 @@
-# Hosts that hold user namespaces back. Each switch is set alone; what looks at the host must name it, no command may
-# run, and everything works again when it is undone.
+# Tests hosts that restrict user namespaces. Each switch is set alone: doctor must name it, no command may run, and
+# everything must work again after it is reset.
 
 doctor() { # prints what it found, as JSON; its exit code says whether all is well
     airlock-runner doctor --config /etc/airlock/runner.toml --json || true
 }
 
-# What was found must mention the switch, in a line that is not well.
+# Returns whether a failed check mentions the switch.
 names() { # WORD FOUND
     jq -e --arg word "$1" 'any(.checks[]; .state != "ok" and (.seen + .cure | contains($word)))' <<<"$2" >/dev/null
 }

@@ -1,4 +1,4 @@
-# A runner of an ordinary user, below that user's own systemd. It takes the other runner's place.
+# Tests a runner of an ordinary user, under that user's systemd. It replaces the other runner.
 
 AGENT_UNIT=/sys/fs/cgroup/user.slice/user-1500.slice/user@1500.service/app.slice/airlock-runner.service
 
@@ -45,7 +45,7 @@ check_it_says_that_sessions_share_its_user() {
     jq -e 'any(.checks[]; .name == "uid_isolation" and .state != "ok" and .cure != "")' <<<"$shown" || fail "doctor does not"
 }
 
-# By the controllers that systemd gives the user.
+# The following checks use the controllers that systemd delegates to the user.
 runner_pid() { as_agent systemctl --user show -P MainPID airlock-runner; }
 
 check_a_process_that_fills_memory_ends_as_oom_killed() {
@@ -57,7 +57,7 @@ check_a_memory_file_that_fills_memory_ends_as_oom_killed() {
 }
 
 check_files_in_dev_shm_count_as_memory() {
-    # There is not room for all of it in there; the rest alone is less than the limit.
+    # The shared memory cannot hold all of it, and the rest alone is below the limit.
     out_of_memory 'head -c 62914560 /dev/zero > /dev/shm/filled && echo | airlock-probe hold memory:44040192 | grep held'
 }
 
@@ -69,7 +69,7 @@ check_numbers_of_processes_cannot_be_used_up_by_what_does_not_run() {
     few_at_once pids 100
 }
 
-# Their controls are those of the other runner.
+# The checks of the other runner include the controls.
 check_what_would_touch_the_whole_host_fails_for_its_commands_too() {
     local words
     for words in clock module kernel-log reboot sysctl 'device /tmp' 'call swapon'; do

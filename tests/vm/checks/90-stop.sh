@@ -1,6 +1,7 @@
-# Stopping the unit. Last, because nothing runs after it.
+# Tests stopping the unit. This runs last, because no command runs afterwards.
 
-# Mounts that any process sees below the runner's folder, but for the host's own file systems.
+# Prints the mounts below the runner's directory that any process sees, except the host's own file
+# systems.
 runner_mounts() {
     cat /proc/[0-9]*/mountinfo 2>/dev/null | grep -F /airlock-runner | grep -v ' - cgroup2 ' | sort -u
 }
@@ -11,15 +12,15 @@ check_before_a_host_goes_down_what_runs_may_end_and_nothing_new_begins() {
     until airlock logs --token-file $TOKEN "$id" | grep begun; do sleep 0.1; done
     airlock-runner drain --config /etc/airlock/runner.toml &
     drain=$!
-    # It waits for what runs, which goes on.
+    # The drain waits for the running command, which continues.
     while airlock-runner ready --config /etc/airlock/runner.toml; do sleep 0.2; done
     kill -0 $drain || fail "it does not wait for what runs"
     airlock signal --token-file $TOKEN -s USR1 "$id"
     wait $drain
-    # The server hears of the end a little after the runner.
+    # The server learns of the end shortly after the runner.
     airlock wait --token-file $TOKEN "$id" >/dev/null || fail "it was not left to end: $(airlock show --token-file $TOKEN "$id")"
     said=$(airlock logs --token-file $TOKEN "$id")
-    # bash may tell of a `sleep` that the signal ended in between.
+    # bash may report a `sleep` that the signal ended.
     [ "$(head -n 1 <<<"$said")" = begun ] && [ "$(tail -n 1 <<<"$said")" = whole ] || fail "its output is not whole: $said"
     airlock-runner ready --config /etc/airlock/runner.toml && fail "it would take new commands"
     systemctl restart airlock-runner

@@ -1,9 +1,6 @@
-//! Benchmarks of decisions: the number of commands per second on one core, the time relative to
-//! tree-sitter's bare parse of the same text by construct, and the worst text of each construct, which
-//! has hard limits.
-//!
-//! `CORPUS` names a directory of `.jsonl` files with `cmd` and `tier`; without it, commands are
-//! generated. The exit code is 1 if a worst case exceeds its limit. No command is run.
+//! Benchmarks of decisions: the number of commands per second on one core, and the time relative to
+//! tree-sitter's bare parse of the same text, by construct. The worst text of each construct has hard
+//! limits.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a benchmark")]
 

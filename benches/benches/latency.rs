@@ -1,10 +1,7 @@
-//! The time between a command's write and the read by its reader: through a pipe from bash, through a pipe from bash
-//! in a cold bubblewrap, and through a deployment: sandbox, runner, TLS link to the server, and a client's view over
-//! gRPC with TLS, on one host's loopback. Each line contains the time of its write, from the clock that the reader
-//! uses, too.
-//!
-//! The commands run alternately on each path. A single line is sent at once. If further output follows within 5 ms, up
-//! to 32 KiB of it are collected before they are sent.
+//! The time between a command's write and the read by its reader. It is measured through a pipe from bash, through a
+//! pipe from bash in a cold bubblewrap, and through a deployment. The deployment is a sandbox, a runner, a TLS link to
+//! the server, and a client's view over gRPC with TLS, on one host's loopback. Each line contains the time of its
+//! write, from the clock that the reader also uses.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark")]
 

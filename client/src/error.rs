@@ -197,8 +197,8 @@ pub(super) fn cure(kind: io::ErrorKind) -> &'static str {
     }
 }
 
-/// Returns the TLS error that prevented a connection, if there is one. Such an error does not pass without
-/// a change.
+/// Returns the TLS error that prevented a connection, if there is one. A retry without a change of the
+/// settings cannot succeed.
 fn tls_error(status: &Status) -> Option<&rustls::Error> {
     let mut source = status.source();
     while let Some(error) = source {

@@ -1,12 +1,12 @@
-"""A whole session by a client that has nothing of Airlock's but its address.
+"""A complete session by a client that has only Airlock's address.
 
-Everything it knows of the service it asks of it by reflection. Run it with grpcio, grpcio-reflection
+It gets all knowledge of the service by reflection. Run it with grpcio, grpcio-reflection
 and protobuf in PYTHONPATH:
 
     session.py TARGET CA-FILE TOKEN-FILE FOLDER
 
 It uploads FOLDER, runs a command in it, reads the output in three ways, searches it, downloads the
-result into FOLDER.result, and prints what it saw as one JSON object.
+result into FOLDER.result, and prints its observations as one JSON object.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ CLOSING = 3
 
 
 class Service:
-    """The methods of one service, made from its descriptor."""
+    """The methods of a service, from its descriptor."""
 
     def __init__(self, channel, pool, name, metadata):
         self._channel = channel
@@ -128,7 +128,7 @@ def whole_session(services, folder):
     except grpc.RpcError as error:
         missing = error.code().name
     closed = sessions.Close(session_id=session).session
-    # The server waits for its runner for some seconds only.
+    # The server stops waiting for its runner after some seconds.
     while closed.state == CLOSING:
         time.sleep(0.1)
         closed = sessions.Get(session_id=session).session

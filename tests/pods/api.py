@@ -1,8 +1,8 @@
-"""As much of Kubernetes' API as helm's `lookup` asks for: the Secrets of a folder's files, in the namespace `default`.
+"""The part of the Kubernetes API that helm's `lookup` needs: the Secrets in a directory, in the namespace `default`.
 
     api.py FOLDER
 
-Prints the port it listens on, on the loopback, and serves until it is killed.
+Prints its port on the loopback address, and serves until it is killed.
 """
 
 import http.server

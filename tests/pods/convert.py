@@ -1,10 +1,10 @@
-"""Turns what the chart renders into what `podman kube play` takes: Pods, with their volumes as folders of this host.
+"""Converts the rendered chart to input for `podman kube play`: Pods, with their volumes as directories of this host.
 
     convert.py RENDERED FOLDER SECCOMP
 
-SECCOMP stands for the nodes' folder of Localhost profiles. FOLDER/play/POD.yaml is a Pod to play, and
-FOLDER/settings/POD.json what runtime.py has to see to. Prints, as JSON, the pods with their addresses, and for every document what became
-of it. What is neither kept nor replaced is said to be left out, and nothing is left out in silence.
+SECCOMP replaces the nodes' directory of Localhost profiles. FOLDER/play/POD.yaml is a Pod to start, and
+FOLDER/settings/POD.json contains the settings that runtime.py applies. Prints, as JSON, the pods with their addresses, and for
+every document whether it was kept, replaced or left out. A document of an unknown kind is an error.
 """
 
 import base64
@@ -16,7 +16,7 @@ import sys
 
 import yaml
 
-# Of a pod's user namespace, as runtime.py makes it.
+# The ids of a pod's user namespace, which runtime.py creates.
 FIRST_ID, IDS = 3_000_000, 65_536
 NETWORK = "10.244.17."
 REPLACED = {
@@ -36,7 +36,7 @@ LEFT_OUT = {
 
 
 class Cluster:
-    """What was rendered, and the folder where it is to be."""
+    """The rendered documents, and the output directory."""
 
     def __init__(self, documents, folder, seccomp):
         self.folder = folder
@@ -73,7 +73,7 @@ class Cluster:
                     self.add(f"{name}-{index}", spec["template"], document, spec["volumeClaimTemplates"])
 
     def hosts(self):
-        """What a cluster's DNS would say: names of services, and those of a headless one's pods."""
+        """Returns the names that a cluster's DNS would resolve: services, and the pods of headless services."""
         lines = ["127.0.0.1 localhost"]
         for service in self.documents:
             if service["kind"] != "Service":
@@ -91,7 +91,7 @@ class Cluster:
         return "\n".join(lines) + "\n"
 
     def files(self, source, target):
-        """The files of a ConfigMap or Secret, all or the items."""
+        """Writes the files of a ConfigMap or Secret: all of them, or the listed items."""
         if "configMap" in source:
             wanted, data = source["configMap"], self.find("ConfigMap", source["configMap"]["name"]).get("data") or {}
             data = {key: text.encode() for key, text in data.items()}
@@ -107,7 +107,7 @@ class Cluster:
                 file.write(data[item["key"]])
 
     def volume(self, volume, target, group):
-        """Makes a volume's folder, as kubelet would hand it over."""
+        """Makes the directory of a volume, with the owners and modes that kubelet would set."""
         os.makedirs(target)
         written = 0o440
         if "configMap" in volume or "secret" in volume:
@@ -130,7 +130,7 @@ class Cluster:
             os.chmod(path, 0o750 if written else 0o2770)
 
     def copy(self, container, root, name, group):
-        """Stands for a container that copies files of one volume to another for as long as the pod runs: once."""
+        """Copies the files once, in place of a container that copies them as long as the pod runs."""
         if container["name"] != "certificates":
             raise SystemExit(f"{name}: nothing stands for the container {container['name']}")
         env = {one["name"]: one.get("value", name).replace("$(POD_NAME)", name) for one in container["env"]}
@@ -180,14 +180,14 @@ class Cluster:
                 {"name": f"v{index}", "mountPath": mount["mountPath"], "readOnly": mount.get("readOnly", False)}
             )
         spec["volumes"], container["volumeMounts"] = volumes, mounts
-        # podman has no command of its own for these; whoever plays the pod asks.
+        # podman has no command for these. The caller that starts the pod probes it.
         for key in ("startupProbe", "livenessProbe", "readinessProbe", "lifecycle", "ports"):
             container.pop(key, None)
         container["env"] = [one for one in container.get("env", []) if "valueFrom" not in one]
         for key in ("affinity", "topologySpreadConstraints", "priorityClassName", "runtimeClassName", "serviceAccountName"):
             spec.pop(key, None)
         container["image"] = f"localhost/{container['image']}"
-        # A test looks at what is left of it.
+        # A test inspects the ended pod.
         spec["restartPolicy"] = "Never"
         with open(os.path.join(self.folder, "play", f"{name}.yaml"), "w") as file:
             yaml.safe_dump(pod, file)

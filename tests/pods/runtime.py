@@ -2,9 +2,8 @@
 
     runtime.py FOLDER RUNC-ARGUMENTS...
 
-FOLDER is that of convert.py. Before a container is made, its OCI configuration is brought to what Kubernetes would
-have asked of the engine; FOLDER/applied/POD.json says of each field what it is in that configuration, and who has put
-it there.
+FOLDER is that of convert.py. Before a container is created, its OCI configuration is changed to what Kubernetes would
+have requested. FOLDER/applied/POD.json lists the value of each field in that configuration, and who set it.
 """
 
 import json
@@ -16,14 +15,14 @@ FOR_MOUNTS = {"clone", "mount", "pivot_root", "setns", "umount2", "unshare"}
 
 
 class Applied:
-    """The fields, one after the other: what podman has set already is left as it is."""
+    """Applies fields one after another. Fields that podman has already set are not changed."""
 
     def __init__(self, config):
         self.config = config
         self.fields = []
 
     def field(self, name, wanted, shown, holds, put):
-        """`shown` names the keys of the configuration that `holds` looks at and `put` sets."""
+        """Applies a field. `shown` names the keys of the configuration that `holds` checks and `put` sets."""
         by = "podman"
         if not holds():
             put()
@@ -58,7 +57,7 @@ def user(applied, pod):
 
 
 def capability_sets(container):
-    """As engines under Kubernetes give them: none to programs that begin with nobody's rights but their user's."""
+    """Returns the capability sets that engines under Kubernetes assign. The inheritable and ambient sets stay empty."""
     added = sorted("CAP_" + name for name in container["capabilities"].get("add", []))
     return {name: added if name in CAPABILITY_SETS[:3] else [] for name in CAPABILITY_SETS}
 
@@ -109,7 +108,7 @@ def confinement(applied, pod, container):
         own = linux.get("seccomp") or {}
         if profile:
             return own == profile
-        # RuntimeDefault lets mounts through where CAP_SYS_ADMIN is added.
+        # RuntimeDefault allows mounts if CAP_SYS_ADMIN is added.
         mounts = "SYS_ADMIN" in container["capabilities"].get("add", [])
         return own.get("defaultAction") == "SCMP_ACT_ERRNO" and (not mounts or FOR_MOUNTS <= allowed())
 
@@ -139,7 +138,7 @@ def confinement(applied, pod, container):
 
 
 def namespaces(applied, settings, sandbox):
-    """The pod's first container makes the user namespace, the others join it."""
+    """Configures the user namespace: the pod's first container creates it, the others join it."""
     linux = applied.config["linux"]
     own = {one["type"]: one for one in linux["namespaces"]}
     mapping = [{"containerID": 0, "hostID": settings["firstId"], "size": settings["ids"]}]
@@ -172,7 +171,7 @@ def memory(applied, settings):
 
 
 def let_in(folder, config):
-    """Whoever is root in the pod's user namespace passes through these folders; podman keeps them to the host's."""
+    """Lets root of the pod's user namespace traverse directories that podman reserves for the host's root."""
     for source in [config["root"]["path"], *(mount.get("source", "") for mount in config["mounts"])]:
         while source.startswith(folder + "/"):
             source = os.path.dirname(source)
@@ -180,7 +179,7 @@ def let_in(folder, config):
 
 
 def mount_points(config):
-    """Whoever is root in the pod's user namespace cannot make them in an image that is not its own."""
+    """Creates mount points, because root of the pod's user namespace cannot create them in an image that it does not own."""
     for mount in config["mounts"]:
         target = os.path.join(config["root"]["path"], mount["destination"].lstrip("/"))
         if os.path.lexists(target):
@@ -204,7 +203,7 @@ def write(path, value):
 
 
 def create(folder, bundle, identity):
-    """Before a container is made. The first one of a pod is called like it; the others say which one is first."""
+    """Prepares a container. The name of a pod's first container is that of the pod; the others refer to the first."""
     path = os.path.join(bundle, "config.json")
     config = read(path)
     notes = config["annotations"]
@@ -228,7 +227,7 @@ def create(folder, bundle, identity):
 
 
 def execute(folder, path, identity):
-    """Before a further program starts in a container, such as a probe."""
+    """Prepares another program in a container, such as a probe."""
     process = read(path)
     name = read(os.path.join(folder, "containers", identity))
     container = read(os.path.join(folder, "settings", f"{name}.json"))["container"]

@@ -1,9 +1,9 @@
-"""Reads what the chart renders, and holds every document against the schemas of Kubernetes, in which no field is unknown.
+"""Validates every document of the rendered chart against the Kubernetes schemas, which allow no unknown fields.
 
     validate.py VERSION... < RENDERED
 
-Prints, as JSON, the documents, and in `problems` what is wrong, each with its kind and name. A kind that is not
-Kubernetes' own is in `foreign`, and was held against nothing.
+Prints, as JSON, the documents, and in `problems` the errors, each with its kind and name. A kind that is not
+Kubernetes' own is listed in `foreign` and is not validated.
 """
 
 import json

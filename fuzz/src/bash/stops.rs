@@ -14,7 +14,7 @@ pub struct Stop {
     pub code: &'static str,
 }
 
-/// Derives the step from the variants that are still allowed: mode `bypass` skips all steps after
+/// Derives the step from the variants that are still allowed. Mode `bypass` skips all steps after
 /// 5, and a command that is allowed because it is sandboxed has passed all steps before 12.
 #[must_use]
 pub fn stop(code: &'static str, bypassed: bool, sandboxed: bool) -> Stop {

@@ -44,7 +44,7 @@ const SCRIPTS: &[(&str, &str, &str)] = &[
     ("man", "preconv tbl eqn nroff groff troff grotty col cat locale", "formats a page"),
 ];
 
-/// Where git keeps its own programs.
+/// The directories of git's own programs.
 const GIT_CORE: &[&str] = &["/usr/lib/git-core/", "/usr/libexec/git-core/", "/usr/local/libexec/git-core/"];
 
 /// Returns the programs that are neither among the decision's commands nor helpers of such a

@@ -1,4 +1,4 @@
-/* A control: what AddressSanitizer must catch. Writes one byte behind a block of the heap. */
+/* A control that AddressSanitizer must detect: writes one byte after the end of a heap block. */
 #include <stdlib.h>
 
 void airlock_control_overflow(size_t length) {

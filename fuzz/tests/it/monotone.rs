@@ -64,8 +64,8 @@ fn finding_of(finding: &Finding) -> Finding {
     Finding { text: finding.text.clone(), changed: finding.changed.clone(), law: finding.law.clone() }
 }
 
-/// Returns whether bash finds a syntax error in the text. Such a text has no correct reading, so that another rule may
-/// stop it in a larger text. It is never allowed.
+/// Returns whether bash finds a syntax error in the text. Such text is never allowed. It has no correct reading, so
+/// that another rule may stop it in a larger text.
 fn bash_refuses(text: &[u8]) -> bool {
     let read =
         Command::new("bash").args(["--norc", "-n", "-c"]).arg(OsStr::from_bytes(text)).output().unwrap();

@@ -1,5 +1,5 @@
 //! The fault points of servers and runners: before and after each write to the store, each message on the link and each
-//! request between servers; for runners also each step of journal, spool, session and sandbox.
+//! request between servers. Runners also have one for each step of journal, spool, session and sandbox.
 
 /// The fault points of servers.
 pub(super) const OF_SERVERS: &[&str] = &[

@@ -171,7 +171,7 @@ fn the_commands_of_the_other_pages_run() {
     assert!(count > 0, "commands were found");
 }
 
-/// The links `[`name`](file)` of a text whose name is that of a function.
+/// Returns the links `[`name`](file)` of a text that have the name of a function.
 fn linked_functions(text: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for part in text.split("[`").skip(1) {

@@ -1,4 +1,4 @@
-//! Tests of telemetry: a real OpenTelemetry collector receives every metric and the trace of a run; spans report
+//! Tests of telemetry: a real OpenTelemetry collector receives every metric and the trace of a run. Spans report
 //! the correct status; log lines contain their trace, and their level changes while a program runs.
 
 use std::{

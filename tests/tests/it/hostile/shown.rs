@@ -1,7 +1,7 @@
-//! Every subcommand of `airlock` with a server that lies in every field, on a pipe and on a terminal: no character
-//! that hides text or controls the terminal reaches standard output or standard error unescaped. The output of
-//! commands is unchanged and excluded here; on a pipe so are the names that `ls` and `diff` write for other programs,
-//! and an imported profile.
+//! Tests every subcommand of `airlock` with a server that lies in every field, on a pipe and on a terminal. No
+//! character that hides text or controls the terminal reaches standard output or standard error unescaped. Two kinds
+//! of output are unchanged and excluded here: that of commands, and, on a pipe, that for other programs (the names
+//! that `ls` and `diff` write, and an imported profile).
 
 use std::{
     fs::{self, File},

@@ -156,8 +156,8 @@ impl Client {
         Wire::new(now.way.connect_lazy(), now.headers.clone())
     }
 
-    /// Returns the next message of a view that received its last new data at `since`. Fails if the view stays silent for
-    /// too long. Cancel-safe.
+    /// Returns the next message of a view that received its last new data at `since`. Fails if the view stays silent
+    /// for too long. Cancel-safe.
     async fn heard<T>(&self, view: &mut Streaming<T>, since: Instant) -> Result<Option<T>, ClientError> {
         let left = self.patience().silence.saturating_sub(since.elapsed());
         match timeout(left, view.message()).await {

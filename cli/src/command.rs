@@ -56,7 +56,7 @@ const SHUTDOWN: Duration = Duration::from_millis(200);
     version,
     subcommand_required = true,
     arg_required_else_help = true,
-    after_help = "First steps:\n  airlock dev                         # in one terminal: a server and a runner\n  airlock run -- 'ls -la | head'      # in another: the command's output and exit code\n  airlock doctor                      # where something does not work: what, and what to do\n\n`airlock SUBCOMMAND --help` says more and shows examples.\n\nExit codes of every subcommand: 0 done, 1 failed, 2 wrong usage; `run`, `attach` and `wait` give the\ncommand's own (see `airlock run --help`), `check` gives 0, 10 or 11."
+    after_help = "First steps:\n  airlock dev                         # in one terminal: start a server and a runner\n  airlock run -- 'ls -la | head'      # in another terminal: run a command\n  airlock doctor                      # if something does not work: find the problem and its remedy\n\n`airlock SUBCOMMAND --help` shows details and examples.\n\nExit codes of every subcommand: 0 success, 1 failure, 2 wrong usage. `run`, `attach` and `wait` return the\ncommand's exit code (see `airlock run --help`). `check` returns 0, 10 or 11."
 )]
 struct Cli {
     #[command(subcommand)]
@@ -155,7 +155,7 @@ fn in_runtime(command: Command, name: Option<String>) -> Result<u8, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
-        .map_err(|error| Failure::new(format!("the async runtime does not start: {error}")))?;
+        .map_err(|error| Failure::new(format!("cannot start the async runtime: {error}")))?;
     let done = runtime.block_on(trace::traced(name, dispatch(command)));
     runtime.shutdown_timeout(SHUTDOWN);
     done

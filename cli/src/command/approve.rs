@@ -23,7 +23,7 @@ use airlock_client::{
 /// unless --remember is given.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  airlock run --profile strict --on-ask wait -- 'python3 -c \"print(1)\"' &\n  airlock approve --wait                      # what waits, once something does\n  airlock approve --yes \"$(airlock approve --list --quiet)\"\n  wait\n  airlock run --profile strict --on-ask wait -- 'python3 -c \"print(1)\"' &\n  airlock approve --wait\n  airlock approve --deny --reason 'not on a Friday' \"$(airlock approve --list --quiet)\"\n  wait"
+    after_help = "Examples:\n  airlock run --profile strict --on-ask wait -- 'python3 -c \"print(1)\"' &\n  airlock approve --wait                      # waits for an open approval, and lists it\n  airlock approve --yes \"$(airlock approve --list --quiet)\"\n  wait\n  airlock run --profile strict --on-ask wait -- 'python3 -c \"print(1)\"' &\n  airlock approve --wait\n  airlock approve --deny --reason 'not on a Friday' \"$(airlock approve --list --quiet)\"\n  wait"
 )]
 pub(super) struct Approve {
     #[command(flatten)]
@@ -81,7 +81,7 @@ impl Approve {
             .find(|approval| approval.approval_id == *id || approval.execution_id == *id)
             .ok_or_else(|| {
                 Failure::new(format!(
-                    "no open approval has the id `{id}`; see `airlock approve` for those that are open"
+                    "no open approval has the ID `{id}`; `airlock approve` lists the open approvals"
                 ))
             })?;
         self.answer(&client, approval).await
@@ -102,7 +102,7 @@ impl Approve {
         let text = page::approval(&approval);
         let remembers = self.remember.is_some();
         let Some(answer) = self.choose(text).await? else {
-            output::note("left open; deny it with --deny");
+            output::note("the approval is still open; to deny it, use --deny");
             return Ok(1);
         };
         let request = v1::ApprovalServiceDecideRequest {
@@ -117,7 +117,7 @@ impl Approve {
             v1::ApprovalState::Denied => "denied",
             _ => {
                 return Err(Failure::new(format!(
-                    "approval {} is neither allowed nor denied now",
+                    "approval `{}` is no longer open, and was neither allowed nor denied",
                     decided.approval_id
                 )));
             }
@@ -132,12 +132,14 @@ impl Approve {
             return (decide::Answer::AllowOnce(decide::AllowOnce {}), "allow it once? [y/N]");
         };
         let (scope, question) = match scope {
-            Scope::Session => {
-                (v1::RuleScope::Session, "allow it, and what the rules cover in its session? [y/N]")
-            }
-            Scope::Tenant => {
-                (v1::RuleScope::Tenant, "allow it, and what the rules cover in every session? [y/N]")
-            }
+            Scope::Session => (
+                v1::RuleScope::Session,
+                "allow it, and every command that the rules cover in its session? [y/N]",
+            ),
+            Scope::Tenant => (
+                v1::RuleScope::Tenant,
+                "allow it, and every command that the rules cover in the tenant's sessions with its profile? [y/N]",
+            ),
         };
         let rules = self.rules.clone();
         let remember = decide::AllowAndRemember { scope: scope.into(), rules };
@@ -156,10 +158,13 @@ impl Approve {
             return Ok(Some(allow));
         }
         if !pager::somebody_is_there() {
-            return Err(Failure::usage("there is no terminal to ask on; answer with --yes or --deny"));
+            return Err(Failure::usage(
+                "standard input or standard output is not a terminal; answer with --yes or --deny",
+            ));
         }
         let asked = tokio::task::spawn_blocking(move || pager::ask(&text, question));
-        let yes = asked.await.map_err(|error| Failure::new(format!("the question failed: {error}")))??;
+        let yes =
+            asked.await.map_err(|error| Failure::new(format!("cannot ask the question: {error}")))??;
         Ok(yes.then_some(allow))
     }
 }
@@ -167,7 +172,7 @@ impl Approve {
 async fn some_approvals(client: &Client) -> Result<Vec<v1::Approval>, Failure> {
     let open = open_approvals(client).await?;
     if open.is_empty() {
-        return Err(Failure::not_yet("nothing waits for a person"));
+        return Err(Failure::not_yet("no approval is open"));
     }
     Ok(open)
 }

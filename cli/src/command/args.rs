@@ -106,9 +106,9 @@ pub(super) fn command_text(words: Vec<OsString>) -> Vec<u8> {
 /// Parses `NAME=VALUE`. The value may contain any bytes.
 fn variable(text: &OsStr) -> Result<Variable, String> {
     let bytes = text.as_bytes();
-    let at = bytes.iter().position(|byte| *byte == b'=').ok_or("write it as NAME=VALUE")?;
+    let at = bytes.iter().position(|byte| *byte == b'=').ok_or("expected NAME=VALUE")?;
     let (name, value) = bytes.split_at(at);
-    let name = std::str::from_utf8(name).map_err(|_| "the name must be UTF-8")?;
+    let name = std::str::from_utf8(name).map_err(|_| "the name is not UTF-8")?;
     if name.is_empty() {
         return Err("the name before `=` is empty".to_owned());
     }
@@ -145,14 +145,14 @@ pub(super) fn variables(list: &[OsString]) -> Result<BTreeMap<String, bytes::Byt
 /// must not select another session.
 pub(super) fn session(text: &str) -> Result<String, String> {
     match text {
-        "" => Err("it is empty; `airlock session list` shows the ids".to_owned()),
+        "" => Err("the ID is empty; `airlock session list` lists the IDs".to_owned()),
         id => Ok(id.to_owned()),
     }
 }
 
 /// Parses `KEY=VALUE`.
 pub(super) fn pair(text: &str) -> Result<(String, String), String> {
-    let (key, value) = text.split_once('=').ok_or("write it as KEY=VALUE")?;
+    let (key, value) = text.split_once('=').ok_or("expected KEY=VALUE")?;
     if key.is_empty() {
         return Err("the key before `=` is empty".to_owned());
     }
@@ -162,25 +162,27 @@ pub(super) fn pair(text: &str) -> Result<(String, String), String> {
 /// Parses a whole number of at least 1.
 pub(super) fn count<T: TryFrom<u64>>(text: &str) -> Result<T, String> {
     let number = text.parse().ok().filter(|number: &u64| *number > 0);
-    number.and_then(|number| T::try_from(number).ok()).ok_or("write a whole number, 1 or more".to_owned())
+    number
+        .and_then(|number| T::try_from(number).ok())
+        .ok_or("expected a whole number of at least 1".to_owned())
 }
 
 /// Parses a whole number.
 pub(super) fn number(text: &str) -> Result<u64, String> {
-    text.parse().map_err(|_| "write a whole number, such as 4096".to_owned())
+    text.parse().map_err(|_| "expected a whole number, such as 4096".to_owned())
 }
 
 /// Parses an absolute path inside the sandbox.
 pub(super) fn absolute(text: &str) -> Result<String, String> {
     match text.strip_prefix('/') {
         Some(_) => Ok(text.to_owned()),
-        None => Err("write it from the sandbox's root, such as /workspace/src".to_owned()),
+        None => Err("expected an absolute path in the sandbox, such as /workspace/src".to_owned()),
     }
 }
 
 /// Parses an address to listen on.
 pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
-    text.parse().map_err(|_| "write it as ADDRESS:PORT, such as 127.0.0.1:7443 or [::1]:7443".to_owned())
+    text.parse().map_err(|_| "expected ADDRESS:PORT, such as 127.0.0.1:7443 or [::1]:7443".to_owned())
 }
 
 /// Parses a duration such as `30s`, `1m30s` or `250ms`. A bare number counts seconds.
@@ -188,9 +190,9 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
     let text =
         if text.bytes().all(|byte| byte.is_ascii_digit()) { format!("{text}s") } else { text.to_owned() };
     let span = humantime::parse_duration(&text)
-        .map_err(|error| format!("{error}; write a number and a unit, such as 30s, 5m or 1h30m"))?;
+        .map_err(|error| format!("{error}; expected a number and a unit, such as 30s, 5m or 1h30m"))?;
     if span.is_zero() {
-        return Err("it must be more than nothing".to_owned());
+        return Err("the duration must be longer than zero".to_owned());
     }
     Ok(span)
 }

@@ -18,7 +18,7 @@ use airlock_client::{Client, From, OutputPiece, Selection, v1};
 /// keyboard.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  id=$(airlock start -- 'seq 1 200000')\n  airlock attach $id | tail -n 1\n  airlock attach --from-offset 1048576 $id | head -n 1\n  cursor=$(airlock attach --json $id | jq -rs '.[1].cursor')\n  airlock attach --json --cursor $cursor $id | tail -n 1\n\nExit codes: as of `airlock run`; 130 when left by Ctrl-C or because another client took the terminal."
+    after_help = "Examples:\n  id=$(airlock start -- 'seq 1 200000')\n  airlock attach $id | tail -n 1\n  airlock attach --from-offset 1048576 $id | head -n 1\n  cursor=$(airlock attach --json $id | jq -rs '.[1].cursor')\n  airlock attach --json --cursor $cursor $id | tail -n 1\n\nExit codes: as for `airlock run`; 130 if Ctrl-C ended the view or another client took the terminal."
 )]
 pub(super) struct Attach {
     #[command(flatten)]
@@ -68,7 +68,7 @@ impl Attach {
 /// Returns the position of the last [`SHOWN`] bytes of the output of a command with a terminal.
 async fn last_lines(client: &Client, id: &str) -> Result<From, Failure> {
     if client.execution(id).await?.pty.is_none() {
-        return Err(Failure::new(format!("execution {id} has no terminal; attach to it without --tty")));
+        return Err(Failure::new(format!("execution `{id}` has no terminal; attach to it without --tty")));
     }
     let any = Selection::Range { offset: 0, length: 1 };
     let mut reader = client.read_output(id, v1::OutputStream::Stdout, any);
@@ -82,9 +82,9 @@ async fn last_lines(client: &Client, id: &str) -> Result<From, Failure> {
 }
 
 pub(super) fn cursor(text: &str) -> Result<bytes::Bytes, String> {
-    let bytes = STANDARD.decode(text).map_err(|_| "it is not base64 as --json shows it")?;
+    let bytes = STANDARD.decode(text).map_err(|_| "expected a cursor in base64, as --json prints it")?;
     if bytes.is_empty() {
-        return Err("it is empty".to_owned());
+        return Err("the cursor is empty".to_owned());
     }
     Ok(bytes.into())
 }

@@ -39,7 +39,7 @@ const PROFILE: &str = "strict";
 /// `strict`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  airlock check 'git status && rm -rf x'\n  airlock check --profile team.toml --mode plan -- ls -la\n  echo '{\"command\": \"git push\", \"rules\": {\"deny\": [\"Bash(git push:*)\"]}}' | airlock check --jsonl\n\nExit codes: 0 allow, 10 ask, 11 deny; with --jsonl 0 when every line was answered."
+    after_help = "Examples:\n  airlock check 'git status && rm -rf x'\n  airlock check --profile team.toml --mode plan -- ls -la\n  echo '{\"command\": \"git push\", \"rules\": {\"deny\": [\"Bash(git push:*)\"]}}' | airlock check --jsonl\n\nExit codes: 0 allow, 10 ask, 11 deny; with --jsonl 0 if every line was answered."
 )]
 pub(super) struct Check {
     #[command(flatten)]
@@ -76,7 +76,7 @@ impl Check {
             return match answer_lines(&mut io::stdin().lock(), &mut io::stdout().lock(), &profile) {
                 Ok(()) => Ok(0),
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(Failure::broken_pipe()),
-                Err(error) => Err(Failure::new(format!("lines cannot be read or answered: {error}"))),
+                Err(error) => Err(Failure::new(format!("cannot read or answer the lines: {error}"))),
             };
         }
         let command = args::command_text(self.command);
@@ -102,7 +102,7 @@ impl Check {
             None => {
                 let Usual { profile, whose } = usual::of(&self.connect)?;
                 output::note(&format!(
-                    "decided by the profile `{}`, the default of {whose}; --profile names another",
+                    "decided by the profile `{}`, the default of {whose}; use --profile to select another",
                     profile.name()
                 ));
                 Ok(profile)

@@ -10,7 +10,7 @@ use super::{Failure, output};
 /// Use this to complete subcommands and options with Tab.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  airlock completions bash > airlock.bash && . ./airlock.bash   # in ~/.bashrc: . <(airlock completions bash)\n  airlock completions zsh > _airlock                            # into a folder of $fpath\n  airlock completions fish > airlock.fish                       # into ~/.config/fish/completions"
+    after_help = "Examples:\n  airlock completions bash > airlock.bash && . ./airlock.bash   # in ~/.bashrc: . <(airlock completions bash)\n  airlock completions zsh > _airlock                            # into a directory of $fpath\n  airlock completions fish > airlock.fish                       # into ~/.config/fish/completions"
 )]
 pub(super) struct Completions {
     /// The shell.

@@ -87,10 +87,10 @@ impl Connect {
             let folder = StateFolder::locate(self.state.as_deref());
             let source = match (&self.state, &folder) {
                 (Some(state), _) => from("--state", "AIRLOCK_STATE", state.as_os_str()),
-                (None, Ok(folder)) => format!("{} (the usual one)", folder.path().display()),
+                (None, Ok(folder)) => format!("{} (the default)", folder.path().display()),
                 (None, Err(error)) => error.to_string(),
             };
-            return vec![("state folder", source)];
+            return vec![("state directory", source)];
         };
         let mut all = vec![("address", from("--address", "AIRLOCK_ADDRESS", address.as_ref()))];
         let files = [
@@ -129,7 +129,9 @@ impl Connect {
         settings.ca = self.ca.as_deref().map(certificates).transpose()?;
         settings.credentials = match (&self.token_file, &self.cert, &self.key) {
             (Some(_), Some(_), _) => {
-                return Err(Failure::usage("a token and a certificate are two identities; give one of them"));
+                return Err(Failure::usage(
+                    "--token-file and --cert select different identities; use one of them",
+                ));
             }
             (Some(token), None, _) => Credentials::Token(token_in(token)?),
             (None, Some(cert), Some(key)) => {
@@ -179,12 +181,12 @@ fn private_key(path: &Path) -> Result<Vec<u8>, Failure> {
 }
 
 fn no_pem(path: &Path, what: &str, error: &rustls::pki_types::pem::Error) -> Failure {
-    Failure::new(format!("{} holds no {what} in PEM: {error}", path.display()))
+    Failure::new(format!("`{}` contains no {what} in PEM format: {error}", path.display()))
 }
 
 fn token_in(path: &Path) -> Result<String, Failure> {
-    let bad = |what: &str| Failure::new(format!("the token file {} {what}", path.display()));
-    let text = String::from_utf8(read(path)?).map_err(|_| bad("is not text"))?;
+    let bad = |what: &str| Failure::new(format!("the token file `{}` {what}", path.display()));
+    let text = String::from_utf8(read(path)?).map_err(|_| bad("is not UTF-8"))?;
     match text.trim() {
         "" => Err(bad("is empty")),
         token => Ok(token.to_owned()),

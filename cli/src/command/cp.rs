@@ -37,7 +37,7 @@ const LEFT: u8 = 130;
 /// has arrived and was checked.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  mkdir project && echo 'echo hello' > project/hello.sh\n  id=$(airlock session create)\n  airlock cp project $id:                        # becomes /workspace/project\n  airlock run --session $id -- 'sh project/hello.sh > project/out.txt'\n  airlock cp $id:project/out.txt .\n  airlock cp --exclude '*.txt' $id:project copy\n  airlock cp $id:project - | tar -t\n  airlock cp project/hello.sh $id:/tmp/\n\nExit codes: 0 when everything was copied; 1 when something was left out that no --exclude names, or nothing\ncould be copied; 2 for wrong usage; 130 when left by Ctrl-C."
+    after_help = "Examples:\n  mkdir project && echo 'echo hello' > project/hello.sh\n  id=$(airlock session create)\n  airlock cp project $id:                        # becomes /workspace/project\n  airlock run --session $id -- 'sh project/hello.sh > project/out.txt'\n  airlock cp $id:project/out.txt .\n  airlock cp --exclude '*.txt' $id:project copy\n  airlock cp $id:project - | tar -t\n  airlock cp project/hello.sh $id:/tmp/\n\nExit codes: 0 if everything was copied; 1 if an entry was skipped that no --exclude matches, or if the copy\nfailed; 2 for wrong usage; 130 if Ctrl-C stopped the copy."
 )]
 pub(super) struct Cp {
     #[command(flatten)]
@@ -133,7 +133,7 @@ pub(super) async fn upload_contents(
 fn check(sides: &(Place, Place)) -> Result<(), Failure> {
     match sides {
         (Place::There(_), Place::There(_)) => Err(Failure::usage(
-            "both sides are in sessions; copy to a folder of here first, and from there to the other session",
+            "both sides are in a session; copy to a local directory first, and then to the other session",
         )),
         (Place::There(_), _) | (_, Place::There(_)) => Ok(()),
         (Place::Here(from), Place::Here(to)) => Err(forgotten_colon(&[from, to]).unwrap_or_else(neither)),
@@ -145,13 +145,13 @@ fn check(sides: &(Place, Place)) -> Result<(), Failure> {
 fn forgotten_colon(sides: &[&Path]) -> Option<Failure> {
     let session = sides.iter().find_map(|side| place::session_id(side.as_os_str().as_encoded_bytes()))?;
     Some(Failure::usage(format!(
-        "`{session}` is a session without a place in it; its workspace is written with a colon: {session}:"
+        "`{session}` is a session ID without a colon; to name the session's workspace, use: {session}:"
     )))
 }
 
 fn neither() -> Failure {
     Failure::usage(format!(
-        "neither side is in a session; write the one that is as SESSION:PATH, such as {EXAMPLE}:src"
+        "neither side is in a session; write one side as SESSION:PATH, such as {EXAMPLE}:src"
     ))
 }
 

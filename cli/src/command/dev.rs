@@ -27,7 +27,7 @@ const LOG: &str = "warn,airlock_runner::start=error";
 /// administer the server.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  airlock dev\n  airlock dev --profile strict --base repo=$HOME/src/repo\n  airlock dev --bind $HOME/.cargo/bin:/opt/cargo --max-timeout 2h\n  airlock dev --rootfs $HOME/images/debian\n  airlock dev --state /tmp/try --otlp http://127.0.0.1:4317   # and AIRLOCK_STATE=/tmp/try for the others\n\nCtrl-C or SIGTERM stops it in order: no new commands, a few seconds for those that run, then their end."
+    after_help = "Examples:\n  airlock dev\n  airlock dev --profile strict --base repo=$HOME/src/repo\n  airlock dev --bind $HOME/.cargo/bin:/opt/cargo --max-timeout 2h\n  airlock dev --rootfs $HOME/images/debian\n  airlock dev --state /tmp/try --otlp http://127.0.0.1:4317   # set AIRLOCK_STATE=/tmp/try for other subcommands\n\nCtrl-C or SIGTERM stops it: it takes no new commands, and ends running commands after a few seconds."
 )]
 pub(super) struct Dev {
     /// The state directory [default: $XDG_STATE_HOME/airlock or ~/.local/state/airlock]
@@ -86,13 +86,11 @@ impl Dev {
         let starting = Box::pin(Instance::start(folder, options));
         let mut instance = tokio::select! {
             started = starting => started?,
-            () = interrupts.next() => return Err(Failure::new("stopped before it was up")),
+            () = interrupts.next() => return Err(Failure::new("stopped before the start was complete")),
         };
         output::print(&greeting(&instance, &profile))?;
         if !nix::unistd::geteuid().is_root() {
-            output::note(
-                "without root, all sessions run as this user of the host, and not each as one of its own",
-            );
+            output::note("not running as root: all sessions share your host user");
         }
         let ended = tokio::select! {
             error = instance.wait() => Err(error.into()),
@@ -101,7 +99,7 @@ impl Dev {
         output::note("stopping");
         match instance.stop().await {
             0 => {}
-            cut => output::note(&format!("commands cut: {cut}")),
+            cut => output::note(&format!("running commands ended: {cut}")),
         }
         ended
     }
@@ -122,7 +120,7 @@ fn greeting(instance: &Instance, profile: &str) -> String {
 }
 
 fn no_place(error: &std::io::Error) -> Failure {
-    Failure::new(format!("the folder of --profiles cannot be found: {error}"))
+    Failure::new(format!("cannot resolve the directory of --profiles: {error}"))
 }
 
 /// Parses `SOURCE` or `SOURCE:TARGET`. A target is absolute, so a colon within SOURCE is kept.
@@ -177,7 +175,7 @@ impl Local {
         let starting = Box::pin(Instance::start_temporary(options));
         tokio::select! {
             started = starting => Ok(Self { instance: started? }),
-            () = interrupts.next() => Err(Failure::new("stopped before it was up")),
+            () = interrupts.next() => Err(Failure::new("stopped before the start was complete")),
         }
     }
 

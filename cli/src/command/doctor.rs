@@ -28,7 +28,7 @@ const SKEW: Duration = Duration::from_secs(60);
 /// check failed, otherwise 1.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  airlock doctor\n  airlock doctor --host            # what a runner on this host could enforce\n  airlock doctor --json | jq '.checks[] | select(.state != \"ok\")'"
+    after_help = "Examples:\n  airlock doctor\n  airlock doctor --host            # also check what a runner on this host can enforce\n  airlock doctor --json | jq '.checks[] | select(.state != \"ok\")'"
 )]
 pub(super) struct Doctor {
     #[command(flatten)]
@@ -76,7 +76,7 @@ impl Doctor {
         };
         settings.patience.call = PATIENCE;
         let Some(target) = target(&settings) else {
-            let what = format!("`{}` is not an address", settings.address);
+            let what = format!("`{}` is not a valid address", settings.address);
             found.push(Finding::failed("server", what, "write https://HOST:PORT"));
             return true;
         };
@@ -85,7 +85,7 @@ impl Doctor {
             match Client::connect(settings).await {
                 Ok(client) => identity(&client, found).await,
                 Err(error) => {
-                    found.push(Finding::failed("connection", describe(&error), "see the lines above"));
+                    found.push(Finding::failed("connection", describe(&error), "see the checks above"));
                 }
             }
         }
@@ -109,15 +109,18 @@ async fn identity(client: &Client, found: &mut Vec<Finding>) {
     match &profiles {
         Ok(answer) => {
             let names: Vec<String> = answer.profiles.iter().map(|profile| shown(&profile.name)).collect();
-            found.push(Finding::ok("identity", "the server knows you"));
+            found.push(Finding::ok("identity", "the server accepts your credentials"));
             found.push(Finding::ok("profiles", format!("you may use {}", names.join(", "))));
         }
         Err(error) if error.code() == Some(Code::PermissionDenied) => {
-            found.push(Finding::ok("identity", "the server knows you; your roles do not show profiles"));
+            found.push(Finding::ok(
+                "identity",
+                "the server accepts your credentials; your roles do not permit listing profiles",
+            ));
         }
         Err(error) => {
             let cure =
-                "see [[identity]] in the server's configuration: does one match this token or certificate?";
+                "add an [[identity]] that matches this token or certificate to the server's configuration";
             found.push(Finding::failed("identity", describe(error), cure));
             return;
         }
@@ -136,8 +139,8 @@ async fn identity(client: &Client, found: &mut Vec<Finding>) {
     found.push(match roles.is_empty() {
         true => Finding::failed(
             "roles",
-            "you may do nothing",
-            "give the identity roles in the server's configuration",
+            "your identity has no roles",
+            "add roles to the identity in the server's configuration",
         ),
         false => Finding::ok("roles", roles.join(", ")),
     });
@@ -157,20 +160,20 @@ fn shown(text: &str) -> String {
 
 fn unseen(error: &ClientError) -> Finding {
     match error.code() {
-        Some(Code::PermissionDenied) => Finding::ok("runners", "not shown to you: that takes the role admin"),
+        Some(Code::PermissionDenied) => Finding::ok("runners", "not visible: this requires the role `admin`"),
         _ => Finding::failed("runners", describe(error), "see the server's log"),
     }
 }
 
 fn versions(server: &str) -> Finding {
     let own = env!("CARGO_PKG_VERSION");
-    let what = format!("the server is {}, this command is {own}", shown(server));
+    let what = format!("the server has version {}, this client has version {own}", shown(server));
     match server == own {
         true => Finding::ok("version", what),
         false => Finding::degraded(
             "version",
             what,
-            "what only one of them knows",
+            "features that only one of the versions has",
             "use the same release on both sides",
         ),
     }
@@ -182,8 +185,8 @@ fn runners(answer: &v1::AdminServiceGetCapabilitiesResponse, found: &mut Vec<Fin
     found.push(match connected {
         0 => Finding::failed(
             "runners",
-            "none is connected, so that no command can run",
-            "start one, and look at it with `airlock-runner doctor --config FILE`",
+            "no runner is connected, so no command can run",
+            "start a runner, and check it with `airlock-runner doctor --config FILE`",
         ),
         _ => Finding::ok("runners", format!("{connected} connected")),
     });
@@ -191,12 +194,12 @@ fn runners(answer: &v1::AdminServiceGetCapabilitiesResponse, found: &mut Vec<Fin
         let name = format!("runner {}", shown(&runner.runner_id));
         if runner.state() != v1::RunnerState::Connected {
             let what = crate::render::names::lower::<v1::RunnerState>(runner.state);
-            let cure = "see `airlock runners show NAME`, and its log";
-            found.push(Finding::degraded(&name, what, "its slots, and its sessions", cure));
+            let cure = "see `airlock runners show NAME` and the runner's log";
+            found.push(Finding::degraded(&name, what, "its slots and its sessions", cure));
         }
         found.extend(runner.capabilities.iter().filter(|layer| !layer.enforced).map(|layer| {
             let seen = format!("{} is not enforced: {}", shown(&layer.name), shown(&layer.detail));
-            let cure = "see `airlock-runner doctor --config FILE` on its host";
+            let cure = "run `airlock-runner doctor --config FILE` on the runner's host";
             Finding::degraded(&name, seen, "", cure)
         }));
     }
@@ -218,13 +221,13 @@ async fn skew(client: &Client, found: &mut Vec<Finding>) {
         true => Finding::degraded(
             "clock",
             format!(
-                "this host's clock and the server's are about {} apart",
+                "the clocks of this host and of the server differ by about {}",
                 humantime::format_duration(Duration::from_secs(apart.as_secs()))
             ),
-            "times that agree, and tokens and certificates that have begun",
-            "set the clocks of both, with NTP",
+            "comparable times, and tokens and certificates that are already valid",
+            "synchronize both clocks with NTP",
         ),
-        false => Finding::ok("clock", "as the server's"),
+        false => Finding::ok("clock", "same as the server's"),
     });
 }
 
@@ -248,5 +251,5 @@ async fn this_host(bwrap: PathBuf) -> Result<Vec<Finding>, Failure> {
         Ok::<_, std::io::Error>(found)
     };
     let looked = tokio::task::spawn_blocking(look).await.map_err(std::io::Error::other).flatten();
-    looked.map_err(|error| Failure::new(format!("this host cannot be looked at: {error}")))
+    looked.map_err(|error| Failure::new(format!("cannot check this host: {error}")))
 }

@@ -10,72 +10,80 @@ use clap::{
 const SUBCOMMANDS: [(&[&str], &str); 10] = [
     (
         &["exec", "ssh", "sh", "bash", "shell"],
-        "in a session a command runs with: airlock run -s SESSION -- 'COMMAND'",
+        "to run a command in a session: airlock run -s SESSION -- 'COMMAND'",
     ),
     (
         &["stop", "terminate", "cancel"],
-        "a command is ended with: airlock kill ID; a session with: airlock session close ID",
+        "to end a command: airlock kill ID; to close a session: airlock session close ID",
     ),
-    (&["rm", "delete", "remove"], "a session goes with its workspace: airlock session close ID"),
+    (&["rm", "delete", "remove"], "to remove a session and its workspace: airlock session close ID"),
     (
         &["inspect", "describe", "get", "status"],
-        "everything about one command: airlock show ID; lists: airlock ps, airlock session list",
+        "to show one command: airlock show ID; to list: airlock ps, airlock session list",
     ),
-    (&["cat"], "the contents of a file: airlock cp SESSION:PATH -"),
+    (&["cat"], "to print a file: airlock cp SESSION:PATH -"),
     (
         &["scp", "rsync", "put", "upload", "download", "push", "pull"],
-        "files go to a session and back with: airlock cp",
+        "to copy files to or from a session: airlock cp",
     ),
-    (&["tail", "grep"], "output is read with: airlock logs --follow ID, --tail COUNT, --grep PATTERN"),
+    (&["tail", "grep"], "to read output: airlock logs ID, with --follow, --tail COUNT or --grep PATTERN"),
     (
         &["top", "stats", "history", "events"],
-        "what runs: airlock ps; what ran: airlock ps --all; as it happens: airlock watch",
+        "running commands: airlock ps; all commands: airlock ps --all; live events: airlock watch",
     ),
-    (&["create", "new"], "a workspace that stays: airlock session create"),
-    (&["version"], "airlock --version"),
+    (&["create", "new"], "to create a workspace for several commands: airlock session create"),
+    (&["version"], "to print the version: airlock --version"),
 ];
 
 /// Options of other programs: the subcommands they are given to, the options, and the tip.
 const OPTIONS: [(&[&str], &[&str], &str); 11] = [
-    (&["run"], &["-d", "--detach"], "to leave a command running: airlock run --background, or airlock start"),
-    (&["start"], &["-t", "--tty"], "a terminal is had with: airlock run -it"),
-    (&["run", "start"], &["--rm"], "without --session the workspace is thrown away anyway; leave it out"),
-    (&["run", "start"], &["-n", "--name"], "a command has an id; mark it with: --label KEY=VALUE"),
+    (
+        &["run"],
+        &["-d", "--detach"],
+        "to run a command in the background: airlock run --background, or airlock start",
+    ),
+    (&["start"], &["-t", "--tty"], "to use a terminal: airlock run -it"),
+    (&["run", "start"], &["--rm"], "not needed: without --session, the workspace is always removed"),
     (
         &["run", "start"],
-        &["-v", "--volume", "--mount"],
-        "files go into a session's workspace with: airlock cp",
+        &["-n", "--name"],
+        "a command has an ID instead of a name; to add a label: --label KEY=VALUE",
     ),
-    (&["run", "start"], &["-w", "--workdir", "--cwd"], "begin the command with: cd DIR &&"),
+    (&["run", "start"], &["-v", "--volume", "--mount"], "to copy files to a session's workspace: airlock cp"),
+    (
+        &["run", "start"],
+        &["-w", "--workdir", "--cwd"],
+        "to change the directory, begin the command with: cd DIR &&",
+    ),
     (
         &["kill"],
         &["-s", "-9", "-1", "-2", "-15", "--signal"],
-        "one signal is sent with: airlock signal -s NAME ID; kill itself ends with SIGKILL what does not end by itself",
+        "to send one signal: airlock signal -s NAME ID; kill sends SIGTERM, and SIGKILL after a grace period",
     ),
-    (&["signal"], &["-1", "-2", "-9", "-15"], "name it with: -s NAME or -s NUMBER"),
+    (&["signal"], &["-1", "-2", "-9", "-15"], "to choose the signal: -s NAME or -s NUMBER"),
     (
         &["logs"],
         &["-t", "--since", "--until", "--timestamps"],
-        "output is kept as bytes, without times; airlock show ID says when the command ran",
+        "output is stored without times; to see when the command ran: airlock show ID",
     ),
     (
         &["cp"],
         &["-a", "-p"],
-        "leave it out: folders are copied whole, with modes and times and without owners",
+        "not needed: directories are always copied with modes and times, and without owners",
     ),
     (
         &["ps", "session", "ls", "runners"],
         &["-o", "--output", "--format", "-f", "--filter"],
-        "for other programs: --json, and `jq` to choose from it",
+        "for scripts: --json, with `jq` to select fields",
     ),
 ];
 
 /// The tip for a copy with more than one source.
-const SEVERAL: &str = "one SRC at a time: a folder, or tar -c A B | airlock cp - SESSION:PATH/";
+const SEVERAL: &str = "only one SRC at a time: use a directory, or tar -c A B | airlock cp - SESSION:PATH/";
 /// The tip for an extra argument of `logs`. `-n 5` means five lines in tail, but here `-n` is a flag, as
 /// in grep.
 const ONE: &str =
-    "one execution at a time; the last lines are --tail COUNT, and -n numbers matches as with grep";
+    "only one execution at a time; for the last lines use --tail COUNT; -n numbers matches, as in grep";
 
 /// Returns the error with a better tip if there is one, and without a misleading tip.
 pub(super) fn explained(mut error: clap::Error) -> clap::Error {

@@ -98,9 +98,9 @@ pub(super) fn describe(error: &ClientError) -> String {
     let mut text = escape::line(error.to_string().as_bytes());
     let Some(rejection) = error.rejection() else {
         text.push_str(match error {
-            ClientError::Transport { .. } => "; is the server running, and may it be reached from here?",
+            ClientError::Transport { .. } => "; check that the server is running and can be reached from this host",
             ClientError::Untrusted { .. } => {
-                "; does --ca name the server's authority, and is the address one of its certificate's names?"
+                "; check that --ca names the CA of the server's certificate, and that the certificate names this address"
             }
             _ => "",
         });
@@ -116,8 +116,8 @@ pub(super) fn describe(error: &ClientError) -> String {
         let _ = write!(text, "\n  {}: {}", escape::line(field.as_bytes()), escape::line(what.as_bytes()));
     }
     text.push_str(match rejection.reason.as_str() {
-        "CREDENTIALS_MISSING" => "; here that is --token-file, or --cert and --key",
-        "TOKEN_UNKNOWN" => "; is the file of --token-file one of this server's?",
+        "CREDENTIALS_MISSING" => "; use --token-file, or --cert and --key",
+        "TOKEN_UNKNOWN" => "; check that --token-file contains a token of this server",
         _ => "",
     });
     if let Some(after) = rejection.retry_after {

@@ -93,8 +93,8 @@ pub(super) async fn follow(client: &Client, events: Events, how: How) -> Result<
                 // On a raw terminal Ctrl-C is a byte for the command; here the signal comes from another
                 // process.
                 if how.owns && matches!(asked, Asked::Not) && !is_raw() {
-                    let again = if how.local { "ends it at once" } else { "leaves without waiting for it" };
-                    screen.note(&format!("asked for its end; Ctrl-C again {again}"));
+                    let again = if how.local { "end it at once" } else { "leave without waiting for its end" };
+                    screen.note(&format!("cancelling the command; press Ctrl-C again to {again}"));
                     asked = Asked::Asking(Box::pin(cancel(client.clone(), id.clone())));
                     continue;
                 }
@@ -191,7 +191,7 @@ impl Trouble<'_> {
             if self.dev_is_gone() {
                 return dev_has_ended(id.borrow().as_deref());
             }
-            self.screen.note(&format!("{}; trying again", escape::line(text.as_bytes())));
+            self.screen.note(&format!("{}; retrying", escape::line(text.as_bytes())));
             if self.text.wait_for(Option::is_none).await.is_err() {
                 std::future::pending::<()>().await;
             }
@@ -228,9 +228,7 @@ pub(super) fn dev_has_ended(id: Option<&str>) -> Failure {
         Some(id) => format!("airlock wait {id}"),
         None => "airlock ps --all".to_owned(),
     };
-    Failure::new(format!(
-        "the airlock dev has ended; start it again, and see what became of the command with: {look}"
-    ))
+    Failure::new(format!("`airlock dev` has ended; start it again, and look up the result with: {look}"))
 }
 
 /// The end of a view.
@@ -297,7 +295,7 @@ impl<'a> View<'a> {
                     say_backgrounded(id);
                     return Ok(End::Finished(cause::BACKGROUNDED));
                 }
-                self.screen.note("it was sent to the background, and goes on there");
+                self.screen.note("the command was sent to the background and continues");
                 events.go_on();
             }
         }
@@ -382,10 +380,10 @@ fn start(runs: &mut bool, state: ExecutionState) -> bool {
 fn say_state(change: &StateChanged, screen: &Screen) {
     if change.state() == ExecutionState::PendingApproval {
         let id = &change.approval_id;
-        screen.note(&format!("policy asks for a person; answer with: airlock approve {id}"));
+        screen.note(&format!("an approval is required; answer with: airlock approve {id}"));
     }
     if change.link() == LinkState::Unreachable {
-        screen.note("its runner cannot be reached just now; the command goes on there");
+        screen.note("the runner is unreachable; the command continues on it");
     }
 }
 
@@ -408,30 +406,30 @@ pub(super) async fn not_started(client: &Client, error: &ClientError) -> u8 {
 
 fn say_backgrounded(id: &str) {
     output::note(&format!(
-        "execution {id} was sent to the background, and runs on\n  follow it with: airlock logs --follow {id}\n  end it with: airlock kill {id}"
+        "execution {id} was sent to the background and continues\n  to follow it: airlock logs --follow {id}\n  to end it: airlock kill {id}"
     ));
 }
 
 fn say_left(id: Option<&str>) {
     match id {
         Some(id) => output::note(&format!(
-            "execution {id} is left alone\n  see it with: airlock attach {id}\n  end it with: airlock kill {id}"
+            "no longer following execution {id}\n  to show it: airlock attach {id}\n  to end it: airlock kill {id}"
         )),
-        None => output::note("left before the server answered; see `airlock ps` for what runs"),
+        None => output::note("stopped before the server answered; `airlock ps` lists running commands"),
     }
 }
 
 /// Reports how to return to a terminal, and returns the exit code.
 fn say_terminal_left(left: Left, id: Option<&str>, how: &How) -> u8 {
     let why = match left {
-        Left::Detached => "left",
-        Left::Taken => "taken by another client",
+        Left::Detached => "detached from",
+        Left::Taken => "another client took",
     };
     match id {
         Some(id) if !how.local => output::note(&format!(
-            "the terminal of execution {id} was {why}; the command runs on\n  come back with: airlock attach -it {id}\n  end it with: airlock kill {id}"
+            "{why} the terminal of execution {id}; the command continues\n  to return: airlock attach -it {id}\n  to end it: airlock kill {id}"
         )),
-        _ => output::note("the terminal was left, and the command ends with its server"),
+        _ => output::note("detached from the terminal; the command ends with its server"),
     }
     match left {
         Left::Detached => cause::BACKGROUNDED,
@@ -446,7 +444,7 @@ async fn cancel(client: Client, mut id: watch::Receiver<Option<String>>) {
         Err(_) => return,
     };
     if let Err(error) = client.cancel(&known).await {
-        output::note(&format!("its end could not be asked for: {}", describe(&error)));
+        output::note(&format!("cannot cancel the command: {}", describe(&error)));
     }
 }
 

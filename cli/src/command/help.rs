@@ -9,8 +9,8 @@ use super::Cli;
 pub(super) const GROUPS: [(&str, &[&str]); 6] = [
     ("Start", &["dev", "doctor", "completions"]),
     ("Run commands", &["run", "start", "attach", "wait", "detach", "signal", "kill"]),
-    ("Look at them", &["ps", "show", "logs", "watch"]),
-    ("Sessions and their files", &["session", "cp", "ls", "stat", "diff", "quarantine"]),
+    ("Inspect commands", &["ps", "show", "logs", "watch"]),
+    ("Sessions and files", &["session", "cp", "ls", "stat", "diff", "quarantine"]),
     ("Policy", &["check", "policy", "approve", "rules", "profile"]),
     ("Operate", &["runners", "keys"]),
 ];

@@ -14,8 +14,9 @@ pub(super) struct Interrupts {
 
 impl Interrupts {
     pub(super) fn new() -> Result<Self, Failure> {
-        let listen =
-            |kind| signal(kind).map_err(|error| Failure::new(format!("signals cannot be caught: {error}")));
+        let listen = |kind| {
+            signal(kind).map_err(|error| Failure::new(format!("cannot install the signal handlers: {error}")))
+        };
         let hup = if hangup_is_ignored() { None } else { Some(listen(SignalKind::hangup())?) };
         Ok(Self { int: listen(SignalKind::interrupt())?, term: listen(SignalKind::terminate())?, hup })
     }

@@ -20,7 +20,7 @@ const SERVER: &str = "server";
 /// the directory signs certificates that are added later.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  airlock keys keys --server airlock-server.example,127.0.0.1 --client runner=spiffe://example.org/airlock/runner\n  airlock keys keys --client lead=lead.example.org --token orchestrator   # some more, by the same authority\n  openssl x509 -in keys/lead.pem -noout -subject -ext subjectAltName\n\nCertificates are good for a year, the authority for ten. Each program needs its own key alone; keep ca.key\noff the hosts."
+    after_help = "Examples:\n  airlock keys keys --server airlock-server.example,127.0.0.1 --client runner=spiffe://example.org/airlock/runner\n  airlock keys keys --client lead=lead.example.org --token orchestrator   # add some, signed by the same CA\n  openssl x509 -in keys/lead.pem -noout -subject -ext subjectAltName\n\nCertificates are valid for one year, the CA for ten. Each program needs only its own key. Do not copy ca.key\nto the hosts."
 )]
 pub(super) struct Keys {
     /// The directory; it is created if it does not exist.
@@ -59,11 +59,12 @@ impl Keys {
 
         make_folder(&self.folder).map_err(KeysError::from)?;
         let authority = self.authority(now)?;
-        let mut said = format!("{}: the authority, for everybody\n", files(AUTHORITY).certificate.display());
+        let mut said =
+            format!("{}: the CA certificate, for every program\n", files(AUTHORITY).certificate.display());
         if let Some((files, leaf)) = server {
             authority.issue(&files, &leaf, now)?;
             said.push_str(&format!(
-                "{}: the server, {}\n",
+                "{}: the server certificate, for {}\n",
                 files.certificate.display(),
                 self.server.join(", ")
             ));
@@ -90,7 +91,7 @@ impl Keys {
         }
         Authority::open(&files, AUTHORITY_NAME, now).ok_or_else(|| {
             Failure::new(format!(
-                "the authority in {} cannot be used: its files do not fit each other, end within 30 days, or are readable by others; `chmod 600` them, or name another folder",
+                "cannot use the CA in `{}`: its files do not match, expire within 30 days, or are readable by other users; `chmod 600` them, or use another directory",
                 self.folder.display()
             ))
         })
@@ -101,7 +102,7 @@ fn absent(path: &Path) -> Result<(), Failure> {
     match path.exists() {
         false => Ok(()),
         true => Err(Failure::new(format!(
-            "{} is there already, and is not replaced; remove it first if it may go",
+            "`{}` already exists and is not replaced; remove it first if it is no longer needed",
             path.display()
         ))),
     }
@@ -109,7 +110,7 @@ fn absent(path: &Path) -> Result<(), Failure> {
 
 /// Parses `FILE=NAME`.
 fn client(text: &str) -> Result<(String, String), String> {
-    let (name, id) = args::pair(text).map_err(|_| "write it as FILE=NAME, such as lead=lead.example.org")?;
+    let (name, id) = args::pair(text).map_err(|_| "expected FILE=NAME, such as lead=lead.example.org")?;
     match id.is_empty() {
         true => Err("the name after `=` is empty".to_owned()),
         false => Ok((file(&name)?, id)),
@@ -122,7 +123,7 @@ fn file(text: &str) -> Result<String, String> {
     match !text.is_empty() && text.chars().all(plain) && ![AUTHORITY, SERVER].contains(&text) {
         true => Ok(text.to_owned()),
         false => Err(format!(
-            "a file is named with a-z A-Z 0-9 - _, and not `{AUTHORITY}` or `{SERVER}`, such as lead"
+            "expected a file name of a-z A-Z 0-9 - _ other than `{AUTHORITY}` and `{SERVER}`, such as lead"
         )),
     }
 }

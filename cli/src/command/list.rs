@@ -129,7 +129,7 @@ where
         match attempt().await {
             Err(failure) if failure.is_passing() && began.elapsed() < WAIT => {
                 if !said && began.elapsed() > LASTING {
-                    output::note(&format!("waiting, for a minute at most: {}", failure.message()));
+                    output::note(&format!("waiting up to one minute: {}", failure.message()));
                     said = true;
                 }
                 tokio::time::sleep(PAUSE).await;

@@ -16,7 +16,7 @@ pub(super) fn read(name: &OsStr) -> Result<(Profile, Vec<Case>), Failure> {
     let path = Path::new(name);
     if !path.exists() {
         return Err(Failure::usage(format!(
-            "no profile is called `{}`, and there is no such file; built in are {}",
+            "`{}` is neither a built-in profile nor a file; built-in profiles: {}",
             path.display(),
             Profile::builtin_names().join(", ")
         )));

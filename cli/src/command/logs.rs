@@ -27,7 +27,7 @@ const MATCHES: u32 = airlock_proto::limits::MATCHES_MAX;
 /// standard error. Output that is no longer held is reported on standard error.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  id=$(airlock start -- 'seq 1 1000')\n  airlock wait $id\n  airlock logs --tail 3 $id\n  airlock logs --range 0-20 $id\n  airlock logs --grep '^9+$' -n $id\n  airlock logs --grep 500 -F -C 2 $id\n  airlock logs --follow $id | tail -n 1\n\nExit codes: 0; 1 when --grep found nothing, or on failure; 2 for wrong usage; 130 when --follow was left by\nCtrl-C."
+    after_help = "Examples:\n  id=$(airlock start -- 'seq 1 1000')\n  airlock wait $id\n  airlock logs --tail 3 $id\n  airlock logs --range 0-20 $id\n  airlock logs --grep '^9+$' -n $id\n  airlock logs --grep 500 -F -C 2 $id\n  airlock logs --follow $id | tail -n 1\n\nExit codes: 0 success; 1 if --grep found no match, or on failure; 2 for wrong usage; 130 if Ctrl-C ended\n--follow."
 )]
 pub(super) struct Logs {
     #[command(flatten)]
@@ -98,7 +98,7 @@ struct Search {
 impl Logs {
     pub(super) async fn run(self) -> Result<u8, Failure> {
         if self.bytes && self.head.is_none() && self.tail.is_none() {
-            return Err(Failure::usage("--bytes says what --head and --tail count; give one of them"));
+            return Err(Failure::usage("--bytes applies to --head and --tail; add one of them"));
         }
         if let Some(pattern) = self.grep.as_deref().filter(|_| !self.search.fixed_strings) {
             check_pattern(pattern)?;
@@ -211,12 +211,12 @@ impl Search {
 fn context(text: &str) -> Result<u32, String> {
     const MOST: u32 = airlock_proto::limits::CONTEXT_LINES;
     let number = text.parse().ok().filter(|number| *number <= MOST);
-    number.ok_or_else(|| format!("write a whole number, {MOST} at most"))
+    number.ok_or_else(|| format!("expected a whole number of at most {MOST}"))
 }
 
 /// Parses `FROM-TO` or `FROM-`.
 fn range(text: &str) -> Result<Selection, String> {
-    const FORM: &str = "write it as FROM-TO, such as 0-4096, or FROM- for the rest";
+    const FORM: &str = "expected FROM-TO, such as 0-4096, or FROM- for the rest";
     let (from, to) = text.split_once('-').ok_or(FORM)?;
     let number = |text: &str| text.parse::<u64>().map_err(|_| FORM);
     let offset = number(from)?;
@@ -226,10 +226,10 @@ fn range(text: &str) -> Result<Selection, String> {
     let to = number(to)?;
     match to.checked_sub(offset) {
         Some(0) => {
-            Err(format!("it is empty: TO is the offset after the last byte, so at least {}", offset + 1))
+            Err(format!("the range is empty: TO is the offset after the last byte, at least {}", offset + 1))
         }
         Some(length) => Ok(Selection::Range { offset, length }),
-        None => Err(format!("it ends before it begins; did you mean {to}-{offset}?")),
+        None => Err(format!("the range ends before it begins; did you mean {to}-{offset}?")),
     }
 }
 
@@ -238,7 +238,7 @@ fn check_pattern(pattern: &str) -> Result<(), Failure> {
     match regex_syntax::ParserBuilder::new().utf8(false).build().parse(pattern) {
         Ok(_) => Ok(()),
         Err(error) => Err(Failure::usage(format!(
-            "--grep: the pattern is no regular expression; for plain text add -F\n{error}"
+            "--grep: the pattern is not a regular expression; for plain text, add -F\n{error}"
         ))),
     }
 }

@@ -66,6 +66,6 @@ pub(super) async fn write(to: &mut (impl AsyncWrite + Unpin), data: &[u8]) -> Re
 fn failed(error: &io::Error) -> Failure {
     match error.kind() {
         ErrorKind::BrokenPipe => Failure::broken_pipe(),
-        _ => Failure::new(format!("the output cannot be written: {error}")),
+        _ => Failure::new(format!("cannot write the output: {error}")),
     }
 }

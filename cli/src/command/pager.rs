@@ -76,7 +76,7 @@ fn prompt_line(prompt: &str) -> Result<Option<String>, Failure> {
     let mut line = String::new();
     let read = io::Read::take(io::stdin().lock(), ANSWER_BYTES)
         .read_line(&mut line)
-        .map_err(|error| Failure::new(format!("the answer cannot be read: {error}")))?;
+        .map_err(|error| Failure::new(format!("cannot read the answer: {error}")))?;
     Ok((read > 0).then(|| line.trim().to_owned()))
 }
 

@@ -52,7 +52,9 @@ impl Place {
     pub(super) fn read(text: &OsString) -> Result<Self, Failure> {
         let bytes = text.as_bytes();
         if bytes.is_empty() {
-            return Err(Failure::usage("a side of the copy is empty; for this folder write ."));
+            return Err(Failure::usage(
+                "the source or the destination is empty; use `.` for the current directory",
+            ));
         }
         if bytes == b"-" {
             return Ok(Self::Stream);
@@ -62,9 +64,7 @@ impl Place {
         };
         match session_id(session) {
             Some(session) => Ok(Self::There(Remote { session, path: path.to_vec() })),
-            None => {
-                Err(no_session(session, bytes, "; a file of here whose name holds a colon is written ./"))
-            }
+            None => Err(no_session(session, bytes, "; for a local file with a colon in its name, use ./")),
         }
     }
 }
@@ -86,7 +86,7 @@ fn no_session(session: &[u8], whole: &[u8], more: &str) -> Failure {
     let (shown, whole) = (escape::line(session), escape::line(whole));
     let more = if more.is_empty() { String::new() } else { format!("{more}{whole}") };
     Failure::usage(format!(
-        "`{shown}` is not the id of a session, such as {EXAMPLE}; `airlock session list` shows them{more}"
+        "`{shown}` is not a session ID, such as {EXAMPLE}; `airlock session list` lists the IDs{more}"
     ))
 }
 
@@ -106,7 +106,7 @@ mod tests {
             assert_eq!(place(here).unwrap(), Place::Here(here.into()), "{here}");
         }
         let error = place("box:/a").unwrap_err();
-        assert!(error.message().contains("`box` is not the id"), "{}", error.message());
+        assert!(error.message().contains("`box` is not a session ID"), "{}", error.message());
         assert!(error.message().contains("./box:/a"), "{}", error.message());
         assert!(place("").is_err());
     }

@@ -17,14 +17,14 @@ pub(super) enum Policy {
     ///
     /// Use this to find out which cases fail. A server does not load a profile with a failing case.
     #[command(
-        after_help = "Examples:\n  airlock policy test team.toml\n  printf '[[test]]\\ncommand = \"git push\"\\nexpect = \"deny\"\\n' > more.toml; airlock policy test --cases more.toml team.toml\n\nExit codes: 0 every case came out as expected, 1 one did not or a file is wrong, 2 wrong usage."
+        after_help = "Examples:\n  airlock policy test team.toml\n  printf '[[test]]\\ncommand = \"git push\"\\nexpect = \"deny\"\\n' > more.toml; airlock policy test --cases more.toml team.toml\n\nExit codes: 0 every case passed, 1 a case failed or a file is invalid, 2 wrong usage."
     )]
     Test(test::Test),
     /// Create a profile from the settings.json of Claude Code.
     ///
     /// Use this to keep existing rules. Settings that cannot be converted are listed line by line.
     #[command(
-        after_help = "Examples:\n  echo '{\"permissions\": {\"deny\": [\"Bash(git push:*)\"]}}' | airlock policy import -\n  echo '{\"sandbox\": {\"enabled\": true}}' > settings.json; airlock policy import settings.json -o agent.toml\n\nExit codes: 0 all was carried over, 3 a profile was made and something was left out, 1 none was made,\n2 wrong usage."
+        after_help = "Examples:\n  echo '{\"permissions\": {\"deny\": [\"Bash(git push:*)\"]}}' | airlock policy import -\n  echo '{\"sandbox\": {\"enabled\": true}}' > settings.json; airlock policy import settings.json -o agent.toml\n\nExit codes: 0 every setting was converted, 3 a profile was created without some settings, 1 no profile was\ncreated, 2 wrong usage."
     )]
     Import(import::Import),
 }

@@ -94,7 +94,7 @@ fn shown(list: &[v1::QuarantinedFile]) -> String {
 #[command(after_help = "Example:
   id=$(airlock session create)
   echo 'echo PS1=x > .bashrc' | airlock cp - $id:make.sh
-  airlock run --session $id -- 'sh make.sh'          # loses .bashrc to the quarantine
+  airlock run --session $id -- 'sh make.sh'          # .bashrc is moved to the quarantine
   airlock quarantine restore $id $(airlock quarantine list --quiet $id)")]
 pub(super) struct Restore {
     #[command(flatten)]
@@ -114,7 +114,7 @@ impl Restore {
         output::print(&format!("{}\n", escape::name(answer.path())))?;
         if !answer.replaced_id.is_empty() {
             let replaced = answer.replaced_id;
-            output::note(&format!("what stood there is in the quarantine now, as `{replaced}`"));
+            output::note(&format!("the replaced file is now in the quarantine as `{replaced}`"));
         }
         Ok(0)
     }

@@ -29,7 +29,7 @@ use airlock_client::{Client, v1};
 /// unknown. Ctrl-P Ctrl-Q leaves the shell running; `airlock attach -it ID` returns to it.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  airlock run -- 'ls -la | head -n 3'\n  echo hello | airlock run -i -- 'tr a-z A-Z'\n  id=$(airlock session create)\n  airlock run --session $id --timeout 10m -- 'mkdir -p src && cd src && pwd'\n  airlock run --local -- 'seq 1 3'          # no server needed: one of its own for this command\n  script -qec \"airlock run -t -- 'tty; stty size'\" /dev/null     # on a terminal, here one that script makes\n  server=$(airlock run --background --session $id -- 'exec python3 -m http.server 8000')\n  airlock run --session $id --yield-after 15s -- 'seq 1 3'\n\nExit codes: the command's own; 0 with --background, when it was taken; 128 and the signal's number when a signal ended it; 123 when it was\nsent to the background or its terminal was left, and runs on; 124 when its time was up; 125 when it did not run, with the\nreason on standard error; 130 when it was cancelled; 141 when nobody reads the output; 1 when it is\nnot known how it ended; 2 for wrong usage."
+    after_help = "Examples:\n  airlock run -- 'ls -la | head -n 3'\n  echo hello | airlock run -i -- 'tr a-z A-Z'\n  id=$(airlock session create)\n  airlock run --session $id --timeout 10m -- 'mkdir -p src && cd src && pwd'\n  airlock run --local -- 'seq 1 3'          # starts its own server for this command\n  script -qec \"airlock run -t -- 'tty; stty size'\" /dev/null     # on a terminal that `script` creates\n  server=$(airlock run --background --session $id -- 'exec python3 -m http.server 8000')\n  airlock run --session $id --yield-after 15s -- 'seq 1 3'\n\nExit codes: the command's exit code, or 128 plus the number of the signal that ended it. Also:\n  0    with --background: the command was accepted\n  1    the result is unknown\n  2    wrong usage\n  123  the command was sent to the background, or its terminal was detached, and it continues\n  124  the command's timeout expired\n  125  the command did not run; standard error states the reason\n  130  the command was cancelled\n  141  the output has no reader"
 )]
 pub(super) struct Run {
     #[command(flatten)]
@@ -59,7 +59,7 @@ impl Run {
         let terminal = self.terminal.terminal(false)?;
         if terminal.is_some() && self.spec.separate_stderr {
             return Err(Failure::usage(
-                "--tty and --separate-stderr exclude each other: a terminal has one stream",
+                "--tty cannot be used with --separate-stderr: a terminal has only one stream",
             ));
         }
         let input = self.interactive && terminal.is_none();

@@ -62,7 +62,7 @@ enum One {
     /// Use this before you stop or repair the host. The runner's sessions remain, but take no commands
     /// while it drains. The runner is drained when no command runs on it.
     #[command(
-        after_help = "Example:\n  runner=$(airlock runners --quiet | head -n 1)\n  airlock runners drain $runner\n  airlock runners show $runner            # look at `running`\n  airlock runners undrain $runner"
+        after_help = "Example:\n  runner=$(airlock runners --quiet | head -n 1)\n  airlock runners drain $runner\n  airlock runners show $runner            # shows how many commands still run\n  airlock runners undrain $runner"
     )]
     Drain(Named),
     /// Give new work to a draining runner again.
@@ -131,7 +131,7 @@ async fn show(connect: &Connect, name: &str, as_json: bool) -> Result<u8, Failur
     let Some(one) = list.iter().find(|one| one.runner_id == name) else {
         let known: Vec<&str> = list.iter().map(|one| one.runner_id.as_str()).collect();
         let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-        return Err(Failure::new(format!("no runner is called `{name}`; known are: {known}")));
+        return Err(Failure::new(format!("there is no runner `{name}`; known runners: {known}")));
     };
     match as_json {
         true => output::print_json(&json::runner(one))?,
@@ -146,7 +146,7 @@ async fn drain(named: &Named, undo: bool) -> Result<u8, Failure> {
     let running = runner.running;
     output::print(&match (undo, running) {
         (true, _) => format!("{} takes commands again\n", named.name),
-        (false, 0) => format!("{} takes no new commands, and runs none\n", named.name),
+        (false, 0) => format!("{} takes no new commands; no command is running\n", named.name),
         (false, _) => format!("{} takes no new commands; still running: {running}\n", named.name),
     })?;
     Ok(0)

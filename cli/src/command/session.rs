@@ -92,7 +92,7 @@ pub(super) struct Create {
 impl Create {
     async fn run(self) -> Result<u8, Failure> {
         if let Some(folder) = self.upload.as_deref().filter(|folder| !folder.is_dir()) {
-            return Err(Failure::usage(format!("--upload: there is no folder `{}` here", folder.display())));
+            return Err(Failure::usage(format!("--upload: `{}` is not a local directory", folder.display())));
         }
         let client = self.connect.client().await?;
         let request = v1::SessionServiceCreateRequest {

@@ -92,7 +92,7 @@ fn named(text: &str) -> Result<v1::Signal, String> {
     let found = SIGNALS.iter().find(|(known, number, _)| *known == name || *number == name);
     found.map(|(_, _, signal)| *signal).ok_or_else(|| {
         let names: Vec<_> = SIGNALS.iter().map(|(name, _, _)| *name).collect();
-        format!("it is no signal that can be sent; take one of {}", names.join(", "))
+        format!("this signal cannot be sent; use one of {}", names.join(", "))
     })
 }
 

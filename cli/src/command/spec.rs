@@ -92,7 +92,7 @@ impl Spec {
     pub(super) fn wire(self, base: Option<String>) -> Result<v1::ExecutionSpec, Failure> {
         if let Some(id) = self.command.first().and_then(|word| place::session_id(word.as_bytes())) {
             return Err(Failure::usage(format!(
-                "`{id}` stands where the command begins; a session is named with: --session {id} -- 'COMMAND'"
+                "`{id}` is a session ID, not a command; to select the session, use: --session {id} -- 'COMMAND'"
             )));
         }
         let wait = self.wait_approval || self.on_ask == OnAsk::Wait;

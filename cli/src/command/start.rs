@@ -13,7 +13,7 @@ use airlock_client::v1;
 /// for the end with `airlock wait`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  id=$(airlock start -- 'for n in 1 2 3; do echo $n; sleep 0.1; done')\n  airlock logs --follow $id\n  airlock wait $id\n\nExit codes: 0 when it was taken; 125 when it did not run, with the reason on standard error; 1 when it is\nnot known whether it runs; 2 for wrong usage."
+    after_help = "Examples:\n  id=$(airlock start -- 'for n in 1 2 3; do echo $n; sleep 0.1; done')\n  airlock logs --follow $id\n  airlock wait $id\n\nExit codes: 0 if the command was accepted; 125 if it did not run, with the reason on standard error; 1 if it\nis unknown whether it runs; 2 for wrong usage."
 )]
 pub(super) struct Start {
     #[command(flatten)]

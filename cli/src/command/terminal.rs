@@ -74,7 +74,7 @@ impl TerminalOptions {
         ] {
             if !is {
                 return Err(Failure::usage(format!(
-                    "--tty needs a terminal, and {name} is none; leave --tty out, or call it from one (`script` makes one)"
+                    "--tty requires a terminal, but {name} is not one; remove --tty, or run in a terminal (`script` creates one)"
                 )));
             }
         }
@@ -113,7 +113,7 @@ impl Terminal {
             return never().await;
         }
         let _raw = Raw::enter()
-            .map_err(|error| Failure::new(format!("this terminal cannot be made the command's: {error}")))?;
+            .map_err(|error| Failure::new(format!("cannot set this terminal to raw mode: {error}")))?;
         let (typed, mut source) = duplex(TYPED);
         tokio::select! {
             () = keys::read(&self.detach, typed) => Ok(Left::Detached),
@@ -140,7 +140,7 @@ impl Terminal {
     async fn follow_size(&self, client: &Client, id: &str) -> Failure {
         let mut changes = match signal(SignalKind::window_change()) {
             Ok(changes) => changes,
-            Err(error) => return Failure::new(format!("signals cannot be caught: {error}")),
+            Err(error) => return Failure::new(format!("cannot install the signal handlers: {error}")),
         };
         let mut told = None;
         if let Some(own) = size().filter(|_| self.joined) {
@@ -155,7 +155,7 @@ impl Terminal {
                 told = Some(own);
             }
             if changes.recv().await.is_none() {
-                return Failure::new("signals are no longer heard");
+                return Failure::new("signals are no longer received");
             }
         }
     }
@@ -166,7 +166,7 @@ async fn tell(client: &Client, id: &str, size: v1::TerminalSize) {
     if let Err(error) = client.resize(id, size).await
         && !has_reason(&error, &NO_MORE)
     {
-        output::note(&format!("the terminal's size is not known there: {}", describe(&error)));
+        output::note(&format!("cannot send the terminal's size to the server: {}", describe(&error)));
     }
 }
 

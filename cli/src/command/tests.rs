@@ -19,7 +19,7 @@ fn wrong_arguments_are_named() {
         (&["run"][..], ErrorKind::MissingRequiredArgument, "COMMAND"),
         (&["run", "--nonsense", "--", "ls"], ErrorKind::UnknownArgument, "--nonsense"),
         (&["run", "--timeout", "soon", "--", "ls"], ErrorKind::ValueValidation, "such as 30s"),
-        (&["run", "--timeout", "0s", "--", "ls"], ErrorKind::ValueValidation, "more than nothing"),
+        (&["run", "--timeout", "0s", "--", "ls"], ErrorKind::ValueValidation, "longer than zero"),
         (&["run", "--mode", "loose", "--", "ls"], ErrorKind::InvalidValue, "accept_edits"),
         (&["run", "--on-ask", "maybe", "--", "ls"], ErrorKind::InvalidValue, "wait"),
         (

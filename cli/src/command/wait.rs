@@ -23,7 +23,7 @@ use airlock_client::{
 /// Use this to continue when a command of `airlock start` has ended.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Example:\n  id=$(airlock start -- 'sleep 0.5')\n  airlock wait --timeout 5m $id\n  airlock wait --text $id\n\nExit codes: as of `airlock run`; 1 when the time-out is over first."
+    after_help = "Example:\n  id=$(airlock start -- 'sleep 0.5')\n  airlock wait --timeout 5m $id\n  airlock wait --text $id\n\nExit codes: as for `airlock run`; 1 if the timeout expires first."
 )]
 pub(super) struct Wait {
     #[command(flatten)]
@@ -57,7 +57,7 @@ impl Wait {
         };
         if execution.state() != ExecutionState::Finished {
             return Err(Failure::new(format!(
-                "execution {} has not ended yet, it is {}; wait again, or end it with `airlock kill {}`",
+                "execution `{}` has not ended ({}); wait again, or end it with `airlock kill {}`",
                 self.id,
                 status(&execution),
                 self.id
@@ -124,6 +124,6 @@ impl Kill {
 fn fate(execution: &Execution) -> String {
     match execution.state() {
         ExecutionState::Finished => status(execution),
-        _ => format!("asked to end; it is {}", status(execution)),
+        _ => format!("cancelling; current state: {}", status(execution)),
     }
 }

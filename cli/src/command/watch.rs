@@ -13,7 +13,7 @@ use airlock_client::v1::{Execution, WatchKind};
 /// Use this to react to executions without polling.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  airlock watch --json --count 2 > events &     # ends after two: a start and an end\n  sleep 1; airlock run -- true\n  wait; cat events"
+    after_help = "Examples:\n  airlock watch --json --count 2 > events &     # stops after two events: a start and an end\n  sleep 1; airlock run -- true\n  wait; cat events"
 )]
 pub(super) struct Watch {
     #[command(flatten)]

@@ -40,7 +40,7 @@ fn without_a_profile_it_is_the_one_of_the_server_that_would_run_it() {
     assert!(said.contains("the profile `strict`, the default of a server"), "{said}");
     let (code, said) = check(&Site::with_dev(&[]), "npm install");
     assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("the profile `agent`, the default of the airlock dev"), "{said}");
+    assert!(said.contains("the profile `agent`, the default of the running `airlock dev`"), "{said}");
     let (code, said) = check(&Site::with_dev(&["--profile", "demo"]), "git push");
     assert_eq!(code, Some(11), "{said}");
     assert!(said.contains("the profile `demo`"), "{said}");

@@ -65,7 +65,7 @@ fn commands_that_run_are_ended_with_it() {
     let mut child = site.airlock(&["run", "--", "sleep 100"]).spawn().unwrap();
     eventually("it runs", || site.text(&["ps"]).contains("running"));
     assert_eq!(site.stop(Signal::SIGTERM), Some(0), "{}", site.log());
-    assert!(site.log().contains("commands cut: 1"), "{}", site.log());
+    assert!(site.log().contains("running commands ended: 1"), "{}", site.log());
     // The client received the result `CANCELLED`, or the error that the dev has ended.
     assert!(matches!(crate::support::end(&mut child), Some(1 | 130)));
     site.start(&[]);
@@ -82,7 +82,7 @@ fn a_client_whose_dev_died_does_not_wait_for_it() {
     let output = run.wait_with_output().unwrap();
     let why = crate::support::stderr(&output);
     assert_eq!(output.status.code(), Some(1), "{why}");
-    assert!(why.contains("the airlock dev has ended"), "{why}");
+    assert!(why.contains("`airlock dev` has ended"), "{why}");
     site.start(&[]);
     let id = why.rsplit(' ').next().unwrap().trim();
     assert_eq!(site.fails(&["wait", id]).0, 1, "what is not known is no success");
@@ -102,7 +102,7 @@ fn a_wait_whose_dev_died_says_so_and_soon() {
     assert_eq!(output.status.code(), Some(1));
     let why = crate::support::stderr(&output);
     // The second message appears if the dev ended before the wait reached it.
-    let says = ["the airlock dev has ended", "no airlock dev is running"];
+    let says = ["`airlock dev` has ended", "no airlock dev is running"];
     assert!(says.iter().any(|piece| why.contains(piece)), "{why}");
     assert_eq!(crate::support::end(&mut run), Some(1));
 }
@@ -137,12 +137,16 @@ fn a_server_that_is_not_the_one_that_was_meant_is_told_from_one_that_is_away() {
     let empty = site.state().join("empty").display().to_string();
     for (more, code, piece) in [
         (&["--ca", &ca, "--token-file", &token][..], 0, ""),
-        (&["--ca", &stranger, "--token-file", &token], 1, "does --ca name the server's authority"),
-        (&["--ca", "/etc/passwd", "--token-file", &token], 1, "/etc/passwd holds no certificate in PEM"),
+        (&["--ca", &stranger, "--token-file", &token], 1, "check that --ca names the CA"),
+        (
+            &["--ca", "/etc/passwd", "--token-file", &token],
+            1,
+            "`/etc/passwd` contains no certificate in PEM format",
+        ),
         (&["--ca", &ca, "--token-file", &empty], 1, "is empty"),
-        (&["--ca", &ca, "--cert", &runner, "--key", &runner], 1, "holds no private key in PEM"),
+        (&["--ca", &ca, "--cert", &runner, "--key", &runner], 1, "contains no private key in PEM format"),
         (&["--ca", &ca, "--cert", &runner, "--key", &key], 1, "cannot be used with these keys"),
-        (&["--ca", &ca], 1, "(CREDENTIALS_MISSING); here that is --token-file"),
+        (&["--ca", &ca], 1, "(CREDENTIALS_MISSING); use --token-file"),
     ] {
         let (got, why) = site.fails(&[&["ps", "--address", address], more].concat());
         assert_eq!(got, code, "{more:?}: {why}");

@@ -31,7 +31,7 @@ fn a_dev_is_well_and_everything_that_it_says_is_shown() {
     let (code, found) = checks(&site, &["--host"]);
     assert_eq!(code, 0, "{found:#?}");
     for name in [
-        "state folder",
+        "state directory",
         "name",
         "TCP",
         "TLS",
@@ -45,7 +45,7 @@ fn a_dev_is_well_and_everything_that_it_says_is_shown() {
         assert_eq!(health(&found, name).0, "ok", "{name}: {found:#?}");
     }
     assert!(health(&found, "roles").1.contains("may administer"), "{found:#?}");
-    assert!(health(&found, "state folder").1.contains("AIRLOCK_STATE"), "where it came from: {found:#?}");
+    assert!(health(&found, "state directory").1.contains("AIRLOCK_STATE"), "where it came from: {found:#?}");
     assert_eq!(health(&found, "runners"), ("ok", "1 connected -> "));
     assert!(health(&found, "runner dev-runner").1.contains("is not enforced"), "{found:#?}");
     assert!(site.text(&["doctor"]).contains(" failed\n"), "for people");

@@ -155,7 +155,7 @@ fn what_is_left_out_is_said_and_is_no_success() {
     let _socket = UnixListener::bind(desk.home.path().join("project/socket")).unwrap();
     let (code, said) = desk.fails(&["cp", "project", &desk.there("")]);
     assert_eq!(code, 1);
-    assert!(said.contains("left out: socket: ") && said.contains("copied 2 files"), "{said}");
+    assert!(said.contains("skipped: socket: ") && said.contains("copied 2 files"), "{said}");
     let excluded = desk.airlock(&["cp", "--exclude", "socket", "project", &desk.there("")]);
     assert_eq!(excluded.status.code(), Some(0), "{}", stderr(&excluded));
 }
@@ -167,23 +167,23 @@ fn wrong_copies_are_told_from_right_ones() {
     desk.text(&["cp", "project/hello.sh", &there("file")]);
     for (arguments, expected, says) in [
         (&["cp", "a", "b"][..], 2, "neither side is in a session"),
-        (&["cp", &there("a"), &there("b")], 2, "both sides are in sessions"),
-        (&["cp", "box:/a", "b"], 2, "`box` is not the id of a session"),
-        (&["cp", "nope", &there("x")], 1, "there is no `nope` here"),
-        (&["cp", &there("nope"), "x"], 1, "there is no "),
-        (&["cp", "project/hello.sh", &there("nope/")], 1, "make it first, or leave the slash out"),
-        (&["cp", &there("file"), "nope/"], 1, "make it first, or leave the slash out"),
-        (&["cp", &there("file"), "nope/x"], 1, "make it first"),
-        (&["cp", "project", &there("file")], 1, "is no folder that `project` could go into"),
-        (&["cp", &there("file/."), "x"], 2, "is a file and no folder"),
-        (&["cp", "project/hello.sh/", &there("x")], 1, "cannot be read"),
+        (&["cp", &there("a"), &there("b")], 2, "both sides are in a session"),
+        (&["cp", "box:/a", "b"], 2, "`box` is not a session ID"),
+        (&["cp", "nope", &there("x")], 1, "the local path `nope` does not exist"),
+        (&["cp", &there("nope"), "x"], 1, "nope` does not exist"),
+        (&["cp", "project/hello.sh", &there("nope/")], 1, "create it, or remove the trailing slash"),
+        (&["cp", &there("file"), "nope/"], 1, "create it, or remove the trailing slash"),
+        (&["cp", &there("file"), "nope/x"], 1, "create it first"),
+        (&["cp", "project", &there("file")], 1, "is not a directory, but `project` is one"),
+        (&["cp", &there("file/."), "x"], 2, "is a file, not a directory"),
+        (&["cp", "project/hello.sh/", &there("x")], 1, "cannot read"),
         (&["cp", "--exclude", "a[", "project", &there("x")], 2, "--exclude"),
         (&["cp", "project", &there("../out")], 1, "`..`"),
         (&["cp", &there("/etc/passwd"), "x"], 1, "is not in /workspace, /home/agent or /tmp"),
         (&["ls", "src"], 2, "airlock session list"),
         (&["ls", &there("nope")], 1, "nope"),
         (&["diff", &there("nope")], 1, "nope"),
-        (&["session", "create", "--upload", "nope"], 2, "there is no folder `nope` here"),
+        (&["session", "create", "--upload", "nope"], 2, "`nope` is not a local directory"),
     ] {
         let (code, said) = desk.fails(arguments);
         assert_eq!(code, expected, "{arguments:?}: {said}");
@@ -198,7 +198,7 @@ fn a_link_of_a_hostile_command_leads_nowhere() {
     desk.script("ln -s /etc/passwd stolen; ln -s ../../../../etc out; mkdir ok; ln -s /etc ok/up");
     let (code, said) = desk.fails(&["cp", &desk.there("stolen"), "x"]);
     assert_eq!(code, 1);
-    assert!(said.contains("is a link to `/etc/passwd`"), "{said}");
+    assert!(said.contains("is a symbolic link to `/etc/passwd`"), "{said}");
     let (code, _) = desk.fails(&["cp", &desk.there("out/passwd"), "x"]);
     assert_eq!(code, 1);
     assert!(!desk.home.path().join("x").exists());

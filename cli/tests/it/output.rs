@@ -123,9 +123,9 @@ fn a_follower_goes_on_when_the_command_goes_to_the_background() {
     let mut shown = attached.stdout.take().unwrap();
     shown.read_exact(&mut first).unwrap();
     site.text(&["detach", &id]);
-    let mut said = [0; 38];
+    let mut said = [0; 47];
     attached.stderr.take().unwrap().read_exact(&mut said).unwrap();
-    assert!(said.starts_with(b"airlock: it was sent to the background"));
+    assert!(said.starts_with(b"airlock: the command was sent to the background"));
     site.text(&["run", "--session", &session, "--", "touch go"]);
     let mut rest = String::new();
     shown.read_to_string(&mut rest).unwrap();

@@ -31,7 +31,7 @@ fn cases_are_decided_and_those_that_come_out_otherwise_are_shown() {
     let output = in_folder(folder.path(), &["test", "team.toml"]);
     assert_eq!(
         (output.status.code(), stdout(&output).as_str()),
-        (Some(0), "1 profile, 1 case: all as expected\n")
+        (Some(0), "1 profile, 1 case: all passed\n")
     );
 
     write(
@@ -46,7 +46,7 @@ fn cases_are_decided_and_those_that_come_out_otherwise_are_shown() {
         "{text}"
     );
     assert!(text.contains("    allow (read-only)"), "the decision is rendered: {text}");
-    assert!(text.ends_with("2 profiles, 5 cases: 3 as expected, 2 not\n"), "{text}");
+    assert!(text.ends_with("2 profiles, 5 cases: 3 passed, 2 failed\n"), "{text}");
 
     write("team.toml", &TEAM.replace("allow_rule", "read_only"));
     let output = in_folder(folder.path(), &["test", "team.toml", "strict"]);
@@ -67,7 +67,7 @@ fn a_broken_profile_is_told_with_file_line_and_cure_and_the_others_go_on() {
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("broken.toml:3:9: `policy.deny[0]`: `Bosh(x)` names the tool `Bosh`"));
     assert!(stderr(&output).contains("; correct or remove the rule"), "{}", stderr(&output));
-    assert_eq!(stdout(&output), "2 profiles, 0 cases: all as expected; 1 does not load\n");
+    assert_eq!(stdout(&output), "2 profiles, 0 cases: all passed; 1 profile not loaded\n");
     for arguments in [&["test", "nowhere.toml"][..], &["test", "strict", "--cases", "nowhere.toml"]] {
         let output = in_folder(folder.path(), arguments);
         assert!(matches!(output.status.code(), Some(1 | 2)) && output.stdout.is_empty());
@@ -84,11 +84,9 @@ fn settings_become_a_profile_that_decides_and_what_was_left_out_is_said() {
     assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
     let said = stderr(&output);
     assert!(output.stdout.is_empty() && said.lines().count() == 2, "{said}");
-    assert!(
-        said.contains(
-            "left out: permissions.allow[0]: \"WebFetch(domain:x.org)\": it is a tool of the agent"
-        )
-    );
+    assert!(said.contains(
+        "not converted: permissions.allow[0]: \"WebFetch(domain:x.org)\": it is a tool of the agent"
+    ));
     let made = fs::read_to_string(folder.path().join("agent.toml")).unwrap();
     assert!(made.contains("name = \"agent\"") && made.contains("# permissions.deny[0]"), "{made}");
     let check = airlock(&["check", "--profile", "agent.toml", "git push"]);
@@ -97,7 +95,7 @@ fn settings_become_a_profile_that_decides_and_what_was_left_out_is_said() {
 
     let output = in_folder(folder.path(), &["import", "settings.json", "-o", "agent.toml"]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).contains("`agent.toml` is there already; name another file"));
+    assert!(stderr(&output).contains("`agent.toml` already exists; use another file"));
 }
 
 #[test]
@@ -120,7 +118,7 @@ fn settings_from_standard_input_become_a_profile_on_standard_output() {
         (&[][..], &b"{"[..], 1, "`-`: 1:1: it is not JSON"),
         (&[], b"[1]", 1, "it is no JSON object"),
         (&[], b"\xff", 1, "is not UTF-8"),
-        (&["--name", "a b"], b"{}", 2, "`a b` is no name of a profile"),
+        (&["--name", "a b"], b"{}", 2, "`a b` is not a valid profile name"),
     ] {
         let output = run(arguments, input);
         let said = stderr(&output);

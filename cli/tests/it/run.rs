@@ -161,7 +161,7 @@ fn what_did_not_run_is_125_and_says_why() {
     }
     let (code, why) = site.fails(&["run", "--mode", "plan", "--", "touch x"]);
     assert_eq!(code, 125);
-    assert!(why.contains("in another --mode") && !why.contains("keeps the profile"), "{why}");
+    assert!(why.contains("in another --mode") && !why.contains("change of the profile"), "{why}");
     let (_, why) = site.fails(&["show", "nonsense"]);
     assert_eq!(why.matches("is not an execution id").count(), 1, "said once: {why}");
     let (code, why) = Site::empty().fails(&["run", "--", "ls"]);

@@ -61,7 +61,7 @@ fn executions_are_listed_shown_waited_for_and_killed() {
     });
     let (code, why) = site.fails(&["wait", &id, "--timeout", "50ms"]);
     assert_eq!(code, 1);
-    assert!(why.contains("has not ended yet, it is running"), "{why}");
+    assert!(why.contains("has not ended (running)"), "{why}");
     assert!(site.text(&["ps"]).contains("sleep 100"));
     assert!(site.text(&["kill", &id]).starts_with(&id));
     assert_eq!(end(&mut child), Some(130));

@@ -27,7 +27,7 @@ const BAD: &[(&str, &str, &str)] = &[
     ("range", "x", "such as"),
     ("runner-label", "x", "KEY=VALUE"),
     ("session", "", "session list"),
-    ("signal", "NONE", "take one of"),
+    ("signal", "NONE", "use one of"),
     ("tail", "x", "whole number"),
     ("timeout", "soon", "such as 30s"),
     ("token", "a/b", "such as lead"),
@@ -301,7 +301,7 @@ fn words_of_other_tools_are_answered_with_the_ones_of_here() {
         (&["cat", "x"], "airlock cp SESSION:PATH -"),
         (&["start", "-t", "--", "bash"], "airlock run -it"),
         (&["run", "-d", "--", "sleep 1"], "airlock start"),
-        (&["run", "--rm", "--", "ls"], "thrown away anyway"),
+        (&["run", "--rm", "--", "ls"], "always removed"),
         (&["run", id, "--", "ls"], "--session 01234567"),
         (&["start", id, "ls"], "--session 01234567"),
         (&["kill", "-9", id], "airlock signal -s"),
@@ -309,7 +309,7 @@ fn words_of_other_tools_are_answered_with_the_ones_of_here() {
         (&["logs", "--since", "5m", id], "airlock show"),
         (&["ps", "--format", "json"], "--json"),
         (&["cp", "a", "b", "01234567-89ab-7def-8123-456789abcdef:"], "one SRC at a time"),
-        (&["cp", "src", id], "with a colon: 01234567-89ab-7def-8123-456789abcdef:"),
+        (&["cp", "src", id], "use: 01234567-89ab-7def-8123-456789abcdef:"),
     ] {
         let said = refused(line);
         assert!(said.contains(piece), "`{piece}` in {line:?}: {said}");
@@ -337,7 +337,7 @@ fn what_does_not_go_together_says_so() {
                 "--key",
                 "k",
             ],
-            "no certificate in PEM",
+            "no certificate in PEM format",
         ),
         (&["doctor", "--bwrap", "/bin/true"], "--host"),
         (&["approve", "x", "--reason", "r"], "--deny"),

@@ -255,7 +255,7 @@ async fn what_is_left_by_its_keys_is_found_again_as_it_was() {
     screen.line("x=kept; echo ready");
     screen.see_line("ready");
     screen.keys(&["C-p", "C-q"]);
-    screen.see("come back with: airlock attach -it");
+    screen.see("to return: airlock attach -it");
     asks(&screen, PROMPT);
     screen.line("echo code $?");
     screen.see_line("code 123");
@@ -361,7 +361,7 @@ async fn a_client_that_is_told_to_end_leaves_the_terminal_as_it_was() {
         asks(&screen, PROMPT);
         place.enter(&screen);
         kill(client_process(&place.session), signal).unwrap();
-        screen.see("is left alone");
+        screen.see("no longer following execution");
         asks(&screen, PROMPT);
         screen.line("clear; stty -a > after; cmp before after && echo the same");
         screen.see_line("the same");
@@ -380,7 +380,7 @@ async fn ctrl_b_sends_a_command_to_the_background_and_is_a_terminals_own_key() {
     screen.see_line("begun");
     let id = place.running().await;
     screen.keys(&["C-b"]);
-    screen.see(&format!("follow it with: airlock logs --follow {id}"));
+    screen.see(&format!("to follow it: airlock logs --follow {id}"));
     asks(&screen, PROMPT);
     screen.line("clear; echo code $?; stty -a > after; cmp before after && echo the same");
     screen.see_line("the same");
@@ -415,11 +415,11 @@ async fn what_is_no_terminal_is_said_to_be_none() {
     let output = airlock.run(&["run", "-it", "--", "tty"]);
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2));
-    assert!(said.contains("--tty needs a terminal, and standard input is none"), "{said}");
+    assert!(said.contains("--tty requires a terminal, but standard input is not one"), "{said}");
     let plain = airlock.text(&["start", "-s", &place.session, "--", "sleep 1000"]);
     let screen = place.screen();
     screen.line(&format!("airlock attach -it {plain}"));
-    screen.see("has no terminal; attach to it without --tty");
+    screen.see("has no terminal; attach to it");
     screen.line("airlock run -it --separate-stderr -- tty");
-    screen.see("exclude each other");
+    screen.see("--tty cannot be used with");
 }

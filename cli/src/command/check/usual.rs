@@ -34,7 +34,7 @@ pub(super) fn of(connect: &Connect) -> Result<Usual, Failure> {
 
 fn of_any_server() -> Result<Usual, Failure> {
     let profile = local_profile::tested(OF_A_SERVER.as_ref())?;
-    Ok(Usual { profile, whose: "a server; no airlock dev is running".to_owned() })
+    Ok(Usual { profile, whose: "a server (no `airlock dev` is running)".to_owned() })
 }
 
 /// Returns a built-in profile, or one from the dev's profile directory.
@@ -43,7 +43,7 @@ fn of_dev(connection: &Connection) -> Result<Usual, Failure> {
     let file = profiles.as_ref().map(|folder| folder.join(format!("{name}.toml")));
     let file = file.filter(|_| Profile::builtin(name).is_none());
     let named = file.map_or_else(|| name.into(), std::path::PathBuf::into_os_string);
-    Ok(Usual { profile: local_profile::tested(&named)?, whose: "the airlock dev that is running".to_owned() })
+    Ok(Usual { profile: local_profile::tested(&named)?, whose: "the running `airlock dev`".to_owned() })
 }
 
 /// Asks the server for the name of its default profile. Only the contents of built-in profiles are
@@ -54,14 +54,14 @@ fn of_server(connect: &Connect) -> Result<Usual, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| Failure::new(format!("the async runtime does not start: {error}")))?;
+        .map_err(|error| Failure::new(format!("cannot start the async runtime: {error}")))?;
     let found = runtime.block_on(async {
         let client = connect.client().await?;
         Ok::<_, Failure>(client.profile("", v1::ProfileView::Basic).await?)
     })?;
     let profile = Profile::builtin(&found.name).ok_or_else(|| {
         Failure::usage(format!(
-            "the default profile of the server, `{}`, is its own; name its file with --profile",
+            "the server's default profile `{}` is not built in; pass its file with --profile",
             found.name.escape_debug()
         ))
     })?;

@@ -28,7 +28,7 @@ impl Copy<'_> {
         if info.r#type() == FileType::Directory {
             if is_here.is_some() && !folder_here {
                 return Err(Failure::new(format!(
-                    "`{}` is there, and is no folder that {} could go into",
+                    "cannot copy to `{}`: it exists and is not a directory, but `{}` is one",
                     to.display(),
                     from.shown()
                 )));
@@ -40,13 +40,13 @@ impl Copy<'_> {
             return Ok(Copied::from(&came.done).with_bytes(came.counts.bytes));
         }
         if wants_contents(&from.path) || from.path.ends_with(b"/") {
-            return Err(Failure::usage(format!("{} is a file and no folder", from.shown())));
+            return Err(Failure::usage(format!("`{}` is a file, not a directory", from.shown())));
         }
         let to = match (folder_here, slash) {
             (true, _) => to.join(name),
             (false, true) => {
                 return Err(Failure::new(format!(
-                    "there is no folder `{}` here; make it first, or leave the slash out to name the file so",
+                    "the local directory `{}` does not exist; create it, or remove the trailing slash to create a file with this name",
                     to.display()
                 )));
             }
@@ -61,7 +61,7 @@ impl Copy<'_> {
         let folder = self.source(from).await?.r#type() == FileType::Directory;
         if folder && std::io::stdout().is_terminal() {
             return Err(Failure::usage(
-                "a tar archive is nothing for a terminal; send it to a file or a pipe",
+                "cannot write a tar archive to a terminal; redirect standard output to a file or a pipe",
             ));
         }
         let format = if folder { FileFormat::Tar } else { FileFormat::File };
@@ -84,16 +84,16 @@ impl Copy<'_> {
     /// Returns information about the source.
     async fn source(&self, from: &Remote) -> Result<FileInfo, Failure> {
         let info = self.look(from).await?;
-        let info = info.ok_or_else(|| Failure::new(format!("there is no {}", from.shown())))?;
+        let info = info.ok_or_else(|| Failure::new(format!("`{}` does not exist", from.shown())))?;
         match info.r#type() {
             FileType::Directory | FileType::Regular => Ok(info),
             FileType::Symlink => Err(Failure::new(format!(
-                "{} is a link to `{}`; name what it leads to, or the folder that it is in",
+                "`{}` is a symbolic link to `{}`; copy its target, or the directory that contains it",
                 from.shown(),
                 escape::line(info.link_target())
             ))),
             FileType::Other | FileType::Unspecified => {
-                Err(Failure::new(format!("{} is neither a file nor a folder", from.shown())))
+                Err(Failure::new(format!("`{}` is neither a file nor a directory", from.shown())))
             }
         }
     }
@@ -104,7 +104,7 @@ fn parent_is_there(path: &Path) -> Result<(), Failure> {
     if parent.as_os_str().is_empty() || parent.is_dir() {
         return Ok(());
     }
-    Err(Failure::new(format!("there is no folder `{}` here; make it first", parent.display())))
+    Err(Failure::new(format!("the local directory `{}` does not exist; create it first", parent.display())))
 }
 
 impl From<&DownloadDone> for Copied {

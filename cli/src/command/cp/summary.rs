@@ -39,11 +39,11 @@ impl Drop for Bar {
 /// Reports the totals and the skipped entries, and returns the exit code.
 pub(super) fn say(copied: &Copied, quiet: bool) -> u8 {
     for (path, reason) in &copied.left_out {
-        output::note(&format!("left out: {}: {}", escape::line(path), escape::line(reason.as_bytes())));
+        output::note(&format!("skipped: {}: {}", escape::line(path), escape::line(reason.as_bytes())));
     }
     let unnamed = copied.left_out_total.saturating_sub(copied.left_out.len() as u64);
     if unnamed > 0 {
-        output::note(&format!("left out: {unnamed} more"));
+        output::note(&format!("skipped: {unnamed} more"));
     }
     if !quiet {
         output::note(&sentence(copied));
@@ -55,7 +55,7 @@ fn sentence(copied: &Copied) -> String {
     let mut parts = Vec::new();
     for (count, one, many) in [
         (copied.files, "file", "files"),
-        (copied.directories, "folder", "folders"),
+        (copied.directories, "directory", "directories"),
         (copied.links, "link", "links"),
     ] {
         if count > 0 {
@@ -63,7 +63,7 @@ fn sentence(copied: &Copied) -> String {
         }
     }
     if parts.is_empty() {
-        return "copied an empty folder".to_owned();
+        return "copied an empty directory".to_owned();
     }
     format!("copied {}, {}", parts.join(", "), HumanBytes(copied.bytes))
 }
@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn the_sentence_counts_what_there_is() {
         let copied = Copied { files: 2, directories: 1, bytes: 2048, ..Copied::default() };
-        assert_eq!(sentence(&copied), "copied 2 files, 1 folder, 2.00 KiB");
-        assert_eq!(sentence(&Copied::default()), "copied an empty folder");
+        assert_eq!(sentence(&copied), "copied 2 files, 1 directory, 2.00 KiB");
+        assert_eq!(sentence(&Copied::default()), "copied an empty directory");
     }
 }

@@ -20,7 +20,7 @@ impl Copy<'_> {
         let typed = from.as_os_str().as_bytes();
         if !meta.is_dir() {
             if typed.ends_with(b"/") || wants_contents(typed) {
-                return Err(Failure::usage(format!("`{}` is a file and no folder", from.display())));
+                return Err(Failure::usage(format!("`{}` is a file, not a directory", from.display())));
             }
             return self.upload_file(from, &meta, file_target(to, there.as_ref(), typed)?).await;
         }
@@ -30,7 +30,7 @@ impl Copy<'_> {
             }
             Some(info) if info.r#type() != FileType::Directory => {
                 return Err(Failure::new(format!(
-                    "{} is there, and is no folder that `{}` could go into",
+                    "cannot copy to `{}`: it exists and is not a directory, but `{}` is one",
                     to.shown(),
                     from.display()
                 )));
@@ -87,7 +87,8 @@ impl Copy<'_> {
     where
         R: AsyncRead + Unpin,
     {
-        let failed = |error: io::Error| Failure::new(format!("the input cannot be kept: {error}"));
+        let failed =
+            |error: io::Error| Failure::new(format!("cannot write the input to a temporary file: {error}"));
         let file = tempfile::tempfile_in(&self.options.scratch).map_err(failed)?;
         let mut file = tokio::fs::File::from_std(file);
         let copied = async {
@@ -107,7 +108,7 @@ fn file_target(to: &Remote, there: Option<&FileInfo>, typed: &[u8]) -> Result<Re
             Ok(Remote { session: to.session.clone(), path: joined(&to.path, name) })
         }
         None if to.path.ends_with(b"/") => Err(Failure::new(format!(
-            "there is no folder {}; make it first, or leave the slash out to name the file so",
+            "the directory `{}` does not exist; create it, or remove the trailing slash to create a file with this name",
             to.shown()
         ))),
         _ => Ok(to.clone()),
@@ -121,13 +122,15 @@ fn local_name(from: &Path) -> Result<Vec<u8>, Failure> {
     }
     let whole = from.canonicalize().map_err(|error| unreadable(from, &error))?;
     let name = whole.file_name().map(|name| name.as_bytes().to_vec());
-    name.ok_or_else(|| Failure::usage("the root folder has no name to go by; write /. to copy its contents"))
+    name.ok_or_else(|| Failure::usage("the root directory has no name; to copy its contents, use `/.`"))
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> Failure {
     match error.kind() {
-        io::ErrorKind::NotFound => Failure::new(format!("there is no `{}` here", path.display())),
-        _ => Failure::new(format!("`{}` cannot be read: {error}", path.display())),
+        io::ErrorKind::NotFound => {
+            Failure::new(format!("the local path `{}` does not exist", path.display()))
+        }
+        _ => Failure::new(format!("cannot read `{}`: {error}", path.display())),
     }
 }
 

@@ -84,6 +84,6 @@ pub(super) async fn send(client: Client, mut id: watch::Receiver<Option<String>>
         Err(_) => return,
     };
     if let Err(error) = client.detach(&known).await {
-        output::note(&format!("it was not sent to the background: {}", describe(&error)));
+        output::note(&format!("cannot send the command to the background: {}", describe(&error)));
     }
 }

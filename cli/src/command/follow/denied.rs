@@ -28,11 +28,15 @@ pub(super) async fn not_followed(client: &Client, error: &ClientError, started: 
             } else {
                 format!(" --cursor {}", STANDARD.encode(cursor))
             };
-            output::note(&format!("it may still run; go on with: airlock attach {execution_id}{from}"));
+            output::note(&format!(
+                "the command may still be running; to continue: airlock attach {execution_id}{from}"
+            ));
             cause::FAILED
         }
         ClientError::StartUnknown { request_id, .. } => {
-            output::note(&format!("to find out, start it again with --request-id {request_id}"));
+            output::note(&format!(
+                "to find out whether it started, repeat the command with --request-id {request_id}"
+            ));
             cause::FAILED
         }
         _ if started => cause::FAILED,
@@ -46,7 +50,7 @@ async fn say_denied(client: &Client, rejection: &Rejection, id: &str) {
         Ok(execution) => execution,
         Err(error) => {
             output::note(&format!("{} (execution {id})", escape::line(rejection.message.as_bytes())));
-            output::note(&format!("the decision cannot be had: {}", describe(&error)));
+            output::note(&format!("cannot get the decision: {}", describe(&error)));
             return;
         }
     };
@@ -65,12 +69,12 @@ async fn say_denied(client: &Client, rejection: &Rejection, id: &str) {
     }
     let planned = execution.decision.iter().flat_map(|decided| &decided.reasons);
     text.push_str(if planned.into_iter().any(|reason| reason.code == PLAN_MODE) {
-        "  to have it decided by the profile's rules: run it in another --mode, in a session that permits it\n"
+        "  to apply the profile's rules, run it in another --mode, in a session that permits it\n"
     } else if asked {
-        "  to have a person decide: run it again with --on-ask wait, and answer with `airlock approve`\n"
+        "  to ask for an approval, run it again with --on-ask wait, and answer with `airlock approve`\n"
     } else {
-        "  only whoever keeps the profile can allow it\n"
+        "  only a change of the profile can allow it\n"
     });
-    text.push_str(&format!("  everything about it: airlock show {id}"));
+    text.push_str(&format!("  details: airlock show {id}"));
     output::note(&text);
 }

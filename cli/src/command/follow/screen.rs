@@ -45,7 +45,7 @@ impl Screen {
         let now = Instant::now();
         Self(Some(Mutex::new(Line {
             bar: None,
-            waits_for: "asking the server",
+            waits_for: "waiting for the server",
             since: now,
             last_output: now,
             is_free: true,
@@ -68,7 +68,7 @@ impl Screen {
     pub(super) fn state(&self, state: ExecutionState, link: LinkState) {
         let Some(mut line) = self.line() else { return };
         let waits_for = match (state, link) {
-            (_, LinkState::Unreachable) => "its runner cannot be reached",
+            (_, LinkState::Unreachable) => "the runner is unreachable",
             (ExecutionState::PendingApproval, _) => "waiting for an approval",
             (ExecutionState::Queued, _) => "waiting for its turn",
             (ExecutionState::Starting, _) => "starting",

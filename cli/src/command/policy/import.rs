@@ -47,7 +47,11 @@ impl Import {
         }
         for one in &left_out {
             let value = escape::shortened(one.value.as_bytes(), 120);
-            output::note(&format!("left out: {}: {value}: {}", escape::line(one.place.as_bytes()), one.why));
+            output::note(&format!(
+                "not converted: {}: {value}: {}",
+                escape::line(one.place.as_bytes()),
+                one.why
+            ));
         }
         Ok(if left_out.is_empty() { 0 } else { LEFT_OUT })
     }
@@ -59,7 +63,7 @@ impl Import {
         if name.is_empty() || !name.chars().all(plain) {
             let shown = escape::line(name.as_bytes());
             return Err(Failure::usage(format!(
-                "`{shown}` is no name of a profile; take letters, digits, `_` and `-`, as with --name team"
+                "`{shown}` is not a valid profile name; use letters, digits, `_` and `-`, such as --name team"
             )));
         }
         Ok(name)
@@ -72,7 +76,7 @@ impl Import {
         }
         let mut bytes = Vec::new();
         let read = std::io::stdin().lock().take(SETTINGS_BYTES + 1).read_to_end(&mut bytes);
-        read.map_err(|error| Failure::new(format!("standard input cannot be read: {error}")))?;
+        read.map_err(|error| Failure::new(format!("cannot read standard input: {error}")))?;
         if bytes.len() as u64 > SETTINGS_BYTES {
             return Err(Failure::new(format!("`{source}` is longer than {SETTINGS_BYTES} bytes")));
         }
@@ -86,8 +90,8 @@ fn write_new(path: &Path, text: &str) -> Result<(), Failure> {
     let file = OpenOptions::new().write(true).create_new(true).open(path);
     file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|error| match error.kind() {
         std::io::ErrorKind::AlreadyExists => {
-            Failure::new(format!("`{shown}` is there already; name another file, or remove it"))
+            Failure::new(format!("`{shown}` already exists; use another file, or remove it"))
         }
-        _ => Failure::new(format!("`{shown}` cannot be written: {error}")),
+        _ => Failure::new(format!("cannot write `{shown}`: {error}")),
     })
 }

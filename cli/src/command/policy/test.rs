@@ -107,17 +107,13 @@ impl Tally {
             |number: usize, one: &str| format!("{number} {one}{}", if number == 1 { "" } else { "s" });
         let mut text = format!("{}, {}: ", count(profiles, "profile"), count(*decided, "case"));
         match failed {
-            0 => text.push_str("all as expected"),
+            0 => text.push_str("all passed"),
             failed => {
-                let _ = write!(text, "{} as expected, {failed} not", decided - failed);
+                let _ = write!(text, "{} passed, {failed} failed", decided - failed);
             }
         }
         if *broken > 0 {
-            let _ = write!(
-                text,
-                "; {} not load",
-                if *broken == 1 { "1 does".to_owned() } else { format!("{broken} do") }
-            );
+            let _ = write!(text, "; {} not loaded", count(*broken, "profile"));
         }
         text.push('\n');
         text

@@ -17,10 +17,10 @@ pub(super) fn sequence(text: &str) -> Result<Sequence, String> {
         return Ok(Sequence::default());
     }
     let keys: Vec<u8> = text.split(',').map(key).collect::<Option<_>>().ok_or(
-        "write keys as characters, or as ctrl- and one of a-z @ [ \\ ] ^ _, with commas between them, such as ctrl-p,ctrl-q",
+        "expected characters, or ctrl- and one of a-z @ [ \\ ] ^ _, separated by commas, such as ctrl-p,ctrl-q",
     )?;
     if keys.len() > MOST {
-        return Err(format!("it has {} keys, at most {MOST}", keys.len()));
+        return Err(format!("the sequence has {} keys; at most {MOST} are allowed", keys.len()));
     }
     Ok(Sequence(keys))
 }

@@ -28,7 +28,7 @@ pub fn approval(one: &Approval) -> String {
     }
     push_command(&mut out, one.command());
     if let Some(text) = escape::readable(one.command()) {
-        let _ = writeln!(out, "\nthe same with its letters, which may look like others");
+        let _ = writeln!(out, "\nthe same with its non-ASCII letters, which can look like other letters");
         for line in text.split('\n') {
             let _ = writeln!(out, "      | {line}");
         }
@@ -42,7 +42,7 @@ pub fn approval(one: &Approval) -> String {
         out.push_str(&decision::reasons(one.command(), decided));
         let rules = decision::suggestions(decided);
         if !rules.is_empty() {
-            let _ = write!(out, "\nwhat --remember would allow from then on\n{rules}");
+            let _ = write!(out, "\nrules that --remember would add\n{rules}");
         }
     }
     if !one.description.is_empty() {
@@ -74,7 +74,7 @@ fn push_files(out: &mut String, files: &[BoundFile]) {
     if files.is_empty() {
         return;
     }
-    let _ = writeln!(out, "\nit runs, as it is now; a change is asked about again");
+    let _ = writeln!(out, "\nfiles that it runs; a change requires a new approval");
     for file in files {
         let _ = writeln!(out, "  {}  {}", escape::line(file.path()), state(file));
     }
@@ -83,10 +83,10 @@ fn push_files(out: &mut String, files: &[BoundFile]) {
 fn state(file: &BoundFile) -> String {
     match file.state() {
         BoundFileState::Digest => format!("sha256 {}", hex::encode(&file.sha256)),
-        BoundFileState::Absent => "is not there".to_owned(),
-        BoundFileState::Other => "is no file of the session".to_owned(),
-        BoundFileState::TooLarge => "is too large to be compared: what it holds may change".to_owned(),
-        BoundFileState::Unknown => "could not be looked at: it will be asked about again".to_owned(),
+        BoundFileState::Absent => "does not exist".to_owned(),
+        BoundFileState::Other => "is not a file of the session".to_owned(),
+        BoundFileState::TooLarge => "is too large to compare: its contents may change".to_owned(),
+        BoundFileState::Unknown => "could not be read: a new approval will be required".to_owned(),
         BoundFileState::Unspecified => "may change".to_owned(),
     }
 }

@@ -73,7 +73,7 @@ pub fn short(outcome: Option<&Outcome>) -> String {
 #[must_use]
 pub fn sentence(outcome: Option<&Outcome>) -> String {
     let Some((outcome, cause)) = outcome.and_then(|outcome| Some((outcome, outcome.cause.as_ref()?))) else {
-        return "it is not known how the command ended".to_owned();
+        return "the result of the command is unknown".to_owned();
     };
     let what = what_happened(cause);
     let said = escape::line(cause.message.as_bytes());
@@ -83,8 +83,8 @@ pub fn sentence(outcome: Option<&Outcome>) -> String {
     }
     line.push_str(match (cause.code(), outcome.started()) {
         (_, Started::No) => "; it did not run",
-        (_, Started::Unknown | Started::Unspecified) => "; it is not known whether it ran",
-        (CauseCode::RunnerLost, Started::Yes) => "; it had started, and how it ended is not known",
+        (_, Started::Unknown | Started::Unspecified) => "; it is unknown whether it ran",
+        (CauseCode::RunnerLost, Started::Yes) => "; it had started, and its result is unknown",
         (_, Started::Yes) => "",
     });
     line
@@ -99,14 +99,14 @@ fn what_happened(cause: &Cause) -> String {
             format!("ended by signal {}{core}", signaled.signal)
         }
         (CauseCode::TimedOut, Some(Detail::TimedOut(timed_out))) => match timed_out.kind() {
-            TimeoutKind::Idle => "ended because it wrote nothing for too long".to_owned(),
-            TimeoutKind::Wall | TimeoutKind::Unspecified => "ended because its time was up".to_owned(),
+            TimeoutKind::Idle => "ended because it wrote no output within its idle timeout".to_owned(),
+            TimeoutKind::Wall | TimeoutKind::Unspecified => "ended because its timeout expired".to_owned(),
         },
         (CauseCode::Cancelled, Some(Detail::Cancelled(cancelled))) => by_whom(cancelled.by()).to_owned(),
         (CauseCode::Denied, Some(Detail::Denied(denied))) => {
             let who = match denied.by() {
                 DeniedBy::Person => "denied by a person",
-                DeniedBy::NobodyToAsk => "policy asks for a person, and the request did not wait for one",
+                DeniedBy::NobodyToAsk => "policy requires an approval, and the request did not wait for one",
                 DeniedBy::Policy | DeniedBy::Unspecified => "denied by policy",
             };
             if denied.reason.is_empty() {
@@ -123,16 +123,16 @@ fn what_happened(cause: &Cause) -> String {
                 if failed.hint.is_empty() { String::new() } else { format!("; {}", shown(&failed.hint)) };
             format!("the sandbox failed at the step `{}`{hint}", shown(&failed.step))
         }
-        (CauseCode::OomKilled, _) => "ended by the kernel for want of memory".to_owned(),
-        (CauseCode::OutputLimit, _) => "ended because it wrote more than it may".to_owned(),
-        (CauseCode::DiskLimit, _) => "ended because it used more disk than it may".to_owned(),
-        (CauseCode::ApprovalExpired, _) => "nobody answered its approval in time".to_owned(),
-        (CauseCode::QueueExpired, _) => "it waited in the queue for too long".to_owned(),
-        (CauseCode::ShellUnavailable, _) => "the shell is not there".to_owned(),
-        (CauseCode::RunnerLost, _) => "its runner is gone".to_owned(),
-        (CauseCode::Internal, _) => "a fault of Airlock's own".to_owned(),
+        (CauseCode::OomKilled, _) => "ended by the kernel because it ran out of memory".to_owned(),
+        (CauseCode::OutputLimit, _) => "ended because it exceeded its output limit".to_owned(),
+        (CauseCode::DiskLimit, _) => "ended because it exceeded its disk limit".to_owned(),
+        (CauseCode::ApprovalExpired, _) => "its approval expired without an answer".to_owned(),
+        (CauseCode::QueueExpired, _) => "it waited too long in the queue".to_owned(),
+        (CauseCode::ShellUnavailable, _) => "the shell is not available".to_owned(),
+        (CauseCode::RunnerLost, _) => "its runner was lost".to_owned(),
+        (CauseCode::Internal, _) => "internal error of Airlock".to_owned(),
         _ => format!(
-            "ended for a reason that this client does not know ({})",
+            "ended with a cause that this client does not support ({})",
             names::upper::<CauseCode>(cause.code)
         ),
     }
@@ -142,10 +142,10 @@ fn by_whom(by: CancelledBy) -> &'static str {
     match by {
         CancelledBy::Client => "cancelled",
         CancelledBy::Admin => "cancelled by an administrator",
-        CancelledBy::Disconnect => "cancelled because the client that started it went away",
+        CancelledBy::Disconnect => "cancelled because the client that started it disconnected",
         CancelledBy::Session => "cancelled because its session was closed",
         CancelledBy::Drain => "cancelled because its runner was drained",
-        CancelledBy::Unspecified => "cancelled, it is not known by whom",
+        CancelledBy::Unspecified => "cancelled by an unknown party",
     }
 }
 
@@ -194,7 +194,7 @@ pub fn figures(outcome: &Outcome) -> Vec<(&'static str, String)> {
         rows.push(("leftovers", "processes that outlived the shell were ended".to_owned()));
     }
     if outcome.unsandboxed {
-        rows.push(("sandbox", "none: it ran outside".to_owned()));
+        rows.push(("sandbox", "none: it ran outside the sandbox".to_owned()));
     }
     if outcome.landlock_abi > 0 {
         rows.push(("landlock", format!("ABI {}", outcome.landlock_abi)));
@@ -203,7 +203,7 @@ pub fn figures(outcome: &Outcome) -> Vec<(&'static str, String)> {
         rows.push(("no snapshot", escape::line(outcome.snapshot_problem.as_bytes())));
     }
     rows.extend(outcome.violations.iter().map(|one| ("violation", violation(one))));
-    for (name, list) in [("held back", &outcome.scrubbed_env), ("not enforced", &outcome.limits_not_enforced)]
+    for (name, list) in [("withheld", &outcome.scrubbed_env), ("not enforced", &outcome.limits_not_enforced)]
     {
         if !list.is_empty() {
             rows.push((name, escape::line(list.join(", ").as_bytes())));
@@ -230,7 +230,7 @@ fn violation(one: &Violation) -> String {
     let path = String::from_utf8_lossy(one.path());
     let done = match one.action() {
         ViolationAction::Quarantined => format!("; in quarantine as {quarantine_id}"),
-        ViolationAction::Failed => "; the command has failed for it".to_owned(),
+        ViolationAction::Failed => "; the command failed because of it".to_owned(),
         ViolationAction::Reported | ViolationAction::Unspecified => String::new(),
     };
     escape::line(format!("{layer}, {kind}: {path} {detail}{done}").as_bytes())

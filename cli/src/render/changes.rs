@@ -113,8 +113,8 @@ fn why_not(change: &FileChange) -> Option<String> {
     match change.patch_omitted.as_str() {
         "" | "not_a_file" => None,
         "binary" => Some("not text".to_owned()),
-        "too_large" => Some("too large to be shown".to_owned()),
-        "not_kept" => Some("what it was is not kept".to_owned()),
+        "too_large" => Some("too large to show".to_owned()),
+        "not_kept" => Some("the previous contents were not kept".to_owned()),
         other => Some(escape::line(other.as_bytes())),
     }
 }

@@ -47,7 +47,7 @@ pub fn reasons(command: &[u8], decision: &Decision) -> String {
         let _ = writeln!(out, "  warning: {}", shown(warning));
     }
     for rewrite in &decision.rewrites {
-        let _ = writeln!(out, "  read differently: {}", shown(rewrite));
+        let _ = writeln!(out, "  rewritten: {}", shown(rewrite));
     }
     out
 }

@@ -49,7 +49,7 @@ pub fn profiles(list: &[Profile]) -> String {
             ]
         })
         .collect();
-    table(["PROFILE", "DEFAULT", "MODE", "MODES", "LONGEST"], &rows)
+    table(["PROFILE", "DEFAULT", "MODE", "MODES", "MAX TIMEOUT"], &rows)
 }
 
 /// Formats everything about a profile. Rules appear in the order in which they are tried.
@@ -72,8 +72,8 @@ pub fn profile(one: &Profile) -> String {
         ("file size", format!("{} bytes", limits.file_size)),
         ("output", format!("{} bytes per stream", limits.output_bytes)),
         ("PATH", shown(&one.path)),
-        ("sets", join(&one.env_names)),
-        ("shows", join(&one.root_binds)),
+        ("variables", join(&one.env_names)),
+        ("binds", join(&one.root_binds)),
         ("version", hex::encode(&one.policy_version)),
     ]);
     let rows: Vec<_> =
@@ -98,7 +98,7 @@ fn modes(one: &Profile) -> String {
 
 fn span(span: Option<&prost_types::Duration>) -> String {
     let span = span.and_then(|span| std::time::Duration::try_from(*span).ok());
-    span.map_or_else(|| "not said".to_owned(), |span| humantime::format_duration(span).to_string())
+    span.map_or_else(|| "not set".to_owned(), |span| humantime::format_duration(span).to_string())
 }
 
 fn yes(value: bool) -> String {

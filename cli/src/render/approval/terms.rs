@@ -7,7 +7,7 @@ use airlock_client::v1::{ApprovalTerms, BoundVariable};
 
 /// Appends each field that is set, one per line. An empty field or a closed input has no line.
 pub(super) fn push(out: &mut String, terms: &ApprovalTerms) {
-    let _ = writeln!(out, "\nit runs with, and a change is asked about again");
+    let _ = writeln!(out, "\nconditions; a change requires a new approval");
     let mut row = |name: &str, text: String| {
         let _ = writeln!(out, "  {name:<12}{text}");
     };
@@ -26,7 +26,7 @@ pub(super) fn push(out: &mut String, terms: &ApprovalTerms) {
         row("terminal", format!("{}x{}", size.rows, size.cols));
     }
     for word in &terms.programs {
-        row("program", word.bytes().map_or_else(|| "not known".to_owned(), escape::line));
+        row("program", word.bytes().map_or_else(|| "unknown".to_owned(), escape::line));
     }
     for subcommand in &terms.git {
         row("git", shown(subcommand));
@@ -45,7 +45,7 @@ pub(super) fn push(out: &mut String, terms: &ApprovalTerms) {
 fn sandbox(terms: &ApprovalTerms) -> String {
     let text = match (terms.unsandboxed, terms.read_only) {
         (true, _) => "NONE: it runs on the runner's host",
-        (false, true) => "read-only: it can write nothing of the session",
+        (false, true) => "read-only: it cannot write to the session's files",
         (false, false) => "it can write to the session's files",
     };
     text.to_owned()

@@ -78,12 +78,12 @@ fn sentences_say_who_and_whether_it_ran() {
     );
     assert_eq!(
         sentence(Some(&outcome(CauseCode::RunnerLost, Started::Unknown, None))),
-        "its runner is gone; it is not known whether it ran"
+        "its runner was lost; it is unknown whether it ran"
     );
     assert_eq!(short(Some(&outcome(CauseCode::Exited, Started::Yes, exited(3)))), "exited (3)");
     assert_eq!(short(Some(&outcome(CauseCode::RunnerLost, Started::Yes, None))), "runner lost");
     assert_eq!(short(None), "unknown");
-    assert_eq!(sentence(None), "it is not known how the command ended");
+    assert_eq!(sentence(None), "the result of the command is unknown");
 }
 
 #[test]

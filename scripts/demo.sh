@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 
 airlock="${CARGO_TARGET_DIR:-target}/debug/airlock"
 git rev-parse --git-dir >/dev/null 2>&1 ||
-    die "this folder is not a git repository, and the demo works on its history" \
+    die "this directory is not a git repository; the demo needs its history" \
         "clone the repository instead of unpacking an archive of it"
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/airlock-demo.XXXXXX")
@@ -33,39 +33,39 @@ agent() { # EXPECTED-CODE COMMAND...
     says agent "${*: -1}"
     "$airlock" run --session "$session" "${@:1:$#-1}" -- "${*: -1}" || got=$?
     printf '%s\n' "$dim(exit $got)$plain"
-    [ "$got" -eq "$want" ] || die "the demo went wrong: exit code $got instead of $want" "see above"
+    [ "$got" -eq "$want" ] || die "the demo failed: exit code $got instead of $want" "see the output above"
 }
 
-title "A server and a runner start in one process: airlock dev"
+title "Start a server and a runner in one process: airlock dev"
 git clone --quiet --no-hardlinks . "$work/repository"
 "$airlock" dev --profile demo --base "airlock=$work/repository" >"$work/dev.log" 2>&1 &
 dev=$!
-"$airlock" runners --wait || { cat "$work/dev.log" >&2; die "airlock dev does not answer" "see its words above"; }
+"$airlock" runners --wait || { cat "$work/dev.log" >&2; die "airlock dev does not respond" "see its log above"; }
 
-title "A session, whose workspace is a copy of this repository"
+title "Create a session with a copy of this repository as its workspace"
 session=$("$airlock" session create --base airlock --quiet)
 echo "$session"
 
-title "Looking around: proven read-only, so it runs on read-only mounts"
+title "Read files: the commands are proven read-only and run on read-only mounts"
 agent 0 "git log --oneline | head -n 5"
 agent 0 "grep -rn 'fn decide' --include=*.rs . | head -n 5"
 
-title "A test run that passes, with live output"
+title "Run the tests with live output: they pass"
 agent 0 "./scripts/summary_test.sh"
 
-title "An edit, and a test run that fails"
+title "Edit a file and run the tests: they fail"
 agent 0 "sed -i 's/passed += number/passed = number/' scripts/summary.awk && git diff --stat"
 agent 1 "./scripts/summary_test.sh"
 
-title "The edit is taken back, and the tests pass again"
+title "Revert the edit: the tests pass again"
 agent 0 "git checkout --quiet scripts/summary.awk && ./scripts/summary_test.sh | tail -n 1"
 
-title "The current directory persists from command to command"
+title "Change the directory: it persists for the next command"
 agent 0 "cd policy/src"
 agent 0 "pwd && ls | head -n 3"
 agent 0 "cd /workspace"
 
-title "A long command is cancelled"
+title "Cancel a long command"
 says agent "for i in \$(seq 600); do echo step \$i; sleep 1; done"
 "$airlock" run --session "$session" -- 'for i in $(seq 600); do echo step $i; sleep 1; done' >"$work/long.out" 2>"$work/long.err" &
 long=$!
@@ -75,12 +75,12 @@ code=0
 wait "$long" || code=$?
 cat "$work/long.out" "$work/long.err"
 printf '%s\n' "$dim(exit $code)$plain"
-[ "$code" -ne 0 ] || die "the cancelled command claims success" "see above"
+[ "$code" -ne 0 ] || die "the cancelled command reported success" "see the output above"
 
-title "A push is denied by a rule of the profile"
+title "Push: a deny rule of the profile refuses it"
 agent 125 "git push origin main"
 
-title "A program that an ask rule names waits for a person, who approves it"
+title "Run make: an ask rule requires an approval, and a person gives it"
 says agent "make help"
 "$airlock" run --session "$session" --on-ask wait --description "List the make targets" -- 'make help' >"$work/make.out" 2>&1 &
 asked=$!
@@ -90,10 +90,10 @@ says person "airlock approve $approval"
 wait "$asked"
 cat "$work/make.out"
 
-title "What ran, and how it ended"
+title "List the executions and their results"
 "$airlock" ps --all --session "$session"
 
-title "The session is closed, and its workspace with it"
+title "Close the session and remove its workspace"
 "$airlock" session close "$session"
 
-title "That was the day. Next: README.md"
+title "The demo is complete. Next: README.md"

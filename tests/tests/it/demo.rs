@@ -41,7 +41,7 @@ fn the_demo_shows_an_agents_short_day() {
         "/workspace/policy/src",
         "step 2",
         "show this list",
-        "That was the day.",
+        "The demo is complete.",
     ] {
         assert!(text.contains(piece), "`{piece}` is in:\n{text}\n{errors}");
     }

@@ -123,7 +123,7 @@ impl Core {
     pub(crate) fn new(parts: Parts) -> Result<Arc<Self>, JournalError> {
         let outside = Outside::of(&parts.config.floor, parts.tools.launcher.uid_isolation());
         if outside == Outside::NoUser {
-            tracing::warn!("`floor.unsandboxed` is set, and not followed: {NO_USER}; {NO_USER_CURE}");
+            tracing::warn!("`floor.unsandboxed` is set, but has no effect: {NO_USER}; {NO_USER_CURE}");
         }
         let epoch = Epoch::new();
         let mut journal = parts.journal;
@@ -192,16 +192,16 @@ impl Core {
             name: "journal_intact".to_owned(),
             enforced: intact,
             detail: if intact {
-                "what earlier epochs accepted is known in full".to_owned()
+                "the journal contains every job that earlier epochs accepted".to_owned()
             } else {
-                "the journal is new, or the host went down with its tail; epochs before that cannot be vouched for"
+                "the journal is new, or a host failure truncated it; jobs of earlier epochs are unknown"
                     .to_owned()
             },
         });
         capabilities.push(Capability {
             name: FLOOR.to_owned(),
             enforced: self.below.as_text().is_none(),
-            detail: self.below.as_text().unwrap_or("every layer of the floor was seen to hold").to_owned(),
+            detail: self.below.as_text().unwrap_or("every layer of the floor is enforced").to_owned(),
         });
         capabilities.push(Capability {
             name: "unsandboxed".to_owned(),
@@ -294,13 +294,13 @@ impl Core {
 
     fn signal_job(&self, id: &ExecutionId, signal: Signal) {
         if self.live_job(id).is_some_and(|job| !job.signal(signal)) {
-            tracing::debug!(execution = %id, "signals came faster than they could be sent; one was dropped");
+            tracing::debug!(execution = %id, "signal queue full; signal dropped");
         }
     }
 
     fn resize_job(&self, id: &ExecutionId, size: TerminalSize) {
         if let Some(Err(error)) = self.live_job(id).map(|job| job.resize(size)) {
-            tracing::warn!(execution = %id, %error, "the size of a command's terminal cannot be changed");
+            tracing::warn!(execution = %id, %error, "cannot resize the command's terminal");
         }
     }
 

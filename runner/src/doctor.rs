@@ -19,7 +19,7 @@ pub use reach::{Target, Trust, reach};
 /// The label of a failed check that commands need.
 const FAILED: &str = "failed";
 /// The consequence of a failed check that every command needs.
-const NO_COMMAND: &str = "no command runs before";
+const NO_COMMAND: &str = "no command runs until this is fixed";
 
 /// The result of one check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -76,7 +76,8 @@ pub enum Unanswered {
         cause: io::Error,
     },
     /// The runner did not answer in time. It may be draining.
-    #[error("the runner of `{}` has not answered in {waited:?}: it is slow, or stands still; wait longer, with --wait", folder.display())]
+    #[error("the runner of `{}` has not answered in {waited:?}: it is slow or stopped; wait longer with \
+             --wait", folder.display())]
     Slow {
         /// The runner's `state_dir`.
         folder: PathBuf,
@@ -84,7 +85,7 @@ pub enum Unanswered {
         waited: Duration,
     },
     /// The runner ended, or has too many connections. It may be draining.
-    #[error("the runner of `{}` has cut the connection before it answered: {cause}; ask again", folder.display())]
+    #[error("the runner of `{}` closed the connection before it answered: {cause}; try again", folder.display())]
     Cut {
         /// The runner's `state_dir`.
         folder: PathBuf,

@@ -49,12 +49,12 @@ pub(crate) async fn serve(
     let (answers, queue) = mpsc::channel(OUTGOING);
     let work = async {
         let done = match timeout(core.config.limits.dial_timeout, first(&mut from_server)).await {
-            Err(_) => Err(invalid("no order came in time")),
+            Err(_) => Err(invalid("no order arrived in time")),
             Ok(Err(said)) => said.map_or(Ok(()), Err),
             Ok(Ok(order)) => carry_out(core, order, &mut from_server, &answers).await,
         };
         if let Err(failed) = done {
-            tracing::debug!(reason = failed.reason, "an order was not done");
+            tracing::debug!(reason = failed.reason, "an order failed");
             let _ = answers.send(ExchangeFromRunner::Failed(failed)).await;
         }
         drop(answers);
@@ -69,7 +69,7 @@ pub(crate) async fn serve(
         }
     };
     if both.await.is_err() {
-        tracing::info!("an exchange was given up: its server has gone, or takes nothing");
+        tracing::info!("exchange abandoned: the server is disconnected or does not read");
     }
 }
 
@@ -175,7 +175,7 @@ async fn listen(
     drop(messages);
     match from_server.next().await {
         None => Ok(Heard::Gone),
-        Some(_) => Err(invalid("something came after the end")),
+        Some(_) => Err(invalid("the server sent a message after the end")),
     }
 }
 
@@ -218,7 +218,7 @@ async fn write_stdin(
         if core.knows_job(&id) {
             return Err(not_running());
         }
-        let message = "this runner knows of no such execution";
+        let message = "this runner has no such execution";
         return Err(failed(ExchangeFailure::NotFound, "NO_SUCH_EXECUTION", message));
     };
     match &job.input {
@@ -237,7 +237,7 @@ fn invalid(message: impl Into<String>) -> ExchangeFailed {
 }
 
 fn idled() -> ExchangeFailed {
-    failed(ExchangeFailure::Unavailable, "EXCHANGE_IDLE", "nothing came in `limits.exchange_idle`")
+    failed(ExchangeFailure::Unavailable, "EXCHANGE_IDLE", "no message arrived within `limits.exchange_idle`")
 }
 
 #[cfg(test)]

@@ -55,7 +55,7 @@ const EXPIRY_PERIOD_MAX: Duration = Duration::from_secs(10);
 
 /// The reason why file work cannot begin.
 #[derive(Debug, thiserror::Error)]
-#[error("transfers: the folder `transfers` in `state_dir` cannot be used: {0}")]
+#[error("transfers: the directory `transfers` in `state_dir` cannot be used: {0}")]
 pub struct FilesError(#[from] io::Error);
 
 /// The entry point of file work.

@@ -44,7 +44,7 @@ impl Below {
         let missing: Vec<&str> = report.below_floor(require).map(|check| check.name).collect();
         let said = || {
             format!(
-                "this host is below the floor: {}; `airlock-runner doctor` says why, and what gives it",
+                "this host is below the floor: {}; run `airlock-runner doctor` for the causes and remedies",
                 missing.join(", ")
             )
         };
@@ -75,7 +75,7 @@ pub(crate) fn check(grant: &Grant, allowed: &FloorConfig) -> Result<(), Refusal>
     form(grant)?;
     let network = grant.profile.network;
     if !allowed.networks.iter().any(|name| name.names(network)) {
-        return Err(floor("this runner does not give that network"));
+        return Err(floor("this runner does not permit that network"));
     }
     limits(grant, allowed)?;
     for bind in &grant.profile.root_binds {
@@ -113,19 +113,19 @@ fn form(grant: &Grant) -> Result<(), Refusal> {
     if !fits {
         return Err(Refusal::new(
             "malformed_grant",
-            "the command, its directory or its environment is too large or holds a NUL",
+            "the command, its directory or its environment is too large or contains a NUL byte",
         ));
     }
     let sources = !grant.read_only && !grant.unsandboxed && grant.shell == Shell::Bash;
     if !grant.snapshot_digest.is_empty() && !sources {
-        let message = "only what can write, in the sandbox and by bash, has a shell snapshot";
+        let message = "only a sandboxed bash command that can write can use a shell snapshot";
         return Err(Refusal::new("no_snapshot", message));
     }
     let prefix = &grant.profile.shell_prefix;
     let plain_words = prefix.iter().all(|word| !word.contains('\0'));
     let by_path = prefix.first().is_none_or(|program| program.starts_with('/'));
     if prefix.len() > contract::SHELL_PREFIX_WORDS || !plain_words || !by_path {
-        let message = "what stands in front of the shell is not a program's path and words";
+        let message = "the prefix of the shell is not a program path with arguments";
         return Err(Refusal::new("malformed_grant", message));
     }
     Ok(())
@@ -160,7 +160,7 @@ fn plain(path: &Path) -> bool {
 fn sockets(asked: &Sockets, allowed: &FloorConfig) -> Result<(), Refusal> {
     asked.allowed_unix.iter().try_for_each(|path| host::socket(path, allowed).map(drop))?;
     if !asked.allowed_unix.is_empty() && !asked.unix {
-        return Err(floor("the profile shows sockets of the host, and lets none be used"));
+        return Err(floor("the profile lists sockets of the host, but does not permit Unix sockets"));
     }
     Ok(())
 }
@@ -172,14 +172,14 @@ fn target(bind: &Bind) -> Result<(), Refusal> {
     if plain(path) && !reserved {
         return Ok(());
     }
-    Err(floor("a bind's target is the sandbox's own"))
+    Err(floor("the target of a bind is reserved for the sandbox"))
 }
 
 /// Checks that a grant that requires read-only mounts is read-only. Module `trust` checks the trusted path, which
 /// depends on the session's files.
 fn requirements(grant: &Grant) -> Result<(), Refusal> {
     if grant.requires.contains(&Requirement::ReadOnlyMount) && !grant.read_only {
-        let message = "the grant requires read-only mounts and is not read-only";
+        let message = "the grant requires read-only mounts, but is not read-only";
         return Err(Refusal::new("read_only_mount", message));
     }
     Ok(())

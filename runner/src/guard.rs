@@ -32,7 +32,7 @@ const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOF
 /// The reason why a session's protected names could not be checked.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum GuardError {
-    #[error("a session's folder cannot be opened: {0}")]
+    #[error("a session's directory cannot be opened: {0}")]
     Folder(io::Error),
     #[error(transparent)]
     Wall(#[from] WallError),
@@ -109,7 +109,7 @@ impl Guarded {
             }
             match state.as_mut() {
                 Some(guard) => work(guard, watched.as_fd()),
-                None => Err(ProtectError::Vault { action: "open it", cause: "it is not there".to_owned() }),
+                None => Err(ProtectError::Vault { action: "open it", cause: "it does not exist".to_owned() }),
             }
         });
         Ok(done??)

@@ -266,7 +266,7 @@ async fn open_input(started: &mut Started, job: &Job) {
         Err(error) => Err(error),
     };
     if let Err(error) = opened {
-        tracing::error!(execution = %job.id, %error, "a command's input cannot be written");
+        tracing::error!(execution = %job.id, %error, "cannot write a command's input");
     }
 }
 
@@ -319,7 +319,7 @@ fn spawn_drain(pipe: OwnedFd, writer: StreamWriter, stop: &Stop, job: &Job) -> J
     spawn_blocking(move || {
         let _entered = span.entered();
         drain.run(|error| {
-            tracing::error!(execution = %id, %error, "output cannot be kept; its command is ended");
+            tracing::error!(execution = %id, %error, "cannot keep output; the command is ended");
             handle.set_unkept(error.to_string());
             let cause = result::spool_cause(&error);
             telemetry::failed(&Span::current(), &cause);

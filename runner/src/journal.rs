@@ -218,7 +218,7 @@ impl Journal {
         }
         let payloads = self.state.records().map(|record| record.encode());
         if let Err(error) = self.file.rewrite(payloads) {
-            tracing::warn!(%error, "the journal cannot be rewritten; it goes on growing");
+            tracing::warn!(%error, "cannot compact the journal; it continues to grow");
         }
         self.compacted_bytes = self.file.len();
     }

@@ -80,7 +80,7 @@ async fn keep(
             return;
         }
     }
-    tracing::info!(server = server.endpoint, "its name does not lead there any more");
+    tracing::info!(server = server.endpoint, "the server's name no longer resolves to this address");
 }
 
 /// Returns the delay before the next connection, or `None` if the runner stops.

@@ -16,13 +16,13 @@ use tokio_util::task::AbortOnDropHandle;
 const EXAMPLES: &str = "\
 Examples:
   airlock-runner check-config --config deploy/runner.toml
-  airlock-runner doctor --config runner.toml      # what this host and the servers say to it
+  airlock-runner doctor --config runner.toml      # check this host and the servers
   airlock-runner run --config runner.toml         # the same as airlock-runner --config runner.toml
   airlock-runner ready --config runner.toml       # for supervisors: exit code 0 once it takes commands
-  airlock-runner drain --config runner.toml       # before its host goes down: no new commands, and wait for those that run
+  airlock-runner drain --config runner.toml       # before its host goes down: refuse new commands, wait for running ones
 
 Signals: SIGTERM, SIGINT and SIGHUP drain it: no new commands, `drain.grace` for those that run,
-`drain.handover` for their output, then it ends. Of a changed configuration, `telemetry.log` is followed at once; the rest is read at the next start.
+`drain.handover` for their output, then it ends. A change of `telemetry.log` takes effect at once; all other keys are read at the next start.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or a configuration that is refused.";
 
@@ -122,7 +122,9 @@ fn obey(arguments: Arguments) -> Result<(), Failure> {
         }
         (None, Some(file)) if arguments.check_config => check(&file),
         (None, Some(file)) => run(&file),
-        (None, None) => Err((REFUSED, "no configuration is named; name one with --config FILE".to_owned())),
+        (None, None) => {
+            Err((REFUSED, "no configuration file is given; name one with --config FILE".to_owned()))
+        }
     }
 }
 
@@ -154,7 +156,7 @@ fn unreadable(config: &RunnerConfig) -> Vec<String> {
     let problem = |(field, path): (String, &PathBuf)| {
         let error = std::fs::File::open(path).err()?;
         let shown = path.display();
-        Some(format!("`{field}`: `{shown}` cannot be read: {error}; put it there, or name the one that is"))
+        Some(format!("`{field}`: `{shown}` cannot be read: {error}; create it, or correct the path"))
     };
     files.chain(bases).filter_map(problem).collect()
 }
@@ -184,12 +186,12 @@ fn drain_and_wait(config: &RunnerConfig, wait: Duration) -> Result<(), Failure> 
     let asked = runtime()?.block_on(drain::ask(&config.state_dir, wait));
     match asked.map_err(|error| (FAILED, error.to_string()))? {
         0 => {
-            println!("no command runs, and none will until the runner is started again");
+            println!("no command runs, and the runner takes no commands until it is restarted");
             Ok(())
         }
         running => Err((
             FAILED,
-            format!("after {wait:?}, there is still something running ({running}); nothing new begins"),
+            format!("after {wait:?}, commands are still running ({running}); no new command starts"),
         )),
     }
 }
@@ -260,7 +262,7 @@ async fn serve(
     stop.asked().await;
     let cut = runner.shut_down().await;
     if cut > 0 {
-        eprintln!("airlock-runner: {cut} commands were cut by the end of the drain");
+        eprintln!("airlock-runner: {cut} commands were ended at the end of the drain");
     }
     tokio::task::spawn_blocking(move || telemetry.flush()).await?;
     Ok(())

@@ -154,7 +154,7 @@ impl Server {
                     return Err(PushEnd::Protocol("too many reads at once"));
                 }
                 if self.reads.iter().any(|read| read.id == read_id) {
-                    return Err(PushEnd::Protocol("two reads under one id"));
+                    return Err(PushEnd::Protocol("the read id is already in use"));
                 }
                 let (id, credit) = (read_id, max_bytes);
                 let (last_sent, held) = (None, Vec::new());

@@ -61,7 +61,8 @@ fn state(core: &Core) -> String {
         (_, true) => "it drains, and takes no new commands\n",
         (true, false) => "ready\n",
         (false, false) => {
-            "no link to a server is up; is a server reachable, and does it take this runner? see `airlock-runner doctor` and the runner's log\n"
+            "no link to a server is up; check with `airlock-runner doctor` and the runner's log that a \
+             server is reachable and accepts this runner\n"
         }
     };
     said.to_owned()

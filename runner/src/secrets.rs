@@ -63,7 +63,7 @@ impl Secrets {
             return Ok(None);
         }
         if names.len() > SECRETS {
-            return Err(format!("the profile names {} secrets, at most {SECRETS}", names.len()));
+            return Err(format!("the profile names {} secrets, the limit is {SECRETS}", names.len()));
         }
         let mut found = Vec::new();
         for name in names {

@@ -124,7 +124,7 @@ impl OpenSession {
     pub(crate) fn keep_snapshot(&self, snapshot: SessionSnapshot) {
         self.snapshot.keep(&self.place, snapshot);
         if let Err(error) = self.saved(&self.directory()).write(&self.place) {
-            tracing::warn!(session = %self.id, %error, "what became of a session's snapshot was not saved");
+            tracing::warn!(session = %self.id, %error, "cannot save the state of a session's snapshot");
         }
     }
 
@@ -185,7 +185,7 @@ impl OpenSession {
         if *current != directory {
             directory.clone_into(&mut current);
             if let Err(error) = self.saved(&current).write(&self.place) {
-                tracing::warn!(session = %self.id, %error, "a session's directory was not saved");
+                tracing::warn!(session = %self.id, %error, "cannot save a session's working directory");
             }
         }
         report

@@ -47,7 +47,8 @@ impl LocalSocket {
             match cancel.run_until_cancelled(self.listener.accept()).await? {
                 Ok((asker, _)) => return Some(asker),
                 Err(error) => {
-                    tracing::warn!(%error, socket = %self.path.display(), "it cannot be answered on");
+                    tracing::warn!(%error, socket = %self.path.display(), "cannot accept connections on the \
+                                                                           local socket");
                     cancel.run_until_cancelled(tokio::time::sleep(PAUSE)).await?;
                 }
             }

@@ -98,7 +98,7 @@ impl JobSpool {
         let written = fs::write(&new, inline.encode());
         written
             .and_then(|()| fs::rename(&new, self.folder.join(INLINE)))
-            .map_err(SpoolError::io("write what is told of an output"))
+            .map_err(SpoolError::io("write the description of an output"))
     }
 
     /// Returns the stored inline output. Blocks.
@@ -130,7 +130,7 @@ impl Spools {
             .recursive(true)
             .mode(0o700)
             .create(&folder)
-            .map_err(SpoolError::io("make the folder of kept output"))?;
+            .map_err(SpoolError::io("create the directory of kept output"))?;
         let budget = Arc::new(Budget::new(total_bytes));
         let spools = Self { folder, budget, open: Mutex::default() };
         for id in spools.stored()? {
@@ -146,7 +146,7 @@ impl Spools {
 
     /// Returns the executions that have a spool.
     pub(crate) fn stored(&self) -> Result<Vec<ExecutionId>, SpoolError> {
-        let failed = || SpoolError::io("read the folder of kept output");
+        let failed = || SpoolError::io("read the directory of kept output");
         let mut ids = Vec::new();
         for entry in fs::read_dir(&self.folder).map_err(failed())? {
             let name = entry.map_err(failed())?.file_name();
@@ -167,7 +167,7 @@ impl Spools {
         fs::DirBuilder::new()
             .mode(0o700)
             .create(&folder)
-            .map_err(SpoolError::io("make a folder for output"))?;
+            .map_err(SpoolError::io("create a directory for output"))?;
         let layout = Layout::for_cap(cap);
         let meta = Meta::new(layout, separate_stderr, inline_limit);
         meta.write(&folder).map_err(SpoolError::io("write the description of a spool"))?;

@@ -53,7 +53,7 @@ pub enum StartError {
         source: io::Error,
     },
     /// Another runner uses `state_dir`.
-    #[error("another runner uses `{path}`; give each runner a `state_dir` of its own", path = .0.display())]
+    #[error("another runner uses `{path}`; give each runner its own `state_dir`", path = .0.display())]
     InUse(PathBuf),
     /// The host's boot ID cannot be read.
     #[error("cannot read {BOOT_ID}: {0}")]
@@ -80,7 +80,7 @@ pub enum StartError {
     #[error(transparent)]
     Secret(#[from] SecretError),
     /// A task of the start panicked or was cancelled.
-    #[error("the start was cut short: {0}")]
+    #[error("the start was interrupted: {0}")]
     Interrupted(#[from] tokio::task::JoinError),
 }
 
@@ -137,7 +137,7 @@ impl Runner {
         tasks.spawn(Arc::clone(&core).watch_links(stop.clone()));
         tasks.spawn(Arc::clone(&core).watch_levels(stop.clone()));
         tasks.spawn(expire_transfers(Arc::clone(&core), stop.clone()));
-        tracing::info!(runner = %core.id, epoch = %core.clock.epoch(), "the runner is up");
+        tracing::info!(runner = %core.id, epoch = %core.clock.epoch(), "runner started");
         Ok(RunningRunner { core, tasks, stop: stop.drop_guard(), lock })
     }
 }
@@ -169,10 +169,10 @@ impl RunningRunner {
         let _ = tokio::time::timeout(LET_GO, let_go).await;
         let dropped = spawn_blocking(move || drop(core)).await;
         if let Err(error) = dropped {
-            tracing::warn!(%error, "the runner's parts were not taken down in order");
+            tracing::warn!(%error, "the runner did not stop its parts in order");
         }
         drop(lock);
-        tracing::info!(cut, "the runner is down");
+        tracing::info!(cut, "runner stopped");
         cut
     }
 }

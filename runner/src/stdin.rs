@@ -172,7 +172,7 @@ impl Writer<'_> {
     async fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), ExchangeFailed> {
         let end = self.state.accepted;
         let Some(known) = end.checked_sub(offset) else {
-            let message = format!("the input has {end} bytes, and more comes at {offset}");
+            let message = format!("the input has {end} bytes, but the next chunk begins at {offset}");
             return Err(failed(ExchangeFailure::OutOfRange { end }, "INPUT_GAP", message));
         };
         let mut new = usize::try_from(known).ok().and_then(|known| data.get(known..)).unwrap_or_default();
@@ -184,7 +184,7 @@ impl Writer<'_> {
                 Ok(written) => written,
                 Err(error) => {
                     if error.kind() != io::ErrorKind::BrokenPipe {
-                        tracing::warn!(%error, "a command's input cannot be written");
+                        tracing::warn!(%error, "cannot write a command's input");
                     }
                     self.state.pipe = Pipe::Broken;
                     return Err(closed("the command has closed its input"));
@@ -208,12 +208,12 @@ pub(crate) fn closed(message: &str) -> ExchangeFailed {
 }
 
 fn taken() -> ExchangeFailed {
-    let message = "another writer has taken the command's input over";
+    let message = "another writer has taken over the command's input";
     failed(ExchangeFailure::FailedPrecondition, "STDIN_TAKEN", message)
 }
 
 fn busy() -> ExchangeFailed {
-    failed(ExchangeFailure::Unavailable, "STDIN_BUSY", "another writer is at the command's input")
+    failed(ExchangeFailure::Unavailable, "STDIN_BUSY", "another writer uses the command's input")
 }
 
 #[cfg(test)]

@@ -49,8 +49,8 @@ pub(crate) fn check(
         }
     };
     as_session(owner, look).unwrap_or_else(|error| {
-        tracing::error!(%error, "the files of a decision cannot be looked at");
-        Err(refuse("the session's files cannot be looked at".to_owned()))
+        tracing::error!(%error, "the files of a decision cannot be checked");
+        Err(refuse("the session's files cannot be checked".to_owned()))
     })
 }
 
@@ -85,8 +85,8 @@ fn by_name(program: &[u8], folders: &[Folder<'_>], view: &View) -> Result<(), Re
     for Folder { written, trusted } in folders {
         let Some(folder) = trusted else {
             return Err(refuse(format!(
-                "`{}` would be looked for in `{}`, where commands can write; have it approved, or put that \
-                 folder last in the search path",
+                "`{}` would be searched for in `{}`, where commands can write; have the command approved, or \
+                 put that directory last in PATH",
                 shown(program),
                 shown(written)
             )));
@@ -113,7 +113,7 @@ fn by_path(program: &[u8], view: &View) -> Result<(), Refusal> {
 
 fn leads_out(program: &[u8]) -> Refusal {
     let program = shown(program);
-    refuse(format!("the program `{program}` is not of the read-only root; have it approved"))
+    refuse(format!("the program `{program}` is not in the read-only root; have it approved"))
 }
 
 fn leads(decided: &DecidedPath, view: &View) -> Result<(), Refusal> {
@@ -122,7 +122,7 @@ fn leads(decided: &DecidedPath, view: &View) -> Result<(), Refusal> {
     let Ok(led) = view.follow(path, *access != PathAccess::Delete) else {
         let path = shown(path);
         return Err(refuse(format!(
-            "the path `{path}` cannot be followed to its end; name another, or have it approved"
+            "the path `{path}` cannot be resolved; name another, or have it approved"
         )));
     };
     let stays = match led.ground {
@@ -134,7 +134,7 @@ fn leads(decided: &DecidedPath, view: &View) -> Result<(), Refusal> {
         return Ok(());
     }
     let (path, real) = (shown(path), shown(&led.path));
-    Err(refuse(format!("the path `{path}` leads to `{real}`; name that one, or have it approved")))
+    Err(refuse(format!("the path `{path}` resolves to `{real}`; name that path, or have it approved")))
 }
 
 /// Checks a read of the root file system. The root may be read without a question because it is the same for everyone.
@@ -147,7 +147,9 @@ fn reads_the_root(decided: &DecidedPath, view: &View) -> Result<(), Refusal> {
     match view.follow(path, true) {
         Ok(led) if led.ground == Ground::Kernel && is_magic(&led.path) => {
             let (path, real) = (shown(path), shown(&led.path));
-            Err(refuse(format!("the path `{path}` leads to `{real}`; name that one, or have it approved")))
+            Err(refuse(format!(
+                "the path `{path}` resolves to `{real}`; name that path, or have it approved"
+            )))
         }
         _ => Ok(()),
     }

@@ -74,12 +74,12 @@ fn what_is_wrong_is_found_at_its_step() {
     let unnamed = format!("https://127.0.0.2:{port}");
     for (address, ca, token, step, says) in [
         ("https://no.such.invalid:1", &ca, &token, "name", "correct the name"),
-        (closed, &ca, &token, "TCP", "is the server running"),
+        (closed, &ca, &token, "TCP", "that the server is running"),
         (address, &stranger, &token, "TLS", "another authority signed it"),
         (address, &ca, &wrong, "identity", "[[identity]]"),
         (address, &"/etc/passwd".to_owned(), &token, "settings", "no certificate in PEM"),
         ("https://", &ca, &token, "server", "write https://HOST:PORT"),
-        (unnamed.as_str(), &ca, &token, "TCP", "is the server running"),
+        (unnamed.as_str(), &ca, &token, "TCP", "that the server is running"),
     ] {
         let (code, found) = checks(&site, &["--address", address, "--ca", ca, "--token-file", token]);
         assert_eq!(code, 1, "{address}: {found:#?}");

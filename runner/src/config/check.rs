@@ -39,13 +39,13 @@ pub(super) fn problems(config: &RunnerConfig) -> Vec<Problem> {
 
 fn identity(found: &mut Problems, config: &RunnerConfig) {
     let id = config.runner_id.parse::<RunnerId>();
-    found.unless(id.is_ok(), "runner_id", "is not a runner's name", ID_CURE);
+    found.unless(id.is_ok(), "runner_id", "is not a valid runner name", ID_CURE);
     let uids = UidRange::new(config.uids.first, config.uids.count).is_some();
     found.unless(
         uids,
         "uids",
         "is empty, holds 0 or reaches the highest ids",
-        "use a range that no account has",
+        "use a range of ids that no account uses",
     );
     let labels_fit = config.labels.len() <= contract::LABELS
         && config.labels.iter().all(|(key, value)| {
@@ -54,7 +54,7 @@ fn identity(found: &mut Problems, config: &RunnerConfig) {
     found.unless(
         labels_fit,
         "labels",
-        "is more or longer than labels may be",
+        "exceeds the limits for labels",
         "use at most 32, keys of 1 to 63 bytes, values of 255",
     );
     let sessions = config.limits.sessions <= config.uids.count;
@@ -91,7 +91,7 @@ fn servers(found: &mut Problems, config: &RunnerConfig) {
         found.unless(
             !(server.discover && is_address(&server.endpoint)),
             &field("discover"),
-            "is set for an address, which leads to one server",
+            "is set for an IP address, which names one server only",
             "name a host that resolves to all of them, or leave it out",
         );
         for (name, given) in files(server) {
@@ -110,7 +110,7 @@ fn servers(found: &mut Problems, config: &RunnerConfig) {
                     allowed,
                     &field("server_name"),
                     "is not one of `floor.servers`",
-                    "add it there if this server may be obeyed",
+                    "add it there if the runner may trust this server",
                 );
             }
         }
@@ -164,7 +164,7 @@ fn telemetry(found: &mut Problems, config: &RunnerConfig) {
     found.unless(
         telemetry.otlp_certificate.is_some() == telemetry.otlp_key.is_some(),
         "telemetry.otlp_certificate",
-        "and `telemetry.otlp_key` are not both there",
+        "is not set together with `telemetry.otlp_key`",
         "set both, or neither",
     );
 }
@@ -176,7 +176,7 @@ fn folders(found: &mut Problems, config: &RunnerConfig) {
     if let Some(parent) = &config.cgroup.parent {
         found.unless(plain_absolute(parent), "cgroup.parent", "is not an absolute path", CURE);
         let used = config.cgroup.mode != CgroupMode::Off;
-        found.unless(used, "cgroup.parent", "is given, and `cgroup.mode` is `off`", "remove one of them");
+        found.unless(used, "cgroup.parent", "is set, but `cgroup.mode` is `off`", "remove one of them");
     }
     for (name, path) in &config.bases {
         let field = format!("bases.{name}");
@@ -184,14 +184,14 @@ fn folders(found: &mut Problems, config: &RunnerConfig) {
         found.unless(fits, &field, "has a name that is empty or too long", "use 1 to 128 bytes");
         found.unless(plain_absolute(path), &field, "is not an absolute path", CURE);
         let apart = !path.starts_with(&config.state_dir) && !config.state_dir.starts_with(path);
-        found.unless(apart, &field, "and `state_dir` hold each other", "keep the runner's state apart");
+        found.unless(apart, &field, "overlaps `state_dir`", "use two separate directories");
     }
 }
 
 fn limits(found: &mut Problems, config: &RunnerConfig) {
     let limits = &config.limits;
     let jobs = limits.jobs_kept >= config.slots;
-    found.unless(jobs, "limits.jobs_kept", "is less than `slots`", "keep at least what can run");
+    found.unless(jobs, "limits.jobs_kept", "is less than `slots`", "use at least the number of slots");
     let room = limits.spool_total_bytes >= config.floor.max_output_bytes;
     found.unless(
         room,
@@ -200,9 +200,14 @@ fn limits(found: &mut Problems, config: &RunnerConfig) {
         "make room for the output of at least one command",
     );
     let heartbeats = limits.heartbeat_min <= limits.heartbeat_max;
-    found.unless(heartbeats, "limits.heartbeat_max", "is less than `limits.heartbeat_min`", "exchange them");
+    found.unless(
+        heartbeats,
+        "limits.heartbeat_max",
+        "is less than `limits.heartbeat_min`",
+        "swap the two values",
+    );
     let back_off = config.reconnect.first <= config.reconnect.max;
-    found.unless(back_off, "reconnect.max", "is less than `reconnect.first`", "exchange them");
+    found.unless(back_off, "reconnect.max", "is less than `reconnect.first`", "swap the two values");
 }
 
 fn transfers(found: &mut Problems, config: &RunnerConfig) {
@@ -222,22 +227,22 @@ fn workspace(found: &mut Problems, config: &RunnerConfig) {
     found.unless(
         workspace.bytes.is_some() || !sized,
         "workspace.bytes",
-        "is missing, and `workspace.backend` makes file systems of that size",
-        "say how many bytes a session may take",
+        "is missing, but `workspace.backend` creates file systems of that size",
+        "set the number of bytes that a session may use",
     );
     let image = workspace.backend != WorkspaceBackend::Loop
         || workspace.bytes.is_none_or(|bytes| bytes >= DiskBackend::LOOP_BYTES_MIN);
     found.unless(
         image,
         "workspace.bytes",
-        "is less than the 4194304 that a file system in an image takes",
+        "is less than 4194304, the minimum for a file system in an image",
         "raise it, or choose another `workspace.backend`",
     );
     let limited = workspace.bytes.or(workspace.inodes).is_some();
     found.unless(
         limited || workspace.backend != WorkspaceBackend::Quota,
         "workspace.backend",
-        "is `quota`, and there is no limit to hold to",
+        "is `quota`, but no limit is set",
         "set `workspace.bytes` and `workspace.inodes`",
     );
 }
@@ -250,14 +255,14 @@ fn floor(found: &mut Problems, config: &RunnerConfig) {
         let mut keys = config.servers.iter().filter_map(|server| server.key.as_ref());
         let apart = !keys.any(|key| key.starts_with(folder));
         let field = format!("floor.rootfs[{index}]");
-        found.unless(apart, &field, "would show a key of the runner's", "name narrower folders");
+        found.unless(apart, &field, "contains a key of the runner", "name a more specific directory");
     }
     for (index, socket) in floor.unix_sockets.iter().enumerate() {
         let field = format!("floor.unix_sockets[{index}]");
         let fits = airlock_sandbox::can_be_shown(socket);
         let cure = "use an absolute path without `..`, outside of /workspace, /home/agent, /tmp, /var/tmp, \
                     /run/airlock, /proc, /dev and /sys";
-        found.unless(fits, &field, "is no path at which a sandbox can show a socket", cure);
+        found.unless(fits, &field, "is not a path where a sandbox can mount a socket", cure);
     }
 }
 
@@ -275,7 +280,7 @@ fn secrets(found: &mut Problems, config: &RunnerConfig) {
     for name in secrets.env.keys() {
         let once = !secrets.files.contains_key(name);
         let field = format!("secrets.env.{name}");
-        found.unless(once, &field, "is one of `secrets.files`, too", "remove one of them");
+        found.unless(once, &field, "is also in `secrets.files`", "remove one of them");
     }
     for (name, path) in &secrets.files {
         let field = format!("secrets.files.{name}");
@@ -295,8 +300,13 @@ fn shown_folders(found: &mut Problems, config: &RunnerConfig, list: &str, folder
             "is not an absolute path",
             "use an absolute path without `..`",
         );
-        found.unless(hides(source), &field, "would show the runner's `state_dir`", "name narrower folders");
+        found.unless(
+            hides(source),
+            &field,
+            "contains the runner's `state_dir`",
+            "name a more specific directory",
+        );
         let staged = source.starts_with(airlock_sandbox::STAGE);
-        found.unless(!staged, &field, "is at or below `/sys`", "a sandbox shows nothing of it");
+        found.unless(!staged, &field, "is at or below `/sys`", "a sandbox cannot show paths of `/sys`");
     }
 }

@@ -84,16 +84,16 @@ fn the_schema_knows_what_the_types_know() {
 fn every_rule_between_fields_is_kept() {
     for (text, expected) in [
         ("bases.x = \"../y\"\n", "`bases.x`: it is not an absolute path; "),
-        ("bases.x = \"/var\"\n", "`bases.x`: it and `state_dir` hold each other; "),
+        ("bases.x = \"/var\"\n", "`bases.x`: it overlaps `state_dir`; "),
         (
             "floor.bind_sources = [\"/\"]\n",
-            "`floor.bind_sources[0]`: it would show the runner's `state_dir`; ",
+            "`floor.bind_sources[0]`: it contains the runner's `state_dir`; ",
         ),
         ("floor.bind_sources = [\"/sys/class\"]\n", "`floor.bind_sources[0]`: it is at or below `/sys`; "),
-        ("floor.rootfs = [\"/\"]\n", "`floor.rootfs[0]`: it would show the runner's `state_dir`; "),
+        ("floor.rootfs = [\"/\"]\n", "`floor.rootfs[0]`: it contains the runner's `state_dir`; "),
         ("floor.rootfs = [\"srv\"]\n", "`floor.rootfs[0]`: it is not an absolute path; "),
-        ("floor.unix_sockets = [\"x\"]\n", "`floor.unix_sockets[0]`: it is no path at which"),
-        ("floor.unix_sockets = [\"/tmp/x\"]\n", "`floor.unix_sockets[0]`: it is no path at which"),
+        ("floor.unix_sockets = [\"x\"]\n", "`floor.unix_sockets[0]`: it is not a path where"),
+        ("floor.unix_sockets = [\"/tmp/x\"]\n", "`floor.unix_sockets[0]`: it is not a path where"),
         ("uids = { first = 0, count = 300 }\n", "`uids`: it is empty, holds 0"),
         ("uids = { first = 5, count = 3 }\n", "`limits.sessions`: it is more than `uids.count`; "),
         ("limits.jobs_kept = 2\n", "`limits.jobs_kept`: it is less than `slots`; "),
@@ -110,7 +110,7 @@ fn every_rule_between_fields_is_kept() {
         ),
         (
             "telemetry = { otlp_endpoint = \"https://x:1\", otlp_key = \"k\" }\n",
-            "`telemetry.otlp_certificate`: it and `telemetry.otlp_key` are not both there; ",
+            "`telemetry.otlp_certificate`: it is not set together with `telemetry.otlp_key`; ",
         ),
     ] {
         let said = problem(&format!("{text}{MINIMAL}"));
@@ -143,7 +143,7 @@ fn cgroups_are_used_where_they_are_unless_the_file_says_otherwise() {
     let cases = [
         ("mode = \"on\"", "`cgroup.mode`"),
         ("parent = \"airlock\"", "`cgroup.parent`: it is not an absolute path"),
-        ("mode = \"off\"\nparent = \"/x\"", "`cgroup.parent`: it is given, and `cgroup.mode` is `off`"),
+        ("mode = \"off\"\nparent = \"/x\"", "`cgroup.parent`: it is set, but `cgroup.mode` is `off`"),
     ];
     for (lines, expected) in cases {
         let said = problem(&with(lines));
@@ -173,12 +173,12 @@ fn a_backend_of_workspaces_has_the_limits_that_it_needs() {
     }
     let cases = [
         ("backend = \"btrfs\"", "`workspace.backend`"),
-        ("backend = \"quota\"", "`workspace.backend`: it is `quota`, and there is no limit to hold to"),
+        ("backend = \"quota\"", "`workspace.backend`: it is `quota`, but no limit is set"),
         (
             "backend = \"tmpfs\"\ninodes = 5",
-            "`workspace.bytes`: it is missing, and `workspace.backend` makes",
+            "`workspace.bytes`: it is missing, but `workspace.backend` creates",
         ),
-        ("backend = \"loop\"\nbytes = 4096", "`workspace.bytes`: it is less than the 4194304"),
+        ("backend = \"loop\"\nbytes = 4096", "`workspace.bytes`: it is less than 4194304"),
     ];
     for (lines, expected) in cases {
         let said = problem(&with(lines));

@@ -109,7 +109,7 @@ impl Core {
             Err(No { refusal, moved }) => {
                 JobRefused { execution: id, reason: refusal.reason }.emit(&self.metrics);
                 if let Err(error) = journal.refuse(id, attempt, epoch, &refused(&refusal)) {
-                    tracing::error!(%error, "a refusal stands in memory only");
+                    tracing::error!(%error, "refusal not journaled");
                 }
                 drop(journal);
                 if let Some(session) = moved {
@@ -130,16 +130,16 @@ impl Core {
         let refuse = |reason, message: &str| Err(Refusal::new(reason, message).into());
         let grant = &offer.grant;
         if offer.epoch != self.clock.epoch() {
-            return refuse("stale_epoch", "the offer is for another epoch of this runner");
+            return refuse("stale_epoch", "the offer names another epoch of this runner");
         }
         if clock::now_ms() > offer.not_after_clock_ms {
-            return refuse("past_not_after", "the offer came too late");
+            return refuse("past_not_after", "the offer has expired");
         }
         if self.draining.is_on() {
             return refuse("draining", "this runner takes no new work");
         }
         if grant.binding() != offer.binding {
-            return refuse("binding_mismatch", "the grant is not what was decided");
+            return refuse("binding_mismatch", "the grant does not match its hash");
         }
         self.below.check()?;
         self.outside.check(grant)?;
@@ -161,7 +161,8 @@ impl Core {
         let replacer = replacer.map_err(|what| Refusal::new("secrets", what))?;
         if !session.has_directory(&grant.directory) {
             session.keep_directory(&grant.directory);
-            let refusal = Refusal::new("no_such_directory", "the directory is gone from the workspace");
+            let refusal =
+                Refusal::new("no_such_directory", "the working directory no longer exists in the workspace");
             return Err(No { refusal, moved: Some(session) });
         }
         trust::check(grant, &profile, &env, session.folders(), session.owner())
@@ -187,11 +188,11 @@ impl Core {
     fn room(&self, journal: &mut Journal) -> Result<(), Refusal> {
         let slots = usize::try_from(self.config.slots).unwrap_or(usize::MAX);
         if self.live().len() >= slots {
-            return Err(Refusal::new("no_slots", "every slot of this runner is taken"));
+            return Err(Refusal::new("no_slots", "every slot of this runner is in use"));
         }
         let kept = usize::try_from(self.config.limits.jobs_kept).unwrap_or(usize::MAX);
         if journal.job_count() >= kept && !forget_a_refusal(journal) {
-            return Err(Refusal::new("jobs_kept", "this runner has its `limits.jobs_kept`"));
+            return Err(Refusal::new("jobs_kept", "this runner has reached `limits.jobs_kept`"));
         }
         if self.tools.room.is_short() {
             return Err(Refusal::new("disk", NO_ROOM));
@@ -208,8 +209,10 @@ fn snapshot(grant: &Grant, session: &Arc<OpenSession>) -> Result<Option<Vec<u8>>
     }
     let found = session.verified_snapshot(&grant.snapshot_digest);
     found.map(Some).ok_or_else(|| {
-        let refusal =
-            Refusal::new("no_snapshot", "the session does not have the shell snapshot of the decision");
+        let refusal = Refusal::new(
+            "no_snapshot",
+            "the session does not have the shell snapshot that the decision names",
+        );
         No { refusal, moved: Some(Arc::clone(session)) }
     })
 }
@@ -217,16 +220,16 @@ fn snapshot(grant: &Grant, session: &Arc<OpenSession>) -> Result<Option<Vec<u8>>
 fn known(journal: &Journal, id: ExecutionId, attempt: u32) -> Known {
     let conflict = |reason, message: &str| Known::Conflict(Refusal::new(reason, message));
     if journal.was_forgotten(&id) {
-        return conflict("already_accepted", "this runner ran it before");
+        return conflict("already_accepted", "this runner has already run the execution");
     }
     match journal.job(&id) {
         None => Known::New,
         Some(job) if job.attempt == attempt => Known::Answered,
         Some(job) if matches!(job.phase, Phase::Refused(_)) && job.attempt < attempt => Known::New,
         Some(JobRecord { phase: Phase::Refused(_), .. }) => {
-            conflict("stale_attempt", "a later attempt was answered")
+            conflict("stale_attempt", "a later attempt was already answered")
         }
-        Some(_) => conflict("already_accepted", "this runner accepted another attempt of it"),
+        Some(_) => conflict("already_accepted", "this runner accepted another attempt of the execution"),
     }
 }
 

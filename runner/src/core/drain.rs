@@ -45,13 +45,13 @@ impl Core {
     /// Stops or resumes accepting new work on request of a server. Running commands continue. A runner that is to end
     /// does not resume.
     pub(super) fn drain_for_server(&self, undo: bool) {
-        tracing::info!(undo, "a server wants this runner to drain");
+        tracing::info!(undo, "drain requested by a server");
         self.set_draining(&self.draining.asked, !undo);
     }
 
     /// Stops accepting new work. Running commands continue. No server can undo it.
     pub(crate) fn drain_for_host(&self) {
-        tracing::info!("this host wants the runner to drain");
+        tracing::info!("drain requested on this host");
         self.set_draining(&self.draining.by_hand, true);
         self.let_offers_in();
     }

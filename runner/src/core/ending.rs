@@ -31,7 +31,7 @@ impl Core {
         let result = job::run(Arc::clone(&self.tools), Arc::new(job), running).await;
         let lost = result.cause == Cause::RunnerLost;
         if let Err(error) = self.journal().end(id, lost, &result) {
-            tracing::error!(execution = %id, %error, "an end stands in memory only");
+            tracing::error!(execution = %id, %error, "result not journaled");
         }
         self.keep_until().insert(id, self.keep_deadline());
         self.live().remove(&id);
@@ -42,7 +42,7 @@ impl Core {
 
     fn job_runs(&self, id: ExecutionId) {
         if let Err(error) = self.journal().running(id) {
-            tracing::error!(execution = %id, %error, "a start stands in memory only");
+            tracing::error!(execution = %id, %error, "start not journaled");
         }
         self.report_job(id);
     }
@@ -67,7 +67,7 @@ impl Core {
                 };
                 let result = job::lost(started, session.as_deref(), spool.as_deref());
                 if let Err(error) = journal.end(id, true, &result) {
-                    tracing::error!(execution = %id, %error, "a loss stands in memory only");
+                    tracing::error!(execution = %id, %error, "lost output not journaled");
                 }
             }
             self.keep_until().insert(id, self.keep_deadline());
@@ -83,7 +83,7 @@ impl Core {
     /// Removes an ended job, because a server has fetched its result and output.
     pub(super) fn forget_job(self: &Arc<Self>, id: ExecutionId) {
         if self.live().contains_key(&id) {
-            tracing::warn!(execution = %id, "asked to forget a job that has no end yet");
+            tracing::warn!(execution = %id, "cannot forget a job that is still running");
             return;
         }
         let mut journal = self.journal();
@@ -91,7 +91,7 @@ impl Core {
             return;
         }
         if let Err(error) = journal.forget(id) {
-            tracing::warn!(execution = %id, %error, "a forgotten job may be reported again");
+            tracing::warn!(execution = %id, %error, "forgotten job not journaled; it may be reported again");
         }
         drop(journal);
         self.keep_until().remove(&id);
@@ -102,7 +102,7 @@ impl Core {
     fn remove_spool(&self, id: ExecutionId) {
         hit(Point::BeforeSpoolRemove, &"job");
         if let Err(error) = self.tools.spools.remove(&id) {
-            tracing::warn!(execution = %id, %error, "kept output stays until the next start");
+            tracing::warn!(execution = %id, %error, "cannot delete kept output; the next start deletes it");
         }
         hit(Point::AfterSpoolRemove, &"job");
     }
@@ -115,7 +115,8 @@ impl Core {
             let over: Vec<ExecutionId> =
                 self.keep_until().iter().filter(|(_, until)| **until <= now).map(|(id, _)| *id).collect();
             for id in over {
-                tracing::warn!(execution = %id, "no server has taken this job in `spool.keep`; it is forgotten");
+                tracing::warn!(execution = %id, "no server took this job's output within `spool.keep`; the \
+                                                 job is forgotten");
                 self.forget_job(id);
             }
         }

@@ -107,7 +107,7 @@ impl Core {
             return;
         }
         if let Err(error) = journal.told() {
-            tracing::warn!(%error, "the journal was not written");
+            tracing::warn!(%error, "cannot write the journal");
         }
     }
 
@@ -115,9 +115,10 @@ impl Core {
     pub(crate) async fn watch_links(self: Arc<Self>, cancel: CancellationToken) {
         while cancel.run_until_cancelled(tokio::time::sleep(PERIOD)).await.is_some() {
             let Some(epoch) = self.clock.fence(clock::now_ms()) else { continue };
-            tracing::warn!(%epoch, "no server was heard for `link_grace`; the jobs of the last epoch are ended");
+            tracing::warn!(%epoch, "no server connected within `link_grace`; the jobs of the last epoch are \
+                                    ended");
             if let Err(error) = self.journal().begin(epoch) {
-                tracing::error!(%error, "a new epoch stands in memory only");
+                tracing::error!(%error, "new epoch not journaled");
             }
             self.end_all(&Cause::RunnerLost);
         }

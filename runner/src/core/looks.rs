@@ -120,7 +120,7 @@ impl Core {
             Begin::Known => return,
             Begin::Full => {
                 let refusal =
-                    Refusal::new("no_slots", "as many offers as this runner has slots are looked at");
+                    Refusal::new("no_slots", "this runner already checks as many offers as it has slots");
                 return self.answer(key.0, key.1, |_| Err(refusal.into()));
             }
         };
@@ -129,7 +129,9 @@ impl Core {
             let found = core.looks.found(&offer.grant, &session, &stop).await;
             core.answer(key.0, key.1, |journal| match &found {
                 Some(found) => core.admit(&offer, found, journal),
-                None => Err(Refusal::new("ended", "it was ended before its files were looked at").into()),
+                None => {
+                    Err(Refusal::new("ended", "the execution was ended before its files were checked").into())
+                }
             });
             // The offer was ended between the read and the answer.
             if let Some(cause) = core.looks.end(&key) {

@@ -28,7 +28,7 @@ impl Core {
             name => match self.bases.get(name) {
                 Some(path) => Some(path.clone()),
                 None => {
-                    let message = format!("this runner has no base folder `{name}`");
+                    let message = format!("this runner has no base `{name}`");
                     return self.tell_failed(id, "no_such_base", message);
                 }
             },
@@ -61,11 +61,13 @@ impl Core {
         let (id, core) = (reserved.id, Arc::clone(&self));
         let prepare = move |session: &OpenSession, cancel: &CancellationToken| {
             let Some(profile) = profile else { return };
-            session.keep_snapshot(SessionSnapshot::missing("the runner ended while it was made"));
+            session
+                .keep_snapshot(SessionSnapshot::missing("the runner stopped while it created the session"));
             let runner = Surroundings { tools: &core.tools, root: &core.root, config: &core.config };
             let made = make_snapshot(runner, session, &profile, cancel);
             if !made.problem.is_empty() {
-                tracing::warn!(session = %session.id, problem = made.problem, "a session has no shell snapshot");
+                tracing::warn!(session = %session.id, problem = made.problem, "cannot create the session's \
+                                                                               shell snapshot");
             }
             session.keep_snapshot(made);
         };
@@ -80,12 +82,12 @@ impl Core {
             }
             Ok(Err(SessionError::Cancelled)) => self.tell(id, SessionPhase::Closed),
             Ok(Err(error)) => {
-                tracing::warn!(session = %id, %error, "a session was not made");
+                tracing::warn!(session = %id, %error, "cannot create a session");
                 self.tell_failed(id, error.reason(), error.to_string());
             }
             Err(panicked) => {
-                tracing::error!(session = %id, %panicked, "the making of a session failed");
-                self.tell_failed(id, "internal", "a fault of the runner's; its log says more".to_owned());
+                tracing::error!(session = %id, %panicked, "the task that creates a session failed");
+                self.tell_failed(id, "internal", "internal error of the runner; see its log".to_owned());
             }
         }
     }
@@ -110,8 +112,8 @@ impl Core {
         match spawn_blocking(move || sessions.remove(&session)).await {
             Ok(Ok(())) => hit(Point::AfterSessionRemove, &"session"),
             // The session is out of use, and the next start deletes it.
-            Ok(Err(error)) => tracing::error!(session = %id, %error, "a closed session was not deleted"),
-            Err(panicked) => tracing::error!(session = %id, %panicked, "a closed session was not deleted"),
+            Ok(Err(error)) => tracing::error!(session = %id, %error, "cannot delete a closed session"),
+            Err(panicked) => tracing::error!(session = %id, %panicked, "cannot delete a closed session"),
         }
         self.tell(id, SessionPhase::Closed);
     }

@@ -70,21 +70,21 @@ fn state(path: &Path) -> Finding {
     let there = path.ancestors().find(|path| path.exists()).unwrap_or(path);
     if there != path {
         return match access(there, Access::WRITE_OK) {
-            Ok(()) => Finding::ok(NAME, format!("{shown} will be made")),
+            Ok(()) => Finding::ok(NAME, format!("{shown} does not exist and will be created")),
             Err(errno) => Finding::failed(
                 NAME,
-                format!("{shown} is not there, and {} cannot be written: {errno}", there.display()),
-                "make it, and give it to the user who starts the runner",
+                format!("{shown} does not exist, and {} is not writable: {errno}", there.display()),
+                "create it, and make the runner's user its owner",
             ),
         };
     }
     if let Err(errno) = access(path, Access::READ_OK | Access::WRITE_OK | Access::EXEC_OK) {
-        let cure = "give it to the user who starts the runner";
+        let cure = "make the runner's user its owner";
         return Finding::failed(NAME, format!("{shown} cannot be used: {errno}"), cure);
     }
     let taken = fs::File::open(path.join("lock"))
         .is_ok_and(|lock| flock(&lock, FlockOperation::NonBlockingLockShared).is_err());
-    Finding::ok(NAME, format!("{shown}{}", if taken { "; a runner uses it now" } else { "" }))
+    Finding::ok(NAME, format!("{shown}{}", if taken { "; a running runner uses it" } else { "" }))
 }
 
 fn room(config: &RunnerConfig) -> Option<Finding> {
@@ -98,7 +98,7 @@ fn room(config: &RunnerConfig) -> Option<Finding> {
         false => Finding::failed(
             "disk",
             format!("{what}, less than limits.disk_reserve_bytes"),
-            "make room: no command would be taken",
+            "free disk space: until then, the runner refuses every command",
         ),
     })
 }
@@ -137,8 +137,8 @@ fn accounts(config: &RunnerConfig) -> Finding {
         true => Finding::ok(NAME, format!("{range}; no account has one of them")),
         false => Finding::failed(
             NAME,
-            format!("{range}; they are those of {} too", taken.join(", ")),
-            "choose another uids.first: what runs under these is ended when the runner starts",
+            format!("{range}; {} uses the same ids", taken.join(", ")),
+            "choose another uids.first: at its start, the runner ends every process with these uids",
         ),
     }
 }
@@ -162,7 +162,7 @@ fn folder(name: &str, path: &Path) -> Finding {
         Err(error) => Finding::failed(
             name,
             format!("{shown} cannot be read: {error}"),
-            "put it there, or name the one that is",
+            "create it, or correct the path",
         ),
     }
 }
@@ -173,7 +173,7 @@ fn rootfs(path: &Path) -> Finding {
         Ok(true) => Finding::failed(
             NAME,
             format!("{} is the host's own root", path.display()),
-            "name a folder that holds a root file system; no command gets this one",
+            "name a directory that contains a root file system; commands cannot use the host's",
         ),
         _ => folder(NAME, path),
     }
@@ -187,16 +187,17 @@ fn socket(path: &Path, config: &RunnerConfig) -> Finding {
     let handle = match openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) {
         Ok(handle) => handle,
         Err(errno) => {
-            let cure = "start the service that makes it; until then, profiles that show it start nothing";
-            return failed(format!("is not there: {errno}"), cure);
+            let cure =
+                "start the service that creates it; until then, commands of profiles that list it fail";
+            return failed(format!("does not exist: {errno}"), cure);
         }
     };
     let is_socket =
         fstat(&handle).is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::Socket);
     if !is_socket || fs::canonicalize(path).ok().as_deref() != Some(path) {
         return failed(
-            "is not a socket, or there is a link on the way".to_owned(),
-            "name it where it really is",
+            "is not a socket, or its path contains a symbolic link".to_owned(),
+            "use the path without symbolic links",
         );
     }
     let owner = (UidIsolation::detect() == UidIsolation::PerSession)
@@ -206,7 +207,7 @@ fn socket(path: &Path, config: &RunnerConfig) -> Finding {
     match may {
         Ok(true) => Finding::ok(NAME, shown.to_string()),
         _ => failed(
-            "cannot be written by a session's user".to_owned(),
+            "is not writable by a session's user".to_owned(),
             "`chmod o+w` it, or an ACL for the uids of the configuration",
         ),
     }
@@ -219,7 +220,7 @@ async fn dialled(server: &ServerConfig) -> Vec<Finding> {
     for (name, path) in named.into_iter().filter_map(|(name, path)| Some((name, path.as_ref()?))) {
         if let Err(error) = fs::File::open(path) {
             let what = format!("{} cannot be read: {error}", path.display());
-            found.push(Finding::failed(name, what, "put it there, or name the one that is"));
+            found.push(Finding::failed(name, what, "create it, or correct the path"));
         }
     }
     let ca = server.ca.clone().map(|path: PathBuf| read(&path)).transpose();

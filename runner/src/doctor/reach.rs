@@ -65,7 +65,7 @@ pub async fn reach(target: &Target) -> Vec<Finding> {
 async fn resolve(target: &Target, found: &mut Vec<Finding>) -> Option<Vec<SocketAddr>> {
     let Target { host, port, .. } = target;
     let asked = tokio::net::lookup_host((host.trim_matches(['[', ']']), *port));
-    let cure = "correct the name, or see to this host's name service (/etc/resolv.conf, /etc/hosts)";
+    let cure = "correct the name, or this host's name resolution (/etc/resolv.conf, /etc/hosts)";
     let failed = |what: String| Finding::failed("name", what, cure);
     match timeout(PATIENCE, asked).await {
         Err(_) => found.push(failed(format!("no answer for `{host}` in {PATIENCE:?}"))),
@@ -93,7 +93,8 @@ async fn connect(target: &Target, addresses: &[SocketAddr], found: &mut Vec<Find
         }
     }
     let cure = format!(
-        "is the server running there, does it listen on port {}, and does no firewall stand between?",
+        "check that the server is running, that it listens on port {}, and that no firewall blocks the \
+         connection",
         target.port
     );
     found.push(Finding::failed("TCP", last, cure));
@@ -103,7 +104,10 @@ async fn connect(target: &Target, addresses: &[SocketAddr], found: &mut Vec<Find
 async fn handshake(trust: &Trust, socket: TcpStream) -> Vec<Finding> {
     let failed = |what: String, cure: &str| vec![Finding::failed("TLS", what, cure)];
     let Ok(name) = ServerName::try_from(trust.name.clone()) else {
-        return failed(format!("`{}` is not a name that certificates carry", trust.name), "correct the name");
+        return failed(
+            format!("`{}` is not a name that a certificate can contain", trust.name),
+            "correct the name",
+        );
     };
     let recorder = match Recorder::new(&trust.ca) {
         Ok(recorder) => Arc::new(recorder),
@@ -117,15 +121,15 @@ async fn handshake(trust: &Trust, socket: TcpStream) -> Vec<Finding> {
         .map(|config| config.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth());
     let mut config = match config {
         Ok(config) => config,
-        Err(error) => return failed(error.to_string(), "this build cannot speak TLS"),
+        Err(error) => return failed(error.to_string(), "this build does not support TLS"),
     };
     config.alpn_protocols = vec![b"h2".to_vec()];
     let shaken = timeout(PATIENCE, TlsConnector::from(Arc::new(config)).connect(name, socket)).await;
     let mut found = match shaken {
-        Ok(Ok(_)) => vec![Finding::ok("TLS", format!("the server proves to be `{}`", trust.name))],
+        Ok(Ok(_)) => vec![Finding::ok("TLS", format!("the certificate is valid for `{}`", trust.name))],
         Ok(Err(error)) => failed(error.to_string(), tls_cure(recorder.verdict().as_ref())),
         Err(_) => {
-            failed(format!("no handshake in {PATIENCE:?}"), "does something that speaks TLS listen there?")
+            failed(format!("no handshake in {PATIENCE:?}"), "check that a TLS server listens at this address")
         }
     };
     found.extend(recorder.certificate().map(|leaf| validity(&leaf, SystemTime::now())));
@@ -135,12 +139,13 @@ async fn handshake(trust: &Trust, socket: TcpStream) -> Vec<Finding> {
 fn tls_cure(verdict: Option<&Error>) -> &'static str {
     match verdict {
         Some(Error::InvalidCertificate(CertificateError::UnknownIssuer | CertificateError::BadSignature)) => {
-            "another authority signed it: name that one's certificate, or make sure that this is the server"
+            "another authority signed it: name that authority's certificate, or check that this is the right \
+             server"
         }
         Some(Error::InvalidCertificate(_)) => {
-            "use a name that the certificate carries (below), or give the server a new certificate"
+            "use a name that the certificate contains (below), or give the server a new certificate"
         }
-        _ => "does something that speaks TLS listen there?",
+        _ => "check that a TLS server listens at this address",
     }
 }
 
@@ -155,7 +160,7 @@ fn validity(leaf: &CertificateDer<'_>, now: SystemTime) -> Finding {
         .flat_map(|names| names.value.general_names.iter().filter_map(shown))
         .take(NAMES)
         .collect();
-    let names = if names.is_empty() { "it carries no name".to_owned() } else { names.join(", ") };
+    let names = if names.is_empty() { "it contains no name".to_owned() } else { names.join(", ") };
     let second = |time: i64| Duration::from_secs(u64::try_from(time).unwrap_or(0));
     let now = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let begins = second(certificate.validity().not_before.timestamp());
@@ -164,7 +169,7 @@ fn validity(leaf: &CertificateDer<'_>, now: SystemTime) -> Finding {
     const RENEW: &str = "give the server a new certificate";
     if begins > now {
         let what = format!("{names}; it is not valid for another {} h", (begins - now).as_secs() / 3600 + 1);
-        return Finding::failed("certificate", what, "is the clock of this host right?");
+        return Finding::failed("certificate", what, "check the clock of this host");
     }
     match ends.checked_sub(now) {
         None => {
@@ -172,7 +177,7 @@ fn validity(leaf: &CertificateDer<'_>, now: SystemTime) -> Finding {
         }
         Some(left) if left < SOON => {
             let seen = format!("{names}; it ends in {} days", days(left));
-            Finding::degraded("certificate", seen, "the link, when it has ended", RENEW)
+            Finding::degraded("certificate", seen, "the link, when the certificate has expired", RENEW)
         }
         Some(left) => Finding::ok("certificate", format!("{names}; it ends in {} days", days(left))),
     }
@@ -202,7 +207,7 @@ impl Recorder {
         let mut roots = RootCertStore::empty();
         for certificate in CertificateDer::pem_slice_iter(ca) {
             let certificate =
-                certificate.map_err(|error| format!("the authority's file is no PEM: {error}"))?;
+                certificate.map_err(|error| format!("the authority's file is not PEM: {error}"))?;
             roots.add(certificate).map_err(|error| format!("the authority cannot be used: {error}"))?;
         }
         let provider = Arc::new(ring::default_provider());

@@ -11,7 +11,7 @@ fn findings_are_one_line_each_with_their_cures_below() {
     let text = render(&found);
     assert_eq!(
         text,
-        "ok       a       fine\nfailed   longer  broken [2J\n                 lost: no command runs before\n                 -> mend it\n\n1 ok, 0 degraded, 0 missing, 1 failed\n"
+        "ok       a       fine\nfailed   longer  broken [2J\n                 lost: no command runs until this is fixed\n                 -> mend it\n\n1 ok, 0 degraded, 0 missing, 1 failed\n"
     );
     assert!(!is_well(&found) && is_well(&found[..1]));
     assert_eq!(to_json(&found)["checks"][1]["cure"], "mend it");
@@ -25,7 +25,7 @@ async fn a_port_that_nobody_listens_on_is_told() {
     let free = held.local_addr().unwrap();
     let found = reach(&Target { host: "127.0.0.1".to_owned(), port: free.port(), trust: None }).await;
     assert_eq!(found.last().map(|finding| finding.state), Some(State::Missing), "{found:?}");
-    assert!(found.last().is_some_and(|finding| finding.cure.contains("is the server running")), "{found:?}");
+    assert!(found.last().is_some_and(|finding| finding.cure.contains("that the server is running")), "{found:?}");
     let found = reach(&Target { host: "no.such.invalid".to_owned(), port: 1, trust: None }).await;
     assert_eq!((found.len(), found[0].name.as_str()), (1, "name"), "{found:?}");
 }
@@ -69,7 +69,7 @@ async fn the_names_and_the_end_of_a_certificate_are_told_whether_it_is_trusted_o
     let (old, old_ca) = server("two", &["good.example"], 2021).await;
     let (_, stranger) = server("three", &["good.example"], 2090).await;
     for (port, ca, name, tls, says, certificate) in [
-        (port, ca.clone(), "good.example", State::Ok, "proves to be", State::Ok),
+        (port, ca.clone(), "good.example", State::Ok, "certificate is valid for", State::Ok),
         (port, ca.clone(), "other.example", State::Missing, "other.example", State::Ok),
         (port, stranger, "good.example", State::Missing, "UnknownIssuer", State::Ok),
         (old, old_ca, "good.example", State::Missing, "xpired", State::Missing),

@@ -21,13 +21,14 @@ impl Check {
     /// Returns the message if it is valid at this point.
     pub(super) fn take(&mut self, message: ExchangeToRunner) -> Result<ExchangeToRunner, ExchangeFailed> {
         match &message {
-            ExchangeToRunner::Order(_) => return Err(invalid("a second order came")),
+            ExchangeToRunner::Order(_) => return Err(invalid("the exchange already has an order")),
             ExchangeToRunner::Chunk { .. } if !self.takes_chunks => {
                 return Err(invalid("the order takes no chunks"));
             }
             ExchangeToRunner::Chunk { offset, data } => {
                 if let Some(next) = self.next.filter(|next| next != offset) {
-                    let problem = format!("a chunk begins at {offset}, the one before it ended at {next}");
+                    let problem =
+                        format!("a chunk begins at {offset}, but the previous chunk ended at {next}");
                     return Err(invalid(problem));
                 }
                 self.next = Some(offset.saturating_add(data.len() as u64));
@@ -61,7 +62,7 @@ mod tests {
         assert!(check.take(chunk(10)).is_err());
         assert!(check.take(chunk(23)).is_err());
         let problem = check.take(chunk(23)).unwrap_err().message;
-        assert_eq!(problem, "a chunk begins at 23, the one before it ended at 22");
+        assert_eq!(problem, "a chunk begins at 23, but the previous chunk ended at 22");
     }
 
     #[test]

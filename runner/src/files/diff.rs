@@ -199,7 +199,7 @@ impl Ask<'_> {
         let mut file = file.take(size.saturating_add(1));
         loop {
             if self.cancel.is_cancelled() {
-                return Err(unavailable("CANCELLED", "it was ended before it was done; ask again"));
+                return Err(unavailable("CANCELLED", "it was ended before it was complete; try again"));
             }
             match file.read(&mut buffer) {
                 Ok(0) => break,
@@ -269,7 +269,7 @@ impl Before {
     fn advance(&mut self, ask: &Ask<'_>) -> Result<(), ExchangeFailed> {
         loop {
             if ask.cancel.is_cancelled() {
-                return Err(unavailable("CANCELLED", "it was ended before it was done; ask again"));
+                return Err(unavailable("CANCELLED", "it was ended before it was complete; try again"));
             }
             self.head = self.merged.next().map_err(|error| internal("read a baseline", &error))?;
             let Some(record) = &self.head else { return Ok(()) };

@@ -95,7 +95,7 @@ pub(super) async fn send(
                 Ok(())
             }
             Phase::Done(Outcome::Downloaded(done)) => {
-                let message = format!("the offset {offset} is past the end, which is at {}", done.size);
+                let message = format!("the offset {offset} is past the end at {}", done.size);
                 Err(failed(ExchangeFailure::OutOfRange { end: done.size }, "OFFSET_OUT_OF_RANGE", message))
             }
             Phase::Failed(error) => Err(error),
@@ -154,7 +154,7 @@ async fn attach(
     if order.offset > 0 && !order.resume {
         return Err(invalid(
             "OFFSET_WITHOUT_TRANSFER",
-            "an offset needs the transfer_id of a download that was begun",
+            "an offset requires the transfer_id of an existing download",
         ));
     }
     let registered = shared.work.register(session)?;
@@ -233,10 +233,13 @@ fn pack_into(
     let format = match (info.file_type, order.format) {
         (FileType::Regular, None | Some(FileFormat::File)) => FileFormat::File,
         (FileType::Regular, Some(_)) => {
-            return Err(not_a_directory(&info.path, "ask for it as a file, or for the folder that it is in"));
+            return Err(not_a_directory(
+                &info.path,
+                "download it as a file, or download its parent directory",
+            ));
         }
         (FileType::Directory, Some(FileFormat::File)) => {
-            return Err(is_a_directory(&info.path, "ask for it as a tar archive"));
+            return Err(is_a_directory(&info.path, "download it as a tar archive"));
         }
         (FileType::Directory, format) => format.unwrap_or(FileFormat::Tar),
         (FileType::Symlink | FileType::Other, _) => {
@@ -274,7 +277,7 @@ fn file(
     let mut size = 0;
     loop {
         if cancel.is_cancelled() {
-            return Err(unavailable("CANCELLED", "the download was ended; begin it anew"));
+            return Err(unavailable("CANCELLED", "the download was ended; start a new one"));
         }
         let got = source.read(&mut buffer).map_err(|error| {
             let errno = rustix::io::Errno::from_io_error(&error).unwrap_or(rustix::io::Errno::IO);

@@ -36,29 +36,29 @@ pub(super) fn internal(step: &'static str, error: &dyn std::fmt::Display) -> Exc
     failed(
         ExchangeFailure::Internal,
         "INTERNAL",
-        format!("a fault of the runner's at: {step}; its log says more"),
+        format!("internal error of the runner at: {step}; see its log"),
     )
 }
 
 pub(super) fn session_closed() -> ExchangeFailed {
-    precondition("SESSION_CLOSED", "the session was closed meanwhile; use an open one")
+    precondition("SESSION_CLOSED", "the session was closed in the meantime; use an open session")
 }
 
 pub(super) fn shutting_down() -> ExchangeFailed {
-    unavailable("RUNNER_ENDING", "the runner is shutting down; go on when it is back")
+    unavailable("RUNNER_ENDING", "the runner is shutting down; continue when it is running again")
 }
 
 pub(super) fn not_found(path: &[u8]) -> ExchangeFailed {
-    let message = format!("there is no `{}`", shown(path));
+    let message = format!("`{}` does not exist", shown(path));
     failed(ExchangeFailure::NotFound, "NO_SUCH_FILE", message)
 }
 
 pub(super) fn is_a_directory(path: &[u8], cure: &str) -> ExchangeFailed {
-    precondition("IS_A_DIRECTORY", format!("`{}` is a folder; {cure}", shown(path)))
+    precondition("IS_A_DIRECTORY", format!("`{}` is a directory; {cure}", shown(path)))
 }
 
 pub(super) fn not_a_directory(path: &[u8], cure: &str) -> ExchangeFailed {
-    precondition("NOT_A_DIRECTORY", format!("`{}` is not a folder; {cure}", shown(path)))
+    precondition("NOT_A_DIRECTORY", format!("`{}` is not a directory; {cure}", shown(path)))
 }
 
 pub(super) fn changed_meanwhile(path: &[u8]) -> ExchangeFailed {
@@ -71,29 +71,27 @@ pub(super) fn of_path(path: &[u8], errno: Errno) -> ExchangeFailed {
     let shown = shown(path);
     match errno {
         Errno::NOENT => not_found(path),
-        Errno::NOTDIR => {
-            not_a_directory(path, "nor can anything be below what is no folder: check the path with Stat")
-        }
+        Errno::NOTDIR => not_a_directory(path, "a parent of the path is not a directory: check it with Stat"),
         Errno::LOOP | Errno::XDEV => precondition(
             "LINK_LEAVES",
             format!(
-                "`{shown}` is or passes a link that is absolute, leaves {WORKSPACE}, {HOME} or {TMP}, or leads \
-                     round in a circle; name the file itself"
+                "`{shown}` is or contains a symbolic link that is absolute, leaves {WORKSPACE}, {HOME} or \
+                 {TMP}, or forms a loop; name the file itself"
             ),
         ),
         Errno::ACCESS | Errno::PERM => precondition(
             "NOT_READABLE",
             format!(
-                "the rights of `{shown}`, or of the folder that it is in, do not let the session's user read or \
+                "the permissions of `{shown}` or of its directory do not let the session's user read or \
                  change it; change them with chmod, or leave it out"
             ),
         ),
         Errno::NAMETOOLONG => {
-            invalid("PATH_INVALID", format!("a part of `{shown}` has more than 255 bytes; shorten it"))
+            invalid("PATH_INVALID", format!("a component of `{shown}` has more than 255 bytes; shorten it"))
         }
         Errno::NOSPC | Errno::DQUOT => session_full(),
         Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::AGAIN => {
-            unavailable("BUSY", "the runner has no file handles or memory left just now; try again")
+            unavailable("BUSY", "the runner has no free file descriptors or memory; try again")
         }
         other => internal("a file of a session", &other),
     }
@@ -103,15 +101,15 @@ pub(super) fn of_path(path: &[u8], errno: Errno) -> ExchangeFailed {
 pub(super) fn session_full() -> ExchangeFailed {
     unavailable(
         "DISK_FULL",
-        "what the session may take of the disk is full, or the runner's disk is; remove something from the \
-         workspace, HOME or /tmp, and try again",
+        "the session's disk limit is reached, or the runner's disk is full; remove files from the workspace, \
+         HOME or /tmp, and try again",
     )
 }
 
 pub(super) fn disk_full(of: &str) -> ExchangeFailed {
     unavailable(
         "DISK_FULL",
-        format!("the file system of the runner's {of} is full; make room there, and try again"),
+        format!("the file system of the runner's {of} is full; free space there, and try again"),
     )
 }
 
@@ -120,7 +118,7 @@ pub(super) fn of_own(step: &'static str, errno: Errno) -> ExchangeFailed {
     match errno {
         Errno::NOSPC | Errno::DQUOT => disk_full("`state_dir`"),
         Errno::MFILE | Errno::NFILE | Errno::NOMEM => {
-            unavailable("BUSY", "the runner has no file handles or memory left just now; try again")
+            unavailable("BUSY", "the runner has no free file descriptors or memory; try again")
         }
         other => internal(step, &other),
     }
@@ -149,13 +147,13 @@ pub(super) fn of_archive(error: &ArchiveError, stopped: Option<ExchangeFailed>) 
             Obstacle::AFolder => precondition("IS_A_DIRECTORY", said),
             Obstacle::Changed => precondition("CHANGED_MEANWHILE", said),
         },
-        Cause::Cancelled => unavailable("CANCELLED", "the transfer was ended; go on with it"),
+        Cause::Cancelled => unavailable("CANCELLED", "the transfer was interrupted; continue it"),
         Cause::Read { source } | Cause::Write { source } => {
             stopped.unwrap_or_else(|| of_own_io("a transfer's bytes", source))
         }
         Cause::Folder { path, source, .. } => match source.raw_os_error() {
             Some(raw) => of_path(path.as_bytes(), Errno::from_raw_os_error(raw)),
-            None => internal("a folder of a session", source),
+            None => internal("a directory of a session", source),
         },
     }
 }

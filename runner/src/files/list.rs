@@ -86,7 +86,10 @@ pub(super) fn after(after: &[u8], at: &Inside) -> Result<Vec<u8>, ExchangeFailed
     let path = Inside::parse(after)?;
     let below = path.strip(at);
     below.map(<[u8]>::to_vec).ok_or_else(|| {
-        super::failure::invalid("PAGE_TOKEN_INVALID", "the page token is of another path; begin without one")
+        super::failure::invalid(
+            "PAGE_TOKEN_INVALID",
+            "the page token belongs to another path; start without a page token",
+        )
     })
 }
 

@@ -31,7 +31,7 @@ impl Inside {
             return refuse(&format!("has more than {PATH_BYTES} bytes"));
         }
         if written.contains(&0) {
-            return refuse("has a NUL in it");
+            return refuse("contains a NUL byte");
         }
         let absolute = SessionFolder::ALL.into_iter().find_map(|root| {
             let rest = written.strip_prefix(root.inside().as_bytes())?;
@@ -39,7 +39,7 @@ impl Inside {
         });
         let (root, rest) = match absolute {
             Some(found) => found,
-            None if written.first() == Some(&b'/') => return refuse("is in none of the session's folders"),
+            None if written.first() == Some(&b'/') => return refuse("is outside the session's directories"),
             None => (SessionFolder::Workspace, written),
         };
         let mut parts: Vec<&[u8]> = Vec::new();
@@ -67,7 +67,8 @@ impl Inside {
             return Ok(path);
         }
         let message = format!(
-            "the path `{}` is in {}, and only {WORKSPACE} is compared with how it began; use a path below {WORKSPACE}",
+            "the path `{}` is in {}, but only {WORKSPACE} is compared with its initial state; use a path \
+             below {WORKSPACE}",
             shown(written),
             path.root.inside()
         );
@@ -188,15 +189,15 @@ mod tests {
             (b"/tmp/..", "leaves /tmp"),
             (b"/tmp/../workspace", "leaves /tmp"),
             (b"/home/agent/a/../../x", "leaves /home/agent"),
-            (b"/etc/passwd", "the path `/etc/passwd` is in none of the session's folders; use"),
-            (b"/workspace2", "is in none"),
-            (b"/tmp2/a", "is in none"),
-            (b"/home", "is in none"),
-            (b"/home/agent2", "is in none"),
-            (b"//tmp/a", "is in none"),
-            (b"/./tmp/a", "is in none"),
-            (b"/", "is in none"),
-            (b"a\0b", "has a NUL in it"),
+            (b"/etc/passwd", "the path `/etc/passwd` is outside the session's directories; use"),
+            (b"/workspace2", "is outside the"),
+            (b"/tmp2/a", "is outside the"),
+            (b"/home", "is outside the"),
+            (b"/home/agent2", "is outside the"),
+            (b"//tmp/a", "is outside the"),
+            (b"/./tmp/a", "is outside the"),
+            (b"/", "is outside the"),
+            (b"a\0b", "contains a NUL byte"),
             (&long, "has more than 4096 bytes"),
         ] {
             let error = Inside::parse(written).unwrap_err();
@@ -215,7 +216,7 @@ mod tests {
             [(&b"/tmp"[..], "/tmp"), (b"/tmp/a", "/tmp"), (b"/home/agent/a", "/home/agent")]
         {
             let said = Inside::in_workspace(written).unwrap_err().message;
-            assert!(said.contains(&format!("is in {root}, and only /workspace is compared")), "{said}");
+            assert!(said.contains(&format!("is in {root}, but only /workspace is compared")), "{said}");
         }
     }
 

@@ -53,10 +53,10 @@ impl Root {
         work: impl FnOnce(&Self) -> Result<T, ExchangeFailed>,
     ) -> Result<T, ExchangeFailed> {
         let handle = openat(CWD, session.folders().of(folder), FOLDER | OFlags::NOFOLLOW, Mode::empty());
-        let handle = handle.map_err(|errno| internal("open a session's folder", &errno))?;
+        let handle = handle.map_err(|errno| internal("open a session's directory", &errno))?;
         let root = Self { handle, held: session.disk().backend() != DiskBackend::Watch };
         let done = wall::as_session(session.owner(), || work(&root));
-        done.unwrap_or_else(|error| Err(internal("work with the rights of a session's user", &error)))
+        done.unwrap_or_else(|error| Err(internal("work with the permissions of a session's user", &error)))
     }
 
     /// Reports whether the kernel enforces the session's disk limits for this directory.

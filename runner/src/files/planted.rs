@@ -22,13 +22,13 @@ use super::{
 };
 use crate::session::OpenSession;
 
-const HOOKS: &str = "a command made these hooks, and git would run them; ask for them by their own path";
+const HOOKS: &str = "a command created these hooks, and git would run them; request them by their own path";
 const CONFIG: &str =
-    "a command made this configuration of git, and it names programs; ask for it by its own path";
+    "a command created this git configuration, and it names programs; request it by its own path";
 const MAYBE_HOOKS: &str =
-    "a command may have made these hooks, and git would run them; ask for them by their own path";
+    "a command may have created these hooks, and git would run them; request them by their own path";
 const MAYBE_CONFIG: &str =
-    "a command may have made this configuration of git, and it names programs; ask for it by its own path";
+    "a command may have created this git configuration, and it names programs; request it by its own path";
 
 /// Paths relative to the directory of a download, with the reason why each is left out.
 pub(super) type LeftOut = BTreeMap<Vec<u8>, &'static str>;

@@ -43,8 +43,8 @@ use crate::session::OpenSession;
 const BUFFER: usize = 128 << 10;
 const FILE_MODE: u32 = 0o644;
 const FOLDER_MODE: u32 = 0o755;
-const IS_FOLDER: &str = "upload to a name in it, or send a tar archive";
-const NO_FOLDER: &str = "an archive needs a folder: remove what is there, or name another path";
+const IS_FOLDER: &str = "upload to a path inside it, or send a tar archive";
+const NO_FOLDER: &str = "an archive needs a directory: remove the existing file, or choose another path";
 
 /// The destination of an upload.
 #[derive(Debug)]
@@ -64,8 +64,10 @@ impl Target {
             return Err(is_a_directory(&path.absolute(), IS_FOLDER));
         }
         if order.mode & !0o777 != 0 {
-            let message =
-                format!("mode {:o} is more than permission bits; use 0644, 0755 or such", order.mode);
+            let message = format!(
+                "mode {:o} has more than permission bits; use a mode such as 0644 or 0755",
+                order.mode
+            );
             return Err(invalid("MODE_INVALID", message));
         }
         Ok(Self { path, format: order.format })
@@ -122,9 +124,12 @@ pub(super) fn sweep(session: &OpenSession, folder: SessionFolder) {
     });
     match removed {
         Ok(0) => {}
-        Ok(removed) => tracing::info!(session = %session.id, removed, "what an upload left half is removed"),
+        Ok(removed) => {
+            tracing::info!(session = %session.id, removed, "removed the partial files of an upload")
+        }
         Err(error) => {
-            tracing::warn!(session = %session.id, reason = error.reason, "a session's folder was not looked through");
+            tracing::warn!(session = %session.id, reason = error.reason, "cannot search a session's \
+                                                                          directory for partial uploads");
         }
     }
 }
@@ -143,7 +148,7 @@ pub(super) fn put(
     if let Some(expected) = order.sha256
         && sha256(&bytes, cancel)? != expected
     {
-        let message = "the bytes that came do not have the announced SHA-256; send them again".to_owned();
+        let message = "the received bytes do not match the announced SHA-256; send them again".to_owned();
         return Err(invalid("SHA256_MISMATCH", message));
     }
     let own = |error| of_own_io("record an upload", &error);
@@ -179,7 +184,7 @@ fn sha256(bytes: &File, cancel: &Cancel) -> Result<[u8; 32], ExchangeFailed> {
         if cancel.is_cancelled() {
             return Err(unavailable(
                 "CANCELLED",
-                "the upload was ended before it was put there; go on with it",
+                "the upload was interrupted before its file was in place; continue it",
             ));
         }
         match from.read(&mut buffer).map_err(|error| of_own_io("read a transfer", &error))? {
@@ -234,13 +239,13 @@ impl Job<'_> {
         if !self.root.has_its_own_disk() {
             return transfers.room(self.root.disk(), more, "workspaces");
         }
-        let own = self.root.disk().map_err(|errno| internal("look at a file system", &errno))?;
+        let own = self.root.disk().map_err(|errno| internal("inspect a file system", &errno))?;
         if own.f_bavail.saturating_mul(own.f_frsize) < more {
             return Err(session_full());
         }
         // The reserve applies to the disk of the runner's state.
         let below = wall::as_runner(|| transfers.disk());
-        let below = below.map_err(|error| internal("look at a file system", &error))?;
+        let below = below.map_err(|error| internal("inspect a file system", &error))?;
         transfers.room(below, more, "workspaces")
     }
 

@@ -34,8 +34,7 @@ pub(super) fn list(
         "" => Some(0),
         after => all.iter().position(|(_, held)| held.id == after).map(|at| at + 1),
     };
-    let gone =
-        || precondition("PAGE_GONE", "the quarantine was changed meanwhile; list it from the beginning");
+    let gone = || precondition("PAGE_GONE", "the quarantine has changed; list it from the beginning");
     let mut page = Page::new(order.page_size);
     for (guarded, held) in all.into_iter().skip(begin.ok_or_else(gone)?) {
         let file = item(guarded, held);

@@ -99,7 +99,8 @@ impl Transfers {
             if transfer.what != what {
                 return Err(precondition(
                     "TRANSFER_MISMATCH",
-                    "another order has this transfer_id; repeat the order as it was, or use a new transfer_id",
+                    "another order uses this transfer_id; repeat that order unchanged, or use a new \
+                     transfer_id",
                 ));
             }
             let place = match transfer.place() {
@@ -111,7 +112,7 @@ impl Transfers {
         if !may_begin {
             return Err(precondition(
                 "TRANSFER_GONE",
-                "this transfer is no longer kept; begin anew, without a transfer_id and an offset",
+                "this transfer is no longer kept; start a new one, without a transfer_id and an offset",
             ));
         }
         let place = self.place(of_session)?;
@@ -135,13 +136,14 @@ impl Transfers {
     fn place(&self, of_session: &HashMap<[u8; 32], Arc<Transfer>>) -> Result<Place, ExchangeFailed> {
         let (all, held) = (self.config.at_once, of_session.values().filter(|it| it.place().is_some()));
         if held.count() >= usize::try_from(all.div_ceil(2)).unwrap_or(usize::MAX) {
-            let what = "the session has half of the transfers that may be under way; wait for one to end";
+            let what =
+                "the session has half of the transfers that the runner allows at once; wait for one to end";
             return Err(exhausted("transfers.at_once", u64::from(all), what));
         }
         let place = Arc::clone(&self.places).try_acquire_owned();
         place.map(Arc::new).map_err(|_| {
             let value = u64::from(self.config.at_once);
-            exhausted("transfers.at_once", value, "the runner has too many transfers under way; try again")
+            exhausted("transfers.at_once", value, "the runner has too many active transfers; try again")
         })
     }
 
@@ -186,7 +188,7 @@ impl Transfers {
         }
         let folder = self.folder.join(session.to_string());
         if let Err(error) = remove_tree(folder) {
-            tracing::error!(%session, %error, "the transfers of a closed session were not deleted");
+            tracing::error!(%session, %error, "cannot delete the transfers of a closed session");
         }
     }
 
@@ -257,7 +259,7 @@ impl Transfers {
         let forgotten = fs::remove_file(transfer.order_path());
         for result in [moved, forgotten] {
             if let Err(error) = result.or_else(if_there) {
-                tracing::warn!(%error, "a transfer's files stay until the next start");
+                tracing::warn!(%error, "cannot delete a transfer's files; the next start deletes them");
             }
         }
         transfer.set_removed();
@@ -280,12 +282,12 @@ impl Transfers {
         more: u64,
         of: &str,
     ) -> Result<(), ExchangeFailed> {
-        let disk = disk.map_err(|errno| of_own("look at a file system", errno))?;
+        let disk = disk.map_err(|errno| of_own("inspect a file system", errno))?;
         let free = disk.f_bavail.saturating_mul(disk.f_frsize);
         if free >= self.reserve.saturating_add(more) {
             return Ok(());
         }
-        let what = format!("the file system of the runner's {of} has too little room");
+        let what = format!("the file system of the runner's {of} has too little free space");
         Err(exhausted("limits.disk_reserve_bytes", self.reserve, &what))
     }
 
@@ -306,6 +308,6 @@ fn if_there(error: io::Error) -> io::Result<()> {
 fn delete(path: Option<PathBuf>) {
     let Some(path) = path else { return };
     if let Err(error) = fs::remove_file(path).or_else(if_there) {
-        tracing::warn!(%error, "a transfer's bytes stay until the next start");
+        tracing::warn!(%error, "cannot delete a transfer's bytes; the next start deletes them");
     }
 }

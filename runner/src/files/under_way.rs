@@ -69,7 +69,7 @@ impl Drop for UnderWay<'_> {
         for Told { guarded, id, .. } in &self.told {
             let ended = guarded.with(|guard, folder| guard.uploaded(folder, *id, &[]));
             if let Err(error) = ended {
-                tracing::error!(session = %self.session.id, %error, "an upload was not taken off the watch");
+                tracing::error!(session = %self.session.id, %error, "cannot unregister an upload");
             }
         }
     }

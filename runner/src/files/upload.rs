@@ -50,10 +50,7 @@ pub(super) async fn receive(
     let transfer = &attached.transfer;
     let stage = timeout(IN_USE_WAIT, Arc::clone(&transfer.stage).lock_owned()).await;
     let mut writing = Writing(stage.map_err(|_| {
-        unavailable(
-            "TRANSFER_IN_USE",
-            "another stream is at this transfer; wait for it to end, and go on then",
-        )
+        unavailable("TRANSFER_IN_USE", "another stream uses this transfer; wait for it to end, then continue")
     })?);
     let staged = transfer.progress.borrow().staged;
     if staged == 0 && may_grow(shared, session, transfer, &order, 0).await.is_ok() {
@@ -81,7 +78,7 @@ pub(super) async fn receive(
     }
     let staged = transfer.progress.borrow().staged;
     if let Some(size) = order.size.filter(|size| staged < *size) {
-        let message = format!("the bytes ended at {staged} of {size}; go on from there");
+        let message = format!("the bytes ended at {staged} of {size}; continue at that offset");
         return Err(failed(ExchangeFailure::OutOfRange { end: staged }, "UPLOAD_INCOMPLETE", message));
     }
     let uploaded = finish(shared, session, &attached, &order).await?;
@@ -123,7 +120,9 @@ async fn attach(
 fn new_bytes(transfer: &Transfer, offset: u64, data: &Bytes) -> Result<Option<Bytes>, ExchangeFailed> {
     let staged = transfer.progress.borrow().staged;
     let Some(known) = staged.checked_sub(offset) else {
-        let message = format!("the chunk begins at {offset}, and {staged} bytes are there; go on from there");
+        let message = format!(
+            "the chunk begins at {offset}, but the runner has {staged} bytes; continue at that offset"
+        );
         return Err(failed(ExchangeFailure::OutOfRange { end: staged }, "CHUNK_OUT_OF_RANGE", message));
     };
     let known = usize::try_from(known).unwrap_or(usize::MAX);
@@ -144,13 +143,16 @@ async fn may_grow(
     };
     if complete {
         let message =
-            format!("the upload was complete with {staged} bytes; use a new transfer_id for others");
+            format!("the upload is complete with {staged} bytes; use a new transfer_id for other bytes");
         return Err(invalid("UPLOAD_COMPLETE", message));
     }
     match order.size {
         Some(size) if staged.saturating_add(more as u64) > size => {
             remove(shared, session, transfer).await;
-            Err(invalid("SIZE_MISMATCH", format!("more than the announced {size} bytes came; begin anew")))
+            Err(invalid(
+                "SIZE_MISMATCH",
+                format!("received more than the announced {size} bytes; start a new upload"),
+            ))
         }
         _ => Ok(()),
     }
@@ -159,7 +161,7 @@ async fn may_grow(
 async fn remove(shared: &Arc<Shared>, session: &Arc<OpenSession>, transfer: &Arc<Transfer>) {
     let (shared, id, transfer) = (Arc::clone(shared), session.id, Arc::clone(transfer));
     if let Err(error) = spawn_blocking(move || shared.transfers.remove(id, &transfer)).await {
-        tracing::error!(%error, "a transfer was not removed");
+        tracing::error!(%error, "cannot remove a transfer");
     }
 }
 

@@ -115,7 +115,7 @@ impl<'a> Walk<'a> {
     pub(super) fn next(&mut self) -> Result<Option<Seen>, ExchangeFailed> {
         loop {
             if self.cancel.is_cancelled() {
-                return Err(unavailable("CANCELLED", "it was ended before it was done; ask again"));
+                return Err(unavailable("CANCELLED", "it was ended before it was complete; try again"));
             }
             if !self.reopen()? {
                 self.levels.pop();
@@ -181,7 +181,8 @@ impl<'a> Walk<'a> {
         if self.levels.len() > MAX_DEPTH {
             let inside = self.route.at.below(&path);
             let message = format!(
-                "`{}` is nested deeper than {MAX_DEPTH} folders; ask for a folder nearer to it, or exclude it",
+                "`{}` is nested deeper than {MAX_DEPTH} directories; name a directory closer to it, or \
+                 exclude it",
                 shown(&inside)
             );
             return Err(precondition("TOO_DEEP", message));

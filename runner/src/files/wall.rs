@@ -18,7 +18,7 @@ const OVER_LIMITS: CapabilitySet = CapabilitySet::SYS_RESOURCE;
 /// The reason why a thread's IDs cannot be changed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WallError {
-    #[error("the thread works for a session already")]
+    #[error("the thread already works for a session")]
     Entered,
     #[error("the groups of a thread cannot be read or set: {0}")]
     Groups(std::io::Error),
@@ -80,7 +80,7 @@ impl Drop for Held {
     fn drop(&mut self) {
         if let Err(error) = self.before.take() {
             // Later work on this thread would run with wrong rights.
-            tracing::error!(%error, "a thread cannot be given back its rights to files; the process ends");
+            tracing::error!(%error, "cannot restore a thread's permissions for files; the process aborts");
             std::process::abort();
         }
     }

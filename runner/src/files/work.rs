@@ -85,7 +85,7 @@ impl Work {
         let both = async { (session.file_turns().acquire().await, turns.acquire().await) };
         let _turn = tokio::select! {
             turn = timeout(TURN_WAIT, both) => turn.map_err(|_| {
-                unavailable("BUSY", "the session or the runner is busy with other files; try again")
+                unavailable("BUSY", "the session or the runner is busy with other file operations; try again")
             })?,
             () = self.stop.cancelled() => return Err(shutting_down()),
             () = session.closing().cancelled() => return Err(session_closed()),

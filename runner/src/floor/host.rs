@@ -15,7 +15,7 @@ use crate::config::{FloorConfig, RunnerConfig};
 /// Returns the real path of a bind's source.
 pub(super) fn bind_source(source: &str, allowed: &FloorConfig) -> Result<PathBuf, Refusal> {
     below(source, &allowed.bind_sources)
-        .ok_or_else(|| floor("a bind's source is not below `floor.bind_sources`"))
+        .ok_or_else(|| floor("the source of a bind is not below `floor.bind_sources`"))
 }
 
 /// Returns the path of an allowed socket. It must equal a configured path exactly. The file is checked when a command
@@ -28,11 +28,11 @@ pub(super) fn socket(path: &str, allowed: &FloorConfig) -> Result<PathBuf, Refus
 /// Returns the real path of a root file system.
 pub(super) fn root(path: &str, allowed: &FloorConfig) -> Result<PathBuf, Refusal> {
     let folder = below(path, &allowed.rootfs)
-        .ok_or_else(|| floor("the root file system is not below `floor.rootfs`, or is not there"))?;
+        .ok_or_else(|| floor("the root file system is not below `floor.rootfs`, or does not exist"))?;
     match is_hosts_root(&folder) {
         Ok(false) => Ok(folder),
         Ok(true) => Err(floor("the root file system is the host's own")),
-        Err(_) => Err(floor("the root file system cannot be looked at")),
+        Err(_) => Err(floor("the root file system cannot be read")),
     }
 }
 
@@ -52,7 +52,7 @@ pub(super) fn apart(folder: &Path, config: &RunnerConfig) -> Result<(), Refusal>
     let keys = config.servers.iter().filter_map(|server| server.key.as_ref()).map(real);
     let holds = keys.chain([state.clone()]).any(|own| own.starts_with(folder));
     match holds || folder.starts_with(&state) {
-        true => Err(floor("the root file system would show what is the runner's own")),
+        true => Err(floor("the root file system contains the runner's own files")),
         false => Ok(()),
     }
 }

@@ -9,12 +9,12 @@ use airlock_sandbox::UidIsolation;
 use super::{Refusal, floor};
 use crate::config::FloorConfig;
 
-const CLOSED: &str = "this runner runs nothing outside the sandbox";
+const CLOSED: &str = "this runner runs no commands outside the sandbox";
 /// The danger of a command that runs as the runner's own user. The remedy follows.
 pub(crate) const NO_USER: &str = "outside the sandbox a command would run as the runner's own user, and could read \
                                   its state and its keys";
 pub(crate) const NO_USER_CURE: &str =
-    "start the runner as root, so that each session has a user of its own; or take `floor.unsandboxed` away";
+    "start the runner as root, so that each session has its own user; or remove `floor.unsandboxed`";
 
 /// Whether commands may run outside the sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,7 +60,8 @@ impl Outside {
             Self::Open => {}
         }
         if grant.read_only || !grant.requires.is_empty() {
-            let message = "outside the sandbox nothing is read-only, and nothing that is required is given";
+            let message =
+                "a command outside the sandbox cannot be read-only, and no required layer applies to it";
             return Err(Refusal::new("read_only_mount", message));
         }
         Ok(())

@@ -108,7 +108,8 @@ impl Drop for Watch {
                 Ok(())
             });
             if let Err(error) = abandoned {
-                tracing::error!(session = %self.session.id, %error, "a command's protected names are not watched");
+                tracing::error!(session = %self.session.id, %error, "cannot watch a command's protected \
+                                                                     names");
             }
         }
     }
@@ -116,7 +117,7 @@ impl Drop for Watch {
 
 /// Returns the cause for a command that violated protected names, or for failed protection of these names.
 pub(crate) fn failed(message: String) -> Cause {
-    let hint = "the result's violations say more; `airlock quarantine list` shows what was moved".to_owned();
+    let hint = "see the violations in the result; `airlock quarantine list` shows the moved files".to_owned();
     Cause::SandboxFailed { step: STEP.to_owned(), message, hint }
 }
 
@@ -158,7 +159,7 @@ fn shortened(mut told: Vec<Violation>) -> Vec<Violation> {
     {
         last.path = Vec::new();
         last.quarantine_id = String::new();
-        last.detail = format!("and {} more; the quarantine lists all that was moved", more + 1);
+        last.detail = format!("and {} more; the quarantine lists all moved files", more + 1);
     }
     told
 }

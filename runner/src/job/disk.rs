@@ -71,7 +71,7 @@ impl DiskWatch {
             // The first count of the running command finds the same.
             Ok(None) => {}
             Err(error) => {
-                tracing::warn!(%execution, %error, "what a session takes of the disk cannot be counted");
+                tracing::warn!(%execution, %error, "cannot measure a session's disk usage");
             }
         }
         watch
@@ -90,10 +90,10 @@ impl DiskWatch {
                 Ok(Ok(Some(next))) => seen = next,
                 Ok(Ok(None)) => return Cause::DiskLimit,
                 Ok(Err(error)) => {
-                    tracing::warn!(%execution, %error, "what a session takes of the disk cannot be counted");
+                    tracing::warn!(%execution, %error, "cannot measure a session's disk usage");
                 }
                 Err(error) => {
-                    tracing::warn!(%execution, %error, "what a session takes of the disk was not counted");
+                    tracing::warn!(%execution, %error, "the session's disk usage was not measured");
                 }
             }
             sleep(self.every.max(begun.elapsed() * REST)).await;
@@ -105,7 +105,7 @@ impl DiskWatch {
         let first = seen.first.is_none();
         let Some(used) = self.used(seen)? else { return Ok(Some(seen)) };
         let Ok(used) = used else {
-            self.tell("limit", "its folders are nested too deep to be counted".to_owned());
+            self.tell("limit", "its directories are nested too deep to be measured".to_owned());
             return Ok(None);
         };
         let most = match seen.most {
@@ -121,7 +121,13 @@ impl DiskWatch {
         let began = seen.first.unwrap_or(used.bytes);
         if self.room.takes_too_much(self.execution, used.bytes.saturating_sub(began)) {
             let free = self.room.free();
-            self.tell("reserve", format!("the runner's disk has {free} bytes left, less than its reserve, and this session grew most"));
+            self.tell(
+                "reserve",
+                format!(
+                    "the runner's disk has {free} bytes free, less than its reserve, \
+                                          and this session grew most"
+                ),
+            );
             return Ok(None);
         }
         Ok(Some(Seen { most, first: Some(began) }))
@@ -168,7 +174,7 @@ impl DiskWatch {
         let ended =
             self.told.get().map(|(kind, detail)| violation(kind, ViolationAction::Failed, detail.clone()));
         let full = self.session.disk().full().ok().flatten().map(|full| {
-            let detail = format!("what the session may take of the disk is full: {full}");
+            let detail = format!("the session's disk limit is reached: {full}");
             violation("full", ViolationAction::Reported, detail)
         });
         ended.into_iter().chain(full).collect()
@@ -185,7 +191,7 @@ fn over(most: DiskUse) -> String {
     let limit = |name, value| (value != u64::MAX).then(|| format!("`{name}` of {value}"));
     let limits = [limit("workspace.bytes", most.bytes), limit("workspace.inodes", most.inodes)];
     let limits: Vec<String> = limits.into_iter().flatten().collect();
-    format!("the session took more of the disk than {}", limits.join(" or "))
+    format!("the session used more disk space than {}", limits.join(" or "))
 }
 
 #[cfg(test)]

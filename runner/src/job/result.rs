@@ -31,9 +31,9 @@ pub(super) enum Failure {
     PathRules(Box<PathRuleError>),
     #[error(transparent)]
     Planted(ProtectError),
-    #[error("{0}, and this command does not run what commands have put into repositories")]
+    #[error("{0}, and this command must not run programs that commands have put into repositories")]
     Open(String),
-    #[error("the session's folders cannot be looked at with the rights of its user")]
+    #[error("the session's directories cannot be checked with the permissions of its user")]
     Rights,
     #[error("the environment cannot be built")]
     Environment,
@@ -61,12 +61,12 @@ pub(super) fn not_launched(job: &Job, failure: Failure) -> ExecutionResult {
         Failure::Planted(_) | Failure::Open(_) => Cause::SandboxFailed {
             step: "protected_names".to_owned(),
             message: failure.to_string(),
-            hint: "remove it, or have a command that does so approved".to_owned(),
+            hint: "remove it, or have the command approved".to_owned(),
         },
         Failure::PathRules(error) => Cause::SandboxFailed {
             step: "path_rules".to_owned(),
             message: error.to_string(),
-            hint: "change the profile's path rules, or what they are about".to_owned(),
+            hint: "change the profile's path rules, or the files that they match".to_owned(),
         },
         Failure::Environment | Failure::Rights => Cause::Internal { message: failure.to_string() },
         Failure::Launch(error) if error.is_shell_unavailable() => {
@@ -100,8 +100,8 @@ pub(super) fn internal(job: &Job, fault: &dyn Display) -> ExecutionResult {
 }
 
 pub(super) fn internal_text(fault: &dyn Display) -> ExecutionResult {
-    tracing::error!(%fault, "a job's result could not be put together");
-    let message = "a fault of the runner's; its log says more".to_owned();
+    tracing::error!(%fault, "cannot assemble a job's result");
+    let message = "internal error of the runner; see its log".to_owned();
     let result = ExecutionResult::not_started(Cause::Internal { message });
     ExecutionResult { started: Started::Unknown, ..result }
 }
@@ -151,7 +151,7 @@ fn unkept(why: &str) -> Violation {
         kind: "spool".to_owned(),
         path: Vec::new(),
         action: ViolationAction::Failed,
-        detail: format!("what it wrote could not be kept any more, so it was ended: {why}"),
+        detail: format!("its output could no longer be kept, so the command was ended: {why}"),
         quarantine_id: String::new(),
     }
 }
@@ -181,7 +181,7 @@ fn directory(job: &Job, ended: &Ended) -> (Vec<u8>, DirectoryReport) {
 /// Adds the output's numbers to a result. The inline output is stored next to the spool, so that it uses no memory.
 fn with_output(result: ExecutionResult, spool: &JobSpool) -> ExecutionResult {
     if let Err(error) = inline::of(spool).and_then(|inline| spool.keep_inline(&inline)) {
-        tracing::error!(%error, "a result is told without its output");
+        tracing::error!(%error, "result reported without its output");
     }
     let stderr = spool.stderr.as_ref();
     ExecutionResult {

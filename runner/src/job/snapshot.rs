@@ -74,7 +74,7 @@ fn start(runner: Surroundings<'_>, session: &OpenSession, asked: &SandboxProfile
     floor::check(&grant, &config.floor).map_err(|refusal| refusal.message)?;
     let profile = floor::profile(root, asked, config).map_err(|refusal| refusal.message)?;
     let env = environment(&grant, &profile, &[], None);
-    let env = env.map_err(|_| "its environment cannot be built".to_owned())?;
+    let env = env.map_err(|_| "the environment cannot be built".to_owned())?;
     let (profile, masks) = rules::resolve(&profile, session, None).map_err(|failure| failure.to_string())?;
     let place = session.for_launch(&tools.launcher, false).map_err(|error| error.to_string())?;
     let spec = LaunchSpec {
@@ -152,7 +152,7 @@ fn checked(mut text: Vec<u8>) -> Result<Vec<u8>, String> {
     text.truncate(body);
     match search_path(&text) {
         Some(_) => Ok(text),
-        None => Err("the PATH that `shell.init` leaves is not a list of absolute folders".to_owned()),
+        None => Err("the PATH that `shell.init` sets is not a list of absolute directories".to_owned()),
     }
 }
 

@@ -53,7 +53,7 @@ pub(super) async fn hold(
         Some(Ok(link)) => link,
     };
     if !core.clock.link_up(index, link.epoch, link.welcome.link_grace) {
-        return lost("the epoch ended while the link was made");
+        return lost("the epoch ended while the link was established");
     }
     let server_id = link.welcome.server_id.clone();
     *welcomed = Some(server_id.clone());
@@ -103,7 +103,10 @@ fn welcome(core: &Core, first: &ToRunner) -> Result<Welcome, LinkEnd> {
         return Err(LinkEnd::Refused("its first message is not Welcome".to_owned()));
     };
     if *protocol_version != LINK_PROTOCOL_VERSION {
-        let both = format!("it speaks version {protocol_version}, this runner {LINK_PROTOCOL_VERSION}");
+        let both = format!(
+            "the server uses protocol version {protocol_version}, and this runner uses \
+             {LINK_PROTOCOL_VERSION}"
+        );
         return Err(LinkEnd::Refused(both));
     }
     let limits = &core.config.limits;
@@ -136,7 +139,7 @@ async fn run(core: &Arc<Core>, index: usize, link: Link, cancel: &CancellationTo
     let end = tokio::select! {
         end = speak => end,
         end = listen => end,
-        () = cut.cancelled() => lost("the server does not take reports as fast as they come"),
+        () = cut.cancelled() => lost("the server does not read reports as fast as they are sent"),
         () = cancel.cancelled() => LinkEnd::Stopped,
     };
     if matches!(end, LinkEnd::Stopped) {
@@ -164,7 +167,7 @@ async fn speak(
         match timeout(patience, to_server.send(message.into())).await {
             Ok(Ok(())) => {}
             Ok(Err(_)) => return Err(lost("the server closed the stream")),
-            Err(_) => return Err(lost("the server takes nothing")),
+            Err(_) => return Err(lost("the server does not read its stream")),
         }
         if let Some(said) = said {
             if is_next(Point::AfterLinkSend, &said) {
@@ -207,7 +210,7 @@ async fn listen(
     let mut told = false;
     loop {
         let message = match timeout(patience, from_server.message()).await {
-            Err(_) => return lost("the server is silent"),
+            Err(_) => return lost("no message from the server"),
             Ok(Err(status)) => return ended(&status),
             Ok(Ok(None)) => return lost("the server closed the stream"),
             Ok(Ok(Some(message))) => message,
@@ -226,7 +229,10 @@ async fn listen(
             Ok(message) => core.handle(message),
             // One invalid message must not end the jobs of this server.
             Err(error) => {
-                tracing::warn!(field = error.field, "the server sent a message that is not of the contract");
+                tracing::warn!(
+                    field = error.field,
+                    "the server sent a message that the contract does not define"
+                );
                 if let Some((id, attempt)) = offered {
                     core.refuse_malformed(id, attempt, &error.to_string());
                 }

@@ -65,7 +65,7 @@ pub(super) fn endpoint(
 pub(super) async fn connect(endpoint: &Endpoint, timeout: Duration) -> Result<Channel, LinkEnd> {
     match tokio::time::timeout(timeout, endpoint.connect()).await {
         Ok(connected) => connected.map_err(|error| lost(chain(&error))),
-        Err(_) => Err(lost("the server cannot be reached in time")),
+        Err(_) => Err(lost("timed out connecting to the server")),
     }
 }
 

@@ -70,7 +70,7 @@ impl Name {
             Err(error) => {
                 if !std::mem::replace(&mut self.failing, true) {
                     let host = &self.host;
-                    tracing::warn!(host, %error, "the name cannot be looked up; the links that there are stay");
+                    tracing::warn!(host, %error, "cannot resolve the server's name; existing links stay up");
                 }
                 None
             }

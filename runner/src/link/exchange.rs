@@ -58,18 +58,18 @@ impl Exchanges {
             let (endpoint, _) = self.way.endpoint();
             self.work.spawn(async move {
                 if let Err(end) = hold(&core, &endpoint, ticket).await {
-                    tracing::info!(%end, "an exchange was not opened");
+                    tracing::info!(%end, "cannot open an exchange");
                 }
             });
         } else if self.turned_away.len() < TURNED_AWAY_AT_ONCE {
             let channel = self.aside();
             self.turned_away.spawn(async move {
                 if let Err(end) = turn_away(&core, channel, ticket, limit).await {
-                    tracing::info!(%end, "an exchange was not turned away");
+                    tracing::info!(%end, "cannot refuse an exchange");
                 }
             });
         } else if !std::mem::replace(&mut self.flooded, true) {
-            tracing::warn!("the server asks for far more than `limits.exchanges`");
+            tracing::warn!("the server requests far more exchanges than `limits.exchanges`");
         }
     }
 }
@@ -101,7 +101,9 @@ async fn turn_away(core: &Core, channel: Channel, ticket: String, limit: u32) ->
     let failed = ExchangeFailed {
         failure: ExchangeFailure::Exhausted { limit: "limits.exchanges".to_owned(), value: limit.into() },
         reason: "TOO_MANY_EXCHANGES".to_owned(),
-        message: format!("this runner has its {limit} exchanges; try again when one of them has ended"),
+        message: format!(
+            "this runner has reached its limit of {limit} exchanges; try again when one has ended"
+        ),
     };
     // The server accepts Hello, so the stream is open.
     let _ = timeout(FAREWELL, to_server.send(ExchangeFromRunner::Failed(failed))).await;

@@ -58,7 +58,7 @@ impl Outputs {
         while self.streams.join_next().now_or_never().flatten().is_some() {}
         let limit = usize::try_from(self.core.config.limits.output_streams).unwrap_or(usize::MAX);
         if self.streams.len() >= limit {
-            tracing::warn!(execution = %id, "the server asks for more than `limits.output_streams`");
+            tracing::warn!(execution = %id, "the server requests more streams than `limits.output_streams`");
             return;
         }
         let Some(channel) = self.channel() else { return };

@@ -66,7 +66,7 @@ impl Now {
         self.problem = match made {
             Ok(None) => None,
             Ok(Some((endpoint, material))) => {
-                tracing::info!(server = server.endpoint, "new certificates are used for new connections");
+                tracing::info!(server = server.endpoint, "new certificates loaded; new connections use them");
                 (self.endpoint, self.material) = (endpoint, material);
                 self.version += 1;
                 None
@@ -74,7 +74,11 @@ impl Now {
             Err(end) => {
                 let problem = end.to_string();
                 if self.problem.as_ref() != Some(&problem) {
-                    tracing::error!(server = server.endpoint, problem, "the certificates of before are used");
+                    tracing::error!(
+                        server = server.endpoint,
+                        problem,
+                        "cannot load new certificates; the previous ones stay in use"
+                    );
                 }
                 Some(problem)
             }

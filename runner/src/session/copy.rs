@@ -43,13 +43,14 @@ pub(crate) struct CopyLimits {
 /// The reason why a base was not copied. The files copied until then remain.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CopyError {
-    #[error("it has more than {0} bytes; raise the runner's `limits.base_bytes`, or offer a smaller folder")]
+    #[error("it has more than {0} bytes; raise the runner's `limits.base_bytes`, or use a smaller directory")]
     Bytes(u64),
     #[error(
-        "it has more than {0} files and folders; raise the runner's `limits.base_entries`, or offer a smaller folder"
+        "it has more than {0} files and directories; raise the runner's `limits.base_entries`, or use a \
+         smaller directory"
     )]
     Entries(u64),
-    #[error("it is nested deeper than {MAX_DEPTH} folders; offer a flatter one")]
+    #[error("it is nested deeper than {MAX_DEPTH} directories; use a flatter one")]
     Depth,
     #[error("the copy was cancelled")]
     Cancelled,
@@ -93,7 +94,7 @@ pub(crate) fn copy_tree(
     let owner = owner.map(|(uid, gid)| (Uid::from_raw(uid), Gid::from_raw(gid)));
     let buffer = vec![0; BUFFER];
     let mut copier = Copier { limits, left: limits, owner, records, cancelled, buffer };
-    let stat = fstat(&target).map_err(failed("look at the workspace"))?;
+    let stat = fstat(&target).map_err(failed("inspect the workspace"))?;
     let source = Dir::read_from(source).map_err(failed("read the base"))?;
     let mut levels = vec![Level { source, target, path: Vec::new(), stat }];
     while let Some(level) = levels.last_mut() {
@@ -125,25 +126,25 @@ impl Copier<'_> {
         self.left.entries =
             self.left.entries.checked_sub(1).ok_or(CopyError::Entries(self.limits.entries))?;
         let from = level.source.fd().map_err(failed("read the base"))?;
-        let stat = statat(from, name, AtFlags::SYMLINK_NOFOLLOW).map_err(failed("look at a base's file"))?;
+        let stat = statat(from, name, AtFlags::SYMLINK_NOFOLLOW).map_err(failed("inspect a base's file"))?;
         let path = join(&level.path, name.to_bytes());
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::Directory => {
-                mkdirat(&level.target, name, Mode::RWXU).map_err(failed("make a folder"))?;
+                mkdirat(&level.target, name, Mode::RWXU).map_err(failed("create a directory"))?;
                 let target = openat(&level.target, name, FOLDER, Mode::empty())
-                    .map_err(failed("open a new folder"))?;
+                    .map_err(failed("open a new directory"))?;
                 let source =
-                    openat(from, name, FOLDER, Mode::empty()).map_err(failed("open a base's folder"))?;
+                    openat(from, name, FOLDER, Mode::empty()).map_err(failed("open a base's directory"))?;
                 let source = Dir::new(source).map_err(failed("read the base"))?;
                 return Ok(Some(Level { source, target, path, stat }));
             }
             FileType::Symlink => {
                 let text = readlinkat(from, name, Vec::new()).map_err(failed("read a link"))?;
-                symlinkat(text.as_c_str(), &level.target, name).map_err(failed("make a link"))?;
+                symlinkat(text.as_c_str(), &level.target, name).map_err(failed("create a link"))?;
                 if let Some((uid, gid)) = self.owner {
                     let how = AtFlags::SYMLINK_NOFOLLOW;
                     chownat(&level.target, name, Some(uid), Some(gid), how)
-                        .map_err(failed("give a link away"))?;
+                        .map_err(failed("change the owner of a link"))?;
                 }
                 self.record(path, RecordKind::Link(text.into_bytes()), &stat, None)?;
             }
@@ -162,7 +163,7 @@ impl Copier<'_> {
     ) -> Result<(), CopyError> {
         let read = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let source = openat(from, name, read, Mode::empty()).map_err(failed("open a base's file"))?;
-        let stat = fstat(&source).map_err(failed("look at a base's file"))?;
+        let stat = fstat(&source).map_err(failed("inspect a base's file"))?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
             return Ok(());
         }
@@ -170,7 +171,7 @@ impl Copier<'_> {
         let over = || CopyError::Bytes(self.limits.bytes);
         self.left.bytes = self.left.bytes.checked_sub(size).ok_or_else(over)?;
         let create = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let target = openat(to, name, create, Mode::RUSR | Mode::WUSR).map_err(failed("make a file"))?;
+        let target = openat(to, name, create, Mode::RUSR | Mode::WUSR).map_err(failed("create a file"))?;
         let (sha256, kept) = if size <= HASHED_BYTES {
             let (sha256, kept) = self.hashed_copy(&source, &target, size)?;
             (Some(sha256), kept)
@@ -179,7 +180,7 @@ impl Copier<'_> {
             (None, None)
         };
         self.dress(target.as_fd(), &stat)?;
-        let made = fstat(&target).map_err(failed("look at a new file"))?;
+        let made = fstat(&target).map_err(failed("inspect a new file"))?;
         let size = u64::try_from(made.st_size).unwrap_or(0);
         let stamp = Some(Stamp::of(&made));
         let kind = RecordKind::File { size, sha256, stamp, content: Content::NotKept };
@@ -253,7 +254,7 @@ impl Copier<'_> {
     /// Sets the session's owner, and the mode and times of the base.
     fn dress(&self, target: BorrowedFd<'_>, stat: &Stat) -> Result<(), CopyError> {
         if let Some((uid, gid)) = self.owner {
-            fchown(target, Some(uid), Some(gid)).map_err(failed("give a file away"))?;
+            fchown(target, Some(uid), Some(gid)).map_err(failed("change the owner of a file"))?;
         }
         let mode = Mode::from_raw_mode(stat.st_mode & 0o777);
         fchmod(target, mode).map_err(failed("set a mode"))?;
@@ -274,7 +275,7 @@ impl Copier<'_> {
         kept: Option<Vec<u8>>,
     ) -> Result<(), CopyError> {
         let record = Record::new(path, kind, stat);
-        let failed = |source| CopyError::Io { action: "record what was copied", source };
+        let failed = |source| CopyError::Io { action: "record the copied files", source };
         self.records.put(record, kept).map_err(failed)
     }
 }

@@ -26,17 +26,17 @@ use super::{
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
     /// The base directory cannot be opened.
-    #[error("the base folder cannot be opened: {0}")]
+    #[error("the base directory cannot be opened: {0}")]
     Base(io::Error),
     /// The base directory could not be copied.
-    #[error("the base folder cannot be copied: {0}")]
+    #[error("the base directory cannot be copied: {0}")]
     Copy(String),
     /// The session was closed while it was created.
-    #[error("the session was closed while it was made")]
+    #[error("the session was closed while it was created")]
     Cancelled,
     /// A session of an earlier process of this runner cannot be opened again.
     #[error(
-        "the session in `{root}` {problem}; set that right, or move the folder away to give the session up",
+        "the session in `{root}` {problem}; correct this, or move the directory away to discard the session",
         root = root.display()
     )]
     Saved {
@@ -99,7 +99,7 @@ impl Places {
                 .recursive(true)
                 .mode(0o700)
                 .create(folder)
-                .map_err(io_error("make the sessions' folder"))?;
+                .map_err(io_error("create the sessions' directory"))?;
         }
         let disks = Disks::open(disk, &sessions, spare)?;
         Ok(Self { sessions, trash, disks })
@@ -127,7 +127,8 @@ impl Places {
         if made.is_err()
             && let Err(error) = self.remove(&place, uid)
         {
-            tracing::warn!(session = %id, %error, "what was made of a session stays until the next start");
+            tracing::warn!(session = %id, %error, "cannot remove a partly created session; the next start \
+                                                   removes it");
         }
         made
     }
@@ -148,7 +149,7 @@ impl Places {
             // The sessions directory can be a mount point, and a rename cannot cross it. Without the session's file,
             // the directory no longer counts as a session.
             Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
-                Saved::remove(place).map_err(io_error("give a session up"))?;
+                Saved::remove(place).map_err(io_error("discard a session"))?;
                 return remove_tree(place).map_err(not_removed("delete a session"));
             }
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -194,8 +195,8 @@ fn fill(
     // The runner may have the right to exceed limits. A session that is full at the start is useless.
     if let Ok(Some(full)) = session.disk.full() {
         return Err(SessionError::Copy(format!(
-            "it does not fit into what a session may take of the disk ({full}); raise `workspace.bytes` and \
-             `workspace.inodes`, or offer a smaller folder"
+            "it does not fit into a session's disk limit ({full}); raise `workspace.bytes` and \
+             `workspace.inodes`, or use a smaller directory"
         )));
     }
     copied.map_err(|error| match error {

@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 
 const NAME: &str = "snapshot";
 /// The reason why a session has lost its snapshot.
-pub(super) const CHANGED: &str = "the file in which the runner kept it is gone or was changed";
+pub(super) const CHANGED: &str = "the runner's copy of it was removed or changed";
 
 #[derive(Debug, Default)]
 pub(super) struct KeptSnapshot(Mutex<SessionSnapshot>);

@@ -79,7 +79,7 @@ impl Sessions {
     ) -> Result<Self, SessionError> {
         let uids = range.filter(|_| isolation == UidIsolation::PerSession);
         let places = Places::make(state_dir, disk, uids.map(UidRange::last))?;
-        let failed = |source| SessionError::Io { action: "read the sessions' folder", source };
+        let failed = |source| SessionError::Io { action: "read the sessions' directory", source };
         let mut slots = HashMap::new();
         let mut stale = Vec::new();
         let mut used = BTreeSet::new();
@@ -101,7 +101,7 @@ impl Sessions {
         }
         let strays = end_strays(&used);
         if strays > 0 {
-            tracing::error!(strays, "processes that an earlier process of this runner has left do not end");
+            tracing::error!(strays, "cannot end processes that an earlier run of this runner left");
         }
         for root in stale {
             places.remove_stale(&root)?;
@@ -157,7 +157,7 @@ impl Sessions {
             None => {}
         }
         if slots.len() >= self.limit {
-            let message = format!("this runner has its `limits.sessions` of {}", self.limit);
+            let message = format!("this runner has reached `limits.sessions` of {}", self.limit);
             return Opening::Refused("too_many_sessions", message);
         }
         let ids = match self.uids {
@@ -165,7 +165,7 @@ impl Sessions {
             Some(range) => {
                 let used = slots.values().filter_map(Slot::uid).collect();
                 let Some(ids) = range.allocate(&used) else {
-                    return Opening::Refused("too_many_sessions", "every uid of `uids` is taken".to_owned());
+                    return Opening::Refused("too_many_sessions", "every uid of `uids` is in use".to_owned());
                 };
                 Some(ids)
             }
@@ -267,7 +267,7 @@ impl Drop for Sessions {
         for session in self.all() {
             session.guard.close();
             if let Err(error) = disks.put_down(&session.disk) {
-                tracing::warn!(session = %session.id, %error, "a session's disk stays mounted");
+                tracing::warn!(session = %session.id, %error, "cannot unmount a session's disk");
             }
         }
         disks.leave();
@@ -304,7 +304,7 @@ fn restored(root: &Path, uids: Option<UidRange>, disks: &Disks) -> Result<Found,
         (None, None) => {}
         (Some(_), Some(ids)) => return Err(damaged(format!("has uid {}, which is not in `uids`", ids.uid))),
         (None, Some(ids)) => {
-            return Err(damaged(format!("has uid {}, which this runner cannot change to", ids.uid)));
+            return Err(damaged(format!("has uid {}, which this runner cannot switch to", ids.uid)));
         }
         (Some(_), None) => return Err(damaged("has no uid of its own".to_owned())),
     }

@@ -183,8 +183,8 @@ fn a_session_that_cannot_be_opened_again_is_not_deleted() {
     let isolation = UidIsolation::detect();
     if session.ids.is_some() {
         let moved = restore(isolation, 41_000_000).unwrap_err();
-        assert!(moved.contains("has uid 40000000, which is not in `uids`; set that right, or"), "{moved}");
-        assert!(restore(UidIsolation::None, 40_000_000).unwrap_err().contains("cannot change to"));
+        assert!(moved.contains("has uid 40000000, which is not in `uids`; correct this, or"), "{moved}");
+        assert!(restore(UidIsolation::None, 40_000_000).unwrap_err().contains("cannot switch to"));
     }
     let saved = session.place.join("session.json");
     let text = fs::read(&saved).unwrap();

@@ -30,7 +30,7 @@ pub(crate) struct Stop(Arc<OwnedFd>);
 impl Stop {
     pub(crate) fn new() -> Result<Self, SpoolError> {
         let fd = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
-            .map_err(|errno| SpoolError::io("make an event")(errno.into()))?;
+            .map_err(|errno| SpoolError::io("create an event")(errno.into()))?;
         Ok(Self(Arc::new(fd)))
     }
 

@@ -256,7 +256,7 @@ impl StreamWriter {
                     .create_new(true)
                     .mode(0o600)
                     .open(self.spool.segment_path(index))
-                    .map_err(SpoolError::io("make a file for output"))?
+                    .map_err(SpoolError::io("create a file for output"))?
             }
         };
         Ok(&mut self.current.insert((index, file)).1)

@@ -66,7 +66,7 @@ impl Sink {
         let in_line = line == Line::Begun && modes.local_modes.contains(LocalModes::ICANON);
         for _ in 0..=usize::from(in_line) {
             if let Err(error) = self.write(&[end]).await {
-                tracing::debug!(%error, "the end of a terminal's input cannot be written");
+                tracing::debug!(%error, "cannot write the end of a terminal's input");
                 return;
             }
         }

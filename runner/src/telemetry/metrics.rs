@@ -17,17 +17,17 @@ const SCOPE: &str = "airlock-runner";
 metrics! {
     JOBS = "airlock.runner.jobs", Counter, "{job}", ["cause"], "Accepted jobs that have ended, by cause";
     REFUSALS = "airlock.runner.refusals", Counter, "{job}", ["reason"], "Offers that were refused, by reason";
-    ACTIVE = "airlock.runner.jobs.active", UpDown, "{job}", [], "Accepted jobs without an end: the slots that are taken";
-    SLOTS = "airlock.runner.slots", Gauge, "{slot}", [], "Commands at once that this runner takes; 0 while it drains";
-    LAUNCH_TIME = "airlock.runner.launch.time", Histogram, "s", ["start"], "From an accepted offer to the running command, by how its sandbox was had";
+    ACTIVE = "airlock.runner.jobs.active", UpDown, "{job}", [], "Accepted jobs that have not ended, which is the number of slots in use";
+    SLOTS = "airlock.runner.slots", Gauge, "{slot}", [], "Number of commands that this runner runs at once; 0 while it drains";
+    LAUNCH_TIME = "airlock.runner.launch.time", Histogram, "s", ["start"], "Time from an accepted offer to the running command, by how its sandbox was obtained";
     OUTPUT_BYTES = "airlock.runner.output.bytes", Counter, "By", [], "Output that commands wrote, whether kept or not";
     OUTPUT_CUT = "airlock.runner.output.cut", Counter, "By", [], "Output that was cut from the middle";
-    VIOLATIONS = "airlock.runner.violations", Counter, "{violation}", ["layer"], "What layers of the sandbox saw or refused, by layer";
+    VIOLATIONS = "airlock.runner.violations", Counter, "{violation}", ["layer"], "Violations that layers of the sandbox observed or refused, by layer";
     SESSIONS = "airlock.runner.sessions", Gauge, "{session}", [], "Sessions whose workspaces are on this runner";
-    SPOOL = "airlock.runner.spool.used", Gauge, "By", [], "Disk that kept output takes";
-    DISK_FREE = "airlock.runner.disk.free", Gauge, "By", [], "Room on the disk of sessions and kept output";
-    DISK_SIZE = "airlock.runner.disk.size", Gauge, "By", [], "The size of that disk";
-    CERTIFICATE_EXPIRY = "airlock.runner.certificate.expiry", Gauge, "s", ["file"], "Time until the certificates of a file expire, negative afterwards: the runner's `cert`, or the `ca` that it knows servers by";
+    SPOOL = "airlock.runner.spool.used", Gauge, "By", [], "Disk space that kept output uses";
+    DISK_FREE = "airlock.runner.disk.free", Gauge, "By", [], "Free space on the disk of sessions and kept output";
+    DISK_SIZE = "airlock.runner.disk.size", Gauge, "By", [], "Size of the disk of sessions and kept output";
+    CERTIFICATE_EXPIRY = "airlock.runner.certificate.expiry", Gauge, "s", ["file"], "Time until the certificates of a file expire, negative afterwards: the runner's `cert`, or the `ca` that verifies servers";
     LINKS = "airlock.runner.links", UpDown, "{link}", [], "Links that are up";
     BUILD = "airlock.runner.build.info", Gauge, "{build}", ["version"], "1, with the version of the runner";
 }

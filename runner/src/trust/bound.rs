@@ -41,7 +41,7 @@ pub(crate) fn look(
         paths.iter().map(&mut state).collect::<Vec<_>>()
     });
     let states = states.unwrap_or_else(|error| {
-        tracing::error!(%error, "the files of an approval cannot be looked at");
+        tracing::error!(%error, "the files of an approval cannot be checked");
         vec![FileState::Unknown; paths.len()]
     });
     paths.into_iter().zip(states).map(|(path, state)| BoundFile { path, state }).collect()
@@ -67,8 +67,8 @@ pub(crate) fn check(grant: &Grant, found: &[BoundFile]) -> Result<(), Refusal> {
     };
     let path = shown(&changed.path);
     let message = match changed.state {
-        FileState::Unknown => format!("nobody could look at the file `{path}` when this was approved"),
-        _ => format!("the file `{path}` is not what it was when this was approved"),
+        FileState::Unknown => format!("the file `{path}` could not be read when the command was approved"),
+        _ => format!("the file `{path}` has changed since the command was approved"),
     };
     Err(Refusal::new(CHANGED, message))
 }

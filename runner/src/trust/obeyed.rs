@@ -36,7 +36,9 @@ impl Look<'_> {
     fn at(&self, obeyed: &Obeyed) -> Result<(), Refusal> {
         if obeyed.paths.is_empty() {
             let program = shown(obeyed.program.as_bytes());
-            return Err(refuse(format!("where `{program}` runs, and what it obeys there, is not known")));
+            return Err(refuse(format!(
+                "the directory where `{program}` runs, and the files that it obeys there, are not known"
+            )));
         }
         for pattern in &obeyed.paths {
             for path in self.matching(pattern.as_bytes(), obeyed)? {
@@ -87,7 +89,7 @@ impl Look<'_> {
         match self.view.follow(path, true) {
             Ok(led) if !led.is_there && led.ground != Ground::Kernel => Ok(()),
             _ => Err(refuse(format!(
-                "`{}` is there, which makes `{}` run other programs; have it approved",
+                "`{}` exists, and makes `{}` run other programs; have the command approved",
                 shown(path),
                 shown(obeyed.program.as_bytes())
             ))),
@@ -99,7 +101,7 @@ impl Look<'_> {
         match named_setting(format, &text, &obeyed.settings) {
             None => Ok(()),
             Some(setting) => Err(refuse(format!(
-                "`{}` sets `{setting}`, which makes `{}` run another program; have it approved",
+                "`{}` sets `{setting}`, which makes `{}` run another program; have the command approved",
                 shown(path),
                 shown(obeyed.program.as_bytes())
             ))),

@@ -83,7 +83,7 @@ fn readiness_is_asked_over_a_socket_that_only_its_owner_can_use_and_that_goes_wi
 
     let (code, said, _) = run(&["doctor", "--config", &file]);
     assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains("a runner uses it now") && said.contains("http://127.0.0.1:1 TCP"), "{said}");
+    assert!(said.contains("a running runner uses it") && said.contains("http://127.0.0.1:1 TCP"), "{said}");
     let (_, json, _) = run(&["doctor", "--json", "--config", &file]);
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json.get("ok"), Some(&false.into()));

@@ -119,7 +119,7 @@ async fn a_hostile_init_has_no_snapshot_or_a_useless_one_and_leaves_nothing() {
         ("builtin() { :; }", ENDED),
         ("exec 10>&- 11>&-", ENDED),
         ("echo 'unbalanced", ""),
-        ("PATH=bin:$PATH", "the PATH that `shell.init` leaves is not a list of absolute folders"),
+        ("PATH=bin:$PATH", "the PATH that `shell.init` sets is not a list of absolute directories"),
         ("PATH=$'/bin\\n/x'", ""),
         ("set -euf; shopt -s failglob nocasematch; trap 'echo x' DEBUG ERR; IFS=a", ""),
     ];
@@ -163,7 +163,7 @@ async fn one_that_was_swapped_on_the_disk_is_refused_told_of_and_run_without() {
     assert_eq!(it.refusal(with(session, &snapshot, "greet x")).await, "no_snapshot");
     // Reported before the refusal, so that the next decision does not use it.
     let SessionPhase::Open { snapshot: now, .. } = it.session(session).await else { panic!("not open") };
-    let problem = "the file in which the runner kept it is gone or was changed";
+    let problem = "the runner's copy of it was removed or changed";
     assert_eq!(now, SessionSnapshot::missing(problem));
     assert_eq!(it.refusal(with(session, &snapshot, "greet x")).await, "no_snapshot");
     let (_, result) = it.run(grant(session, "greet x")).await;

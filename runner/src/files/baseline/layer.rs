@@ -86,7 +86,7 @@ impl LayerReader {
         let [a, b, c, d, e, f, g, h] = lengths;
         let (meta, content) = (u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h]));
         if meta > RECORD_BYTES || content > CONTENT_BYTES {
-            return Err(damaged("a length cannot be"));
+            return Err(damaged("a length is out of range"));
         }
         let mut bytes = vec![0; meta as usize];
         self.file.read_exact(&mut bytes)?;

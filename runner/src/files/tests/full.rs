@@ -31,7 +31,7 @@ async fn full(backend: DiskBackend) {
     for (order, bytes) in [(file, large), (archive, tar(source.path()))] {
         let failed = fixture.upload(order, &bytes).await.unwrap_err();
         assert_eq!(failed.reason, "DISK_FULL", "{failed:?}");
-        assert!(failed.message.contains("what the session may take"), "{failed:?}");
+        assert!(failed.message.contains("the session's disk limit"), "{failed:?}");
         assert_eq!(names(&fixture), before);
         assert_eq!(fs::read(fixture.path("mine")).unwrap(), b"of the user");
     }

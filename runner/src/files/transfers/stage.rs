@@ -34,7 +34,7 @@ impl Stage {
             return Ok(());
         }
         if transfer.is_removed() {
-            return Err(unavailable("TRANSFER_REMOVED", "the transfer was just removed; begin it anew"));
+            return Err(unavailable("TRANSFER_REMOVED", "the transfer was removed; start a new one"));
         }
         let failed = |error: io::Error| of_own_io("keep a transfer", &error);
         let path = transfer.bytes_path();

@@ -89,7 +89,7 @@ fn what_is_nested_too_deep_is_said_and_can_be_left_out() {
         }
     };
     assert_eq!(failed.reason, "TOO_DEEP");
-    assert!(failed.message.contains("200 folders; ask for a folder nearer to it"), "{}", failed.message);
+    assert!(failed.message.contains("200 directories; name a directory closer to it"), "{}", failed.message);
     assert_eq!(paths(dir.path(), b"", &["d/d"], 1000), [b"d"]);
     cancel.cancel();
     assert_eq!(walk.next().unwrap_err().reason, "CANCELLED");

@@ -49,7 +49,7 @@ pub(super) async fn runner(plan: &Plan) {
         let (said, ()) = tokio::join!(scene.stop(Side::Runner), refuses(&scene, &cast, &key));
         let cut = cast.ended_by_drain(&scene).await;
         let told =
-            said.lines().rev().find_map(|line| line.split_once(" commands were cut")).map(|found| found.0);
+            said.lines().rev().find_map(|line| line.split_once(" commands were ended")).map(|found| found.0);
         let told: usize = told.and_then(|line| line.rsplit(' ').next()?.parse().ok()).unwrap_or_default();
         assert_eq!(told, cut, "it says how many were cut:\n{said}");
         scene.start(Side::Runner, &[]);

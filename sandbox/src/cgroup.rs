@@ -102,7 +102,7 @@ const LIMITS: [&str; 5] = ["memory", "swap", "pids", "cpu", "io"];
 /// Returns the reason why a limit is not enforced, and the limit that applies instead.
 fn cause(limit: &str, why: &str) -> String {
     match limit {
-        "pids" => format!("{why}; RLIMIT_NPROC holds in its place"),
+        "pids" => format!("{why}; RLIMIT_NPROC applies instead"),
         _ => why.to_owned(),
     }
 }

@@ -122,7 +122,7 @@ pub enum DiskError {
         cause: String,
     },
     /// The disk was in memory, and is lost.
-    #[error("its files were kept in memory (`workspace.backend` `tmpfs`), and are gone with it")]
+    #[error("its files were kept in memory (`workspace.backend` `tmpfs`), and are lost")]
     Lost,
 }
 
@@ -192,7 +192,7 @@ impl Disks {
         let ground = if backend.mounts() { mounts::make_ground(&self.sessions) } else { Ok(()) };
         let tried = ground.and_then(|()| trial.make(&place, id)).and_then(|disk| disk.holds(limits));
         let released = trial.release(&place, id);
-        let removed = remove_tree(&place).map_err(step("remove what was tried"));
+        let removed = remove_tree(&place).map_err(step("remove the test directory"));
         trial.leave();
         tried.and(released).and(removed).map_err(|error| match error {
             DiskError::Step { action, cause } => DiskError::Unusable {
@@ -238,7 +238,7 @@ impl Disks {
     ///
     /// The step that failed.
     pub fn new_place(&self) -> Result<PathBuf, DiskError> {
-        let failed = || step("make a folder");
+        let failed = || step("create a directory");
         let place = self.sessions.join(random_name().map_err(failed())?);
         DirBuilder::new().mode(0o700).create(&place).map_err(failed())?;
         Ok(place)
@@ -252,7 +252,7 @@ impl Disks {
     /// The step that failed. [`Disks::release`] reverts the completed steps.
     pub fn make(&self, place: &Path, id: Option<u32>) -> Result<SessionDisk, DiskError> {
         let disk = self.at(place, id, self.backend);
-        DirBuilder::new().mode(0o700).create(&disk.root).map_err(step("make its folder"))?;
+        DirBuilder::new().mode(0o700).create(&disk.root).map_err(step("create its directory"))?;
         match self.backend {
             DiskBackend::Quota => quota::begin(&disk.root, id, &self.config)?,
             DiskBackend::Loop => {
@@ -368,8 +368,8 @@ impl SessionDisk {
         let Some((used, left)) = self.used_and_left()? else { return Ok(None) };
         let little = (used.bytes.saturating_add(left.bytes) / FULL_PART).min(FULL_BYTES);
         let what = match (left.bytes < little, left.inodes == 0) {
-            (true, _) => format!("{} bytes are taken, and {} left", used.bytes, left.bytes),
-            (false, true) => format!("{} files and folders are there, and no more can be made", used.inodes),
+            (true, _) => format!("{} bytes are used, {} are free", used.bytes, left.bytes),
+            (false, true) => format!("the limit of {} files and directories is reached", used.inodes),
             (false, false) => return Ok(None),
         };
         Ok(Some(what))
@@ -377,9 +377,8 @@ impl SessionDisk {
 
     /// Checks that the kernel reports a limit of at most `limits`.
     fn holds(&self, limits: DiskUse) -> Result<(), DiskError> {
-        let failed = |cause: String| DiskError::Step { action: "limit a folder that was tried", cause };
-        let Some((used, left)) = self.used_and_left().map_err(step("look at a folder that was tried"))?
-        else {
+        let failed = |cause: String| DiskError::Step { action: "limit the test directory", cause };
+        let Some((used, left)) = self.used_and_left().map_err(step("inspect the test directory"))? else {
             return Ok(());
         };
         // A file system uses a few inodes itself, and allocates them in blocks.
@@ -390,7 +389,7 @@ impl SessionDisk {
         };
         if all.bytes > limits.bytes || all.inodes > inodes {
             return Err(failed(format!(
-                "the kernel lets it take {} bytes and {} files: limits are counted, and not held to",
+                "the kernel let it use {} bytes and {} files: limits are counted, but not enforced",
                 all.bytes, all.inodes
             )));
         }

@@ -39,7 +39,7 @@ pub enum LaunchError {
         source: io::Error,
     },
     /// bubblewrap lacks an option that the sandbox needs.
-    #[error("bubblewrap at `{path}` does not know `{option}`", path = path.display())]
+    #[error("bubblewrap at `{path}` does not support `{option}`", path = path.display())]
     BubblewrapTooOld {
         /// The path of bubblewrap.
         path: PathBuf,
@@ -47,7 +47,7 @@ pub enum LaunchError {
         option: &'static str,
     },
     /// The directory of the launcher's files could not be created.
-    #[error("runtime folder `{path}`: {source}", path = path.display())]
+    #[error("runtime directory `{path}`: {source}", path = path.display())]
     Runtime {
         /// The directory or file.
         path: PathBuf,
@@ -83,7 +83,7 @@ pub enum LaunchError {
         source: io::Error,
     },
     /// The thread that forks sandboxes has ended.
-    #[error("the launcher has ended")]
+    #[error("the launcher has exited")]
     Closed,
     /// The request is invalid.
     #[error("{cause}")]
@@ -112,7 +112,7 @@ pub enum LaunchError {
         cause: String,
     },
     /// The exchange with `airlock-init` failed before the order to start.
-    #[error("lost contact before the start: {source}")]
+    #[error("lost contact with the sandbox before the start: {source}")]
     Conversation {
         /// The cause.
         source: FrameError,
@@ -153,14 +153,14 @@ impl LaunchError {
             Self::BubblewrapMissing { .. } => "apt-get install bubblewrap",
             Self::BubblewrapTooOld { .. } => "install bubblewrap 0.8 or later",
             Self::Runtime { .. } | Self::Spawn { .. } => {
-                "give the runner a state folder that it can write and that is not mounted noexec"
+                "give the runner a state directory that is writable and not mounted noexec"
             }
             Self::Cgroup { .. } | Self::CgroupMissing { .. } => {
-                "give the runner a cgroup of its own with memory, pids and cpu: under systemd `Delegate=yes`"
+                "give the runner its own cgroup with memory, pids and cpu: under systemd `Delegate=yes`"
             }
             Self::Step { step, cause } => return hint::of_step(*step, cause).map(hint::told_here),
             Self::Setup { cause } => return hint::of_bubblewrap(cause).map(hint::told_here),
-            Self::CommandTooLong { .. } => "write the text to a file first and run that",
+            Self::CommandTooLong { .. } => "write the command to a file and run the file",
             _ => return None,
         };
         Some(cure.into())

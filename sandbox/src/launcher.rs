@@ -168,7 +168,7 @@ impl Launcher {
             (UidIsolation::PerSession, Some(ids)) if ids.uid != 0 && ids.gid != 0 => return Ok(()),
             (UidIsolation::None, None) => return Ok(()),
             (UidIsolation::PerSession, Some(_)) => "a session's uid and gid must not be 0",
-            (UidIsolation::PerSession, None) => "the session has no uid of its own",
+            (UidIsolation::PerSession, None) => "the session does not have its own uid",
             (UidIsolation::None, Some(_)) => "the runner cannot change to the session's uid",
         };
         Err(LaunchError::Invalid { cause: cause.to_owned() })

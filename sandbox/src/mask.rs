@@ -81,14 +81,14 @@ pub struct Mask {
 pub(crate) fn check(masks: &[Mask]) -> Result<(), String> {
     if masks.len() > MAX_MASKS {
         return Err(format!(
-            "the path rules name {} files and folders, the limit is {MAX_MASKS}",
+            "the path rules match {} files and directories, the limit is {MAX_MASKS}",
             masks.len()
         ));
     }
     let lengths = masks.iter().map(|mask| mask.path.as_os_str().len());
     if lengths.clone().sum::<usize>() > MAX_MASK_BYTES || lengths.clone().any(|length| length > MAX_MASK_PATH)
     {
-        return Err("the path rules name paths that are too long together".to_owned());
+        return Err("the paths that the path rules match are too long in total".to_owned());
     }
     let contents = masks.iter().map(|mask| match &mask.kind {
         MaskKind::Content(content) => content.len(),
@@ -102,7 +102,7 @@ pub(crate) fn check(masks: &[Mask]) -> Result<(), String> {
             && !mask.path.as_os_str().as_bytes().contains(&0)
     };
     match masks.iter().find(|mask| !plain(mask)) {
-        Some(mask) => Err(format!("`{}` is no path below a session's folder", mask.path.display())),
+        Some(mask) => Err(format!("`{}` is not a path below a session's directory", mask.path.display())),
         None => Ok(()),
     }
 }

@@ -21,7 +21,7 @@ pub enum SettingsFormat {
 }
 
 /// The returned setting if the file cannot be parsed.
-const UNREADABLE: &str = "text that cannot be read as settings";
+const UNREADABLE: &str = "text that cannot be parsed as settings";
 /// Escapes that can hide a letter.
 const ESCAPES: [&str; 3] = ["\\u", "\\U", "\\x"];
 

@@ -35,7 +35,7 @@ pub enum PathRuleError {
         cause: String,
     },
     /// A path that a rule may match cannot be read.
-    #[error("path rules: cannot look at `{path}`: {source}", path = path.display())]
+    #[error("path rules: cannot read `{path}`: {source}", path = path.display())]
     Look {
         /// The path inside.
         path: PathBuf,
@@ -50,17 +50,18 @@ pub enum PathRuleError {
     },
     /// There are too many files and directories.
     #[error(
-        "path rules: more than {MAX_RULE_ENTRIES} files and folders would have to be looked at; begin globs with a folder"
+        "path rules: more than {MAX_RULE_ENTRIES} files and directories must be searched; begin globs with a \
+         directory"
     )]
     Entries,
     /// Directories are nested too deep.
-    #[error("path rules: folders are nested deeper than {MAX_RULE_DEPTH} at `{path}`", path = path.display())]
+    #[error("path rules: directories are nested deeper than {MAX_RULE_DEPTH} at `{path}`", path = path.display())]
     Depth {
         /// The path inside.
         path: PathBuf,
     },
     /// The rules match too many files and directories.
-    #[error("path rules: more than {MAX_MASKS} files and folders are met; name the folders that they are in")]
+    #[error("path rules: more than {MAX_MASKS} files and directories match; name their parent directories")]
     Masks,
 }
 

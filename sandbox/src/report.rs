@@ -88,7 +88,7 @@ impl Launcher {
         match self.look_around(profile, scratch, ids, &facts, &mut checks) {
             Ok(found) => {
                 shells = found;
-                checks.push(Check::ok("sandbox", "two were started, and looked at from inside"));
+                checks.push(Check::ok("sandbox", "two sandboxes were started, and checked from inside"));
             }
             Err(blind) => {
                 let held =
@@ -145,7 +145,7 @@ fn complete(checks: Vec<Check>) -> Vec<Check> {
     for Layer { name, lost, .. } in LAYERS {
         match found.iter().position(|check| check.name == name) {
             Some(at) => all.push(found.swap_remove(at)),
-            None => all.push(Check::missing(name, "it was not seen from inside a sandbox", lost, "")),
+            None => all.push(Check::missing(name, "it was not observed from inside a sandbox", lost, "")),
         }
     }
     all

@@ -46,7 +46,7 @@ pub struct Folders {
 
 /// A failed step of the creation or transfer of directories.
 #[derive(Debug, thiserror::Error)]
-#[error("session folder: cannot {action}: {source}")]
+#[error("session directory: cannot {action}: {source}")]
 pub struct FolderError {
     /// The step that failed.
     pub action: &'static str,
@@ -66,8 +66,8 @@ impl Folders {
     /// [`FolderError`]. Directories that were created before the error remain.
     pub fn create(parent: &Path, ids: Option<HostIds>) -> Result<Self, FolderError> {
         let parent_handle = open_folder(CWD, parent).map_err(step("open the parent"))?;
-        let name = random_name().map_err(|source| FolderError { action: "make a name", source })?;
-        mkdirat(&parent_handle, &name, Mode::RWXU).map_err(step("make a folder"))?;
+        let name = random_name().map_err(|source| FolderError { action: "create a name", source })?;
+        mkdirat(&parent_handle, &name, Mode::RWXU).map_err(step("create a directory"))?;
         Self::fill(&parent.join(name), ids)
     }
 
@@ -77,11 +77,11 @@ impl Folders {
     ///
     /// [`FolderError`]. Directories that were created before the error remain.
     pub fn fill(root: &Path, ids: Option<HostIds>) -> Result<Self, FolderError> {
-        let handle = openat(CWD, root, FOLDER, Mode::empty()).map_err(step("open a folder"))?;
+        let handle = openat(CWD, root, FOLDER, Mode::empty()).map_err(step("open a directory"))?;
         for child in ["workspace", "home", "tmp"] {
-            mkdirat(&handle, child, Mode::RWXU).map_err(step("make a folder"))?;
-            let handle = openat(&handle, child, FOLDER, Mode::empty()).map_err(step("open a folder"))?;
-            give(handle.as_fd(), ids).map_err(step("give a folder away"))?;
+            mkdirat(&handle, child, Mode::RWXU).map_err(step("create a directory"))?;
+            let handle = openat(&handle, child, FOLDER, Mode::empty()).map_err(step("open a directory"))?;
+            give(handle.as_fd(), ids).map_err(step("change the owner of a directory"))?;
         }
         Ok(Self::at(root))
     }
@@ -133,32 +133,33 @@ fn give(handle: BorrowedFd<'_>, ids: Option<HostIds>) -> Result<(), Errno> {
 /// than 256 directories is an error.
 pub fn give_tree(folder: BorrowedFd<'_>, ids: HostIds) -> Result<(), FolderError> {
     let (uid, gid) = owner(ids);
-    fchown(folder, uid, gid).map_err(step("give a folder away"))?;
-    let mut open = vec![Dir::read_from(folder).map_err(step("read a folder"))?];
+    fchown(folder, uid, gid).map_err(step("change the owner of a directory"))?;
+    let mut open = vec![Dir::read_from(folder).map_err(step("read a directory"))?];
     while let Some(current) = open.last_mut() {
         let Some(entry) = current.next() else {
             open.pop();
             continue;
         };
-        let entry = entry.map_err(step("read a folder"))?;
+        let entry = entry.map_err(step("read a directory"))?;
         let name = entry.file_name();
         if matches!(name.to_bytes(), b"." | b"..") {
             continue;
         }
-        let handle = current.fd().map_err(step("read a folder"))?;
-        chownat(handle, name, uid, gid, AtFlags::SYMLINK_NOFOLLOW).map_err(step("give a file away"))?;
+        let handle = current.fd().map_err(step("read a directory"))?;
+        chownat(handle, name, uid, gid, AtFlags::SYMLINK_NOFOLLOW)
+            .map_err(step("change the owner of a file"))?;
         let kind = match entry.file_type() {
             // Some file systems do not report the type.
             FileType::Unknown => statat(handle, name, AtFlags::SYMLINK_NOFOLLOW)
                 .map(|found| FileType::from_raw_mode(found.st_mode))
-                .map_err(step("look at a file"))?,
+                .map_err(step("inspect a file"))?,
             known => known,
         };
         if kind == FileType::Directory {
-            let below = openat(handle, name, FOLDER, Mode::empty()).map_err(step("open a folder"))?;
-            let below = Dir::read_from(&below).map_err(step("read a folder"))?;
+            let below = openat(handle, name, FOLDER, Mode::empty()).map_err(step("open a directory"))?;
+            let below = Dir::read_from(&below).map_err(step("read a directory"))?;
             if open.len() >= MAX_DEPTH {
-                return Err(step("go deeper")(Errno::LOOP));
+                return Err(step("open a subdirectory")(Errno::LOOP));
             }
             open.push(below);
         }

@@ -39,12 +39,12 @@ impl Reach {
     pub(crate) fn of(profile: &Profile, other_user: bool, read_only: bool) -> Result<Self, LaunchError> {
         let sockets = &profile.sockets.allowed_unix;
         if sockets.len() > MAX_SOCKETS {
-            let cause = format!("the profile shows {} sockets, the limit is {MAX_SOCKETS}", sockets.len());
+            let cause = format!("the profile lists {} sockets, the limit is {MAX_SOCKETS}", sockets.len());
             return Err(LaunchError::Invalid { cause });
         }
         if let Some(socket) = sockets.iter().find(|socket| !can_be_shown(socket)) {
             let cause = format!(
-                "the socket `{}` cannot be shown: at its path is something of the session's or of Airlock's",
+                "the socket `{}` cannot be mounted: its path belongs to the session or to Airlock",
                 socket.display()
             );
             return Err(LaunchError::Invalid { cause });

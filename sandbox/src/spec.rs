@@ -91,7 +91,7 @@ impl LaunchSpec {
             return refuse("the prefix contains a NUL byte");
         }
         if self.snapshot.is_some() && (self.shape.read_only || self.shell != Shell::Bash) {
-            return refuse("only a writable command of bash gets a shell snapshot");
+            return refuse("only a bash command that can write can use a shell snapshot");
         }
         if self.separate_stderr && matches!(self.stdin, Stdin::Terminal(_)) {
             return refuse("a terminal has one stream for output and errors");
@@ -106,7 +106,7 @@ impl LaunchSpec {
                 || value.as_bytes().contains(&0)
         };
         if self.env.iter().any(bad) {
-            return refuse("the environment holds a name or value that cannot be passed");
+            return refuse("the environment contains a name or value that cannot be passed");
         }
         let sizes = self.env.iter().map(|(name, value)| name.len() + value.len());
         if sizes.clone().any(|size| size >= MAX_COMMAND) || sizes.sum::<usize>() > MAX_ENVIRONMENT {

@@ -85,7 +85,7 @@ fn what_airlock_did_is_said_after_the_output() {
     let server = "nohup sleep 1000 >/dev/null 2>&1 & echo up";
     for (command, written, said) in [
         (server, "up\n", "airlock: processes that the command left running were ended"),
-        ("cd /usr", "", "airlock: the current directory is `/workspace` again"),
+        ("cd /usr", "", "airlock: the current directory was reset to `/workspace`"),
         (
             "python3 -c 'import socket; socket.getaddrinfo(\"example.org\", 80)' 2>&1 | tail -n 1",
             "socket.gaierror: [Errno -3] Temporary failure in name resolution\n",
@@ -94,7 +94,7 @@ fn what_airlock_did_is_said_after_the_output() {
         (
             "python3 -c 'open(\".bash\" + \"rc\", \"w\")'",
             "",
-            "airlock: `/workspace/.bashrc`: a protected name was made; it was moved away",
+            "airlock: `/workspace/.bashrc`: a protected name was created; it was moved away",
         ),
     ] {
         let output = site.output(&run(command));

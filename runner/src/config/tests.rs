@@ -85,10 +85,7 @@ fn every_rule_between_fields_is_kept() {
     for (text, expected) in [
         ("bases.x = \"../y\"\n", "`bases.x`: it is not an absolute path; "),
         ("bases.x = \"/var\"\n", "`bases.x`: it overlaps `state_dir`; "),
-        (
-            "floor.bind_sources = [\"/\"]\n",
-            "`floor.bind_sources[0]`: it contains the runner's `state_dir`; ",
-        ),
+        ("floor.bind_sources = [\"/\"]\n", "`floor.bind_sources[0]`: it contains the runner's `state_dir`; "),
         ("floor.bind_sources = [\"/sys/class\"]\n", "`floor.bind_sources[0]`: it is at or below `/sys`; "),
         ("floor.rootfs = [\"/\"]\n", "`floor.rootfs[0]`: it contains the runner's `state_dir`; "),
         ("floor.rootfs = [\"srv\"]\n", "`floor.rootfs[0]`: it is not an absolute path; "),

@@ -25,7 +25,10 @@ async fn a_port_that_nobody_listens_on_is_told() {
     let free = held.local_addr().unwrap();
     let found = reach(&Target { host: "127.0.0.1".to_owned(), port: free.port(), trust: None }).await;
     assert_eq!(found.last().map(|finding| finding.state), Some(State::Missing), "{found:?}");
-    assert!(found.last().is_some_and(|finding| finding.cure.contains("that the server is running")), "{found:?}");
+    assert!(
+        found.last().is_some_and(|finding| finding.cure.contains("that the server is running")),
+        "{found:?}"
+    );
     let found = reach(&Target { host: "no.such.invalid".to_owned(), port: 1, trust: None }).await;
     assert_eq!((found.len(), found[0].name.as_str()), (1, "name"), "{found:?}");
 }

@@ -55,7 +55,7 @@ async fn full_and_on(it: &mut Fixture) -> (SessionId, SessionId) {
         let (_, result) = it.run(grant(own, &format!("{command} 2> /dev/null || exit 7"))).await;
         assert_eq!(result.cause, Cause::Exited { code: 7 }, "{command}");
         let told = of_disk(&result);
-        assert!(matches!(&*told, [("full", detail)] if detail.contains("bytes are taken")), "{told:?}");
+        assert!(matches!(&*told, [("full", detail)] if detail.contains("bytes are used")), "{told:?}");
         let (_, result) = it.run(grant(other, "head -c 1M /dev/zero > file; rm file")).await;
         assert_eq!((result.cause.clone(), of_disk(&result).len()), (Cause::Exited { code: 0 }, 0));
         let (_, result) = it.run(grant(own, "rm -f big ~/big /tmp/big; echo room > room")).await;
@@ -68,7 +68,10 @@ async fn full_and_on(it: &mut Fixture) -> (SessionId, SessionId) {
     let (_, result) = it.run(grant(own, "for i in {1..3000}; do : > $i || exit 7; done")).await;
     assert_eq!(result.cause, Cause::Exited { code: 7 });
     let told = of_disk(&result);
-    assert!(matches!(&*told, [("full", detail)] if detail.contains("no more can be made")), "{told:?}");
+    assert!(
+        matches!(&*told, [("full", detail)] if detail.contains("files and directories is reached")),
+        "{told:?}"
+    );
     (own, other)
 }
 

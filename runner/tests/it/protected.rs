@@ -220,7 +220,7 @@ async fn a_profile_makes_it_a_failure_and_what_is_at_the_root_cannot_be_written_
         Cause::SandboxFailed { step, message, .. } => {
             assert_eq!(
                 (step.as_str(), message.as_str()),
-                ("protected_names", "`/workspace/a/.bashrc`: a protected name was made")
+                ("protected_names", "`/workspace/a/.bashrc`: a protected name was created")
             );
         }
         other => panic!("{other:?}"),
@@ -315,7 +315,7 @@ async fn what_no_mask_can_cover_ends_a_command_of_git_and_no_other() {
         Cause::SandboxFailed { step, message, .. } => {
             assert_eq!(step, "protected_names");
             assert!(
-                message.contains("`/proc/self/root/tmp/x` leads through a folder of the kernel's"),
+                message.contains("`/proc/self/root/tmp/x` leads through a directory of the kernel"),
                 "{message}"
             );
         }

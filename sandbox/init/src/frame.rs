@@ -29,7 +29,7 @@ pub enum FrameError {
     #[error("the message has {0} bytes, the limit is {MAX_FRAME}")]
     TooLong(usize),
     /// A message of another kind was expected.
-    #[error("a message that does not belong here")]
+    #[error("unexpected message")]
     Unexpected,
     /// No message arrived within the socket's timeout.
     #[error("no answer in time")]

@@ -158,7 +158,7 @@ fn filters_are_known() -> Result<(), Failure> {
     match set_secure_computing_mode(SecureComputingMode::Filter) {
         Err(Errno::FAULT) => Ok(()),
         Err(error) => Err(Failure::new(Step::Seccomp, format!("system calls cannot be filtered: {error}"))),
-        Ok(()) => Err(Failure::new(Step::Seccomp, "a filter without a program was taken")),
+        Ok(()) => Err(Failure::new(Step::Seccomp, "the kernel accepted a filter without a program")),
     }
 }
 

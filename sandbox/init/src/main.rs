@@ -56,7 +56,7 @@ fn main() -> ExitCode {
         Some(MODE_OUTSIDE) => outside::run(),
         Some(MODE_OUTSIDE_PID1) => pid1::run(false),
         Some(MODE_LOOK) => look::run(words.next()),
-        _ => Err(Failure::new(Step::Message, "airlock-init is started by Airlock only")),
+        _ => Err(Failure::new(Step::Message, "airlock-init can be started only by Airlock")),
     };
     match result {
         Ok(code) => code,

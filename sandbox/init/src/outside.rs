@@ -65,7 +65,7 @@ fn show(shown: &Shown, leave: Option<&[u8]>) -> Result<(), String> {
     let mut trees = Vec::new();
     for folder in &shown.folders {
         let path = Path::new(OsStr::from_bytes(folder));
-        let tree = open_tree(CWD, path, flags).map_err(|error| format!("session folder: {error}"))?;
+        let tree = open_tree(CWD, path, flags).map_err(|error| format!("session directory: {error}"))?;
         trees.push((tree, path));
     }
     leave_mount(leave)?;
@@ -76,20 +76,21 @@ fn show(shown: &Shown, leave: Option<&[u8]>) -> Result<(), String> {
     for (tree, path) in trees {
         make_folders(over, path)?;
         move_mount(tree.as_fd(), "", CWD, path, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)
-            .map_err(|error| format!("mount of a session folder: {error}"))?;
+            .map_err(|error| format!("mount of a session directory: {error}"))?;
     }
     Ok(())
 }
 
 /// Creates the missing directories between `over`, which contains only the session's directories, and `path`.
 fn make_folders(over: &Path, path: &Path) -> Result<(), String> {
-    let below = path.strip_prefix(over).map_err(|_| "a session folder lies elsewhere".to_owned())?;
+    let below =
+        path.strip_prefix(over).map_err(|_| "a session directory has an unexpected parent".to_owned())?;
     let mut at = over.to_owned();
     for part in below.components() {
         at.push(part);
         match mkdir(&at, Mode::from_raw_mode(0o755)) {
             Ok(()) | Err(Errno::EXIST) => {}
-            Err(error) => return Err(format!("folder above a session's: {error}")),
+            Err(error) => return Err(format!("parent of a session directory: {error}")),
         }
     }
     Ok(())

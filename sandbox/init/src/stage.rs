@@ -77,7 +77,7 @@ fn open_folders(folders: &[Staged]) -> Result<Vec<(OwnedFd, &Staged)>, String> {
     for folder in folders {
         let source = OsStr::from_bytes(&folder.source);
         let tree =
-            open_tree(CWD, source, flags).map_err(|error| format!("folder `{}`: {error}", folder.name))?;
+            open_tree(CWD, source, flags).map_err(|error| format!("directory `{}`: {error}", folder.name))?;
         trees.push((tree, folder));
     }
     Ok(trees)

@@ -165,7 +165,7 @@ pub(super) fn wait_until_empty(folder: &Path, patience: Duration) -> io::Result<
         }
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return Err(io::Error::new(io::ErrorKind::TimedOut, "processes in it do not end"));
+            return Err(io::Error::new(io::ErrorKind::TimedOut, "its processes do not end"));
         }
         let mut fds = [PollFd::new(&events, PollFlags::PRI)];
         let limit = Timespec::try_from(left).map_err(io::Error::other)?;

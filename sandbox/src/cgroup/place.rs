@@ -16,7 +16,7 @@ pub(super) fn own() -> Result<PathBuf, String> {
     let own = own_path(&own).ok_or("no hierarchy of version 2")?;
     let mut folders = mount_points(&mounts).filter_map(|(root, point)| folder(root, point, own));
     let folder = folders.find(|folder| is_cgroup(folder));
-    folder.ok_or_else(|| "cgroup2 is not mounted where the runner is in it".to_owned())
+    folder.ok_or_else(|| "no cgroup2 mount contains the runner's cgroup".to_owned())
 }
 
 /// Reports whether the directory is a cgroup of version 2.

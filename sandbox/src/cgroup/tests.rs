@@ -164,7 +164,7 @@ fn switched_off_there_is_none_and_every_limit_is_named() {
         gaps.iter().map(|gap| gap.limit).collect::<Vec<_>>(),
         ["cgroup", "memory", "swap", "pids", "cpu", "io"]
     );
-    assert_eq!(gaps[3].cause, "switched off; RLIMIT_NPROC holds in its place");
+    assert_eq!(gaps[3].cause, "switched off; RLIMIT_NPROC applies instead");
 }
 
 #[test]

@@ -44,7 +44,7 @@ impl Tree {
         let name = random_name().map_err(|error| error.to_string())?;
         let folder = base.join(format!("{PREFIX}{name}"));
         note(state, &folder).map_err(|error| format!("`{}`: {error}", state.display()))?;
-        let failed = |error: io::Error| format!("no cgroup can be made in `{}`: {error}", base.display());
+        let failed = |error: io::Error| format!("cannot create a cgroup in `{}`: {error}", base.display());
         fs::create_dir(&folder).map_err(failed)?;
         let mut tree = Self { state: state.to_owned(), folder, missing: Vec::new(), made: AtomicU64::new(0) };
         if !tree.folder.join("cgroup.kill").exists() {
@@ -168,7 +168,7 @@ fn missing(base: &Path, folder: &Path) -> Vec<NotEnforced> {
         let why = if !there.iter().any(|one| one == controller) {
             format!("`{shown}` has no controller `{controller}`")
         } else if !given.iter().any(|one| one == controller) {
-            format!("`{shown}` cannot give its controller `{controller}` on: other processes are in it")
+            format!("`{shown}` cannot delegate its controller `{controller}`: it contains other processes")
         } else {
             format!("this kernel has no `{file}`")
         };

@@ -14,17 +14,19 @@ impl Disks {
     pub fn check(&self) -> Check {
         let lost = layer(NAME).map_or("", |layer| layer.lost);
         if !self.config.has_limits() {
-            let seen = "sessions have no limit of the disk";
+            let seen = "sessions have no disk limit";
             return Check::missing(NAME, seen, lost, LIMIT);
         }
         let (seen, gap) = match self.backend {
-            DiskBackend::Quota => ("quota: each session is a project of the file system's", None),
-            DiskBackend::Loop => ("loop: each session has an ext4 in an image", None),
+            DiskBackend::Quota => ("quota: each session is a project of the file system", None),
+            DiskBackend::Loop => ("loop: each session has an ext4 file system in an image", None),
             DiskBackend::Tmpfs => (
-                "tmpfs: each session has a file system in memory; it is gone with the host's next start",
+                "tmpfs: each session has a file system in memory, which is lost when the host restarts",
                 None,
             ),
-            DiskBackend::Watch => ("watch: what sessions take is counted while commands write", Some(())),
+            DiskBackend::Watch => {
+                ("watch: the disk usage of sessions is measured while commands run", Some(()))
+            }
         };
         match (gap, &self.without_quota) {
             (None, _) => Check::ok(NAME, format!("{seen}{}", self.half())),
@@ -41,8 +43,8 @@ impl Disks {
     /// Returns a note about a limit that is not set.
     fn half(&self) -> &'static str {
         match (self.config.bytes, self.config.inodes, self.backend) {
-            (None, ..) => "; any number of bytes, for want of `workspace.bytes`",
-            (_, None, DiskBackend::Quota) => "; any number of files, for want of `workspace.inodes`",
+            (None, ..) => "; bytes are not limited, because `workspace.bytes` is not set",
+            (_, None, DiskBackend::Quota) => "; files are not limited, because `workspace.inodes` is not set",
             _ => "",
         }
     }
@@ -62,7 +64,7 @@ pub fn disk_check(config: DiskConfig, folder: &Path, id: Option<u32>) -> (Check,
                 DiskError::Unusable { cure, .. } => cure.as_str(),
                 DiskError::Step { .. } | DiskError::Lost => "see the cause",
             };
-            let lost = "no runner starts with this configuration";
+            let lost = "a runner does not start with this configuration";
             (Check::missing(NAME, error.to_string(), lost, cure), false)
         }
     }

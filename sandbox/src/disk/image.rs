@@ -25,25 +25,26 @@ const SAID: u64 = 4096;
 const INODES_MIN: u64 = 64;
 
 pub(super) const CURE: &str = "the runner must be root, with CAP_SYS_ADMIN and /dev/loop-control (in a pod: \
-     privileged), and the programs mkfs.ext4 and mount be there: apt-get install e2fsprogs mount";
+                               privileged), and the programs mkfs.ext4 and mount must be installed: apt-get \
+                               install e2fsprogs mount";
 
 /// Creates the empty image of a session.
 pub(super) fn make(place: &Path, config: &DiskConfig) -> Result<(), DiskError> {
     let least = DiskBackend::LOOP_BYTES_MIN;
     let Some(bytes) = config.bytes.filter(|bytes| *bytes >= least) else {
         let cause = format!("`workspace.bytes` must be {least} or more");
-        return Err(DiskError::Step { action: "make an image", cause });
+        return Err(DiskError::Step { action: "create an image", cause });
     };
     let image = place.join(IMAGE);
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&image);
-    file.and_then(|file| file.set_len(bytes)).map_err(step("make an image"))?;
+    file.and_then(|file| file.set_len(bytes)).map_err(step("create an image"))?;
     let mut mkfs = program(&MKFS)?;
     // The whole image is a hole. One percent is reserved for the runner's own files.
     mkfs.args(["-q", "-F", "-m", "1", "-E", "nodiscard,lazy_itable_init=1,lazy_journal_init=1"]);
     if let Some(inodes) = config.inodes {
         mkfs.arg("-N").arg(inodes.max(INODES_MIN).to_string());
     }
-    run(mkfs.arg(&image), "make a file system in an image")
+    run(mkfs.arg(&image), "create a file system in an image")
 }
 
 /// Mounts the image of a session on its directory.
@@ -52,14 +53,14 @@ pub(super) fn mount(place: &Path, root: &Path) -> Result<(), DiskError> {
     let mut mount = program(&MOUNT)?;
     mount.args(["-n", "-t", "ext4", "-o", options, "--"]).arg(place.join(IMAGE)).arg(root);
     run(&mut mount, "mount an image")?;
-    fs::set_permissions(root, fs::Permissions::from_mode(0o700)).map_err(step("close an image to others"))
+    fs::set_permissions(root, fs::Permissions::from_mode(0o700)).map_err(step("restrict access to an image"))
 }
 
 fn program(paths: &[&str; 2]) -> Result<Command, DiskError> {
     let found = paths.iter().map(PathBuf::from).find(|path| path.exists());
     let missing = || DiskError::Unusable {
         backend: DiskBackend::Loop,
-        cause: format!("there is no {}", paths.join(" or ")),
+        cause: format!("{} does not exist", paths.join(" or ")),
         cure: CURE.to_owned(),
     };
     let mut command = Command::new(found.ok_or_else(missing)?);
@@ -79,7 +80,7 @@ fn run(command: &mut Command, action: &'static str) -> Result<(), DiskError> {
         if Instant::now() > until {
             // The process may be stuck in the kernel, and is not waited for.
             let _ = child.kill();
-            return Err(DiskError::Step { action, cause: "it does not come to its end".to_owned() });
+            return Err(DiskError::Step { action, cause: "it does not finish".to_owned() });
         }
         thread::sleep(PAUSE);
     };

@@ -36,7 +36,7 @@ pub(super) fn is_mount(path: &Path) -> bool {
 
 /// Makes the directory of all sessions a mount point, unless it is one.
 pub(super) fn make_ground(sessions: &Path) -> Result<(), DiskError> {
-    let failed = || step::<Errno>("make a mount for sessions' disks");
+    let failed = || step::<Errno>("create a mount for sessions' disks");
     if is_mount(sessions) {
         return Ok(());
     }
@@ -60,7 +60,7 @@ pub(super) fn leave_ground(sessions: &Path) {
 /// Mounts a file system in memory.
 pub(super) fn mount_memory(root: &Path, config: &DiskConfig) -> Result<(), DiskError> {
     let Some(bytes) = config.bytes else {
-        let cause = "`workspace.bytes` must be given".to_owned();
+        let cause = "`workspace.bytes` must be set".to_owned();
         return Err(DiskError::Step { action: "mount memory", cause });
     };
     let inodes = config.inodes.unwrap_or(bytes / BYTES_PER_INODE).max(INODES_MIN);

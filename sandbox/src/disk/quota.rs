@@ -39,10 +39,10 @@ pub(super) fn cure(folder: &Path) -> String {
 /// Makes the empty directory `root` a project with the limits.
 pub(super) fn begin(root: &Path, id: Option<u32>, config: &DiskConfig) -> Result<(), DiskError> {
     let project = project(root, id)?;
-    let folder = File::open(root).map_err(step("open its folder"))?;
+    let folder = File::open(root).map_err(step("open its directory"))?;
     set_project(folder.as_fd(), project).map_err(|errno| match errno {
         Errno::NOTTY | Errno::OPNOTSUPP | Errno::INVAL => {
-            unusable(root, "this file system knows no projects")
+            unusable(root, "this file system does not support projects")
         }
         errno => unusable(root, &format!("its project cannot be set: {errno}")),
     })?;
@@ -52,13 +52,15 @@ pub(super) fn begin(root: &Path, id: Option<u32>, config: &DiskConfig) -> Result
 /// Sets the limits of a project.
 pub(super) fn limit(root: &Path, id: Option<u32>, config: &DiskConfig) -> Result<(), DiskError> {
     let project = project(root, id)?;
-    let folder = File::open(root).map_err(step("open its folder"))?;
+    let folder = File::open(root).map_err(step("open its directory"))?;
     let most = [config.bytes, config.inodes].map(Option::unwrap_or_default);
     let [bytes, inodes] = most;
     limit_project(folder.as_fd(), project, bytes, inodes).map_err(|errno| match errno {
-        Errno::SRCH => unusable(root, "its file system is mounted without quotas of projects"),
-        Errno::NOSYS | Errno::OPNOTSUPP => unusable(root, "this kernel or file system has no quotas"),
-        Errno::PERM => unusable(root, "this process may not set quotas: it is not the host's root"),
+        Errno::SRCH => unusable(root, "its file system is mounted without project quotas"),
+        Errno::NOSYS | Errno::OPNOTSUPP => {
+            unusable(root, "this kernel or file system does not support quotas")
+        }
+        Errno::PERM => unusable(root, "this process cannot set quotas, because it is not root on the host"),
         errno => unusable(root, &format!("a quota cannot be set: {errno}")),
     })
 }
@@ -71,7 +73,7 @@ pub(super) fn end(folder: &Path, project: u32) {
 }
 
 fn project(root: &Path, id: Option<u32>) -> Result<u32, DiskError> {
-    id.ok_or_else(|| unusable(root, "sessions have no uid of their own: the runner is not root"))
+    id.ok_or_else(|| unusable(root, "sessions do not have their own uids, because the runner is not root"))
 }
 
 fn unusable(root: &Path, cause: &str) -> DiskError {

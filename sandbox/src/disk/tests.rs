@@ -73,7 +73,7 @@ fn lives_and_goes(sessions: &Path, backend: DiskBackend) {
     let (errno, made) = make_files(disk.root());
     assert_eq!(errno, Errno::NOSPC);
     assert!(made <= most.inodes * 2, "{made}");
-    assert!(disk.full().unwrap().unwrap().contains("no more can be made"));
+    assert!(disk.full().unwrap().unwrap().contains("files and directories is reached"));
 
     // An orderly stop of the process, and the next one.
     disks.put_down(&disk).unwrap();

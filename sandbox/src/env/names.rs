@@ -40,7 +40,7 @@ pub enum EnvError {
         index: usize,
     },
     /// The value contains a NUL byte or is too long.
-    #[error("the value of `{name}` holds a NUL byte or has more than {MAX_VALUE} bytes")]
+    #[error("the value of `{name}` contains a NUL byte or has more than {MAX_VALUE} bytes")]
     Value {
         /// The name.
         name: String,
@@ -74,8 +74,8 @@ pub enum EnvError {
     },
     /// The command runs outside the sandbox, and the variable is neither on the safe list nor permitted by the profile.
     #[error(
-        "`{name}` is not on the list of safe variables, which are all that a command outside the sandbox is given, and \
-         the profile does not list it in `env.allowed`"
+        "`{name}` is not a safe variable for a command outside the sandbox, and the profile does not list it \
+         in `env.allowed`"
     )]
     NotSafeOutside {
         /// The name.

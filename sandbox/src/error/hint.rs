@@ -20,16 +20,19 @@ const MOUNT: &str = "allow mounts: in Kubernetes securityContext.seccompProfile 
 const PIVOT: &str = "allow pivot_root in the container's seccomp profile, and do not start the runner from a root that is an initramfs or a chroot";
 const CAPABILITIES: &str = "start the runner without capabilities of its own: no file capabilities on bubblewrap, no ambient ones; in Kubernetes securityContext.capabilities.drop: [ALL]";
 const PROCESSES: &str = "allow more processes: the unit's TasksMax, the node's podPidsLimit, `ulimit -u`";
-const ROOM: &str = "give the runner room: memory for tmpfs, inodes and space under `state_dir`";
-const MISSING: &str = "put it there, or take it out of the profile";
-const REACH: &str = "make the folders above it readable for everybody, or start the runner as root";
-const REALLY: &str = "name it where it really is, without a symbolic link on the way";
+const ROOM: &str = "free memory for tmpfs, and inodes and space under `state_dir`";
+const MISSING: &str = "create it, or remove it from the profile";
+const REACH: &str = "make the directories above it readable for every user, or start the runner as root";
+const REALLY: &str = "use the path without symbolic links";
 const SERVICE: &str =
-    "start the service that makes it, or take it out of the profile's `sandbox.allowed_unix_sockets`";
-const NO_SOCKET: &str = "name the socket itself, as its service makes it";
-const CONNECT: &str = "let the sessions' users write to the socket: `chmod o+w` it, or an ACL for the uids of the runner's configuration; a runner that is not root needs the right itself";
-const OWN_FOLDERS: &str = "make it a folder there: links to where Airlock mounts something of its own are not followed; and name targets of binds where they really are";
-const OVERLAY: &str = "modprobe overlay; a runner that is not root needs Linux 5.11 or later, and nothing mounted in the folder";
+    "start the service that creates it, or remove it from the profile's `sandbox.allowed_unix_sockets`";
+const NO_SOCKET: &str = "name the socket that its service creates";
+const CONNECT: &str = "let the sessions' users write to the socket: `chmod o+w` it, or an ACL for the uids \
+                       of the runner's configuration; a runner that is not root needs this permission itself";
+const OWN_FOLDERS: &str = "replace the link by a directory: Airlock follows no links to its own mount \
+                           points; name targets of binds without symbolic links";
+const OVERLAY: &str =
+    "modprobe overlay; a runner that is not root needs Linux 5.11 or later, and no mounts in the directory";
 const OPENABLE: &str = "mount `state_dir` without noexec and nodev; keep the file systems that a profile binds mountable in user namespaces";
 const EXECUTABLE: &str = "mount `state_dir` without noexec; give the AppArmor profile that confines bubblewrap, if `aa-status` lists one, the right to execute what the sandbox shows";
 const SECCOMP: &str =
@@ -113,9 +116,9 @@ pub(super) fn of_step(step: Step, cause: &str) -> Option<&'static str> {
         Step::Root if cause.contains("overlay") => Some(OVERLAY),
         Step::Root if cause.contains("no room") => Some(OWN_FOLDERS),
         Step::Root if cause.contains("symbolic link") => Some(REALLY),
-        Step::Root => Some("name a folder that holds a root file system, and is not the host's own"),
+        Step::Root => Some("name a directory that contains a root file system other than the host's"),
         Step::Masks => {
-            Some("replace the link or the path rule; without either, masks need Linux 5.12 or later")
+            Some("replace the link or the path rule; a mask on such a path needs Linux 5.12 or later")
         }
         Step::Identity => Some(IDENTITY),
         Step::Seccomp => Some(SECCOMP),
@@ -175,8 +178,8 @@ mod tests {
         ("pivot_root: Operation not permitted", "seccomp"),
         ("Unexpected capabilities but not setuid, old file caps config?", "drop: [ALL]"),
         ("Can't fork for pid 1: Resource temporarily unavailable", "TasksMax"),
-        ("Can't find source path /srv/x: Permission denied", "readable for everybody"),
-        ("Can't find source path /srv/x: No such file or directory", "out of the profile"),
+        ("Can't find source path /srv/x: Permission denied", "readable for every user"),
+        ("Can't find source path /srv/x: No such file or directory", "from the profile"),
         (
             "Can't bind mount /oldroot/usr on /newroot/usr: Unable to apply mount flags: remount \"/newroot/usr\": Operation not permitted",
             "user namespaces",

@@ -39,14 +39,15 @@ impl Launcher {
         let refuse = |cause: &str| Err(LaunchError::Invalid { cause: cause.to_owned() });
         let Some(ids) = session.ids else {
             return refuse(
-                "outside the sandbox nothing runs as the runner's own user, which could read all that is its",
+                "a command outside the sandbox cannot run as the runner's own user, which can read the \
+                 runner's files",
             );
         };
         if spec.shape.read_only || spec.shape.network == Network::Empty || !spec.masks.is_empty() {
-            return refuse("outside the sandbox nothing is read-only, masked or without a network");
+            return refuse("a command outside the sandbox cannot be read-only, masked or without a network");
         }
         if spec.snapshot.is_some() || spec.shell_init.is_some() {
-            return refuse("outside the sandbox no shell snapshot is made or sourced");
+            return refuse("a command outside the sandbox cannot create or use a shell snapshot");
         }
         let Some(cwd) = on_host(&session.folders, &spec.cwd) else {
             return refuse("the directory is not in the workspace");

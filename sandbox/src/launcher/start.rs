@@ -311,7 +311,7 @@ fn said(child: Child) -> LaunchError {
     let words = read_rest(child.last_words().as_fd());
     let words = String::from_utf8_lossy(&words).trim().replace('\n', "; ");
     let cause = match words.strip_prefix("bwrap: ").unwrap_or(&words) {
-        "" => "it ended without a word",
+        "" => "it exited without a message",
         words => words,
     };
     LaunchError::Setup { cause: cause.to_owned() }

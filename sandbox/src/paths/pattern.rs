@@ -73,16 +73,16 @@ impl List {
             }
             for glob in globs {
                 if Path::new(&glob).components().any(|part| part == Component::ParentDir) {
-                    return Err(bad("has `..` in it".to_owned()));
+                    return Err(bad("contains `..`".to_owned()));
                 }
                 let built = GlobBuilder::new(&glob).literal_separator(true).backslash_escape(true).build();
-                set.add(built.map_err(|error| bad(format!("is no glob: {}", error.kind())))?);
+                set.add(built.map_err(|error| bad(format!("is not a valid glob: {}", error.kind())))?);
                 reaches.push(Reach::of(&glob));
             }
         }
         let bad = |error: globset::Error| PathRuleError::Rule {
             rule: error.glob().unwrap_or_default().to_owned(),
-            cause: format!("is no glob: {}", error.kind()),
+            cause: format!("is not a valid glob: {}", error.kind()),
         };
         Ok(Self { set: set.build().map_err(bad)?, reaches })
     }

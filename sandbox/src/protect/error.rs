@@ -16,7 +16,7 @@ pub enum ProtectError {
         source: Errno,
     },
     /// A directory is nested too deep.
-    #[error("`{path}` is nested deeper than {limit} folders; move or remove it")]
+    #[error("`{path}` is nested deeper than {limit} directories; move or remove it")]
     TooDeep {
         /// The path, truncated.
         path: String,
@@ -40,13 +40,13 @@ pub enum ProtectError {
         cause: String,
     },
     /// The quarantine has no such item.
-    #[error("the quarantine has no `{id}`; list it for what it has")]
+    #[error("the quarantine has no `{id}`; list the quarantine for its IDs")]
     NoSuchItem {
         /// The requested ID.
         id: String,
     },
     /// Planted programs in repositories could not be determined, or cannot be removed.
-    #[error("programs that repositories name: {cause}")]
+    #[error("programs of repositories: {cause}")]
     Planted {
         /// The cause.
         cause: String,

@@ -131,7 +131,7 @@ impl Scan<'_> {
         if level.shape != Shape::default() {
             if self.record.shapes.len() >= SHAPES {
                 return Err(ProtectError::TooMany {
-                    what: "folders with names of repositories",
+                    what: "directories with names of repositories",
                     limit: SHAPES,
                 });
             }

@@ -69,7 +69,7 @@ pub(super) fn scrub(
                 Ok(Some(id)) => found.push(Found {
                     layer: GIT_LAYER,
                     kind,
-                    detail: format!("it made `{}` look like a repository of git", shown_folder(folder)),
+                    detail: format!("it made `{}` look like a git repository", shown_folder(folder)),
                     path: Some(path),
                     outcome: Outcome::Quarantined,
                     quarantine: Some(id),
@@ -97,7 +97,7 @@ pub(super) fn defer(
         outcome: Outcome::Reported,
         quarantine: None,
         detail: format!(
-            "`{}` looks like a repository of git; it is cleaned when the {writers} other commands that can \
+            "`{}` looks like a git repository; it is cleaned when the {writers} other commands that can \
              write have ended",
             shown_folder(folder)
         ),

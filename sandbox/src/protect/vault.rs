@@ -123,7 +123,7 @@ impl Vault {
         path: &[u8],
         hash: [u8; 32],
     ) -> Result<(), ProtectError> {
-        let failed = || ProtectError::path("keep what is in", path);
+        let failed = || ProtectError::path("keep the files of", path);
         let Some(folders) = descend(workspace, above(path), Need::Look).map_err(failed())? else {
             return Ok(());
         };
@@ -137,12 +137,12 @@ impl Vault {
         }
         let (next, mut file) = self.create()?;
         let cause = |error: std::io::Error| ProtectError::Vault {
-            action: "keep what a protected file held",
+            action: "keep the content of a protected file",
             cause: error.to_string(),
         };
         file.write_all(&content).map_err(cause)?;
         renameat(&self.folder, &*next, &self.folder, original(&hash))
-            .map_err(ProtectError::vault("keep what a protected file held"))?;
+            .map_err(ProtectError::vault("keep the content of a protected file"))?;
         self.originals.insert(hash);
         self.original_bytes += bytes;
         Ok(())
@@ -156,7 +156,7 @@ impl Vault {
         path: &[u8],
         before: &Mark,
     ) -> Result<Option<Mark>, ProtectError> {
-        let failed = || ProtectError::path("put back what was in", path);
+        let failed = || ProtectError::path("restore the files of", path);
         let Some(folders) = descend(workspace, above(path), Need::Change).map_err(failed())? else {
             return Ok(None);
         };
@@ -186,10 +186,10 @@ impl Vault {
 
     fn copy_of(&self, hash: &[u8; 32], before: &Mark) -> Result<String, ProtectError> {
         let cause = |error: std::io::Error| ProtectError::Vault {
-            action: "copy what a protected file held",
+            action: "copy the content of a protected file",
             cause: error.to_string(),
         };
-        let step = || ProtectError::vault("copy what a protected file held");
+        let step = || ProtectError::vault("copy the content of a protected file");
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let kept = openat(&self.folder, original(hash), flags, Mode::empty()).map_err(step())?;
         let (next, mut file) = self.create()?;
@@ -258,7 +258,7 @@ impl Vault {
             return Err(none());
         }
         let item = look(&self.folder, format!("{ITEM}{id}").as_bytes());
-        let stat = item.map_err(ProtectError::vault("look at an item"))?.ok_or_else(none)?;
+        let stat = item.map_err(ProtectError::vault("inspect an item"))?.ok_or_else(none)?;
         let held: Held = self.load(&format!("{INFO}{id}")).ok_or_else(none)?;
         // A process that has the file open may still write to it.
         Ok(Held { mode: permissions(&stat), size: u64::try_from(stat.st_size).unwrap_or(0), ..held })
@@ -274,14 +274,14 @@ impl Vault {
                 Ok(())
             }
             Err(Errno::EXIST) => Err(ProtectError::ChangedMeanwhile { path: shown(&held.path) }),
-            Err(errno) => Err(ProtectError::path("give back", &held.path)(errno)),
+            Err(errno) => Err(ProtectError::path("restore", &held.path)(errno)),
         }
     }
 
     /// Returns the current time of the file system's clock.
     pub(super) fn moment(&self) -> Result<(i64, i64), ProtectError> {
         let (name, file) = self.create()?;
-        let stat = fstat(&file).map_err(ProtectError::vault("look at a file"))?;
+        let stat = fstat(&file).map_err(ProtectError::vault("inspect a file"))?;
         self.remove(&name);
         Ok((stat.st_ctime, i64::try_from(stat.st_ctime_nsec).unwrap_or(0)))
     }
@@ -310,7 +310,7 @@ impl Vault {
     }
 
     fn names(&self, prefix: &str) -> Result<Vec<String>, ProtectError> {
-        let step = || ProtectError::vault("read the folder");
+        let step = || ProtectError::vault("read the directory");
         let mut names = Vec::new();
         for entry in Dir::read_from(&self.folder).map_err(step())? {
             let entry = entry.map_err(step())?;
@@ -324,7 +324,7 @@ impl Vault {
         let name = new_name()?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = openat(&self.folder, &*name, flags, Mode::RUSR | Mode::WUSR)
-            .map_err(ProtectError::vault("make a file"))?;
+            .map_err(ProtectError::vault("create a file"))?;
         Ok((name, File::from(file)))
     }
 }
@@ -348,7 +348,7 @@ fn new_name() -> Result<String, ProtectError> {
 }
 
 fn random() -> Result<String, ProtectError> {
-    random_name().map_err(|error| ProtectError::Vault { action: "make a name", cause: error.to_string() })
+    random_name().map_err(|error| ProtectError::Vault { action: "create a name", cause: error.to_string() })
 }
 
 fn now_micros() -> i64 {

@@ -26,7 +26,7 @@ pub(super) fn user_namespaces(facts: &Facts, failed: Option<&Blind>) -> Check {
     let held: Vec<String> = facts.held_back().into_iter().map(|(what, _)| what).collect();
     let nested = if facts.nested { "; this process is in one already" } else { "" };
     match failed {
-        None => Check::ok(NAME, format!("one was made, with a network in it{nested}")),
+        None => Check::ok(NAME, format!("a user namespace with a network namespace was created{nested}")),
         Some(Blind { cause, cure }) => {
             let because = if held.is_empty() { String::new() } else { format!("; {}", held.join("; ")) };
             let cures: Vec<String> = facts.held_back().into_iter().map(|(_, cure)| cure).collect();
@@ -53,8 +53,10 @@ impl Facts {
         found.extend(self.confinement.held_back());
         if self.filtered {
             let cure = "securityContext.seccompProfile: {type: Localhost, localhostProfile: ...} with clone, unshare, mount, umount2, pivot_root and setns allowed; or type: RuntimeDefault with capabilities.add: [SYS_ADMIN] and hostUsers: false (chart: runner.security.variant)";
-            found
-                .push(("a seccomp filter of the container lies on this process".to_owned(), cure.to_owned()));
+            found.push((
+                "a seccomp filter of the container applies to this process".to_owned(),
+                cure.to_owned(),
+            ));
         }
         found
     }
@@ -65,8 +67,10 @@ pub(super) fn masked_proc(facts: &Facts) -> Option<Check> {
     const CURE: &str = "securityContext.procMount: Unmasked, with hostUsers: false (podman: --security-opt unmask=ALL; docker: --security-opt systempaths=unconfined)";
     let first = facts.proc_masks.first()?;
     let count = facts.proc_masks.len();
-    let seen =
-        format!("/proc is masked here at {count} places, such as {first}: the kernel then mounts no new one");
+    let seen = format!(
+        "/proc is masked here at {count} places, such as {first}, so that the kernel refuses to mount a new \
+         one"
+    );
     Some(Check::missing("fresh_proc", seen, lost("fresh_proc"), CURE))
 }
 
@@ -92,7 +96,7 @@ pub(super) fn no_sandbox(blind: Blind, known: Option<&str>, confined: Option<&st
     let by_profile = confined.map(|profile| {
         format!(
             "give the AppArmor profile `{profile}` `userns,`, `capability,`, `mount,`, `umount,` and `pivot_root,`, \
-             or remove it with `apparmor_parser --remove FILE`, or let `bwrap` be another one that it does not name"
+             or remove it with `apparmor_parser --remove FILE`, or use another `bwrap` that it does not name"
         )
     });
     // A known restriction of namespaces is a better remedy than that of the failed step.
@@ -105,13 +109,14 @@ pub(super) fn no_uid_isolation(isolation: UidIsolation, facts: &Facts) -> Option
     const NAME: &str = "uid_isolation";
     const IN_A_POD: &str = "securityContext.runAsUser: 0 with hostUsers: false and capabilities.add: [SYS_ADMIN, SETUID, SETGID, CHOWN]; the Helm chart does not offer this";
     let cure = if facts.nested { IN_A_POD } else { "start the runner as root" };
-    let seen = "this process cannot change its uid, so that commands run under it";
+    let seen = "this process cannot change its uid, so that commands run with it";
     (isolation == UidIsolation::None).then(|| Check::missing(NAME, seen, lost(NAME), cure))
 }
 
 /// Checks the cgroup of each sandbox, and each limit that it enforces.
 pub(super) fn limits(launcher: &Launcher) -> Vec<Check> {
-    const CURE: &str = "give the runner a cgroup of its own: in its systemd unit `Delegate=yes`; in a pod a writable /sys/fs/cgroup, or limits of the pod by resources.limits";
+    const CURE: &str = "give the runner its own cgroup: in its systemd unit `Delegate=yes`; in a pod a \
+                        writable /sys/fs/cgroup, or limits of the pod by resources.limits";
     let gaps = launcher.limits_not_enforced();
     let check = |name| match gaps.iter().find(|gap| gap.limit == name) {
         None => Check::ok(name, "each sandbox has a cgroup that holds it"),
@@ -128,13 +133,16 @@ pub(super) fn git() -> Check {
     let said = said.trim();
     match git_version(said) {
         Some(version) if version >= GIT_WITH_BARE => Check::ok("git", said),
-        Some(_) => {
-            Check::degraded("git", format!("{said}: it does not know safe.bareRepository"), lost("git"), CURE)
-        }
+        Some(_) => Check::degraded(
+            "git",
+            format!("{said}: it does not support safe.bareRepository"),
+            lost("git"),
+            CURE,
+        ),
         None => Check::missing(
             "git",
-            "there is none on the path",
-            "git, for commands and for what looks at repositories",
+            "git is not in PATH",
+            "git, for commands and for checks of repositories",
             CURE,
         ),
     }

@@ -16,7 +16,8 @@ const CAPABILITY_SETS: [&str; 5] = ["CapInh", "CapPrm", "CapEff", "CapBnd", "Cap
 const WRITABLE_OF_READER: [&str; 1] = ["/var/tmp"];
 /// pid 1, the shell and the look itself.
 const PROCESSES: usize = 3;
-const REPORT_IT: &str = "this is a flaw of Airlock or of the kernel: report it, and run nothing here before";
+const REPORT_IT: &str =
+    "this is a flaw of Airlock or of the kernel: report it, and run no commands here until it is fixed";
 
 /// The observations in a sandbox, and of the process that started it.
 pub(super) struct Seen<'a> {
@@ -51,7 +52,7 @@ impl Seen<'_> {
         let kept = self.sight.writable == WRITABLE_OF_READER;
         vec![
             self.only_loopback("empty_net"),
-            verdict("read_only", kept, format!("could write: {written}"), REPORT_IT),
+            verdict("read_only", kept, format!("a command could write: {written}"), REPORT_IT),
         ]
     }
 
@@ -65,8 +66,8 @@ impl Seen<'_> {
         };
         let (own, shared): (Vec<&str>, Vec<&str>) = OWN.into_iter().partition(own);
         let seen = match shared.as_slice() {
-            [] => format!("its own inside: {}", own.join(" ")),
-            shared => format!("not seen to be its own inside: {}", shared.join(" ")),
+            [] => format!("separate inside the sandbox: {}", own.join(" ")),
+            shared => format!("not separate inside the sandbox: {}", shared.join(" ")),
         };
         verdict("namespaces", shared.is_empty(), seen, REPORT_IT)
     }
@@ -80,9 +81,9 @@ impl Seen<'_> {
 
     fn host_uid(&self) -> Check {
         let seen = match self.owner {
-            Some(0) => "what it makes belongs to uid 0 here".to_owned(),
-            Some(uid) => format!("what it makes belongs to uid {uid} here"),
-            None => "it could make nothing to be looked at".to_owned(),
+            Some(0) => "files that it creates belong to uid 0 here".to_owned(),
+            Some(uid) => format!("files that it creates belong to uid {uid} here"),
+            None => "it could not create a file to inspect".to_owned(),
         };
         let cure = "start the runner as root on a host, or as another user in a pod: securityContext.runAsUser: 1000";
         verdict("host_uid", self.owner.is_some_and(|uid| uid != 0), seen, cure)
@@ -92,8 +93,8 @@ impl Seen<'_> {
     pub(super) fn uid_isolation(&self, ids: Option<HostIds>) -> Option<Check> {
         let uid = ids?.uid;
         let seen = match self.owner == Some(uid) {
-            true => format!("each session has a host uid of its own; this one had {uid}"),
-            false => format!("what the session of uid {uid} makes is not seen to belong to it"),
+            true => format!("each session has its own host uid; this one had {uid}"),
+            false => format!("files that the session of uid {uid} creates do not belong to this uid"),
         };
         Some(verdict("uid_isolation", self.owner == Some(uid), seen, REPORT_IT))
     }
@@ -103,8 +104,8 @@ impl Seen<'_> {
             |name: &&str| self.sight.status(name).is_none_or(|set| u64::from_str_radix(set, 16) != Ok(0));
         let held: Vec<&str> = CAPABILITY_SETS.into_iter().filter(held).collect();
         let seen = match held.as_slice() {
-            [] => "the five sets are empty".to_owned(),
-            held => format!("not seen to be empty: {}", held.join(" ")),
+            [] => "the five capability sets are empty".to_owned(),
+            held => format!("not empty: {}", held.join(" ")),
         };
         verdict("capabilities", held.is_empty(), seen, REPORT_IT)
     }
@@ -120,7 +121,7 @@ impl Seen<'_> {
         let Sight { pid, proc_pid, processes, .. } = self.sight;
         let fresh = *proc_pid == Some(*pid) && (1..=PROCESSES).contains(processes);
         let numbers = match *proc_pid == Some(*pid) {
-            true => "of its own pid namespace",
+            true => "of the sandbox's pid namespace",
             false => "of another pid namespace",
         };
         verdict("fresh_proc", fresh, format!("/proc is {numbers} and shows {processes} processes"), REPORT_IT)
@@ -168,8 +169,8 @@ pub(super) fn escapes(session: &Seen<'_>, reader: &Seen<'_>) -> Check {
     let mut through = session.through(&SESSION_PLACES);
     through.extend(reader.through(&WRITABLE_OF_READER).iter().map(|what| format!("{what} (read-only)")));
     let seen = match through.as_slice() {
-        [] => format!("{tried} were tried from inside, and none got through"),
-        through => format!("got through: {}", through.join(", ")),
+        [] => format!("{tried} escapes were tried from inside, and all were refused"),
+        through => format!("not refused: {}", through.join(", ")),
     };
     verdict("escapes", tried > 0 && through.is_empty(), seen, REPORT_IT)
 }

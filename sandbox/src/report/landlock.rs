@@ -10,8 +10,13 @@ const CURE: &str = "run a kernel from 6.12 on with `landlock` among the `lsm=` o
 /// Compares the kernel's answer with whether a file could be `made` that only Landlock forbids.
 pub(super) fn check(landlock: Landlock, made: bool) -> Check {
     if !landlock.files() || made {
-        let seen = format!("ABI {}, a file could be made: {made}", landlock.abi);
-        return Check::missing(NAME, seen, "mounts and namespaces are the only layer around files", CURE);
+        let seen = format!("ABI {}, a file could be created: {made}", landlock.abi);
+        return Check::missing(
+            NAME,
+            seen,
+            "mounts and namespaces are the only layer that protects files",
+            CURE,
+        );
     }
     let parts = [
         (true, "files"),
@@ -26,7 +31,7 @@ pub(super) fn check(landlock: Landlock, made: bool) -> Check {
     let seen = format!("ABI {}: {}", landlock.abi, named(true));
     match named(false) {
         missing if missing.is_empty() => Check::ok(NAME, seen),
-        missing => Check::degraded(NAME, seen, format!("no second layer around {missing}"), CURE),
+        missing => Check::degraded(NAME, seen, format!("no second layer protects {missing}"), CURE),
     }
 }
 

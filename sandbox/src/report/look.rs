@@ -102,7 +102,7 @@ impl Scratch {
     pub(super) fn create(parent: &Path, ids: Option<HostIds>) -> Result<Self, Blind> {
         let folders = Folders::create(parent, ids).map_err(|error| Blind {
             cause: error.to_string(),
-            cure: "give the runner a folder that it can write".to_owned(),
+            cure: "give the runner a writable directory".to_owned(),
         })?;
         Ok(Self { folders })
     }
@@ -163,7 +163,7 @@ impl Launcher {
             (Ok(_), Cause::SandboxFailed { step, detail }) => {
                 Err(Blind::unknown(format!("{step}: {detail}")))
             }
-            (Ok(_), cause) => Err(Blind::unknown(format!("the look ended early: {cause:?}"))),
+            (Ok(_), cause) => Err(Blind::unknown(format!("the check ended early: {cause:?}"))),
             (Err(error), _) => Err(Blind::unknown(error)),
         }
     }

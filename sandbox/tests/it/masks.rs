@@ -254,15 +254,15 @@ fn what_cannot_be_masked_is_refused_before_anything_starts() {
     for path in ["/etc", "../home", "a/../b", "./a", ".."] {
         let error = host.refused(&session, &masked(host.spec("true"), &[(path, Hidden)]));
         assert_eq!(error.step(), "request");
-        assert_eq!(error.to_string(), format!("`{path}` is no path below a session's folder"));
+        assert_eq!(error.to_string(), format!("`{path}` is not a path below a session's directory"));
     }
     let many: Vec<_> = (0..=MAX_MASKS).map(|i| format!("f{i}")).collect();
     let many: Vec<_> = many.iter().map(|path| (path.as_str(), Hidden)).collect();
     let error = host.refused(&session, &masked(host.spec("true"), &many));
-    assert_eq!(error.to_string(), "the path rules name 4097 files and folders, the limit is 4096");
+    assert_eq!(error.to_string(), "the path rules match 4097 files and directories, the limit is 4096");
     let long = format!("{}a", "d/".repeat(3000));
     let error = host.refused(&session, &masked(host.spec("true"), &[(&long, Hidden)]));
-    assert_eq!(error.to_string(), "the path rules name paths that are too long together");
+    assert_eq!(error.to_string(), "the paths that the path rules match are too long in total");
 }
 
 #[test]

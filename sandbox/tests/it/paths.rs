@@ -210,11 +210,13 @@ fn more_than_can_be_masked_is_refused_by_name_of_the_limit() {
     let error = resolved(&host, &session, &rules).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "path rules: more than 4096 files and folders are met; name the folders that they are in"
+        "path rules: more than 4096 files and directories match; name their parent directories"
     );
     let deep = session.folders.workspace.join("d/".repeat(220));
     fs::create_dir_all(deep).unwrap();
     let error =
         resolved(&host, &session, &PathRules { deny_read: list(&["d/**/x"]), ..PathRules::default() });
-    assert!(error.unwrap_err().to_string().starts_with("path rules: folders are nested deeper than 200 at "));
+    assert!(
+        error.unwrap_err().to_string().starts_with("path rules: directories are nested deeper than 200 at ")
+    );
 }

@@ -213,7 +213,7 @@ fn a_bubblewrap_that_applies_no_filter_starts_nothing() {
     let host = Host::new().with_bwrap(forgets);
     let error = host.refused(&host.session(), &host.spec("true"));
     assert_eq!(error.step(), "seccomp", "{error}");
-    assert!(error.to_string().starts_with("the filter of system calls is not in force"), "{error}");
+    assert!(error.to_string().starts_with("the system call filter is not active"), "{error}");
     assert_eq!(error.started(), Started::No);
     let honest = Host::new().with_bwrap("exec /usr/bin/bwrap \"$@\"");
     finish(honest.start(&honest.session(), &honest.spec("true")));

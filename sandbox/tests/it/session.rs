@@ -72,7 +72,7 @@ fn a_tree_that_is_too_deep_is_an_error() {
     fs::create_dir_all(folder.path().join(deep)).unwrap();
     let ids = HostIds { uid: 299_999, gid: 299_999 };
     let error = give_tree(File::open(folder.path()).unwrap().as_fd(), ids).unwrap_err();
-    assert_eq!(error.action, "go deeper");
+    assert_eq!(error.action, "open a subdirectory");
 }
 
 #[test]

@@ -152,7 +152,10 @@ fn a_base_that_does_not_fit_is_told_as_that() {
         }
         let sessions = restore(state, DiskBackend::Tmpfs).unwrap();
         let said = open(&sessions, Some(&base)).unwrap_err().to_string();
-        assert!(said.contains("no more can be made") && said.contains("raise `workspace.bytes`"), "{said}");
+        assert!(
+            said.contains("files and directories is reached") && said.contains("raise `workspace.bytes`"),
+            "{said}"
+        );
         assert_eq!(entries(&state.join("sessions")), 0);
     });
 }

@@ -62,7 +62,7 @@ fn filter_is_in_force() -> Result<(), Failure> {
     match (mode, unshare(CloneFlags::empty())) {
         (SecureComputingMode::Filter, Err(Errno::EPERM)) => Ok(()),
         (_, answer) => {
-            let cause = format!("the filter of system calls is not in force: {mode:?}, {answer:?}");
+            let cause = format!("the system call filter is not active: {mode:?}, {answer:?}");
             Err(Failure::new(Step::Seccomp, cause))
         }
     }

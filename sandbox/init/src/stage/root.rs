@@ -43,7 +43,7 @@ pub(super) fn find(root: &StagedRoot) -> Result<Found<'_>, Failure> {
     let said = |errno: Errno| fail(errno.to_string());
     let (own, hosts) = (fstat(&folder).map_err(said)?, stat("/").map_err(said)?);
     if FileType::from_raw_mode(own.st_mode) != FileType::Directory {
-        return Err(fail("is not a folder".to_owned()));
+        return Err(fail("is not a directory".to_owned()));
     }
     if (own.st_dev, own.st_ino) == (hosts.st_dev, hosts.st_ino) {
         return Err(fail("is the root of the host".to_owned()));

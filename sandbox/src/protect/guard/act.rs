@@ -135,7 +135,7 @@ impl Guard {
         let detail = match (&put_back, old) {
             (Err(error), _) => format!("{}; {error}", what(*reason)),
             (Ok(Some(_)), _) => format!("{}; {IS_THERE_AGAIN}", what(*reason)),
-            (Ok(None), Some(_)) => format!("{}; what stood there before was not kept", what(*reason)),
+            (Ok(None), Some(_)) => format!("{}; the previous content was not kept", what(*reason)),
             (Ok(None), None) => what(*reason).to_owned(),
         };
         Done::Moved(Some(said(moved(action), Some(id), &detail)), put_back.unwrap_or_default())
@@ -173,13 +173,13 @@ impl Guard {
                 Err(error) => return Some(failed(error)),
             }
         }
-        let again = if whole { IS_THERE_AGAIN } else { "not all that stood there before was kept" };
+        let again = if whole { IS_THERE_AGAIN } else { "the previous content was restored in part" };
         let outcome = if action == Action::Fail { Outcome::Failed } else { Outcome::Reported };
         Some(said(Reason::Removed, path, outcome, None, &format!("{what}; {again}")))
     }
 }
 
-const IS_THERE_AGAIN: &str = "what stood there before is there again";
+const IS_THERE_AGAIN: &str = "the previous content was restored";
 
 fn said(reason: Reason, path: &[u8], outcome: Outcome, quarantine: Option<String>, detail: &str) -> Found {
     Found {
@@ -206,11 +206,11 @@ fn is_folder_there(workspace: BorrowedFd<'_>, path: &[u8], which: u64) -> Result
 
 fn what(reason: Reason) -> &'static str {
     match reason {
-        Reason::Created => "a protected name was made",
+        Reason::Created => "a protected name was created",
         Reason::Changed => "a protected name was changed",
-        Reason::GitConfig => "settings were made by which git runs programs",
-        Reason::BareRepository => "it made a folder look like a repository",
-        Reason::Replaced => "it stood where something was given back",
+        Reason::GitConfig => "git settings that run programs were added",
+        Reason::BareRepository => "it made a directory look like a repository",
+        Reason::Replaced => "it was in the place of restored content",
         Reason::Removed => "a protected name was removed",
     }
 }

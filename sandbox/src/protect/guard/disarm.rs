@@ -57,7 +57,9 @@ impl Guard {
         for Item { path, what, .. } in &planted.items {
             let path = path.as_os_str().as_bytes();
             let (reason, detail) = match what {
-                Plant::Hooks => (Reason::Created, "hooks that a command made would run outside the sandbox"),
+                Plant::Hooks => {
+                    (Reason::Created, "hooks that a command created would run outside the sandbox")
+                }
                 Plant::Config(_) => {
                     (Reason::GitConfig, "it names programs that would run outside the sandbox")
                 }
@@ -91,5 +93,5 @@ fn elsewhere(items: &[Item]) -> Option<String> {
     let item = items.iter().find(|item| item.folder != SessionFolder::Workspace)?;
     let path = std::path::Path::new(item.folder.inside()).join(&item.path);
     let path = shown(path.as_os_str().as_bytes());
-    Some(format!("`{path}` was made by a command and would run outside the sandbox; remove it"))
+    Some(format!("`{path}` was created by a command and would run outside the sandbox; remove it"))
 }

@@ -27,7 +27,7 @@ impl Guard {
     ) -> Result<(Vec<u8>, Option<String>), ProtectError> {
         let held = self.vault.held(id)?;
         self.changes += 1;
-        let failed = || ProtectError::path("give back", &held.path);
+        let failed = || ProtectError::path("restore", &held.path);
         let folders = make_folders(workspace, above(&held.path))?;
         let Some(folder) = folders.last() else { return Err(failed()(Errno::NOENT)) };
         let replaced = match look(folder, last(&held.path)).map_err(failed())? {
@@ -49,7 +49,7 @@ impl Guard {
 /// Opens or creates the directories of a path. All stay open, so that each keeps the permissions that the next one
 /// needs.
 fn make_folders(workspace: BorrowedFd<'_>, path: &[u8]) -> Result<Vec<Folder>, ProtectError> {
-    let failed = || ProtectError::path("make the folder", path);
+    let failed = || ProtectError::path("create the directory", path);
     let mut open = vec![Folder::of(workspace, Need::Change).map_err(failed())?];
     for name in path.split(|byte| *byte == b'/').filter(|name| !name.is_empty()) {
         let Some(parent) = open.last() else { break };

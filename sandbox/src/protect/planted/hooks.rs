@@ -22,7 +22,7 @@ impl Search<'_> {
     pub(super) fn named_hooks(&mut self) -> Result<(), ProtectError> {
         let (hooks, bases) = (std::mem::take(&mut self.hooks), std::mem::take(&mut self.bases));
         if hooks.len().saturating_mul(bases.len()) > REPOSITORIES {
-            return Err(ProtectError::TooMany { what: "folders of hooks", limit: REPOSITORIES });
+            return Err(ProtectError::TooMany { what: "directories of hooks", limit: REPOSITORIES });
         }
         for written in &hooks {
             let all: BTreeSet<PathBuf> = bases.iter().map(|base| expanded(base, written)).collect();
@@ -38,7 +38,7 @@ impl Search<'_> {
         }
         // A mask cannot cover a session's whole directory.
         if found.relative.as_os_str().is_empty() {
-            self.cannot_mask(at, "is a folder of hooks");
+            self.cannot_mask(at, "is a directory of hooks");
         } else {
             self.plant(&found, Plant::Hooks);
         }

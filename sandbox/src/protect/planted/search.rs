@@ -141,7 +141,7 @@ impl<'a> Search<'a> {
                 }
             };
         if by_kernel {
-            self.cannot_mask(at, "leads through a folder of the kernel's");
+            self.cannot_mask(at, "leads through a directory of the kernel");
             return Ok(None);
         }
         let found = spot.and_then(|spot| self.of_session(spot, by_link));

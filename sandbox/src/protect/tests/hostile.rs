@@ -69,7 +69,7 @@ fn a_workspace_that_is_too_deep_fails_its_command_and_can_be_cleared() {
     }
     let found = world.end(id);
     assert_eq!(told(&found), [(String::new(), "scan_failed", Outcome::Failed)]);
-    assert!(found[0].detail.contains("is nested deeper than 200 folders; move or remove it"));
+    assert!(found[0].detail.contains("is nested deeper than 200 directories; move or remove it"));
     world.put(".bashrc", "x");
     let found = world.run(writer(), |world| fs::remove_dir_all(world.at("d")).unwrap());
     assert_eq!(told(&found), [quarantined(".bashrc", "created")], "nothing was missed");
@@ -87,7 +87,7 @@ fn long_files_are_watched_without_being_read() {
         file.write_all(b"x").unwrap();
     });
     assert_eq!(told(&found), [quarantined("a/.bashrc", "changed")]);
-    assert!(found[0].detail.ends_with("what stood there before was not kept"), "{found:?}");
+    assert!(found[0].detail.ends_with("the previous content was not kept"), "{found:?}");
 }
 
 #[test]

@@ -201,7 +201,7 @@ fn what_a_running_command_plants_is_found_before_its_end() {
 fn what_cannot_be_covered_is_said() {
     let world = made(|world| world.put("a/.git", "gitdir: /proc/self/root/tmp/else\n"));
     let open = world.look(USE).open.unwrap();
-    assert_eq!(open, "`/proc/self/root/tmp/else` leads through a folder of the kernel's");
+    assert_eq!(open, "`/proc/self/root/tmp/else` leads through a directory of the kernel");
 
     let look = |path: &str| {
         let paths = [PathBuf::from(path)];

@@ -30,7 +30,7 @@ fn what_was_removed_is_told_and_is_there_again_with_its_mode_and_time() {
     });
     let outermost = ["a/.mcp.json", "a/.vscode", "a/.zshrc"];
     assert_eq!(told(&found), outermost.map(|path| removed(path, Outcome::Reported)));
-    assert!(found.iter().all(|found| found.detail.ends_with("is there again")), "{found:?}");
+    assert!(found.iter().all(|found| found.detail.ends_with("previous content was restored")), "{found:?}");
     assert_eq!(world.get("a/.vscode/more/x"), "mine, too");
     let after = fs::metadata(world.at("a/.mcp.json")).unwrap();
     assert_eq!(
@@ -97,7 +97,7 @@ fn hooks_are_put_back_and_a_whole_repository_is_only_told() {
     assert_eq!(world.get("r/.git/hooks/pre-commit"), "#!/bin/sh\nexit 1\n");
     let found = world.run(writer(), |world| fs::remove_dir_all(world.at("r/.git")).unwrap());
     assert_eq!(told(&found), [removed("r/.git", Outcome::Reported)]);
-    assert!(found[0].detail.ends_with("not all that stood there before was kept") && !world.has("r/.git"));
+    assert!(found[0].detail.ends_with("the previous content was restored in part") && !world.has("r/.git"));
     assert_eq!(world.run(writer(), |_| {}), []);
 }
 

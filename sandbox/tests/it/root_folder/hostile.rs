@@ -50,7 +50,7 @@ fn a_link_where_airlocks_own_folders_are_is_refused() {
         let error = host.refused(&host.session(), &host.spec("true"));
         assert_eq!(error.step(), "root", "{error}");
         assert!(error.to_string().contains("is a symbolic link"), "{error}");
-        assert!(error.hint().unwrap().contains("a folder"), "{error}");
+        assert!(error.hint().unwrap().contains("a directory"), "{error}");
         fs::remove_file(root.join(name)).unwrap();
         fs::create_dir(root.join(name)).unwrap();
         assert_eq!(host.sh("echo ran").stdout, "ran\n", "the control");
@@ -144,8 +144,11 @@ fn a_folder_that_is_not_there_or_none_or_a_link_is_said_so() {
     let at = |name: &str| host.folder.path().join(name);
     fs::write(at("file"), "").unwrap();
     symlink(&tiny, at("link")).unwrap();
-    let cases =
-        [(at("none"), "is not there"), (at("file"), "is not a folder"), (at("link"), "is a symbolic link")];
+    let cases = [
+        (at("none"), "is not there"),
+        (at("file"), "is not a directory"),
+        (at("link"), "is a symbolic link"),
+    ];
     for (folder, wanted) in cases {
         host.profile.root = Root::Folder(folder);
         let error = host.refused(&host.session(), &host.spec("true"));

@@ -26,7 +26,7 @@ fn moved(path: &str) -> Violation {
         layer: "protected_names".to_owned(),
         kind: "changed".to_owned(),
         action: ViolationAction::Quarantined.into(),
-        detail: "a protected name was changed; what stood there before is there again".to_owned(),
+        detail: "a protected name was changed; the previous content was restored".to_owned(),
         quarantine_id: "q1".to_owned(),
         ..Default::default()
     };
@@ -50,7 +50,7 @@ fn every_fact_is_a_line_with_its_name() {
         ),
         (
             "protected_name",
-            "`/workspace/.bashrc`: a protected name was changed; what stood there before is there again; it was moved",
+            "`/workspace/.bashrc`: a protected name was changed; the previous content was restored; it was moved",
             Outcome { violations: vec![moved("/workspace/.bashrc")], ..result() },
         ),
         (

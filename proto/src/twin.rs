@@ -12,7 +12,7 @@ use crate::v1;
 
 /// An error: both fields of one text are set, so the text is ambiguous.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("is set twice, as text and as bytes: set one of the two")]
+#[error("is set both as text and as bytes; set one of the two")]
 pub struct BothSet;
 
 /// Splits a text into its two fields: the `string` field if it is UTF-8, else the bytes field. The other
@@ -81,13 +81,13 @@ macro_rules! texts {
     ($($message:ident { $($text:ident, $bytes:ident, $with:ident;)+ })+) => {$(
         impl v1::$message {
             $(
-                #[doc = concat!("The bytes of `", stringify!($text), "`, of whichever of its two fields is set.")]
+                #[doc = concat!("Returns the bytes of `", stringify!($text), "`, from the `string` field or the bytes field.")]
                 #[must_use]
                 pub fn $text(&self) -> &[u8] {
                     shown(&self.$text, &self.$bytes)
                 }
 
-                #[doc = concat!("With this `", stringify!($text), "`, in the field that can hold it.")]
+                #[doc = concat!("Returns the message with this `", stringify!($text), "`: in the `string` field if it is UTF-8, else in the bytes field.")]
                 #[must_use]
                 pub fn $with(mut self, text: impl Into<Bytes>) -> Self {
                     (self.$text, self.$bytes) = split(text);

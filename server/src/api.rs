@@ -220,7 +220,7 @@ pub struct FieldViolation {
 #[derive(Debug, thiserror::Error)]
 pub enum ApiError {
     /// All invalid fields.
-    #[error("the request has {} bad fields", .0.len())]
+    #[error("the request has {} invalid fields", .0.len())]
     Invalid(Vec<FieldViolation>),
     /// The object does not exist or belongs to another tenant.
     #[error("no such {what}: `{id}`")]
@@ -328,12 +328,12 @@ impl From<StoreError> for ApiError {
         match error {
             StoreError::Unavailable(_) | StoreError::Undone(_) => Self::Unavailable {
                 reason: "STORE_UNAVAILABLE",
-                message: "the store cannot be reached just now".to_owned(),
+                message: "the store is unavailable; try again".to_owned(),
                 retry_after: Duration::from_secs(1),
             },
             StoreError::BadPageToken => Self::Invalid(vec![FieldViolation {
                 field: "page.page_token".to_owned(),
-                description: "not a token of this list; use the one of the page before, with the same filter"
+                description: "is not a page token of this list; use the token of the previous page, with the same filter"
                     .to_owned(),
             }]),
             StoreError::Full { limit, value } => {

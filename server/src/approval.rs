@@ -55,7 +55,7 @@ impl Core {
         if approval.binding.as_slice() != binding {
             return Err(ApiError::FailedPrecondition {
                 reason: "BINDING_MISMATCH",
-                message: "the approval is for something else than what was shown; look at it again"
+                message: "the approval has changed since it was shown; read it again before you answer"
                     .to_owned(),
             });
         }
@@ -90,7 +90,7 @@ impl Core {
             return Ok(());
         }
         Err(ApiError::Forbidden {
-            message: "nobody answers for their own request under this profile".to_owned(),
+            message: "the profile does not permit self-approval; another approver must answer".to_owned(),
         })
     }
 
@@ -186,9 +186,9 @@ fn not_open(approval: &ApprovalRecord) -> ApiError {
     let state = match approval.state {
         // An expired approval is `Open` until the reconcile loop marks it.
         ApprovalState::Open | ApprovalState::Expired => "has expired",
-        ApprovalState::Allowed => "was allowed already",
-        ApprovalState::Denied => "was denied already",
-        ApprovalState::Withdrawn => "was withdrawn, because its execution has ended",
+        ApprovalState::Allowed => "was already allowed",
+        ApprovalState::Denied => "was already denied",
+        ApprovalState::Withdrawn => "was withdrawn because its execution has ended",
     };
     ApiError::FailedPrecondition {
         reason: "APPROVAL_NOT_OPEN",

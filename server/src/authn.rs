@@ -71,7 +71,7 @@ impl Caller {
         if self.principal.roles.contains(&Role::Runner) && self.identity.speaks_for(runner) {
             return Ok(());
         }
-        let message = format!("`{}` may not speak for runner `{runner}`", self.principal.name);
+        let message = format!("`{}` may not act for runner `{runner}`", self.principal.name);
         Err(ApiError::Forbidden { message })
     }
 }

@@ -271,7 +271,7 @@ fn request<'a>(
 fn after_fault(profile: &ResolvedProfile) -> Decision {
     let reason = airlock_policy::Reason {
         code: "internal_fault",
-        message: "the policy failed on this command; a person must look at it".to_owned(),
+        message: "the policy failed on this command; a person must review it".to_owned(),
         span: None,
         rule: None,
         command_index: None,

@@ -466,11 +466,11 @@ impl Engine {
             // The tasks have ended, so the leases are not renewed again.
             let handed = core.store().renew_leases(&core.parts.server_id, 0).await.map(drop);
             if let Err(error) = handed.and(core.leave().await) {
-                tracing::warn!(%error, "leases could not be handed over; others wait until they are over");
+                tracing::warn!(%error, "cannot release the leases of executions; other servers take over when they expire");
             }
         };
         if tokio::time::timeout(core.parts.limits.stop_wait, handed_over).await.is_err() {
-            tracing::warn!("the engine did not stop in time");
+            tracing::warn!("engine did not stop in time; other servers take over when its leases expire");
         }
         core.parts.links.close();
     }

@@ -58,26 +58,26 @@ pub enum ExchangeBroken {
     #[error("the transport failed: {0}")]
     Cut(String),
     /// A message does not conform to the contract.
-    #[error("a message cannot be read: {0}")]
+    #[error("a message cannot be decoded: {0}")]
     Unreadable(String),
 }
 
 /// A protocol violation by a runner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Violation {
-    #[error("a message that is not of the contract")]
+    #[error("an invalid message")]
     Unreadable,
-    #[error("a message that does not answer the order")]
+    #[error("a message of the wrong kind")]
     WrongKind,
-    #[error("a chunk that does not begin where the one before it ended")]
+    #[error("a chunk that does not begin at the end of the previous one")]
     OutOfOrder,
     #[error("a chunk that is empty or too long")]
     ChunkSize,
-    #[error("a size that is not that of what came")]
+    #[error("a size that differs from the received bytes")]
     WrongSize,
-    #[error("more entries than were asked for")]
+    #[error("more entries than requested")]
     TooMany,
-    #[error("an entry that cannot be")]
+    #[error("an invalid entry")]
     BadEntry,
 }
 
@@ -117,7 +117,7 @@ pub struct LentExchange {
 
 /// The error of an exchange that could not be opened on behalf of another server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the runner has no link here, or opened no exchange in time")]
+#[error("the runner has no link to this server, or did not open an exchange in time")]
 pub struct NotLent;
 
 /// An open exchange with an order. Dropping it ends the exchange.
@@ -231,7 +231,7 @@ impl Exchange {
         match heard {
             Some(Ok(ExchangeFromRunner::Failed(failed))) => {
                 if failed.failure == ExchangeFailure::Internal {
-                    tracing::warn!(runner = %self.account.runner, "a runner has failed in an exchange");
+                    tracing::warn!(runner = %self.account.runner, "a runner reported an internal error in an exchange");
                 }
                 Err(refusal::refused(failed))
             }
@@ -273,14 +273,16 @@ impl Exchange {
     /// client.
     pub(crate) fn misbehaved(&self, violation: Violation) -> ApiError {
         let (runner, kind) = (&self.account.runner, self.account.kind.name());
-        tracing::warn!(%runner, kind, %violation, "a runner misbehaves on an exchange");
-        ApiError::Internal(format!("runner `{runner}` misbehaved on an exchange ({kind}): {violation}"))
+        tracing::warn!(%runner, kind, %violation, "a runner violated the protocol of an exchange");
+        ApiError::Internal(format!(
+            "runner `{runner}` violated the protocol of an exchange ({kind}): {violation}"
+        ))
     }
 
     /// Returns the error for a client that was idle for too long.
     pub(crate) fn idle(&self) -> ApiError {
         let seconds = self.inner.limits.transfer_idle.as_secs();
-        let message = format!("nothing was sent or taken for {seconds} s; {}", self.account.way_on());
+        let message = format!("no data was sent or received for {seconds} s; {}", self.account.way_on());
         ApiError::Unavailable { reason: IDLE, message, retry_after: RETRY }
     }
 
@@ -290,11 +292,11 @@ impl Exchange {
 
     fn silent(&self) -> ApiError {
         let seconds = self.inner.limits.exchange_answer_wait.as_secs();
-        self.account.unreachable(&format!("the runner did nothing for {seconds} s"))
+        self.account.unreachable(&format!("the runner did not respond for {seconds} s"))
     }
 
     fn cut(&self) -> ApiError {
-        self.account.unreachable("the connection to the runner was cut")
+        self.account.unreachable("the connection to the runner was lost")
     }
 }
 

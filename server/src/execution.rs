@@ -221,7 +221,7 @@ impl Core {
                 Cas::Missing => return Ok(Advanced::Missing),
             }
         }
-        Err(StoreError::Unavailable("an execution is changed by too many at once".to_owned()))
+        Err(StoreError::Unavailable("too many concurrent changes of one execution".to_owned()))
     }
 
     /// Makes the follow-up notifications of a step.
@@ -318,16 +318,16 @@ pub(crate) fn no_such_execution(id: ExecutionId) -> ApiError {
 /// Returns the error for an execution that has not started or has ended.
 pub(crate) fn not_running(record: &ExecutionRecord) -> ApiError {
     let state = match record.state {
-        ExecutionState::PendingApproval => "it waits for a person",
-        ExecutionState::Queued => "it waits for its turn",
-        ExecutionState::Starting => "it is being started",
-        ExecutionState::Running => "it runs",
+        ExecutionState::PendingApproval => "it waits for an approval",
+        ExecutionState::Queued => "it waits in the queue",
+        ExecutionState::Starting => "it is starting",
+        ExecutionState::Running => "it is running",
         ExecutionState::Finished => "it has ended",
     };
     let how = record.result.as_ref().map(|result| format!(" ({})", result.cause.name()));
     ApiError::FailedPrecondition {
         reason: "NOT_RUNNING",
-        message: format!("execution `{}` does not run: {state}{}", record.id, how.unwrap_or_default()),
+        message: format!("execution `{}` is not running: {state}{}", record.id, how.unwrap_or_default()),
     }
 }
 

@@ -64,10 +64,10 @@ pub(crate) struct Edge {
 #[derive(Debug, thiserror::Error)]
 pub enum ReflectionError {
     /// The descriptors were rejected.
-    #[error("the contract cannot be shown by reflection: {0}")]
+    #[error("the contract cannot be served by reflection: {0}")]
     Refused(#[from] tonic_reflection::server::Error),
     /// The descriptors of the contract could not be decoded.
-    #[error("the contract cannot be read: {0}")]
+    #[error("the contract cannot be decoded: {0}")]
     Unreadable(#[from] prost::DecodeError),
 }
 
@@ -131,14 +131,12 @@ pub(crate) fn routes(edge: &Arc<Edge>, health: HealthServer<impl Health>) -> Res
 /// # Errors
 /// Returns INTERNAL if a call bypassed the interceptor, so that no call runs without a caller.
 fn caller<T>(request: &Request<T>) -> Result<Caller, Status> {
-    request
-        .extensions()
-        .get::<Caller>()
-        .cloned()
-        .ok_or_else(|| refused(ApiError::Internal("a call came past the door".to_owned())))
+    request.extensions().get::<Caller>().cloned().ok_or_else(|| {
+        refused(ApiError::Internal("a call reached its handler without authentication".to_owned()))
+    })
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "it stands in map_err")]
+#[expect(clippy::needless_pass_by_value, reason = "`map_err` requires this signature")]
 fn refused(error: ApiError) -> Status {
     status::from_api(&error)
 }

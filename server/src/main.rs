@@ -25,14 +25,14 @@ Examples:
   airlock-server hash-token < orchestrator.token      # the line for [[identity]]
   airlock-server serve --config server.toml           # the same as airlock-server --config server.toml
 
-Signals: SIGTERM, SIGINT and SIGHUP stop it in order within `limits.shutdown_grace`; commands go on on their
-runners meanwhile, for `link.link_grace`. Of a changed configuration, `telemetry.log_level` and each `[[identity]]` are in
-force within seconds; so are changed certificates, keys and authorities. The rest is read at the next start.
+Signals: SIGTERM, SIGINT and SIGHUP shut the server down within `limits.shutdown_grace`. Commands continue on their
+runners for `link.link_grace`. The server reloads `telemetry.log_level`, each `[[identity]]`, certificates, keys and
+authorities within seconds after they change. It reads all other settings at the next start.
 
-Environment: AIRLOCK_ADVERTISE goes before `peers.advertise`; it may be an IP address alone, to which the port of
-`listen.address` is added.
+Environment: AIRLOCK_ADVERTISE overrides `peers.advertise`. If it is an IP address only, the port of `listen.address` is
+added.
 
-Exit codes: 0 done, 1 failed, 2 wrong usage or a configuration that is refused.";
+Exit codes: 0 success, 1 failure, 2 wrong usage or an invalid configuration.";
 
 /// The front service of Airlock
 #[derive(Debug, Parser)]
@@ -118,7 +118,7 @@ fn obey(arguments: Arguments) -> Result<(), Failure> {
         }
         (None, Some(file)) if arguments.check_config => check(&file),
         (None, Some(file)) => run(&file),
-        (None, None) => Err((REFUSED, "no configuration is named; name one with --config FILE".to_owned())),
+        (None, None) => Err((REFUSED, "no configuration file is given; use --config FILE".to_owned())),
     }
 }
 
@@ -127,7 +127,9 @@ fn load(file: &Path) -> Result<Config, Failure> {
     if let Some(address) = std::env::var_os(ADVERTISE)
         && config.advertise(&address.to_string_lossy())
     {
-        config.check().map_err(|error| (REFUSED, format!("with {ADVERTISE} of the environment: {error}")))?;
+        config
+            .check()
+            .map_err(|error| (REFUSED, format!("with {ADVERTISE} from the environment: {error}")))?;
     }
     Ok(config)
 }
@@ -155,13 +157,13 @@ fn hash_token() -> Result<(), Failure> {
     let wrong = |what: &str| Err((REFUSED, format!("{what}; make one with `openssl rand -hex 32`")));
     let token = token.trim();
     match token {
-        "" => return wrong("standard input holds no token"),
-        _ if token.len() as u64 > TOKEN_BYTES => return wrong("that is too long for a token"),
+        "" => return wrong("standard input contains no token"),
+        _ if token.len() as u64 > TOKEN_BYTES => return wrong("the token is too long"),
         _ if !token.bytes().all(|byte| byte.is_ascii_graphic()) => {
-            return wrong("a token is one line of letters, digits and signs, without spaces");
+            return wrong("a token must be one line of printable ASCII characters without spaces");
         }
         _ if token.len() < TOKEN_SHORT => {
-            eprintln!("airlock-server: warning: the token is short, and could be guessed");
+            eprintln!("airlock-server: warning: the token is short and could be guessed");
         }
         _ => {}
     }
@@ -229,7 +231,7 @@ async fn serve(config: Config, file: PathBuf, mut stop: Stop) -> Result<(), Box<
         started = Server::start_with(config, options) => started?,
         // No request was accepted yet. Incomplete work is handled as after a crash.
         () = stop.asked() => {
-            tracing::info!("stopped before it served");
+            tracing::info!("stopped before the server was ready");
             return Ok(());
         }
     };

@@ -34,7 +34,7 @@ const LOCAL_PART_BYTES: usize = 1 << 20;
 /// The maximum length of a storage's error text in an [`OutputError`], in characters.
 const CAUSE_CHARS: usize = 400;
 /// The problem of a storage that ignores the condition of a write.
-const REPLACES: &str = "it ignores `If-None-Match: *`, so that a second writer would replace what a first one stored; use a \
+const REPLACES: &str = "it ignores `If-None-Match: *`, so a second writer would replace the output of the first; use a \
                         storage with conditional writes";
 /// The mode of the output directory. Only the owner has access, because outputs hold what commands wrote.
 const OWNER_ONLY: u32 = 0o700;
@@ -54,7 +54,7 @@ pub enum OutputError {
         end: u64,
     },
     /// A range does not begin at the current end of the stream, or a gap is empty.
-    #[error("what goes from {from} to {to} does not follow {position} bytes")]
+    #[error("the range from {from} to {to} does not begin at the end of the stream, which is {position}")]
     Misplaced {
         /// The first offset of the range.
         from: u64,
@@ -78,7 +78,7 @@ pub enum OutputError {
         cause: String,
     },
     /// The storage cannot hold outputs, for example because it has no conditional writes.
-    #[error("outputs cannot be kept there: {0}")]
+    #[error("the storage is not suitable for outputs: {0}")]
     Unusable(String),
     /// The stored output differs from what was written.
     #[error("the output of execution `{id}` is damaged: {problem}")]
@@ -114,9 +114,9 @@ impl Outputs {
             .recursive(true)
             .mode(OWNER_ONLY)
             .create(folder)
-            .map_err(|error| unavailable("make its folder", &error))?;
+            .map_err(|error| unavailable("create its directory", &error))?;
         let files = LocalFileSystem::new_with_prefix(folder)
-            .map_err(|error| unavailable("open its folder", &error))?
+            .map_err(|error| unavailable("open its directory", &error))?
             .with_automatic_cleanup(true)
             .with_fsync(true);
         Ok(Self {
@@ -217,7 +217,7 @@ impl Outputs {
             .map_ok(|object| object.location)
             .try_collect()
             .await
-            .map_err(|error| unavailable("list a folder", &error))?;
+            .map_err(|error| unavailable("list a directory", &error))?;
         found.retain(|object| *object != manifest::path(id));
         Ok(found)
     }
@@ -232,7 +232,7 @@ impl Outputs {
     /// Removes temporary files that a dead process left. Listings of the object store omit them.
     async fn sweep(&self, id: ExecutionId) -> Result<(), OutputError> {
         let Some(files) = &self.files else { return Ok(()) };
-        let failed = |error: std::io::Error| unavailable("sweep a folder", &error);
+        let failed = |error: std::io::Error| unavailable("clean up a directory", &error);
         let mut entries = match tokio::fs::read_dir(files.join(id.to_string())).await {
             Ok(entries) => entries,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),

@@ -374,7 +374,7 @@ fn end_with(session: &SessionRecord) -> Option<ExecutionResult> {
 }
 
 fn no_profile(session: &SessionRecord) -> ExecutionResult {
-    let reason = format!("the profile `{}` is no longer there", session.profile);
+    let reason = format!("the profile `{}` no longer exists", session.profile);
     ExecutionResult::not_started(Cause::Denied { by: DeniedBy::Policy, reason })
 }
 
@@ -390,6 +390,6 @@ fn shell_unavailable(link: &Link, grant: &Grant) -> Option<Cause> {
     let there: Vec<String> =
         shells.map(|(name, version)| format!("{name} {version}").trim().to_owned()).collect();
     let (shell, there) = (grant.shell.name(), there.join(", "));
-    let message = format!("{shell} is not installed where the command would run; there is {there}");
+    let message = format!("{shell} is not installed where the command would run; installed: {there}");
     Some(Cause::ShellUnavailable { message })
 }

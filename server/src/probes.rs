@@ -40,9 +40,9 @@ impl Readiness {
     fn tell(&self) -> (StatusCode, &'static str) {
         let not_yet = StatusCode::SERVICE_UNAVAILABLE;
         match (self.closed.is_cancelled(), self.opened.is_cancelled(), self.linked.is_cancelled()) {
-            (true, _, _) => (not_yet, "it stops, and takes nothing new\n"),
-            (false, false, _) => (not_yet, "it opens its store and its output storage\n"),
-            (false, true, false) => (not_yet, "it waits for its links to the runners\n"),
+            (true, _, _) => (not_yet, "stopping: no new calls are accepted\n"),
+            (false, false, _) => (not_yet, "starting: the store and the output storage are not open yet\n"),
+            (false, true, false) => (not_yet, "starting: the links to the runners are not up yet\n"),
             (false, true, true) => (StatusCode::OK, "ready\n"),
         }
     }
@@ -66,7 +66,7 @@ impl Probes {
             let asker = match accepted {
                 Ok((asker, _)) => asker,
                 Err(error) => {
-                    tracing::warn!(%error, "probes cannot be answered");
+                    tracing::warn!(%error, "cannot accept a probe's connection; retrying");
                     let _ = end.run_until_cancelled(tokio::time::sleep(PAUSE)).await;
                     continue;
                 }
@@ -98,7 +98,7 @@ fn tell(path: &str, readiness: &Readiness) -> Response<String> {
     let (status, text) = match path {
         "/healthz" => (StatusCode::OK, "ok\n"),
         "/readyz" => readiness.tell(),
-        _ => (StatusCode::NOT_FOUND, "ask for /healthz or /readyz\n"),
+        _ => (StatusCode::NOT_FOUND, "not found; use /healthz or /readyz\n"),
     };
     let mut answer = Response::new(text.to_owned());
     *answer.status_mut() = status;

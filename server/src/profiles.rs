@@ -37,7 +37,7 @@ type ByName = BTreeMap<String, Arc<ResolvedProfile>>;
 #[derive(Debug, thiserror::Error)]
 pub enum ProfilesError {
     /// The directory cannot be listed.
-    #[error("the profile folder `{}` cannot be read: {source}", path.display())]
+    #[error("the profile directory `{}` cannot be read: {source}", path.display())]
     Folder {
         /// The directory.
         path: PathBuf,

@@ -128,14 +128,14 @@ impl Part {
         }
         match (self.apply)() {
             Ok(()) => {
-                tracing::info!(part = self.name, "the files have changed, and are in force");
+                tracing::info!(part = self.name, "files reloaded; the new version is active");
                 self.seen = now;
                 self.problem = None;
                 self.date();
             }
             Err(error) if self.problem.as_ref() == Some(&error) => {}
             Err(error) => {
-                tracing::error!(part = self.name, "{error}; what was read before stays in force");
+                tracing::error!(part = self.name, "{error}; the last valid version stays active");
                 self.problem = Some(error);
             }
         }
@@ -193,7 +193,7 @@ fn take_identities(
     let named = named.filter(|name| *name != ANY_PROFILE);
     for name in named.clone() {
         if profiles.get(name).is_none() {
-            return Err(format!("an identity names the profile `{name}`, which is not there"));
+            return Err(format!("an identity names the profile `{name}`, which does not exist"));
         }
     }
     needed.replace(named.cloned().chain([authenticator.default_profile().to_owned()]).collect());

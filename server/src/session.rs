@@ -82,7 +82,7 @@ impl Core {
                 Cas::Missing => return Ok(None),
             }
         }
-        Err(StoreError::Unavailable("a session is changed by too many at once".to_owned()))
+        Err(StoreError::Unavailable("too many concurrent changes of one session".to_owned()))
     }
 
     /// Returns the profile with this name, or the principal's default profile, if the principal may use it.
@@ -108,7 +108,7 @@ impl Core {
     ) -> Result<Arc<ResolvedProfile>, ApiError> {
         if !who.may_use(&session.profile) {
             let (name, profile, id) = (&who.name, &session.profile, session.id);
-            let message = format!("`{name}` may not use profile `{profile}`, which session `{id}` has");
+            let message = format!("`{name}` may not use profile `{profile}` of session `{id}`");
             return Err(ApiError::Forbidden { message });
         }
         self.profile_of(session)
@@ -118,7 +118,7 @@ impl Core {
     pub(crate) fn profile_of(&self, session: &SessionRecord) -> Result<Arc<ResolvedProfile>, ApiError> {
         self.parts.profiles.get(&session.profile).ok_or_else(|| ApiError::FailedPrecondition {
             reason: "PROFILE_GONE",
-            message: format!("the session's profile `{}` is no longer there", session.profile),
+            message: format!("the session's profile `{}` no longer exists", session.profile),
         })
     }
 }
@@ -163,7 +163,10 @@ pub(crate) fn check_open(session: &SessionRecord) -> Result<(), ApiError> {
     if session.state == SessionState::Opening {
         return Err(ApiError::FailedPrecondition {
             reason: "SESSION_NOT_OPEN",
-            message: format!("session `{}` is not open: it is being made; try again in a moment", session.id),
+            message: format!(
+                "session `{}` is not open: it is being created; try again in a moment",
+                session.id
+            ),
         });
     }
     check_not_over(session)
@@ -173,8 +176,8 @@ pub(crate) fn check_open(session: &SessionRecord) -> Result<(), ApiError> {
 pub(crate) fn check_not_over(session: &SessionRecord) -> Result<(), ApiError> {
     let (reason, cure) = match session.state {
         SessionState::Open | SessionState::Opening => return Ok(()),
-        SessionState::Closing | SessionState::Closed => ("SESSION_CLOSED", "make another"),
-        SessionState::Lost => ("SESSION_LOST", "its files are gone; make another"),
+        SessionState::Closing | SessionState::Closed => ("SESSION_CLOSED", "create another session"),
+        SessionState::Lost => ("SESSION_LOST", "its files are lost; create another session"),
     };
     Err(ApiError::FailedPrecondition {
         reason,
@@ -184,11 +187,11 @@ pub(crate) fn check_not_over(session: &SessionRecord) -> Result<(), ApiError> {
 
 fn state_words(session: &SessionRecord) -> String {
     let state = match session.state {
-        SessionState::Opening => "it is being made",
+        SessionState::Opening => "it is being created",
         SessionState::Open => "it is open",
         SessionState::Closing => "it is being closed",
         SessionState::Closed => "it was closed",
-        SessionState::Lost => "it is lost",
+        SessionState::Lost => "it was lost",
     };
     if session.state_message.is_empty() {
         state.to_owned()

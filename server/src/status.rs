@@ -45,16 +45,16 @@ pub enum AuthenticationError {
     #[error("no credentials: send a client certificate, or `authorization: Bearer TOKEN`")]
     Missing,
     /// The `authorization` header is not a bearer token.
-    #[error("the authorization is not `Bearer TOKEN`")]
+    #[error("the `authorization` header is not `Bearer TOKEN`")]
     Malformed,
     /// No identity has this token.
-    #[error("the token is not known")]
+    #[error("the token is unknown")]
     UnknownToken,
     /// No identity matches the verified certificate.
     #[error("no identity is configured for the client certificate")]
     UnknownCertificate,
     /// Several identities match the certificate.
-    #[error("the client certificate fits several identities")]
+    #[error("the client certificate matches several identities")]
     AmbiguousCertificate,
     /// This address has too many failed authentications.
     #[error("too many failed authentications from this address")]
@@ -198,7 +198,7 @@ pub fn adopt(code: Code, message: &str) -> Status {
     match code {
         Code::Internal => status(
             Code::InvalidArgument,
-            &format!("the message cannot be read: {message}"),
+            &format!("the message cannot be decoded: {message}"),
             info("MALFORMED_MESSAGE", []),
         ),
         Code::OutOfRange => status(
@@ -208,7 +208,7 @@ pub fn adopt(code: Code, message: &str) -> Status {
         ),
         Code::Unimplemented => status(
             Code::Unimplemented,
-            "the service has no such method, or not in this form",
+            "the service has no such method, or does not support this form of it",
             info("UNIMPLEMENTED", []),
         ),
         Code::ResourceExhausted | Code::Unavailable => {
@@ -227,7 +227,8 @@ fn protocol_version(yours: u32) -> Status {
     } else {
         format!("{oldest}-{LINK_PROTOCOL_VERSION}")
     };
-    let message = format!("the runner speaks version {yours} of the link, the server {supported}");
+    let message =
+        format!("the runner uses version {yours} of the link protocol; the server supports {supported}");
     let metadata = [("supported", supported), ("yours", yours.to_string())];
     status(Code::FailedPrecondition, &message, info("PROTOCOL_VERSION", metadata))
 }
@@ -256,12 +257,12 @@ fn invalid(violations: &[FieldViolation]) -> Status {
 /// Returns a message with the first violation and the names of the other fields. Many clients show only the
 /// message.
 fn named(violations: &[FieldViolation]) -> String {
-    let [first, others @ ..] = violations else { return "the request is not valid".to_owned() };
+    let [first, others @ ..] = violations else { return "the request is invalid".to_owned() };
     let mut message = format!("`{}`: {}", first.field, first.description);
     if !others.is_empty() {
         let names: Vec<String> =
             others.iter().take(NAMED_FIELDS).map(|other| format!("`{}`", other.field)).collect();
-        message += &format!("; not valid either: {}", names.join(", "));
+        message += &format!("; also invalid: {}", names.join(", "));
     }
     match others.len().checked_sub(NAMED_FIELDS) {
         None | Some(0) => message,
@@ -281,7 +282,7 @@ fn client_stream(fault: &ClientFault) -> Status {
 fn internal(detail: &str) -> Status {
     let incident = Uuid::new_v4().simple().to_string();
     tracing::error!(%incident, detail, "internal error");
-    let message = format!("internal error; the operator's log has it as incident {incident}");
+    let message = format!("internal error; the server's log has the cause under incident {incident}");
     status(Code::Internal, &message, info("INTERNAL", [("incident", incident)]))
 }
 

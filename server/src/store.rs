@@ -35,13 +35,15 @@ pub enum StoreError {
     Unavailable(String),
     /// The database rolled back the step because of a conflict, or the connection failed before the commit. Nothing was
     /// written. Implementations retry the step, so callers never see this error.
-    #[error("the step was undone: {0}")]
+    #[error("the transaction was rolled back: {0}")]
     Undone(String),
     /// A row that this version of Airlock cannot read, or a failed migration.
-    #[error("the store holds something unreadable: {0}")]
+    #[error("the store contains invalid data: {0}")]
     Corrupt(String),
     /// A later version of Airlock wrote this store. Reported only when the store is opened.
-    #[error("the store has schema {found}, and this version of airlock knows none later than {known}")]
+    #[error(
+        "the store has schema {found}, but this version of Airlock supports {known} at most; use a newer version"
+    )]
     Newer {
         /// The schema version of the store.
         found: i64,
@@ -53,7 +55,7 @@ pub enum StoreError {
     BadPageToken,
     /// A step that is never valid: it is outside the table of state transitions, or violates a constraint of the
     /// record. This is an error of the caller.
-    #[error("the store refuses the step: {0}")]
+    #[error("the store refused the operation: {0}")]
     Refused(String),
     /// A limit is reached.
     #[error("limit `{limit}` of {value} is reached")]

@@ -14,7 +14,7 @@ pub enum DoorError {
     #[error("the runner has no link to this server")]
     NotConnected,
     /// The link ended or was blocked for too long while the message waited to be sent.
-    #[error("the link to the runner has just ended")]
+    #[error("the link to the runner ended")]
     LinkEnded,
 }
 

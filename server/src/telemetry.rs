@@ -72,7 +72,7 @@ impl Telemetry {
         // The call blocks, but each export has its own timeout, so the thread ends.
         let flush = tokio::task::spawn_blocking(move || self.0.flush());
         if !matches!(tokio::time::timeout(FLUSH_TIMEOUT, flush).await, Ok(Ok(()))) {
-            tracing::warn!("some telemetry was not sent in time");
+            tracing::warn!("some telemetry not sent: the collector did not respond in time");
         }
     }
 }

@@ -14,13 +14,13 @@ use uuid::Uuid;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TicketRefused {
     /// No task waits for a stream with this ticket: it was never issued, was used, or has expired.
-    #[error("the ticket is not valid (any more)")]
+    #[error("the ticket is unknown, used or expired")]
     UnknownTicket,
     /// The ticket was issued to another runner.
-    #[error("the ticket was given to another runner")]
+    #[error("the ticket was issued to another runner")]
     OtherRunner,
     /// The ticket was issued for another subject.
-    #[error("the ticket was given for something else")]
+    #[error("the ticket was issued for another purpose")]
     OtherSubject,
 }
 

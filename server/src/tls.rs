@@ -34,7 +34,7 @@ const ALPN: &[u8] = b"h2";
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     /// A file does not contain the expected PEM object.
-    #[error("`{}` holds no {what}: {source}", file.display())]
+    #[error("`{}` contains no {what}: {source}", file.display())]
     Pem {
         /// The file.
         file: PathBuf,
@@ -44,13 +44,13 @@ pub enum TlsError {
         source: pem::Error,
     },
     /// A file contains no certificate.
-    #[error("`{}` holds no certificate", file.display())]
+    #[error("`{}` contains no certificate", file.display())]
     Empty {
         /// The file.
         file: PathBuf,
     },
     /// A certificate cannot be used as an authority.
-    #[error("`{}` holds a certificate that cannot sign others: {source}", file.display())]
+    #[error("`{}` contains a certificate that is not an authority: {source}", file.display())]
     Authority {
         /// The file.
         file: PathBuf,
@@ -58,7 +58,7 @@ pub enum TlsError {
         source: rustls::Error,
     },
     /// Client certificates cannot be verified.
-    #[error("client certificates cannot be verified by `{}`: {source}", file.display())]
+    #[error("client certificates cannot be verified with `{}`: {source}", file.display())]
     Verifier {
         /// The file.
         file: PathBuf,

@@ -120,7 +120,7 @@ impl Checker {
     fn name(&mut self, field: &str, text: String) -> Option<String> {
         self.at_most(field, text.len(), limits::NAME_BYTES);
         if !text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-')) {
-            self.bad(field, "may hold a-z A-Z 0-9 . _ - only");
+            self.bad(field, "may contain only a-z A-Z 0-9 . _ -");
         }
         (!text.is_empty()).then_some(text)
     }

@@ -73,7 +73,7 @@ fn standard_error_is_shown_where_it_was_kept_apart() {
     assert_eq!((&shown.stdout[..], &shown.stderr[..]), (&b"out\nerr\n"[..], &b""[..]));
     let (code, why) = site.fails(&["logs", "--stderr", &both]);
     assert_eq!(code, 1);
-    assert!(why.contains("in true order"), "{why}");
+    assert!(why.contains("is in its STDOUT"), "{why}");
 }
 
 #[test]

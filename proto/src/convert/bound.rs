@@ -31,7 +31,9 @@ impl TryFrom<v1::BoundFile> for BoundFile {
             v1::BoundFileState::Unspecified => FileState::Any,
             v1::BoundFileState::Digest => {
                 let digest = <[u8; 32]>::try_from(&file.sha256[..]);
-                FileState::Digest(digest.map_err(|_| ConvertError::new("files.sha256", "has not 32 bytes"))?)
+                FileState::Digest(
+                    digest.map_err(|_| ConvertError::new("files.sha256", "does not have 32 bytes"))?,
+                )
             }
             v1::BoundFileState::Absent => FileState::Absent,
             v1::BoundFileState::Other => FileState::Other,
@@ -45,7 +47,7 @@ impl TryFrom<v1::BoundFile> for BoundFile {
 /// Converts a list of files and checks its length.
 pub(super) fn files(field: &'static str, files: Vec<v1::BoundFile>) -> Result<Vec<BoundFile>, ConvertError> {
     if files.len() > BOUND_FILES {
-        let problem = format!("holds {} files, at most {BOUND_FILES}", files.len());
+        let problem = format!("has {} files, at most {BOUND_FILES}", files.len());
         return Err(ConvertError::new(field, problem));
     }
     files.into_iter().map(BoundFile::try_from).collect()

@@ -97,7 +97,7 @@ impl TryFrom<v1::Cause> for Cause {
             v1::CauseCode::RunnerLost => Self::RunnerLost,
             v1::CauseCode::Internal => Self::Internal { message },
             v1::CauseCode::Unspecified => {
-                Self::Internal { message: "a cause that this version does not know".to_owned() }
+                Self::Internal { message: "is a cause that this version does not support".to_owned() }
             }
             other => {
                 let problem = format!("`{}` without its detail", other.as_str_name());

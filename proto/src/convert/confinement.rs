@@ -31,7 +31,7 @@ impl TryFrom<wire::Decided> for Decided {
         if programs.len().max(git.len()).max(paths.len()).max(obeyed.len()) > DECIDED_PATHS {
             return Err(ConvertError::new(
                 "grant.decided",
-                format!("holds more than {DECIDED_PATHS} of a kind"),
+                format!("has more than {DECIDED_PATHS} entries of one kind"),
             ));
         }
         let path = |one: wire::DecidedPath| {
@@ -78,7 +78,7 @@ impl TryFrom<wire::Obeyed> for Obeyed {
         };
         let wire::Obeyed { program, paths, settings, .. } = obeyed;
         if paths.len().max(settings.len()) > OBEYED_NAMES {
-            let problem = format!("holds more than {OBEYED_NAMES} paths or settings");
+            let problem = format!("has more than {OBEYED_NAMES} paths or settings");
             return Err(ConvertError::new("grant.decided.obeyed", problem));
         }
         Ok(Self { program, paths, format, settings })

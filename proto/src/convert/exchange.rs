@@ -138,7 +138,7 @@ impl TryFrom<wire::ExchangeResponse> for ExchangeToRunner {
             },
             Down::Digests(order) => {
                 if order.paths.len() > BOUND_FILES {
-                    let problem = format!("holds {} paths, at most {BOUND_FILES}", order.paths.len());
+                    let problem = format!("has {} paths, at most {BOUND_FILES}", order.paths.len());
                     return Err(ConvertError::new("digests.paths", problem));
                 }
                 ExchangeOrder::Digests {

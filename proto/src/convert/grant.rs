@@ -30,7 +30,7 @@ fn requirement(name: &str) -> Result<Requirement, ConvertError> {
         TRUSTED_PATH => Ok(Requirement::TrustedPath),
         other => Err(ConvertError::new(
             "grant.requires",
-            format!("`{other}` is not a requirement that this version can give"),
+            format!("`{other}` is a requirement that this version does not support"),
         )),
     }
 }

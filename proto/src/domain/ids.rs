@@ -30,7 +30,7 @@ macro_rules! uuid_id {
         impl $name {
             /// Creates an identifier that sorts after all earlier ones of this process.
             #[must_use]
-            #[expect(clippy::new_without_default, reason = "each call gives another value")]
+            #[expect(clippy::new_without_default, reason = "each call returns a new value")]
             pub fn new() -> Self {
                 Self(Uuid::now_v7())
             }
@@ -122,7 +122,7 @@ pub struct Epoch(Uuid);
 impl Epoch {
     /// Creates a random epoch.
     #[must_use]
-    #[expect(clippy::new_without_default, reason = "each call gives another value")]
+    #[expect(clippy::new_without_default, reason = "each call returns a new value")]
     pub fn new() -> Self {
         Self(Uuid::new_v4())
     }

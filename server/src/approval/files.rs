@@ -49,7 +49,7 @@ impl Core {
         match found {
             Some(Ok(found)) if is_about(&found, files) => found,
             Some(Err(error)) => {
-                tracing::debug!(session_id = %session.id, %error, "the files of a question could not be looked at");
+                tracing::debug!(session_id = %session.id, %error, "cannot inspect the files that an approval is bound to");
                 unseen(files)
             }
             Some(Ok(_)) | None => unseen(files),

@@ -122,12 +122,12 @@ impl Stored {
         let decide = |rules: &[Rule]| self.would_decide(rules);
         let asked = decide(&[]);
         if asked.decision.verdict != Verdict::Ask {
-            return Err(bad("the command is not asked about any more; allow it once".to_owned()));
+            return Err(bad("the command no longer needs an approval; allow it once".to_owned()));
         }
         let texts = if texts.is_empty() { &asked.decision.suggested_rules } else { texts };
         if texts.is_empty() {
             return Err(bad(format!(
-                "no rule is suggested for it: {}",
+                "no rule is suggested for the command: {}",
                 still_asks(profile, &asked, mode, record)
             )));
         }
@@ -151,13 +151,13 @@ impl Stored {
         if allowed.decision.verdict != Verdict::Allow {
             let more = profile.with_allowed(rules.iter().cloned());
             let what = still_asks(&more, &allowed, mode, record);
-            return Err(bad(format!("they do not cover the command: {what}")));
+            return Err(bad(format!("the rules do not cover the command: {what}")));
         }
         for index in 0..rules.len() {
             let mut others = rules.clone();
             others.remove(index);
             if decide(&others).decision.verdict == Verdict::Allow {
-                let what = "the command is allowed without it; leave it out".to_owned();
+                let what = "the command is allowed without this rule; remove it".to_owned();
                 violations.push(violation(&format!("{FIELD}[{index}]"), what));
             }
         }
@@ -186,13 +186,13 @@ fn check_scope(
         return Err(ApiError::FailedPrecondition {
             reason: "REMEMBER_NOT_PERMITTED",
             message: format!(
-                "profile `{name}` does not let answers be remembered for the {scope}; allow it once"
+                "profile `{name}` does not permit remembered answers for the {scope}; allow it once"
             ),
         });
     }
     if scope == RuleScope::Tenant && approval.principal == who.name {
         return Err(ApiError::Forbidden {
-            message: "nobody has their own request remembered for the tenant".to_owned(),
+            message: "an answer to your own request cannot be remembered for the tenant; remember it for the session".to_owned(),
         });
     }
     Ok(())
@@ -211,7 +211,7 @@ fn still_asks(profile: &ResolvedProfile, decided: &Decided, mode: Mode, record: 
         }
     };
     let Some(reason) = reason else {
-        return "it is asked about all the same".to_owned();
+        return "the command still needs an approval".to_owned();
     };
     let part = reason.span.and_then(|span| spec.command.get(span.start..span.end));
     match part.filter(|part| !part.is_empty()) {

@@ -88,7 +88,7 @@ pub fn authorize(principal: &Principal, access: Access) -> Result<(), ApiError> 
         return Ok(());
     }
     let names: Vec<&str> = roles.iter().map(|role| name(*role)).collect();
-    let message = format!("`{}` has none of the roles: {}", principal.name, names.join(", "));
+    let message = format!("`{}` needs one of the roles: {}", principal.name, names.join(", "));
     Err(ApiError::Forbidden { message })
 }
 

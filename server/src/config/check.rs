@@ -50,7 +50,7 @@ impl Findings {
                 false,
                 field,
                 format!("`{}` cannot be read: {error}", file.display()),
-                "put the file there, or name the one that is",
+                "create the file, or correct the path",
             ),
         }
     }
@@ -101,8 +101,8 @@ impl Config {
             found.require(
                 directory.is_dir(),
                 "profiles.directory",
-                format!("`{}` is not a folder", directory.display()),
-                "make it, or leave the field out to use the built-in profiles alone",
+                format!("`{}` is not a directory", directory.display()),
+                "create it, or remove the key to use only the built-in profiles",
             );
         }
         found.0
@@ -113,14 +113,14 @@ impl Config {
         found.require(
             listen.probes.is_none_or(|probes| probes.port() == 0 || probes.port() != listen.address.port()),
             "listen.probes",
-            "it has the port of `address`, which speaks gRPC",
-            "give it a port of its own",
+            "it has the same port as `address`",
+            "use another port",
         );
         let Some(tls) = &listen.tls else {
             found.require(
                 listen.insecure_loopback,
                 "listen.tls",
-                "there is no certificate",
+                "no certificate is configured",
                 "set certificate and key, or insecure_loopback = true on a loopback address",
             );
             found.require(
@@ -134,13 +134,13 @@ impl Config {
         found.require(
             !listen.insecure_loopback,
             "listen.insecure_loopback",
-            "it is set together with listen.tls",
-            "leave out one of the two",
+            "it conflicts with listen.tls",
+            "remove one of the two",
         );
         found.require(
             tls.client_ca.is_some() || tls.client_certificates == ClientCertificates::Optional,
             "listen.tls.client_certificates",
-            "certificates are required, but nobody may sign them",
+            "client certificates are required, but no authority is configured",
             "set client_ca",
         );
     }
@@ -176,7 +176,7 @@ impl Config {
             limits.call_timeout > limits.open_wait,
             "limits.call_timeout",
             format!(
-                "{:?} is not more than open_wait ({:?}), so that a session could not be waited for",
+                "{:?} is not longer than open_wait ({:?}), so calls would end before their session opens",
                 limits.call_timeout, limits.open_wait
             ),
             "raise it, or lower open_wait",
@@ -196,8 +196,8 @@ impl Config {
             link.lost_after > least,
             "link.lost_after",
             format!(
-                "{:?} is not more than link_grace, ending_grace and heartbeat_timeout together ({least:?}), \
-                 so that a command could be called lost while it still runs",
+                "{:?} is not longer than link_grace, ending_grace and heartbeat_timeout together \
+                 ({least:?}), so a running command could be reported as lost",
                 link.lost_after
             ),
             "raise it, or lower one of them",
@@ -205,8 +205,11 @@ impl Config {
         found.require(
             self.outputs.lost_after > link.lost_after,
             "outputs.lost_after",
-            format!("{:?} is not more than link.lost_after ({:?})", self.outputs.lost_after, link.lost_after),
-            "raise it: until then its runner may come back with it",
+            format!(
+                "{:?} is not longer than link.lost_after ({:?})",
+                self.outputs.lost_after, link.lost_after
+            ),
+            "raise it: until then a runner can return with its output",
         );
     }
 
@@ -220,20 +223,20 @@ impl Config {
             peers.advertise.as_deref().is_none_or(is_https),
             "peers.advertise",
             "it is not https:// with a host and a port",
-            "write where the other servers reach this one, such as https://10.0.0.1:7443, or https://[fd00::1]:7443 \
-             with an IPv6 address in brackets",
+            "write the address at which other servers reach this one, such as https://10.0.0.1:7443, or \
+             https://[fd00::1]:7443 with an IPv6 address in brackets",
         );
         found.require(
             !peers.server_name.is_empty(),
             "peers.server_name",
             "it is empty",
-            "name what the certificate of every server carries",
+            "set the name that the certificate of every server contains",
         );
         let is_peer = |identity: &Identity| identity.roles.contains(&RoleName::Server);
         found.require(
             peers.advertise.is_none() || self.identities.iter().any(is_peer),
             "peers.advertise",
-            "no identity has the role server, so that no other server could call",
+            "no identity has the role server, so other servers could not connect",
             "add an [[identity]] with roles = [\"server\"] that matches the other servers' certificate",
         );
     }
@@ -245,7 +248,7 @@ impl Config {
             security != Some(None),
             "telemetry.otlp_endpoint",
             "it is not an http:// or https:// address",
-            "name a collector, such as http://127.0.0.1:4317 or https://collector.example:4317",
+            "use the address of a collector, such as http://127.0.0.1:4317 or https://collector.example:4317",
         );
         for (field, file) in telemetry.otlp_files() {
             found.require(
@@ -258,19 +261,19 @@ impl Config {
         found.require(
             telemetry.otlp_certificate.is_some() == telemetry.otlp_key.is_some(),
             "telemetry.otlp_certificate",
-            "otlp_certificate and otlp_key are not both there",
+            "only one of otlp_certificate and otlp_key is set",
             "set both, or neither",
         );
         found.require(
             !telemetry.service_name.is_empty(),
             "telemetry.service_name",
             "it is empty",
-            "leave it out for `airlock-server`",
+            "remove it to use the default `airlock-server`",
         );
         found.require(
             EnvFilter::try_new(&telemetry.log_level).is_ok(),
             "telemetry.log_level",
-            format!("`{}` is not a level", telemetry.log_level.escape_debug()),
+            format!("`{}` is not a log level", telemetry.log_level.escape_debug()),
             "use error, warn, info, debug or trace, or directives such as `info,airlock_server=debug`",
         );
     }

@@ -164,10 +164,10 @@ impl std::str::FromStr for DatabaseUrl {
             return Err(FORM);
         }
         if url.password().is_some() {
-            return Err("it holds a password");
+            return Err("it contains a password");
         }
         if url.query().is_some() || url.fragment().is_some() {
-            return Err("it has parameters, which have keys of their own");
+            return Err("it has parameters, which belong in the keys of [store.postgres]");
         }
         let part = |text: &str| percent_decode(text).filter(|part| !part.is_empty()).ok_or(FORM);
         Ok(Self {

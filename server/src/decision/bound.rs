@@ -27,7 +27,7 @@ pub(super) fn deny_unbound(decision: &mut Decision) {
     }
     decision.verdict = Says::Deny;
     let message =
-        format!("it runs more than {BOUND_FILES} files of its own session; run them one after another");
+        format!("it runs more than {BOUND_FILES} files of its own session; run them in separate commands");
     let reason = Reason { code: UNBOUND, message, span: None, rule: None, command_index: None };
     decision.reasons.insert(0, reason);
 }

@@ -19,7 +19,7 @@ pub(crate) fn refused(
 
 fn why(name: &str, profile: &ResolvedProfile) -> Option<String> {
     if airlock_variables::is_reserved(name.as_bytes()) {
-        return Some(format!("`{name}` is set by Airlock; leave it out"));
+        return Some(format!("`{name}` is set by Airlock; remove it"));
     }
     let allowed = profile.sandbox.allowed_env.iter().any(|allowed| allowed == name);
     (airlock_variables::changes_reading(name.as_bytes()) && !allowed).then(|| {

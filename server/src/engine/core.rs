@@ -114,7 +114,8 @@ impl Core {
         tenant: &str,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, StoreError> {
-        let cut = || StoreError::Unavailable("the server stops, or a decision was cut short".to_owned());
+        let cut =
+            || StoreError::Unavailable("the server is stopping, or a decision was interrupted".to_owned());
         let slot = self.policy.take(tenant).await.map_err(|_| cut())?;
         let span = Span::current();
         let judged = tokio::task::spawn_blocking(move || {

@@ -50,7 +50,7 @@ pub(super) async fn poll_forever(core: Arc<Core>) {
             Err(error) => {
                 failing = true;
                 core.forget_absences();
-                tracing::warn!(%error, "the store cannot be read; nothing new is started until it can");
+                tracing::warn!(%error, "the store cannot be read; no new command starts until it recovers");
             }
         }
         tokio::select! {
@@ -81,7 +81,7 @@ impl Core {
         self.expire_approvals(AT_ONCE).await?;
         for session in self.store().idle_sessions(AT_ONCE).await? {
             if !self.uses.contains(session.id) {
-                self.begin_close(session.id, "it was idle for too long").await?;
+                self.begin_close(session.id, "it exceeded its idle timeout").await?;
             }
         }
         if is_due(&mut done.slow, SLOW) {
@@ -109,7 +109,7 @@ impl Core {
             let lost = self.store().lose_outputs(away, AT_ONCE).await?;
             self.parts.observer.outputs_lost(lost.len() as u64);
             for id in &lost {
-                tracing::warn!(execution_id = %id, "the output is lost: its runner stays away");
+                tracing::warn!(execution_id = %id, "output lost: its runner did not return within outputs.lost_after");
                 self.parts.changes.notify(*id);
             }
             if lost.len() < AT_ONCE as usize {
@@ -124,9 +124,9 @@ impl Core {
         for link in self.parts.links.all() {
             link.keep_alive(limits.heartbeat_interval);
             if link.silent_for() > limits.heartbeat_timeout {
-                link.end("the runner is silent");
+                link.end("the runner sends no heartbeats");
             } else if link.is_overdue(limits.start_window) {
-                link.end("the runner neither takes nor refuses a job");
+                link.end("the runner did not answer an offer in time");
             }
         }
     }
@@ -193,7 +193,7 @@ impl Core {
                     Ok(()) => {}
                     Err(error @ StoreError::Unavailable(_)) => return Err(error),
                     // A failure with one execution must not stop the others.
-                    Err(error) => tracing::error!(execution_id = %record.id, %error, "an execution is stuck"),
+                    Err(error) => tracing::error!(execution_id = %record.id, %error, "execution not reconciled"),
                 }
             }
             after = found.last().map(|last| last.id);

@@ -123,7 +123,7 @@ impl Core {
         let Some(link) = self.parts.links.get(&runner.id) else { return Ok(()) };
         // A link is added only after its epoch is written, so the store cannot contain an older one.
         if link.hello.epoch != runner.epoch && !self.is_current(&link).await? {
-            link.end("the runner was started anew");
+            link.end("the runner was restarted");
         }
         Ok(())
     }

@@ -111,7 +111,7 @@ impl Core {
     ) -> Result<(airlock_policy::Decision, String), ApiError> {
         let session = match request.session_id {
             Some(_) if request.profile.is_some() => {
-                let description = "only without a session; leave one of the two out".to_owned();
+                let description = "is only valid without a session; remove one of the two".to_owned();
                 return Err(ApiError::Invalid(vec![violation("profile", description)]));
             }
             Some(id) => {
@@ -156,7 +156,7 @@ impl Core {
 pub(crate) fn runner_unreachable(runner: &RunnerId) -> ApiError {
     ApiError::Unavailable {
         reason: "RUNNER_UNREACHABLE",
-        message: format!("runner `{runner}` cannot be reached just now"),
+        message: format!("runner `{runner}` is unreachable; try again"),
         retry_after: Duration::from_secs(1),
     }
 }

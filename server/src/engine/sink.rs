@@ -20,7 +20,7 @@ impl LinkSink for Core {
     async fn arrived(&self, hello: &RunnerHello) -> Result<Option<Epoch>, LinkRefusal> {
         let unavailable = |error: StoreError| LinkRefusal::Unavailable { reason: error.to_string() };
         if self.stop.is_cancelled() {
-            return Err(LinkRefusal::Unavailable { reason: "the server stops".to_owned() });
+            return Err(LinkRefusal::Unavailable { reason: "the server is stopping".to_owned() });
         }
         // The hello does not state whether the runner drains. Until it does, keep what another server may
         // have stored.
@@ -41,7 +41,7 @@ impl LinkSink for Core {
                 // link is ended for its silence, and the runner repeats its reports on the next one.
                 Err(TakeIn::Store(StoreError::Unavailable(_))) => tokio::time::sleep(RETRY).await,
                 Err(TakeIn::Store(error)) => {
-                    tracing::error!(runner = %link.hello.runner_id, %error, "a report cannot be kept");
+                    tracing::error!(runner = %link.hello.runner_id, %error, "cannot store a report of a runner");
                     return Ok(());
                 }
             }
@@ -49,7 +49,7 @@ impl LinkSink for Core {
     }
 
     fn gone(&self, link: &Arc<Link>) {
-        tracing::info!(runner = %link.hello.runner_id, "the link is lost");
+        tracing::info!(runner = %link.hello.runner_id, "link lost");
         // The reconciliation finds the executions without a link.
         self.poll_now.notify_one();
     }
@@ -109,7 +109,7 @@ impl Core {
         }
         self.reconcile_sessions(link).await?;
         self.keep_unstored(link).await?;
-        tracing::info!(%runner, "the runner is connected and reconciled");
+        tracing::info!(%runner, "runner connected and reconciled");
         self.poll_now.notify_one();
         Ok(())
     }
@@ -150,7 +150,7 @@ impl Core {
     /// Marks sessions as lost that a runner has not reported in time.
     async fn lose_missing(&self, link: &Link) -> Result<(), StoreError> {
         for id in link.take_missing_sessions() {
-            self.lose_session(id, "its runner does not have it any more").await?;
+            self.lose_session(id, "its runner no longer has it").await?;
         }
         Ok(())
     }

@@ -105,7 +105,7 @@ impl Core {
             SessionState::Opening if session.throwaway => self.tend_throwaway(session).await,
             SessionState::Opening => {
                 if self.since(session.created) > 2 * self.parts.limits.open_wait {
-                    return self.begin_close(session.id, "its runner did not make it in time").await;
+                    return self.begin_close(session.id, "its runner did not create it in time").await;
                 }
                 match self.parts.links.get(&session.runner_id) {
                     Some(link) if link.is_reconciled() => self.ask_open(&link, session.id).await,
@@ -144,7 +144,7 @@ impl Core {
 
     /// Marks a runner and its executions as lost. By its own clock, the runner has ended its commands earlier.
     async fn lose_runner(&self, runner: &RunnerRecord, away: Duration) -> Result<(), StoreError> {
-        tracing::warn!(runner = %runner.id, seconds = away.as_secs(), "the runner is lost");
+        tracing::warn!(runner = %runner.id, seconds = away.as_secs(), "runner lost: it did not return within link.lost_after; its executions end as RUNNER_LOST");
         let query = ExecutionQuery {
             states: PLACED.to_vec(),
             runner_id: Some(runner.id.clone()),
@@ -179,7 +179,7 @@ impl Core {
         loop {
             let live = self.store().sessions(&query, &page).await?.items;
             for session in &live {
-                self.lose_session(session.id, "its runner is gone").await?;
+                self.lose_session(session.id, "its runner did not return in time").await?;
             }
             if live.len() < TEND_PAGE as usize {
                 return Ok(());

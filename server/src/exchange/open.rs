@@ -118,8 +118,8 @@ impl Account {
     /// Returns how the client can continue or retry.
     pub(super) fn way_on(&self) -> &'static str {
         match self.kind {
-            ExchangeKind::Upload | ExchangeKind::Download => "go on with the same transfer_id",
-            ExchangeKind::Stdin => "write on from what was accepted",
+            ExchangeKind::Upload | ExchangeKind::Download => "continue with the same transfer_id",
+            ExchangeKind::Stdin => "continue from the accepted offset",
             ExchangeKind::Stat
             | ExchangeKind::List
             | ExchangeKind::Diff

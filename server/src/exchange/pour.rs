@@ -162,7 +162,7 @@ impl Source {
         let [offset_field, data_field] = self.start.what.fields();
         let Piece { offset, mut data, closes } = piece;
         if self.closed {
-            return Err(invalid(data_field, "came after the end of the input".to_owned()));
+            return Err(invalid(data_field, "was sent after the end of the input".to_owned()));
         }
         let length = data.len();
         if length > TRANSFER_CHUNK_BYTES {
@@ -184,18 +184,19 @@ impl Source {
         let [offset_field, data_field] = what.fields();
         match self.next {
             Some(next) if offset != next => {
-                let problem = format!("is {offset}, but the one before it ended at {next}");
+                let problem = format!("is {offset}, but the previous message ended at {next}");
                 return Err(invalid(offset_field, problem));
             }
             None if offset > ready => {
-                let message = format!("offset {offset} is past the {ready} bytes that are there");
+                let message =
+                    format!("offset {offset} is past the end of the {ready} bytes that were received");
                 return Err(ApiError::Exchange(ExchangeRefusal::out_of_range(message, ready)));
             }
             _ => {}
         }
         match what.size() {
             Some(size) if end > size => {
-                let problem = format!("goes on to {end}, but the header says {size} bytes");
+                let problem = format!("ends at {end}, but the header states {size} bytes");
                 Err(invalid(data_field, problem))
             }
             _ => Ok(()),
@@ -213,7 +214,8 @@ impl Source {
             && next < ready
         {
             let problem = format!(
-                "is that of a transfer with {ready} bytes, and {next} have come; an upload goes on with the same bytes, and another needs another transfer_id"
+                "belongs to a transfer with {ready} bytes, but only {next} were sent; send the same bytes \
+                 again, or use another transfer_id"
             );
             return Err(invalid("header.transfer_id", problem));
         }

@@ -47,7 +47,7 @@ impl ExchangeRefusal {
         Self {
             failure: ExchangeFailure::FailedPrecondition,
             reason: "NOT_RUNNING".to_owned(),
-            message: "the command has ended, and takes no more input".to_owned(),
+            message: "the command has ended and accepts no more input".to_owned(),
             accepted,
         }
     }
@@ -57,13 +57,13 @@ impl ExchangeRefusal {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ClientFault {
     /// A message cannot be decoded.
-    #[error("the message cannot be read: {0}")]
+    #[error("the message cannot be decoded: {0}")]
     Unreadable(String),
     /// A message exceeds the size limit.
     #[error("the message is too large: {0}")]
     TooLarge(String),
     /// The client disconnected or cancelled the call, so no answer reaches it.
-    #[error("the client has gone away")]
+    #[error("the client disconnected")]
     Gone,
 }
 
@@ -73,7 +73,9 @@ pub(super) fn refused(failed: ExchangeFailed) -> ApiError {
     let reason = reason(&failed.reason);
     let failure = match failed.failure {
         ExchangeFailure::Internal => {
-            return ApiError::Internal(format!("a runner failed in an exchange: {reason}"));
+            return ApiError::Internal(format!(
+                "a runner reported an internal error in an exchange: {reason}"
+            ));
         }
         ExchangeFailure::Exhausted { limit, value } => {
             ExchangeFailure::Exhausted { limit: limit_name(&limit), value }
@@ -81,7 +83,7 @@ pub(super) fn refused(failed: ExchangeFailed) -> ApiError {
         other => other,
     };
     let message = shown(&failed.message, MESSAGE_BYTES);
-    let message = if message.is_empty() { "the runner refused it".to_owned() } else { message };
+    let message = if message.is_empty() { "the runner refused the operation".to_owned() } else { message };
     ApiError::Exchange(ExchangeRefusal { failure, reason, message, accepted: None })
 }
 
@@ -153,7 +155,10 @@ mod tests {
         }
         let long = failed(ExchangeFailure::Unavailable, &"A".repeat(65), "");
         let refusal = self::refusal(long);
-        assert_eq!((refusal.reason.as_str(), refusal.message.as_str()), (NO_REASON, "the runner refused it"));
+        assert_eq!(
+            (refusal.reason.as_str(), refusal.message.as_str()),
+            (NO_REASON, "the runner refused the operation")
+        );
         let exhausted = ExchangeFailure::Exhausted { limit: "a\u{1b}b".to_owned(), value: 7 };
         let refusal = self::refusal(failed(exhausted, "LIMIT_REACHED", "too much"));
         let limit = NO_LIMIT.to_owned();

@@ -52,7 +52,7 @@ impl Core {
     ) -> Result<ExecutionRecord, ApiError> {
         let record = self.running_execution(who, id).await?;
         if record.spec.pty.is_none() {
-            let message = format!("execution `{id}` has no terminal: its request asked for none");
+            let message = format!("execution `{id}` has no terminal: it was started without `pty`");
             return Err(ApiError::FailedPrecondition { reason: "NO_TERMINAL", message });
         }
         self.tell_runner(&record, ToRunner::ResizeJob { execution_id: id, size }).await?;
@@ -62,7 +62,7 @@ impl Core {
     /// Sends a message to the runner of a running command. It is not retried.
     async fn tell_runner(&self, record: &ExecutionRecord, message: ToRunner) -> Result<(), ApiError> {
         let Some(runner) = &record.runner_id else {
-            return Err(ApiError::Internal(format!("`{}` runs on no runner", record.id)));
+            return Err(ApiError::Internal(format!("execution `{}` has no runner", record.id)));
         };
         // A runner with another epoch no longer has the job, which is reported as lost soon.
         let link = self.parts.links.get(runner);
@@ -115,7 +115,7 @@ impl Core {
             if let Some(link) = link
                 && let Err(error) = self.tell_backgrounded(&link, record).await
             {
-                tracing::debug!(execution_id = %record.id, %error, "the poll tells its runner");
+                tracing::debug!(execution_id = %record.id, %error, "runner not told that its job is in the background; retrying");
             }
         }
         Ok(advanced)
@@ -164,6 +164,6 @@ impl Core {
 fn no_background(profile: &ResolvedProfile) -> ApiError {
     ApiError::FailedPrecondition {
         reason: "NO_BACKGROUND",
-        message: format!("profile `{}` does not permit runs in the background", profile.name()),
+        message: format!("profile `{}` does not permit background commands", profile.name()),
     }
 }

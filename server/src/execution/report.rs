@@ -34,22 +34,26 @@ impl Core {
     pub(crate) async fn job_reported(&self, link: &Arc<Link>, report: JobReport) -> Result<(), StoreError> {
         let Some(record) = self.store().execution(report.execution_id).await? else {
             // The execution belongs to another store, or to this one before it was restored from a backup.
-            self.disown(link, &report, Cause::Internal { message: "the server does not know it".to_owned() })
-                .await;
-            return Ok(());
-        };
-        if record.runner_id.as_ref() != Some(&link.hello.runner_id) || report.attempt > record.attempt {
-            tracing::warn!(execution_id = %record.id, runner = %link.hello.runner_id, "a report of a job that was never offered so");
             self.disown(
                 link,
                 &report,
-                Cause::Internal { message: "it was not offered to this runner".to_owned() },
+                Cause::Internal { message: "the server has no such execution".to_owned() },
+            )
+            .await;
+            return Ok(());
+        };
+        if record.runner_id.as_ref() != Some(&link.hello.runner_id) || report.attempt > record.attempt {
+            tracing::warn!(execution_id = %record.id, runner = %link.hello.runner_id, "report rejected: the job was not offered to this runner");
+            self.disown(
+                link,
+                &report,
+                Cause::Internal { message: "the execution was not offered to this runner".to_owned() },
             )
             .await;
             return Ok(());
         }
         if !is_of_its_offer(&record, &report) {
-            tracing::warn!(execution_id = %record.id, runner = %link.hello.runner_id, "a report of another offer of the job, which says nothing of this one");
+            tracing::warn!(execution_id = %record.id, runner = %link.hello.runner_id, "report ignored: it belongs to another offer of the job");
             return Ok(());
         }
         match record.state {
@@ -198,7 +202,7 @@ impl Core {
             })
             .await?;
         if reason == NO_SESSION {
-            self.lose_session(record.session_id, "its runner does not have it any more").await?;
+            self.lose_session(record.session_id, "its runner no longer has it").await?;
         }
         if passes {
             self.wake.wake(record.session_id);
@@ -256,7 +260,7 @@ impl Core {
     fn note_late_end(&self, record: &ExecutionRecord, result: &ExecutionResult) {
         let said = record.result.as_ref().map_or("", |result| result.cause.name());
         if said != result.cause.name() {
-            tracing::info!(execution_id = %record.id, said, reported = result.cause.name(), "an end was reported late; the result stands");
+            tracing::info!(execution_id = %record.id, said, reported = result.cause.name(), "late result ignored: the execution already has a result");
         }
     }
 
@@ -306,6 +310,6 @@ fn is_of_its_offer(record: &ExecutionRecord, report: &JobReport) -> bool {
 /// Returns the result for an end without details.
 fn unknown_end(record: &ExecutionRecord) -> ExecutionResult {
     let started = if record.state == ExecutionState::Running { Started::Yes } else { Started::Unknown };
-    let message = "the runner reported an end without a result".to_owned();
+    let message = "the runner reported the end of the command without a result".to_owned();
     ExecutionResult { cause: Cause::Internal { message }, ..lost_result(started) }
 }

@@ -68,7 +68,10 @@ fn violations(
     let mode = request.mode.unwrap_or(session.mode);
     if mode < session.mode {
         let (asked, own) = (mode.name(), session.mode.name());
-        violations.push(violation("spec.mode", format!("`{asked}` is looser than the session's `{own}`")));
+        violations.push(violation(
+            "spec.mode",
+            format!("`{asked}` is less strict than the session's mode `{own}`"),
+        ));
     } else if !profile.permits(mode) {
         let message = format!("profile `{name}` does not permit mode `{}`", mode.name());
         violations.push(violation("spec.mode", message));
@@ -76,12 +79,12 @@ fn violations(
     for (field, time) in [("spec.timeout", request.timeout), ("spec.idle_timeout", request.idle_timeout)] {
         if time.is_some_and(|time| time > profile.timeout_max) {
             let at_most = profile.timeout_max.as_secs();
-            violations.push(violation(field, format!("profile `{name}` permits {at_most} s at most")));
+            violations.push(violation(field, format!("profile `{name}` permits at most {at_most} s")));
         }
     }
     let asks = [("spec.background", request.background), ("spec.yield_after", request.yield_after.is_some())];
     for (field, _) in asks.into_iter().filter(|(_, asked)| *asked && !profile.background) {
-        let message = format!("profile `{name}` does not permit runs in the background; leave it out");
+        let message = format!("profile `{name}` does not permit background commands; remove it");
         violations.push(violation(field, message));
     }
     violations
@@ -106,8 +109,9 @@ pub(super) fn consider_sleep(
     Err(ApiError::FailedPrecondition {
         reason: "FOREGROUND_SLEEP",
         message: format!(
-            "profile `{name}` refuses a command that begins with a `sleep` of {} s or more in the foreground; \
-             start what is waited for with `background` and wait for its end, or for its output",
+            "profile `{name}` refuses a command that begins with a `sleep` of {} s or more in the \
+             foreground; start the command that you wait for with `background`, and wait for its end or its \
+             output",
             LONG_SLEEP.as_secs()
         ),
     })

@@ -93,7 +93,7 @@ impl Core {
         let violations: Vec<_> = given
             .iter()
             .filter(|(_, given)| *given)
-            .map(|(field, _)| violation(field, "only without a session; leave it out".to_owned()))
+            .map(|(field, _)| violation(field, "is only valid without a session; remove it".to_owned()))
             .collect();
         if !violations.is_empty() {
             return Err(ApiError::Invalid(violations));
@@ -268,7 +268,7 @@ fn runner_draining(session: &SessionRecord) -> ApiError {
     ApiError::Unavailable {
         reason: "RUNNER_DRAINING",
         message: format!(
-            "runner `{}`, which has session `{}`, takes no new commands",
+            "runner `{}` of session `{}` accepts no new commands",
             session.runner_id, session.id
         ),
         retry_after: Duration::from_secs(5),

@@ -100,7 +100,7 @@ fn stream_of(parts: mpsc::Receiver<DownloadPart>, ended: oneshot::Receiver<Optio
             return Some((Ok(part), Some((parts, ended))));
         }
         let error =
-            ended.await.unwrap_or_else(|_| Some(ApiError::Internal("a download was given up".to_owned())));
+            ended.await.unwrap_or_else(|_| Some(ApiError::Internal("a download was aborted".to_owned())));
         Some((Err(error?), None))
     }))
 }

@@ -42,7 +42,7 @@ const AUTHORIZATION: &str = "authorization";
 /// Client-streaming calls for which a handler must distinguish the end of the stream from a cut connection.
 const STREAMED: [&str; 2] = ["/airlock.v1.FileService/Upload", "/airlock.v1.ExecutionService/WriteStdin"];
 /// The message for a call that exceeded `limits.call_timeout`.
-const TOO_LONG: &str = "the call took longer than limit `call_timeout`; it may have been done all the same";
+const TOO_LONG: &str = "the call took longer than `limits.call_timeout`; it may have succeeded";
 /// The name under which unknown methods are counted.
 const UNKNOWN_METHOD: &str = "/_OTHER";
 

@@ -25,9 +25,9 @@ pub(super) async fn open(
 ) -> Result<Responses<ExchangeResponse>, Status> {
     let first = timeout(edge.hello_wait, incoming.message())
         .await
-        .map_err(|_| status::link_message("hello", "did not come in time"))?
+        .map_err(|_| status::link_message("hello", "was not received in time"))?
         .map_err(|error| status::adopt(error.code(), error.message()))?
-        .ok_or_else(|| status::link_message("hello", "the stream ended before it"))?;
+        .ok_or_else(|| status::link_message("hello", "the stream ended before it was received"))?;
     let (runner, ticket) = hello_of(first)?;
     caller.require_runner(&runner).map_err(refused)?;
 
@@ -43,7 +43,7 @@ pub(super) async fn open(
 fn hello_of(first: ExchangeRequest) -> Result<(RunnerId, String), Status> {
     match ExchangeFromRunner::try_from(first) {
         Ok(ExchangeFromRunner::Hello { runner_id, ticket }) => Ok((runner_id, ticket)),
-        Ok(_) => Err(status::link_message("message", "the first must be hello")),
+        Ok(_) => Err(status::link_message("message", "the first message must be hello")),
         Err(error) => Err(status::link_message(error.field, &error.problem)),
     }
 }

@@ -59,7 +59,7 @@ impl Executions {
             }
         };
         edge.tasks.spawn(task.in_current_span());
-        started.await.unwrap_or_else(|_| Err(ApiError::Internal("a start was given up".to_owned())))
+        started.await.unwrap_or_else(|_| Err(ApiError::Internal("a start was aborted".to_owned())))
     }
 }
 

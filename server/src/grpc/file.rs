@@ -133,7 +133,7 @@ impl FileService for Files {
         let path = restored.as_ref().ok().map(|(path, _)| path.as_slice());
         if let Err(error) = engine.end_restore(begun, path).await {
             // The audit contains the begin of the restore, and the client needs the outcome.
-            tracing::error!(%error, session = %session_id, "an audit entry could not be closed");
+            tracing::error!(%error, session = %session_id, "cannot close an audit entry");
         }
         let (path, replaced_id) = restored.map_err(refused)?;
         let answer = FileServiceRestoreQuarantineResponse { replaced_id, ..Default::default() };

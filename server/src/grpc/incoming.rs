@@ -34,8 +34,9 @@ impl<T: Send + 'static> Incoming<T> {
             ApiError::Invalid(vec![FieldViolation { field: name.to_owned(), description: problem }])
         };
         match timeout(wait, self.next()).await {
-            Ok(first) => first?.ok_or_else(|| missing("is missing: the stream ended before it".to_owned())),
-            Err(_) => Err(missing(format!("did not come within {} s", wait.as_secs()))),
+            Ok(first) => first?
+                .ok_or_else(|| missing("is missing: the stream ended before it was received".to_owned())),
+            Err(_) => Err(missing(format!("was not received within {} s", wait.as_secs()))),
         }
     }
 

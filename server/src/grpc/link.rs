@@ -42,7 +42,7 @@ impl RunnerLink for RunnerLinks {
         let mut incoming = request.into_inner();
         let hello = timeout(self.0.hello_wait, incoming.message())
             .await
-            .map_err(|_| status::link_message("hello", "did not come in time"))?;
+            .map_err(|_| status::link_message("hello", "was not received in time"))?;
         let hello = hello_of(hello.map_err(|error| status::adopt(error.code(), error.message()))?)?;
         caller.require_runner(&hello.runner_id).map_err(refused)?;
         let hello = validate::hello(hello).map_err(refused)?;
@@ -51,12 +51,14 @@ impl RunnerLink for RunnerLinks {
         let mut handle =
             self.0.engine.links().connect(hello).await.map_err(|refusal| status::link_refused(&refusal))?;
         let outgoing = handle.outgoing().ok_or_else(|| {
-            status::link_refused(&LinkRefusal::Unavailable { reason: "the link was taken".to_owned() })
+            status::link_refused(&LinkRefusal::Unavailable {
+                reason: "the link is already in use".to_owned(),
+            })
         })?;
         let (end, ended) = oneshot::channel();
         let listen = async move {
             let error = listen(&handle, incoming).await;
-            tracing::info!(%runner, error = error.message(), "a link has ended");
+            tracing::info!(%runner, error = error.message(), "link ended");
             // This fails if the runner has gone. Then the error is not needed.
             drop(end.send(error));
         };
@@ -85,13 +87,14 @@ impl RunnerLink for RunnerLinks {
 /// Decodes the runner's Hello. The version is checked first, because a message of another version may not be
 /// decodable.
 fn hello_of(first: Option<ConnectRequest>) -> Result<RunnerHello, Status> {
-    let first = first.ok_or_else(|| status::link_message("hello", "the stream ended before it"))?;
+    let first =
+        first.ok_or_else(|| status::link_message("hello", "the stream ended before it was received"))?;
     if let Some(Message::Hello(hello)) = &first.message {
         Links::check_version(hello.protocol_version).map_err(|refusal| status::link_refused(&refusal))?;
     }
     match FromRunner::try_from(first) {
         Ok(FromRunner::Hello(hello)) => Ok(hello),
-        Ok(_) => Err(status::link_message("message", "the first must be hello")),
+        Ok(_) => Err(status::link_message("message", "the first message must be hello")),
         Err(error) => Err(status::link_message(error.field, &error.problem)),
     }
 }
@@ -105,11 +108,11 @@ async fn listen(handle: &LinkHandle, mut incoming: Streaming<ConnectRequest>) ->
         };
         let message = match message {
             Ok(Some(message)) => message,
-            Ok(None) => return status::link_ended(&LinkError::Ended("the runner has closed it")),
+            Ok(None) => return status::link_ended(&LinkError::Ended("the runner closed the link")),
             Err(error) => return status::adopt(error.code(), error.message()),
         };
         let message = match FromRunner::try_from(message) {
-            Ok(FromRunner::Hello(_)) => return status::link_message("hello", "came a second time"),
+            Ok(FromRunner::Hello(_)) => return status::link_message("hello", "was sent twice"),
             Ok(message) => message,
             Err(error) => return status::link_message(error.field, &error.problem),
         };

@@ -46,7 +46,7 @@ impl Peer for Peers {
         let message = message.ok_or_else(|| bad("message", "is missing"))?;
         let message = ToRunner::try_from(message).map_err(|error| bad(error.field, &error.problem))?;
         if !may_be_told(&message) {
-            return Err(bad("message", "is not one that another server may have told"));
+            return Err(bad("message", "is not a message that another server may send"));
         }
         hit(Point::AfterPeerReceive, &"tell");
         let told = self.0.engine.links().tell(&runner, message).await;
@@ -67,7 +67,7 @@ impl Peer for Peers {
     ) -> Result<Response<Self::RelayOutputStream>, Status> {
         let mut incoming = request.into_inner();
         let Some(relay_output_request::Message::Open(open)) = self.first(&mut incoming).await?.message else {
-            return Err(bad("message", "the first must be open"));
+            return Err(bad("message", "the first message must be open"));
         };
         let seat = self.seat()?;
         let runner: RunnerId = parsed("open.runner_id", &open.runner_id)?;
@@ -101,7 +101,7 @@ impl Peer for Peers {
         let mut incoming = request.into_inner();
         let Some(relay_exchange_request::Message::Open(open)) = self.first(&mut incoming).await?.message
         else {
-            return Err(bad("message", "the first must be open"));
+            return Err(bad("message", "the first message must be open"));
         };
         let seat = self.seat()?;
         let runner: RunnerId = parsed("open.runner_id", &open.runner_id)?;
@@ -135,9 +135,9 @@ impl Peers {
     async fn first<T>(&self, incoming: &mut Streaming<T>) -> Result<T, Status> {
         let first = timeout(self.0.hello_wait, incoming.message()).await;
         first
-            .map_err(|_| bad("open", "did not come in time"))?
+            .map_err(|_| bad("open", "was not received in time"))?
             .map_err(|error| status::adopt(error.code(), error.message()))?
-            .ok_or_else(|| bad("open", "the stream ended before it"))
+            .ok_or_else(|| bad("open", "the stream ended before it was received"))
     }
 
     /// Forwards messages in both directions until one side ends, a message cannot be decoded, or the server

@@ -195,14 +195,14 @@ impl Inner {
         let failure = match answer {
             Ok(Ok(answer)) => return Ok(answer),
             Ok(Err(failure)) => failure,
-            Err(_) => Failure::Away("it does not answer".to_owned()),
+            Err(_) => Failure::Away("no answer in time".to_owned()),
         };
         match failure {
             Failure::Said(status) => {
-                tracing::debug!(address, status = status.message(), "another server could not help");
+                tracing::debug!(address, status = status.message(), "another server refused a request");
             }
             Failure::Away(problem) => {
-                tracing::info!(address, problem, "another server cannot be reached");
+                tracing::info!(address, problem, "another server is unreachable");
                 self.lock().remove(address);
             }
         }
@@ -215,7 +215,8 @@ impl Inner {
         (runner, execution): (&RunnerId, ExecutionId),
         ticket: &str,
     ) -> Result<(), Failure> {
-        let (streams, _) = self.takers.get().ok_or_else(|| Failure::Away("not yet".to_owned()))?;
+        let (streams, _) =
+            self.takers.get().ok_or_else(|| Failure::Away("this server is not ready".to_owned()))?;
         let mut client = client(self.channel(address, true)?);
         let (to_server, requests) = mpsc::channel(WIRE_QUEUE);
         let (runner_id, execution_id) = (runner.to_string(), execution.to_string());
@@ -244,7 +245,8 @@ impl Inner {
     }
 
     async fn relay_exchange(&self, address: &str, runner: &RunnerId, ticket: &str) -> Result<(), Failure> {
-        let (_, exchanges) = self.takers.get().ok_or_else(|| Failure::Away("not yet".to_owned()))?;
+        let (_, exchanges) =
+            self.takers.get().ok_or_else(|| Failure::Away("this server is not ready".to_owned()))?;
         // On a connection of its own, so that a slow receiver delays nothing else.
         let mut client = client(self.endpoint(address)?.connect().await.map_err(away)?);
         let (to_server, requests) = mpsc::channel(WIRE_QUEUE);
@@ -364,7 +366,7 @@ fn chain(error: &dyn std::error::Error) -> String {
 fn output_message(answer: Result<RelayOutputResponse, Status>) -> Result<PushFromRunner, PushBroken> {
     let answer = answer.map_err(|status| PushBroken(status.message().to_owned()))?;
     let Some(relay_output_response::Message::FromRunner(message)) = answer.message else {
-        return Err(PushBroken("a message that is not of a relay".to_owned()));
+        return Err(PushBroken("not a message of a relay".to_owned()));
     };
     let message: runner_v1::PushOutputRequest = message;
     PushFromRunner::try_from(message).map_err(|error| PushBroken(error.to_string()))
@@ -375,7 +377,7 @@ fn exchange_message(
 ) -> Result<ExchangeFromRunner, ExchangeBroken> {
     let answer = answer.map_err(|status| ExchangeBroken::Cut(status.message().to_owned()))?;
     let Some(relay_exchange_response::Message::FromRunner(message)) = answer.message else {
-        return Err(ExchangeBroken::Unreadable("a message that is not of a relay".to_owned()));
+        return Err(ExchangeBroken::Unreadable("not a message of a relay".to_owned()));
     };
     let message: runner_v1::ExchangeRequest = message;
     ExchangeFromRunner::try_from(message).map_err(|error| ExchangeBroken::Unreadable(error.to_string()))

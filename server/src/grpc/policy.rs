@@ -79,7 +79,10 @@ fn check_size(profile: &v1::Profile) -> Result<(), ApiError> {
     }
     Err(ApiError::FailedPrecondition {
         reason: "PROFILE_TOO_LARGE",
-        message: format!("the rules of profile `{}` do not fit into a message; ask for BASIC", profile.name),
+        message: format!(
+            "the rules of profile `{}` do not fit into a message; request the BASIC view",
+            profile.name
+        ),
     })
 }
 

@@ -29,14 +29,14 @@ pub(super) async fn open(
 ) -> Result<Responses<PushOutputResponse>, Status> {
     let first = timeout(edge.hello_wait, incoming.message())
         .await
-        .map_err(|_| status::link_message("hello", "did not come in time"))?
+        .map_err(|_| status::link_message("hello", "was not received in time"))?
         .map_err(|error| status::adopt(error.code(), error.message()))?
-        .ok_or_else(|| status::link_message("hello", "the stream ended before it"))?;
+        .ok_or_else(|| status::link_message("hello", "the stream ended before it was received"))?;
     let hello = match PushFromRunner::try_from(first) {
         Ok(PushFromRunner::Hello { runner_id, execution_id, ticket, missing }) => {
             PushHello { runner_id, execution_id, ticket, missing }
         }
-        Ok(_) => return Err(status::link_message("message", "the first must be hello")),
+        Ok(_) => return Err(status::link_message("message", "the first message must be hello")),
         Err(error) => return Err(status::link_message(error.field, &error.problem)),
     };
     caller.require_runner(&hello.runner_id).map_err(refused)?;

@@ -194,7 +194,7 @@ fn terms(encoded: &[u8]) -> Option<v1::ApprovalTerms> {
         return None;
     }
     v1::ApprovalTerms::decode(encoded)
-        .inspect_err(|error| tracing::warn!(%error, "what a stored approval is bound to cannot be read"))
+        .inspect_err(|error| tracing::warn!(%error, "cannot decode the binding of a stored approval"))
         .ok()
 }
 
@@ -247,7 +247,7 @@ fn capability(record: CapabilityRecord) -> v1::Capability {
 /// Decodes the stored decision. Unknown fields of a later version are ignored.
 fn decision(record: &DecisionRecord) -> Option<v1::Decision> {
     v1::Decision::decode(&record.encoded[..])
-        .inspect_err(|error| tracing::warn!(%error, "a stored decision cannot be read"))
+        .inspect_err(|error| tracing::warn!(%error, "cannot decode a stored decision"))
         .ok()
 }
 

@@ -44,7 +44,7 @@ async fn pass_on(
         return Err(closed());
     }
     let runner =
-        execution.runner_id.ok_or_else(|| ApiError::Internal(format!("`{id}` runs on no runner")))?;
+        execution.runner_id.ok_or_else(|| ApiError::Internal(format!("execution `{id}` has no runner")))?;
     let pieces = incoming.pieces(Some(first), validate::more_stdin);
     let order = ExchangeOrder::Stdin { execution_id: id, take_over };
     input::write(&edge.exchanges, who, &runner, order, pieces, over(edge, who, id)).await
@@ -64,6 +64,6 @@ async fn over(edge: &Edge, who: &Principal, id: ExecutionId) {
 fn closed() -> ApiError {
     ApiError::FailedPrecondition {
         reason: "STDIN_CLOSED",
-        message: "the command was started without `stdin`: its input is empty".to_owned(),
+        message: "the command was started without `stdin` and accepts no input".to_owned(),
     }
 }

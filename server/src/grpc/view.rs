@@ -43,7 +43,7 @@ impl Drop for EndOnDisconnect {
         let (edge, who, execution) = (self.edge.clone(), self.who.clone(), self.execution);
         let cancel = async move {
             if let Err(error) = edge.engine.cancel(&who, execution, CancelledBy::Disconnect).await {
-                tracing::warn!(%execution, %error, "a command whose client is gone could not be ended");
+                tracing::warn!(%execution, %error, "cannot cancel a command after its client disconnected");
             }
         };
         self.edge.tasks.spawn(cancel.in_current_span());

@@ -11,7 +11,7 @@ use super::{Link, Links};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LinkRefusal {
     /// The runner uses an unsupported version of the protocol.
-    #[error("the runner speaks link protocol {theirs}, this server {ours} and the one before")]
+    #[error("the runner uses link protocol {theirs}; this server supports {ours} and the previous version")]
     Version {
         /// The runner's version.
         theirs: u32,
@@ -19,7 +19,7 @@ pub enum LinkRefusal {
         ours: u32,
     },
     /// A later epoch of this runner has connected.
-    #[error("this epoch of the runner was followed by another and is fenced")]
+    #[error("a newer epoch of the runner has connected, so this epoch is fenced")]
     Fenced,
     /// The limit of connected runners is reached.
     #[error("limit `runners` of {limit} is reached")]
@@ -42,7 +42,7 @@ pub enum LinkError {
     #[error("the link has ended: {0}")]
     Ended(&'static str),
     /// The runner sent a message that the protocol does not permit here.
-    #[error("the runner broke the protocol: {0}")]
+    #[error("the runner violated the protocol: {0}")]
     Protocol(&'static str),
     /// The message could not be stored. The runner repeats it on its next link.
     #[error("{0}")]

@@ -154,7 +154,7 @@ impl Link {
             sent = self.outgoing.send_timeout(message, wait) => sent,
         };
         sent.map_err(|_| {
-            self.end("the runner takes no messages");
+            self.end("the runner does not read its messages");
             DoorError::LinkEnded
         })?;
         self.body().sent = Instant::now();
@@ -182,7 +182,7 @@ impl Link {
     /// Returns when the link has ended, with the reason.
     pub(crate) async fn ended(&self) -> LinkError {
         self.ended.cancelled().await;
-        LinkError::Ended(self.why.get().copied().unwrap_or("the other side is gone"))
+        LinkError::Ended(self.why.get().copied().unwrap_or("the runner disconnected"))
     }
 
     /// Reports whether the runner's floor permits commands outside the sandbox.

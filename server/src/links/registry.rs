@@ -142,7 +142,7 @@ impl Links {
             std::mem::take(&mut body.live)
         };
         for link in live.values() {
-            link.end("the server stops");
+            link.end("the server is stopping");
         }
     }
 
@@ -172,7 +172,7 @@ impl Links {
         if link.has_ended() {
             return Err(link.ended().await);
         }
-        let sink = self.sink().ok_or(LinkError::Ended("the server stops"))?;
+        let sink = self.sink().ok_or(LinkError::Ended("the server is stopping"))?;
         link.heard();
         let done = tokio::select! {
             biased;
@@ -185,7 +185,7 @@ impl Links {
 
     /// Removes a link unless another has replaced it.
     pub(super) fn lost(&self, link: &Arc<Link>) {
-        link.end("the other side is gone");
+        link.end("the runner disconnected");
         let removed = {
             let mut body = self.body();
             let runner = &link.hello.runner_id;
@@ -200,7 +200,7 @@ impl Links {
     fn check_room(&self, hello: &RunnerHello) -> Result<(), LinkRefusal> {
         let body = self.body();
         if body.closed {
-            return Err(LinkRefusal::Unavailable { reason: "the server stops".to_owned() });
+            return Err(LinkRefusal::Unavailable { reason: "the server is stopping".to_owned() });
         }
         let fenced = body.fenced.get(&hello.runner_id);
         if fenced.is_some_and(|epochs| epochs.contains(&hello.epoch)) {
@@ -227,7 +227,7 @@ impl Links {
         }
         if let Some(old) = old {
             let same = old.hello.epoch == hello.epoch;
-            old.end(if same { "the runner has made a new link" } else { "the runner was started anew" });
+            old.end(if same { "the runner has opened a new link" } else { "the runner was restarted" });
         }
         Ok(())
     }

@@ -139,8 +139,9 @@ pub(super) async fn get(objects: &dyn ObjectStore, id: ExecutionId) -> Result<Op
         return Err(damaged("its manifest is too large"));
     }
     let json = found.bytes().await.map_err(|error| unavailable("read a manifest", &error))?;
-    let stored: Stored = serde_json::from_slice(&json).map_err(|_| damaged("its manifest cannot be read"))?;
-    if stored.is_sound() { Ok(Some(stored)) } else { Err(damaged("its manifest contradicts itself")) }
+    let stored: Stored =
+        serde_json::from_slice(&json).map_err(|_| damaged("its manifest cannot be decoded"))?;
+    if stored.is_sound() { Ok(Some(stored)) } else { Err(damaged("its manifest is inconsistent")) }
 }
 
 /// Writes the manifest of `id`. Returns false if another writer was first.

@@ -71,7 +71,8 @@ impl OutputReader {
         if let Some(data) = self.held(&at) {
             return Ok(Piece::Data { offset, data });
         }
-        let damaged = OutputError::Corrupt { id: self.id, problem: "it holds less than its manifest says" };
+        let damaged =
+            OutputError::Corrupt { id: self.id, problem: "it has fewer bytes than its manifest states" };
         let Some(data) = &self.data else { return Err(damaged) };
         let fetch = at.start..end.min(at.start.saturating_add(self.outputs.fetch_bytes as u64)).max(at.end);
         let wanted = fetch.end - fetch.start;

@@ -30,7 +30,7 @@ impl Retention {
     pub(crate) async fn run(self, stop: CancellationToken) {
         loop {
             match stop.run_until_cancelled(self.round()).await {
-                Some(Err(error)) => tracing::warn!(%error, "old outputs are not looked for just now"),
+                Some(Err(error)) => tracing::warn!(%error, "cannot list expired outputs; retrying"),
                 Some(Ok(())) => {}
                 None => return,
             }
@@ -56,7 +56,7 @@ impl Retention {
                         self.store.set_output(id, OutputState::Lost, OutputBy::Retention).await?;
                     }
                     Err(error) => {
-                        tracing::warn!(execution_id = %id, %error, "an old output is not removed yet");
+                        tracing::warn!(execution_id = %id, %error, "cannot remove an expired output; retrying");
                         is_last = true;
                     }
                 }

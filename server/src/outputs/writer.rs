@@ -120,7 +120,7 @@ impl OutputWriter {
     pub async fn abort(self) -> Result<(), OutputError> {
         for mut track in [self.stdout, self.stderr] {
             if let Some(mut upload) = track.upload.take() {
-                upload.abort().await.map_err(|error| unavailable("give up an upload", &error))?;
+                upload.abort().await.map_err(|error| unavailable("abort an upload", &error))?;
             }
         }
         Ok(())

@@ -79,8 +79,8 @@ impl fmt::Display for Unmet {
         match self {
             Self::Base(base) => write!(f, "no runner offers the base `{base}`"),
             Self::Label(key, value) => write!(f, "no runner has the label `{key}={value}`"),
-            Self::Unsandboxed => f.write_str("no runner lets commands run outside the sandbox"),
-            Self::Together => f.write_str("no runner has all of the labels and the base that are wanted"),
+            Self::Unsandboxed => f.write_str("no runner permits commands outside the sandbox"),
+            Self::Together => f.write_str("no runner has all of the requested labels and the base"),
         }
     }
 }

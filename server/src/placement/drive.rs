@@ -22,7 +22,7 @@ pub(crate) async fn drive_sessions(core: Arc<Core>) {
             let task = workers.spawn(async move {
                 if let Err(error) = worker.drive(id).await {
                     // The reconcile loop schedules every session with a queue again.
-                    tracing::warn!(session_id = %id, %error, "a queue could not be worked on");
+                    tracing::warn!(session_id = %id, %error, "cannot process the queue of a session; retrying");
                 }
             });
             busy.insert(id);
@@ -33,7 +33,7 @@ pub(crate) async fn drive_sessions(core: Arc<Core>) {
                 let task = match done {
                     Ok((task, ())) => task,
                     Err(error) => {
-                        tracing::error!(%error, "a worker of the queue failed");
+                        tracing::error!(%error, "a queue worker failed");
                         error.id()
                     }
                 };

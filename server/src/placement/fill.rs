@@ -25,7 +25,7 @@ pub(crate) async fn fill_vacancies(core: Arc<Core>) {
                 && let Err(error) = core.fill(&link).await
             {
                 // The reconcile loop schedules every session with a queue again.
-                tracing::warn!(%runner, %error, "free slots could not be given away");
+                tracing::warn!(%runner, %error, "cannot fill the free slots of a runner; retrying");
             }
         }
         core.vacant.notified().await;

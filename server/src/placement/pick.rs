@@ -33,7 +33,7 @@ impl Core {
             }
             Unplaced::NotNow => ApiError::Unavailable {
                 reason: "NO_RUNNER",
-                message: "no runner is connected that takes work".to_owned(),
+                message: "no connected runner accepts work; try again".to_owned(),
                 retry_after: Duration::from_secs(1),
             },
         })

@@ -35,11 +35,11 @@ pub(super) fn resolve_all(files: &[FileOrError], built_in: &ByName, before: &ByN
     }
     for name in texts.keys().filter(|name| built_in.contains_key(*name)).cloned().collect::<Vec<_>>() {
         let what = format!("`{name}` is a built-in profile");
-        let problem = parse::problem("name", what, "choose another name, and extend it");
+        let problem = parse::problem("name", what, "use another name, and `extends` to build on it");
         refuse(&mut texts, &mut refused, name, problem);
     }
     for name in circles(&texts) {
-        let what = format!("profiles extend one another more than {MAX_EXTENDS} deep, or in a circle");
+        let what = format!("the chain of `extends` is circular or longer than {MAX_EXTENDS}");
         refuse(&mut texts, &mut refused, name, parse::problem("extends", what, "shorten or break the chain"));
     }
     let names: Vec<String> = texts.keys().cloned().collect();
@@ -121,8 +121,8 @@ impl Chain<'_> {
         let mut found = Vec::new();
         let name = &file.name;
         if *name != from.stem {
-            let what = format!("the profile `{name}` is in `{}.toml`", from.stem);
-            found.push(parse::problem("name", what, "give file and profile one name"));
+            let what = format!("the file `{}.toml` defines the profile `{name}`", from.stem);
+            found.push(parse::problem("name", what, "use the same name for the file and the profile"));
         }
         parse::resolve(&from.text, &from.path, file, parent, found)
     }

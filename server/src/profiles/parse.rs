@@ -213,7 +213,7 @@ pub(super) fn file(text: &str, path: &str) -> Result<File, ConfigError> {
 }
 
 pub(super) fn environment(env: &Env, problems: &mut Vec<Problem>) {
-    const CURE: &str = "use letters, digits and `_`, a digit not first";
+    const CURE: &str = "use letters, digits and `_`, and do not begin with a digit";
     let wrong = |name: &str| format!("`{}` is not the name of a variable", name.escape_debug());
     for (name, value) in &env.set {
         let field = format!("env.set.{name}");
@@ -221,7 +221,7 @@ pub(super) fn environment(env: &Env, problems: &mut Vec<Problem>) {
             problems.push(problem(&field, wrong(name), CURE));
         }
         if value.contains('\0') {
-            problems.push(problem(&field, "its value has a NUL".to_owned(), "remove it"));
+            problems.push(problem(&field, "the value has a NUL byte".to_owned(), "remove it"));
         }
     }
     for (list, names) in [("allowed", &env.allowed), ("pass", &env.pass)] {
@@ -235,7 +235,7 @@ fn secrets(names: &[String], problems: &mut Vec<Problem>) {
     for (index, name) in names.iter().enumerate() {
         if name.len() > NAME_BYTES || !is_variable(name) {
             let what = format!("`{}` is not the name of a secret", name.escape_debug());
-            let cure = "use 1 to 128 letters, digits and `_`, a digit not first";
+            let cure = "use 1 to 128 letters, digits and `_`, and do not begin with a digit";
             problems.push(problem(&format!("secrets[{index}]"), what, cure));
         }
     }
@@ -294,14 +294,14 @@ fn apply(file: &File, mut profile: ResolvedProfile, problems: &mut Vec<Problem>)
     confine::extend(&mut profile.sandbox.pass_env, &env.pass);
     confine::extend(&mut profile.sandbox.secrets, &file.secrets);
     if profile.sandbox.secrets.len() > SECRETS {
-        let what = format!("with those of its parent there are {}", profile.sandbox.secrets.len());
+        let what = format!("there are {} with those of its parent", profile.sandbox.secrets.len());
         problems.push(problem("secrets", what, "name at most 64"));
     }
     apply_limits(limits, &mut profile);
     apply_shell(shell, &mut profile, problems);
     if profile.timeout_default > profile.timeout_max {
         let field = if limits.timeout_default.is_some() { "timeout_default" } else { "timeout_max" };
-        let what = "`timeout_default` is more than `timeout_max`".to_owned();
+        let what = "`timeout_default` is longer than `timeout_max`".to_owned();
         problems.push(problem(&format!("limits.{field}"), what, "lower one or raise the other"));
     }
     profile.background = commands.background.unwrap_or(profile.background);
@@ -323,27 +323,23 @@ fn apply_shell(given: &ShellKeys, profile: &mut ResolvedProfile, problems: &mut 
     }
     if let Some(init) = &given.init {
         if init.len() > SHELL_INIT_BYTES || init.contains('\0') {
-            let what = format!("it is longer than {SHELL_INIT_BYTES} bytes, or has a NUL");
-            problems.push(problem(
-                "shell.init",
-                what,
-                "put what is long into a file below `sandbox.root_binds`",
-            ));
+            let what = format!("it is longer than {SHELL_INIT_BYTES} bytes, or has a NUL byte");
+            problems.push(problem("shell.init", what, "move the text to a file below `sandbox.root_binds`"));
         }
         profile.sandbox.shell_init.clone_from(init);
     }
     let Some(prefix) = &given.prefix else { return };
     if prefix.first().is_some_and(|program| !program.starts_with('/')) {
-        let what = "its first word is not the path of a program".to_owned();
+        let what = "its first word is not an absolute path".to_owned();
         problems.push(problem(
             "shell.prefix[0]",
             what,
-            "write an absolute path inside, such as \"/usr/bin/nice\"",
+            "write the absolute path of a program in the sandbox, such as \"/usr/bin/nice\"",
         ));
     }
     if prefix.len() > SHELL_PREFIX_WORDS {
         let what = format!("it has more than {SHELL_PREFIX_WORDS} words");
-        problems.push(problem("shell.prefix", what, "write a script and name that"));
+        problems.push(problem("shell.prefix", what, "put the words into a script, and name the script"));
     }
     profile.sandbox.shell_prefix.clone_from(prefix);
 }

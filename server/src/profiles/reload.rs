@@ -94,7 +94,7 @@ impl Reload {
 
     fn unreadable(&self, seen: &mut Seen, error: &ProfilesError) {
         if !seen.unreadable {
-            tracing::error!("{error}; the profiles of before stay in force");
+            tracing::error!("{error}; the last valid profiles stay active");
             self.metrics.profiles_refused(self.own(&self.live.now()).count() as u64);
         }
         *seen = Seen { unreadable: true, ..Seen::default() };
@@ -120,7 +120,7 @@ impl Reload {
         if changed.is_empty() && gone.is_empty() {
             return;
         }
-        tracing::info!(?changed, ?gone, "profiles were read again, and what changed is in force");
+        tracing::info!(?changed, ?gone, "profiles reloaded; the changes are active");
         for (profile, warning) in after.warnings().filter(|(name, _)| changed.iter().any(|one| one == name)) {
             tracing::warn!(profile, "{warning}");
         }
@@ -130,7 +130,7 @@ impl Reload {
     fn tell_refused(&self, refused: &BTreeMap<String, ConfigError>) {
         for error in refused.values() {
             for line in error.to_string().lines() {
-                tracing::error!("{line}; the version of before stays in force");
+                tracing::error!("{line}; the last valid version stays active");
             }
         }
         self.metrics.profiles_refused(refused.len() as u64);
@@ -150,7 +150,10 @@ impl Reload {
             .cloned()
             .collect();
         for name in too_long {
-            let what = format!("`limits.grace` is more than the configuration's {:?}", self.grace_most);
+            let what = format!(
+                "`limits.grace` is longer than the configuration's `link.ending_grace` ({:?})",
+                self.grace_most
+            );
             refused.insert(name.clone(), ConfigError::whole(&file(&name), &what, "lower it"));
             match before.get(&name) {
                 Some(old) => after.by_name.insert(name, old.clone()),
@@ -159,9 +162,9 @@ impl Reload {
         }
         for name in self.needed.now().into_iter().filter(|name| after.get(name).is_none()).collect::<Vec<_>>()
         {
-            let what = "it is gone, and the configuration names its profile";
+            let what = "the file was removed, but the configuration names its profile";
             refused.entry(name.clone()).or_insert_with(|| {
-                ConfigError::whole(&file(&name), what, "put it back, or change the configuration and restart")
+                ConfigError::whole(&file(&name), what, "restore it, or change the configuration and restart")
             });
             if let Some(old) = before.get(&name) {
                 after.by_name.insert(name, old.clone());

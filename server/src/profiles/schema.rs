@@ -18,15 +18,15 @@ const FOLDER: Kind = Kind::Form(Form {
 });
 const GLOBS: Kind = Kind::List(&Kind::Form(Form {
     holds: |glob| !glob.is_empty() && !glob.contains('\0') && glob.split('/').all(|part| part != ".."),
-    what: "a glob without `..`, such as \"secrets/**\", or an absolute path inside",
+    what: "a glob without `..`, such as \"secrets/**\", or an absolute path in the sandbox",
 }));
 const NAME: Kind = Kind::Form(Form {
     holds: |name| !matches!(name, "" | "." | "..") && !name.contains(['/', '\0']),
-    what: "the name of a file or folder, without `/`",
+    what: "the name of a file or directory, without `/`",
 });
 const SEARCH_PATH: Form = Form {
     holds: |path| path.split(':').all(|folder| folder.starts_with('/')),
-    what: "absolute folders with `:` between them, such as \"/opt/tools/bin:/usr/bin\"",
+    what: "absolute directories separated by `:`, such as \"/opt/tools/bin:/usr/bin\"",
 };
 
 /// The whole file.
@@ -128,5 +128,7 @@ const SHELL: &[Field] = &[
     Field::new("prefix", Kind::List(&Kind::Form(WORD))),
 ];
 
-const WORD: Form =
-    Form { holds: |word| !word.is_empty() && !word.contains('\0'), what: "a word, not empty, without NUL" };
+const WORD: Form = Form {
+    holds: |word| !word.is_empty() && !word.contains('\0'),
+    what: "a non-empty word without NUL bytes",
+};

@@ -43,7 +43,7 @@ pub fn read_one(path: &Path) -> Result<(Profile, Vec<Case>), ConfigError> {
         }
     };
     ConfigError::unless_right(&own.file, Some(&own.text), found)?;
-    profile.ok_or_else(|| ConfigError::whole(&own.file, "it is refused", "correct it"))
+    profile.ok_or_else(|| ConfigError::whole(&own.file, "it is invalid", "correct it"))
 }
 
 /// Returns the text of a parent profile in the same directory, or `None` if the parent is built in or does

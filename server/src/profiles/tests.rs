@@ -230,25 +230,25 @@ fn every_mistake_names_file_place_key_and_cure() {
         ),
         (
             "name = \"mine\"\n[shell]\ninit = \"a\\u0000\"\n",
-            "3:1: `shell.init`: it is longer than 65536 bytes, or has a NUL; put",
+            "3:1: `shell.init`: it is longer than 65536 bytes, or has a NUL byte; move",
         ),
         ("name = \"mine\"\nzsh = \"zsh\"\n", "2:1: `zsh`: there is no such key; write one of `name`"),
         (
             "name = \"mine\"\n[shell]\nprefix = [\"nice\"]\n",
-            "3:11: `shell.prefix[0]`: its first word is not the path of a program; write an absolute path",
+            "3:11: `shell.prefix[0]`: its first word is not an absolute path; write the absolute path",
         ),
-        ("name = \"other\"\n", "1:1: `name`: the profile `other` is in `mine.toml`; give"),
+        ("name = \"other\"\n", "1:1: `name`: the file `mine.toml` defines the profile `other`; use"),
         ("name = \"mine\"\nextends = \"nowhere\"\n", "2:1: `extends`: `nowhere` is not loaded; name"),
         (
             "name = \"mine\"\n[sandbox]\nroot_binds = [{ source = \"/a/../etc\" }]\n",
             "3:26: `sandbox.root_binds[0].source`: it is the text `/a/../etc`; write an absolute path",
         ),
         ("name = \"mine\"\n[env]\nset = { \"A B\" = \"1\" }\n", "3:9: `env.set.A B`: `A B` is not the name"),
-        ("name = \"mine\"\n[env]\nset = { A = \"\\u0000\" }\n", "3:9: `env.set.A`: its value has a NUL"),
+        ("name = \"mine\"\n[env]\nset = { A = \"\\u0000\" }\n", "3:9: `env.set.A`: the value has a NUL byte"),
         ("name = \"mine\"\n[env]\nallowed = [\"1A\"]\n", "3:12: `env.allowed[0]`: `1A` is not the name"),
         (
             "name = \"mine\"\n[limits]\ntimeout_default = \"2h\"\n",
-            "3:1: `limits.timeout_default`: `timeout_default` is more",
+            "3:1: `limits.timeout_default`: `timeout_default` is longer",
         ),
         ("name = \"mine\"\n[policy]\ndeny = [\"Bash(\"]\n", "3:9: `policy.deny[0]`: "),
         (
@@ -280,7 +280,7 @@ fn a_circle_of_profiles_is_refused() {
     let error =
         load(&[("a.toml", "name = \"a\"\nextends = \"b\"\n"), ("b.toml", "name = \"b\"\nextends = \"a\"\n")])
             .expect_err("a circle");
-    assert!(error.to_string().contains("circle"), "{error}");
+    assert!(error.to_string().contains("circular"), "{error}");
 }
 
 #[test]

@@ -125,10 +125,10 @@ impl Core {
             SessionState::Open => Ok(session),
             SessionState::Opening => {
                 self.check_running()?;
-                self.begin_close(session.id, "its runner did not make it in time").await?;
+                self.begin_close(session.id, "its runner did not create it in time").await?;
                 Err(ApiError::Unavailable {
                     reason: "SESSION_TIMED_OUT",
-                    message: "the runner did not make the session in time".to_owned(),
+                    message: "the runner did not create the session in time".to_owned(),
                     retry_after: Duration::from_secs(1),
                 })
             }
@@ -136,7 +136,7 @@ impl Core {
                 let why = &session.state_message;
                 Err(ApiError::FailedPrecondition {
                     reason: "SESSION_NOT_OPEN",
-                    message: format!("session `{}` could not be made or is closed: {why}", session.id),
+                    message: format!("session `{}` could not be created, or was closed: {why}", session.id),
                 })
             }
         }

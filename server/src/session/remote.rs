@@ -171,7 +171,7 @@ impl Core {
         self.change_session(session.id, |session| match session.state {
             SessionState::Closing => Some(to_state(SessionState::Closed, &session.state_message)),
             SessionState::Open | SessionState::Opening => {
-                Some(to_state(SessionState::Lost, "its runner has removed it"))
+                Some(to_state(SessionState::Lost, "its runner removed it"))
             }
             // A lost session stays lost after its remains are removed.
             SessionState::Closed | SessionState::Lost => None,

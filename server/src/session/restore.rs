@@ -26,7 +26,8 @@ impl Core {
         let (execution_id, maker) = self.maker(session, item).await?;
         let profile = self.parts.profiles.get(&session.profile);
         if maker == who.name && !profile.is_some_and(|profile| profile.self_approval) {
-            let message = "nobody gives back what their own command made under this profile".to_owned();
+            let message = "the profile does not permit self-approval; another approver must restore the item"
+                .to_owned();
             return Err(ApiError::Forbidden { message });
         }
         let begun = RestoreRecord {

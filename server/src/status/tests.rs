@@ -138,7 +138,7 @@ fn the_message_names_every_field_that_is_not_valid() {
     };
     assert_eq!(message(&["env[IFS]"]), "`env[IFS]`: is not allowed");
     let three = message(&["env[IFS]", "env[SHELL]", "cwd"]);
-    assert_eq!(three, "`env[IFS]`: is not allowed; not valid either: `env[SHELL]`, `cwd`");
+    assert_eq!(three, "`env[IFS]`: is not allowed; also invalid: `env[SHELL]`, `cwd`");
     let ten = message(&["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"]);
     assert!(ten.ends_with("`h`, `i` and 1 more"), "{ten}");
 }

@@ -35,7 +35,7 @@ pub(super) fn created(new: NewExecution, now: Micros) -> Result<Taken, StoreErro
         return refused("an execution has a result exactly when it is FINISHED");
     }
     if !matches!(record.backgrounded, None | Some(BackgroundedBy::Request)) {
-        return refused("an execution begins in the background by its request alone");
+        return refused("only its request can start an execution in the background");
     }
     match record.state {
         ExecutionState::PendingApproval if approval.is_none() => {
@@ -45,7 +45,7 @@ pub(super) fn created(new: NewExecution, now: Micros) -> Result<Taken, StoreErro
             return refused("an approval needs PENDING_APPROVAL");
         }
         ExecutionState::Starting | ExecutionState::Running => {
-            return refused("no execution begins as STARTING or RUNNING");
+            return refused("no execution is created as STARTING or RUNNING");
         }
         ExecutionState::PendingApproval | ExecutionState::Queued | ExecutionState::Finished => {}
     }
@@ -129,7 +129,7 @@ pub(super) fn taken(
 
 fn check(from: ExecutionState, to: ExecutionState, step: &Transition) -> Result<(), StoreError> {
     if from != to && !from.may_become(to) {
-        return Err(StoreError::Refused(format!("{from:?} is never followed by {to:?}")));
+        return Err(StoreError::Refused(format!("{from:?} cannot change to {to:?}")));
     }
     if from == ExecutionState::Finished {
         let Transition {
@@ -163,7 +163,7 @@ fn check(from: ExecutionState, to: ExecutionState, step: &Transition) -> Result<
         return refused("STARTING needs an offer");
     }
     if step.backgrounded.is_some() && (from, to) != (ExecutionState::Running, ExecutionState::Running) {
-        return refused("only what is RUNNING and stays so is sent to the background");
+        return refused("only an execution that is RUNNING and stays RUNNING can move to the background");
     }
     if step.approval.is_some() && to != ExecutionState::PendingApproval {
         return refused("an approval needs PENDING_APPROVAL");

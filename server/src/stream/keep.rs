@@ -42,9 +42,9 @@ const PAGE: u32 = 500;
 /// Why an output is not in the storage yet.
 #[derive(Debug, thiserror::Error)]
 enum KeepError {
-    #[error("its runner cannot be reached")]
+    #[error("its runner is unreachable")]
     Unreachable,
-    #[error("it came too slowly")]
+    #[error("it arrived too slowly")]
     TooSlow,
     #[error("another server stores it, or has stored it")]
     Deposed,
@@ -136,7 +136,7 @@ impl Inner {
             if storing.len() >= self.limits.storing_waiting
                 || of_runner >= self.limits.storing_waiting_per_runner
             {
-                tracing::warn!(execution_id = %id, "too many outputs wait to be stored; this one is taken up later");
+                tracing::warn!(execution_id = %id, "too many outputs wait to be stored; this one is stored later");
                 return;
             }
             storing.insert(id, Entry { runner, again: Arc::clone(&again) });
@@ -176,7 +176,7 @@ impl Storing {
         while let Err(error) = self.settle().await {
             tracing::debug!(execution_id = %self.id, %error, "the output is not stored yet");
             if began.elapsed() >= limits.store_retry_for {
-                tracing::warn!(execution_id = %self.id, %error, "storing the output is given up until its runner is back");
+                tracing::warn!(execution_id = %self.id, %error, "output not stored; retrying when its runner reconnects");
                 return;
             }
             tokio::select! {
@@ -213,7 +213,7 @@ impl Storing {
             && let Err(error) = self.inner.door.forget_job(runner, self.id).await
         {
             // The runner reports the job when it reconnects, and is then told again.
-            tracing::debug!(execution_id = %self.id, %error, "the runner was not told to forget");
+            tracing::debug!(execution_id = %self.id, %error, "runner not told to remove the job; retrying when it reconnects");
         }
         Ok(())
     }
@@ -252,7 +252,7 @@ impl Storing {
     async fn hand_over(&self) {
         let handed = self.inner.store.take_storing(self.id, &self.inner.server_id, 0);
         if !matches!(timeout(HAND_OVER, handed).await, Ok(Ok(_))) {
-            tracing::debug!(execution_id = %self.id, "another server stores it when the lease is over");
+            tracing::debug!(execution_id = %self.id, "lease not released; another server stores the output when it expires");
         }
     }
 
@@ -272,7 +272,7 @@ impl Storing {
         if output == OutputState::Stored {
             self.inner.observer.stored(survey.bytes);
         } else {
-            tracing::warn!(execution_id = %self.id, ?output, "the runner no longer had all of the output");
+            tracing::warn!(execution_id = %self.id, ?output, "the runner no longer had the complete output");
             self.inner.observer.lost();
         }
         // This comes after the store is updated, so that a view that is sent away finds the new location there.
@@ -341,7 +341,7 @@ impl Storing {
             survey.note(stream, &piece);
             writer.write(stream, piece).await?;
             if is_rest {
-                tracing::warn!(execution_id = %self.id, "the runner reports more gaps than are kept; the rest is one gap");
+                tracing::warn!(execution_id = %self.id, "the runner reports too many gaps; the rest of the stream is stored as one gap");
                 return Ok(());
             }
             patience = Instant::now() + self.inner.limits.unreachable_wait;

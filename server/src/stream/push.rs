@@ -56,19 +56,19 @@ pub struct LentOutput {
 
 /// The error of an output stream that could not be opened on behalf of another server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the runner has no link here, or opened no output stream in time")]
+#[error("the runner has no link to this server, or did not open an output stream in time")]
 pub struct NotLent;
 
 /// Why an output stream could not be opened.
 #[derive(Debug, thiserror::Error)]
 enum OpenError {
-    #[error("it is not known which runner has the output")]
+    #[error("the runner of the output is unknown")]
     NoRunner,
     #[error(transparent)]
     Door(#[from] crate::stream_door::DoorError),
-    #[error("the runner opened no output stream in time")]
+    #[error("the runner did not open an output stream in time")]
     TooLate,
-    #[error("the runner holds nothing")]
+    #[error("the runner has no output")]
     Missing,
 }
 
@@ -118,7 +118,7 @@ impl Inner {
                     }
                 }
                 Err(error) => {
-                    tracing::debug!(execution_id = %hub.id, %error, "no output stream");
+                    tracing::debug!(execution_id = %hub.id, %error, "cannot open an output stream");
                     match error {
                         OpenError::Missing => hub.set_way(Way::Missing),
                         OpenError::NoRunner | OpenError::Door(_) | OpenError::TooLate => hub.fail(),
@@ -133,10 +133,10 @@ impl Inner {
     fn report(&self, hub: &Hub, end: &End) {
         match end {
             End::Unwanted => {}
-            End::Broken => tracing::debug!(execution_id = %hub.id, "the output stream was cut"),
+            End::Broken => tracing::debug!(execution_id = %hub.id, "the output stream was interrupted"),
             End::Misbehaved(violation) => {
                 self.observer.push_misbehaved();
-                tracing::warn!(execution_id = %hub.id, %violation, "a runner misbehaves on an output stream");
+                tracing::warn!(execution_id = %hub.id, %violation, "a runner violated the protocol of an output stream");
             }
         }
     }
@@ -211,7 +211,7 @@ impl Inner {
                         Err(violation) => return (End::Misbehaved(violation), answered),
                     },
                     Some(Err(error)) => {
-                        tracing::debug!(execution_id = %hub.id, %error, "an output stream broke");
+                        tracing::debug!(execution_id = %hub.id, %error, "an output stream failed");
                         return (End::Broken, answered);
                     }
                     None => return (End::Broken, answered),

@@ -165,8 +165,7 @@ impl Streams {
         if stream == OutputStream::Stderr && !execution.spec.separate_stderr {
             return Err(ApiError::Invalid(vec![FieldViolation {
                 field: "stream".to_owned(),
-                description: "this command's standard error is in its STDOUT, in true order; read that, \
-                              or run it with `separate_stderr`"
+                description: "this command's standard error is in its STDOUT, in order; read STDOUT, or start the command with `separate_stderr`"
                     .to_owned(),
             }]));
         }

@@ -29,19 +29,19 @@ const CANCELLED_REMEMBERED: usize = 64;
 pub(super) enum Violation {
     #[error("a second hello")]
     SecondHello,
-    #[error("an answer to a read that was not asked for")]
+    #[error("an answer to a read that was not requested")]
     UnknownRead,
     #[error("bytes out of order")]
     OutOfOrder,
     #[error("a chunk that is empty or too long")]
     ChunkSize,
-    #[error("more bytes than there was credit for")]
+    #[error("more bytes than its credit permits")]
     OverCredit,
-    #[error("too many pieces for the bytes they carry")]
+    #[error("too many pieces for their number of bytes")]
     TooManyPieces,
-    #[error("an end where there can be none")]
+    #[error("an end at an invalid position")]
     WrongEnd,
-    #[error("no bytes where there were some before")]
+    #[error("no bytes at a position that had bytes before")]
     WentBack,
     #[error("a read was not answered in time")]
     Silent,

@@ -13,10 +13,10 @@ pub const GAPS_MOST: usize = 64;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ShelfError {
     /// The storage cannot be reached, or is full.
-    #[error("the output storage cannot be reached: {0}")]
+    #[error("the output storage is unavailable: {0}")]
     Unavailable(String),
     /// The stored data is invalid.
-    #[error("the output storage holds something unreadable: {0}")]
+    #[error("the output storage contains invalid data: {0}")]
     Corrupt(String),
 }
 
@@ -91,7 +91,7 @@ impl From<ShelfError> for ApiError {
         match error {
             ShelfError::Unavailable(_) => Self::Unavailable {
                 reason: "OUTPUTS_UNAVAILABLE",
-                message: "the output storage cannot be reached just now".to_owned(),
+                message: "the output storage is unavailable; try again".to_owned(),
                 retry_after: std::time::Duration::from_secs(1),
             },
             ShelfError::Corrupt(detail) => Self::Internal(detail),

@@ -258,7 +258,7 @@ impl View {
         {
             return Err(ApiError::Unavailable {
                 reason: "OUTPUT_UNREACHABLE",
-                message: "the runner that has the output cannot be reached just now".to_owned(),
+                message: "the runner that has the output is unreachable; try again".to_owned(),
                 retry_after: limits.poll,
             });
         }

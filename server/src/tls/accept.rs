@@ -94,7 +94,7 @@ impl Accept {
                         self.begin(stream, peer_address(address), &ready, &mut handshakes);
                     }
                     Err(error) => {
-                        tracing::warn!(%error, "a connection could not be accepted");
+                        tracing::warn!(%error, "cannot accept a connection; retrying");
                         sleep(PAUSE).await;
                     }
                 },
@@ -120,7 +120,7 @@ impl Accept {
                     Full::Own => ("peer_limit", "connections_per_peer"),
                 };
                 self.metrics.connection_refused(reason);
-                tracing::debug!(peer = %address, limit, "a limit of connections is reached");
+                tracing::debug!(peer = %address, limit, "connection refused: a limit is reached");
                 return;
             }
         };
@@ -138,7 +138,7 @@ impl Accept {
                         Refusal::Handshake(_) => "handshake",
                         Refusal::Timeout => "timeout",
                     });
-                    tracing::debug!(peer = %address, %refusal, "a connection was not taken");
+                    tracing::debug!(peer = %address, %refusal, "connection refused");
                 }
             }
         });

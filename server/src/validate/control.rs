@@ -61,7 +61,7 @@ pub fn update_session(
     let mut checker = Checker::default();
     let id = checker.id("session_id", &request.session_id);
     if request.idle_timeout.is_some_and(|idle| idle.seconds == 0 && idle.nanos == 0) {
-        checker.bad("idle_timeout", "is 0; leave it out to keep it as it is");
+        checker.bad("idle_timeout", "is 0; omit it to keep the current value");
     }
     let update = UpdateSession {
         mode: checker.mode("mode", request.mode),

@@ -56,7 +56,7 @@ impl Checker {
             ("spec.runner_labels", spec.runner_labels.is_empty()),
         ] {
             if in_session && !is_empty {
-                self.bad(field, "only without a session");
+                self.bad(field, "is only valid without a session");
             }
         }
         let wait_for_approval = match v1::OnAsk::try_from(spec.on_ask) {
@@ -67,11 +67,14 @@ impl Checker {
             }
         };
         if spec.background && spec.yield_after.is_some_and(|time| time.seconds != 0 || time.nanos != 0) {
-            self.bad("spec.yield_after", "only without `background`: what begins there leaves no foreground");
+            self.bad(
+                "spec.yield_after",
+                "is only valid without `background`: a background command has no foreground",
+            );
         }
         let pty = spec.pty.map(|pty| self.pty("spec.pty", pty));
         if pty.is_some() && spec.separate_stderr {
-            self.bad("spec.separate_stderr", "not with a terminal, which has one stream for both");
+            self.bad("spec.separate_stderr", "is not valid with `pty`: a terminal has one stream for both");
         }
         self.at_most("spec.description", spec.description.len(), limits::DESCRIPTION_BYTES);
         self.no_nul("spec.description", spec.description.as_bytes());
@@ -166,7 +169,7 @@ pub fn attach(request: v1::ExecutionServiceAttachRequest) -> Result<Attach, ApiE
 pub fn check(request: v1::PolicyServiceCheckRequest) -> Result<Check, ApiError> {
     let mut checker = Checker::default();
     if !request.session_id.is_empty() && !request.profile.is_empty() {
-        checker.bad("profile", "only without a session");
+        checker.bad("profile", "is only valid without a session");
     }
     let directory = checker.joined("directory", request.directory, request.directory_bytes);
     checker.at_most("directory", directory.len(), limits::DIRECTORY_BYTES);

@@ -36,7 +36,7 @@ const ROOTS: [&str; 3] = [WORKSPACE, HOME, TMP];
 pub fn upload(first: v1::FileServiceUploadRequest) -> Result<UploadOrder, ApiError> {
     let mut checker = Checker::default();
     let Some(v1::file_service_upload_request::Part::Header(header)) = first.part else {
-        checker.bad("header", "must come first");
+        checker.bad("header", "must be in the first message");
         return checker.finish(None);
     };
     let session_id = checker.id("header.session_id", &header.session_id);
@@ -44,10 +44,10 @@ pub fn upload(first: v1::FileServiceUploadRequest) -> Result<UploadOrder, ApiErr
     let path = checker.path("header.path", header.path, header.path_bytes);
     let format = checker.choice::<v1::FileFormat, FileFormat>("header.format", header.format);
     if header.format == v1::FileFormat::Unspecified as i32 {
-        checker.bad("header.format", "is missing: choose FILE, TAR or TAR_GZIP");
+        checker.bad("header.format", "is missing; use FILE, TAR or TAR_GZIP");
     }
     if format == Some(FileFormat::File) && (path.is_empty() || path.ends_with(b"/")) {
-        checker.bad("header.path", "names a folder; name the file, or choose TAR");
+        checker.bad("header.path", "names a directory; name a file, or use TAR");
     }
     let sha256 = checker.sha256("header.sha256", &header.sha256);
     let mode = checker.mode_bits("header.mode", header.mode, format);
@@ -73,7 +73,7 @@ pub fn upload_chunk(message: v1::FileServiceUploadRequest) -> Result<Piece, ApiE
     match message.part {
         Some(Part::Chunk(v1::FileChunk { offset, data })) => Ok(Piece { offset, data, closes: false }),
         Some(Part::Header(_)) => {
-            checker.bad("header", "came a second time");
+            checker.bad("header", "was sent twice");
             checker.finish(None)
         }
         None => {
@@ -95,7 +95,7 @@ pub fn download(request: v1::FileServiceDownloadRequest) -> Result<DownloadOrder
     let format = checker.choice::<v1::FileFormat, FileFormat>("format", request.format);
     checker.globs("exclude", &request.exclude);
     if request.offset > 0 && transfer_id.is_none() {
-        checker.bad("offset", "needs the transfer_id of the download that it goes on with");
+        checker.bad("offset", "requires the transfer_id of the download to continue");
     }
     let order = session_id.map(|session_id| DownloadOrder {
         session_id,
@@ -150,7 +150,7 @@ pub fn restore_quarantine(
     let id = request.quarantine_id;
     if id.is_empty() || id.len() > QUARANTINE_ID_BYTES || !id.bytes().all(|byte| byte.is_ascii_alphanumeric())
     {
-        checker.bad("quarantine_id", "is not one that ListQuarantine or a violation has given");
+        checker.bad("quarantine_id", "is not an ID from ListQuarantine or a violation");
     }
     checker.finish(session_id.map(|session_id| (session_id, id)))
 }
@@ -185,7 +185,7 @@ pub fn diff(request: v1::FileServiceDiffRequest) -> Result<(DiffOrder, Option<St
     let session_id = checker.id("session_id", &request.session_id);
     let path = checker.path("path", request.path, request.path_bytes);
     if let Some((root, _)) = in_root(&path).filter(|(root, _)| *root != WORKSPACE) {
-        checker.bad("path", format!("is in {root}, and only {WORKSPACE} is compared with how it began"));
+        checker.bad("path", format!("is in {root}; only {WORKSPACE} is compared with its initial state"));
     }
     let page = checker.page_with(request.page, TOKEN_BYTES);
     let filter = checker.file_filter(request.filter);
@@ -220,10 +220,10 @@ pub fn write_stdin(
 pub fn more_stdin(message: v1::ExecutionServiceWriteStdinRequest) -> Result<Piece, ApiError> {
     let mut checker = Checker::default();
     if !message.execution_id.is_empty() {
-        checker.bad("execution_id", "may be in the first message only");
+        checker.bad("execution_id", "is allowed only in the first message");
     }
     if message.take_over {
-        checker.bad("take_over", "may be in the first message only");
+        checker.bad("take_over", "is allowed only in the first message");
     }
     checker.finish(Some(piece(message.offset, message.data, message.end)))
 }
@@ -255,7 +255,7 @@ impl Checker {
             None if path.starts_with(b"/") => {
                 self.bad(
                     field,
-                    format!("is not in {WORKSPACE}, {HOME} or {TMP}, where a session's files are"),
+                    format!("is not in {WORKSPACE}, {HOME} or {TMP}, which contain a session's files"),
                 );
                 &path
             }
@@ -263,7 +263,7 @@ impl Checker {
         };
         for name in below.split(|byte| *byte == b'/') {
             if name == b".." {
-                self.bad(field, "has `..`: write the path without it");
+                self.bad(field, "contains `..`; write the path without it");
                 break;
             }
             if name.len() > NAME_BYTES {
@@ -290,10 +290,10 @@ impl Checker {
         if mode > MODE_MOST {
             self.bad(field, format!("is {mode:#o}, at most {MODE_MOST:#o}"));
         } else if mode & SET_ID != 0 {
-            self.bad(field, "has set-user-id or set-group-id, which no file of a session may have");
+            self.bad(field, "sets set-user-id or set-group-id, which is not permitted");
         }
         if mode != 0 && matches!(format, Some(FileFormat::Tar | FileFormat::TarGzip)) {
-            self.bad(field, "is for FILE only; an archive says it for each file");
+            self.bad(field, "is only valid with FILE; an archive contains the mode of each file");
         }
         if mode == 0 { MODE_DEFAULT } else { mode }
     }

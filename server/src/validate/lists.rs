@@ -131,7 +131,7 @@ impl Checker {
         };
         self.at_most("page.page_token", page.page_token.len(), token_bytes);
         if !page.page_token.bytes().all(|byte| byte.is_ascii_graphic()) {
-            self.bad("page.page_token", "is not one that a list has given");
+            self.bad("page.page_token", "is not a page token of this list");
         }
         let token = (!page.page_token.is_empty()).then_some(page.page_token);
         PageQuery { size: size.unsigned_abs(), token }

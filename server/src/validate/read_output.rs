@@ -68,7 +68,7 @@ impl Checker {
         };
         if max_matches > limits::MATCHES_MAX {
             let most = limits::MATCHES_MAX;
-            let cure = "go on from `done.next_offset` for more";
+            let cure = "continue from `done.next_offset` for more";
             self.bad("search.max_matches", format!("is {max_matches}, at most {most}; {cure}"));
         }
         let v1::OutputSearch { invert, before, after, offset, .. } = *search;
@@ -82,7 +82,7 @@ impl Checker {
         } else if text.len() > limits::PATTERN_BYTES {
             format!("has {} bytes, at most {}", text.len(), limits::PATTERN_BYTES)
         } else if text.contains('\n') {
-            "has a newline, and lines are matched one by one, without it".to_owned()
+            "contains a newline; the pattern matches single lines without it".to_owned()
         } else {
             match Pattern::new(text, search.fixed, search.ignore_case) {
                 Ok(pattern) => return Some(pattern),

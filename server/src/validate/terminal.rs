@@ -23,7 +23,7 @@ impl Checker {
         if !is_plain(&term) {
             self.bad(
                 &format!("{field}.term"),
-                format!("begins with a letter or digit, and has those, `.`, `_`, `+` and `-`, at most {TERM_BYTES} bytes"),
+                format!("must begin with a letter or digit, and contain only letters, digits, `.`, `_`, `+` and `-`, at most {TERM_BYTES} bytes"),
             );
         }
         Pty { size, term }

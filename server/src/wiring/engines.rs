@@ -34,7 +34,9 @@ pub(super) async fn store(
             let options = SqliteOptions { durability: config.store.durability, ..SqliteOptions::default() };
             SqliteStore::open(path, options).await.map_err(StartError::Store)?
         }
-        (None, None) => return Err(StartError::Store(StoreError::Refused("none is named".to_owned()))),
+        (None, None) => {
+            return Err(StartError::Store(StoreError::Refused("no location is configured".to_owned())));
+        }
     };
     Ok(Arc::new(MeasuredStore::new(store, metrics.clone())))
 }
@@ -70,7 +72,7 @@ pub(super) async fn outputs(config: &Config) -> Result<Outputs, StartError> {
             let outputs = Outputs::s3(&s3.options()).map_err(StartError::Outputs)?;
             match outputs.probe().await {
                 Err(error @ OutputError::Unavailable { .. }) => {
-                    tracing::warn!(%error, "the output storage does not answer; outputs wait on their runners");
+                    tracing::warn!(%error, "the output storage does not answer; outputs stay on their runners until it does");
                 }
                 other => other.map_err(StartError::Outputs)?,
             }
@@ -78,10 +80,14 @@ pub(super) async fn outputs(config: &Config) -> Result<Outputs, StartError> {
         }
         (Some(folder), None) => {
             if config.store.postgres.is_some() {
-                tracing::warn!("outputs are in a folder: other servers of this database cannot read them");
+                tracing::warn!(
+                    "outputs are in a local directory, which other servers of this database cannot read; use [outputs.s3]"
+                );
             }
             Outputs::local(folder).map_err(StartError::Outputs)
         }
-        (None, None) => Err(StartError::Outputs(OutputError::Unusable("no place is named".to_owned()))),
+        (None, None) => {
+            Err(StartError::Outputs(OutputError::Unusable("no location is configured".to_owned())))
+        }
     }
 }

@@ -21,7 +21,7 @@ pub enum StartError {
     #[error(transparent)]
     Profiles(#[from] ProfilesError),
     /// The configuration names a profile that does not exist.
-    #[error("there is no profile `{name}`; there are: {known}")]
+    #[error("the profile `{name}` does not exist; existing profiles: {known}")]
     UnknownProfile {
         /// The name in the configuration.
         name: String,
@@ -29,7 +29,10 @@ pub enum StartError {
         known: String,
     },
     /// A profile has a longer grace period than the link permits.
-    #[error("a profile has a grace of {grace:?}; raise `link.ending_grace`, which is {limit:?}, or lower it")]
+    #[error(
+        "a profile's `limits.grace` is {grace:?}, longer than `link.ending_grace` ({limit:?}); lower it, or \
+         raise `link.ending_grace`"
+    )]
     Grace {
         /// The grace period of the profile.
         grace: Duration,
@@ -40,7 +43,7 @@ pub enum StartError {
     #[error(transparent)]
     Tls(#[from] TlsError),
     /// The server cannot listen on the address.
-    #[error("`{address}` cannot be listened on: {source}")]
+    #[error("cannot listen on `{address}`: {source}")]
     Bind {
         /// The address.
         address: SocketAddr,
@@ -48,7 +51,7 @@ pub enum StartError {
         source: io::Error,
     },
     /// The server cannot listen on the address of the probes.
-    #[error("`listen.probes` `{address}` cannot be listened on: {source}")]
+    #[error("cannot listen on `{address}` (`listen.probes`): {source}")]
     BindProbes {
         /// The address.
         address: SocketAddr,
@@ -59,7 +62,7 @@ pub enum StartError {
     #[error("the socket's address cannot be read: {0}")]
     Address(#[source] io::Error),
     /// The directory of the store cannot be created.
-    #[error("the folder of the store `{}` cannot be made: {source}", path.display())]
+    #[error("cannot create the directory of the store `{}`: {source}", path.display())]
     StoreFolder {
         /// The file of the store.
         path: PathBuf,
@@ -67,7 +70,7 @@ pub enum StartError {
         source: io::Error,
     },
     /// The file with the password of the database cannot be read.
-    #[error("the password file `{}` cannot be read: {source}", path.display())]
+    #[error("cannot read the password file `{}`: {source}", path.display())]
     Password {
         /// The file.
         path: PathBuf,
@@ -75,10 +78,10 @@ pub enum StartError {
         source: io::Error,
     },
     /// The store cannot be opened.
-    #[error("the store cannot be opened: {0}")]
+    #[error("cannot open the store: {0}")]
     Store(#[source] StoreError),
     /// The output storage cannot be opened.
-    #[error("the output storage cannot be opened: {0}")]
+    #[error("cannot open the output storage: {0}")]
     Outputs(#[source] OutputError),
     /// Limits contradict each other.
     #[error(transparent)]
@@ -87,7 +90,7 @@ pub enum StartError {
     #[error(transparent)]
     Engine(#[from] StartUpError),
     /// The outputs that are not stored yet cannot be listed.
-    #[error("outputs that are not stored yet cannot be taken up: {0}")]
+    #[error("cannot resume storing outputs: {0}")]
     Resume(#[source] ApiError),
     /// The services cannot be created.
     #[error(transparent)]

@@ -70,6 +70,6 @@ impl RunningServer {
 /// A store that is still in use is closed when the process ends.
 async fn close(store: &dyn Store) {
     if timeout(STORE_CLOSE, store.close()).await.is_err() {
-        tracing::warn!("the store is held by somebody else, and was not closed");
+        tracing::warn!("store not closed: it is still in use");
     }
 }

@@ -34,9 +34,9 @@ fn a_token_is_hashed_to_the_line_of_its_identity_and_never_shown() {
     assert_eq!(said, again, "the end of the line is not hashed");
 
     for (input, code, piece) in [
-        (&b""[..], 2, "holds no token"),
-        (b"two words", 2, "one line of letters"),
-        (b"a\nb", 2, "one line of letters"),
+        (&b""[..], 2, "contains no token"),
+        (b"two words", 2, "one line of printable"),
+        (b"a\nb", 2, "one line of printable"),
         (&[b'x'; 5000], 2, "too long"),
         (b"hunter2", 0, "could be guessed"),
         (b"\xff\xfe", 1, "cannot be read"),

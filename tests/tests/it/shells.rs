@@ -148,7 +148,7 @@ async fn the_shell_is_the_requests_else_the_sessions_else_the_profiles() {
     assert!(version("bash").starts_with("5.") && version("zsh").starts_with("5."), "{:?}", runner.shells);
     assert_eq!(runner.shells.len(), 2, "{:?}", runner.shells);
     let there = format!("bash {}, zsh {}", version("bash"), version("zsh"));
-    assert_eq!(message, format!("pwsh is not installed where the command would run; there is {there}"));
+    assert_eq!(message, format!("pwsh is not installed where the command would run; installed: {there}"));
     assert_eq!(result(&missing).started(), v1::Started::No);
 }
 

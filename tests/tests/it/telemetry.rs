@@ -283,7 +283,7 @@ async fn the_level_of_the_log_changes_while_programs_run() {
     run(&client, spec("true")).await.unwrap();
     shown(&runner, "a job ended");
     drop(std::net::TcpStream::connect(site.address).unwrap());
-    shown(&server, "a connection was not taken");
+    shown(&server, "connection refused");
 
     change("server", "log_level = \"info,", "log_level = \"nonsense=x=y,");
     shown(&server, "its file cannot be used");

@@ -23,8 +23,8 @@ pub(super) fn check(config: &Config, found: &mut Findings) {
     found.require(
         store.postgres.is_none() || store.durability == Default::default(),
         "store.durability",
-        "it is a SQLite file's",
-        "leave it out; what PostgreSQL waits for is its own setting (synchronous_commit)",
+        "it applies to SQLite only",
+        "remove it; in PostgreSQL, set synchronous_commit",
     );
     if let Some(postgres) = &store.postgres {
         postgres_problems(postgres, found);
@@ -75,14 +75,14 @@ fn one_of(found: &mut Findings, section: &str, here: (&str, bool), there: (&str,
     found.require(
         has_key || has_table,
         section,
-        "it names no place",
+        "no location is configured",
         format!("set {key}, or add a table [{table}]"),
     );
     found.require(
         !(has_key && has_table),
         &format!("{section}.{key}"),
-        format!("it is set together with [{table}]"),
-        "leave out one of the two",
+        format!("it conflicts with [{table}]"),
+        "remove one of the two",
     );
 }
 
@@ -92,26 +92,26 @@ fn postgres_problems(postgres: &Postgres, found: &mut Findings) {
             false,
             "store.postgres.url",
             what,
-            "write postgres://USER@HOST:PORT/DATABASE, and the password into a file that password_file names",
+            "write postgres://USER@HOST:PORT/DATABASE, and set password_file to a file that contains the password",
         );
     }
     found.require(
         postgres.certificate.is_some() == postgres.key.is_some(),
         "store.postgres.certificate",
-        "certificate and key go together",
-        "set both, or none",
+        "only one of certificate and key is set",
+        "set both, or neither",
     );
     let checks = matches!(postgres.sslmode, TlsMode::VerifyCa | TlsMode::VerifyFull);
     found.require(
         checks || postgres.ca.is_none(),
         "store.postgres.ca",
-        "with this sslmode no certificate is checked",
-        "set sslmode to verify-full, or leave ca out",
+        "this sslmode does not verify certificates",
+        "set sslmode to verify-full, or remove ca",
     );
     found.require(
         postgres.lock_timeout <= postgres.statement_timeout,
         "store.postgres.lock_timeout",
-        format!("{:?} is more than statement_timeout", postgres.lock_timeout),
+        format!("{:?} is longer than statement_timeout", postgres.lock_timeout),
         "lower it, or raise statement_timeout",
     );
 }
@@ -120,14 +120,14 @@ fn s3_problems(s3: &S3, found: &mut Findings) {
     found.require(
         s3.access_key_id_file.is_some() == s3.secret_access_key_file.is_some(),
         "outputs.s3.access_key_id_file",
-        "access_key_id_file and secret_access_key_file go together",
-        "set both, or none to use AWS's environment variables",
+        "only one of access_key_id_file and secret_access_key_file is set",
+        "set both, or neither to use AWS's environment variables",
     );
     found.require(
         object_store::path::Path::parse(&s3.prefix).is_ok(),
         "outputs.s3.prefix",
-        "it is not the beginning of an object's name",
-        "use parts of letters, digits, `-`, `_` and `.` with one `/` between them",
+        "it is not a valid prefix of an object's name",
+        "use parts of letters, digits, `-`, `_` and `.`, separated by one `/`",
     );
     let Some(endpoint) = &s3.endpoint else { return };
     let scheme = Url::parse(endpoint).ok().filter(Url::has_host).map(|url| url.scheme().to_owned());
@@ -136,14 +136,14 @@ fn s3_problems(s3: &S3, found: &mut Findings) {
         Some("http") => found.require(
             s3.insecure_http,
             "outputs.s3.endpoint",
-            "it is plain text",
-            "use https://, or set insecure_http = true where nobody can listen or change what passes",
+            "it is not encrypted",
+            "use https://, or set insecure_http = true on a trusted network",
         ),
         _ => found.require(
             false,
             "outputs.s3.endpoint",
-            "it is not the address of a storage",
-            "name one such as https://s3.example.org, or leave it out for AWS",
+            "it is not the address of an S3 storage",
+            "use an address such as https://s3.example.org, or remove it to use AWS",
         ),
     }
 }

@@ -21,13 +21,13 @@ pub(super) fn check(config: &Config, found: &mut Findings) {
     found.require(
         !config.identities.is_empty(),
         "identity",
-        "there is none, so that nobody could call",
+        "no identity is configured, so every call would be refused",
         "add an [[identity]] with name, tenant, roles and match",
     );
     found.require(
         is_name(&config.profiles.default, limits::NAME_BYTES),
         "profiles.default",
-        "it is not a profile's name",
+        "it is not a profile name",
         "use 1 to 128 of a-z A-Z 0-9 . _ -",
     );
     let mut names = HashMap::new();
@@ -39,15 +39,15 @@ pub(super) fn check(config: &Config, found: &mut Findings) {
                 false,
                 &format!("{field}.name"),
                 format!("`{}` is also the name of identity {}", identity.name.escape_debug(), other + 1),
-                "give each identity a name of its own",
+                "use a different name for each identity",
             );
         }
         if let Some(other) = matches.insert(&identity.matches, index) {
             found.require(
                 false,
                 &format!("{field}.match"),
-                format!("identity {} is recognised in the same way", other + 1),
-                "recognise each identity in a way of its own",
+                format!("identity {} has the same match", other + 1),
+                "use a different match for each identity",
             );
         }
         one(identity, &field, found);
@@ -65,13 +65,13 @@ fn tenants(config: &Config, found: &mut Findings) {
         let (field, shown) = (format!("tenant[{index}].name"), tenant.name.escape_debug());
         if let Some(other) = names.insert(&tenant.name, index) {
             let what = format!("`{shown}` is also the name of tenant {}", other + 1);
-            found.require(false, &field, what, "say everything of a tenant in one place");
+            found.require(false, &field, what, "use one [[tenant]] table for each tenant");
         }
         found.require(
             config.identities.iter().any(|identity| identity.tenant == tenant.name),
             &field,
             format!("no identity has the tenant `{shown}`"),
-            "write it as the identities do, or remove it",
+            "use the name of an identity's tenant, or remove the table",
         );
     }
 }
@@ -81,21 +81,21 @@ fn one(identity: &Identity, field: &str, found: &mut Findings) {
         found.require(
             is_text(value),
             &format!("{field}.{name}"),
-            "it is empty, too long, or holds control characters",
+            "it is empty, too long, or contains control characters",
             "use 1 to 256 printable bytes",
         );
     }
     found.require(
         !identity.roles.is_empty(),
         &format!("{field}.roles"),
-        "there are none, so that it could do nothing",
-        "use some of executor, approver, auditor, admin; or runner or server",
+        "it is empty, so every call of the identity would be refused",
+        "use one or more of executor, approver, auditor and admin; or only runner; or only server",
     );
     for (index, profile) in identity.profiles.iter().enumerate() {
         found.require(
             profile == ANY_PROFILE || is_name(profile, limits::NAME_BYTES),
             &format!("{field}.profiles[{index}]"),
-            format!("`{}` is not a profile's name", profile.escape_debug()),
+            format!("`{}` is not a profile name", profile.escape_debug()),
             "use 1 to 128 of a-z A-Z 0-9 . _ -, or `*` for every profile",
         );
     }
@@ -109,7 +109,7 @@ fn matching(config: &Config, identity: &Identity, field: &str, found: &mut Findi
                 is_text(name),
                 &field,
                 "the name is empty or too long",
-                "use the certificate's name",
+                "use the name in the certificate",
             );
             require_client_ca(config, &field, found);
         }
@@ -127,8 +127,8 @@ fn matching(config: &Config, identity: &Identity, field: &str, found: &mut Findi
         Match::Loopback => found.require(
             config.listen.insecure_loopback,
             &field,
-            "everybody would be this identity",
-            "set listen.insecure_loopback on a loopback address, or recognise it in another way",
+            "every caller would have this identity",
+            "set listen.insecure_loopback on a loopback address, or use another match",
         ),
     }
 }
@@ -140,13 +140,13 @@ fn token_hash(hash: &str, field: &str, found: &mut Findings) {
         hexadecimal,
         field,
         "token_sha256 is not a SHA-256 in lower-case hexadecimal",
-        "write what `printf %s TOKEN | sha256sum` says; the token itself does not belong here",
+        "copy the hash from the output of `airlock-server hash-token`; do not write the token itself",
     );
     found.require(
         hash != HASH_OF_NOTHING,
         field,
         "token_sha256 is the hash of an empty token",
-        "hash the token with `printf %s TOKEN | sha256sum`",
+        "hash the token with `airlock-server hash-token`",
     );
 }
 
@@ -155,8 +155,8 @@ fn require_client_ca(config: &Config, field: &str, found: &mut Findings) {
     found.require(
         verified,
         field,
-        "no client certificate would be accepted",
-        "set listen.tls.client_ca, or recognise it by a token",
+        "no authority is configured, so client certificates would be refused",
+        "set listen.tls.client_ca, or match a token",
     );
 }
 
@@ -166,8 +166,8 @@ fn runner(identity: &Identity, field: &str, found: &mut Findings) {
         found.require(
             identity.runner_ids.is_empty(),
             &format!("{field}.runner_ids"),
-            "it has not the role runner",
-            "add the role, or leave the field out",
+            "the identity does not have the role runner",
+            "add the role, or remove the key",
         );
         return;
     }
@@ -175,20 +175,20 @@ fn runner(identity: &Identity, field: &str, found: &mut Findings) {
     found.require(
         !matches!(identity.matches, Match::TokenSha256(_)),
         &format!("{field}.roles"),
-        "a runner is recognised by certificate only",
-        "give the runner a certificate and match that",
+        "the role runner can be granted only by certificate",
+        "create a certificate for the runner, and match it",
     );
     found.require(
         loopback || identity.roles.len() == 1,
         &format!("{field}.roles"),
-        "a runner's certificate lies on the host that runs untrusted code, and may do nothing else",
-        "make an identity of its own for the other roles",
+        "the role runner cannot be combined with other roles: its certificate is on a host that runs untrusted code",
+        "use a separate identity for the other roles",
     );
     found.require(
         !identity.runner_ids.is_empty() || identity.name.parse::<RunnerId>().is_ok(),
         &format!("{field}.runner_ids"),
         "it is empty, and the identity's name is not a runner id",
-        "list the runner ids that it may speak for",
+        "list the runner ids that it may act for",
     );
     for (index, id) in identity.runner_ids.iter().enumerate() {
         found.require(
@@ -207,14 +207,14 @@ fn server(identity: &Identity, field: &str, found: &mut Findings) {
     found.require(
         matches!(identity.matches, Match::CommonName(_) | Match::Dns(_) | Match::Spiffe(_)),
         &format!("{field}.roles"),
-        "a server is recognised by certificate only",
-        "give the servers a certificate and match that",
+        "the role server can be granted only by certificate",
+        "create a certificate for the servers, and match it",
     );
     found.require(
         identity.roles.len() == 1,
         &format!("{field}.roles"),
-        "a server's certificate reaches every runner that this one has a link to, and may do nothing else",
-        "make an identity of its own for the other roles",
+        "the role server cannot be combined with other roles: its certificate reaches every runner of this server",
+        "use a separate identity for the other roles",
     );
 }
 

@@ -182,7 +182,10 @@ async fn a_runner_that_stays_away_is_lost_with_all_that_it_ran_and_its_late_word
     let never = world.finished(queued.id).await.result.unwrap();
     assert_eq!((never.cause, never.started), (Cause::RunnerLost, Started::No));
     let session = world.engine.session(who("ann"), session.id).await.unwrap();
-    assert_eq!((session.state, session.state_message.as_str()), (SessionState::Lost, "its runner is gone"));
+    assert_eq!(
+        (session.state, session.state_message.as_str()),
+        (SessionState::Lost, "its runner did not return in time")
+    );
 
     let mut runner = Runner::again(&world, epoch).await;
     runner.ends(&job, 0).await;
@@ -233,7 +236,7 @@ async fn an_idle_session_is_closed() {
     let session = world.engine.session(who("ann"), id).await.unwrap();
     assert_eq!(
         (session.state, session.state_message.as_str()),
-        (SessionState::Closed, "it was idle for too long")
+        (SessionState::Closed, "it exceeded its idle timeout")
     );
 }
 
@@ -305,7 +308,7 @@ async fn a_session_that_its_runner_does_not_have_is_lost_and_says_so() {
     runner.reconciled().await;
     let other = world.engine.session(who("ann"), other.id).await.unwrap();
     assert_eq!(other.state, SessionState::Lost);
-    assert_eq!(other.state_message, "its runner does not have it any more");
+    assert_eq!(other.state_message, "its runner no longer has it");
 }
 
 #[tokio::test]

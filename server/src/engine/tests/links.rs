@@ -64,7 +64,7 @@ async fn a_silent_link_is_ended_and_a_live_one_hears_the_server() {
     assert!(!link.has_ended(), "it was not silent for long");
     link.pass(silence);
     let ended = tokio::time::timeout(PATIENCE, runner.handle.ended()).await.unwrap();
-    assert_eq!(ended, LinkError::Ended("the runner is silent"));
+    assert_eq!(ended, LinkError::Ended("the runner sends no heartbeats"));
 }
 
 #[tokio::test]
@@ -81,7 +81,7 @@ async fn a_link_that_leaves_offers_unanswered_is_ended() {
     assert!(!link.has_ended(), "there is time left");
     link.pass(window);
     let ended = tokio::time::timeout(PATIENCE, runner.handle.ended()).await.unwrap();
-    assert_eq!(ended, LinkError::Ended("the runner neither takes nor refuses a job"));
+    assert_eq!(ended, LinkError::Ended("the runner did not answer an offer in time"));
     assert_eq!(world.get(record.id).await.state, ExecutionState::Starting);
 }
 

@@ -29,9 +29,9 @@ impl Place {
     /// `Invalid` for a cursor that this store did not create. `CursorOutOfRange` if milestones after it
     /// were pruned, or if the cursor is later than the last milestone.
     pub(super) fn resume(cursor: &[u8], now: &Milestones) -> Result<Self, ApiError> {
-        let place = Self::decode(cursor).ok_or_else(|| invalid("is no cursor of a watch"))?;
+        let place = Self::decode(cursor).ok_or_else(|| invalid("is not a cursor of Watch"))?;
         if place.store != now.store {
-            return Err(invalid("is from another store; begin anew without it"));
+            return Err(invalid("belongs to another store; list the executions, and watch without a cursor"));
         }
         place.check(now)?;
         Ok(place)
@@ -43,9 +43,9 @@ impl Place {
     /// `CursorOutOfRange`.
     pub(super) fn check(self, now: &Milestones) -> Result<(), ApiError> {
         let message = if self.sequence.saturating_add(1) < now.oldest {
-            "what came after the cursor is no longer kept; list the executions, and watch from now on"
+            "the events after the cursor are no longer kept; list the executions, and watch without a cursor"
         } else if self.sequence > now.latest {
-            "the cursor is from after what the store has, which was set back; watch from now on"
+            "the cursor is newer than the store, which was restored; list the executions, and watch without a cursor"
         } else {
             return Ok(());
         };

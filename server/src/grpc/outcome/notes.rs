@@ -30,7 +30,7 @@ pub(super) fn of(result: &Outcome) -> Vec<Note> {
     if result.leftovers_killed && by_itself {
         add(
             "processes_ended",
-            "processes that the command left running were ended with it; start what is to go on with `background`"
+            "processes that the command left running were ended with it; to keep a process running, start it with `background`"
                 .to_owned(),
         );
     }
@@ -39,8 +39,8 @@ pub(super) fn of(result: &Outcome) -> Vec<Note> {
         add(
             "directory_reset",
             format!(
-                "the current directory is `{directory}` again: the one in which the command ended is outside the \
-                 session's folders, or gone"
+                "the current directory was reset to `{directory}`: the command ended in a directory that \
+                 was removed or is outside the session's directories"
             ),
         );
     }
@@ -58,7 +58,7 @@ pub(super) fn of(result: &Outcome) -> Vec<Note> {
     }
     if !result.snapshot_problem.is_empty() {
         let problem = &result.snapshot_problem;
-        add("snapshot_missing", format!("the profile's aliases and functions were not there: {problem}"));
+        add("snapshot_missing", format!("the profile's aliases and functions were not available: {problem}"));
     }
     notes.truncate(NOTES);
     notes
@@ -73,7 +73,7 @@ fn protected(violations: &[Violation]) -> Vec<String> {
     let mut texts: Vec<_> = all.iter().take(VIOLATIONS).map(|one| violation(one)).collect();
     if all.len() > VIOLATIONS {
         texts.push(format!(
-            "and {} more protected names, which the result's violations tell of",
+            "and {} more protected names; see the violations of the result",
             all.len() - VIOLATIONS
         ));
     }
@@ -86,11 +86,11 @@ fn violation(one: &Violation) -> String {
     let done = match one.action() {
         ViolationAction::Quarantined => {
             format!(
-                "; it was moved away, and an approver can give it back (quarantine {})",
+                "; it was moved to the quarantine, and an approver can restore it (quarantine {})",
                 one.quarantine_id
             )
         }
-        ViolationAction::Failed => "; the command has failed for it".to_owned(),
+        ViolationAction::Failed => "; the command failed because of it".to_owned(),
         ViolationAction::Reported | ViolationAction::Unspecified => String::new(),
     };
     format!("{place}{}{done}", one.detail)
@@ -103,15 +103,15 @@ fn no_network(result: &Outcome) -> Option<String> {
     let missed = texts.into_iter().flatten().find_map(|one| network::missed(&one.text))?;
     let what = missed.name.map_or_else(|| "other hosts".to_owned(), |name| format!("`{name}`"));
     Some(format!(
-        "{what} cannot be reached: the sandbox has no network but the session's own loopback, and no key of a profile \
-         opens one"
+        "{what} cannot be reached: the sandbox has no network except the session's own loopback, and no \
+         profile setting enables one"
     ))
 }
 
 fn cut(result: &Outcome) -> Option<String> {
     let cut = result.stdout_cut_bytes.saturating_add(result.stderr_cut_bytes);
     (cut > 0).then(|| {
-        format!("{cut} bytes from the middle of the output were not kept: it is longer than the profile's `limits.output_bytes`")
+        format!("{cut} bytes from the middle of the output were not kept: the output exceeds the profile's `limits.output_bytes`")
     })
 }
 
@@ -121,7 +121,7 @@ fn shortened(result: &Outcome) -> Option<String> {
     let left_out: u64 =
         inline.stdout.iter().chain(&inline.stderr).filter(shortened).map(|one| one.truncated_bytes).sum();
     (left_out > 0).then(|| {
-        format!("{left_out} bytes of the output are left out of this text; ReadOutput has all that is kept")
+        format!("{left_out} bytes of the output are omitted from this text; ReadOutput returns all output that is kept")
     })
 }
 

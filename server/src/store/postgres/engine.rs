@@ -82,7 +82,7 @@ pub(in crate::store) async fn commit(tx: Tx) -> Result<(), StoreError> {
             }
             other => other,
         }),
-        Err(error) => Err(StoreError::Unavailable(format!("a step may have been taken or not: {error}"))),
+        Err(error) => Err(StoreError::Unavailable(format!("the result of a commit is unknown: {error}"))),
     }
 }
 

@@ -82,7 +82,7 @@ impl Worker {
         while !stop.is_cancelled() {
             match stop.run_until_cancelled(self.listen(&mut is_told)).await {
                 Some(Err(error)) if !is_told => {
-                    tracing::warn!(%error, "no hints from other servers; what they do is seen a second later");
+                    tracing::warn!(%error, "no hints from other servers; their changes are seen up to a second later");
                     is_told = true;
                 }
                 _ => {}

@@ -36,11 +36,11 @@ pub(super) async fn prepare(options: &PostgresOptions) -> Result<(), StoreError>
     .await?;
     if version < OLDEST {
         let found = version / 10_000;
-        return Err(StoreError::Refused(format!("PostgreSQL {found} is too old; use 13 or a later one")));
+        return Err(StoreError::Refused(format!("PostgreSQL {found} is too old; use 13 or later")));
     }
     if encoding != "UTF8" {
         return Err(StoreError::Refused(format!(
-            "the database has the encoding {encoding}; make it with ENCODING 'UTF8'"
+            "the database has the encoding {encoding}; create it with ENCODING 'UTF8'"
         )));
     }
     timeout(MIGRATIONS_WAIT, migrate(&mut connection))

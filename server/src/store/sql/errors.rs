@@ -47,7 +47,7 @@ fn of_postgres(cause: &PgDatabaseError) -> StoreError {
         ("40", _) | (_, "57P01" | "57P02" | "57P03") => StoreError::Undone(said()),
         ("23", _) | (_, "P0001") => StoreError::Refused(said()),
         // The messages of this class quote the value.
-        ("22", code) => StoreError::Refused(format!("a value that PostgreSQL cannot hold ({code})")),
+        ("22", code) => StoreError::Refused(format!("PostgreSQL cannot store a value ({code})")),
         (_, "XX001" | "XX002") => StoreError::Corrupt(said()),
         // A missing or duplicate table or column: not this schema.
         (_, "42P01" | "42703" | "42P07") => StoreError::Corrupt(said()),

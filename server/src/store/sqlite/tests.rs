@@ -141,7 +141,9 @@ async fn a_later_schema_is_refused() {
     assert!((4..9999).contains(&known));
     assert_eq!(
         error.to_string(),
-        format!("the store has schema 9999, and this version of airlock knows none later than {known}")
+        format!(
+            "the store has schema 9999, but this version of Airlock supports {known} at most; use a newer version"
+        )
     );
 }
 

@@ -78,7 +78,7 @@ impl Searching {
             slot = inner.search_slots.take(&self.tenant) => slot,
         };
         let slot = slot.map_err(|_| ApiError::shutting_down())?;
-        let failed = || ApiError::Internal("a search was given up".to_owned());
+        let failed = || ApiError::Internal("a search was aborted".to_owned());
         let mut grep = self.grep.take().ok_or_else(failed)?;
         let mut feed = std::mem::replace(&mut self.feed, Feed::Empty);
         let cancel = self.cancel.clone();

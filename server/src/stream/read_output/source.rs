@@ -112,7 +112,9 @@ impl Source {
     pub(super) async fn extent(&mut self) -> Result<Extent, ApiError> {
         match self.at(0, 0).await? {
             At::End(extent) => Ok(extent),
-            At::Piece(_) => Err(ApiError::Internal("a stream gave bytes instead of its length".to_owned())),
+            At::Piece(_) => {
+                Err(ApiError::Internal("a stream returned bytes instead of its length".to_owned()))
+            }
         }
     }
 
@@ -193,7 +195,7 @@ impl Source {
         if Instant::now() >= patience {
             return Err(ApiError::Unavailable {
                 reason: "OUTPUT_UNREACHABLE",
-                message: "the runner that has the output cannot be reached just now".to_owned(),
+                message: "the runner that has the output is unreachable; try again".to_owned(),
                 retry_after: limits.poll,
             });
         }

@@ -158,7 +158,7 @@ fn only_the_workspace_is_compared_with_how_it_began() {
     for (path, root) in [(&b"/tmp"[..], "/tmp"), (b"/tmp/a", "/tmp"), (b"/home/agent/a", "/home/agent")] {
         let Err(ApiError::Invalid(bad)) = diff_of(path) else { panic!("it is not in the workspace") };
         let said: Vec<_> = bad.iter().map(|bad| (bad.field.as_str(), bad.description.as_str())).collect();
-        let expected = format!("is in {root}, and only /workspace is compared with how it began");
+        let expected = format!("is in {root}; only /workspace is compared with its initial state");
         assert_eq!(said, [("path", expected.as_str())]);
     }
 }

@@ -43,7 +43,7 @@ async fn a_server_whose_store_takes_long_to_open_is_alive_and_not_ready() {
         })
         .await;
         let ready = get(probes, "/readyz").await.unwrap();
-        assert!(ready.starts_with("HTTP/1.1 503 ") && ready.contains("opens its store"), "{ready}");
+        assert!(ready.starts_with("HTTP/1.1 503 ") && ready.contains("not open yet"), "{ready}");
     };
     tokio::select! {
         _ = starting => panic!("the store is silent, and the server has started or given up"),

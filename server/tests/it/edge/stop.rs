@@ -116,6 +116,6 @@ async fn what_cannot_start_says_why() {
     let mut no_profile = world.config.clone();
     no_profile.profiles.default = "nowhere".to_owned();
     let error = Server::start(no_profile).await.err().unwrap().to_string();
-    assert!(error.contains("no profile `nowhere`") && error.contains("strict"), "{error}");
+    assert!(error.contains("the profile `nowhere` does not exist") && error.contains("strict"), "{error}");
     world.server.shut_down().await;
 }

@@ -115,7 +115,10 @@ async fn assert_told(world: &World, connection: &Connection, ids: &Ids, reason: 
                         (Code::FailedPrecondition, reason.to_owned()),
                         "{place}: {said}"
                     );
-                    assert!(said.contains(words) && said.contains("make another"), "{place}: {said}");
+                    assert!(
+                        said.contains(words) && said.contains("create another session"),
+                        "{place}: {said}"
+                    );
                 }
                 Expected::NotRunning => {
                     let not_running = (Code::FailedPrecondition, "NOT_RUNNING".to_owned());
@@ -166,7 +169,14 @@ async fn a_closed_session_and_a_lost_one_say_what_they_are_wherever_they_are_nam
     let client = site.ready().await;
     let world = World { client, server, runner, site };
     let connection = world.connect().await;
-    assert_told(&world, &connection, &lost, "SESSION_LOST", "it is lost (its runner is gone)").await;
+    assert_told(
+        &world,
+        &connection,
+        &lost,
+        "SESSION_LOST",
+        "it was lost (its runner did not return in time)",
+    )
+    .await;
     // The control: an open session.
     let open =
         world.client.create_session(v1::SessionServiceCreateRequest::default()).await.unwrap().session_id;

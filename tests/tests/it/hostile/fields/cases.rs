@@ -167,16 +167,16 @@ fn bad_specs() -> Vec<(&'static str, &'static str, v1::ExecutionSpec)> {
         add("spec.idle_timeout", said, one(|spec| spec.idle_timeout = time));
         add("spec.yield_after", said, one(|spec| spec.yield_after = time));
     }
-    add("spec.idle_timeout", "permits 1800 s at most", one(|spec| spec.idle_timeout = seconds(1801)));
+    add("spec.idle_timeout", "permits at most 1800 s", one(|spec| spec.idle_timeout = seconds(1801)));
     add(
         "spec.yield_after",
-        "only without `background`",
+        "only valid without `background`",
         one(|spec| {
             spec.background = true;
             spec.yield_after = seconds(1);
         }),
     );
-    add("spec.timeout", "permits 1800 s at most", one(|spec| spec.timeout = seconds(1801)));
+    add("spec.timeout", "permits at most 1800 s", one(|spec| spec.timeout = seconds(1801)));
     let description = long(limits::DESCRIPTION_BYTES + 1);
     add("spec.description", "has 1025 bytes, at most 1024", one(|spec| spec.description = description));
     add("spec.description", "NUL byte", one(|spec| spec.description = "a\0b".to_owned()));
@@ -200,7 +200,11 @@ fn bad_specs() -> Vec<(&'static str, &'static str, v1::ExecutionSpec)> {
             spec.runner_labels.insert("zone".to_owned(), "a".to_owned());
         }),
     ] {
-        add(field, "only without a session", one(|spec| (spec.session_id = ID.to_owned(), set(spec)).1));
+        add(
+            field,
+            "only valid without a session",
+            one(|spec| (spec.session_id = ID.to_owned(), set(spec)).1),
+        );
     }
     bad
 }
@@ -210,7 +214,7 @@ fn terminals() -> Vec<(&'static str, &'static str, v1::ExecutionSpec)> {
     let pty = v1::Pty::default;
     let mut bad = vec![(
         "spec.separate_stderr",
-        "not with a terminal",
+        "not valid with `pty`",
         one(|spec| (spec.pty, spec.separate_stderr) = (Some(pty()), true)),
     )];
     for side in [4097, 65_536, u32::MAX] {
@@ -377,7 +381,7 @@ fn checks() -> Vec<Case> {
     for (said, name) in bad_names() {
         add("profile", said, &|request| request.profile.clone_from(&name));
     }
-    add("profile", "only without a session", &|request| {
+    add("profile", "only valid without a session", &|request| {
         request.profile = "strict".to_owned();
         request.session_id = ID.to_owned();
     });
@@ -402,7 +406,7 @@ fn bad_pages() -> Vec<(&'static str, &'static str, v1::PageRequest)> {
         .collect();
     bad.push(("page.page_token", "at most", page(0, long(20_000))));
     for token in ["a b", "\u{1f4a3}"] {
-        bad.push(("page.page_token", "not one that a list has given", page(0, token.to_owned())));
+        bad.push(("page.page_token", "not a page token of this list", page(0, token.to_owned())));
     }
     bad.extend(["x", "AAAA", "eyJhIjoxfQ=="].map(|token| ("page.page_token", "", page(0, token.to_owned()))));
     bad

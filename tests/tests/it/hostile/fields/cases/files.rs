@@ -166,7 +166,7 @@ pub(super) fn all() -> Vec<Case> {
     for quarantine_id in ["", "../x", "a b", &long(65)] {
         let (session_id, quarantine_id) = (ID.to_owned(), quarantine_id.to_owned());
         let restore = v1::FileServiceRestoreQuarantineRequest { session_id, quarantine_id };
-        cases.push(case(RESTORE, "quarantine_id", "is not one that", &restore));
+        cases.push(case(RESTORE, "quarantine_id", "is not an ID from", &restore));
     }
     // Only a caller who may see the session learns whether a page token is invalid.
     for (field, said, page) in bad_pages().into_iter().filter(|(_, said, _)| !said.is_empty()) {

@@ -10,6 +10,7 @@ mod dialect;
 mod expansion;
 mod flagless;
 mod heredoc;
+mod line_ends;
 mod messages;
 mod numbers;
 mod prescan;
@@ -32,9 +33,13 @@ pub(crate) use values::Held;
 pub(crate) use word::assignment_name;
 
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use tree_sitter::{Language, Node, Parser};
+use tree_sitter::{Language, Node, Parser, Tree};
+
+use crate::limits;
+use line_ends::LineEnd;
 
 /// The context in which words are read.
 #[derive(Debug, Clone, Copy)]
@@ -63,12 +68,15 @@ pub(crate) fn parse(text: &[u8], map: SpanMap, surroundings: Surroundings<'_>) -
     if let Some(code) = scanned.refusal {
         return Script::refused(code, map.whole(text.len()));
     }
-    let source = source::Source::new(text, &scanned.continuations, map);
-    let Some(tree) = grammar_tree(source.text()) else {
+    let mut source = source::Source::new(text, &scanned.continuations, map);
+    let Some((tree, blanks)) = tree_by_lines(&mut source, &scanned) else {
         return Script::refused("parser_failed", source.span(0, source.text().len()));
     };
     let built = |surroundings| {
         let mut builder = build::Builder::new(&source, surroundings);
+        for at in &blanks {
+            builder.problem("parse_incomplete", source.span(*at, at + 1));
+        }
         for (code, at) in &scanned.problems {
             builder.problem_at_original(code, *at);
         }
@@ -82,10 +90,32 @@ pub(crate) fn parse(text: &[u8], map: SpanMap, surroundings: Surroundings<'_>) -
     built(Surroundings { splits_as_usual: false, ..surroundings })
 }
 
+/// Returns the tree in which line ends end commands, and the line ends that it still takes for blanks.
+fn tree_by_lines(source: &mut source::Source, scanned: &prescan::Scan) -> Option<(Tree, Vec<usize>)> {
+    let moved = scanned
+        .line_ends
+        .iter()
+        .map(|end| end.moved(2 * scanned.continuations.partition_point(|continued| *continued < end.at)));
+    let ends: HashMap<usize, LineEnd> = moved.map(|end| (end.at, end)).collect();
+    let mut tree = grammar_tree(source.text())?;
+    let mut blanks = line_ends::misread(tree.root_node(), source.text());
+    for _ in 0..limits::MAX_PARSES_BY_LINES {
+        let misread = blanks.iter().filter_map(|at| ends.get(at));
+        let separators: Vec<usize> = misread.filter_map(|end| end.separator(source.text())).collect();
+        if separators.is_empty() {
+            break;
+        }
+        source.separate(&separators);
+        tree = grammar_tree(source.text())?;
+        blanks = line_ends::misread(tree.root_node(), source.text());
+    }
+    Some((tree, blanks))
+}
+
 /// Returns the grammar's tree of the text with every non-ASCII byte masked. The grammar's scanner
 /// passes code points to C functions that take bytes, and some of them make it crash. bash treats
 /// these bytes as ordinary ones; words are read from the original text.
-fn grammar_tree(text: &[u8]) -> Option<tree_sitter::Tree> {
+fn grammar_tree(text: &[u8]) -> Option<Tree> {
     const MASK: u8 = b'%';
     PARSER.with_borrow_mut(|parser| {
         let parser = parser.as_mut()?;

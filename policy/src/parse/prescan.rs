@@ -1,6 +1,7 @@
 //! A pass over the bytes before parsing, in linear time. It finds sizes and nesting that the
 //! grammar cannot handle, open quotes, and line continuations. It finds no commands.
 
+use super::line_ends::LineEnd;
 use crate::limits;
 
 /// The findings of the pass.
@@ -10,15 +11,24 @@ pub(super) struct Scan {
     pub(super) refusal: Option<&'static str>,
     /// The offsets of the backslashes of line continuations.
     pub(super) continuations: Vec<usize>,
+    /// The line ends that end a command, in ascending order.
+    pub(super) line_ends: Vec<LineEnd>,
     /// The problems and their offsets.
     pub(super) problems: Vec<(&'static str, usize)>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Context {
-    Parenthesis,
-    Arithmetic,
-    Brace { in_quotes: bool },
+    /// A word goes on behind those that are `in_word`, such as `$(...)`.
+    Parenthesis {
+        in_word: bool,
+    },
+    Arithmetic {
+        in_word: bool,
+    },
+    Brace {
+        in_quotes: bool,
+    },
     Quotes,
     Backtick,
 }
@@ -35,7 +45,13 @@ struct Scanner<'a> {
     heredocs: usize,
     costly: usize,
     pending: Vec<Heredoc>,
+    /// Where the comment of this line begins.
+    comment: Option<usize>,
+    /// Where the last heredoc ends.
+    heredoc_end: usize,
     word_start: bool,
+    /// Whether it is no longer known what is quoted.
+    loses_quotes: bool,
     scan: Scan,
 }
 
@@ -122,6 +138,7 @@ impl Scanner<'_> {
             b'\'' if self.quotes_are_literal() => self.at += 1,
             b'\'' => self.single_quotes(),
             b'#' if starts_word && self.comments_allowed() => self.comment(),
+            b'c' if starts_word => self.case_in_substitution(),
             b'<' if self.peek(1) == b'<' => self.double_less(),
             b'\n' => self.line_end(),
             b'|' | 0..=8 | 11..=31 | 127 => {
@@ -149,18 +166,11 @@ impl Scanner<'_> {
     fn bracket(&mut self, byte: u8) {
         let top = self.stack.last().copied();
         match byte {
-            b'(' if self.peek(1) == b'(' => self.push(Context::Arithmetic, 2),
-            b'(' if self.opens_pattern_or_array() => {
-                self.costly();
-                self.push(Context::Parenthesis, 1);
+            b'(' if self.peek(1) == b'(' => self.push(Context::Arithmetic { in_word: false }, 2),
+            b'(' => self.parenthesis(),
+            b')' if matches!(top, Some(Context::Arithmetic { .. } | Context::Parenthesis { .. })) => {
+                self.close_parenthesis();
             }
-            b'(' => self.push(Context::Parenthesis, 1),
-            b')' if top == Some(Context::Arithmetic) => {
-                let length = if self.peek(1) == b')' { 2 } else { 1 };
-                self.stack.pop();
-                self.at += length;
-            }
-            b')' if top == Some(Context::Parenthesis) => self.pop(),
             b'}' if matches!(top, Some(Context::Brace { .. })) => self.pop(),
             b')' => {
                 self.costly();
@@ -184,8 +194,40 @@ impl Scanner<'_> {
         }
     }
 
+    fn parenthesis(&mut self) {
+        if self.opens_pattern_or_array() {
+            self.costly();
+        }
+        let before = self.at.checked_sub(1).and_then(|at| self.text.get(at));
+        let in_word = matches!(before, Some(b'<' | b'>' | b'='));
+        self.push(Context::Parenthesis { in_word }, 1);
+    }
+
+    fn close_parenthesis(&mut self) {
+        let closed = self.stack.pop();
+        let double = matches!(closed, Some(Context::Arithmetic { .. })) && self.peek(1) == b')';
+        self.at += if double { 2 } else { 1 };
+        self.word_start = matches!(
+            closed,
+            Some(Context::Arithmetic { in_word: false } | Context::Parenthesis { in_word: false })
+        );
+    }
+
+    /// The `)` behind a pattern of `case` looks like the end of the substitution around it: what is
+    /// quoted behind it is not known to this pass.
+    fn case_in_substitution(&mut self) {
+        let rest = self.text.get(self.at..).unwrap_or_default();
+        let within = self.stack.contains(&Context::Parenthesis { in_word: true });
+        let keyword = matches!(rest, [b'c', b'a', b's', b'e', b' ' | b'\t' | b'\n' | b'\\', ..]);
+        self.loses_quotes |= within && keyword;
+        self.at += 1;
+    }
+
     fn backslash(&mut self) {
         if self.peek(1) == b'\n' {
+            if self.loses_quotes {
+                self.scan.problems.push(("parse_incomplete", self.at));
+            }
             self.scan.continuations.push(self.at);
             self.word_start = true;
         }
@@ -194,10 +236,10 @@ impl Scanner<'_> {
 
     fn dollar(&mut self, quoted: bool) {
         match (self.peek(1), self.peek(2)) {
-            (b'(', b'(') => self.push(Context::Arithmetic, 3),
+            (b'(', b'(') => self.push(Context::Arithmetic { in_word: true }, 3),
             (b'(', _) => {
                 self.word_start = true;
-                self.push(Context::Parenthesis, 2);
+                self.push(Context::Parenthesis { in_word: true }, 2);
             }
             (b'{', _) => self.push(Context::Brace { in_quotes: quoted }, 2),
             (b'[', _) => {
@@ -225,7 +267,7 @@ impl Scanner<'_> {
     }
 
     fn comments_allowed(&self) -> bool {
-        matches!(self.stack.last(), None | Some(Context::Parenthesis | Context::Backtick))
+        matches!(self.stack.last(), None | Some(Context::Parenthesis { .. } | Context::Backtick))
     }
 
     fn single_quotes(&mut self) {
@@ -240,6 +282,7 @@ impl Scanner<'_> {
     }
 
     fn comment(&mut self) {
+        self.comment = Some(self.at);
         while self.at < self.text.len() && self.peek(0) != b'\n' {
             self.at += 1;
         }
@@ -251,7 +294,7 @@ impl Scanner<'_> {
             return;
         }
         self.at += 2;
-        if self.stack.contains(&Context::Arithmetic) {
+        if self.stack.iter().any(|context| matches!(context, Context::Arithmetic { .. })) {
             return;
         }
         self.heredocs += 1;
@@ -269,6 +312,7 @@ impl Scanner<'_> {
     }
 
     fn line_end(&mut self) {
+        self.note_line_end();
         self.at += 1;
         for heredoc in std::mem::take(&mut self.pending) {
             let body = self.text.get(self.at..).unwrap_or_default();
@@ -279,6 +323,7 @@ impl Scanner<'_> {
                         self.scan.problems.push(("parse_incomplete", self.at));
                     }
                     self.at += length + line;
+                    self.heredoc_end = self.at;
                 }
                 None => {
                     // The grammar continues as if the heredoc had not started, and so does this
@@ -287,6 +332,14 @@ impl Scanner<'_> {
                     return;
                 }
             }
+        }
+    }
+
+    fn note_line_end(&mut self) {
+        let line_end = LineEnd { at: self.at, comment: self.comment.take() };
+        let in_heredoc = !self.pending.is_empty() || self.at == self.heredoc_end;
+        if !in_heredoc && self.comments_allowed() && !self.loses_quotes {
+            self.scan.line_ends.push(line_end);
         }
     }
 

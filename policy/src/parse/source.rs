@@ -42,6 +42,15 @@ impl Source {
         Self { text, cuts, map }
     }
 
+    /// Writes a `;` in place of the line end or the blank at each of these offsets in the parsed text.
+    pub(super) fn separate(&mut self, offsets: &[usize]) {
+        for offset in offsets {
+            if let Some(byte) = self.text.get_mut(*offset) {
+                *byte = b';';
+            }
+        }
+    }
+
     /// Reports whether each part of the text has its own span.
     pub(super) fn has_spans(&self) -> bool {
         matches!(self.map, SpanMap::Whole)

@@ -1,0 +1,2 @@
+echo "$(case x in a) cmd 'b\
+c';; esac)"

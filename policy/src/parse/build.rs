@@ -19,6 +19,10 @@ const ONLY_IN_DOUBT: &[&str] = &["comment_quote_desync", "quoted_newline"];
 /// The variable that contains the word separators.
 const SEPARATORS: &[u8] = b"IFS";
 
+/// Kinds of nodes that end with a bracket and are a part of a word.
+const EXPANSIONS: &[&str] =
+    &["command_substitution", "process_substitution", "arithmetic_expansion", "array"];
+
 pub(super) struct Builder<'a> {
     source: &'a Source,
     pub(super) surroundings: Surroundings<'a>,
@@ -295,7 +299,7 @@ impl<'a> Builder<'a> {
         let glued = before
             .first()
             .is_some_and(|byte| !matches!(byte, b' ' | b'\t' | b'\n' | b';' | b'|' | b'&' | b'(' | b')'));
-        if !text.starts_with(b"#") || text.contains(&b'\n') || glued {
+        if !text.starts_with(b"#") || text.contains(&b'\n') || glued || touches_expansion(node) {
             self.incomplete(node);
         }
         if text.iter().any(|byte| matches!(byte, b'\'' | b'"' | b'`')) {
@@ -355,4 +359,16 @@ impl<'a> Builder<'a> {
         let list = statements.into_iter().map(|s| (Join::Any, s)).collect();
         Statement::Negated(Box::new(Statement::List(list)))
     }
+}
+
+/// Whether an expansion ends where the node begins: bash reads both as one word.
+fn touches_expansion(node: Node<'_>) -> bool {
+    let mut before = node.prev_sibling().filter(|before| before.end_byte() == node.start_byte());
+    while let Some(here) = before {
+        if EXPANSIONS.contains(&kind_of(here)) {
+            return true;
+        }
+        before = u32::try_from(here.child_count()).ok().and_then(|count| here.child(count.checked_sub(1)?));
+    }
+    false
 }

@@ -44,7 +44,7 @@ impl Builder<'_> {
         }
         if rest.is_empty() {
             let known = name == b"HOME" && !length && !self.held.contains_key(name);
-            if known && self.surroundings.has_plain_home() {
+            if known && self.home_is_one_word(quoted) {
                 word.text = Some(Vec::new());
             }
             word.only = (!length && body.len() == name.len()).then(|| name.to_vec());
@@ -83,6 +83,11 @@ impl Builder<'_> {
         rest.starts_with(b"[")
     }
 
+    /// Whether the value of HOME is known, and stays one word where it is not quoted.
+    pub(super) fn home_is_one_word(&self, unsplit: bool) -> bool {
+        self.surroundings.has_plain_home() && (unsplit || self.surroundings.splits_as_usual)
+    }
+
     fn operator(&mut self, node: Node<'_>, word: &mut Word, rest: &[u8], from: usize, quoted: bool) {
         let span = self.span_of(node);
         match rest {
@@ -112,13 +117,19 @@ impl Builder<'_> {
         }
     }
 
+    /// In a pattern or an operand bash runs `<(cmd)`, and the grammar has no node for it.
+    pub(super) fn check_process_substitution(&mut self, node: Node<'_>) {
+        if self.slice(node).windows(2).any(|pair| matches!(pair, b"<(" | b">(")) {
+            self.incomplete(node);
+        }
+    }
+
     /// Searches the text after the operator for substitutions.
     fn operand(&mut self, node: Node<'_>, word: &mut Word, from: usize, quoted: bool) {
         let mode = if quoted { Mode::Quoted } else { Mode::Loose };
         let children = self.children(node);
-        let text = self.bytes(from, node.end_byte() - 1);
-        if !quoted && text.windows(2).any(|pair| matches!(pair, b"<(" | b">(")) {
-            self.incomplete(node);
+        if !quoted {
+            self.check_process_substitution(node);
         }
         let mut words = Vec::new();
         self.region(from, node.end_byte() - 1, &children, mode, &mut words);

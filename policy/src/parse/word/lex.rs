@@ -320,11 +320,12 @@ impl<'n, 't> Lexer<'n, 't> {
     /// Expands a name. HOME is known unless the text sets it.
     fn expand_name(&mut self, builder: &Builder<'_>, name: Vec<u8>) {
         let home = builder.surroundings.home;
-        if name == b"HOME" && !builder.held.contains_key(&name) && builder.surroundings.has_plain_home() {
+        let unsplit = self.quoted || self.mode == Mode::Value;
+        if name == b"HOME" && !builder.held.contains_key(&name) && builder.home_is_one_word(unsplit) {
             self.bytes_of(home);
         } else {
             self.made.plain_variable = Some(name.clone());
-            self.unknown(self.quoted || self.mode == Mode::Value);
+            self.unknown(unsplit);
         }
         self.made.variables.push(name);
     }
@@ -415,13 +416,16 @@ impl<'n, 't> Lexer<'n, 't> {
         self.made.substitutions.extend(word.substitutions);
     }
 
-    /// Reports whether `~` here is a home directory: after `=` or `:` in text that looks like an
+    /// Reports whether `~` here is a home directory: after the first `=`, or after `:`, of a word that looks like an
     /// assignment.
     fn next_may_be_home(&self, builder: &Builder<'_>) -> bool {
         if self.peek(builder, 1) != b'~' {
             return false;
         }
         let before = builder.bytes(self.start, self.at + 1);
+        if self.peek(builder, 0) == b'=' && before.iter().filter(|byte| **byte == b'=').count() > 1 {
+            return false;
+        }
         match self.mode {
             Mode::Value => self.peek(builder, 0) == b':',
             Mode::Argument => {

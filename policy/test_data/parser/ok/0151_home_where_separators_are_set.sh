@@ -1,0 +1,1 @@
+IFS=g; cmd $HOME "$HOME"

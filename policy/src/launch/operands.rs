@@ -30,7 +30,7 @@ fn from(launcher: &Launcher, words: &[Word]) -> Launches {
         let Some(name) = assigned_name(launcher, text) else {
             break;
         };
-        if tables::names::is_evaluated(name) {
+        if tables::names::is_evaluated(name) || tables::names::changes_reading(name) {
             return Launches::opaque();
         }
         assignments.push(Assign {

@@ -100,7 +100,7 @@ impl Builder<'_> {
         let after: Vec<u8> =
             rest.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).take(2).collect();
         if after.first() == Some(&b'=') && after.get(1) != Some(&b'=') {
-            self.note_assignment(name, Held::NUMBER);
+            self.note_assignment(name, Held::NUMBER, span);
         } else {
             self.arithmetic_reads.push((name, span));
         }
@@ -232,9 +232,10 @@ fn has_format(words: &[Word]) -> bool {
     words.iter().zip(values).any(|(word, value)| known(word) && !value)
 }
 
-/// Recognizes a flag with an attached value, such as `printf -va[x]`.
+/// Recognizes a flag with an attached value, such as `printf -va[x]`. The value may continue with unknown text.
 fn is_attached(word: &Word, flag: &[u8]) -> bool {
-    word.lead.len() > flag.len() && word.lead.starts_with(flag)
+    let goes_on = word.lead.len() > flag.len() || word.text.is_none();
+    goes_on && word.lead.starts_with(flag)
 }
 
 /// Reports whether the word is `NAME`, `NAME=anything` or a flag, without a subscript and with a

@@ -144,14 +144,13 @@ impl Builder<'_> {
         let mut body = body.unwrap_or_else(|| {
             Statement::Simple(super::Simple { span: self.span_of(node), ..super::Simple::default() })
         });
-        // After a redirect the grammar takes an assignment for the program.
-        let has_program = matches!(&body, Statement::Simple(simple) if !simple.words.is_empty());
-        let assigns = |word: &Word| word.bare && super::assignment_name(&word.lead).is_some();
-        if !has_program && parts.words.first().is_some_and(assigns) {
-            self.incomplete(node);
-        }
+        let gets_words = !parts.words.is_empty();
         if !attach(&mut body, parts.redirects, parts.words) {
             self.incomplete(node);
+        }
+        // After a redirect the grammar takes an assignment for the program: this is asked about, too.
+        if let Some(simple) = last_command(&mut body).filter(|_| gets_words) {
+            self.check_completed(simple);
         }
         if !parts.piped.is_empty() {
             parts.piped.insert(0, body);
@@ -211,7 +210,10 @@ impl Builder<'_> {
                     let before = index.checked_sub(1).and_then(|i| leaves.get(i));
                     self.test_operator(*leaf, before.copied(), leaves.get(index + 1).copied());
                 }
-                "regex" | "extglob_pattern" => words.push(self.loose_region(*leaf)),
+                "regex" | "extglob_pattern" => {
+                    self.check_process_substitution(*leaf);
+                    words.push(self.loose_region(*leaf));
+                }
                 _ if self.is_word(*leaf) => self.words_of(&[*leaf], &mut words),
                 _ => self.incomplete(*leaf),
             }
@@ -227,15 +229,26 @@ impl Builder<'_> {
     }
 }
 
+/// Returns the simple command at the end of the statement.
+fn last_command(statement: &mut Statement) -> Option<&mut super::Simple> {
+    match statement {
+        Statement::Simple(simple) => Some(simple),
+        Statement::List(items) => items.last_mut().and_then(|(_, last)| last_command(last)),
+        Statement::Negated(inner) => last_command(inner),
+        Statement::Pipeline(parts) => parts.last_mut().and_then(last_command),
+        Statement::Nested(_) | Statement::Function { .. } => None,
+    }
+}
+
 /// Attaches redirects, and words that the grammar took for their targets, to the last command of
 /// the statement, which they follow.
 fn attach(statement: &mut Statement, mut redirects: Vec<Redir>, mut words: Vec<Word>) -> bool {
     match statement {
         Statement::Simple(simple) => {
             simple.redirects.append(&mut redirects);
-            simple.take_descriptors();
             simple.words.append(&mut words);
             simple.words.sort_by_key(|word| word.span);
+            simple.take_descriptors();
             true
         }
         Statement::List(items) => match items.last_mut() {

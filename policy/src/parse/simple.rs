@@ -117,9 +117,20 @@ impl Builder<'_> {
         let program_source = words.first().copied();
         self.check_program(&mut simple, program_source);
         self.commit_messages(&simple.words, before);
-        self.note_setters(&simple.words);
-        self.check_evaluated_words(&simple.words);
+        self.check_words(&simple.words);
         Statement::Simple(simple)
+    }
+
+    /// Checks a command again after it was given the words that follow a redirect.
+    pub(super) fn check_completed(&mut self, simple: &mut Simple) {
+        self.check_program(simple, None);
+        self.check_words(&simple.words);
+    }
+
+    /// Checks the words that builtins interpret.
+    fn check_words(&mut self, words: &[Word]) {
+        self.note_setters(words);
+        self.check_evaluated_words(words);
     }
 
     /// Records variables that builtins set to values that are not in the text.
@@ -219,14 +230,13 @@ impl Builder<'_> {
                 let mut assign = self.assignment(child);
                 // They are listed with the words.
                 assign.values.iter_mut().for_each(|value| value.substitutions.clear());
-                self.note_assignment(assign.name.clone(), Held::UNKNOWN);
+                self.note_assignment(assign.name.clone(), Held::UNKNOWN, assign.span);
                 simple.assignments.push(assign);
             }
             words.push(child);
         }
         self.words_of(&words, &mut simple.words);
-        self.note_setters(&simple.words);
-        self.check_evaluated_words(&simple.words);
+        self.check_words(&simple.words);
         Statement::Simple(simple)
     }
 
@@ -313,6 +323,15 @@ impl Builder<'_> {
         }
     }
 
+    /// Reports whether bash also ends a word where the node ends.
+    fn ends_word(&self, node: Node<'_>) -> bool {
+        let behind = self.bytes(node.end_byte(), node.end_byte() + 1);
+        let touches = node.next_sibling().is_some_and(|next| next.start_byte() == node.end_byte());
+        let may_open_word = matches!(behind, b"`" | b"<" | b">") && touches;
+        let opens = may_open_word && node.next_sibling().is_some_and(|next| self.is_word(next));
+        behind.iter().all(|byte| b" \t\n;|&<>()`".contains(byte)) && !opens
+    }
+
     /// Reads a redirect. Words after its target are words of the command.
     pub(super) fn redirect(&mut self, node: Node<'_>, redirects: &mut Vec<Redir>, words: &mut Vec<Word>) {
         self.check_named_descriptor(node);
@@ -357,7 +376,7 @@ impl Builder<'_> {
         });
         // `3&>f` is the word `3` and a redirect.
         let no_descriptor = descriptor.is_some() && text.starts_with('&');
-        if (!closing && target.is_none()) || misread || no_descriptor {
+        if (!closing && target.is_none()) || misread || no_descriptor || !self.ends_word(node) {
             self.incomplete(node);
         }
         let span = target

@@ -86,10 +86,13 @@ impl Builder<'_> {
             let dangerous = names::is_dangerous_variable(&name);
             self.problem(if dangerous { "dangerous_variables" } else { "arithmetic_evaluation" }, span);
         }
-        self.note_assignment(name, held);
+        self.note_assignment(name, held, span);
     }
 
-    pub(super) fn note_assignment(&mut self, name: Vec<u8>, held: Held) {
+    pub(super) fn note_assignment(&mut self, name: Vec<u8>, held: Held, span: crate::Span) {
+        if names::changes_reading(&name) {
+            self.problem("parse_incomplete", span);
+        }
         self.held.entry(name).and_modify(|known| *known = known.and(held)).or_insert(held);
     }
 
@@ -99,7 +102,7 @@ impl Builder<'_> {
         let ends = |byte: &u8| matches!(byte, b'=' | b'+' | b'[');
         let named = word.text.as_deref().and_then(|text| text.split(ends).next());
         match given.or(named) {
-            Some(name) => self.note_assignment(name.to_vec(), Held::UNKNOWN),
+            Some(name) => self.note_assignment(name.to_vec(), Held::UNKNOWN, word.span),
             None => self.sets_anything = true,
         }
     }

@@ -21,6 +21,11 @@ pub(crate) fn is_evaluated(name: &[u8]) -> bool {
     listed(data::EVALUATED_VARIABLES, name).is_some()
 }
 
+/// Reports whether setting the variable changes how bash reads the rest of the text.
+pub(crate) fn changes_reading(name: &[u8]) -> bool {
+    listed(data::READING_VARIABLES, name).is_some()
+}
+
 /// Reports whether bash sets the variable itself, regardless of assignments.
 pub(crate) fn is_set_by_bash(name: &[u8]) -> bool {
     listed(data::SET_BY_BASH, name).is_some()

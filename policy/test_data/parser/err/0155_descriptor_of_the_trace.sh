@@ -1,0 +1,1 @@
+BASH_XTRACEFD=1; cmd

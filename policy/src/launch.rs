@@ -51,6 +51,8 @@ pub(crate) struct Launches {
     pub(crate) runs_input: bool,
     /// PowerShell text that it runs.
     pub(crate) powershell: Option<PowerShell>,
+    /// Whether the shell is interactive and runs the file that `ENV` names.
+    pub(crate) interactive: bool,
     /// Whether the shell itself runs the contents of a file.
     pub(crate) unseen: bool,
     /// Whether the launched command runs on another host.

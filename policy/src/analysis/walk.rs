@@ -4,6 +4,7 @@
 mod declare;
 mod feed;
 mod guess;
+mod start_file;
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -44,6 +45,7 @@ struct Walker<'a> {
     /// The values that the current text assigns to variables, and whether bash splits them as usual.
     held: HashMap<Vec<u8>, Held>,
     splits_as_usual: bool,
+    start_file: start_file::StartFile,
 }
 
 pub(super) fn walk(
@@ -73,6 +75,7 @@ pub(super) fn walk(
         by_environment,
         held: HashMap::new(),
         splits_as_usual: true,
+        start_file: start_file::StartFile::default(),
     };
     walker.script(script);
     walker.out.distrust_cat();
@@ -89,6 +92,8 @@ impl Walker<'_> {
             let numeric = script.held.iter().filter(|(_, held)| held.numeric);
             self.out.numeric.extend(numeric.map(|(name, _)| name.clone()));
         }
+        let named = script.held.contains_key(start_file::VARIABLE);
+        self.note_start_file(named, false, crate::Span::default());
         let outer = std::mem::replace(&mut self.held, script.held);
         let split = std::mem::replace(&mut self.splits_as_usual, script.splits_as_usual);
         for statement in &script.statements {
@@ -239,6 +244,8 @@ impl Walker<'_> {
         self.out.aliases.extend(made_aliases(words));
         let mut launched = launch::launches(words, assignments);
         launch::begin_with(&mut launched.launches, &std::mem::take(&mut self.found));
+        let named = assignments.iter().any(|assign| assign.name == start_file::VARIABLE);
+        self.note_start_file(named, launched.interactive, span);
         let powershell = launched.powershell.take().map(|given| self.of_powershell(given, redirects));
         let index = self.push(Found {
             words: words.to_vec(),

@@ -16,12 +16,13 @@ pub(super) fn shell(sorted: &Sorted, operands: &[Word]) -> Launches {
     if changed || operands.iter().any(|word| word.lead.starts_with(b"+")) {
         return Launches::opaque();
     }
-    match operands.first() {
+    let found = match operands.first() {
         _ if sorted.has("version") || sorted.has("help") => Launches::default(),
         Some(word) if sorted.has("c") => Launches::one(Launch::text(word)),
         _ if sorted.has("s") => Launches::input(),
         script => sourced(script),
-    }
+    };
+    Launches { interactive: sorted.has("i"), ..found }
 }
 
 /// Handles a script by name. Its text is not examined, unless the name refers to standard input.

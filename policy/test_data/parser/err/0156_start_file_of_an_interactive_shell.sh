@@ -1,0 +1,1 @@
+ENV=f sh -ic 'cmd'

@@ -118,6 +118,8 @@ const COMMANDS: &[&str] = &[
     "coproc N >f ll",
     "coproc >f ll",
     "coproc ll ll",
+    "coproc X=1 </dev/null ll",
+    "coproc </dev/null X=1 ll",
     "coproc N sudo ll",
     "X=1 >f ll",
     ">f X=1 ll",

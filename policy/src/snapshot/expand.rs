@@ -200,7 +200,7 @@ fn simple_names(simple: &Simple, out: &mut Vec<Span>) {
     let assigns = |word: &&Word| parse::assignment_name(&word.lead).is_some();
     let before = |word: &&Word| word.lead.starts_with(b"-") || assigns(word);
     let mut words = simple.words.as_slice();
-    let set = simple.assignments.first().map(|assign| assign.span);
+    let mut set = simple.assignments.first().map(|assign| assign.span);
     while let Some((name, behind)) = words.split_first().filter(|(name, _)| name.bare) {
         // After an assignment and a redirect, bash does not look for an alias.
         if set.is_none_or(|set| !redirected(simple, set, name.span)) {
@@ -210,7 +210,9 @@ fn simple_names(simple: &Simple, out: &mut Vec<Span>) {
             break;
         };
         // A command name can follow these keywords.
-        words = behind.get(behind.iter().take_while(before).count()..).unwrap_or_default();
+        let (skipped, rest) = behind.split_at(behind.iter().take_while(before).count());
+        set = set.or_else(|| skipped.iter().find(assigns).map(|word| word.span));
+        words = rest;
         // A command name can also follow the name of a coprocess.
         let own = behind.split_first().filter(|(own, _)| keyword == b"coproc" && own.bare);
         let program = own.and_then(|(own, behind)| Some((own, behind.iter().find(|word| !assigns(word))?)));

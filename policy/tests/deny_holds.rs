@@ -125,6 +125,17 @@ const WAYS: &[&str] = &[
     "l <<E\\OF\n$y\nEOF\n(@ x)",
     "l <<EOF\n$\nEOF\n@ x",
     "l {,$}y; @ x",
+    "l | l | l\n@ x && l",
+    "l | l | l >f\n@ x && l",
+    "l | l | l # l\n@ x && l",
+    "l | l | l \\\n# l\n@ x && l",
+    "l | l | l # l\n\n# l\n@ x && l",
+    "l $(l | l | l\n@ x && l)",
+    "read <f 'y[$(@ x)]'",
+    "printf -v$(l)'y[$(@ x)]' z",
+    "[[ y = !(>(@ x)) ]]",
+    "ENV='$(@ x)' sh -ic l",
+    "env ENV='$(@ x)' sh -ic l",
 ];
 
 fn data() -> PathBuf {

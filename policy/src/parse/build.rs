@@ -368,7 +368,7 @@ fn touches_expansion(node: Node<'_>) -> bool {
         if EXPANSIONS.contains(&kind_of(here)) {
             return true;
         }
-        before = u32::try_from(here.child_count()).ok().and_then(|count| here.child(count.checked_sub(1)?));
+        before = here.child_count().checked_sub(1).and_then(|last| here.child(last));
     }
     false
 }

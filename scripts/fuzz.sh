@@ -67,9 +67,16 @@ write_dictionary() {
 write_seeds() {
     local file
     mkdir -p "$work/seeds/"{decide,rules,profile,import}
-    find policy/test_data -type f -size -12k ! -name '*.txt' -print0 | while IFS= read -r -d '' file; do
-        cp "$file" "$work/seeds/decide/$(tr / _ <<<"${file#policy/test_data/}")"
-    done
+    python3 - "$work/seeds/decide" <<'PYTHON'
+import pathlib, sys, tomllib
+
+for table in pathlib.Path("policy/test_data").rglob("*.toml"):
+    for kind, rows in tomllib.loads(table.read_text()).items():
+        for row in rows if isinstance(rows, list) else []:
+            if len(command := row.get("command", "")) < 12_000 and "number" in row:
+                name = f"{table.parent.name}_{table.stem}_{kind}_{row['number']}"
+                pathlib.Path(sys.argv[1], name).write_bytes(command.encode())
+PYTHON
     for file in "$work"/seeds/decide/*; do
         { printf 'Bash(%s:*)\n' "$(tr -cs 'a-z0-9_-' '\n' <"$file" | grep -m1 . || echo ls)" && cat "$file"; } \
             >"$work/seeds/rules/${file##*/}"

@@ -227,6 +227,7 @@ main() {
         ;;
     fuzz)
         need_debian clang clang
+        need_debian python3 python3
         need_debian llvm-symbolizer llvm
         [ -n "$(find /usr/lib/llvm-*/ -name 'libclang_rt.asan-*.a' -print -quit 2>/dev/null)" ] ||
             missing+=(libclang-rt-dev)

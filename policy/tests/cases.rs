@@ -1,6 +1,5 @@
-//! Test cases on disk: `NNNN_name.sh` is a command, byte for byte; `NNNN_name.toml` contains the
-//! further fields of the request and the expected decision. A command without an expectation fails
-//! the test, and so does the reverse.
+//! Test cases on disk. A file of `test_data` is a table of cases. A case has a number, a name, a command, the further
+//! fields of the request, and the expected decision.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -68,9 +67,29 @@ struct RuleTexts {
 }
 
 pub(crate) struct Case {
-    pub(crate) file: PathBuf,
+    /// The table, the number and the name.
+    pub(crate) name: String,
     pub(crate) command: Vec<u8>,
     pub(crate) expected: Expectation,
+}
+
+/// A row of a table.
+#[derive(Deserialize)]
+struct Row {
+    number: usize,
+    name: String,
+    command: String,
+    /// A text that follows `command` many times.
+    repeated: Option<Repeated>,
+    #[serde(flatten)]
+    expected: toml::Table,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Repeated {
+    text: String,
+    times: usize,
 }
 
 pub(crate) fn test_data() -> PathBuf {
@@ -85,27 +104,34 @@ pub(crate) fn entries(folder: &Path) -> Vec<PathBuf> {
     entries
 }
 
-/// Returns every case in a directory. The files form numbered pairs.
-pub(crate) fn cases(folder: &Path) -> Vec<Case> {
-    let mut pairs: BTreeMap<PathBuf, Vec<String>> = BTreeMap::new();
-    for file in entries(folder) {
-        let extension = file.extension().unwrap_or_default().to_string_lossy().into_owned();
-        pairs.entry(file.with_extension("")).or_default().push(extension);
-    }
-    let mut cases = Vec::new();
-    for (stem, extensions) in pairs {
-        assert_eq!(extensions, ["sh", "toml"], "{}: a command and its expectation", stem.display());
-        let name = stem.file_name().unwrap().to_string_lossy().into_owned();
-        let number = name.split('_').next().unwrap().to_owned();
-        assert!(number.len() == 4 && number.bytes().all(|b| b.is_ascii_digit()), "`{name}` is not numbered");
-        let expected = std::fs::read_to_string(stem.with_extension("toml")).unwrap();
-        cases.push(Case {
-            command: std::fs::read(stem.with_extension("sh")).unwrap(),
-            expected: toml::from_str(&expected).unwrap_or_else(|error| panic!("{name}: {error}")),
-            file: stem,
-        });
-    }
-    cases
+/// Returns the cases of a table, by its path below `test_data` without `.toml`.
+pub(crate) fn cases(table: &str) -> Vec<Case> {
+    kind_of_cases(table, "case")
+}
+
+/// Returns the cases of one kind in a table. Their numbers must increase.
+pub(crate) fn kind_of_cases(table: &str, kind: &str) -> Vec<Case> {
+    let text = std::fs::read_to_string(test_data().join(format!("{table}.toml")))
+        .unwrap_or_else(|error| panic!("{table}: {error}"));
+    let mut kinds: BTreeMap<String, Vec<Row>> =
+        toml::from_str(&text).unwrap_or_else(|error| panic!("{table}: {error}"));
+    let unknown = kinds.keys().find(|kind| !["case", "attack", "look_alike"].contains(&kind.as_str()));
+    assert_eq!(unknown, None, "{table} has cases that no test reads");
+    let rows = kinds.remove(kind).unwrap_or_else(|| panic!("{table} has no [[{kind}]]"));
+    let mut last = 0;
+    rows.into_iter()
+        .map(|row| {
+            let name = format!("{table}, {kind} {} {}", row.number, row.name);
+            assert!(row.number > last, "{name} is not in the order of its number");
+            last = row.number;
+            let repeated = row.repeated.map(|part| part.text.repeat(part.times)).unwrap_or_default();
+            Case {
+                command: (row.command + &repeated).into_bytes(),
+                expected: row.expected.try_into().unwrap_or_else(|error| panic!("{name}: {error}")),
+                name,
+            }
+        })
+        .collect()
 }
 
 impl Case {
@@ -140,7 +166,7 @@ impl Case {
         let mut out = Vec::new();
         let mut check = |what: &str, holds: bool, found: String| {
             if !holds {
-                out.push(format!("{}: {what}, found {found}", self.file.display()));
+                out.push(format!("{}: {what}, found {found}", self.name));
             }
         };
         let verdict = name(&decision.verdict);

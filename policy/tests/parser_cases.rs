@@ -1,13 +1,13 @@
-//! Parser cases on disk: `test_data/parser/ok` contains texts that are understood completely, `err`
-//! the others. A file next to each text contains the expected result.
+//! Parser cases on disk: `test_data/parser/ok.toml` contains texts that are understood completely, `err.toml` the
+//! others. Each case contains the expected result.
 //!
 //! `UPDATE_EXPECT=1` writes the current results.
 
-use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
-
 use airlock_policy::{Decision, Nesting};
+use serde::{Deserialize, Serialize};
+use std::fmt::Write as _;
 
+use crate::cases::test_data;
 use crate::support::strict;
 
 fn found(decision: &Decision) -> String {
@@ -49,34 +49,41 @@ fn name(nesting: Nesting) -> String {
     serde_json::to_value(nesting).unwrap().as_str().unwrap().to_owned()
 }
 
-fn cases(folder: &str) -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("test_data/parser").join(folder);
-    let mut cases: Vec<PathBuf> = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "sh"))
-        .collect();
-    cases.sort();
-    cases
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    case: Vec<Case>,
 }
 
-fn check(folder: &str, complete: bool) {
-    let update = std::env::var_os("UPDATE_EXPECT").is_some();
-    let cases = cases(folder);
-    assert!(cases.len() >= 15, "{} cases in {folder}", cases.len());
-    for case in cases {
-        let text = std::fs::read_to_string(&case).unwrap();
-        let text = text.strip_suffix('\n').unwrap_or(&text);
-        let decision = strict(text);
-        assert_eq!(decision.parse_complete, complete, "{}: {:?}", case.display(), decision.reasons);
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Case {
+    number: usize,
+    name: String,
+    command: String,
+    found: String,
+}
+
+fn check(table: &str, complete: bool) {
+    let path = test_data().join(format!("parser/{table}.toml"));
+    let mut cases: Table = toml::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    assert!(cases.case.len() >= 15, "{} cases in {table}", cases.case.len());
+    let mut differences = Vec::new();
+    for case in &mut cases.case {
+        let decision = strict(&case.command);
+        let name = format!("{table}, case {} {}", case.number, case.name);
+        assert_eq!(decision.parse_complete, complete, "{name}: {:?}", decision.reasons);
         let found = found(&decision);
-        let expected = case.with_extension("txt");
-        if update {
-            std::fs::write(&expected, &found).unwrap();
+        if found != case.found {
+            differences.push(format!("{name}: found\n{found}not\n{}", case.found));
         }
-        let wanted = std::fs::read_to_string(&expected).unwrap_or_default();
-        assert_eq!(found, wanted, "{}", case.display());
+        case.found = found;
     }
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        std::fs::write(&path, toml::to_string_pretty(&cases).unwrap()).unwrap();
+        return;
+    }
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
 
 #[test]

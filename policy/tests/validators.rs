@@ -1,31 +1,30 @@
 //! Tests of the validators: each detects its attacks with its own code, and accepts similar
-//! harmless text. The cases are in `test_data/validators/CODE/{attack,look_alike}`; the engine
-//! provides the list of codes.
+//! harmless text. `test_data/validators/CODE.toml` contains the cases of one validator: `[[attack]]` and
+//! `[[look_alike]]`.
 
 use std::collections::BTreeSet;
 
 use airlock_policy::{Effect, VALIDATORS, Validator, Verdict};
 
-use crate::cases::{Case, assert_none, cases, entries, test_data};
+use crate::cases::{Case, assert_none, entries, kind_of_cases, test_data};
 use crate::support::codes;
 
 const FEWEST: usize = 5;
 
 fn cases_of(validator: &Validator, kind: &str) -> Vec<Case> {
-    let folder = test_data().join("validators").join(validator.code).join(kind);
-    let cases = cases(&folder);
-    assert!(cases.len() >= FEWEST, "{}: {} cases", folder.display(), cases.len());
+    let cases = kind_of_cases(&format!("validators/{}", validator.code), kind);
+    assert!(cases.len() >= FEWEST, "{}: {} cases of {kind}", validator.code, cases.len());
     cases
 }
 
 #[test]
-fn every_validator_has_a_folder_and_every_folder_a_validator() {
-    let folders: BTreeSet<String> = entries(&test_data().join("validators"))
+fn every_validator_has_a_table_and_every_table_a_validator() {
+    let tables: BTreeSet<String> = entries(&test_data().join("validators"))
         .iter()
-        .map(|folder| folder.file_name().unwrap().to_string_lossy().into_owned())
+        .map(|table| table.file_stem().unwrap().to_string_lossy().into_owned())
         .collect();
     let codes: BTreeSet<String> = VALIDATORS.iter().map(|validator| validator.code.to_owned()).collect();
-    assert_eq!(folders, codes);
+    assert_eq!(tables, codes);
     assert_eq!(codes.len(), VALIDATORS.len(), "a code stands twice in the list");
 }
 
@@ -58,7 +57,7 @@ fn every_case_is_about_the_validator_it_lies_under() {
                 let fits = named == (attack != lets_pass) && (allowed != attack || (lets_pass && attack));
                 if !fits {
                     let found = codes(&decision);
-                    differences.push(format!("{}: {:?} {found:?}", case.file.display(), decision.verdict));
+                    differences.push(format!("{}: {:?} {found:?}", case.name, decision.verdict));
                 }
             }
         }
@@ -75,7 +74,7 @@ fn no_rule_allows_what_may_be_read_wrongly() {
             let decision =
                 case.decide_with(&["Bash".to_owned(), "Read(//**)".to_owned(), format!("Bash({whole})")]);
             if decision.verdict != Verdict::Ask || !codes(&decision).contains(&validator.code) {
-                differences.push(format!("{}: {:?}", case.file.display(), codes(&decision)));
+                differences.push(format!("{}: {:?}", case.name, codes(&decision)));
             }
         }
     }
@@ -93,7 +92,7 @@ fn every_problem_that_is_found_has_a_message() {
         for case in cases_of(validator, "attack") {
             for reason in case.decide().reasons {
                 if reason.message == silent && reason.code != "parse_incomplete" {
-                    differences.push(format!("{}: {}", case.file.display(), reason.code));
+                    differences.push(format!("{}: {}", case.name, reason.code));
                 }
             }
         }

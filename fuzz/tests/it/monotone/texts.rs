@@ -26,8 +26,7 @@ pub(super) struct Texts {
 impl Texts {
     pub(super) fn new(seed: u64) -> Self {
         let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../policy/test_data");
-        let mut written: Vec<Vec<u8>> =
-            files(&data, "sh").iter().map(|path| std::fs::read(path).unwrap()).collect();
+        let mut written: Vec<Vec<u8>> = files(&data, "toml").iter().flat_map(|path| cases(path)).collect();
         assert!(written.len() > 500, "the policy's cases are where they are looked for");
         if let Some(folder) = std::env::var_os(FOLDER) {
             let more = commands(Path::new(&folder));
@@ -53,6 +52,13 @@ impl Texts {
             _ => bash::text(self.rng.choice(&self.constructs).unwrap(), self.seed, self.made),
         }
     }
+}
+
+/// Returns the commands of a table of test cases.
+fn cases(table: &Path) -> Vec<Vec<u8>> {
+    let table: toml::Table = std::fs::read_to_string(table).unwrap().parse().unwrap();
+    let rows = table.values().filter_map(toml::Value::as_array).flatten();
+    rows.filter_map(|row| Some(row.get("command")?.as_str()?.as_bytes().to_vec())).collect()
 }
 
 /// Returns the files below the directory with this extension, sorted.

@@ -1,3 +1,0 @@
-cat <<'EOF'; rm x
-hi
-EOF

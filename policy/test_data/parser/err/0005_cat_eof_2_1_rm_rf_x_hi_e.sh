@@ -1,3 +1,0 @@
-cat <<'EOF' 2>&1 | rm -rf x
-hi
-EOF

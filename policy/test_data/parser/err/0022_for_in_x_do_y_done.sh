@@ -1,1 +1,0 @@
-for in x; do y; done

@@ -1,1 +1,0 @@
-env --nosuch rm x; eval "$x"

@@ -1,1 +1,0 @@
-source f2 && alpha

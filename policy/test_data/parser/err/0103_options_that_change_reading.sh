@@ -1,1 +1,0 @@
-set +B; alpha {a,b}

@@ -1,1 +1,0 @@
-set -k; alpha x=1 y

@@ -1,3 +1,0 @@
-shopt -s expand_aliases
-alias l=touch
-l q

@@ -1,1 +1,0 @@
-alpha ${x:-<(beta)}

@@ -1,1 +1,0 @@
-compgen -C 'alpha q'

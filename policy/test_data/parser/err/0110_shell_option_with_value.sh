@@ -1,1 +1,0 @@
-bash -oc errexit 'touch q'

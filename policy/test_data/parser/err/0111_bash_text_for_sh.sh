@@ -1,1 +1,0 @@
-sh -c 'alpha {a,b}'

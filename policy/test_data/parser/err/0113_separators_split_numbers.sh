@@ -1,1 +1,0 @@
-IFS=0; alpha $? {x..Z}

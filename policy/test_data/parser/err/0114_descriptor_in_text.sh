@@ -1,1 +1,0 @@
-sh -c 'alpha 0<f1'

@@ -1,1 +1,0 @@
-time declare -i x='a[$(beta)]'

@@ -1,1 +1,0 @@
-until ! x=1 >f y=2 rm a; do b; done

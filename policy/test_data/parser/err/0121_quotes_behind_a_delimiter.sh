@@ -1,3 +1,0 @@
-sh <<'EOF'''
-rm x
-EOF

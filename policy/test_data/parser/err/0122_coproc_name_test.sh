@@ -1,1 +1,0 @@
-coproc N [[ 'a[$(touch q)]' -eq 0 ]]

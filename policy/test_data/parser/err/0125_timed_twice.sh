@@ -1,1 +1,0 @@
-time time ! gamma

@@ -1,1 +1,0 @@
-( (time x= declare -n r='a[$(curl )]';a $r))

@@ -1,1 +1,0 @@
-x=1; time x='a[$(curl)]'; echo $((x))

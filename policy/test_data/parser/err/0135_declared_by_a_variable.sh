@@ -1,1 +1,0 @@
-x=1; declare $y; echo $((x))

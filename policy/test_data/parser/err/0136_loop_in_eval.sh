@@ -1,1 +1,0 @@
-x=1; eval 'for x in "a[\$(curl)]"; do :; done'; echo $((x))

@@ -1,5 +1,0 @@
-l<<E'O'F
-$
-EOF
-(uname)
-

@@ -1,5 +1,0 @@
-l<<E\OF
-$
-EOF
-uname
-

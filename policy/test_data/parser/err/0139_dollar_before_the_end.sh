@@ -1,5 +1,0 @@
-l<<EOF
-$
-EOF
-uname
-

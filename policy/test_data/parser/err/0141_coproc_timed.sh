@@ -1,1 +1,0 @@
-coproc time ! gamma

@@ -1,1 +1,0 @@
-printf -v$(q)'a[$(cmd)]' x

@@ -1,2 +1,0 @@
-echo "$(case x in a) cmd 'b\
-c';; esac)"

@@ -1,1 +1,0 @@
-BASH_XTRACEFD=1; cmd

@@ -1,1 +1,0 @@
-ENV=f sh -ic 'cmd'

@@ -1,1 +1,0 @@
-a=1 b=$x ls 'q r' "s $t" u\ v

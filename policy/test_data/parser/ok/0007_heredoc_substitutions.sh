@@ -1,3 +1,0 @@
-cat <<EOF
-a $(ls) ${x:-$(id)}
-EOF

@@ -1,3 +1,0 @@
-cat <<-EOF | grep x > out
-	a
-	EOF

@@ -1,3 +1,0 @@
-cat <<A && pwd
-x
-A

@@ -1,1 +1,0 @@
-sh -c 'ls; eval "rm x"'

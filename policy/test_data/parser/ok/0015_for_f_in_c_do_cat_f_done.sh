@@ -1,1 +1,0 @@
-for f in *.c "$@"; do cat "$f"; done >out

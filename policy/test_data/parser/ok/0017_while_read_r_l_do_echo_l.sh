@@ -1,1 +1,0 @@
-while read -r l; do echo $l; done <in

@@ -1,1 +1,0 @@
-f() { a; }; function g { b; }

@@ -1,1 +1,0 @@
-export A=$(ls) B; unset C

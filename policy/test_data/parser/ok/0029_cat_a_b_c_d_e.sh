@@ -1,1 +1,0 @@
-cat a > b c < d e

@@ -1,1 +1,0 @@
-time -p ls; coproc cat f

@@ -1,1 +1,0 @@
-select x in a; do b; done; until c; do d; done

@@ -1,1 +1,0 @@
-git -C a --no-pager log

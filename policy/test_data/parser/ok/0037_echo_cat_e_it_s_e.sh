@@ -1,4 +1,0 @@
-echo $(cat <<'E'
-it's
-E
-)

@@ -1,1 +1,0 @@
-find . -exec a {} + -exec b \;

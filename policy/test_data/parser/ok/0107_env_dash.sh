@@ -1,1 +1,0 @@
-env - x=1 alpha

@@ -1,1 +1,0 @@
-set -euo pipefail; shopt -s nullglob globstar; set -- a; alpha

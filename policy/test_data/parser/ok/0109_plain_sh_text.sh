@@ -1,1 +1,0 @@
-sh -c 'for f in *.c; do alpha "${f%.c}" 2>&1 | beta; done'

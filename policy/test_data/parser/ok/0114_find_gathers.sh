@@ -1,1 +1,0 @@
-find . -name '*.c' -exec grep -l x {} + -exec alpha {} \;

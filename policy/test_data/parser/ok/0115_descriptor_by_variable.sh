@@ -1,1 +1,0 @@
-cat a <&${COPROC[0]}

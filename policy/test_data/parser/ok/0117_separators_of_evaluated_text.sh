@@ -1,1 +1,0 @@
-IFS=0 eval 'alpha $?'o

@@ -1,1 +1,0 @@
-alpha $? $((1)); read I''FS

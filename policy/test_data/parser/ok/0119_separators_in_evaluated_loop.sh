@@ -1,1 +1,0 @@
-eval 'for I''FS in 0; do :; done'; alpha $?

@@ -1,1 +1,0 @@
-grep {a,b}$ "$HOME"/{c,d} ${x}{e,f}

@@ -1,1 +1,0 @@
-time x=1 alpha; time x=2

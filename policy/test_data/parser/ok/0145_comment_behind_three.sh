@@ -1,2 +1,0 @@
-a | b | c # comment
-rm x && d

@@ -1,1 +1,0 @@
-IFS=g; cmd $HOME "$HOME"

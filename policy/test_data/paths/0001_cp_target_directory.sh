@@ -1,1 +1,0 @@
-cp -t /opt a b

@@ -1,1 +1,0 @@
-cp --target-directory=/opt a

@@ -1,1 +1,0 @@
-mv /opt/a b

@@ -1,1 +1,0 @@
-chown --reference=/etc/shadow a

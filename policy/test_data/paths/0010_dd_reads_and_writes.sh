@@ -1,1 +1,0 @@
-dd if=a of=/dev/sda bs=1M

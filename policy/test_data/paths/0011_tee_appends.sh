@@ -1,1 +1,0 @@
-tee -a /etc/hosts

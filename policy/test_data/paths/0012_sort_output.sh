@@ -1,1 +1,0 @@
-sort a -o /opt/b

@@ -1,1 +1,0 @@
-uniq a /opt/b

@@ -1,1 +1,0 @@
-split -l 5 a /opt/b

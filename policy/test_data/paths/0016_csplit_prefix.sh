@@ -1,1 +1,0 @@
-csplit -f /opt/x a 5

@@ -1,1 +1,0 @@
-truncate -s 0 /opt/x

@@ -1,1 +1,0 @@
-install -m 644 a /opt/b

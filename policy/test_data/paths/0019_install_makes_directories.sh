@@ -1,1 +1,0 @@
-install -d /opt/a b

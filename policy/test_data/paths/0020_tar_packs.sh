@@ -1,1 +1,0 @@
-tar -czf out.tgz src

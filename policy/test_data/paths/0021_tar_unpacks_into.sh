@@ -1,1 +1,0 @@
-tar -xzf a.tgz -C /opt

@@ -1,1 +1,0 @@
-tar xzfC a.tgz /opt

@@ -1,1 +1,0 @@
-zip -r /opt/a.zip src

@@ -1,1 +1,0 @@
-unzip a.zip -d /opt

@@ -1,1 +1,0 @@
-gzip -c /opt/a

@@ -1,1 +1,0 @@
-patch -d /opt -p1 -i x.patch

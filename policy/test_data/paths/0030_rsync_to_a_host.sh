@@ -1,1 +1,0 @@
-rsync -a src/ host.example:/opt/

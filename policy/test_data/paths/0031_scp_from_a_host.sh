@@ -1,1 +1,0 @@
-scp host.example:/etc/x .

@@ -1,1 +1,0 @@
-curl -o /opt/x https://host.example/

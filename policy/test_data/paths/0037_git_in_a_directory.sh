@@ -1,1 +1,0 @@
-git -C /opt mv a b

@@ -1,1 +1,0 @@
-git clone https://host.example/x /opt/x

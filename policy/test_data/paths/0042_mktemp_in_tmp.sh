@@ -1,1 +1,0 @@
-mktemp /tmp/a.XXXX

@@ -1,1 +1,0 @@
-mkfifo /opt/p

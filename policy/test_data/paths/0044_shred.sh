@@ -1,1 +1,0 @@
-shred -u /opt/x

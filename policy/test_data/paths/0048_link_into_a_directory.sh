@@ -1,1 +1,0 @@
-ln -st sub ../../etc

@@ -1,1 +1,0 @@
-sponge /opt/x

@@ -1,1 +1,0 @@
-rm /proc/self/root/x

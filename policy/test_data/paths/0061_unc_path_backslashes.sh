@@ -1,1 +1,0 @@
-rm '\\server\share\x'

@@ -1,1 +1,0 @@
-touch '.git::$INDEX_ALLOCATION/hooks/x'

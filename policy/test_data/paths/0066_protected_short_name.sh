@@ -1,1 +1,0 @@
-touch GIT~1/hooks/pre-commit

@@ -1,1 +1,0 @@
-touch BASHRC~1

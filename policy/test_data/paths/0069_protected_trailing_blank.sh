@@ -1,1 +1,0 @@
-touch '.git /config'

@@ -1,1 +1,0 @@
-touch PROGRA~1/x

@@ -1,1 +1,0 @@
-touch .github/workflows/x.yml

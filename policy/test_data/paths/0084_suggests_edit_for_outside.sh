@@ -1,1 +1,0 @@
-touch /opt/x

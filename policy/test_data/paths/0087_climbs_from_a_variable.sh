@@ -1,1 +1,0 @@
-cat "$PWD/../../etc/shadow"

@@ -1,1 +1,0 @@
-cat$IFS/etc/passwd

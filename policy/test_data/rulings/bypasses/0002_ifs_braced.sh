@@ -1,1 +1,0 @@
-rm${IFS}-rf${IFS}x

@@ -1,1 +1,0 @@
-IFS=,; x=git,push; $x

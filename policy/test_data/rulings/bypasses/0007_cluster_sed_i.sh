@@ -1,1 +1,0 @@
-sed -ni p f

@@ -1,1 +1,0 @@
-sed -nie p f

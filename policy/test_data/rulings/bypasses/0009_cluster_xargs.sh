@@ -1,1 +1,0 @@
-ls | xargs -0I{} rm {}

@@ -1,1 +1,0 @@
-tar -cf a.tar --to-command=sh x

@@ -1,1 +1,0 @@
-curl -so f file:///etc/passwd

@@ -1,1 +1,0 @@
-sed 's/a/b/gIw f' x

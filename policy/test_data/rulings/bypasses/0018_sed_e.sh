@@ -1,1 +1,0 @@
-sed '1e touch x' f

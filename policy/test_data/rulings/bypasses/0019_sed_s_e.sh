@@ -1,1 +1,0 @@
-sed 's/.*/touch x/e' f

@@ -1,1 +1,0 @@
-sed --in-place=.bak s/a/b/ f

@@ -1,1 +1,0 @@
-sed -f s.sed f

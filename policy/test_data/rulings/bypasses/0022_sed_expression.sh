@@ -1,1 +1,0 @@
-sed --expression='w f' x

@@ -1,1 +1,0 @@
-sed -n '$!{$!N};w/dev/stdout' x

@@ -1,1 +1,0 @@
-find . -name x -execdir sh -c x ';'

@@ -1,1 +1,0 @@
-find -files0-from - -delete

@@ -1,1 +1,0 @@
-cd .git/hooks; touch pre-commit

@@ -1,1 +1,0 @@
-pushd .claude; cp ../x settings.json

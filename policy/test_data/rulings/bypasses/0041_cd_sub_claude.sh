@@ -1,1 +1,0 @@
-cd sub && cd ../.claude && tee settings.json < x

@@ -1,1 +1,0 @@
-d=.claude; cd $d && echo x > settings.json

@@ -1,1 +1,0 @@
-(cd .claude; echo x > settings.json)

@@ -1,1 +1,0 @@
-awk '{print > "f"}' x

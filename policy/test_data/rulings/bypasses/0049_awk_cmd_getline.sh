@@ -1,1 +1,0 @@
-awk 'BEGIN{"id" | getline x; print x}'

@@ -1,1 +1,0 @@
-awk -f p.awk x

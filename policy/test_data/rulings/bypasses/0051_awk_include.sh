@@ -1,1 +1,0 @@
-gawk '@include "x"' f

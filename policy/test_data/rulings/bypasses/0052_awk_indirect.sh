@@ -1,1 +1,0 @@
-gawk '@load "filefuncs"; BEGIN{f="system"; @f("touch x")}'

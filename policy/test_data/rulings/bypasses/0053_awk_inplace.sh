@@ -1,1 +1,0 @@
-gawk -i inplace '{print}' f

@@ -1,1 +1,0 @@
-git status 3> f >&3

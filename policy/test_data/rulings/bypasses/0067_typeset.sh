@@ -1,1 +1,0 @@
-typeset -x GIT_EXTERNAL_DIFF=./x; git diff

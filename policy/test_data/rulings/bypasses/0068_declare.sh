@@ -1,1 +1,0 @@
-declare -x PAGER=./x && git log

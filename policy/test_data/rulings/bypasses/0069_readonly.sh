@@ -1,1 +1,0 @@
-readonly BASH_ENV=./x; ls

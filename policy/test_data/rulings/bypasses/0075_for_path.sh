@@ -1,1 +1,0 @@
-for PATH in .; do ls; done

@@ -1,1 +1,0 @@
-set -a; PATH=.; ls

@@ -1,1 +1,0 @@
-declare -n r=PATH; r=.; ls

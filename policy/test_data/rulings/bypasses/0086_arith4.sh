@@ -1,1 +1,0 @@
-let 'x=a[$(touch F)]'

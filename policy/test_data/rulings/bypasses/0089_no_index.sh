@@ -1,1 +1,0 @@
-git diff --no-index /etc/passwd /dev/null

@@ -1,1 +1,0 @@
-git diff --no-ind a ../b

@@ -1,1 +1,0 @@
-git diff --no-index a b

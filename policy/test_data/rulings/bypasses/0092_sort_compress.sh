@@ -1,1 +1,0 @@
-sort --compress-prog ./x -S 1 f

@@ -1,1 +1,0 @@
-sort --compress-program=./x f

@@ -1,1 +1,0 @@
-sort --outp=f f

@@ -1,1 +1,0 @@
-sort -T /etc f

@@ -1,1 +1,0 @@
-env --split-string='git push'

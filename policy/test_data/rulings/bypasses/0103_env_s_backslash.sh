@@ -1,1 +1,0 @@
-env -S 'git\_push'

@@ -1,2 +1,0 @@
-git pu\
-sh

@@ -1,1 +1,0 @@
-grep --file=.env x

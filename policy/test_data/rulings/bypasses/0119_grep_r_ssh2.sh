@@ -1,1 +1,0 @@
-grep -r . ~/.ssh/id_rsa

@@ -1,1 +1,0 @@
-cd ~/.ssh && grep -r KEY .

@@ -1,1 +1,0 @@
-cd secret && grep -r KEY

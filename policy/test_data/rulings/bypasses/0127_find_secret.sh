@@ -1,1 +1,0 @@
-find secret -type f -exec cat {} +

@@ -1,1 +1,0 @@
-tar -cf - secret

@@ -1,1 +1,0 @@
-egrep x f

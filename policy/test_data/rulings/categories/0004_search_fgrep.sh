@@ -1,1 +1,0 @@
-fgrep x f

@@ -1,1 +1,0 @@
-whereis ls

@@ -1,1 +1,0 @@
-awk '{print $1}' f

@@ -1,1 +1,0 @@
-chown a b

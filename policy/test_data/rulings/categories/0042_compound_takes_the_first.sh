@@ -1,1 +1,0 @@
-cat f | grep x

@@ -1,1 +1,0 @@
-ls >nul.txt

@@ -1,1 +1,0 @@
-pushd src

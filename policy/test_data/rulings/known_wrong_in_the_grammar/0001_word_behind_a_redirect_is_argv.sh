@@ -1,1 +1,0 @@
-sort </dev/null -o FILE

@@ -1,1 +1,0 @@
-find 2>/dev/null . -delete

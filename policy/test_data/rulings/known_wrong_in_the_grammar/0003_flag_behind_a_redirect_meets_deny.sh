@@ -1,1 +1,0 @@
-git >/dev/null push --force

@@ -1,3 +1,0 @@
-cat <<'EOF'
-$(touch x) `touch y`
-EOF

@@ -1,1 +1,0 @@
-test -v 'a[$(touch x)]'

@@ -1,1 +1,0 @@
-printf -v 'a[$(touch x)]' y

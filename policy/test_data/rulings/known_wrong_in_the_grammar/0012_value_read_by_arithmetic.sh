@@ -1,1 +1,0 @@
-x='a[$(touch y)]'; echo $((x))

@@ -1,1 +1,0 @@
-x='$(touch y)'; echo "${x@P}"

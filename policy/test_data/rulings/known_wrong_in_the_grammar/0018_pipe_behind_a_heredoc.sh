@@ -1,3 +1,0 @@
-cat <<'EOF' | sh
-rm x
-EOF

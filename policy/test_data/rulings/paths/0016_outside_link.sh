@@ -1,1 +1,0 @@
-ln -s /etc/shadow x

@@ -1,1 +1,0 @@
-touch sub/.git/x

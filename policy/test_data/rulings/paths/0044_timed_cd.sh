@@ -1,1 +1,0 @@
-time cd d && cat f

@@ -1,1 +1,0 @@
-join file{1,2}.txt

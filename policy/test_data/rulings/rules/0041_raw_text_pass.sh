@@ -1,1 +1,0 @@
-echo {fd}>x; "r"m -rf y

@@ -1,1 +1,0 @@
-if rm x; then -rf

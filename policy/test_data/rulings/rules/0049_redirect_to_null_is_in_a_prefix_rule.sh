@@ -1,1 +1,0 @@
-make > /dev/null 2>&1

@@ -1,1 +1,0 @@
-timeout 60 make

@@ -1,1 +1,0 @@
-timeout -k 5 60 make

@@ -1,1 +1,0 @@
-nice -n 5 make

@@ -1,1 +1,0 @@
-stdbuf -oL make

@@ -1,1 +1,0 @@
-LC_ALL=C timeout 5 nice nohup make

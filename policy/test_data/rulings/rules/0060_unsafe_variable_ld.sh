@@ -1,1 +1,0 @@
-LD_PRELOAD=x make

@@ -1,1 +1,0 @@
-DYLD_INSERT_LIBRARIES=x make

@@ -1,1 +1,0 @@
-NODE_PATH=. make

@@ -1,1 +1,0 @@
-RUBYLIB=. make

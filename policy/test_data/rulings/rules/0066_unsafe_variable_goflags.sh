@@ -1,1 +1,0 @@
-GOFLAGS=x make

@@ -1,1 +1,0 @@
-RUSTFLAGS=x make

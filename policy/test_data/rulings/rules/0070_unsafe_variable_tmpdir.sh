@@ -1,1 +1,0 @@
-TMPDIR=. make

@@ -1,1 +1,0 @@
-SHELL=x make

@@ -1,1 +1,0 @@
-GIT_SSH=x make

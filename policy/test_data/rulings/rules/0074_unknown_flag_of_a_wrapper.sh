@@ -1,1 +1,0 @@
-timeout --nosuch 5 make

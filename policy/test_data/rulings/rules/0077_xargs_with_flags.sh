@@ -1,1 +1,0 @@
-ls | xargs -0 -n1 -P4 wc -l

@@ -1,1 +1,0 @@
-env A=b rm x

@@ -1,1 +1,0 @@
-sudo -u a rm x

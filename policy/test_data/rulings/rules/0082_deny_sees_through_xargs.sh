@@ -1,1 +1,0 @@
-ls | xargs -I{} rm {}

@@ -1,1 +1,0 @@
-parallel rm ::: a

@@ -1,1 +1,0 @@
-setsid rm x

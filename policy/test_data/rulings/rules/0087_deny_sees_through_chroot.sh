@@ -1,1 +1,0 @@
-chroot / rm x

@@ -1,1 +1,0 @@
-unshare -r rm x

@@ -1,1 +1,0 @@
-/lib64/ld-linux-x86-64.so.2 /bin/rm x

@@ -1,1 +1,0 @@
-coproc rm x

@@ -1,1 +1,0 @@
-trap 'rm x' EXIT

@@ -1,1 +1,0 @@
-alias a='rm x'; a

@@ -1,1 +1,0 @@
-git bisect run rm x

@@ -1,1 +1,0 @@
-sh -c "bash -c 'rm x'"

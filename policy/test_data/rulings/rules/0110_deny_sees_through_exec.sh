@@ -1,1 +1,0 @@
-exec rm x

@@ -1,1 +1,0 @@
-builtin eval rm x

@@ -1,1 +1,0 @@
-/usr/lib/git-core/git-push origin

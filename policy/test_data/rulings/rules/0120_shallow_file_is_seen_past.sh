@@ -1,1 +1,0 @@
-git --shallow-file f push origin

@@ -1,1 +1,0 @@
-python -c 'print(1)'

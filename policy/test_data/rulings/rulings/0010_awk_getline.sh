@@ -1,1 +1,0 @@
-awk 'BEGIN{getline < "f"}'

@@ -1,1 +1,0 @@
-sed 'e ls' g

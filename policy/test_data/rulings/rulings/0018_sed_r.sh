@@ -1,1 +1,0 @@
-sed 'r /etc/shadow' f

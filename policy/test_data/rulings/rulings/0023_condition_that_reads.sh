@@ -1,1 +1,0 @@
-if grep -q x f; then cat f; else ls; fi

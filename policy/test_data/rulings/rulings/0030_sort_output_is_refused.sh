@@ -1,1 +1,0 @@
-sort -o f g

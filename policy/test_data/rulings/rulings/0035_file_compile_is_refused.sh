@@ -1,1 +1,0 @@
-file -C -m f

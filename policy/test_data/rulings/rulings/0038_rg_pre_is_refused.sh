@@ -1,1 +1,0 @@
-rg --pre sh x

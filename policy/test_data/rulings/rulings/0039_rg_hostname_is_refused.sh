@@ -1,1 +1,0 @@
-rg --hostname-bin sh x

@@ -1,1 +1,0 @@
-man -P sh ls

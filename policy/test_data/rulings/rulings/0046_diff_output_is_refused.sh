@@ -1,1 +1,0 @@
-diff --output=f a b

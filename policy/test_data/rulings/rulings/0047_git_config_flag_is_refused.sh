@@ -1,1 +1,0 @@
-git -c core.pager=sh log

@@ -1,1 +1,0 @@
-git --git-dir=x log

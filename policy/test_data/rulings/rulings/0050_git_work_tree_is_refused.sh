@@ -1,1 +1,0 @@
-git --work-tree=x status

@@ -1,1 +1,0 @@
-git --config-env=a=b log

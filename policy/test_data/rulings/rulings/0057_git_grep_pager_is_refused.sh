@@ -1,1 +1,0 @@
-git grep --open-files-in-pager=sh x

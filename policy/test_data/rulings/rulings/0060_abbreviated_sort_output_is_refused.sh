@@ -1,1 +1,0 @@
-sort --out=f g

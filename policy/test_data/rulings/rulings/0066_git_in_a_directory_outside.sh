@@ -1,1 +1,0 @@
-git -C /etc log

@@ -1,1 +1,0 @@
-cd src && ls

@@ -1,1 +1,0 @@
-cd /etc && git status

@@ -1,1 +1,0 @@
-g'i't push

@@ -1,1 +1,0 @@
-zmodload x

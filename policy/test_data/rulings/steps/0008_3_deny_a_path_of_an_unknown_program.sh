@@ -1,1 +1,0 @@
-frob secret

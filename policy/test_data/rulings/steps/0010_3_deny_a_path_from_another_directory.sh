@@ -1,1 +1,0 @@
-cd sub && cat ../secret

@@ -1,1 +1,0 @@
-make && rm x

@@ -1,1 +1,0 @@
-xargs x y

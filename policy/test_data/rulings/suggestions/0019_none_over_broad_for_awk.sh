@@ -1,1 +1,0 @@
-awk 'BEGIN{system(1)}'

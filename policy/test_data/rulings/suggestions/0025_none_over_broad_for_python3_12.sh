@@ -1,1 +1,0 @@
-python3.12 x y

@@ -1,1 +1,0 @@
-for ((i=0;i<a[0];i++)); do ls; done

@@ -1,1 +1,0 @@
-printf -v 'a[$(rm x)]' y

@@ -1,1 +1,0 @@
-declare -i x='a[$(rm y)]'

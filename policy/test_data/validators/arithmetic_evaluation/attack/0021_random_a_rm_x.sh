@@ -1,1 +1,0 @@
-RANDOM='a[$(rm x)]'

@@ -1,1 +1,0 @@
-declare -n x=y

@@ -1,1 +1,0 @@
-i=0; while [ $i -lt 3 ]; do i=$((i+1)); done

@@ -1,1 +1,0 @@
-echo\ x/../../bin/touch a

@@ -1,1 +1,0 @@
-ls a\ b | cat

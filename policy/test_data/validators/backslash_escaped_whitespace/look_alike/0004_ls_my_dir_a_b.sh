@@ -1,1 +1,0 @@
-ls my\ dir/a\ b

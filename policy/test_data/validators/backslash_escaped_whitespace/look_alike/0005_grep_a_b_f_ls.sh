@@ -1,1 +1,0 @@
-grep a\ b f; ls

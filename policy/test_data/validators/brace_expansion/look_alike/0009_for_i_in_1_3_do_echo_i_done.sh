@@ -1,1 +1,0 @@
-for i in {1..3}; do echo $i; done

@@ -1,1 +1,0 @@
-for f in {a,b}.c; do cat $f; done

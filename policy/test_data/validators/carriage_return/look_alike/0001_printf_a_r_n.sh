@@ -1,1 +1,0 @@
-printf 'a\r\n'

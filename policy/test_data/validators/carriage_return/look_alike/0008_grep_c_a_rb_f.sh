@@ -1,1 +1,0 @@
-grep -c $'a\rb' f

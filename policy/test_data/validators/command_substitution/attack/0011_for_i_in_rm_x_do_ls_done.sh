@@ -1,1 +1,0 @@
-for i in $(rm x); do ls; done

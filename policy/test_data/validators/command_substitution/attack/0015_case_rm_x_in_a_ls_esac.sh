@@ -1,1 +1,0 @@
-case $(rm x) in a) ls;; esac

@@ -1,1 +1,0 @@
-echo $(ls; rm x)

@@ -1,1 +1,0 @@
-diff <(sort a) <(sort b)

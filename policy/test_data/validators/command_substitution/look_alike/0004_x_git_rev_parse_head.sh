@@ -1,1 +1,0 @@
-x=$(git rev-parse HEAD)

@@ -1,1 +1,0 @@
-echo "$(git branch | head -1)"

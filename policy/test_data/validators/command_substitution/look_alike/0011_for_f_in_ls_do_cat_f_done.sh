@@ -1,1 +1,0 @@
-for f in $(ls); do cat "$f"; done

@@ -1,2 +1,0 @@
-ls # it's
-echo ${!x}

@@ -1,3 +1,0 @@
-echo "it's" # ' 
-ls
-echo ${!x}

@@ -1,3 +1,0 @@
-ls # don"t
-rm x
-echo ${!x}

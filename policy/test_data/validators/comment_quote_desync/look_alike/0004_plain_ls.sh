@@ -1,2 +1,0 @@
-# plain
-ls

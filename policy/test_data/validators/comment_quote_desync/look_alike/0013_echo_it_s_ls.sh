@@ -1,2 +1,0 @@
-echo "it's" # ' 
-ls

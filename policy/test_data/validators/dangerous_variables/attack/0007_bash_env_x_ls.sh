@@ -1,1 +1,0 @@
-BASH_ENV=x ls

@@ -1,1 +1,0 @@
-for PATH in a; do ls; done

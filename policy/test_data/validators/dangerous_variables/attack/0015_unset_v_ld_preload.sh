@@ -1,1 +1,0 @@
-unset -v LD_PRELOAD

@@ -1,1 +1,0 @@
-declare LD_LIBRARY_PATH=.

@@ -1,1 +1,0 @@
-CDPATH=/ cd x

@@ -1,1 +1,0 @@
-ENV=x sh -c ls

@@ -1,1 +1,0 @@
-local GIT_SSH=x

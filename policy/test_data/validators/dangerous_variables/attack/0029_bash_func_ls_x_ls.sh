@@ -1,1 +1,0 @@
-BASH_FUNC_ls=x ls

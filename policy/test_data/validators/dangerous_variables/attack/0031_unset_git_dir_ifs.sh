@@ -1,1 +1,0 @@
-unset GIT_DIR IFS

@@ -1,1 +1,0 @@
-env -uBASH_ENV ls

@@ -1,1 +1,0 @@
-LC_ALL=C sort f

@@ -1,1 +1,0 @@
-NO_COLOR=1 ls

@@ -1,1 +1,0 @@
-IFS= read -r x

@@ -1,1 +1,0 @@
-TZ=UTC date

@@ -1,1 +1,0 @@
-while IFS= read -r l; do echo "$l"; done < f

@@ -1,1 +1,0 @@
-  # it has nothing to run

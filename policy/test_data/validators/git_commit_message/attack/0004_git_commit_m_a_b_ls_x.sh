@@ -1,4 +1,0 @@
-git commit -m $'a
-#b' "$(ls)
-# x"
-echo ${!x}

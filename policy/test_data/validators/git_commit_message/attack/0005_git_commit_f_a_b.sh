@@ -1,3 +1,0 @@
-git commit -F 'a
-# b'
-echo ${!x}

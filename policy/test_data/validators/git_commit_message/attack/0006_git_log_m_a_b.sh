@@ -1,3 +1,0 @@
-git log -m 'a
-# b'
-echo ${!x}

@@ -1,3 +1,0 @@
-git commit -m 'one
-
-# two'

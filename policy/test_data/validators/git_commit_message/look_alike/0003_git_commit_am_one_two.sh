@@ -1,2 +1,0 @@
-git commit -am 'one
-# two'

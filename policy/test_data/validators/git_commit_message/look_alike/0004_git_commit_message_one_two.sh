@@ -1,2 +1,0 @@
-git commit --message='one
-# two'

@@ -1,1 +1,0 @@
-git commit -m 'it; is | text & more'

@@ -1,1 +1,0 @@
-ls x$IFS-la

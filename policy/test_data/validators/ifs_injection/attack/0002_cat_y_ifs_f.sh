@@ -1,1 +1,0 @@
-cat y${IFS}f

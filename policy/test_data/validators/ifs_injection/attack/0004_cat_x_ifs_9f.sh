@@ -1,1 +1,0 @@
-cat x$IFS$9f

@@ -1,1 +1,0 @@
-echo $(ls${IFS}-a)

@@ -1,1 +1,0 @@
-cat < /dev/tcp/a/80

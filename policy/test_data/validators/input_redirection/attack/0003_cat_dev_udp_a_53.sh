@@ -1,1 +1,0 @@
-cat < /dev/udp/a/53

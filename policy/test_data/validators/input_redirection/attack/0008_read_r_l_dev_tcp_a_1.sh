@@ -1,1 +1,0 @@
-read -r l < /dev/tcp/a/1

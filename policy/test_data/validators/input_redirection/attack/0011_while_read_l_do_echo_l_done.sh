@@ -1,1 +1,0 @@
-while read l; do echo $l; done < $x

@@ -1,1 +1,0 @@
-sort < f | uniq

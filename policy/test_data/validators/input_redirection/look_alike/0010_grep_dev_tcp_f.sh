@@ -1,1 +1,0 @@
-grep '< /dev/tcp' f

@@ -1,1 +1,0 @@
-jq -f p.jq f

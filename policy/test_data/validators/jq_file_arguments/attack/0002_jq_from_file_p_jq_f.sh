@@ -1,1 +1,0 @@
-jq --from-file p.jq f

@@ -1,1 +1,0 @@
-jq --rawfile a /etc/shadow . f

@@ -1,1 +1,0 @@
-jq --slurpfile a f . g

@@ -1,1 +1,0 @@
-jq -L lib . f

@@ -1,1 +1,0 @@
-jq -Llib . f

@@ -1,1 +1,0 @@
-jq -rf p.jq f

@@ -1,1 +1,0 @@
-jq --library-path lib . f

@@ -1,1 +1,0 @@
-jq . f --args -f g

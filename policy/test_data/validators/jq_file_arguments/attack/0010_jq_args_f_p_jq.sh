@@ -1,1 +1,0 @@
-jq --args . -f p.jq

@@ -1,1 +1,0 @@
-jq --jsonargs . -f p.jq

@@ -1,1 +1,0 @@
-jq -nf p.jq

@@ -1,1 +1,0 @@
-jq --from-fil p.jq f

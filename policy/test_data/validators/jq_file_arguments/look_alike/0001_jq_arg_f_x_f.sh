@@ -1,1 +1,0 @@
-jq --arg f x . f

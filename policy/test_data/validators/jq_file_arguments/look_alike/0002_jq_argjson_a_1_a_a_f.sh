@@ -1,1 +1,0 @@
-jq --argjson a 1 '.a == $a' f

@@ -1,1 +1,0 @@
-jq -n --arg a b '$a'

@@ -1,1 +1,0 @@
-jq 'import "a" as a; .' f

@@ -1,1 +1,0 @@
-jq 'debug' f

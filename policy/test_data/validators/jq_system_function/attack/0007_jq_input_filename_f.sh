@@ -1,1 +1,0 @@
-jq 'input_filename' f

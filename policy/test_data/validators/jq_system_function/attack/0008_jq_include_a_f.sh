@@ -1,1 +1,0 @@
-jq 'include "a"; .' f

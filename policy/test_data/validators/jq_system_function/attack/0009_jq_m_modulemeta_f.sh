@@ -1,1 +1,0 @@
-jq '"m" | modulemeta' f

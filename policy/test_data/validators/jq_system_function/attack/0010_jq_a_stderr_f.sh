@@ -1,1 +1,0 @@
-jq '.a | stderr' f

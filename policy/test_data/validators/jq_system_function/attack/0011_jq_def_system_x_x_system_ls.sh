@@ -1,1 +1,0 @@
-jq 'def system(x): x; system("ls")' f

@@ -1,1 +1,0 @@
-jq '.[] | env.PATH' f

@@ -1,1 +1,0 @@
-jq -n '[inputs]' /etc/shadow

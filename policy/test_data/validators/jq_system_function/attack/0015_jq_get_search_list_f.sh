@@ -1,1 +1,0 @@
-jq 'get_search_list' f

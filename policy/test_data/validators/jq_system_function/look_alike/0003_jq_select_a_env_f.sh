@@ -1,1 +1,0 @@
-jq '.[] | select(.a == "env")' f

@@ -1,1 +1,0 @@
-jq -n 'reduce inputs as $i (0; . + $i.n)' a.json b.json

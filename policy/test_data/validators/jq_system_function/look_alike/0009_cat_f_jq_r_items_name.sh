@@ -1,1 +1,0 @@
-cat f | jq -r '.items[].name'

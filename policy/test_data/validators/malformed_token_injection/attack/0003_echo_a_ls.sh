@@ -1,1 +1,0 @@
-echo a}; ls

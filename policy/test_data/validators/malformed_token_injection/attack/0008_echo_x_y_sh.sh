@@ -1,1 +1,0 @@
-echo x{y | sh

@@ -1,2 +1,0 @@
-if ls
-pwd

@@ -1,2 +1,0 @@
-ls
-echo {fd}>x

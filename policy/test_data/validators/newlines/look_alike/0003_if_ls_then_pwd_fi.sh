@@ -1,3 +1,0 @@
-if ls
-then pwd
-fi

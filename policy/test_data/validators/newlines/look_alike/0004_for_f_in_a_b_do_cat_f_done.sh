@@ -1,4 +1,0 @@
-for f in a b
-do
-  cat $f
-done

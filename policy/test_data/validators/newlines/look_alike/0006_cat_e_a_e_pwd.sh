@@ -1,4 +1,0 @@
-cat <<E
-a
-E
-pwd

@@ -1,1 +1,0 @@
-grep --'f'ile=x y

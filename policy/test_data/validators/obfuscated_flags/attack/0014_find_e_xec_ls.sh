@@ -1,1 +1,0 @@
-find . -e\xec ls

@@ -1,1 +1,0 @@
-grep -- '--output' f

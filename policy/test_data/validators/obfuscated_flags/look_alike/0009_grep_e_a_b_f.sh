@@ -1,1 +1,0 @@
-grep -e'a b' f

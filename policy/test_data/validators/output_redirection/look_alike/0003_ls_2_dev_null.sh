@@ -1,1 +1,0 @@
-ls 2>/dev/null

@@ -1,1 +1,0 @@
-git log 2>'/dev/null'

@@ -1,1 +1,0 @@
-until true; do ls; done

@@ -1,1 +1,0 @@
-cat /proc/1/environ

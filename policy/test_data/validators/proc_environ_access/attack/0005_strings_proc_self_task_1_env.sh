@@ -1,1 +1,0 @@
-strings /proc/self/task/1/environ

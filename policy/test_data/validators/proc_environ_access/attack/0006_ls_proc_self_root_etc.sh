@@ -1,1 +1,0 @@
-ls /proc/self/root/etc

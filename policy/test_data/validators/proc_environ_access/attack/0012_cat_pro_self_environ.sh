@@ -1,1 +1,0 @@
-cat /pro?/self/environ

@@ -1,1 +1,0 @@
-cat /proc/thread-self/environ

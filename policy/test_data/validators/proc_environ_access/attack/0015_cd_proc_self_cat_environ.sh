@@ -1,1 +1,0 @@
-cd /proc/self; cat environ

@@ -1,1 +1,0 @@
-grep --file=/proc/self/environ x

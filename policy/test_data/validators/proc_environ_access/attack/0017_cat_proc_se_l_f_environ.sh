@@ -1,1 +1,0 @@
-cat /proc/se"l"f/environ

@@ -1,1 +1,0 @@
-dd if=/proc/1/mem

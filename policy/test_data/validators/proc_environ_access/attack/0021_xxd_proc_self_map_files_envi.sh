@@ -1,1 +1,0 @@
-xxd /proc/self/map_files/../environ

@@ -1,1 +1,0 @@
-grep environ f

@@ -1,1 +1,0 @@
-cat docs/environ.md

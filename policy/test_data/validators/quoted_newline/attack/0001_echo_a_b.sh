@@ -1,3 +1,0 @@
-echo 'a
-#b'
-echo ${!x}

@@ -1,3 +1,0 @@
-grep "a
-	#" f
-echo ${!x}

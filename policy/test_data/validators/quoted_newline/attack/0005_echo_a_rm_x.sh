@@ -1,3 +1,0 @@
-echo "a
-#"; rm x
-echo ${!x}

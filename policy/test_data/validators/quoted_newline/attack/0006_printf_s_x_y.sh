@@ -1,4 +1,0 @@
-printf '%s' 'x
-
-# y'
-echo ${!x}

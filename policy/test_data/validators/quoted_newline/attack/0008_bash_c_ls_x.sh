@@ -1,3 +1,0 @@
-bash -c 'ls
-# x'
-echo ${!x}

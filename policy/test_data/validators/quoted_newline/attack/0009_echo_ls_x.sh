@@ -1,3 +1,0 @@
-echo "$(ls)
-# x"
-echo ${!x}

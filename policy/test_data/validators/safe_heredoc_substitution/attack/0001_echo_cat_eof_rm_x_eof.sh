@@ -1,4 +1,0 @@
-echo "$(cat <<EOF
-$(rm x)
-EOF
-)"

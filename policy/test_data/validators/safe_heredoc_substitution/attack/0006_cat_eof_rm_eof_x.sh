@@ -1,4 +1,0 @@
-"$(cat <<'EOF'
-rm
-EOF
-)" x

@@ -1,4 +1,0 @@
-echo "$(tac <<'EOF'
-hi
-EOF
-)"

@@ -1,4 +1,0 @@
-cat() { rm x; }; echo "$(cat <<'EOF'
-hi
-EOF
-)"

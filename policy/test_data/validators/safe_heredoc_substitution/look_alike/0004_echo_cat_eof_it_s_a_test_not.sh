@@ -1,5 +1,0 @@
-echo "$(cat <<'EOF'
-it's a "test"
-# not a comment
-EOF
-)"

@@ -1,4 +1,0 @@
-printf '%s\n' "$(cat <<'E O F'
-; rm x
-E O F
-)"

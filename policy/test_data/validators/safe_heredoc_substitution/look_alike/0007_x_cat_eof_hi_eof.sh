@@ -1,4 +1,0 @@
-x=$(cat <<'EOF'
-hi
-EOF
-)

@@ -1,1 +1,0 @@
-ssh host 'ls; rm x'

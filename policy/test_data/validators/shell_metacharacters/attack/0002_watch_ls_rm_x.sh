@@ -1,1 +1,0 @@
-watch 'ls; rm x'

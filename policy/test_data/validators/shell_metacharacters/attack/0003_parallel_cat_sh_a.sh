@@ -1,1 +1,0 @@
-parallel 'cat {} | sh' ::: a

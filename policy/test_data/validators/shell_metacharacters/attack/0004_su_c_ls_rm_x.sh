@@ -1,1 +1,0 @@
-su -c 'ls; rm x'

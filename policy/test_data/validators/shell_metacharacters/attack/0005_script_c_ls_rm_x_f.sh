@@ -1,1 +1,0 @@
-script -c 'ls; rm x' f

@@ -1,1 +1,0 @@
-tmux new-session -d 'ls; rm x'

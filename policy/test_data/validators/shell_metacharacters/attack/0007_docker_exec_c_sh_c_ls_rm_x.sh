@@ -1,1 +1,0 @@
-docker exec c sh -c 'ls; rm x'

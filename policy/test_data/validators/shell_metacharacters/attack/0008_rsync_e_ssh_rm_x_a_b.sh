@@ -1,1 +1,0 @@
-rsync -e 'ssh; rm x' a b

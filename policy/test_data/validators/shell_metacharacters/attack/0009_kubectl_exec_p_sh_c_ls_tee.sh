@@ -1,1 +1,0 @@
-kubectl exec p -- sh -c 'ls | tee f'

@@ -1,1 +1,0 @@
-screen -dm sh -c 'a & b'

@@ -1,1 +1,0 @@
-git rebase -x 'make; rm x' main

@@ -1,1 +1,0 @@
-env -S 'sh -c "ls; rm x"'

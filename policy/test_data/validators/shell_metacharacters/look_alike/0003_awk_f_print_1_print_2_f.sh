@@ -1,1 +1,0 @@
-awk -F'|' '{print $1; print $2}' f

@@ -1,1 +1,0 @@
-emulate sh -c ls

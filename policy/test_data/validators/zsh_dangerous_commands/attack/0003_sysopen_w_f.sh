@@ -1,1 +1,0 @@
-sysopen -w f

@@ -1,1 +1,0 @@
-sysread x

@@ -1,1 +1,0 @@
-syswrite x

@@ -1,1 +1,0 @@
-sysseek 0

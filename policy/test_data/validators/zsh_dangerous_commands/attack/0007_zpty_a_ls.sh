@@ -1,1 +1,0 @@
-zpty a ls

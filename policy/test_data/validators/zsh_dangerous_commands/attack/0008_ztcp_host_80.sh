@@ -1,1 +1,0 @@
-ztcp host 80

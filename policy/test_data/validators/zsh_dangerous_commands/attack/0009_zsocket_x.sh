@@ -1,1 +1,0 @@
-zsocket x

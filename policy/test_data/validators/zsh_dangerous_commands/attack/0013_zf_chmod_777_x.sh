@@ -1,1 +1,0 @@
-zf_chmod 777 x

@@ -1,1 +1,0 @@
-zf_rmdir x

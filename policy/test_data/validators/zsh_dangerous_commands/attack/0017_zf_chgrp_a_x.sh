@@ -1,1 +1,0 @@
-zf_chgrp a x

@@ -1,1 +1,0 @@
-z'mod'load x

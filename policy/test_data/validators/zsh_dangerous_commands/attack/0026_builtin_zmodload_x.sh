@@ -1,1 +1,0 @@
-builtin zmodload x

@@ -1,1 +1,0 @@
-command =rm x

@@ -1,1 +1,0 @@
-grep zpty f

@@ -1,1 +1,0 @@
-git reset --hard HEAD~1

@@ -1,1 +1,0 @@
-git push --force-with-lease=x origin x

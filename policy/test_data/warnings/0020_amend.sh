@@ -1,1 +1,0 @@
-git commit --amend --no-edit

@@ -1,1 +1,0 @@
-git commit --no-gpg-sign -m x

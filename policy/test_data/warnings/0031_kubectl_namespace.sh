@@ -1,1 +1,0 @@
-kubectl -n prod delete pod x

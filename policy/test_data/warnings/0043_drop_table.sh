@@ -1,1 +1,0 @@
-psql -c "DROP TABLE users"

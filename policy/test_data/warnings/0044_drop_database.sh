@@ -1,1 +1,0 @@
-mysql -e 'drop  database x'

@@ -1,1 +1,0 @@
-sqlite3 x.db 'DELETE FROM users'

@@ -1,1 +1,0 @@
-curl -O https://host.example/x

@@ -1,1 +1,0 @@
-psql -c 'select 1'

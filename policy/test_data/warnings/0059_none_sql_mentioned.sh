@@ -1,1 +1,0 @@
-echo 'DROP TABLE users'

@@ -46,7 +46,7 @@ pub enum Cause {
         what: &'static str,
     },
     /// A limit was exceeded.
-    #[error("{place}: more than {value} {limit}; leave something out, or have the limit raised")]
+    #[error("{place}: more than {value} {limit}; leave something out, or ask an operator to raise the limit")]
     Limit {
         /// The position.
         place: Place,
@@ -74,7 +74,7 @@ pub enum Cause {
         source: io::Error,
     },
     /// The bytes of the archive, or of a file to write, could not be read.
-    #[error("cannot read what is to be put there: {source}")]
+    #[error("cannot read the data to be written: {source}")]
     Read {
         /// The cause.
         source: io::Error,
@@ -115,18 +115,19 @@ pub enum Rule {
     #[error("its name is empty; give it one")]
     EmptyName,
     /// The name is absolute.
-    #[error("its name is absolute; make the archive with relative names, as `tar -C folder -cf - .` does")]
+    #[error("its name is absolute; make the archive with relative names, as `tar -C directory -cf - .` does")]
     AbsoluteName,
     /// The name contains `..`.
     #[error(
-        "its name has a `..` in it; make the archive from the folder itself, as `tar -C folder -cf - .` does"
+        "its name contains `..`; make the archive from the directory itself, as `tar -C directory -cf - .` \
+         does"
     )]
     ParentInName,
     /// The name contains `//` or `/./`, or is a file's name that ends with a slash.
     #[error("its name is not normal (`//`, `/./`, or a slash at its end); write it without")]
     NotNormalName,
     /// A name or link target contains a NUL.
-    #[error("its name or link target has a NUL in it; rename it")]
+    #[error("its name or link target contains a NUL byte; rename it")]
     NulInName,
     /// The name exceeds [`Limits::path_bytes`](crate::Limits::path_bytes).
     #[error("its name is longer than the limit; shorten it")]
@@ -135,34 +136,34 @@ pub enum Rule {
     #[error("a component of its name has more than 255 bytes; shorten it")]
     LongComponent,
     /// The depth exceeds [`Limits::depth`](crate::Limits::depth).
-    #[error("it is in more folders than the limit of their depth; move it up")]
+    #[error("it is nested deeper than the limit; move it up")]
     TooDeep,
     /// A device or a named pipe.
-    #[error("it is a device or a named pipe; only files, folders and links are taken: leave it out")]
+    #[error("it is a device or a named pipe; only files, directories and links are accepted: leave it out")]
     Device,
     /// A sparse file, by its type or by a PAX record.
     #[error("it is a sparse file; make the archive without `--sparse`")]
     Sparse,
     /// A part of a multi-volume archive, or a volume label.
-    #[error("it is of an archive in several volumes, or a volume's label; make one archive without a label")]
+    #[error("it is part of a multi-volume archive, or a volume label; make one archive without a label")]
     Volume,
     /// Any other type.
-    #[error("its type is not known; only files, folders and links are taken: leave it out")]
+    #[error("its type is not known; only files, directories and links are accepted: leave it out")]
     UnknownType,
     /// A file with the setuid or setgid bit.
-    #[error("it has the setuid or setgid bit; take it off (`chmod ug-s`)")]
+    #[error("it has the setuid or setgid bit; remove it (`chmod ug-s`)")]
     SetId,
     /// A directory or link with content.
-    #[error("it is a folder or a link, and has content; make the archive anew with a current tar")]
+    #[error("it is a directory or a link, but has content; recreate the archive with a current tar")]
     ContentOfNone,
     /// A symbolic link without a target.
-    #[error("it is a link that leads nowhere: its target is empty; leave it out")]
+    #[error("it is a link with an empty target; leave it out")]
     EmptyTarget,
     /// A symbolic link with an absolute target.
     #[error("it is a link with an absolute target; make it relative, or leave it out")]
     AbsoluteTarget,
     /// A symbolic link with more `..` than it has parent directories.
-    #[error("it is a link that leaves the folder; make it lead to something inside, or leave it out")]
+    #[error("it is a link that leaves the directory; point it to a path inside, or leave it out")]
     LeavingTarget,
     /// A `..` after a name. The name may be another link, and then `..` does not return to the same
     /// directory.
@@ -175,25 +176,25 @@ pub enum Rule {
     #[error("it is a hard link whose target is not a normal relative name; leave it out")]
     HardLinkTarget,
     /// A hard link to something other than an earlier regular file of the archive.
-    #[error("it is a hard link to what is no file that came earlier in the archive; leave it out")]
+    #[error("it is a hard link to something other than an earlier file of the archive; leave it out")]
     HardLinkToNone,
     /// An entry below a file or link of the archive.
-    #[error("what should be its folder is a file or a link earlier in the archive; leave one out")]
+    #[error("its directory is a file or a link earlier in the archive; leave one out")]
     ParentNoFolder,
     /// A name that is both a directory and something else in the archive.
-    #[error("the same name is a folder and something else in the archive; leave one out")]
+    #[error("the same name is a directory and something else in the archive; leave one out")]
     FolderAndOther,
     /// A PAX header or long name that exceeds [`EXTENSION_BYTES`](crate::EXTENSION_BYTES).
     #[error("its extension header has more than 65536 bytes; make the archive without extended attributes")]
     LongExtension,
     /// Two extension headers of the same kind, or a PAX and a GNU header for the same field.
-    #[error("its extension headers say the same thing twice; make the archive anew with a current tar")]
+    #[error("its extension headers contain a field twice; recreate the archive with a current tar")]
     ContradictingExtensions,
     /// A global PAX header that sets the name, target or size of every entry.
-    #[error("a global header sets the name, target or size of all entries; make the archive anew without it")]
+    #[error("a global header sets the name, target or size of all entries; recreate the archive without it")]
     GlobalOverride,
     /// A PAX size that contradicts the header.
-    #[error("its header and its extension header contradict each other on its size; make the archive anew")]
+    #[error("its header and its extension header contradict each other on its size; recreate the archive")]
     ContradictingSize,
 }
 
@@ -201,13 +202,13 @@ pub enum Rule {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum Obstacle {
     /// A link or a file in the position of a directory.
-    #[error("is a link or a file where a folder is needed; remove it, or choose another folder")]
+    #[error("is a link or a file where a directory is needed; remove it, or choose another directory")]
     NotAFolder,
     /// A directory in the position of a file or link.
-    #[error("is a folder where a file or a link is to be put; remove it, or choose another folder")]
+    #[error("is a directory where a file or a link is to be written; remove it, or choose another directory")]
     AFolder,
     /// The file was replaced after it was created.
-    #[error("was changed by another program at the same time; try again when nothing else writes there")]
+    #[error("was changed by another program at the same time; try again when no other program writes there")]
     Changed,
 }
 
@@ -227,8 +228,8 @@ impl fmt::Display for ArchiveError {
         self.cause.fmt(f)?;
         match self.put {
             0 => Ok(()),
-            1 => f.write_str("; 1 entry was put there before"),
-            put => write!(f, "; {put} entries were put there before"),
+            1 => f.write_str("; 1 entry was already written"),
+            put => write!(f, "; {put} entries were already written"),
         }
     }
 }

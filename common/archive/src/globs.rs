@@ -26,14 +26,15 @@ pub fn globs(patterns: &[String]) -> Result<GlobSet, GlobError> {
     let mut set = GlobSetBuilder::new();
     for (before, pattern) in patterns.iter().enumerate() {
         let wrong = if before >= GLOBS {
-            Some(format!("it is one more than the {GLOBS} that are taken; join some as `{{a,b}}`"))
+            Some(format!("it exceeds the limit of {GLOBS} patterns; join some as `{{a,b}}`"))
         } else if pattern.len() > GLOB_BYTES {
             Some(format!("it has more than {GLOB_BYTES} bytes; shorten it"))
         } else if pattern.is_empty() {
             Some("it is empty; `**` matches everything".to_owned())
         } else if pattern.starts_with('/') {
             Some(
-                "it is absolute; write it relative to the folder, or begin with `**/` to match at any depth"
+                "it is absolute; write it relative to the directory, or begin with `**/` to match at any \
+                 depth"
                     .to_owned(),
             )
         } else {
@@ -45,13 +46,13 @@ pub fn globs(patterns: &[String]) -> Result<GlobSet, GlobError> {
         let trimmed = pattern.strip_suffix('/').unwrap_or(pattern);
         let trimmed = trimmed.strip_prefix("./").unwrap_or(trimmed);
         let glob = GlobBuilder::new(trimmed).literal_separator(true).backslash_escape(true).build().map_err(
-            |cause| error(pattern, format!("{}; a `\\` before a sign takes its meaning away", cause.kind())),
+            |cause| error(pattern, format!("{}; a `\\` before a character escapes it", cause.kind())),
         )?;
         set.add(glob);
     }
     set.build().map_err(|cause| {
         let pattern = cause.glob().map_or_else(|| patterns.join(" "), str::to_owned);
-        error(&pattern, format!("{}; write it simpler", cause.kind()))
+        error(&pattern, format!("{}; simplify it", cause.kind()))
     })
 }
 
@@ -93,6 +94,6 @@ mod tests {
             }
         }
         let many = vec!["a".to_owned(); 65];
-        assert!(globs(&many).unwrap_err().to_string().contains("one more than the 64"));
+        assert!(globs(&many).unwrap_err().to_string().contains("the limit of 64"));
     }
 }

@@ -85,14 +85,15 @@ impl Pax {
     pub(crate) fn read(mut bytes: &[u8]) -> Result<Self, &'static str> {
         let mut pax = Self::default();
         while !bytes.is_empty() {
-            let (key, value, rest) = record(bytes).ok_or("its extension header is no list of records")?;
+            let (key, value, rest) = record(bytes).ok_or("its extension header is not a list of records")?;
             let set = (!value.is_empty()).then(|| value.to_vec());
             match key {
                 b"path" => pax.path = set,
                 b"linkpath" => pax.target = set,
                 b"size" if value.is_empty() => pax.size = None,
                 b"size" => {
-                    pax.size = Some(decimal(value).ok_or("the size in its extension header is no number")?);
+                    pax.size =
+                        Some(decimal(value).ok_or("the size in its extension header is not a number")?);
                 }
                 _ if key.starts_with(b"GNU.sparse.") || key == b"SCHILY.realsize" => pax.sparse = true,
                 _ if key.starts_with(b"GNU.volume.") => pax.volume = true,

@@ -27,13 +27,13 @@ use crate::{
     write::{Head, TarWriter},
 };
 
-const GONE: &str = "it went away while the archive was made";
+const GONE: &str = "it was removed while the archive was created";
 const UNREADABLE: &str = "it cannot be read";
 const CHANGED: &str = "it was changed while it was read";
-const CUT: &str = "it could not be read to its end; zeros stand for the rest";
+const CUT: &str = "it could not be read to its end; the rest is filled with zeros";
 const LONG: &str = "its path is too long";
-const DEEP: &str = "it is in too many folders";
-const LEAVES: &str = "it is a link that leaves the folder, or may";
+const DEEP: &str = "it is nested too deep";
+const LEAVES: &str = "it is a link that leaves the directory, or may leave it";
 const PIPE: &str = "it is a named pipe";
 const SOCKET: &str = "it is a socket";
 const DEVICE: &str = "it is a device";
@@ -120,9 +120,9 @@ impl<W: Write> Packer<'_, W> {
     /// Walks the tree with an explicit stack. Only the current directory is open.
     fn all(&mut self) -> Result<(), ArchiveError> {
         let root = open_folder(self.root, b".");
-        let root = root.map_err(|error| ArchiveError::folder("open the folder", b".", error))?;
+        let root = root.map_err(|error| ArchiveError::folder("open the directory", b".", error))?;
         let names = self.names(&root, b"")?;
-        let names = names.map_err(|error| ArchiveError::folder("list the folder", b".", error))?;
+        let names = names.map_err(|error| ArchiveError::folder("list the directory", b".", error))?;
         let mut stack = vec![Level { path: Vec::new(), names: names.into_iter() }];
         let mut open = Some(root);
         while let Some(level) = stack.last_mut() {

@@ -136,7 +136,7 @@ impl<'a> Target<'a> {
         let (folder, made) = open_or_make(parent, name, path)?;
         if !made {
             // An existing directory may lack the permissions that are needed to fill it.
-            let now = fs::fstat(&folder).map_err(at("look at", path))?.st_mode;
+            let now = fs::fstat(&folder).map_err(at("inspect", path))?.st_mode;
             let now = Mode::from_raw_mode(now);
             if !now.contains(Mode::RWXU) {
                 fs::fchmod(&folder, now | Mode::RWXU).map_err(at("set the mode of", path))?;
@@ -155,7 +155,7 @@ impl<'a> Target<'a> {
     ) -> Result<(), ArchiveError> {
         let (folder, name) = self.parent(path, on_folder)?;
         let (temporary, ()) = Temporary::new(folder, |name| fs::symlinkat(target, folder, name))
-            .map_err(at("make the link", path))?;
+            .map_err(at("create the link", path))?;
         temporary.rename(name, path)
     }
 
@@ -173,9 +173,9 @@ impl<'a> Target<'a> {
         let from = target_folder.as_fd();
         let (temporary, ()) =
             Temporary::new(folder, |name| fs::linkat(from, target_name, folder, name, AtFlags::empty()))
-                .map_err(at("make the link", path))?;
+                .map_err(at("create the link", path))?;
         let now = fs::statat(folder, &temporary.name, AtFlags::SYMLINK_NOFOLLOW)
-            .map_err(at("make the link", path))?;
+            .map_err(at("create the link", path))?;
         if FileType::from_raw_mode(now.st_mode) != FileType::RegularFile {
             return Err(ArchiveError::in_the_way(target, Obstacle::Changed));
         }
@@ -255,7 +255,7 @@ pub(crate) fn look(root: BorrowedFd<'_>, path: &[u8], folder: bool) -> Result<()
     }
     match fs::statat(&open, name, AtFlags::SYMLINK_NOFOLLOW) {
         Err(Errno::NOENT) => Ok(()),
-        Err(error) => Err(ArchiveError::folder("look at", path, error)),
+        Err(error) => Err(ArchiveError::folder("inspect", path, error)),
         Ok(now) => match (FileType::from_raw_mode(now.st_mode) == FileType::Directory, folder) {
             (true, true) | (false, false) => Ok(()),
             (true, false) => Err(ArchiveError::in_the_way(path, Obstacle::AFolder)),
@@ -336,7 +336,7 @@ fn open_or_make(parent: BorrowedFd<'_>, name: &[u8], path: &[u8]) -> Result<(Own
     let made = match fs::mkdirat(parent, name, Mode::RWXU) {
         Ok(()) => true,
         Err(Errno::EXIST) => false,
-        Err(error) => return Err(ArchiveError::folder("make the folder", path, error)),
+        Err(error) => return Err(ArchiveError::folder("create the directory", path, error)),
     };
     let folder = open_folder(parent, name).map_err(|error| not_opened(path, error))?;
     Ok((folder, made))
@@ -355,7 +355,7 @@ fn at<E: Into<io::Error>>(doing: &'static str, path: &[u8]) -> impl FnOnce(E) ->
 fn not_opened(path: &[u8], error: Errno) -> ArchiveError {
     match error {
         Errno::NOTDIR | Errno::LOOP => ArchiveError::in_the_way(path, Obstacle::NotAFolder),
-        error => ArchiveError::folder("open the folder", path, error),
+        error => ArchiveError::folder("open the directory", path, error),
     }
 }
 

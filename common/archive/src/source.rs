@@ -24,9 +24,9 @@ impl Fault {
             Self::Read(source) => Cause::Read { source },
             Self::Gzip => Cause::Malformed {
                 place,
-                what: "its bytes are no gzip, or were changed on the way; send it again, or say how it is compressed",
+                what: "it is not valid gzip data; send it again, or state its compression",
             },
-            Self::GzipShort => Cause::Truncated { place, what: "its gzip data has no end" },
+            Self::GzipShort => Cause::Truncated { place, what: "its gzip data is truncated" },
         }
     }
 }

@@ -134,7 +134,7 @@ impl<'a, R: Read> Walk<'a, R> {
         self.padding = 0;
         match self.source.fill(&mut block).map_err(|fault| self.fault(fault))? {
             HEADER_BYTES => {}
-            0 => return Err(self.truncated("there is no end marker")),
+            0 => return Err(self.truncated("the end marker is missing")),
             _ => return Err(self.truncated("its header is short")),
         }
         if block == [0; HEADER_BYTES] {
@@ -146,7 +146,7 @@ impl<'a, R: Read> Walk<'a, R> {
         Err(self.malformed(if self.number == 0 {
             unlike_tar(&block)
         } else {
-            "its check sum is wrong; send it again"
+            "its checksum is wrong; send it again"
         }))
     }
 
@@ -156,7 +156,7 @@ impl<'a, R: Read> Walk<'a, R> {
         let mut block = [0; HEADER_BYTES];
         let read = self.source.fill(&mut block).map_err(|fault| fault.at(place()))?;
         if block != [0; HEADER_BYTES] {
-            let what = "a block of zeros is followed by something else; send one archive only";
+            let what = "data follows a block of zeros; send one archive only";
             return Err(Cause::Malformed { place: place(), what }.into());
         }
         if read < HEADER_BYTES {
@@ -169,9 +169,9 @@ impl<'a, R: Read> Walk<'a, R> {
             let read = self.source.fill(&mut buffer).map_err(|fault| fault.at(place()))?;
             zeros += read as u64;
             let what = if buffer.iter().take(read).any(|byte| *byte != 0) {
-                "something follows its end marker; send one archive only"
+                "data follows its end marker; send one archive only"
             } else if zeros > PADDING_BYTES {
-                "more than 16 MiB of zeros follow its end marker; cut them off"
+                "more than 16 MiB of zeros follow its end marker; remove them"
             } else if read == 0 {
                 return Ok(());
             } else {
@@ -184,7 +184,7 @@ impl<'a, R: Read> Walk<'a, R> {
     /// Reads an extension header for the next entry, or for all entries.
     fn extension(&mut self, header: &Header, extensions: &mut Extensions) -> Result<(), ArchiveError> {
         let name = header.path_bytes();
-        let size = header::size(header).ok_or_else(|| self.malformed("its size is no number"))?;
+        let size = header::size(header).ok_or_else(|| self.malformed("its size is not a number"))?;
         if size > EXTENSION_BYTES {
             return Err(self.refused_next(&name, Rule::LongExtension));
         }
@@ -236,16 +236,18 @@ impl<'a, R: Read> Walk<'a, R> {
             return Err(self.refused(name, rule));
         }
         let named = names::name(name, self.limits).map_err(|rule| self.refused(name, rule))?;
-        let size = header::size(header).ok_or_else(|| self.malformed_entry(name, "its size is no number"))?;
+        let size =
+            header::size(header).ok_or_else(|| self.malformed_entry(name, "its size is not a number"))?;
         let size = match pax.size {
             None => size,
             Some(pax) => {
                 header::agreed_size(size, pax).ok_or_else(|| self.refused(name, Rule::ContradictingSize))?
             }
         };
-        let mode = header::mode(header).ok_or_else(|| self.malformed_entry(name, "its mode is no number"))?;
+        let mode =
+            header::mode(header).ok_or_else(|| self.malformed_entry(name, "its mode is not a number"))?;
         let modified =
-            header::modified(header).ok_or_else(|| self.malformed_entry(name, "its time is no number"))?;
+            header::modified(header).ok_or_else(|| self.malformed_entry(name, "its time is not a number"))?;
         let (path, kind) = match (named, kind) {
             (Name::Root, Kind::Directory) if size == 0 => return Ok(None),
             (Name::Root, Kind::File) if size == 0 && name.ends_with(b"/") => return Ok(None),
@@ -306,7 +308,7 @@ impl<'a, R: Read> Walk<'a, R> {
         }
         self.counts.bytes += item.size;
         if self.folder_names > FOLDER_NAMES_BYTES {
-            let limit = "bytes of folder names";
+            let limit = "bytes of directory names";
             return Err(Cause::Limit { place, limit, value: FOLDER_NAMES_BYTES as u64 }.into());
         }
         Ok(())
@@ -415,11 +417,11 @@ fn padding(size: u64) -> usize {
 /// Describes a first block that is not a header.
 fn unlike_tar(block: &[u8]) -> &'static str {
     match block {
-        [0x1f, 0x8b, ..] => "it is compressed with gzip; say so with its format, or uncompress it",
+        [0x1f, 0x8b, ..] => "it is compressed with gzip; state this in its format, or uncompress it",
         [b'B', b'Z', b'h', ..] => "it is compressed with bzip2; uncompress it, or use gzip",
         [0xfd, b'7', b'z', b'X', b'Z', ..] => "it is compressed with xz; uncompress it, or use gzip",
         [0x28, 0xb5, 0x2f, 0xfd, ..] => "it is compressed with zstd; uncompress it, or use gzip",
         [b'P', b'K', ..] => "it is a zip file; make a tar archive instead",
-        _ => "it is no tar archive: its first check sum is wrong",
+        _ => "it is not a tar archive: its first checksum is wrong",
     }
 }

@@ -23,7 +23,7 @@ pub(crate) fn problems(text: &str, schema: &'static [Field]) -> Vec<Problem> {
     let mut walk = Walk { text, schema, problems: Vec::new(), more: false };
     if text.trim_start_matches('\u{feff}').trim().is_empty() {
         let what = "the file is empty".to_owned();
-        walk.add(0, "", what, format!("it must hold {}", names(&needed(schema))));
+        walk.add(0, "", what, format!("it must contain {}", names(&needed(schema))));
         return walk.problems;
     }
     let (table, errors) = DeTable::parse_recoverable(text);
@@ -75,11 +75,11 @@ impl Walk<'_> {
                 |field: &&Field| field.name == key && matches!(field.kind, Kind::List(Kind::Table(_)));
             let list = self.schema.iter().find(listed);
             let cure = list.map_or_else(|| "keep one of the two".to_owned(), |list| list.kind.cure());
-            self.add(span.start, &key, "it is there twice".to_owned(), cure);
+            self.add(span.start, &key, "it is set twice".to_owned(), cure);
             return;
         }
-        let cure = "correct it here: texts stand in quotes, and a table begins with its name in brackets";
-        self.add(span.start, "", format!("this is no TOML: {message}"), cure.to_owned());
+        let cure = "correct it here: strings need quotes, and a table begins with its name in brackets";
+        self.add(span.start, "", format!("this is not valid TOML: {message}"), cure.to_owned());
     }
 
     fn table(&mut self, path: &str, table: &DeTable<'_>, fields: &'static [Field], at: usize) {
@@ -145,7 +145,7 @@ impl Walk<'_> {
             DeValue::Table(table) => {
                 self.table(path, table, fields, key);
                 if table.len() != 1 {
-                    let what = format!("{} ways are given", table.len());
+                    let what = format!("{} alternatives are given", table.len());
                     self.add(key, path, what, format!("give exactly one of {}", names(fields)));
                 }
             }
@@ -153,7 +153,7 @@ impl Walk<'_> {
             DeValue::String(text) => {
                 let near = nearest(text, words.iter().copied());
                 let cure = near.map_or_else(|| kind.cure(), |near| format!("did you mean \"{near}\"?"));
-                self.add(key, path, "this word is not known here".to_owned(), cure);
+                self.add(key, path, "this value is not one of the allowed values".to_owned(), cure);
             }
             other => self.add(key, path, format!("it is {}", found(other)), kind.cure()),
         }

@@ -60,15 +60,15 @@ pub fn read(path: &Path) -> Result<String, ConfigError> {
 fn unread(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "there is no such file".to_owned(),
-        io::ErrorKind::IsADirectory => "it is a folder, not a file".to_owned(),
-        io::ErrorKind::PermissionDenied => "this user may not read it".to_owned(),
+        io::ErrorKind::IsADirectory => "it is a directory, not a file".to_owned(),
+        io::ErrorKind::PermissionDenied => "this user does not have permission to read it".to_owned(),
         _ => format!("it cannot be read: {error}"),
     }
 }
 
 fn read_cure(error: &io::Error) -> &'static str {
     match error.kind() {
-        io::ErrorKind::PermissionDenied => "give the user who starts the program the right to read it",
+        io::ErrorKind::PermissionDenied => "give the program's user permission to read it",
         _ => "name the file that is meant",
     }
 }

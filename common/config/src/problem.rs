@@ -29,7 +29,7 @@ impl Problem {
     /// Creates the problem that there are more problems than are reported.
     pub(crate) fn more() -> Self {
         let what = format!("there are more than {PROBLEMS} problems");
-        Self { place: None, field: String::new(), what, cure: "mend those above first".to_owned() }
+        Self { place: None, field: String::new(), what, cure: "correct the problems above first".to_owned() }
     }
 }
 

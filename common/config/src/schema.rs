@@ -111,7 +111,7 @@ impl Kind {
     #[must_use]
     pub fn cure(&self) -> String {
         match self {
-            Self::Text => "write a text in quotes".to_owned(),
+            Self::Text => "write a string in quotes".to_owned(),
             Self::Bool => "write true or false, without quotes".to_owned(),
             Self::Number { least, most } if *most == i64::MAX as u64 => {
                 format!("write a whole number, {least} or more, without quotes")

@@ -123,7 +123,8 @@ fn each_kind_of_mistake_has_its_words() {
         (
             "\"loopback\"",
             "\"lopback\"",
-            "f.toml:21:1: `identity[2].match`: this word is not known here; did you mean \"loopback\"?",
+            "f.toml:21:1: `identity[2].match`: this value is not one of the allowed values; did you mean \
+             \"loopback\"?",
         ),
         (
             "{ dns = \"x.example\" }",
@@ -133,7 +134,7 @@ fn each_kind_of_mistake_has_its_words() {
         (
             "id = \"one\"",
             "id = \"one\"\nid = \"two\"",
-            "f.toml:2:1: `id`: it is there twice; keep one of the two",
+            "f.toml:2:1: `id`: it is set twice; keep one of the two",
         ),
         ("id = \"one\"", "id = one", "f.toml:1:"),
     ] {
@@ -169,7 +170,7 @@ fn files_that_cannot_be_one_are_told_apart() {
         ("latin1", ":2:6: here is a byte that is not UTF-8; save"),
         ("long", ": it is longer than 1048576 bytes; name"),
         ("nowhere", ": there is no such file; name the file that is meant"),
-        (".", ": it is a folder, not a file; name the file that is meant"),
+        (".", ": it is a directory, not a file; name the file that is meant"),
     ] {
         let said = read(&at(name)).unwrap_err().to_string();
         assert!(said.contains(&format!("{name}{expected}")), "{name}: {said}");

@@ -56,7 +56,7 @@ pub enum CollectorError {
     #[error("the certificates for the collector cannot be used: {0}")]
     Tls(#[from] rustls::Error),
     /// There is no CA certificate.
-    #[error("`{file}` holds no authority that could have signed the collector's certificate")]
+    #[error("`{file}` contains no certificate authority")]
     NoAuthority {
         /// The file, or the system's store.
         file: String,
@@ -100,7 +100,7 @@ impl CollectorTls {
             }
             None => {
                 roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-                "the system's store of certificates".to_owned()
+                "the system's certificate store".to_owned()
             }
         };
         if roots.is_empty() { Err(CollectorError::NoAuthority { file }) } else { Ok(roots) }

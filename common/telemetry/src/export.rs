@@ -67,7 +67,7 @@ pub enum TelemetryError {
     #[error("telemetry: {0}")]
     Collector(#[from] CollectorError),
     /// An exporter could not be created.
-    #[error("the exporter of {what} could not be made: {source}")]
+    #[error("cannot create the exporter of {what}: {source}")]
     Exporter {
         /// `traces`, `metrics` or `logs`.
         what: &'static str,
@@ -78,7 +78,7 @@ pub enum TelemetryError {
     #[error("the log level cannot be read: {0}")]
     Level(#[source] ParseError),
     /// Logging is already set up in this process.
-    #[error("logging was set up before: {0}")]
+    #[error("logging is already set up: {0}")]
     Installed(#[source] tracing_subscriber::util::TryInitError),
 }
 
@@ -173,7 +173,7 @@ impl Telemetry {
         let measured = self.metrics.shutdown_with_timeout(left());
         let logged = self.logs.map_or(Ok(()), |logs| logs.shutdown_with_timeout(left()));
         if let Err(error) = traced.and(measured).and(logged) {
-            tracing::warn!(%error, "some telemetry was not sent");
+            tracing::warn!(%error, "telemetry not sent");
         }
     }
 }

@@ -22,7 +22,7 @@ pub enum LevelError {
     #[error("the log level cannot be read: {0}")]
     Level(#[from] ParseError),
     /// Logging has stopped, because the process ends.
-    #[error("nothing logs any more: {0}")]
+    #[error("logging has stopped: {0}")]
     Gone(#[from] reload::Error),
 }
 
@@ -63,10 +63,10 @@ impl Level {
         match wanted {
             Ok(wanted) if wanted == self.text => {}
             Ok(wanted) => match self.set(&wanted) {
-                Ok(()) => tracing::info!(level = wanted, "the log level is another now"),
-                Err(error) => tracing::warn!(%error, "the log level stays as it was"),
+                Ok(()) => tracing::info!(level = wanted, "log level changed"),
+                Err(error) => tracing::warn!(%error, "log level not changed"),
             },
-            Err(error) => tracing::warn!(error, "the log level stays as it was: its file cannot be used"),
+            Err(error) => tracing::warn!(error, "log level not changed: cannot read the configuration file"),
         }
     }
 }

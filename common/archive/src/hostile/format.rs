@@ -2,11 +2,11 @@
 
 use super::{Block, Hostile, Tar, as_gzip, gzip, pax, pax_record, refused, taken};
 
-const NO_NUMBER: &str = "its size is no number";
-const TWICE: &str = "say the same thing twice";
+const NO_NUMBER: &str = "its size is not a number";
+const TWICE: &str = "contain a field twice";
 const GLOBAL: &str = "a global header sets";
 const SIZES: &str = "contradict each other on its size";
-const RECORDS: &str = "is no list of records";
+const RECORDS: &str = "is not a list of records";
 const NO_ENTRY: &str = "an extension header without its entry";
 const LIMIT: &str = " bytes; leave something out";
 
@@ -25,12 +25,12 @@ fn global(records: &[(&str, &[u8])]) -> Vec<u8> {
 fn extensions() -> Vec<Hostile> {
     let path = |path: &[u8]| with_pax(&pax_record("path", path));
     vec![
-        refused("PAX sets a parent", "its name has a `..`", path(b"../canary/file")),
+        refused("PAX sets a parent", "its name contains `..`", path(b"../canary/file")),
         refused("PAX sets an absolute name", "its name is absolute", path(b"/tmp/airlock-canary")),
-        refused("PAX sets a name with NUL", "has a NUL in it", path(b"a\0b")),
+        refused("PAX sets a name with NUL", "contains a NUL byte", path(b"a\0b")),
         refused(
             "PAX takes a name back",
-            "its name has a `..`",
+            "its name contains `..`",
             Tar::new().pax(&[("path", b"good"), ("path", b"")]).file(b"../canary/file", b"evil").end(),
         ),
         refused("PAX makes a file larger", SIZES, with_pax(&pax_record("size", b"512"))),
@@ -40,8 +40,8 @@ fn extensions() -> Vec<Hostile> {
             SIZES,
             Tar::new().pax(&[("size", b"0")]).file(b"f", &Block::new(b"../canary/file").bytes()).end(),
         ),
-        refused("PAX size is negative", "is no number", with_pax(&pax_record("size", b"-1"))),
-        refused("PAX size is beyond all", "is no number", with_pax(&pax_record("size", &[b'9'; 40]))),
+        refused("PAX size is negative", "is not a number", with_pax(&pax_record("size", b"-1"))),
+        refused("PAX size is beyond all", "is not a number", with_pax(&pax_record("size", &[b'9'; 40]))),
         refused("PAX record without an end", RECORDS, with_pax(b"13 path=evil!")),
         refused("PAX record longer than the header", RECORDS, with_pax(b"999999 path=evil\n")),
         refused("PAX record of length 0", RECORDS, with_pax(b"0 path=evil\n")),
@@ -85,13 +85,13 @@ fn numbers() -> Vec<Hostile> {
         refused("a size of 8 TiB by PAX", LIMIT, {
             Tar::new().pax(&[("size", b"8796093022208")]).header(Block::new(b"evil")).end()
         }),
-        refused("a mode of letters", "its mode is no number", {
+        refused("a mode of letters", "its mode is not a number", {
             Tar::new().header(Block::new(b"evil").mode_field(b"rw-r--r-")).end()
         }),
-        refused("a time of letters", "its time is no number", {
+        refused("a time of letters", "its time is not a number", {
             Tar::new().header(Block::new(b"evil").time_field(b"yesterday")).end()
         }),
-        refused("a wrong check sum", "its check sum is wrong", one_off(Block::new(b"evil").bytes())),
+        refused("a wrong check sum", "its checksum is wrong", one_off(Block::new(b"evil").bytes())),
     ]
 }
 
@@ -99,16 +99,16 @@ fn cut() -> Vec<Hostile> {
     let whole = || Tar::new().file(b"second", &[b'x'; 700]);
     let until = |length: usize| whole().open_end().into_iter().take(length).collect::<Vec<u8>>();
     vec![
-        refused("nothing", "there is no end marker", Vec::new()),
+        refused("nothing", "the end marker is missing", Vec::new()),
         refused("cut in a header", "its header is short", until(1024 + 300)),
         refused("cut in a content", "its content has no end", until(1024 + 512 + 600)),
         refused("cut in what fills a block up", "its last block is short", until(1024 + 512 + 800)),
-        refused("cut after an entry", "there is no end marker", whole().open_end()),
+        refused("cut after an entry", "the end marker is missing", whole().open_end()),
         refused("cut in the end marker", "the end marker is short", whole().raw(&[0; 512]).open_end()),
         refused("cut in an extension", "its extension header is short", {
             Tar::new().header(Block::new(b"x").kind(b'x').size(600)).raw(b"30 path=").open_end()
         }),
-        refused("cut after an extension", "there is no end marker", Tar::new().pax(&[]).open_end()),
+        refused("cut after an extension", "the end marker is missing", Tar::new().pax(&[]).open_end()),
     ]
 }
 
@@ -117,7 +117,7 @@ fn none() -> Vec<Hostile> {
     let two = [Tar::new().end(), Tar::new().file(b"../canary/file", b"evil").end()].concat();
     let zeros = "more than 16 MiB of zeros";
     vec![
-        refused("noise", "it is no tar archive", noise.clone()),
+        refused("noise", "it is not a tar archive", noise.clone()),
         refused(
             "gzip as tar",
             "it is compressed with gzip",
@@ -125,13 +125,9 @@ fn none() -> Vec<Hostile> {
         ),
         refused("zip as tar", "it is a zip file", [b"PK\x03\x04", &noise[..]].concat()),
         refused("xz as tar", "it is compressed with xz", [b"\xfd7zXZ\0", &noise[..]].concat()),
-        refused(
-            "noise after the end",
-            "something follows its end marker",
-            [Tar::new().end(), noise].concat(),
-        ),
-        refused("an archive after the end", "something follows its end marker", two),
-        refused("an entry after half an end marker", "a block of zeros is followed", {
+        refused("noise after the end", "data follows its end marker", [Tar::new().end(), noise].concat()),
+        refused("an archive after the end", "data follows its end marker", two),
+        refused("an entry after half an end marker", "data follows a block of zeros", {
             Tar::new().raw(&[0; 512]).file(b"../canary/file", b"evil").end()
         }),
         as_gzip(refused("zeros without an end", zeros, {
@@ -150,11 +146,11 @@ fn compressed() -> Vec<Hostile> {
     if let Some(byte) = flipped.get_mut(at) {
         *byte ^= 1;
     }
-    let no_gzip = "its bytes are no gzip";
-    let no_end = "its gzip data has no end";
+    let no_gzip = "it is not valid gzip data";
+    let no_end = "its gzip data is truncated";
     [
         refused("tar as gzip", no_gzip, Tar::new().end()),
-        refused("noise in gzip", "it is no tar archive", gzip(&[b'n'; 4096])),
+        refused("noise in gzip", "it is not a tar archive", gzip(&[b'n'; 4096])),
         refused("nothing as gzip", no_end, Vec::new()),
         refused("gzip cut in its data", no_end, until(30)),
         refused("gzip cut in its trailer", no_end, until(4)),

@@ -5,10 +5,10 @@ use super::{Block, Hostile, Tar, refused, taken};
 
 const DEVICE: &str = "it is a device or a named pipe";
 const SPARSE: &str = "it is a sparse file";
-const VOLUME: &str = "an archive in several volumes";
+const VOLUME: &str = "part of a multi-volume archive";
 const UNKNOWN: &str = "its type is not known";
 const SET_ID: &str = "it has the setuid or setgid bit";
-const CONTENT: &str = "a folder or a link, and has content";
+const CONTENT: &str = "a directory or a link, but has content";
 
 pub(super) fn cases() -> Vec<Hostile> {
     let kind = |flag: u8| Tar::new().header(Block::new(b"evil").kind(flag)).end();

@@ -2,12 +2,12 @@
 
 use super::{Block, Hostile, Tar, longer, refused, taken};
 
-const LEAVES: &str = "a link that leaves the folder";
+const LEAVES: &str = "a link that leaves the directory";
 const AFTER_NAME: &str = "a `..` after a name in its target";
-const NO_FOLDER: &str = "what should be its folder is a file or a link";
-const BOTH: &str = "a folder and something else";
+const NO_FOLDER: &str = "its directory is a file or a link";
+const BOTH: &str = "a directory and something else";
 const HARD_TARGET: &str = "a hard link whose target is not a normal relative name";
-const HARD_NONE: &str = "a hard link to what is no file that came earlier";
+const HARD_NONE: &str = "a hard link to something other than an earlier file";
 
 pub(super) fn cases() -> Vec<Hostile> {
     [symlinks(), through_links(), hard_links(), harmless()].into_iter().flatten().collect()
@@ -38,9 +38,9 @@ fn symlinks() -> Vec<Hostile> {
                 .header(Block::symlink(b"a/out", b"here/../../canary"))
                 .end(),
         ),
-        refused("link without a target", "its target is empty", link(b"l", b"")),
+        refused("link without a target", "a link with an empty target", link(b"l", b"")),
         refused("link with a long target", "whose target is too long", long),
-        refused("NUL in a link's target", "has a NUL in it", nul),
+        refused("NUL in a link's target", "contains a NUL byte", nul),
         refused("PAX sets a leaving target", LEAVES, pax),
         refused("GNU sets a leaving target", LEAVES, gnu),
     ]
@@ -96,7 +96,7 @@ fn hard_links() -> Vec<Hostile> {
         refused("hard link without a target", HARD_TARGET, hard(b"")),
         refused(
             "hard link with content",
-            "a folder or a link, and has content",
+            "a directory or a link, but has content",
             Tar::new().with(Block::hard_link(b"h", b"first"), b"evil").end(),
         ),
         refused(

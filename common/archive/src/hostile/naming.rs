@@ -3,7 +3,7 @@
 use super::{Block, Hostile, Tar, longer, refused, taken};
 
 const ABSOLUTE: &str = "its name is absolute";
-const PARENT: &str = "its name has a `..` in it";
+const PARENT: &str = "its name contains `..`";
 const NOT_NORMAL: &str = "its name is not normal";
 
 pub(super) fn cases() -> Vec<Hostile> {
@@ -48,11 +48,11 @@ fn refused_names() -> Vec<Hostile> {
         refused("GNU long name with parent", PARENT, long_name(&[b"../", &longer(150)[..]].concat())),
         refused("empty name", "its name is empty", file(b"")),
         refused("empty GNU long name", "its name is empty", long_name(b"")),
-        refused("NUL in a GNU long name", "has a NUL in it", long_name(b"a\0/../../canary/file")),
+        refused("NUL in a GNU long name", "contains a NUL byte", long_name(b"a\0/../../canary/file")),
         refused("long path", "longer than the limit", long_name(&longer(5000))),
         refused("long component", "more than 255 bytes", long_name(&[b'n'; 256])),
         refused("ten thousand folders deep", "longer than the limit", long_name(&b"d/".repeat(10_000))),
-        refused("three hundred folders deep", "limit of their depth", long_name(&b"d/".repeat(300))),
+        refused("three hundred folders deep", "nested deeper than the limit", long_name(&b"d/".repeat(300))),
         refused("two slashes", NOT_NORMAL, file(b"a//b")),
         refused("two slashes after dot", NOT_NORMAL, file(b".//tmp/b")),
         refused("dot in the middle", NOT_NORMAL, file(b"a/./b")),
@@ -61,10 +61,10 @@ fn refused_names() -> Vec<Hostile> {
             NOT_NORMAL,
             Tar::new().header(Block::symlink(b"l/", b"a")).end(),
         ),
-        refused("dot as a file", "a folder and something else", file(b".")),
+        refused("dot as a file", "a directory and something else", file(b".")),
         refused(
             "dot as a link",
-            "a folder and something else",
+            "a directory and something else",
             Tar::new().header(Block::symlink(b".", b"a")).end(),
         ),
     ]

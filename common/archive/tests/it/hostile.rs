@@ -123,10 +123,11 @@ fn a_refusal_names_entry_rule_and_cure() {
     let error = check((case.bytes)(), Format::Tar, &LIMITS, &Cancel::new()).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "entry 2 `a/../../canary/file`: its name has a `..` in it; make the archive from the folder itself, as \
-         `tar -C folder -cf - .` does"
+        "entry 2 `a/../../canary/file`: its name contains `..`; make the archive from the directory itself, \
+         as \
+         `tar -C directory -cf - .` does"
     );
     let error = Place::new().unpack((case.bytes)(), Format::Tar).unwrap_err();
     assert_eq!(error.put, 1);
-    assert!(error.to_string().ends_with("; 1 entry was put there before"), "{error}");
+    assert!(error.to_string().ends_with("; 1 entry was already written"), "{error}");
 }

@@ -110,10 +110,10 @@ fn what_cannot_be_archived_is_skipped_with_a_reason() {
     assert_eq!(
         skipped(&packed),
         [
-            ("absolute".to_owned(), "it is a link that leaves the folder, or may"),
-            ("leaves".to_owned(), "it is a link that leaves the folder, or may"),
+            ("absolute".to_owned(), "it is a link that leaves the directory, or may leave it"),
+            ("leaves".to_owned(), "it is a link that leaves the directory, or may leave it"),
             ("long-name".to_owned(), "its path is too long"),
-            ("may".to_owned(), "it is a link that leaves the folder, or may"),
+            ("may".to_owned(), "it is a link that leaves the directory, or may leave it"),
             ("one/two/three".to_owned(), "its path is too long"),
             ("pipe".to_owned(), "it is a named pipe"),
             ("socket".to_owned(), "it is a socket"),
@@ -143,7 +143,7 @@ fn a_folder_deeper_than_the_limit_is_skipped_and_deeper_than_the_stack_harmless(
     }
     let (_, packed) = pack_with(&place, &[], &LIMITS).unwrap();
     assert_eq!(packed.counts.directories, 255);
-    assert_eq!(packed.skipped[0].reason, "it is in too many folders");
+    assert_eq!(packed.skipped[0].reason, "it is nested too deep");
     assert_eq!(packed.skipped_total, 1);
 }
 
@@ -221,7 +221,7 @@ fn a_folder_that_goes_away_is_told() {
     fs::create_dir(place.target().join("b")).unwrap();
     let meddle = || fs::remove_dir(place.target().join("b")).unwrap();
     let (_, packed) = pack_meddled(&place, &meddle);
-    assert_eq!(skipped(&packed), [("b".to_owned(), "it went away while the archive was made")]);
+    assert_eq!(skipped(&packed), [("b".to_owned(), "it was removed while the archive was created")]);
 }
 
 #[test]

@@ -216,7 +216,7 @@ fn a_link_that_is_put_in_the_way_between_two_entries_is_not_followed() {
     let springs = Springs { archive: Cursor::new(archive), at: 4 * 512, spring: &spring };
     let error = place.unpack(springs, Format::Tar).unwrap_err();
     assert!(matches!(&error.cause, Cause::InTheWay { obstacle: Obstacle::NotAFolder, .. }), "{error}");
-    assert!(error.to_string().starts_with("`d` is a link or a file where a folder is needed"), "{error}");
+    assert!(error.to_string().starts_with("`d` is a link or a file where a directory is needed"), "{error}");
     assert_eq!(error.put, 4, "two folders and two files");
     assert_alive(&place);
 }

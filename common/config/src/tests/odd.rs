@@ -25,7 +25,7 @@ fn tables_and_lists_are_told_apart_wherever_they_stand() {
         ),
         (
             "id = \"one\"\nlisten.address = \"a:b\"\n[listen]\n",
-            "f.toml:3:2: `listen`: it is there twice; keep one",
+            "f.toml:3:2: `listen`: it is set twice; keep one",
         ),
         (
             "id = \"one\"\n[[listen]]\naddress = \"a:b\"\n",
@@ -37,7 +37,7 @@ fn tables_and_lists_are_told_apart_wherever_they_stand() {
         ),
         (
             "[identity]\n[identity]\n",
-            "f.toml:2:2: `identity`: it is there twice; begin each of them with its name in double brackets",
+            "f.toml:2:2: `identity`: it is set twice; begin each of them with its name in double brackets",
         ),
     ] {
         let said = told(text);
@@ -69,7 +69,10 @@ fn however_much_is_wrong_the_answer_is_short_and_comes_soon() {
     let deep = format!("id = {}1{}", "[".repeat(100_000), "]".repeat(100_000));
     for text in [&keys, &numbers, &nothing] {
         let said = told(text);
-        assert!(said.ends_with("there are more than 100 problems; mend those above first"), "{said}");
+        assert!(
+            said.ends_with("there are more than 100 problems; correct the problems above first"),
+            "{said}"
+        );
     }
     for text in [&long, &deep] {
         let _ = told(text);

@@ -211,7 +211,7 @@ impl Client {
     }
 
     fn present<T>(&self, part: Option<T>, what: &str) -> Result<T, ClientError> {
-        part.ok_or_else(|| self.contract(&format!("its answer holds no {what}")))
+        part.ok_or_else(|| self.contract(&format!("its answer contains no {what}")))
     }
 }
 

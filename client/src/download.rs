@@ -107,7 +107,7 @@ impl Download {
         W: AsyncWrite + Unpin + Send,
     {
         let unwritable =
-            |error: &io::Error| ClientError::Local(format!("what came cannot be written: {error}"));
+            |error: &io::Error| ClientError::Local(format!("cannot write the received bytes: {error}"));
         self.copy(sink, progress, unwritable).await
     }
 
@@ -160,14 +160,14 @@ impl Download {
         match tokio::time::timeout(OPEN_TIMEOUT, client.download(request)).await {
             Ok(Ok(answer)) => Ok(answer.into_inner()),
             Ok(Err(status)) => Err(self.client.error(&status)),
-            Err(_) => Err(self.client.transport("the download was not begun in time")),
+            Err(_) => Err(self.client.transport("the download did not start in time")),
         }
     }
 
     fn take_header(&mut self, header: DownloadHeader) -> Result<(), ClientError> {
         match &self.header {
             Some(known) if known.transfer_id != header.transfer_id || known.format != header.format => {
-                Err(self.client.contract("it went on with another transfer"))
+                Err(self.client.contract("it continued with another transfer"))
             }
             Some(_) => Ok(()),
             None => {
@@ -179,10 +179,10 @@ impl Download {
 
     fn take_chunk(&mut self, chunk: &FileChunk) -> Result<Option<Bytes>, ClientError> {
         if self.header.is_none() {
-            return Err(self.client.contract("it sent bytes before it said of what"));
+            return Err(self.client.contract("it sent bytes before it described the file"));
         }
         let Some(known) = self.have.checked_sub(chunk.offset) else {
-            return Err(self.client.contract("it skipped bytes without saying so"));
+            return Err(self.client.contract("it skipped bytes without reporting a gap"));
         };
         let known = usize::try_from(known).unwrap_or(usize::MAX).min(chunk.data.len());
         let data = chunk.data.slice(known..);
@@ -192,7 +192,7 @@ impl Download {
         self.have += data.len() as u64;
         if self.have > self.most {
             return Err(ClientError::Local(format!(
-                "it is longer than the {} bytes that are taken; ask for a part of it",
+                "it is longer than the limit of {} bytes; request a part of it",
                 self.most
             )));
         }
@@ -204,7 +204,7 @@ impl Download {
 
     fn take_done(&mut self, done: DownloadDone) -> Result<(), ClientError> {
         if done.size != self.have || done.sha256 != self.hash.clone().finalize().as_slice() {
-            return Err(self.client.contract("the bytes that came are not those that it says it sent"));
+            return Err(self.client.contract("the received bytes do not match the announced hash"));
         }
         self.done = Some(done);
         Ok(())

@@ -35,7 +35,7 @@ pub enum ClientError {
     Rejected(Box<Rejection>),
     /// The view of an execution broke repeatedly without a new event; the result of the execution is
     /// unknown.
-    #[error("the view of execution {execution_id} broke and could not be taken up again: {last}")]
+    #[error("the view of execution {execution_id} broke and could not be resumed: {last}")]
     ViewLost {
         /// The execution.
         execution_id: String,
@@ -64,7 +64,7 @@ pub enum ClientError {
         put: u64,
     },
     /// The server's response violates the contract.
-    #[error("the server at {address} broke the contract: {message}")]
+    #[error("the server at {address} violated the contract: {message}")]
     Contract {
         /// The server's address.
         address: String,
@@ -188,10 +188,10 @@ pub(super) fn local(doing: &str, path: &Path, error: &io::Error) -> ClientError 
 pub(super) fn cure(kind: io::ErrorKind) -> &'static str {
     match kind {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "; make room there, or choose another folder"
+            "; free space there, or choose another directory"
         }
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-            "; choose another folder, or get the right to this one"
+            "; choose another directory, or change the permissions of this one"
         }
         _ => "",
     }

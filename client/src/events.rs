@@ -211,7 +211,7 @@ impl Events {
         match tokio::time::timeout(super::OPEN_TIMEOUT, opening).await {
             Ok(Ok(view)) => Ok(view),
             Ok(Err(status)) => Err(self.client.error(&status)),
-            Err(_) => Err(self.client.transport("the view was not opened in time")),
+            Err(_) => Err(self.client.transport("the view did not open in time")),
         }
     }
 

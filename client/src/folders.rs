@@ -120,7 +120,7 @@ impl Client {
         let mut download = self.download(request, options.limits.bytes);
         let header = download.header().await?;
         if header.format() != FileFormat::Tar {
-            return Err(self.contract("it sent something else than the archive that was asked for"));
+            return Err(self.contract("it sent something other than the requested archive"));
         }
         let full = |error: &io::Error| local("cannot keep the archive in", &options.scratch, error);
         let done = download.copy(&mut archive, progress, full).await?;
@@ -136,7 +136,7 @@ impl Client {
         let (from, limits, archive) = (from.to_owned(), options.limits, options.scratch_file()?);
         self.blocking(move |cancel| {
             let folder = Dir::open_ambient_dir(&from, ambient_authority())
-                .map_err(|error| local("cannot read the folder", &from, &error))?;
+                .map_err(|error| local("cannot read the directory", &from, &error))?;
             let pack = Pack { exclude: &exclude, left_out: &BTreeMap::new(), limits: &limits, cancel };
             let packed = airlock_archive::pack(&folder, Format::Tar, &archive, &pack)
                 .map_err(|error| refused(&error))?;
@@ -163,7 +163,7 @@ impl Client {
             };
             if into.symlink_metadata().is_ok() {
                 let folder = Dir::open_ambient_dir(&into, ambient_authority())
-                    .map_err(|error| local("cannot open the folder", &into, &error))?;
+                    .map_err(|error| local("cannot open the directory", &into, &error))?;
                 let (archive, format) = (rewound(&archive)?, Format::Tar);
                 airlock_archive::conflicts(archive, format, &folder, &limits, cancel)
                     .map_err(|error| refused(&error))?;
@@ -173,7 +173,7 @@ impl Client {
                 Some(parent) if !parent.as_os_str().is_empty() => parent,
                 _ => Path::new("."),
             };
-            let cannot = |error: io::Error| local("cannot make the folder", &into, &error);
+            let cannot = |error: io::Error| local("cannot create the directory", &into, &error);
             let made = tempfile::Builder::new()
                 .prefix(airlock_archive::TEMPORARY_PREFIX)
                 .tempdir_in(parent)
@@ -204,7 +204,7 @@ impl Client {
         let seen = cancel.0.clone();
         match self.disk.spawn_blocking(move || work(&seen)).await {
             Ok(done) => done,
-            Err(_) => Err(ClientError::Local("the work on the disk was broken off".to_owned())),
+            Err(_) => Err(ClientError::Local("the work on the disk was interrupted".to_owned())),
         }
     }
 }

@@ -121,7 +121,7 @@ impl Client {
                     if moved {
                         backoff.reset();
                     } else {
-                        let slow = self.transport("it takes no input");
+                        let slow = self.transport("it accepts no input");
                         backoff.outlast(slow, self.patience().view).await?;
                     }
                 }
@@ -167,7 +167,7 @@ impl Client {
                     let moved = !is_known || accepted > held.at;
                     let fits = if is_known { held.confirm(accepted) } else { held.catch_up(accepted) };
                     if !fits {
-                        return Err(self.contract("it confirmed other input than was sent"));
+                        return Err(self.contract("it confirmed input that differs from what was sent"));
                     }
                     if (held.ended || (is_known && ended)) && held.bytes.is_empty() {
                         return Ok(Written { accepted });
@@ -176,7 +176,7 @@ impl Client {
                     if moved {
                         backoff.reset();
                     } else {
-                        let slow = self.transport("it takes no input");
+                        let slow = self.transport("it accepts no input");
                         backoff.outlast(slow, self.patience().view).await?;
                     }
                 }
@@ -251,7 +251,7 @@ where
         }
         held.bytes.reserve(READ);
         let read = source.read_buf(&mut held.bytes).await;
-        let read = read.map_err(|error| ClientError::Local(format!("the input cannot be read: {error}")))?;
+        let read = read.map_err(|error| ClientError::Local(format!("cannot read the input: {error}")))?;
         held.ended = read == 0;
     }
 }

@@ -162,7 +162,7 @@ impl Client {
         let left = self.patience().silence.saturating_sub(since.elapsed());
         match timeout(left, view.message()).await {
             Ok(message) => message.map_err(|status| self.error(&status)),
-            Err(_) => Err(self.transport("the connection stands, and nothing comes")),
+            Err(_) => Err(self.transport("the connection is up, but no data arrives")),
         }
     }
 

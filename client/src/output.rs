@@ -136,7 +136,7 @@ impl OutputReader {
             return Ok(None);
         };
         let Some(message) = self.client.heard(view, self.since).await? else {
-            return Err(self.client.transport("the output ended before it was done"));
+            return Err(self.client.transport("the output ended before it was complete"));
         };
         let piece = match message.part {
             Some(part) => self.place.admit(part).map_err(|what| self.client.contract(what))?,
@@ -159,7 +159,7 @@ impl OutputReader {
         match tokio::time::timeout(OPEN_TIMEOUT, client.read_output(request)).await {
             Ok(Ok(answer)) => Ok(answer.into_inner()),
             Ok(Err(status)) => Err(self.client.error(&status)),
-            Err(_) => Err(self.client.transport("the output was not begun in time")),
+            Err(_) => Err(self.client.transport("the output did not start in time")),
         }
     }
 }
@@ -285,7 +285,7 @@ impl BytesPlace {
                 }
                 Ok(Some(OutputPiece::Done(done)))
             }
-            Part::Line(_) => Err("it sent lines where bytes were asked for"),
+            Part::Line(_) => Err("it sent lines where bytes were requested"),
             Part::Output(_) | Part::Gap(_) if self.view == ViewOf::End => Ok(None),
             Part::Output(output) => {
                 let (start, have) = self.place_of(output.offset)?;
@@ -294,7 +294,9 @@ impl BytesPlace {
                 if data.is_empty() {
                     return Ok(None);
                 }
-                self.move_to(start.checked_add(data.len() as u64).ok_or("it sent bytes past every offset")?);
+                self.move_to(
+                    start.checked_add(data.len() as u64).ok_or("it sent bytes past the largest offset")?,
+                );
                 Ok(Some(OutputPiece::Bytes { offset: start, data }))
             }
             Part::Gap(gap) => {
@@ -315,7 +317,7 @@ impl BytesPlace {
     /// number of its bytes that the reader already has.
     fn place_of(&self, offset: u64) -> Result<(u64, u64), &'static str> {
         let start = self.at.unwrap_or(offset);
-        let have = start.checked_sub(offset).ok_or("it skipped bytes without saying so")?;
+        let have = start.checked_sub(offset).ok_or("it skipped bytes without reporting a gap")?;
         Ok((start, have))
     }
 

@@ -74,7 +74,7 @@ impl Place {
 
     pub(super) fn admit(&mut self, part: Part) -> Result<Option<OutputPiece>, &'static str> {
         match part {
-            Part::Output(_) => Err("it sent bytes where lines were asked for"),
+            Part::Output(_) => Err("it sent bytes where lines were requested"),
             Part::Gap(gap) => {
                 let from = gap.from.max(self.gap_to);
                 self.gap_to = self.gap_to.max(gap.to);

@@ -51,7 +51,7 @@ impl Seen {
                 let start = at.unwrap_or(output.offset);
                 let end = output.offset.saturating_add(output.data.len() as u64);
                 if output.offset > start {
-                    return Admission::Broken("it skipped bytes without saying so");
+                    return Admission::Broken("it skipped bytes without reporting a gap");
                 }
                 let have = usize::try_from(start - output.offset).unwrap_or(usize::MAX);
                 output.data = output.data.slice(have.min(output.data.len())..);
@@ -65,7 +65,7 @@ impl Seen {
                 };
                 let start = at.unwrap_or(gap.from);
                 if gap.from > start {
-                    return Admission::Broken("it skipped bytes without saying so");
+                    return Admission::Broken("it skipped bytes without reporting a gap");
                 }
                 gap.from = start;
                 *at = Some(gap.to.max(start));

@@ -152,10 +152,10 @@ impl Settings {
                 .tls_config(self.tls(address)?)
                 .map_err(|error| wrong(&format!("cannot be used with these keys: {}", causes(&error)))),
             Some("http") if !self.insecure_loopback => Err(wrong(
-                "is plain text, which must be asked for by name (insecure loopback: --insecure-loopback)",
+                "is plain text, which must be requested by name (insecure loopback: --insecure-loopback)",
             )),
             Some("http") if !is_loopback(host) => {
-                Err(wrong("is plain text to another host, which is never done"))
+                Err(wrong("is plain text to another host, which is never allowed"))
             }
             Some("http") => Ok(endpoint),
             _ => Err(wrong("has no scheme; write https://HOST:PORT")),
@@ -185,7 +185,9 @@ impl Settings {
             Credentials::Token(token) => {
                 let value = format!("Bearer {}", token.trim());
                 let mut value: MetadataValue<Ascii> = value.parse().map_err(|_| {
-                    ClientError::Settings("the token holds characters no token has".to_owned())
+                    ClientError::Settings(
+                        "the token contains characters that no token can contain".to_owned(),
+                    )
                 })?;
                 value.set_sensitive(true);
                 Some(value)
@@ -262,9 +264,9 @@ mod tests {
     #[test]
     fn refuses_addresses_that_give_away_secrets() {
         for (address, insecure, says) in [
-            ("http://127.0.0.1:1", false, "asked for by name"),
-            ("http://example.com:1", true, "never done"),
-            ("http://localhost:1", true, "never done"),
+            ("http://127.0.0.1:1", false, "requested by name"),
+            ("http://example.com:1", true, "never allowed"),
+            ("http://localhost:1", true, "never allowed"),
             ("https://example.com:1", false, "CA file"),
             ("127.0.0.1:1", true, "no"),
             ("not an address", true, "is not an address"),
@@ -280,9 +282,11 @@ mod tests {
         assert!(settings.way().is_ok());
         settings.address = "http://127.0.0.1:1, http://127.0.0.1:2".to_owned();
         assert!(settings.way().is_ok(), "two servers of one store");
-        for (more, says) in
-            [(",", "is not an address"), (",http://example.com:1", "never done"), (",x y", "not an address")]
-        {
+        for (more, says) in [
+            (",", "is not an address"),
+            (",http://example.com:1", "never allowed"),
+            (",x y", "not an address"),
+        ] {
             settings.address = format!("http://127.0.0.1:1{more}");
             let error = settings.way().unwrap_err().to_string();
             assert!(error.contains(says), "{more}: {error}");

@@ -94,7 +94,7 @@ impl Client {
                 }
                 Some(end) if end <= size => {
                     from = end;
-                    let slow = self.transport("it does not keep what is sent");
+                    let slow = self.transport("it does not keep the sent bytes");
                     backoff.outlast(slow, self.patience().call).await?;
                 }
                 _ => {
@@ -129,7 +129,7 @@ impl Client {
             Ok(()) => {}
             // The response contains the reason.
             Err(Halt::NotTaken) => return self.answered(answer.await),
-            Err(Halt::Stalled) => return Err(self.transport("it takes no more bytes")),
+            Err(Halt::Stalled) => return Err(self.transport("it accepts no more bytes")),
             Err(Halt::Source(error)) => return Err(error),
         }
         match timeout(ANSWER, answer).await {
@@ -200,7 +200,7 @@ where
     let mut data = BytesMut::with_capacity(most);
     let read = source.take(most as u64).read_buf(&mut data).await.map_err(|error| unreadable(&error))?;
     if read == 0 {
-        return Err(ClientError::Local("the file became shorter while it was read".to_owned()));
+        return Err(ClientError::Local("the file was truncated while it was read".to_owned()));
     }
     Ok(v1::FileChunk { offset, data: data.freeze() })
 }
@@ -228,5 +228,5 @@ pub(super) fn end_of(error: &ClientError) -> Option<u64> {
 }
 
 fn unreadable(error: &std::io::Error) -> ClientError {
-    ClientError::Local(format!("the file cannot be read: {error}"))
+    ClientError::Local(format!("cannot read the file: {error}"))
 }

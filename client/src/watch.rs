@@ -89,7 +89,7 @@ impl Watch {
         match tokio::time::timeout(OPEN_TIMEOUT, client.watch(request)).await {
             Ok(Ok(answer)) => Ok(answer.into_inner()),
             Ok(Err(status)) => Err(self.client.error(&status)),
-            Err(_) => Err(self.client.transport("the watch was not begun in time")),
+            Err(_) => Err(self.client.transport("the watch did not start in time")),
         }
     }
 }

@@ -70,7 +70,7 @@ impl Servers {
     }
 
     async fn reach(self) -> io::Result<TokioIo<TcpStream>> {
-        let mut last = io::Error::new(io::ErrorKind::NotFound, "no server is named");
+        let mut last = io::Error::new(io::ErrorKind::NotFound, "no server is configured");
         for _ in 0..self.all.len() {
             let place = self.next.load(Ordering::Relaxed);
             let Some(uri) = self.all.get(place % self.all.len()) else { break };

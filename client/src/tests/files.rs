@@ -56,7 +56,7 @@ async fn a_server_that_goes_on_elsewhere_each_time_is_not_followed_for_ever() {
     let mut source = Cursor::new(content(100_000));
     let patience = Patience { call: Duration::from_millis(50), ..quick() };
     let sent = client(address, patience).upload(header(), &mut source, &Progress::default()).await;
-    assert!(sent.unwrap_err().to_string().contains("does not keep what is sent"));
+    assert!(sent.unwrap_err().to_string().contains("does not keep the sent bytes"));
     assert!(*fake.calls.lock().unwrap() < 500);
 }
 
@@ -68,7 +68,7 @@ async fn a_full_disk_is_told_with_its_path_and_a_cure() {
     let full = client.download_file("s", b"file", "/dev/full".as_ref(), &Progress::default()).await;
     let error = full.unwrap_err().to_string();
     assert!(
-        error.starts_with("cannot write `/dev/full`: ") && error.contains("; make room there"),
+        error.starts_with("cannot write `/dev/full`: ") && error.contains("; free space there"),
         "{error}"
     );
 }
@@ -95,11 +95,11 @@ async fn a_lying_download_is_an_error_and_its_file_never_appears() {
     let short = Duration::from_millis(50);
     let patience = Patience { call: short, ..quick() };
     for (lie, says) in [
-        (Lie::Hash, "not those that it says it sent"),
+        (Lie::Hash, "do not match the announced hash"),
         (Lie::Hole, "skipped bytes"),
         (Lie::Transfer, "another transfer"),
         (Lie::Cut, "ended before its last byte"),
-        (Lie::Silent, "nothing comes"),
+        (Lie::Silent, "no data arrives"),
     ] {
         let mut tasks = JoinSet::new();
         let address = serve(Fake::new(content(9000), FileFormat::File, lie), &mut tasks).await;

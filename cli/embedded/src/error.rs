@@ -16,7 +16,8 @@ use crate::state::StateError;
 pub enum DevError {
     /// The address is reachable from other hosts.
     #[error(
-        "`airlock dev` is for this machine alone and listens on loopback only, not on {0}; for others there is airlock-server"
+        "`airlock dev` is for this machine alone and listens on loopback only, not on {0}; for other hosts, \
+         use airlock-server"
     )]
     NotLoopback(SocketAddr),
     /// The state directory is unusable.
@@ -26,16 +27,16 @@ pub enum DevError {
     #[error(transparent)]
     Keys(#[from] KeysError),
     /// A temporary directory cannot be created.
-    #[error("a temporary folder cannot be made: {0}; set TMPDIR to a folder that can be written")]
+    #[error("cannot create a temporary directory: {0}; set TMPDIR to a writable directory")]
     Temporary(io::Error),
     /// All blocks of host uids are in use.
-    #[error("all blocks of host uids are taken by other devs of this machine; end one of them")]
+    #[error("other `airlock dev` processes of this machine use all blocks of host uids; end one of them")]
     NoUids,
     /// Host uids cannot be reserved.
-    #[error("host uids for its sessions cannot be reserved: {0}")]
+    #[error("cannot reserve host uids for sessions: {0}")]
     Uids(io::Error),
     /// A base is not a readable directory.
-    #[error("the base `{name}` is not a folder that can be read: {}: {source}", path.display())]
+    #[error("the base `{name}` is not a readable directory: {}: {source}", path.display())]
     Base {
         /// The name of the base.
         name: String,
@@ -54,7 +55,8 @@ pub enum DevError {
     },
     /// The target of a bind is below a read-only directory and does not exist there.
     #[error(
-        "nothing can be shown at `{target}`: `{folder}` is read-only inside and has no such path; take a TARGET such as `/opt/tools`"
+        "cannot mount anything at `{target}`: `{folder}` is read-only inside and has no such path; take a \
+         TARGET such as `/opt/tools`"
     )]
     NoPlace {
         /// The target.
@@ -63,11 +65,12 @@ pub enum DevError {
         folder: String,
     },
     /// Two bases have the same name.
-    #[error("two bases are called `{0}`; give each a name of its own")]
+    #[error("two bases have the name `{0}`; give each base its own name")]
     BaseTwice(String),
     /// A copy of the base would contain the state directory, and every earlier copy.
     #[error(
-        "the base folder {} holds the state folder {}; offer a folder further down, or keep the state elsewhere (--state DIR; TMPDIR for --local)",
+        "the base directory {} contains the state directory {}; use a subdirectory as the base, or another \
+         state directory (--state DIR; TMPDIR for --local)",
         base.display(),
         state.display()
     )]
@@ -93,6 +96,6 @@ pub enum DevError {
     #[error("the runner did not reach the server within 30 s; its log says why (--log info)")]
     NotLinked,
     /// The server ended without a request.
-    #[error("the server ended by itself: {0}")]
+    #[error("the server exited unexpectedly: {0}")]
     Ended(ServeError),
 }

@@ -65,7 +65,7 @@ pub enum KeysError {
     #[error(transparent)]
     File(#[from] StateError),
     /// A key or certificate cannot be created.
-    #[error("the {what} cannot be made: {source}")]
+    #[error("cannot create the {what}: {source}")]
     Make {
         /// The key or certificate.
         what: &'static str,
@@ -73,7 +73,7 @@ pub enum KeysError {
         source: rcgen::Error,
     },
     /// The system provides no random bytes.
-    #[error("the system gives no random bytes for the token: {0}")]
+    #[error("cannot read random bytes for the token: {0}")]
     Random(getrandom::Error),
 }
 

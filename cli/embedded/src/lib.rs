@@ -203,7 +203,7 @@ impl Dev {
         let cut = self.runner.shut_down().await;
         self.server.shut_down().await;
         if let Some(Err(error)) = self.temporary.map(TemporaryDir::close) {
-            tracing::warn!(%error, "the temporary state folder is left behind");
+            tracing::warn!(%error, "cannot remove the temporary state directory");
         }
         cut
     }

@@ -57,10 +57,10 @@ pub struct Tenure {
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
     /// No location is configured.
-    #[error("there is no place for the state folder: set HOME, or name one with --state DIR")]
+    #[error("no state directory: set HOME, or name a directory with --state DIR")]
     NoPlace,
     /// The directory cannot be created.
-    #[error("the state folder {} cannot be made: {source}; name another with --state DIR", path.display())]
+    #[error("cannot create the state directory {}: {source}; name another with --state DIR", path.display())]
     NoFolder {
         /// The directory.
         path: PathBuf,
@@ -68,11 +68,12 @@ pub enum StateError {
         source: io::Error,
     },
     /// The directory belongs to another user.
-    #[error("the state folder {} belongs to another user; name another with --state DIR", .0.display())]
+    #[error("the state directory {} belongs to another user; name another with --state DIR", .0.display())]
     NotOurs(PathBuf),
     /// Another dev uses the directory.
     #[error(
-        "another `airlock dev` uses the state folder {}{}; end it, or name another folder with --state DIR",
+        "another `airlock dev` uses the state directory {}{}; end it, or name another directory with --state \
+         DIR",
         .path.display(),
         .pid.map(|pid| format!(" (process {pid})")).unwrap_or_default()
     )]
@@ -83,10 +84,10 @@ pub enum StateError {
         pid: Option<u32>,
     },
     /// No dev uses the directory.
-    #[error("no airlock dev is running with the state folder {}; start one with `airlock dev`", .0.display())]
+    #[error("no `airlock dev` is running with the state directory {}; start one with `airlock dev`", .0.display())]
     NotRunning(PathBuf),
     /// A dev uses the directory, but does not listen yet or any more.
-    #[error("the airlock dev of {} is starting or stopping; try again in a moment", .0.display())]
+    #[error("the `airlock dev` of {} is starting or stopping; try again in a moment", .0.display())]
     NotReady(PathBuf),
     /// An operation on a file failed.
     #[error("{what} {} failed: {source}", path.display())]
@@ -99,7 +100,8 @@ pub enum StateError {
         source: io::Error,
     },
     /// The connection file is invalid.
-    #[error("{} is not a connection file: {message}; end the dev, remove the file, and start it again", path.display())]
+    #[error("{} is not a connection file: {message}; stop `airlock dev`, remove the file, and start it \
+             again", path.display())]
     Malformed {
         /// The file.
         path: PathBuf,

@@ -41,7 +41,7 @@ fn a_second_one_is_refused_and_the_first_goes_on() {
     let site = Site::with_dev(&[]);
     let (code, why) = site.fails(&["dev"]);
     assert_eq!(code, 1);
-    assert!(why.contains("another `airlock dev` uses the state folder"), "{why}");
+    assert!(why.contains("another `airlock dev` uses the state directory"), "{why}");
     assert_eq!(site.text(&["run", "--", "echo on"]), "on\n");
 }
 
@@ -53,7 +53,7 @@ fn a_dead_one_is_not_mistaken_for_a_living_one() {
     for line in [&["ps"][..], &["runners"], &["approve"], &["session", "list"], &["show", "x"]] {
         let (code, why) = site.fails(line);
         assert_eq!(code, 1);
-        assert!(why.contains("no airlock dev is running") && why.contains("`airlock dev`"), "{why}");
+        assert!(why.contains("no `airlock dev` is running") && why.contains("`airlock dev`"), "{why}");
     }
     site.start(&[]);
     assert_eq!(site.text(&["run", "--", "echo again"]), "again\n");
@@ -102,7 +102,7 @@ fn a_wait_whose_dev_died_says_so_and_soon() {
     assert_eq!(output.status.code(), Some(1));
     let why = crate::support::stderr(&output);
     // The second message appears if the dev ended before the wait reached it.
-    let says = ["`airlock dev` has ended", "no airlock dev is running"];
+    let says = ["`airlock dev` has ended", "no `airlock dev` is running"];
     assert!(says.iter().any(|piece| why.contains(piece)), "{why}");
     assert_eq!(crate::support::end(&mut run), Some(1));
 }
@@ -114,7 +114,7 @@ fn waiting_says_what_for_and_does_not_wait_for_what_will_not_come() {
     let mut said = String::new();
     let errors = wait.stderr.take().unwrap();
     std::io::BufRead::read_line(&mut std::io::BufReader::new(errors), &mut said).unwrap();
-    assert!(said.contains("waiting") && said.contains("no airlock dev is running"), "{said}");
+    assert!(said.contains("waiting") && said.contains("no `airlock dev` is running"), "{said}");
     crate::support::send(&wait, Signal::SIGTERM);
     crate::support::end(&mut wait);
     let (code, why) =
@@ -172,9 +172,9 @@ fn bad_settings_are_refused_with_what_to_do() {
         (&["dev", "--log", "=="], 1, "log_level"),
         (&["dev", "--listen", "localhost:0"], 2, "such as 127.0.0.1:7443"),
         (&["dev", "--otlp", "collector"], 1, "otlp_endpoint"),
-        (&["dev", "--base", "a=/usr", "--base", "a=/etc"], 1, "two bases are called `a`"),
-        (&["dev", "--base", "all=/"], 1, "holds the state folder"),
-        (&["dev", "--state", "/proc/none"], 1, "cannot be made"),
+        (&["dev", "--base", "a=/usr", "--base", "a=/etc"], 1, "two bases have the name `a`"),
+        (&["dev", "--base", "all=/"], 1, "contains the state directory"),
+        (&["dev", "--state", "/proc/none"], 1, "cannot create the state directory"),
     ] {
         let (got, why) = site.fails(arguments);
         assert_eq!(got, code, "{arguments:?}: {why}");

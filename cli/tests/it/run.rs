@@ -166,7 +166,7 @@ fn what_did_not_run_is_125_and_says_why() {
     assert_eq!(why.matches("is not an execution id").count(), 1, "said once: {why}");
     let (code, why) = Site::empty().fails(&["run", "--", "ls"]);
     assert_eq!(code, 125);
-    assert!(why.contains("no airlock dev is running"), "{why}");
+    assert!(why.contains("no `airlock dev` is running"), "{why}");
     let missing = airlock(&["run", "--address", "https://127.0.0.1:1", "--", "ls"]).output().unwrap();
     assert_eq!(missing.status.code(), Some(125));
     assert!(stderr(&missing).contains("CA file"), "{}", stderr(&missing));

@@ -199,6 +199,8 @@ main() {
         need_python_packages kubernetes "the schemas of Kubernetes" "$KUBERNETES_PYTHON"
         need_project sdist "$IDNA"
         need_project wheel "$IDNA_WHEEL"
+        need_project sdist "$SWEREX_SDIST"
+        need_python_packages swerex "SWE-ReX" "$SWEREX"
         # shellcheck disable=SC2086 # three words
         need_npm_package $IS_NUMBER
         need_cargo_tool cargo-nextest cargo-nextest "$NEXTEST_VERSION"

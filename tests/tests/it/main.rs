@@ -39,6 +39,7 @@ mod results;
 mod shells;
 mod slow_readers;
 mod structure;
+mod swerex;
 mod systemd;
 mod tasks;
 mod telemetry;

@@ -32,7 +32,11 @@ UNITS = {
     "percentunit": "share", "short": "",
 }
 # Panels that are empty for a healthy fleet.
-MAY_BE_EMPTY = {"Calls that failed by a fault of ours", "Files and input that ended badly", "Ends by limits"}
+MAY_BE_EMPTY = {
+    "Calls that failed because of a server fault",
+    "Failed operations on files and input",
+    "Commands that reached a limit",
+}
 
 
 def ask(prometheus, path, **query):

@@ -14,18 +14,18 @@
 {{- fail "outputs.backend is s3: name the bucket in outputs.s3.bucket" -}}
 {{- end -}}
 {{- if and (eq .Values.certificates.source "secrets") (not (and .Values.certificates.secrets.server .Values.certificates.secrets.runnerPrefix)) -}}
-{{- fail "certificates.source is secrets: name them in certificates.secrets.server and certificates.secrets.runnerPrefix" -}}
+{{- fail "certificates.source is secrets: set certificates.secrets.server and certificates.secrets.runnerPrefix" -}}
 {{- end -}}
 {{- $names := dict -}}
 {{- range $name, $_ := .Values.tokens -}}{{- $_ := set $names $name true -}}{{- end -}}
 {{- range .Values.identities -}}
 {{- if hasKey $names .name -}}
-{{- fail (printf "identities: there are two with the name %s" .name) -}}
+{{- fail (printf "identities: the name %s is used twice" .name) -}}
 {{- end -}}
 {{- $_ := set $names .name true -}}
 {{- end -}}
 {{- if not $names -}}
-{{- fail "nobody could call: name somebody in tokens or identities" -}}
+{{- fail "no caller is configured: add one to tokens or identities" -}}
 {{- end -}}
 {{- include "airlock.check.server" . -}}
 {{- range $name, $pool := include "airlock.pools" . | fromJson -}}
@@ -68,7 +68,7 @@
 {{- $pool := index . 1 -}}
 {{- $scaling := $pool.autoscaling -}}
 {{- if and $scaling.enabled (gt (int $scaling.minReplicas) (int $pool.maxReplicas)) -}}
-{{- fail (printf "%s: autoscaling.minReplicas (%d) is more than maxReplicas (%d), the number of runners that there are certificates for" $path (int $scaling.minReplicas) (int $pool.maxReplicas)) -}}
+{{- fail (printf "%s: autoscaling.minReplicas (%d) is more than maxReplicas (%d), the number of runners with a certificate" $path (int $scaling.minReplicas) (int $pool.maxReplicas)) -}}
 {{- end -}}
 {{- $own := list "config" "pool" "tls" "state" "tmp" "telemetry" -}}
 {{- range $base, $_ := $pool.bases -}}{{- $own = append $own (printf "base-%s" $base) -}}{{- end -}}
@@ -82,7 +82,7 @@
 {{- $volumes := list -}}
 {{- range $values.extraVolumes -}}
 {{- if has .name (concat (index $ 2) $volumes) -}}
-{{- fail (printf "%s.extraVolumes: there are two volumes with the name %s; choose another name" $path .name) -}}
+{{- fail (printf "%s.extraVolumes: the name %s is used twice; use another name" $path .name) -}}
 {{- end -}}
 {{- $volumes = append $volumes .name -}}
 {{- end -}}

@@ -87,19 +87,19 @@ const REFUSED: &[(&str, &str)] = &[
     ("{\"tokens\": {\"agent\": {\"roles\": [\"runner\"]}}}", "must be one of the following: \"executor\""),
     (
         "{\"tokens\": {\"agent\": null, \"operator\": null}}",
-        "nobody could call: name somebody in tokens or identities",
+        "no caller is configured: add one to tokens or identities",
     ),
     ("{\"identities\": [{\"name\": \"x\"}]}", "identities.0: tenant is required"),
     (
         "{\"identities\": [{\"name\": \"agent\", \"tenant\": \"t\", \"roles\": [\"admin\"], \"match\": {\"dns\": \"x\"}}]}",
-        "there are two with the name agent",
+        "the name agent is used twice",
     ),
     (
         "{\"identities\": [{\"name\": \"x\", \"tenant\": \"t\", \"roles\": [\"admin\"], \"match\": {\"dns\": \"x\", \"spiffe\": \"spiffe://a/b\"}}]}",
         "identities.0.match: Must have at most 1 properties",
     ),
     ("{\"certificates\": {\"source\": \"vault\"}}", "must be one of the following: \"chart\""),
-    ("{\"certificates\": {\"source\": \"secrets\"}}", "name them in certificates.secrets.server"),
+    ("{\"certificates\": {\"source\": \"secrets\"}}", "set certificates.secrets.server"),
     ("{\"telemetry\": {\"otlpEndpoint\": \"grpc://x:1\"}}", "telemetry.otlpEndpoint: Does not match"),
     (
         "{\"telemetry\": {\"otlpEndpoint\": \"http://x:1\", \"caSecret\": {\"name\": \"x\"}}}",

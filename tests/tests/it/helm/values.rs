@@ -152,7 +152,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("{\"runner\": {\"env\": [{\"name\": \"A\"}]}}", "runner.env.0: Must have at least 2 properties"),
     (
         "{\"server\": {\"extraVolumes\": [{\"name\": \"tls\", \"emptyDir\": {}}]}}",
-        "server.extraVolumes: there are two volumes with the name tls",
+        "server.extraVolumes: the name tls is used twice",
     ),
     (
         "{\"runner\": {\"extraVolumeMounts\": [{\"name\": \"cache\", \"mountPath\": \"/c\"}]}}",

@@ -125,7 +125,7 @@ pub(super) fn sweep(session: &OpenSession, folder: SessionFolder) {
     match removed {
         Ok(0) => {}
         Ok(removed) => {
-            tracing::info!(session = %session.id, removed, "removed the partial files of an upload")
+            tracing::info!(session = %session.id, removed, "removed the partial files of an upload");
         }
         Err(error) => {
             tracing::warn!(session = %session.id, reason = error.reason, "cannot search a session's \

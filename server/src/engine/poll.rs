@@ -193,7 +193,9 @@ impl Core {
                     Ok(()) => {}
                     Err(error @ StoreError::Unavailable(_)) => return Err(error),
                     // A failure with one execution must not stop the others.
-                    Err(error) => tracing::error!(execution_id = %record.id, %error, "execution not reconciled"),
+                    Err(error) => {
+                        tracing::error!(execution_id = %record.id, %error, "execution not reconciled")
+                    }
                 }
             }
             after = found.last().map(|last| last.id);

@@ -194,7 +194,7 @@ impl Core {
                     Err(error @ StoreError::Unavailable(_)) => return Err(error),
                     // A failure with one execution must not stop the others.
                     Err(error) => {
-                        tracing::error!(execution_id = %record.id, %error, "execution not reconciled")
+                        tracing::error!(execution_id = %record.id, %error, "execution not reconciled");
                     }
                 }
             }

@@ -192,21 +192,22 @@ fn bad_specs() -> Vec<(&'static str, &'static str, v1::ExecutionSpec)> {
         add("spec.base", said, one(|spec| spec.base = name));
     }
     bad.extend(terminals());
-    let mut add = |field, said, spec| bad.push((field, said, spec));
-    for (field, set) in [
+    bad.extend(beside_a_session());
+    bad
+}
+
+/// Returns the fields that are not valid together with a session.
+fn beside_a_session() -> Vec<(&'static str, &'static str, v1::ExecutionSpec)> {
+    let fields = [
         ("spec.profile", (|spec| spec.profile = "strict".to_owned()) as fn(&mut v1::ExecutionSpec)),
         ("spec.base", |spec| spec.base = "base".to_owned()),
         ("spec.runner_labels", |spec| {
             spec.runner_labels.insert("zone".to_owned(), "a".to_owned());
         }),
-    ] {
-        add(
-            field,
-            "only valid without a session",
-            one(|spec| (spec.session_id = ID.to_owned(), set(spec)).1),
-        );
-    }
-    bad
+    ];
+    let with_session =
+        |set: fn(&mut v1::ExecutionSpec)| one(|spec| (spec.session_id = ID.to_owned(), set(spec)).1);
+    fields.map(|(field, set)| (field, "only valid without a session", with_session(set))).to_vec()
 }
 
 fn terminals() -> Vec<(&'static str, &'static str, v1::ExecutionSpec)> {

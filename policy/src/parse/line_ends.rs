@@ -22,7 +22,7 @@ const ON_ONE_LINE: &[&str] = &[
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct LineEnd {
     pub(super) at: usize,
-    /// Where the comment before it begins.
+    /// The offset of the comment before it.
     pub(super) comment: Option<usize>,
 }
 
@@ -68,7 +68,7 @@ fn goto_next(cursor: &mut TreeCursor<'_>) -> bool {
     true
 }
 
-/// The first line end in each gap between two children.
+/// Returns the first line end in each gap between two children.
 fn line_ends_between_children(node: Node<'_>, text: &[u8]) -> Vec<usize> {
     let mut cursor = node.walk();
     let children: Vec<Node<'_>> = node.children(&mut cursor).collect();

@@ -19,7 +19,7 @@ pub(super) struct Scan {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Context {
-    /// A word goes on behind those that are `in_word`, such as `$(...)`.
+    /// If it is `in_word`, such as `$(...)`, the word continues after it.
     Parenthesis {
         in_word: bool,
     },
@@ -213,8 +213,8 @@ impl Scanner<'_> {
         );
     }
 
-    /// The `)` behind a pattern of `case` looks like the end of the substitution around it: what is
-    /// quoted behind it is not known to this pass.
+    /// Notes a `case` in a substitution. The `)` after its pattern looks like the end of the substitution, so this
+    /// pass cannot tell which of the following text is quoted.
     fn case_in_substitution(&mut self) {
         let rest = self.text.get(self.at..).unwrap_or_default();
         let within = self.stack.contains(&Context::Parenthesis { in_word: true });

@@ -6,7 +6,7 @@ use super::Walker;
 
 pub(super) const VARIABLE: &[u8] = b"ENV";
 
-/// Which half of this the text holds so far.
+/// The parts of this that the text contains so far.
 #[derive(Debug, Default)]
 pub(super) struct StartFile {
     is_named: bool,
@@ -14,7 +14,7 @@ pub(super) struct StartFile {
 }
 
 impl Walker<'_> {
-    /// Notes that the text sets the variable, or starts an interactive shell.
+    /// Records that the text sets the variable, or that it starts an interactive shell.
     pub(super) fn note_start_file(&mut self, named: bool, interactive: bool, span: crate::Span) {
         if !named && !interactive {
             return;

@@ -83,3 +83,24 @@ fn paths_and_escapes_are_found_in_text_that_is_not_understood() {
         assert_eq!(with_rules(text, &["Bash"], &[], &["Bash(rm:*)"]).verdict, Verdict::Deny, "{text}");
     }
 }
+
+#[test]
+fn a_process_substitution_is_the_same_operand_behind_a_launcher() {
+    let launched = ["timeout 5 TEXT", "nice TEXT", "timeout 5 nice TEXT", "env TEXT"];
+    for text in ["diff <(:) <(:)", "diff <(ls) <(ls -a)"] {
+        let decide = |text: &str| with_rules(text, &["Bash"], &[], &["Read(//**)"]).verdict;
+        assert_eq!(decide(text), Verdict::Deny, "{text}");
+        for form in launched {
+            let text = form.replace("TEXT", text);
+            assert_eq!(decide(&text), Verdict::Deny, "{text}");
+        }
+    }
+    let plain = strict("diff <(ls) <(ls -a)");
+    let launched = strict("timeout 5 diff <(ls) <(ls -a)");
+    assert_eq!((plain.verdict, plain.read_only), (launched.verdict, launched.read_only));
+    let listed = launched
+        .commands
+        .iter()
+        .filter(|command| command.argv.first().is_some_and(|word| word.text.as_deref() == Some(b"ls")));
+    assert_eq!(listed.count(), 2, "each command is listed once");
+}

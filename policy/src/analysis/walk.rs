@@ -359,6 +359,10 @@ impl Walker<'_> {
     }
 
     fn substitutions(&mut self, substitutions: &[Rc<Substitution>]) {
+        // Those in launched words were listed with the launcher.
+        if self.nesting.last() == Some(&Nesting::Launched) {
+            return;
+        }
         for substitution in substitutions {
             let kind = match substitution.kind {
                 SubKind::Command => Nesting::Substitution,
@@ -382,9 +386,7 @@ impl Walker<'_> {
             {
                 self.fail("too_deep", self.out.commands.get(by).map(|found| found.span).unwrap_or_default());
             }
-            Launch::Command { mut words, assignments } => {
-                // Their substitutions were listed with the launcher.
-                words.iter_mut().for_each(|word| word.substitutions.clear());
+            Launch::Command { words, assignments } => {
                 let span = words.first().map_or(crate::Span::default(), |first| {
                     let last = words.last().unwrap_or(first);
                     crate::Span::new(first.span.start, last.span.end.max(first.span.end))

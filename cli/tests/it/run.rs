@@ -94,7 +94,7 @@ fn what_airlock_did_is_said_after_the_output() {
         (
             "python3 -c 'open(\".bash\" + \"rc\", \"w\")'",
             "",
-            "airlock: `/workspace/.bashrc`: a protected name was created; it was moved away",
+            "airlock: `/workspace/.bashrc`: a protected name was created; it was moved to the quarantine",
         ),
     ] {
         let output = site.output(&run(command));

@@ -129,7 +129,7 @@ fn each_kind_of_mistake_has_its_words() {
         (
             "{ dns = \"x.example\" }",
             "{ dns = \"x\", token = \"y\" }",
-            "f.toml:11:1: `identity[0].match`: 2 ways are given; give exactly one of `dns`, `token`",
+            "f.toml:11:1: `identity[0].match`: 2 alternatives are given; give exactly one of `dns`, `token`",
         ),
         (
             "id = \"one\"",
@@ -176,6 +176,6 @@ fn files_that_cannot_be_one_are_told_apart() {
         assert!(said.contains(&format!("{name}{expected}")), "{name}: {said}");
     }
     let text = read(&at("empty")).unwrap();
-    assert_eq!(said(&text), "f.toml:1:1: the file is empty; it must hold `id`, `listen`");
+    assert_eq!(said(&text), "f.toml:1:1: the file is empty; it must contain `id`, `listen`");
     assert_eq!(said("# nothing\n").lines().count(), 2, "what is missing");
 }

@@ -126,7 +126,7 @@ fn a_server_needs_an_identity_or_the_loopback_by_name() {
     assert!(problem(&tls).contains("`server[0].server_name`: it is not one of `floor.servers`"));
     assert!(parse(&format!("{tls}\n[floor]\nservers = [\"s\"]\n")).is_ok());
     let address = format!("{tls}discover = true\n[floor]\nservers = [\"s\"]\n");
-    assert!(problem(&address).contains("`server[0].discover`: it is set for an address"));
+    assert!(problem(&address).contains("`server[0].discover`: it is set for an IP address"));
     assert!(parse(&address.replace("127.0.0.1", "servers.airlock")).is_ok());
 }
 

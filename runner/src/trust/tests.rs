@@ -136,7 +136,7 @@ fn a_refusal_says_where_the_path_leads() {
     host.link("docs", "workspace/manual");
     let path = DecidedPath { path: b"/workspace/manual/x".to_vec(), access: PathAccess::Write };
     let refusal = host.check("/opt/bin", Decided { paths: vec![path], ..Decided::default() }).unwrap_err();
-    assert!(refusal.message.contains("leads to `/workspace/docs/x`"), "{}", refusal.message);
+    assert!(refusal.message.contains("resolves to `/workspace/docs/x`"), "{}", refusal.message);
 }
 
 #[test]
@@ -191,7 +191,7 @@ fn what_only_reads_reads_the_root_but_not_through_it_what_a_process_has() {
     for path in ["/opt/bin/environ", "/bin/environ", "/opt/bin/process/etc"] {
         let refusal = reads(path).unwrap_err();
         assert_eq!(refusal.reason, "untrusted_path");
-        assert!(refusal.message.contains("leads to `/proc/"), "{}", refusal.message);
+        assert!(refusal.message.contains("resolves to `/proc/"), "{}", refusal.message);
     }
 }
 

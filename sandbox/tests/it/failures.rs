@@ -58,7 +58,7 @@ fn missing_bubblewrap() {
 #[test]
 fn bubblewrap_that_is_something_else_or_too_old() {
     let error = launcher("/bin/true");
-    assert_eq!(error.to_string(), "bubblewrap at `/bin/true` does not know `--args`");
+    assert_eq!(error.to_string(), "bubblewrap at `/bin/true` does not support `--args`");
     assert_eq!(error.hint().as_deref(), Some("install bubblewrap 0.8 or later"));
 }
 
@@ -171,7 +171,7 @@ fn a_session_folder_that_is_gone() {
     airlock_mounts::remove_tree(&session.folders.root).unwrap();
     let error = host.refused(&session, &host.spec("true"));
     assert_eq!(error.step(), "stage");
-    assert!(error.to_string().starts_with("folder `workspace`: "), "{error}");
+    assert!(error.to_string().starts_with("directory `workspace`: "), "{error}");
 }
 
 #[test]

@@ -259,7 +259,7 @@ fn every_mistake_names_file_place_key_and_cure() {
             "name = \"mine\"\n[[policy.test]]\ncommand = \"rm x\"\nexpect = \"allow\"\n",
             "2:1: `policy.test[0]`: the profile's own test fails",
         ),
-        ("", "1:1: the file is empty; it must hold `name`"),
+        ("", "1:1: the file is empty; it must contain `name`"),
     ];
     for (text, expected) in cases {
         let said = error(text);

@@ -73,7 +73,7 @@ fn wrong_usage_is_exit_code_2_with_what_to_do() {
         (&["check-config", "--config", &here], ": it is a directory, not a file; name the file"),
         (
             &["check-config", "--config", &empty],
-            "empty.toml:1:1: the file is empty; it must hold `listen`, `store`, `outputs`",
+            "empty.toml:1:1: the file is empty; it must contain `listen`, `store`, `outputs`",
         ),
         (&["check-config", "--config", &latin1], "latin1.toml:1:14: here is a byte that is not UTF-8; save"),
         (&["--check-config", "--config", &twice], "twice.toml:2:1: `server_id`: it is set twice; keep one"),

@@ -52,14 +52,14 @@ const RUNS: &[&str] = &[
 
 /// Refused commands, and the target that each error names; empty if the link cannot be followed.
 const REFUSED: &[(&str, &str)] = &[
-    ("touch linked/y", "leads to `/workspace/src/y`"),
-    ("cp src/file linked/z", "leads to `/workspace/src/z`"),
-    ("echo x > link", "leads to `/workspace/src/file`"),
-    ("echo x > hooks/pre-commit", "leads to `/workspace/.git/hooks/pre-commit`"),
-    ("touch out/x", "leads to `/tmp/x`"),
-    ("touch house/new", "leads to `/home/agent/new`"),
-    ("touch dangling", "leads to `/workspace/nowhere`"),
-    ("cd linked && touch there", "leads to `/workspace/src/there`"),
+    ("touch linked/y", "resolves to `/workspace/src/y`"),
+    ("cp src/file linked/z", "resolves to `/workspace/src/z`"),
+    ("echo x > link", "resolves to `/workspace/src/file`"),
+    ("echo x > hooks/pre-commit", "resolves to `/workspace/.git/hooks/pre-commit`"),
+    ("touch out/x", "resolves to `/tmp/x`"),
+    ("touch house/new", "resolves to `/home/agent/new`"),
+    ("touch dangling", "resolves to `/workspace/nowhere`"),
+    ("cd linked && touch there", "resolves to `/workspace/src/there`"),
 ];
 
 async fn outcome(client: &Client, session_id: &str, command: &str) -> v1::Cause {

@@ -40,7 +40,7 @@ fn what_is_no_rule_is_refused() {
         ("//", "the path rule `//` names no path"),
         ("//**", "the path rule `//**` names no path"),
         ("../a", "the path rule `../a` contains `..`"),
-        ("a/[", "the path rule `a/[` is no glob: unclosed character class; missing ']'"),
+        ("a/[", "the path rule `a/[` is not a valid glob: unclosed character class; missing ']'"),
     ] {
         assert_eq!(List::new(&[rule.to_owned()], true).unwrap_err().to_string(), told);
     }

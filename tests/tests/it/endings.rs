@@ -309,7 +309,7 @@ async fn a_host_that_is_to_go_down_begins_nothing_new_and_waits_for_what_runs() 
     let early = ["100ms", "3s", "30s"].iter().find_map(|wait| {
         let early = drain(wait).output().unwrap();
         assert_eq!(early.status.code(), Some(1), "{early:?}");
-        String::from_utf8_lossy(&early.stderr).contains("still something running (1)").then_some(())
+        String::from_utf8_lossy(&early.stderr).contains("commands are still running (1)").then_some(())
     });
     early.expect("it says what still runs");
     until_draining(&client).await;

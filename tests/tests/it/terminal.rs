@@ -269,7 +269,7 @@ async fn what_is_left_by_its_keys_is_found_again_as_it_was() {
     // Another client takes the terminal, and the first one is told.
     let other = place.screen();
     other.line(&format!("airlock attach -it --detach-keys 'ctrl-],.' {id}"));
-    screen.see("was taken by");
+    screen.see("another client took");
     asks(&screen, PROMPT);
     other.line("echo again $x");
     other.see_line("again kept");

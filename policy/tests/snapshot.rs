@@ -352,3 +352,19 @@ fn aliases_that_a_text_makes_itself_are_not_followed_where_they_are_used() {
         assert_eq!(asked(text, ON, &[], &[], None).verdict, Verdict::Allow, "{text}");
     }
 }
+
+#[test]
+fn an_alias_that_may_be_gone_or_not_looked_for_is_not_taken_for_certain() {
+    let aliases = format!("{ON}alias ls='echo from-alias'\n");
+    for text in
+        ["unalias -a; echo $(ls)", "eval 'unalias ls'; echo $(ls)", "x=<(x= <f ls)", "echo $(x= <f ls)"]
+    {
+        let decision = asked(text, &aliases, &["Bash"], &[], None);
+        assert!(!decision.parse_complete, "{text}");
+        assert_eq!(decision.verdict, Verdict::Ask, "{text}");
+    }
+    for text in ["unalias -a; echo $(date)", "echo $(ls)", "x= <f ls", "x=<(x= <f date)"] {
+        let decision = asked(text, &aliases, &["Bash"], &[], None);
+        assert_eq!(decision.verdict, Verdict::Allow, "{text}");
+    }
+}

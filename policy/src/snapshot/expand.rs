@@ -13,8 +13,10 @@ pub(crate) struct Expanded {
     pub(crate) text: Vec<u8>,
     /// Whether everything was expanded within the limits.
     pub(crate) complete: bool,
-    /// Whether it is unknown which word the end of an alias causes to be expanded.
+    /// Whether it is unknown which further word the shell expands, or whether the aliases still exist when it does.
     unclear: bool,
+    /// Whether a word is an alias, and it is unknown whether the shell expands it.
+    doubtful: bool,
     regions: Vec<Region>,
 }
 
@@ -35,8 +37,13 @@ struct Region {
 impl Snapshot {
     /// Returns the command after alias expansion, or `None` if it contains no alias.
     pub(crate) fn expand(&self, command: &[u8], home: &str) -> Option<Expanded> {
-        let mut out =
-            Expanded { text: command.to_vec(), complete: true, unclear: false, regions: Vec::new() };
+        let mut out = Expanded {
+            text: command.to_vec(),
+            complete: true,
+            unclear: false,
+            doubtful: false,
+            regions: Vec::new(),
+        };
         for _ in 0..limits::MAX_ALIASES {
             if self.aliases.is_empty() || out.text.len() > limits::MAX_PARSED_BYTES {
                 break;
@@ -44,8 +51,8 @@ impl Snapshot {
             match self.next(&mut out, home) {
                 Some((at, name)) => self.replace(&mut out, at, &name),
                 None => {
-                    out.complete = !out.unclear;
-                    return (!out.regions.is_empty()).then_some(out);
+                    out.complete = !(out.unclear || out.doubtful);
+                    return (out.doubtful || !out.regions.is_empty()).then_some(out);
                 }
             }
         }
@@ -56,13 +63,17 @@ impl Snapshot {
     /// Returns the first word that is an alias and not inside its own expansion.
     fn next(&self, so_far: &mut Expanded, home: &str) -> Option<(Span, Vec<u8>)> {
         let script = parse::parse(&so_far.text, SpanMap::Whole, Surroundings::of_home(home));
-        let mut places = Vec::new();
-        script.statements.iter().for_each(|statement| names_in(statement, &mut places));
+        let mut names = Names::default();
+        script.statements.iter().for_each(|statement| names_in(statement, &mut names));
+        let Names { mut places, doubtful, .. } = names;
         let mut words = Vec::new();
         script.statements.iter().for_each(|statement| words_in(statement, &mut words));
         let behind = so_far.regions.iter().filter_map(|region| so_far.behind(region, &words));
         let (clear, unclear): (Vec<_>, Vec<_>) = behind.partition(|(_, clear)| *clear);
-        so_far.unclear |= !unclear.is_empty();
+        so_far.unclear |= !unclear.is_empty() || words.iter().any(|word| removes_aliases(word));
+        let text_at = |place: &Span| so_far.text.get(place.start..place.end).unwrap_or_default();
+        let doubtful = doubtful.iter().any(|place| self.aliases.contains_key(&joined(text_at(place))));
+        so_far.doubtful |= doubtful;
         places.extend(clear.into_iter().map(|(place, _)| place));
         places.sort();
         places.into_iter().find_map(|place| {
@@ -178,8 +189,25 @@ fn joined(word: &[u8]) -> Vec<u8> {
     out
 }
 
+/// The positions of command names.
+#[derive(Default)]
+struct Names {
+    /// Those that the shell reads as command names before it looks for aliases.
+    places: Vec<Span>,
+    /// Those in a substitution, where it is unknown whether the shell looks for an alias.
+    doubtful: Vec<Span>,
+    in_substitution: bool,
+}
+
+/// Reports whether the word can be the builtin that removes aliases, or a text that calls it. A substitution is parsed
+/// again when it runs, so the aliases can be gone by then.
+fn removes_aliases(word: &Word) -> bool {
+    const NAME: &[u8] = b"unalias";
+    word.text.as_deref().is_some_and(|text| text.windows(NAME.len()).any(|part| part == NAME))
+}
+
 /// Adds the positions of command names that the shell reads as such.
-fn names_in(statement: &Statement, out: &mut Vec<Span>) {
+fn names_in(statement: &Statement, out: &mut Names) {
     match statement {
         Statement::Simple(simple) => simple_names(simple, out),
         Statement::Pipeline(parts) => parts.iter().for_each(|part| names_in(part, out)),
@@ -196,15 +224,17 @@ fn redirected(simple: &Simple, first: Span, last: Span) -> bool {
     simple.redirects.iter().any(between)
 }
 
-fn simple_names(simple: &Simple, out: &mut Vec<Span>) {
+fn simple_names(simple: &Simple, out: &mut Names) {
     let assigns = |word: &&Word| parse::assignment_name(&word.lead).is_some();
     let before = |word: &&Word| word.lead.starts_with(b"-") || assigns(word);
     let mut words = simple.words.as_slice();
     let mut set = simple.assignments.first().map(|assign| assign.span);
     while let Some((name, behind)) = words.split_first().filter(|(name, _)| name.bare) {
-        // After an assignment and a redirect, bash does not look for an alias.
+        // After an assignment and a redirect, bash does not look for an alias, except in some substitutions.
         if set.is_none_or(|set| !redirected(simple, set, name.span)) {
-            out.push(name.span);
+            out.places.push(name.span);
+        } else if out.in_substitution {
+            out.doubtful.push(name.span);
         }
         let Some(keyword @ (b"time" | b"coproc")) = name.text.as_deref() else {
             break;
@@ -219,7 +249,7 @@ fn simple_names(simple: &Simple, out: &mut Vec<Span>) {
         if let Some((own, program)) = program.filter(|(_, program)| program.bare)
             && !redirected(simple, own.span, program.span)
         {
-            out.push(program.span);
+            out.places.push(program.span);
         }
     }
     let values = simple.assignments.iter().flat_map(|assign| &assign.values);
@@ -227,7 +257,7 @@ fn simple_names(simple: &Simple, out: &mut Vec<Span>) {
     simple.words.iter().chain(values).chain(targets).for_each(|word| word_names(word, out));
 }
 
-fn nested_names(nested: &Nested, out: &mut Vec<Span>) {
+fn nested_names(nested: &Nested, out: &mut Names) {
     let targets = nested.redirects.iter().filter_map(|redirect| redirect.target.as_ref());
     nested.words.iter().chain(targets).for_each(|word| word_names(word, out));
     nested.body.iter().for_each(|inner| names_in(inner, out));
@@ -259,8 +289,10 @@ fn words_in<'w>(statement: &'w Statement, out: &mut Vec<&'w Word>) {
     }
 }
 
-fn word_names(word: &Word, out: &mut Vec<Span>) {
+fn word_names(word: &Word, out: &mut Names) {
+    let around = std::mem::replace(&mut out.in_substitution, true);
     for substitution in &word.substitutions {
         substitution.body.iter().for_each(|inner| names_in(inner, out));
     }
+    out.in_substitution = around;
 }

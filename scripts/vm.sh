@@ -11,7 +11,7 @@ export PATH="$PATH:/usr/sbin"
 
 # The time limits in seconds, from the machine's start to its first output and to its end.
 BOOT_LIMIT=600
-LIMIT=1500
+LIMIT=3000
 # The maximum number of boots. On a busy host the machine's two processors can wait for each other forever while it
 # boots; its console then reports `soft lockup`. A check that has started is never repeated.
 BOOTS=3

@@ -149,7 +149,10 @@ async fn rules_must_cover_the_command_with_need_and_nothing_like_everything() {
     for (rules, expected) in [
         (&["Bash(make all)"][..], "do not cover the command: `npm run x`"),
         (&["Bash(make)", "Bash(npm run x)"], "do not cover the command: `make all`"),
-        (&["Bash(make:*)", "Bash(npm run:*)", "Bash(ls)"], "rules[2]: the command is allowed without this rule"),
+        (
+            &["Bash(make:*)", "Bash(npm run:*)", "Bash(ls)"],
+            "rules[2]: the command is allowed without this rule",
+        ),
         (&["Bash"], "rules[0]: it does not name its program"),
         (&["Bash(*)", "nonsense("], "rules[1]: "),
         (&["Bash(sh:*)", "Bash(python3 -c *)"], "rules[1]: it would let its program run anything"),

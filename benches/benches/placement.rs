@@ -35,7 +35,7 @@ const LENGTH: f64 = 2.0 * SECOND as f64;
 const STEADY: f64 = 0.7;
 /// The fraction of the fleet that must be in use before the spread is measured.
 const LEAST_LOAD: f64 = 0.1;
-/// The interval at which a server learns what the others placed.
+/// The interval at which a server reads the placements of the other servers.
 const POLL: u64 = SECOND;
 
 /// For smaller values no ratio is printed.

@@ -48,7 +48,7 @@ pub(super) struct Cp {
     /// Accepted for users of scp; directories are always copied with their contents.
     #[arg(short, short_alias = 'R', hide = true)]
     recursive: bool,
-    /// Print only what was skipped.
+    /// Print only the skipped entries.
     #[arg(short, long)]
     quiet: bool,
     /// The source: a path, SESSION:PATH, or -

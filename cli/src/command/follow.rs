@@ -301,7 +301,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Returns the next event. Until it arrives, the screen shows what the view waits for.
+    /// Returns the next event. Until it arrives, the screen shows the reason for the wait.
     async fn next(&self, events: &mut Events) -> Result<Option<Event>, ClientError> {
         let mut next = std::pin::pin!(events.next());
         loop {

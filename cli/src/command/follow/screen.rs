@@ -1,4 +1,4 @@
-//! The status line of a command on a terminal: while there is no output, what the view waits for and for how long,
+//! The status line of a command on a terminal: while there is no output, the reason for the wait and its duration,
 //! and a summary at the end. Nothing is drawn if standard error is not a terminal. Must not change the output, nor
 //! draw on a line that the output has started.
 

@@ -109,13 +109,10 @@ async fn whoever_takes_over_has_the_keyboard_and_the_others_are_told() {
     first.write(0, "one\n").await;
     let mut screen = Screen::of(&mut it, id).await;
     screen.see("one").await;
-    let mut waiting = it.order(ExchangeOrder::Stdin { execution_id: id, take_over: false }).await;
     let (mut second, offset) = it.keyboard(id, true).await;
     assert_eq!((offset, failure(&mut first).await), (4, taken.clone()));
     let (mut third, offset) = it.keyboard(id, true).await;
-    assert_eq!((offset, failure(&mut second).await), (4, taken.clone()));
-    // It asked before the take-overs, and its turn has not come.
-    assert_eq!(failure(&mut waiting).await, taken);
+    assert_eq!((offset, failure(&mut second).await), (4, taken));
     third.write(4, "two\n").await;
     screen.see("<one|two>").await;
     assert_eq!(it.ended(id).await, Cause::Exited { code: 0 });

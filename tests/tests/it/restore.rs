@@ -10,7 +10,7 @@ use airlock_client::{Client, OutputPiece, Selection, v1};
 use airlock_tests::{
     engines::Database,
     process::Process,
-    reader::{Story, cause, ended, exit_code, run, running, spec, spec_in, stored},
+    reader::{Story, cause, ended, exit_code, run, running, spec, spec_in, stored, until},
     site::{Extras, Site},
     source,
 };
@@ -223,6 +223,13 @@ async fn work(world: &World) -> Work {
     Work { session, ended, waits, ended_later, late, unknown }
 }
 
+/// Returns true if the execution has ended and its output is in its last state: the output is looked for on the
+/// runner after the end is recorded.
+fn is_settled(now: &v1::Execution) -> bool {
+    use v1::OutputState::{Live, Storing};
+    now.state() == v1::ExecutionState::Finished && !matches!(now.output_state(), Live | Storing)
+}
+
 async fn assert_goes_on(world: &World, work: &Work) {
     let Work { session, ended, waits, ended_later, late, unknown } = work;
     assert_eq!(exit_code(&world.client.execution(ended).await.unwrap()), Some(0));
@@ -238,7 +245,7 @@ async fn assert_goes_on(world: &World, work: &Work) {
     assert_eq!(exit_code(&world.until_finished(waits).await), Some(0));
     assert_eq!(world.read(waits).await, b"went\n");
     // It ended after the backup and before the loss, so its result is lost.
-    let lost = world.until_finished(ended_later).await;
+    let lost = until(&world.client, ended_later, is_settled).await;
     assert_eq!((cause(&lost), lost.output_state()), (v1::CauseCode::RunnerLost, v1::OutputState::Lost));
     assert_eq!(run(&world.client, spec("echo new")).await.unwrap().stdout, b"new\n");
     world.until_stored(waits).await;

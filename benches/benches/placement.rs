@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use airlock_proto::domain::{RunnerId, Shell};
+use airlock_domain::{RunnerId, Shell};
 use airlock_server::{
     fair,
     placement::choose::{Candidate, Wants, Way, choose},

@@ -2,7 +2,7 @@
 //! command is known to have received. Unconfirmed input is held in a bounded buffer. Keys from a terminal are
 //! forwarded in the same way, but do not end the input.
 
-use airlock_proto::limits::TRANSFER_CHUNK_BYTES;
+use airlock_domain::limits::TRANSFER_CHUNK_BYTES;
 use bytes::{Buf as _, Bytes, BytesMut};
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _},

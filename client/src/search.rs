@@ -5,7 +5,7 @@
 //! stay known. If connections break too early for progress, the search continues from the last match
 //! instead, without line numbers.
 
-use airlock_proto::limits::MATCHES_DEFAULT;
+use airlock_domain::limits::MATCHES_DEFAULT;
 
 use super::{
     output::OutputPiece,

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use airlock_proto::limits::TRANSFER_CHUNK_BYTES;
+use airlock_domain::limits::TRANSFER_CHUNK_BYTES;
 use bytes::BytesMut;
 use sha2::{Digest as _, Sha256};
 use tokio::{

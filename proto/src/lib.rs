@@ -1,19 +1,11 @@
-//! The contract: the generated code of `airlock.v1`, `airlock.runner.v1` and `airlock.server.v1`, the domain
-//! types that all other crates use, and the conversion between them.
+//! The contract: the generated code of `airlock.v1`, `airlock.runner.v1` and `airlock.server.v1`, and its conversion
+//! to and from the types of `airlock-domain`.
 //!
-//! Generated types are used only at the gRPC edge; all other code uses the [`domain`] types. This crate does
-//! no I/O.
+//! Generated types are used only at the gRPC edge; all other code uses [`airlock_domain`]. This crate does no I/O.
 
 #![forbid(unsafe_code)]
 
-pub mod binding;
-pub mod canonical;
 pub mod convert;
-pub mod cursor;
-pub mod domain;
-pub mod limits;
-pub mod secret;
-pub mod text;
 pub mod twin;
 
 pub use generated::{runner::v1 as runner_v1, server::v1 as server_v1, v1};

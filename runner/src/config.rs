@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use airlock_proto::domain::{NetworkMode, RunnerId};
+use airlock_domain::{NetworkMode, RunnerId};
 use airlock_sandbox::{DiskBackend, DiskConfig};
 use serde::Deserialize;
 
@@ -489,7 +489,7 @@ impl RunnerConfig {
     /// # Errors
     /// If the name is invalid.
     pub fn id(&self) -> Result<RunnerId, ConfigError> {
-        self.runner_id.parse().map_err(|error: airlock_proto::domain::IdError| {
+        self.runner_id.parse().map_err(|error: airlock_domain::IdError| {
             ConfigError::whole(NAME, &error.to_string(), check::ID_CURE)
         })
     }

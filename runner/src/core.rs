@@ -18,13 +18,11 @@ use std::{
     time::Duration,
 };
 
-use airlock_proto::{
-    LINK_PROTOCOL_VERSION,
-    domain::{
-        Capability, Cause, Epoch, ExecutionId, FromRunner, JobPhase, JobReport, RunnerHello, RunnerId,
-        SessionId, SessionPhase, SessionReport, Signal, TerminalSize, ToRunner,
-    },
+use airlock_domain::{
+    Capability, Cause, Epoch, ExecutionId, FromRunner, JobPhase, JobReport, RunnerHello, RunnerId, SessionId,
+    SessionPhase, SessionReport, Signal, TerminalSize, ToRunner,
 };
+use airlock_proto::LINK_PROTOCOL_VERSION;
 use airlock_sandbox::Profile;
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;

@@ -7,7 +7,7 @@ mod check;
 
 use std::{sync::Arc, time::Duration};
 
-use airlock_proto::domain::{
+use airlock_domain::{
     DiffOrder, DownloadOrder, ExchangeFailed, ExchangeFailure, ExchangeFromRunner, ExchangeOrder,
     ExchangeToRunner, ExecutionId, ListOrder, QuarantineOrder, UploadOrder,
 };

@@ -28,7 +28,7 @@ mod work;
 
 use std::{io, path::Path, sync::Arc, time::Duration};
 
-use airlock_proto::domain::{ExchangeFailed, ExchangeFromRunner, ExchangeOrder, SessionId};
+use airlock_domain::{ExchangeFailed, ExchangeFromRunner, ExchangeOrder, SessionId};
 use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 

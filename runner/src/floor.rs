@@ -8,8 +8,8 @@ mod outside;
 
 use std::path::{Component, Path};
 
-use airlock_proto::{
-    domain::{Bind, BoundFile, Grant, NetworkMode, PathRules, Requirement, SandboxProfile, Shell, Sockets},
+use airlock_domain::{
+    Bind, BoundFile, Grant, NetworkMode, PathRules, Requirement, SandboxProfile, Shell, Sockets,
     limits as contract,
 };
 use airlock_sandbox as sandbox;

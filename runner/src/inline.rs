@@ -8,7 +8,7 @@ mod images;
 mod text;
 mod utf8;
 
-use airlock_proto::domain::{InlineOutput, InlineText, OutputStream};
+use airlock_domain::{InlineOutput, InlineText, OutputStream};
 use memchr::memchr_iter;
 
 use crate::spool::{JobSpool, Piece, SpoolError, StreamSpool};

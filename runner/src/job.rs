@@ -22,9 +22,7 @@ use std::{
     time::Duration,
 };
 
-use airlock_proto::domain::{
-    ExecutionId, ExecutionResult, Grant, Shell, Signal, Started as Began, TerminalSize,
-};
+use airlock_domain::{ExecutionId, ExecutionResult, Grant, Shell, Signal, Started as Began, TerminalSize};
 use airlock_sandbox::{
     self as sandbox, LaunchSpec, Launcher, Limits, Network, Profile, Running, Shape, Stdin,
     env::{EnvError, EnvRequest, Scrubbed, Variable, build_env, outside},

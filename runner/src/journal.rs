@@ -14,11 +14,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use airlock_domain::{Epoch, ExecutionId, ExecutionResult, SessionId, limits::VOUCHED_EPOCHS};
 use airlock_faults::{Point, hit};
-use airlock_proto::{
-    domain::{Epoch, ExecutionId, ExecutionResult, SessionId},
-    limits::VOUCHED_EPOCHS,
-};
 
 use file::JournalFile;
 use record::Record;

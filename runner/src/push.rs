@@ -5,8 +5,8 @@
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
-use airlock_proto::{
-    domain::{OutputStream, PushFromRunner, PushToRunner},
+use airlock_domain::{
+    OutputStream, PushFromRunner, PushToRunner,
     limits::{CHUNK_BYTES, READS_AT_ONCE},
 };
 use futures::{Stream, StreamExt};

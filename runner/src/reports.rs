@@ -5,7 +5,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use airlock_proto::domain::FromRunner;
+use airlock_domain::FromRunner;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 

@@ -14,7 +14,7 @@ use std::{
     sync::Arc,
 };
 
-use airlock_proto::limits::{SECRET_BYTES_MAX, SECRET_BYTES_MIN, SECRETS};
+use airlock_domain::limits::{SECRET_BYTES_MAX, SECRET_BYTES_MIN, SECRETS};
 
 use crate::config::SecretsConfig;
 

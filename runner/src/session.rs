@@ -16,7 +16,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use airlock_proto::domain::{DirectoryReport, SessionId, SessionSnapshot};
+use airlock_domain::{DirectoryReport, SessionId, SessionSnapshot};
 use airlock_sandbox::{Folders, HostIds, LaunchError, Launcher, Session, SessionDisk, SessionNet, WORKSPACE};
 
 use tokio::sync::Semaphore;

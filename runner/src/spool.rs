@@ -20,8 +20,8 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use airlock_domain::{ExecutionId, InlineOutput, OutputStream};
 use airlock_mounts::remove_tree;
-use airlock_proto::domain::{ExecutionId, InlineOutput, OutputStream};
 
 use tokio_util::sync::CancellationToken;
 

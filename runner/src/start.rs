@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use airlock_proto::domain::{Capability, RunnerId, SessionId};
+use airlock_domain::{Capability, RunnerId, SessionId};
 use airlock_sandbox::{
     CapabilityReport, Check, Config as LauncherConfig, LaunchError, Launcher, Profile, UidIsolation, UidRange,
 };

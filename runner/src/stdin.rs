@@ -8,7 +8,7 @@ mod sink;
 
 use std::{io, os::fd::OwnedFd, time::Duration};
 
-use airlock_proto::domain::{ExchangeFailed, ExchangeFailure, ExchangeFromRunner, ExchangeToRunner};
+use airlock_domain::{ExchangeFailed, ExchangeFailure, ExchangeFromRunner, ExchangeToRunner};
 use futures::StreamExt;
 use tokio::{
     sync::{Mutex, MutexGuard, watch},

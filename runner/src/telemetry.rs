@@ -7,7 +7,7 @@ mod metrics;
 
 use std::path::Path;
 
-use airlock_proto::domain::{Cause, ExecutionResult};
+use airlock_domain::{Cause, ExecutionResult};
 use airlock_telemetry::{CollectorTls, Level, Settings, adopt, fail};
 use opentelemetry::trace::Status;
 use tracing::Span;

@@ -12,7 +12,7 @@ use std::{
     os::unix::ffi::OsStrExt,
 };
 
-use airlock_proto::domain::{DecidedPath, Grant, PathAccess, Requirement};
+use airlock_domain::{DecidedPath, Grant, PathAccess, Requirement};
 use airlock_sandbox::{Folders, Profile};
 
 use crate::{

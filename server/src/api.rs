@@ -4,10 +4,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use airlock_proto::{
-    cursor::Cursor,
-    domain::{Mode, OutputStream, Pty, SessionId, Shell},
-};
+use airlock_domain::{Mode, OutputStream, Pty, SessionId, Shell, cursor::Cursor};
 use bytes::Bytes;
 
 use crate::{
@@ -171,7 +168,7 @@ pub enum EventKind {
         stream: OutputStream,
         /// The offset of the first byte.
         offset: u64,
-        /// At most [`airlock_proto::limits::CHUNK_BYTES`].
+        /// At most [`airlock_domain::limits::CHUNK_BYTES`].
         data: Bytes,
     },
     /// Bytes that are no longer held.
@@ -200,8 +197,8 @@ pub struct Progress {
     pub total_bytes: u64,
     /// The number of lines in this view.
     pub total_lines: u64,
-    /// The last of these lines. At most [`airlock_proto::limits::PROGRESS_LINES`] of
-    /// [`airlock_proto::limits::PROGRESS_LINE_BYTES`] each.
+    /// The last of these lines. At most [`airlock_domain::limits::PROGRESS_LINES`] of
+    /// [`airlock_domain::limits::PROGRESS_LINE_BYTES`] each.
     pub last_lines: Vec<String>,
     /// The view has returned every byte that the server was told of, from the first byte on.
     pub complete: bool,

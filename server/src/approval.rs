@@ -8,7 +8,7 @@ mod remember;
 
 use std::time::Duration;
 
-use airlock_proto::domain::{ApprovalId, Cause, DeniedBy, ExecutionResult, ExecutionState};
+use airlock_domain::{ApprovalId, Cause, DeniedBy, ExecutionResult, ExecutionState};
 
 pub use files::FileLook;
 

@@ -14,7 +14,7 @@ use std::{
     sync::{Arc, PoisonError, RwLock},
 };
 
-use airlock_proto::domain::RunnerId;
+use airlock_domain::RunnerId;
 use sha2::{Digest as _, Sha256};
 use subtle::{Choice, ConditionallySelectable as _, ConstantTimeEq as _};
 

@@ -8,7 +8,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError, Weak},
 };
 
-use airlock_proto::domain::ExecutionId;
+use airlock_domain::ExecutionId;
 use tokio::sync::watch;
 
 /// The notifiers of executions and tenants. An entry exists only while a watch on it exists.

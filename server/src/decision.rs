@@ -16,10 +16,10 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
 };
 
-use airlock_policy::{Answer, Binding, Decision, Permit, Snapshot, Unsandboxed, Verdict as Says};
-use airlock_proto::domain::{
+use airlock_domain::{
     BoundFile, Grant, Mode, Requirement, SandboxProfile, SessionId, SessionSnapshot, Shell,
 };
+use airlock_policy::{Answer, Binding, Decision, Permit, Snapshot, Unsandboxed, Verdict as Says};
 use tracing::{Span, field::Empty};
 
 pub(crate) use hash::{execution_hash, session_hash};

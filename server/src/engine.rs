@@ -18,7 +18,7 @@ mod writing;
 
 use std::{sync::Arc, time::Duration};
 
-use airlock_proto::domain::{
+use airlock_domain::{
     ApprovalId, CancelledBy, ExecutionId, RuleId, RunnerId, SessionId, Signal, TerminalSize,
 };
 

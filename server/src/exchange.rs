@@ -15,7 +15,7 @@ mod seats;
 
 use std::{future::Future, sync::Arc, time::Duration};
 
-use airlock_proto::domain::{ExchangeFailure, ExchangeFromRunner, ExchangeToRunner, RunnerId};
+use airlock_domain::{ExchangeFailure, ExchangeFromRunner, ExchangeToRunner, RunnerId};
 use futures::{Stream, StreamExt as _, stream::BoxStream};
 use tokio::{
     sync::mpsc,

@@ -1,7 +1,7 @@
 //! The interface between the exchanges and the links to the runners. It only requests new exchange
 //! streams; the messages of an exchange do not pass through it.
 
-use airlock_proto::domain::RunnerId;
+use airlock_domain::RunnerId;
 
 use crate::stream_door::DoorError;
 

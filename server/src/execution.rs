@@ -10,7 +10,7 @@ mod start;
 
 use std::time::Duration;
 
-use airlock_proto::domain::{
+use airlock_domain::{
     CancelledBy, Cause, DirectoryReport, ExecutionId, ExecutionResult, ExecutionState, Started, ToRunner,
 };
 

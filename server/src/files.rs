@@ -8,10 +8,7 @@ mod page;
 mod quarantine;
 mod upload;
 
-use airlock_proto::{
-    domain::{ExchangeFromRunner, ExchangeOrder, FileInfo, RunnerId, SessionId},
-    limits::PATH_BYTES,
-};
+use airlock_domain::{ExchangeFromRunner, ExchangeOrder, FileInfo, RunnerId, SessionId, limits::PATH_BYTES};
 
 use crate::{
     api::ApiError,

@@ -9,7 +9,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use airlock_proto::domain::{ExecutionId, RunnerId, SessionId, ToRunner};
+use airlock_domain::{ExecutionId, RunnerId, SessionId, ToRunner};
 
 use crate::{
     exchange_door::ExchangeDoor,

@@ -27,7 +27,8 @@ mod watch;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use airlock_proto::{FILE_DESCRIPTOR_SET, limits::MESSAGE_BYTES, runner_v1, server_v1, v1};
+use airlock_domain::limits::MESSAGE_BYTES;
+use airlock_proto::{FILE_DESCRIPTOR_SET, runner_v1, server_v1, v1};
 use prost::Message as _;
 use prost_types::FileDescriptorSet;
 use tokio::sync::Semaphore;

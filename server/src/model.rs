@@ -9,7 +9,7 @@ mod time;
 
 use std::{collections::BTreeMap, time::Duration};
 
-use airlock_proto::domain::{
+use airlock_domain::{
     ApprovalId, BackgroundedBy, Epoch, ExecutionId, ExecutionResult, ExecutionState, LinkState, Mode,
     OutputState, Pty, RunnerId, SessionId, SessionSnapshot, Shell,
 };
@@ -145,7 +145,7 @@ pub struct SessionRecord {
 /// The specification of an execution.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExecutionSpec {
-    /// At most [`airlock_proto::limits::COMMAND_BYTES`], without NUL bytes.
+    /// At most [`airlock_domain::limits::COMMAND_BYTES`], without NUL bytes.
     pub command: Vec<u8>,
     /// The shell that reads the command.
     pub shell: Shell,

@@ -14,10 +14,7 @@ mod writer;
 
 use std::{os::unix::fs::DirBuilderExt as _, path::PathBuf, sync::Arc};
 
-use airlock_proto::{
-    domain::{ExecutionId, OutputStream},
-    limits::CHUNK_BYTES,
-};
+use airlock_domain::{ExecutionId, OutputStream, limits::CHUNK_BYTES};
 use futures::TryStreamExt as _;
 use object_store::{
     ObjectStore, ObjectStoreExt as _, PutMode, PutPayload, local::LocalFileSystem, path::Path,

@@ -1,7 +1,7 @@
 //! The interface between the engine and the other servers of its store. A server uses it to reach a runner
 //! without a link of its own. The edge implements the transport. A call is never forwarded.
 
-use airlock_proto::domain::{ExecutionId, RunnerId, SessionId, ToRunner};
+use airlock_domain::{ExecutionId, RunnerId, SessionId, ToRunner};
 
 use crate::stream_door::DoorError;
 

@@ -12,7 +12,7 @@ mod send;
 
 use std::sync::Arc;
 
-use airlock_proto::domain::{
+use airlock_domain::{
     CancelledBy, Cause, DeniedBy, ExecutionId, ExecutionResult, ExecutionState, Grant, LinkState, SessionId,
     Started,
 };

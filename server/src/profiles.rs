@@ -20,7 +20,7 @@ use std::{
     time::Duration,
 };
 
-use airlock_proto::domain::Mode;
+use airlock_domain::Mode;
 
 use crate::config;
 

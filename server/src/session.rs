@@ -11,10 +11,7 @@ mod update;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use airlock_proto::{
-    domain::{Mode, RunnerId, SessionId, SessionSnapshot},
-    limits::IDLE_TIMEOUT_DEFAULT,
-};
+use airlock_domain::{Mode, RunnerId, SessionId, SessionSnapshot, limits::IDLE_TIMEOUT_DEFAULT};
 
 use crate::{
     api::{ApiError, FieldViolation},

@@ -6,7 +6,8 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use airlock_proto::{LINK_PROTOCOL_VERSION, domain::ExecutionId, limits};
+use airlock_domain::{ExecutionId, limits};
+use airlock_proto::LINK_PROTOCOL_VERSION;
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt as _};
 use uuid::Uuid;

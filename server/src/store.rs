@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use airlock_proto::domain::{
+use airlock_domain::{
     ApprovalId, BackgroundedBy, Epoch, ExecutionId, ExecutionResult, ExecutionState, LinkState, Mode,
     OutputState, RuleId, RunnerId, SessionId, SessionSnapshot,
 };
@@ -113,7 +113,7 @@ pub struct Page<T> {
 /// The position in a list, and the size of the page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageQuery {
-    /// The maximum number of items, from 1 to [`airlock_proto::limits::PAGE_SIZE_MAX`]; other values are clamped. A
+    /// The maximum number of items, from 1 to [`airlock_domain::limits::PAGE_SIZE_MAX`]; other values are clamped. A
     /// page of very large entries may hold fewer items and still have a next page.
     pub size: u32,
     /// The [`Page::next`] of the previous page.

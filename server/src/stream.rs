@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use airlock_proto::domain::{ExecutionId, PushFromRunner, PushToRunner, RunnerId};
+use airlock_domain::{ExecutionId, PushFromRunner, PushToRunner, RunnerId};
 use futures::{Stream, StreamExt, stream::BoxStream};
 use tokio::sync::mpsc;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};

@@ -1,7 +1,7 @@
 //! The interfaces between the engine and the output streams. The engine owns the links to the runners,
 //! and the streams own all work on output. They depend on each other only through these two traits.
 
-use airlock_proto::domain::{ExecutionId, RunnerId};
+use airlock_domain::{ExecutionId, RunnerId};
 
 use crate::model::ExecutionRecord;
 

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use airlock_proto::domain::{
+use airlock_domain::{
     Cause, DeniedBy, ExecutionId, ExecutionResult, ExecutionState, Mode, OutputState, SessionId, Shell,
 };
 

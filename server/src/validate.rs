@@ -15,7 +15,8 @@ mod terminal;
 
 use std::{collections::BTreeMap, str::FromStr, time::Duration};
 
-use airlock_proto::{limits, twin, v1};
+use airlock_domain::limits;
+use airlock_proto::{twin, v1};
 use bytes::Bytes;
 use prost_types::Duration as WireDuration;
 
@@ -219,11 +220,11 @@ impl Checker {
         labels
     }
 
-    fn shell(&mut self, field: &str, number: i32) -> Option<airlock_proto::domain::Shell> {
+    fn shell(&mut self, field: &str, number: i32) -> Option<airlock_domain::Shell> {
         self.choice::<v1::Shell, _>(field, number)
     }
 
-    fn mode(&mut self, field: &str, number: i32) -> Option<airlock_proto::domain::Mode> {
+    fn mode(&mut self, field: &str, number: i32) -> Option<airlock_domain::Mode> {
         self.choice::<v1::Mode, _>(field, number)
     }
 }

@@ -16,8 +16,8 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use airlock_domain::Bind;
 use airlock_mounts::TemporaryDir;
-use airlock_proto::domain::Bind;
 use airlock_runner::{Runner, RunnerConfig, RunningRunner};
 use airlock_server::{
     config::{self, ClientCertificates, Config, Ground, Identity, Listen, Match, RoleName, Tls},

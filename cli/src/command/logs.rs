@@ -18,7 +18,7 @@ use show::Show;
 /// The exit code of a search without a match, as in grep.
 const NO_MATCH: u8 = 1;
 /// The number of matches per request. Further requests follow while there are more matches.
-const MATCHES: u32 = airlock_proto::limits::MATCHES_MAX;
+const MATCHES: u32 = airlock_domain::limits::MATCHES_MAX;
 
 /// Show the output of an execution, running or ended: all of it or a part.
 ///
@@ -209,7 +209,7 @@ impl Search {
 }
 
 fn context(text: &str) -> Result<u32, String> {
-    const MOST: u32 = airlock_proto::limits::CONTEXT_LINES;
+    const MOST: u32 = airlock_domain::limits::CONTEXT_LINES;
     let number = text.parse().ok().filter(|number| *number <= MOST);
     number.ok_or_else(|| format!("expected a whole number of at most {MOST}"))
 }

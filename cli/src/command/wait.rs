@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use airlock_proto::limits::WAIT_MAX;
+use airlock_domain::limits::WAIT_MAX;
 use clap::Args;
 use tokio::time::Instant;
 

@@ -1,11 +1,8 @@
 //! Conversion of the files that answers are bound to.
 
 use super::{ConvertError, joined};
-use crate::{
-    domain::{BoundFile, FileState},
-    limits::BOUND_FILES,
-    v1,
-};
+use crate::v1;
+use airlock_domain::{BoundFile, FileState, limits::BOUND_FILES};
 
 impl From<BoundFile> for v1::BoundFile {
     fn from(file: BoundFile) -> Self {

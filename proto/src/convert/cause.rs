@@ -5,12 +5,8 @@
 use std::sync::Arc;
 
 use super::{ConvertError, joined, required, wire_duration};
-use crate::{
-    domain::{Cause, ExecutionResult, Started, Violation},
-    limits::VIOLATIONS,
-    v1,
-    v1::cause::Detail,
-};
+use crate::v1::cause::Detail;
+use airlock_domain::{Cause, ExecutionResult, Started, Violation, limits::VIOLATIONS};
 
 impl From<Cause> for v1::Cause {
     fn from(cause: Cause) -> Self {

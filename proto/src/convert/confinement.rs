@@ -1,10 +1,10 @@
 //! Conversion of the settings that confine a sandbox, and of the facts that a decision relies on.
 
 use super::ConvertError;
-use crate::{
-    domain::{Decided, DecidedPath, Obeyed, ObeyedFormat, PathRules, Protect, Sockets},
+use crate::runner_v1 as wire;
+use airlock_domain::{
+    Decided, DecidedPath, Obeyed, ObeyedFormat, PathRules, Protect, Sockets,
     limits::{DECIDED_PATHS, OBEYED_NAMES},
-    runner_v1 as wire,
 };
 
 impl From<Decided> for wire::Decided {

@@ -1,7 +1,7 @@
 //! Conversion of enums that have the same values in the domain and on the wire.
 
 use super::ConvertError;
-use crate::{domain, runner_v1, v1};
+use crate::{runner_v1, v1};
 
 /// Implements both directions for an enum with a one-to-one correspondence. A wire value that is not listed
 /// (`UNSPECIFIED`, or a value of a later version) is an error.
@@ -31,69 +31,69 @@ macro_rules! same_enum {
     };
 }
 
-same_enum!(domain::Shell, v1::Shell, "shell", { Bash = Bash, Zsh = Zsh, Pwsh = Pwsh });
-same_enum!(domain::Mode, v1::Mode, "mode", {
+same_enum!(airlock_domain::Shell, v1::Shell, "shell", { Bash = Bash, Zsh = Zsh, Pwsh = Pwsh });
+same_enum!(airlock_domain::Mode, v1::Mode, "mode", {
     Bypass = Bypass, AcceptEdits = AcceptEdits, Default = Default, Plan = Plan,
 });
-same_enum!(domain::OutputStream, v1::OutputStream, "stream", { Stdout = Stdout, Stderr = Stderr });
-same_enum!(domain::ExecutionState, v1::ExecutionState, "state", {
+same_enum!(airlock_domain::OutputStream, v1::OutputStream, "stream", { Stdout = Stdout, Stderr = Stderr });
+same_enum!(airlock_domain::ExecutionState, v1::ExecutionState, "state", {
     PendingApproval = PendingApproval,
     Queued = Queued,
     Starting = Starting,
     Running = Running,
     Finished = Finished,
 });
-same_enum!(domain::LinkState, v1::LinkState, "link", {
+same_enum!(airlock_domain::LinkState, v1::LinkState, "link", {
     Connected = Connected, Unreachable = Unreachable,
 });
-same_enum!(domain::TimeoutKind, v1::TimeoutKind, "timed_out.kind", { Wall = Wall, Idle = Idle });
-same_enum!(domain::CancelledBy, v1::CancelledBy, "cancelled.by", {
+same_enum!(airlock_domain::TimeoutKind, v1::TimeoutKind, "timed_out.kind", { Wall = Wall, Idle = Idle });
+same_enum!(airlock_domain::CancelledBy, v1::CancelledBy, "cancelled.by", {
     Client = Client, Admin = Admin, Disconnect = Disconnect, Session = Session, Drain = Drain,
 });
-same_enum!(domain::DeniedBy, v1::DeniedBy, "denied.by", {
+same_enum!(airlock_domain::DeniedBy, v1::DeniedBy, "denied.by", {
     Policy = Policy, Person = Person, NobodyToAsk = NobodyToAsk,
 });
-same_enum!(domain::BackgroundedBy, v1::BackgroundedBy, "backgrounded_by", {
+same_enum!(airlock_domain::BackgroundedBy, v1::BackgroundedBy, "backgrounded_by", {
     Client = Client, Request = Request, Budget = Budget,
 });
-same_enum!(domain::Signal, v1::Signal, "signal", {
+same_enum!(airlock_domain::Signal, v1::Signal, "signal", {
     Hup = Hup, Int = Int, Quit = Quit, Usr1 = Usr1, Usr2 = Usr2,
     Term = Term, Kill = Kill, Stop = Stop, Cont = Cont,
 });
-same_enum!(domain::FileFormat, v1::FileFormat, "format", {
+same_enum!(airlock_domain::FileFormat, v1::FileFormat, "format", {
     File = File, Tar = Tar, TarGzip = TarGzip,
 });
-same_enum!(domain::FileType, v1::FileType, "type", {
+same_enum!(airlock_domain::FileType, v1::FileType, "type", {
     Regular = Regular, Directory = Directory, Symlink = Symlink, Other = Other,
 });
-same_enum!(domain::DirectoryReport, v1::DirectoryReport, "directory_report", {
+same_enum!(airlock_domain::DirectoryReport, v1::DirectoryReport, "directory_report", {
     Reported = Reported, Unchanged = Unchanged, SnappedBack = SnappedBack, NotKept = NotKept,
 });
-same_enum!(domain::NetworkMode, runner_v1::NetworkMode, "network", { Loopback = Loopback });
-same_enum!(domain::PathAccess, runner_v1::PathAccess, "access", {
+same_enum!(airlock_domain::NetworkMode, runner_v1::NetworkMode, "network", { Loopback = Loopback });
+same_enum!(airlock_domain::PathAccess, runner_v1::PathAccess, "access", {
     Read = Read, Write = Write, Create = Create, Delete = Delete,
 });
-same_enum!(domain::ProtectAction, runner_v1::ProtectAction, "protect.action", {
+same_enum!(airlock_domain::ProtectAction, runner_v1::ProtectAction, "protect.action", {
     Report = Report, Quarantine = Quarantine, Fail = Fail,
 });
-same_enum!(domain::ViolationAction, v1::ViolationAction, "violation.action", {
+same_enum!(airlock_domain::ViolationAction, v1::ViolationAction, "violation.action", {
     Reported = Reported, Quarantined = Quarantined, Failed = Failed,
 });
-same_enum!(domain::JobPhase, runner_v1::JobPhase, "phase", {
+same_enum!(airlock_domain::JobPhase, runner_v1::JobPhase, "phase", {
     Accepted = Accepted, Refused = Refused, Running = Running, Ended = Ended, Lost = Lost,
 });
 
-impl From<domain::Started> for v1::Started {
-    fn from(value: domain::Started) -> Self {
+impl From<airlock_domain::Started> for v1::Started {
+    fn from(value: airlock_domain::Started) -> Self {
         match value {
-            domain::Started::No => Self::No,
-            domain::Started::Yes => Self::Yes,
-            domain::Started::Unknown => Self::Unknown,
+            airlock_domain::Started::No => Self::No,
+            airlock_domain::Started::Yes => Self::Yes,
+            airlock_domain::Started::Unknown => Self::Unknown,
         }
     }
 }
 
-impl From<v1::Started> for domain::Started {
+impl From<v1::Started> for airlock_domain::Started {
     fn from(value: v1::Started) -> Self {
         match value {
             v1::Started::No => Self::No,
@@ -103,15 +103,15 @@ impl From<v1::Started> for domain::Started {
     }
 }
 
-impl From<domain::OutputState> for v1::OutputState {
-    fn from(value: domain::OutputState) -> Self {
+impl From<airlock_domain::OutputState> for v1::OutputState {
+    fn from(value: airlock_domain::OutputState) -> Self {
         match value {
-            domain::OutputState::None => Self::None,
-            domain::OutputState::Live => Self::Live,
-            domain::OutputState::Storing => Self::Storing,
-            domain::OutputState::Stored => Self::Stored,
-            domain::OutputState::Partial { .. } => Self::Partial,
-            domain::OutputState::Lost => Self::Lost,
+            airlock_domain::OutputState::None => Self::None,
+            airlock_domain::OutputState::Live => Self::Live,
+            airlock_domain::OutputState::Storing => Self::Storing,
+            airlock_domain::OutputState::Stored => Self::Stored,
+            airlock_domain::OutputState::Partial { .. } => Self::Partial,
+            airlock_domain::OutputState::Lost => Self::Lost,
         }
     }
 }

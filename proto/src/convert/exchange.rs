@@ -4,14 +4,14 @@ use bytes::Bytes;
 
 use super::{ConvertError, parsed, required};
 use crate::{
-    domain::{
-        ExchangeFailed, ExchangeFailure, ExchangeFromRunner, ExchangeOrder, ExchangeToRunner, FileChange,
-        FileInfo, QuarantinedFile,
-    },
-    limits::{BOUND_FILES, TRANSFER_CHUNK_BYTES},
     runner_v1 as wire,
     runner_v1::{exchange_request::Message as Up, exchange_response::Message as Down},
     v1,
+};
+use airlock_domain::{
+    ExchangeFailed, ExchangeFailure, ExchangeFromRunner, ExchangeOrder, ExchangeToRunner, FileChange,
+    FileInfo, QuarantinedFile,
+    limits::{BOUND_FILES, TRANSFER_CHUNK_BYTES},
 };
 
 impl From<ExchangeFromRunner> for wire::ExchangeRequest {

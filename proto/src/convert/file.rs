@@ -3,13 +3,10 @@
 use std::time::{Duration, UNIX_EPOCH};
 
 use super::{ConvertError, digest, joined, parsed, required};
-use crate::{
-    domain::{
-        ChangeKind, DiffOrder, DownloadOrder, DownloadStarted, Downloaded, FileChange, FileFilter,
-        FileFormat, FileInfo, FileType, ListOrder, QuarantineOrder, QuarantinedFile, SkippedFile,
-        UploadOrder, Uploaded,
-    },
-    runner_v1 as wire, v1,
+use crate::{runner_v1 as wire, v1};
+use airlock_domain::{
+    ChangeKind, DiffOrder, DownloadOrder, DownloadStarted, Downloaded, FileChange, FileFilter, FileFormat,
+    FileInfo, FileType, ListOrder, QuarantineOrder, QuarantinedFile, SkippedFile, UploadOrder, Uploaded,
 };
 
 const MICROS_PER_SECOND: i64 = 1_000_000;

@@ -5,10 +5,8 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 
 use super::{ConvertError, duration, parsed, required, terminal::terminal_size, wire_duration};
-use crate::{
-    domain::{Bind, Grant, Requirement, SandboxLimits, SandboxProfile},
-    runner_v1 as wire, v1,
-};
+use crate::{runner_v1 as wire, v1};
+use airlock_domain::{Bind, Grant, Requirement, SandboxLimits, SandboxProfile};
 
 const READ_ONLY_MOUNT: &str = "READ_ONLY_MOUNT";
 const TRUSTED_PATH: &str = "TRUSTED_PATH";

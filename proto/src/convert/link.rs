@@ -2,13 +2,13 @@
 
 use super::{ConvertError, duration, parsed, required, terminal::terminal_size, wire_duration};
 use crate::{
-    domain::{
-        Capability, FromRunner, Grant, JobReport, RunnerHello, SessionPhase, SessionReport, SessionSnapshot,
-        StartJob, ToRunner,
-    },
     runner_v1 as wire,
     runner_v1::{connect_request::Message as Up, connect_response::Message as Down},
     v1,
+};
+use airlock_domain::{
+    Capability, FromRunner, Grant, JobReport, RunnerHello, SessionPhase, SessionReport, SessionSnapshot,
+    StartJob, ToRunner,
 };
 
 impl From<FromRunner> for wire::ConnectRequest {
@@ -116,7 +116,7 @@ impl TryFrom<wire::JobReport> for JobReport {
     type Error = ConvertError;
 
     fn try_from(report: wire::JobReport) -> Result<Self, ConvertError> {
-        use crate::domain::JobPhase::{Ended, Lost, Refused};
+        use airlock_domain::JobPhase::{Ended, Lost, Refused};
         let phase = report.phase().try_into()?;
         let result = report.result.map(TryInto::try_into).transpose()?;
         if matches!(phase, Ended | Lost | Refused) && result.is_none() {

@@ -3,10 +3,10 @@
 use prost::Message;
 
 use super::{ConvertError, required};
-use crate::{
-    domain::{ImageKind, InlineOutput, InlineText, OutputImage},
+use crate::v1;
+use airlock_domain::{
+    ImageKind, InlineOutput, InlineText, OutputImage,
     limits::{HINT_BYTES, HINTS, IMAGES, INLINE_MAX},
-    v1,
 };
 
 impl InlineOutput {

@@ -2,12 +2,11 @@
 
 use super::{ConvertError, parsed, required};
 use crate::{
-    domain::{PushFromRunner, PushToRunner},
-    limits::CHUNK_BYTES,
     runner_v1 as wire,
     runner_v1::{push_output_request::Message as Up, push_output_response::Message as Down},
     v1,
 };
+use airlock_domain::{PushFromRunner, PushToRunner, limits::CHUNK_BYTES};
 
 impl From<PushFromRunner> for wire::PushOutputRequest {
     fn from(message: PushFromRunner) -> Self {

@@ -3,7 +3,8 @@
 use prost::Message;
 
 use super::ConvertError;
-use crate::{domain::ExecutionResult, v1};
+use crate::v1;
+use airlock_domain::ExecutionResult;
 
 impl ExecutionResult {
     /// Encodes the result in the format of the contract, which later versions can read.

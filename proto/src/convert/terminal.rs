@@ -1,11 +1,8 @@
 //! Conversion of terminals and their sizes.
 
 use super::ConvertError;
-use crate::{
-    domain::{Pty, TerminalSize},
-    limits::TERMINAL_CELLS,
-    v1,
-};
+use crate::v1;
+use airlock_domain::{Pty, TerminalSize, limits::TERMINAL_CELLS};
 
 impl From<TerminalSize> for v1::TerminalSize {
     fn from(TerminalSize { rows, cols }: TerminalSize) -> Self {

@@ -3,10 +3,8 @@
 use prost::Message as _;
 use sha2::{Digest as _, Sha256};
 
-use crate::{
-    domain::{DecidedPath, Grant, Obeyed, PathAccess},
-    secret, v1,
-};
+use crate::v1;
+use airlock_domain::{DecidedPath, Grant, Obeyed, PathAccess, secret};
 
 impl Grant {
     /// Returns the fields that [`Grant::binding`] covers in addition to session, command, shell, directory

@@ -5,11 +5,13 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use bytes::Bytes;
 
 use crate::{
-    cursor::Cursor,
-    domain::*,
-    limits::{HINT_BYTES, HINTS, IMAGES, INLINE_MAX},
     runner_v1::{ConnectRequest, ConnectResponse, PushOutputRequest, PushOutputResponse},
     v1,
+};
+use airlock_domain::{
+    cursor::Cursor,
+    limits::{HINT_BYTES, HINTS, IMAGES, INLINE_MAX},
+    *,
 };
 
 fn causes() -> Vec<Cause> {

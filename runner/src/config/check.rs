@@ -5,7 +5,7 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use airlock_proto::{domain::RunnerId, limits as contract};
+use airlock_domain::{RunnerId, limits as contract};
 use airlock_sandbox::{DiskBackend, UidRange};
 
 use super::{CgroupMode, Problem, RunnerConfig, ServerConfig, WorkspaceBackend};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use airlock_proto::domain::{
+use airlock_domain::{
     BoundFile, Cause, ExecutionId, ExecutionResult, FromRunner, Grant, JobPhase, JobReport, StartJob,
 };
 

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use airlock_proto::domain::{CancelledBy, Cause, FromRunner};
+use airlock_domain::{CancelledBy, Cause, FromRunner};
 
 use super::Core;
 use crate::journal::Phase;

@@ -5,8 +5,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use airlock_domain::{CancelledBy, Cause, ExecutionId, SessionId, Started};
 use airlock_faults::{Point, hit};
-use airlock_proto::domain::{CancelledBy, Cause, ExecutionId, SessionId, Started};
 use tokio_util::sync::CancellationToken;
 
 use super::Core;

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use airlock_proto::domain::{Cause, Epoch};
+use airlock_domain::{Cause, Epoch};
 use tokio_util::sync::CancellationToken;
 
 use super::Core;

@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use airlock_proto::domain::{BoundFile, Cause, ExecutionId, Grant, StartJob};
+use airlock_domain::{BoundFile, Cause, ExecutionId, Grant, StartJob};
 use tokio::{sync::Semaphore, task::spawn_blocking};
 use tokio_util::sync::CancellationToken;
 

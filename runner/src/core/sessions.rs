@@ -2,10 +2,8 @@
 
 use std::{path::PathBuf, sync::Arc};
 
+use airlock_domain::{FromRunner, SandboxProfile, SessionId, SessionPhase, SessionReport, SessionSnapshot};
 use airlock_faults::{Point, hit};
-use airlock_proto::domain::{
-    FromRunner, SandboxProfile, SessionId, SessionPhase, SessionReport, SessionSnapshot,
-};
 use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 

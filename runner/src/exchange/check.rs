@@ -1,6 +1,6 @@
 //! Validates the messages of a server after its order: contiguous chunks if the order accepts any, then the end.
 
-use airlock_proto::domain::{ExchangeFailed, ExchangeOrder, ExchangeToRunner};
+use airlock_domain::{ExchangeFailed, ExchangeOrder, ExchangeToRunner};
 
 use super::invalid;
 
@@ -41,7 +41,7 @@ impl Check {
 
 #[cfg(test)]
 mod tests {
-    use airlock_proto::domain::{ExecutionId, SessionId};
+    use airlock_domain::{ExecutionId, SessionId};
 
     use super::*;
 

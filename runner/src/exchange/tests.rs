@@ -1,6 +1,6 @@
 //! Tests of exchanges with a server that is slow, disconnected or violates the protocol.
 
-use airlock_proto::domain::{FileFormat, SessionId, UploadOrder};
+use airlock_domain::{FileFormat, SessionId, UploadOrder};
 use futures::stream;
 
 use super::*;

@@ -8,7 +8,7 @@ use std::{
 };
 
 use airlock_archive::Cancel;
-use airlock_proto::domain::{ChangeKind, DiffOrder, ExchangeFailed, FileChange, FileInfo, FileType};
+use airlock_domain::{ChangeKind, DiffOrder, ExchangeFailed, FileChange, FileInfo, FileType};
 use rustix::{
     fs::{AtFlags, Mode, OFlags, ResolveFlags, Stat, openat2, statat},
     io::Errno,

@@ -13,11 +13,9 @@ use std::{
 };
 
 use airlock_archive::{Cancel, Format, Limits, Pack, pack};
-use airlock_proto::{
-    domain::{
-        DownloadOrder, DownloadStarted, Downloaded, ExchangeFailed, ExchangeFailure, ExchangeFromRunner,
-        FileFormat, FileType, SkippedFile,
-    },
+use airlock_domain::{
+    DownloadOrder, DownloadStarted, Downloaded, ExchangeFailed, ExchangeFailure, ExchangeFromRunner,
+    FileFormat, FileType, SkippedFile,
     limits::{SKIPPED_FILES, TRANSFER_ID_BYTES},
 };
 use bytes::Bytes;

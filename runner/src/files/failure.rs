@@ -1,7 +1,7 @@
 //! The errors of file work, as messages for clients. They contain no host path and no text of the operating system.
 
 use airlock_archive::{ArchiveError, Cause, Obstacle};
-use airlock_proto::domain::{ExchangeFailed, ExchangeFailure};
+use airlock_domain::{ExchangeFailed, ExchangeFailure};
 use airlock_sandbox::{HOME, TMP, WORKSPACE};
 use rustix::io::Errno;
 

@@ -3,8 +3,8 @@
 use std::os::fd::OwnedFd;
 
 use airlock_archive::Cancel;
-use airlock_proto::{
-    domain::{ExchangeFailed, FileInfo, ListOrder},
+use airlock_domain::{
+    ExchangeFailed, FileInfo, ListOrder,
     limits::{MESSAGE_BYTES, PAGE_SIZE_MAX},
 };
 

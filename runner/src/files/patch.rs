@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use airlock_proto::limits::PATCH_BYTES;
+use airlock_domain::limits::PATCH_BYTES;
 use similar::{
     Algorithm, ChangeTag, DiffOp, capture_diff_slices_deadline, group_diff_ops, udiff::UnifiedHunkHeader,
 };

@@ -1,6 +1,6 @@
 //! Paths as clients write them, and relative to one of the session's directories. Accesses no file.
 
-use airlock_proto::{domain::ExchangeFailed, limits::PATH_BYTES};
+use airlock_domain::{ExchangeFailed, limits::PATH_BYTES};
 use airlock_sandbox::{HOME, SessionFolder, TMP, WORKSPACE};
 
 use super::failure::{invalid, shown};

@@ -10,7 +10,7 @@ use std::{
     },
 };
 
-use airlock_proto::domain::{ExchangeFailed, FileInfo, FileType};
+use airlock_domain::{ExchangeFailed, FileInfo, FileType};
 use airlock_sandbox::{DiskBackend, SessionFolder};
 use rustix::{
     fs::{

@@ -8,7 +8,7 @@ use std::{
     path::PathBuf,
 };
 
-use airlock_proto::domain::ExchangeFailed;
+use airlock_domain::ExchangeFailed;
 use airlock_sandbox::{
     Profile, Root, SessionFolder,
     protect::{Grounds, Item, Plant, Use, planted},

@@ -14,7 +14,7 @@ use std::{
 use airlock_archive::{
     Cancel, Counts, Format, Limits, TEMPORARY_PREFIX, Unpack, check, conflicts, unpack, write_file,
 };
-use airlock_proto::domain::{ExchangeFailed, FileFilter, FileFormat, FileType, UploadOrder, Uploaded};
+use airlock_domain::{ExchangeFailed, FileFilter, FileFormat, FileType, UploadOrder, Uploaded};
 use airlock_sandbox::SessionFolder;
 use cap_std::fs::Dir;
 use rustix::{

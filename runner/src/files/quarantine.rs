@@ -1,8 +1,7 @@
 //! Lists and restores quarantined files: protected names that commands created or changed.
 
-use airlock_proto::{
-    domain::{ExchangeFailed, ExchangeFailure, FileInfo, FileType, QuarantineOrder, QuarantinedFile},
-    limits::PATH_BYTES,
+use airlock_domain::{
+    ExchangeFailed, ExchangeFailure, FileInfo, FileType, QuarantineOrder, QuarantinedFile, limits::PATH_BYTES,
 };
 use airlock_sandbox::protect::{Held, Kind, ProtectError};
 

@@ -1,7 +1,7 @@
 //! Selects the files of an order.
 
 use airlock_archive::globs;
-use airlock_proto::domain::{ExchangeFailed, FileFilter, FileType};
+use airlock_domain::{ExchangeFailed, FileFilter, FileType};
 use globset::GlobSet;
 
 use super::failure::invalid;

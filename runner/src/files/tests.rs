@@ -14,7 +14,7 @@ mod walled;
 use std::{collections::BTreeMap, fs, os::unix::fs::PermissionsExt, path::PathBuf};
 
 use airlock_archive::{Cancel, Format, Limits, Pack, globs, pack};
-use airlock_proto::domain::{
+use airlock_domain::{
     ChangeKind, DiffOrder, DownloadOrder, DownloadStarted, Downloaded, ExchangeFailure, ExchangeToRunner,
     FileChange, FileFilter, FileFormat, FileInfo, FileType, ListOrder, UploadOrder, Uploaded,
 };
@@ -249,7 +249,7 @@ fn chunks(from: u64, bytes: &[u8]) -> Vec<ExchangeToRunner> {
 
 /// Splits into chunks of the maximum size.
 fn large_chunks(bytes: &[u8]) -> Vec<ExchangeToRunner> {
-    let size = airlock_proto::limits::TRANSFER_CHUNK_BYTES;
+    let size = airlock_domain::limits::TRANSFER_CHUNK_BYTES;
     (0..).step_by(size).zip(bytes.chunks(size)).map(|(offset, data)| chunk(offset, data)).collect()
 }
 

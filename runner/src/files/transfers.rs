@@ -15,8 +15,8 @@ use std::{
     },
 };
 
+use airlock_domain::{ExchangeFailed, SessionId};
 use airlock_mounts::remove_tree;
-use airlock_proto::domain::{ExchangeFailed, SessionId};
 use airlock_sandbox::SessionFolder;
 use rustix::{
     fs::{StatVfs, statvfs},

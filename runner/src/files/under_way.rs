@@ -1,7 +1,7 @@
 //! Informs the guards of protected names about an upload, from before its first file to after its last. Must not be
 //! held while waiting for a client.
 
-use airlock_proto::domain::ExchangeFailed;
+use airlock_domain::ExchangeFailed;
 use airlock_sandbox::{SessionFolder, protect::Watched};
 
 use super::{paths::Inside, quarantine::of_guard};

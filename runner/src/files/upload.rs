@@ -5,8 +5,8 @@
 use std::{sync::Arc, time::Duration};
 
 use airlock_archive::Cancel;
-use airlock_proto::{
-    domain::{ExchangeFailed, ExchangeFailure, ExchangeFromRunner, ExchangeToRunner, UploadOrder, Uploaded},
+use airlock_domain::{
+    ExchangeFailed, ExchangeFailure, ExchangeFromRunner, ExchangeToRunner, UploadOrder, Uploaded,
     limits::TRANSFER_ID_BYTES,
 };
 use bytes::Bytes;

@@ -10,7 +10,7 @@ use std::{
 };
 
 use airlock_archive::Cancel;
-use airlock_proto::domain::ExchangeFailed;
+use airlock_domain::ExchangeFailed;
 use rustix::{
     fs::{AtFlags, Dir, FileType as RawType, Stat, statat},
     io::Errno,

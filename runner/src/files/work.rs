@@ -4,7 +4,7 @@
 use std::{sync::Arc, time::Duration};
 
 use airlock_archive::Cancel;
-use airlock_proto::domain::ExchangeFailed;
+use airlock_domain::ExchangeFailed;
 use tokio::{sync::Semaphore, task::spawn_blocking, time::timeout};
 use tokio_util::{
     sync::CancellationToken,

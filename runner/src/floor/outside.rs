@@ -3,7 +3,7 @@
 //!
 //! Nothing that a server sends may change this permission.
 
-use airlock_proto::domain::Grant;
+use airlock_domain::Grant;
 use airlock_sandbox::UidIsolation;
 
 use super::{Refusal, floor};

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fs, path::PathBuf, time::Duration};
 
-use airlock_proto::domain::{Decided, Protect, SandboxLimits, SessionId, Shell, Sockets};
+use airlock_domain::{Decided, Protect, SandboxLimits, SessionId, Shell, Sockets};
 
 use super::*;
 

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use airlock_proto::{
-    domain::{Cause, ExecutionId, Grant, PathAccess, ProtectAction, Violation, ViolationAction},
-    limits::VIOLATIONS,
+use airlock_domain::{
+    Cause, ExecutionId, Grant, PathAccess, ProtectAction, Violation, ViolationAction, limits::VIOLATIONS,
 };
 use airlock_sandbox::{
     Mask,

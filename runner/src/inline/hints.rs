@@ -1,7 +1,7 @@
 //! Finds hint lines: `<airlock-hint .../>` and `<claude-code-hint .../>`. A hint is a whole line, apart from
 //! surrounding blanks.
 
-use airlock_proto::limits::{HINT_BYTES, HINTS};
+use airlock_domain::limits::{HINT_BYTES, HINTS};
 use memchr::{memchr, memmem, memrchr};
 
 /// A byte sequence that every hint contains.

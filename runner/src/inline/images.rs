@@ -3,10 +3,7 @@
 //! Reads only their first bytes. The output may be crafted. If the size in pixels cannot be read, only the size is left
 //! out.
 
-use airlock_proto::{
-    domain::{ImageKind, OutputImage, OutputStream},
-    limits::IMAGES,
-};
+use airlock_domain::{ImageKind, OutputImage, OutputStream, limits::IMAGES};
 use base64::{
     Engine as _, alphabet,
     engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},

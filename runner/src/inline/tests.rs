@@ -1,7 +1,7 @@
 //! Tests of inline output for streams of each kind, and of bounded memory for any length.
 
-use airlock_proto::{
-    domain::{ExecutionId, ImageKind},
+use airlock_domain::{
+    ExecutionId, ImageKind,
     limits::{HINT_BYTES, HINTS, IMAGES},
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -166,7 +166,7 @@ struct Brief {
 }
 
 fn brief(it: &InlineOutput) -> Vec<Brief> {
-    let brief = |one: &airlock_proto::domain::OutputImage| Brief {
+    let brief = |one: &airlock_domain::OutputImage| Brief {
         offset: one.offset,
         kind: one.kind,
         bytes: one.bytes,

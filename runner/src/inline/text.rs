@@ -1,6 +1,6 @@
 //! The text of a stream: the whole text, or its head and its tail.
 
-use airlock_proto::{
+use airlock_domain::{
     limits::PREVIEW_END_BYTES,
     text::{Cleaner, clean},
 };

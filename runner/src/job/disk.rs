@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use airlock_proto::domain::{Cause, ExecutionId, Violation, ViolationAction};
+use airlock_domain::{Cause, ExecutionId, Violation, ViolationAction};
 use airlock_sandbox::{DiskBackend, DiskUse, disk_use};
 use tokio::{task::spawn_blocking, time::sleep};
 

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use airlock_proto::domain::{Signal, TerminalSize};
+use airlock_domain::{Signal, TerminalSize};
 use rustix::termios::{Winsize, tcsetwinsize};
 use tokio::sync::{mpsc, watch};
 

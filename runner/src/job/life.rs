@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use airlock_proto::domain::{Cause, Signal, TimeoutKind};
+use airlock_domain::{Cause, Signal, TimeoutKind};
 use airlock_sandbox::{self as sandbox, Control, Ended};
 use tokio::{
     sync::{mpsc, watch},

@@ -6,7 +6,7 @@
 
 use std::{ffi::OsString, os::unix::ffi::OsStringExt, path::PathBuf};
 
-use airlock_proto::domain::{Grant, Requirement};
+use airlock_domain::{Grant, Requirement};
 use airlock_sandbox::{
     HOME, Mask, Profile,
     protect::{Grounds, Use, planted},

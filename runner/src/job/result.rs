@@ -2,8 +2,8 @@
 
 use std::{fmt::Display, os::unix::ffi::OsStrExt, time::Duration};
 
-use airlock_proto::{
-    domain::{Cause, DirectoryReport, ExecutionResult, InlineOutput, Started, Violation, ViolationAction},
+use airlock_domain::{
+    Cause, DirectoryReport, ExecutionResult, InlineOutput, Started, Violation, ViolationAction,
     limits::VIOLATIONS,
 };
 use airlock_sandbox::{

@@ -9,7 +9,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use airlock_proto::domain::ExecutionId;
+use airlock_domain::ExecutionId;
 use rustix::fs::statvfs;
 
 /// Below this many reserves of free space, the growth of sessions is counted.

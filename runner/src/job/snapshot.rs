@@ -13,8 +13,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use airlock_proto::{
-    domain::{Decided, Grant, SandboxProfile, SessionSnapshot, Shell},
+use airlock_domain::{
+    Decided, Grant, SandboxProfile, SessionSnapshot, Shell,
     limits::{SEARCH_PATH_BYTES, SHELL_INIT_BYTES, SNAPSHOT_BYTES},
 };
 use airlock_sandbox::{LaunchSpec, Network, Profile, Running, Shape, Stdin, WORKSPACE};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use airlock_proto::domain::Cause;
+use airlock_domain::Cause;
 use tokio::sync::watch;
 
 /// The end switch of one job. Clones share it.

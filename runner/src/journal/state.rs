@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 
-use airlock_proto::domain::{Epoch, ExecutionId, ExecutionResult, SessionId};
+use airlock_domain::{Epoch, ExecutionId, ExecutionResult, SessionId};
 
 use super::record::Record;
 

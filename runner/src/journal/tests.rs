@@ -1,6 +1,6 @@
 //! Tests that the journal keeps its records through every interruption.
 
-use airlock_proto::domain::{Cause, Started};
+use airlock_domain::{Cause, Started};
 
 use proptest::prelude::*;
 

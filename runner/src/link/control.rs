@@ -3,11 +3,10 @@
 
 use std::{sync::Arc, time::Duration};
 
+use airlock_domain::{Epoch, ExecutionId, FromRunner, ToRunner, limits::MESSAGE_BYTES};
 use airlock_faults::{Point, hit, is_next, name_of};
 use airlock_proto::{
     LINK_PROTOCOL_VERSION,
-    domain::{Epoch, ExecutionId, FromRunner, ToRunner},
-    limits::MESSAGE_BYTES,
     runner_v1::{ConnectRequest, ConnectResponse, connect_response, runner_link_client::RunnerLinkClient},
 };
 use tokio::{

@@ -2,11 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use airlock_proto::{
-    domain::{ExchangeFailed, ExchangeFailure, ExchangeFromRunner, ExchangeToRunner},
-    limits::MESSAGE_BYTES,
-    runner_v1::{ExchangeRequest, runner_link_client::RunnerLinkClient},
+use airlock_domain::{
+    ExchangeFailed, ExchangeFailure, ExchangeFromRunner, ExchangeToRunner, limits::MESSAGE_BYTES,
 };
+use airlock_proto::runner_v1::{ExchangeRequest, runner_link_client::RunnerLinkClient};
 use futures::{FutureExt, Stream, StreamExt};
 use tokio::{sync::mpsc, task::JoinSet, time::timeout};
 use tokio_stream::wrappers::ReceiverStream;

@@ -3,10 +3,8 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
-use airlock_proto::{
-    domain::{ExecutionId, PushFromRunner, PushToRunner},
-    runner_v1::{PushOutputRequest, runner_link_client::RunnerLinkClient},
-};
+use airlock_domain::{ExecutionId, PushFromRunner, PushToRunner};
+use airlock_proto::runner_v1::{PushOutputRequest, runner_link_client::RunnerLinkClient};
 use futures::{FutureExt, StreamExt};
 use tokio::{sync::mpsc, task::JoinSet};
 use tokio_stream::wrappers::ReceiverStream;

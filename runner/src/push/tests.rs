@@ -1,6 +1,6 @@
 //! Tests of the pull protocol with correct, slow and hostile servers.
 
-use airlock_proto::domain::ExecutionId;
+use airlock_domain::ExecutionId;
 use bytes::Bytes;
 use tokio::task::JoinHandle;
 use tokio_stream::wrappers::ReceiverStream;

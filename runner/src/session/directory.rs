@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use airlock_proto::limits::DIRECTORY_BYTES;
+use airlock_domain::limits::DIRECTORY_BYTES;
 use airlock_sandbox::WORKSPACE;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
 

@@ -10,8 +10,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use airlock_domain::SessionId;
 use airlock_mounts::{RemoveError, remove_tree};
-use airlock_proto::domain::SessionId;
 use airlock_sandbox::{DiskConfig, DiskError, Disks, FolderError, Folders, HostIds, SessionDisk, WORKSPACE};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use tokio_util::sync::CancellationToken;

@@ -10,7 +10,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use airlock_proto::{domain::SessionSnapshot, limits::SNAPSHOT_BYTES};
+use airlock_domain::{SessionSnapshot, limits::SNAPSHOT_BYTES};
 use sha2::{Digest, Sha256};
 
 const NAME: &str = "snapshot";

@@ -7,7 +7,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use airlock_proto::domain::SessionId;
+use airlock_domain::SessionId;
 use airlock_sandbox::{DiskBackend, DiskConfig, DiskError, Disks, HostIds, UidIsolation, UidRange};
 use tokio_util::sync::CancellationToken;
 

@@ -7,7 +7,7 @@ use std::{
     path::Path,
 };
 
-use airlock_proto::limits::INLINE_DEFAULT;
+use airlock_domain::limits::INLINE_DEFAULT;
 use serde::{Deserialize, Serialize};
 
 use super::layout::Layout;

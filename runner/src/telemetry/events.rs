@@ -1,6 +1,6 @@
 //! The events of jobs. Each is a struct with an `emit` that writes the log line and the metrics together.
 
-use airlock_proto::domain::{ExecutionId, ExecutionResult};
+use airlock_domain::{ExecutionId, ExecutionResult};
 
 use super::Metrics;
 

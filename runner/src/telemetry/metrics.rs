@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use airlock_proto::domain::ExecutionResult;
+use airlock_domain::ExecutionResult;
 use airlock_telemetry::metrics;
 use opentelemetry::{
     KeyValue, global,

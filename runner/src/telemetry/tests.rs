@@ -1,6 +1,6 @@
 //! Tests that spans join the request's trace, and that the command receives its parent span.
 
-use airlock_proto::domain::Started;
+use airlock_domain::Started;
 use opentelemetry::trace::TracerProvider;
 use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider};
 use tracing_subscriber::layer::SubscriberExt;

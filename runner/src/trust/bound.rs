@@ -3,8 +3,8 @@
 //!
 //! Only the session's own directories count. No command can write to the targets of links that lead out of them.
 
-use airlock_proto::{
-    domain::{BoundFile, FileState, Grant, Requirement},
+use airlock_domain::{
+    BoundFile, FileState, Grant, Requirement,
     limits::{BOUND_FILE_BYTES, BOUND_FILES_BYTES},
 };
 use airlock_sandbox::Folders;
@@ -77,7 +77,7 @@ pub(crate) fn check(grant: &Grant, found: &[BoundFile]) -> Result<(), Refusal> {
 mod tests {
     use std::{fs, os::unix::fs::symlink};
 
-    use airlock_proto::domain::Decided;
+    use airlock_domain::Decided;
     use sha2::{Digest as _, Sha256};
 
     use super::*;

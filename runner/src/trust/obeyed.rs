@@ -5,8 +5,8 @@
 
 use std::cell::Cell;
 
-use airlock_proto::{
-    domain::{Decided, Obeyed, ObeyedFormat},
+use airlock_domain::{
+    Decided, Obeyed, ObeyedFormat,
     limits::{OBEYED_FILE_BYTES, OBEYED_FILES},
 };
 use airlock_sandbox::{HOME, SettingsFormat, git_includes, named_setting};

@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use airlock_proto::domain::{Decided, Obeyed, ObeyedFormat};
+use airlock_domain::{Decided, Obeyed, ObeyedFormat};
 use airlock_sandbox::{Bind, Symlink};
 
 use super::*;

@@ -12,7 +12,7 @@ use std::{
     path::Path,
 };
 
-use airlock_proto::domain::FileState;
+use airlock_domain::FileState;
 use airlock_sandbox::{Folders, HOME, Profile, Root, WORKSPACE};
 use rustix::{
     fs::{CWD, Dir, FileType, Mode, OFlags, ResolveFlags, fstat, openat, openat2, readlinkat},

@@ -1,6 +1,6 @@
 //! Attempts to exceed a session's disk limit that is enforced by counting: the command is ended.
 
-use airlock_proto::domain::Cause;
+use airlock_domain::Cause;
 
 use crate::{
     fixture::{GROWS, grant},

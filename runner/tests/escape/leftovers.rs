@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use airlock_proto::domain::{Cause, FromRunner, SessionPhase, ToRunner};
+use airlock_domain::{Cause, FromRunner, SessionPhase, ToRunner};
 
 use crate::{
     fixture::grant,

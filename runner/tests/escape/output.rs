@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use airlock_proto::domain::{
+use airlock_domain::{
     CancelledBy, Cause, ExecutionId, JobPhase, OutputStream, PushFromRunner, PushToRunner, ToRunner,
 };
 

@@ -1,7 +1,7 @@
 //! Attempts on protected names that are not mounts: the created or changed file is moved into quarantine, and the
 //! previous file is restored.
 
-use airlock_proto::domain::{DecidedPath, Grant, PathAccess, ProtectAction, SessionId, ViolationAction};
+use airlock_domain::{DecidedPath, Grant, PathAccess, ProtectAction, SessionId, ViolationAction};
 
 use crate::{fixture::grant, site::Site, suite::Attempt};
 
@@ -64,7 +64,7 @@ impl Attempt for Plant {
         let session = self.session(site).await;
         let (_, result) = site.run(self.attack(session, ProtectAction::Quarantine)).await;
         let path = format!("/workspace/{}", self.name).into_bytes();
-        let told = |violation: &&airlock_proto::domain::Violation| violation.path == path;
+        let told = |violation: &&airlock_domain::Violation| violation.path == path;
         let told = result.violations.iter().find(told);
         assert_eq!(told.map(|told| told.action), Some(ViolationAction::Quarantined), "{result:?}");
         assert_eq!(self.found(site, session).await, self.expected);

@@ -3,7 +3,7 @@
 
 use std::{fs, path::Path};
 
-use airlock_proto::domain::{ExecutionId, ExecutionResult, OutputStream};
+use airlock_domain::{ExecutionId, ExecutionResult, OutputStream};
 
 use crate::{
     fixture::grant,

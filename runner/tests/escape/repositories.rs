@@ -1,6 +1,6 @@
 //! Repositories and git settings that a command plants for the next one. They are removed after the command.
 
-use airlock_proto::domain::ViolationAction;
+use airlock_domain::ViolationAction;
 
 use crate::{fixture::grant, site::Site, suite::Attempt};
 

@@ -1,7 +1,7 @@
 //! A runner with many secrets in its environment, and a profile that asks for all of them: none is visible by any
 //! route.
 
-use airlock_proto::domain::{Bind, ExecutionId, Grant, OutputStream};
+use airlock_domain::{Bind, ExecutionId, Grant, OutputStream};
 
 use crate::{
     fixture::grant,
@@ -46,7 +46,7 @@ struct Search {
 }
 
 impl Search {
-    fn grant(&self, site: &Site, session: airlock_proto::domain::SessionId, words: &str) -> Grant {
+    fn grant(&self, site: &Site, session: airlock_domain::SessionId, words: &str) -> Grant {
         let mut search = grant(session, words);
         search.read_only = self.read_only;
         let source = site.folder().join("probe").to_string_lossy().into_owned();

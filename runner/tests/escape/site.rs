@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use airlock_proto::domain::{Cause, ExecutionId, ExecutionResult, FromRunner, Grant, JobPhase, SessionId};
+use airlock_domain::{Cause, ExecutionId, ExecutionResult, FromRunner, Grant, JobPhase, SessionId};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::{

@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf};
 
-use airlock_proto::domain::Cause;
+use airlock_domain::Cause;
 
 use crate::{fixture::grant, site::Site, suite::Attempt};
 

@@ -1,6 +1,6 @@
 //! Tests of offers with bound files, which are read before the answer, on a separate task.
 
-use airlock_proto::domain::{
+use airlock_domain::{
     BoundFile, CancelledBy, Cause, Decided, ExecutionId, FileState, FromRunner, Grant, JobPhase, SessionId,
     StartJob, ToRunner,
 };

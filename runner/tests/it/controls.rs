@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use airlock_proto::domain::{
+use airlock_domain::{
     CancelledBy, Cause, DirectoryReport, ExecutionId, FromRunner, JobPhase, OutputStream, SessionId,
     SessionPhase, Signal, TimeoutKind, ToRunner,
 };

@@ -4,8 +4,8 @@
 
 use std::{fs, path::Path, time::Duration};
 
+use airlock_domain::{Cause, ExecutionResult, JobPhase, SessionId, SessionPhase, ToRunner};
 use airlock_mounts::{PrivateMounts, ScratchDir};
-use airlock_proto::domain::{Cause, ExecutionResult, JobPhase, SessionId, SessionPhase, ToRunner};
 use airlock_runner::{Runner, config::WorkspaceBackend};
 
 use crate::{

@@ -2,13 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use airlock_proto::{
-    domain::{
-        ExchangeFailure, ExchangeFromRunner, ExchangeOrder, ExchangeToRunner, ExecutionId, FromRunner,
-        JobPhase, OutputStream, SessionId, ToRunner,
-    },
-    runner_v1::ExchangeResponse,
+use airlock_domain::{
+    ExchangeFailure, ExchangeFromRunner, ExchangeOrder, ExchangeToRunner, ExecutionId, FromRunner, JobPhase,
+    OutputStream, SessionId, ToRunner,
 };
+use airlock_proto::runner_v1::ExchangeResponse;
 
 use crate::{
     fixture::{Fixture, PATIENCE, grant},

@@ -12,9 +12,11 @@ use std::{
     time::Duration,
 };
 
+use airlock_domain::{
+    ExchangeFromRunner, ExchangeToRunner, FromRunner, PushFromRunner, RunnerHello, ToRunner,
+};
 use airlock_proto::{
     LINK_PROTOCOL_VERSION,
-    domain::{ExchangeFromRunner, ExchangeToRunner, FromRunner, PushFromRunner, RunnerHello, ToRunner},
     runner_v1::{
         ConnectRequest, ConnectResponse, ExchangeRequest, ExchangeResponse, PushOutputRequest,
         PushOutputResponse,

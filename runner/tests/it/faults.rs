@@ -9,7 +9,7 @@
 
 use std::time::Duration;
 
-use airlock_proto::domain::{
+use airlock_domain::{
     CancelledBy, Cause, ExecutionId, FromRunner, JobPhase, OutputStream, PushFromRunner, SessionId,
     SessionPhase, Started, ToRunner,
 };

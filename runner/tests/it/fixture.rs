@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use airlock_proto::domain::{
+use airlock_domain::{
     Cause, Decided, Epoch, ExchangeFromRunner, ExchangeOrder, ExchangeToRunner, ExecutionId, ExecutionResult,
     FromRunner, Grant, JobPhase, JobReport, NetworkMode, OutputStream, PathRules, Protect, PushFromRunner,
     PushToRunner, SandboxLimits, SandboxProfile, SessionId, SessionPhase, SessionSnapshot, Shell, Sockets,

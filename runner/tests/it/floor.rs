@@ -4,7 +4,7 @@
 
 use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
 
-use airlock_proto::domain::{SessionId, SessionPhase, ToRunner};
+use airlock_domain::{SessionId, SessionPhase, ToRunner};
 use airlock_runner::{RunnerConfig, config::CgroupMode, ready};
 
 use crate::{

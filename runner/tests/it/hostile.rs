@@ -2,13 +2,11 @@
 
 use std::time::Duration;
 
-use airlock_proto::{
-    domain::{
-        Bind, Cause, Epoch, ExecutionId, JobPhase, PushFromRunner, PushToRunner, Requirement, Shell,
-        StartJob, ToRunner,
-    },
-    runner_v1::{ConnectResponse, StartJob as WireStartJob, connect_response::Message},
+use airlock_domain::{
+    Bind, Cause, Epoch, ExecutionId, JobPhase, PushFromRunner, PushToRunner, Requirement, Shell, StartJob,
+    ToRunner,
 };
+use airlock_proto::runner_v1::{ConnectResponse, StartJob as WireStartJob, connect_response::Message};
 
 use crate::fixture::{Fixture, PATIENCE, grant, offer, reason};
 
@@ -37,7 +35,7 @@ async fn more_than_the_floor_is_refused_and_nothing_runs() {
     let mut elsewhere = base.clone();
     elsewhere.directory = b"/etc".to_vec();
     assert_eq!(it.refusal(elsewhere).await, "no_such_directory");
-    let stranger = grant(airlock_proto::domain::SessionId::new(), "true");
+    let stranger = grant(airlock_domain::SessionId::new(), "true");
     assert_eq!(it.refusal(stranger).await, "no_such_session");
     assert_eq!(it.said(grant(session, "ls /workspace")).await, "");
     it.shut_down().await;
@@ -196,7 +194,7 @@ async fn nonsense_costs_a_hostile_server_its_stream_and_nobody_else_anything() {
     // Too many reads.
     let (id, _) = it.run(grant(session, "echo out")).await;
     let mut greedy = it.output(id).await;
-    let stream = airlock_proto::domain::OutputStream::Stdout;
+    let stream = airlock_domain::OutputStream::Stdout;
     for read_id in 0..40 {
         let read = PushToRunner::Read { read_id, stream, offset: u64::MAX, max_bytes: 1, follow: true };
         if greedy.to.send(Ok(read.into())).await.is_err() {

@@ -5,7 +5,7 @@
 
 use std::{fs, path::Path, sync::atomic::Ordering, time::Duration};
 
-use airlock_proto::domain::FromRunner;
+use airlock_domain::FromRunner;
 use airlock_runner::{Runner, RunnerConfig, config::ServerConfig};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use tonic::transport::{Certificate, Identity, ServerTlsConfig};

@@ -5,12 +5,9 @@
 
 use std::time::Duration;
 
-use airlock_proto::{
-    domain::{
-        CancelledBy, Cause, ExchangeFailure, ExchangeFromRunner, ExchangeOrder, ExchangeToRunner,
-        ExecutionId, Grant, JobPhase, OutputStream, SessionId, ToRunner,
-    },
-    limits::TRANSFER_CHUNK_BYTES,
+use airlock_domain::{
+    CancelledBy, Cause, ExchangeFailure, ExchangeFromRunner, ExchangeOrder, ExchangeToRunner, ExecutionId,
+    Grant, JobPhase, OutputStream, SessionId, ToRunner, limits::TRANSFER_CHUNK_BYTES,
 };
 
 use crate::{

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use airlock_proto::domain::{
+use airlock_domain::{
     CancelledBy, Cause, DirectoryReport, JobPhase, OutputStream, PushFromRunner, PushToRunner, Started,
     TimeoutKind, ToRunner,
 };

@@ -11,12 +11,9 @@ use std::{
 };
 
 use airlock_archive::{Cancel, Format, Limits, Pack, TEMPORARY_PREFIX, globs, pack};
-use airlock_proto::{
-    domain::{
-        DiffOrder, ExchangeFromRunner, ExchangeOrder, ExchangeToRunner, FileFilter, FileFormat, SessionId,
-        UploadOrder, Uploaded,
-    },
-    limits::TRANSFER_CHUNK_BYTES,
+use airlock_domain::{
+    DiffOrder, ExchangeFromRunner, ExchangeOrder, ExchangeToRunner, FileFilter, FileFormat, SessionId,
+    UploadOrder, Uploaded, limits::TRANSFER_CHUNK_BYTES,
 };
 use cap_std::{ambient_authority, fs::Dir};
 

@@ -9,11 +9,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use airlock_mounts::PrivateMounts;
-use airlock_proto::{
-    domain::{CancelledBy, Cause, ExchangeFromRunner, ExchangeOrder, JobPhase, OutputStream, ToRunner},
+use airlock_domain::{
+    CancelledBy, Cause, ExchangeFromRunner, ExchangeOrder, JobPhase, OutputStream, ToRunner,
     limits::TRANSFER_CHUNK_BYTES,
 };
+use airlock_mounts::PrivateMounts;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::{

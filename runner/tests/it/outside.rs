@@ -10,7 +10,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use airlock_proto::domain::{Cause, Grant, JobPhase, SessionId};
+use airlock_domain::{Cause, Grant, JobPhase, SessionId};
 
 use crate::{
     fake::{FakeServer, Manners},

@@ -9,9 +9,7 @@ use std::{
     time::Duration,
 };
 
-use airlock_proto::domain::{
-    Cause, FromRunner, JobPhase, OutputStream, SessionId, SessionPhase, Started, ToRunner,
-};
+use airlock_domain::{Cause, FromRunner, JobPhase, OutputStream, SessionId, SessionPhase, Started, ToRunner};
 
 use crate::{
     fake::{FakeServer, Manners},

@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use airlock_proto::domain::{
+use airlock_domain::{
     CancelledBy, Cause, DecidedPath, ExchangeFromRunner, ExchangeOrder, ExecutionId, FromRunner, Grant,
     JobPhase, PathAccess, ProtectAction, QuarantineOrder, QuarantinedFile, Requirement, SessionId, ToRunner,
     Violation, ViolationAction,
@@ -337,7 +337,7 @@ async fn before_a_command_outside_what_was_planted_is_in_quarantine() {
         result.violations.iter().map(|one| String::from_utf8(one.path.clone()).unwrap()).collect();
     told.sort();
     assert_eq!(told, ["/workspace/c/.git/config", "/workspace/c/.git/hooks"]);
-    let said = it.text(id, airlock_proto::domain::OutputStream::Stdout).await;
+    let said = it.text(id, airlock_domain::OutputStream::Stdout).await;
     assert_eq!(said, "more\none\n");
     let ids: Vec<_> = quarantine(&mut it, session).await.into_iter().map(|file| file.id).collect();
     for id in ids {
@@ -345,7 +345,7 @@ async fn before_a_command_outside_what_was_planted_is_in_quarantine() {
     }
     let (id, result) = it.run(Grant { unsandboxed: true, ..grant(session, USE) }).await;
     assert_eq!(result.violations, [], "a person has given it back");
-    let said = it.text(id, airlock_proto::domain::OutputStream::Stdout).await;
+    let said = it.text(id, airlock_domain::OutputStream::Stdout).await;
     assert!(said.starts_with("alias\nhook\nmonitor\n"), "the control: {said}");
     it.shut_down().await;
 }

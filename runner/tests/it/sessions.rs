@@ -2,9 +2,7 @@
 
 use std::fs;
 
-use airlock_proto::domain::{
-    CancelledBy, Cause, JobPhase, SessionId, SessionPhase, SessionSnapshot, ToRunner,
-};
+use airlock_domain::{CancelledBy, Cause, JobPhase, SessionId, SessionPhase, SessionSnapshot, ToRunner};
 
 use crate::fixture::{Fixture, grant};
 

@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use airlock_proto::domain::{Bind, Cause, Grant, Requirement, SessionId};
+use airlock_domain::{Bind, Cause, Grant, Requirement, SessionId};
 use airlock_runner::RunnerConfig;
 
 use crate::{

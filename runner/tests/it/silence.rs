@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use airlock_proto::domain::{Cause, Grant, JobPhase, SessionId, TimeoutKind, ToRunner};
+use airlock_domain::{Cause, Grant, JobPhase, SessionId, TimeoutKind, ToRunner};
 
 use crate::fixture::{Fixture, grant};
 

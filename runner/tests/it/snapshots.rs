@@ -5,10 +5,7 @@
 
 use std::{fs, os::unix::fs::MetadataExt, path::PathBuf};
 
-use airlock_proto::{
-    domain::{Cause, Grant, SessionId, SessionPhase, SessionSnapshot},
-    limits::SNAPSHOT_BYTES,
-};
+use airlock_domain::{Cause, Grant, SessionId, SessionPhase, SessionSnapshot, limits::SNAPSHOT_BYTES};
 use airlock_runner::Runner;
 
 use crate::fixture::{Fixture, grant};

@@ -3,7 +3,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
-use airlock_proto::domain::{
+use airlock_domain::{
     CancelledBy, Cause, ExchangeFailure, ExchangeFromRunner, ExchangeOrder, ExchangeToRunner, ExecutionId,
     Grant, JobPhase, OutputStream, PushFromRunner, PushToRunner, SessionId, TerminalSize, ToRunner,
 };

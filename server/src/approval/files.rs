@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use airlock_proto::domain::{BoundFile, FileState, RunnerId, SessionId};
+use airlock_domain::{BoundFile, FileState, RunnerId, SessionId};
 
 use crate::{
     api::ApiError,

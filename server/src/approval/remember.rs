@@ -6,8 +6,8 @@
 
 use std::sync::Arc;
 
+use airlock_domain::{Mode, RuleId, SessionId};
 use airlock_policy::{Rule, Verdict};
-use airlock_proto::domain::{Mode, RuleId, SessionId};
 
 use crate::{
     api::{ApiError, FieldViolation},

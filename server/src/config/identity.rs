@@ -1,6 +1,6 @@
 //! The identities and tenants in the configuration.
 
-use airlock_proto::domain::RunnerId;
+use airlock_domain::RunnerId;
 use serde::Deserialize;
 
 use crate::model::Role;

@@ -4,7 +4,7 @@
 use std::{net::SocketAddr, time::Duration};
 
 use airlock_config::{Field, Form, Kind};
-use airlock_proto::limits;
+use airlock_domain::limits;
 
 use crate::fair;
 

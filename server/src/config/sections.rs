@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use airlock_proto::{domain::Bind, limits};
+use airlock_domain::{Bind, limits};
 use serde::{Deserialize, Deserializer, de::Error as _};
 
 use super::engines::{Postgres, S3};

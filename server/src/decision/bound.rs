@@ -1,11 +1,8 @@
 //! The files that an answer is bound to: files that the command would run and that commands of its session
 //! can write.
 
+use airlock_domain::{BoundFile, FileState, Grant, limits::BOUND_FILES};
 use airlock_policy::{Decision, Reason, Verdict as Says};
-use airlock_proto::{
-    domain::{BoundFile, FileState, Grant},
-    limits::BOUND_FILES,
-};
 
 /// The reason code of a command that runs more files than an answer can be bound to.
 const UNBOUND: &str = "too_many_files";

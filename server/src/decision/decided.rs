@@ -4,11 +4,11 @@
 mod git;
 
 use super::bound;
-use airlock_policy::{Access, Decision, FoundCommand, Nesting, PathUse};
-use airlock_proto::{
-    domain::{Decided, DecidedPath, Obeyed, ObeyedFormat, PathAccess},
+use airlock_domain::{
+    Decided, DecidedPath, Obeyed, ObeyedFormat, PathAccess,
     limits::{DECIDED_PATHS, OBEYED_NAMES},
 };
+use airlock_policy::{Access, Decision, FoundCommand, Nesting, PathUse};
 
 /// The builtins of bash. They need no program file, unless a launcher starts them.
 const BUILTINS: [&str; 60] = [

@@ -4,10 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use airlock_proto::{
-    canonical::CanonicalHash,
-    domain::{Mode, Pty, Shell},
-};
+use airlock_domain::{Mode, Pty, Shell, canonical::CanonicalHash};
 
 use crate::api::{CreateSession, StartExecution};
 
@@ -69,7 +66,7 @@ fn runner_labels(hash: &mut CanonicalHash, labels: &BTreeMap<String, String>) {
 mod tests {
     use std::time::Duration;
 
-    use airlock_proto::domain::{SessionId, TerminalSize};
+    use airlock_domain::{SessionId, TerminalSize};
 
     use super::*;
 

@@ -1,8 +1,8 @@
 //! Requirements that a person can lift. If a decision relies on programs and paths that do not match or
 //! cannot be checked, a person is asked, and a positive answer lifts the requirement.
 
+use airlock_domain::{BoundFile, Grant, Requirement};
 use airlock_policy::{Answer, Binding, Decision, Reason, Requirement as Requires, Verdict as Says};
-use airlock_proto::domain::{BoundFile, Grant, Requirement};
 
 use super::{Decided, Offer, bound, record};
 use crate::engine::DecisionEncoder;

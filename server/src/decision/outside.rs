@@ -2,8 +2,8 @@
 //! runner's floor. A command that the profile excludes from the sandbox replaces only the request's
 //! permission.
 
+use airlock_domain::Mode;
 use airlock_policy::{Decision, FoundCommand, Profile, Reason, Unsandboxed, Verdict as Says};
-use airlock_proto::domain::Mode;
 
 use crate::model::ExecutionSpec;
 

@@ -42,7 +42,7 @@ mod tests {
     fn found(command: &str) -> Option<Option<f64>> {
         let profiles = Profiles::builtin();
         let profile = profiles.get("sandboxed").expect("a built-in profile");
-        let shell = airlock_proto::domain::Shell::Bash;
+        let shell = airlock_domain::Shell::Bash;
         let mode = (profile.default_mode(), None);
         let decision = super::super::ask_policy(
             profile,

@@ -1,6 +1,6 @@
 //! Tests of the consequences of a decision and an answer, and of the resulting grants.
 
-use airlock_proto::domain::{ApprovalId, ExecutionState, FileState};
+use airlock_domain::{ApprovalId, ExecutionState, FileState};
 
 use super::*;
 use crate::{engine::testing::record, model::Micros, profiles::Profiles};
@@ -199,7 +199,7 @@ fn a_person_may_run_a_read_only_command_whose_program_obeys_a_file_that_names_an
 
 #[test]
 fn more_than_a_runner_can_be_told_is_asked_about() {
-    let many: String = (0..=airlock_proto::limits::DECIDED_PATHS).map(|index| format!(" {index}")).collect();
+    let many: String = (0..=airlock_domain::limits::DECIDED_PATHS).map(|index| format!(" {index}")).collect();
     let decided = edits(&format!("touch{many}"));
     assert_eq!(decided.record.verdict, Verdict::Ask);
     assert_eq!(decided.record.reason_code, "too_much_to_check");
@@ -277,7 +277,8 @@ fn files_that_have_changed_are_a_question_and_more_than_can_be_bound_are_none() 
     let again = asks("bash x.sh").question(FILES_CHANGED, "changed", "strict", |_, _| Vec::new()).unwrap();
     assert_eq!(again.record.reason_code, FILES_CHANGED);
     assert_eq!(again.grant.decided.files.len(), 1);
-    let many: String = (0..=airlock_proto::limits::BOUND_FILES).map(|index| format!(" ./s{index}")).collect();
+    let many: String =
+        (0..=airlock_domain::limits::BOUND_FILES).map(|index| format!(" ./s{index}")).collect();
     let much = asks(&format!("for x in 1; do python3 -c 1 $x; done; find .{many}"));
     assert_eq!(much.record.verdict, Verdict::Ask, "the control: these are only looked at");
     let runs: String = (0..33).map(|index| format!("python3 -m m{index};")).collect();

@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use airlock_proto::domain::{CancelledBy, ExecutionId, RunnerId, SessionId};
+use airlock_domain::{CancelledBy, ExecutionId, RunnerId, SessionId};
 use tokio::sync::Notify;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::Span;

@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use airlock_proto::domain::ExecutionState;
+use airlock_domain::ExecutionState;
 
 use super::{Core, Levels, core::micros, presence::Said, tend::TEND_PAGE};
 use crate::{

@@ -3,7 +3,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use airlock_proto::domain::{Epoch, RunnerId, SessionId};
+use airlock_domain::{Epoch, RunnerId, SessionId};
 
 use super::{Core, core::micros};
 use crate::{

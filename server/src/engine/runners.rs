@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use airlock_proto::domain::{RunnerId, SessionSnapshot, ToRunner};
+use airlock_domain::{RunnerId, SessionSnapshot, ToRunner};
 
 use super::{Core, RunnerState, RunnerView};
 use crate::{

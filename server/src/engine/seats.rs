@@ -11,7 +11,7 @@ use std::{
     time::Instant,
 };
 
-use airlock_proto::domain::{ExecutionId, RunnerId};
+use airlock_domain::{ExecutionId, RunnerId};
 
 /// The slots of all runners.
 #[derive(Debug, Default)]

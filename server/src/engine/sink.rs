@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use airlock_proto::domain::{Epoch, ExecutionId, FromRunner, RunnerHello, ToRunner};
+use airlock_domain::{Epoch, ExecutionId, FromRunner, RunnerHello, ToRunner};
 
 use super::{Core, tend::TEND_PAGE};
 use crate::{

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use airlock_proto::domain::{ExecutionState, LinkState, Started};
+use airlock_domain::{ExecutionState, LinkState, Started};
 
 use super::{Core, core::micros};
 use crate::{

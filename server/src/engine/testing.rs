@@ -2,10 +2,8 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use airlock_proto::{
-    LINK_PROTOCOL_VERSION,
-    domain::{Epoch, ExecutionId, ExecutionState, Mode, OutputState, RunnerHello, SessionId, Shell},
-};
+use airlock_domain::{Epoch, ExecutionId, ExecutionState, Mode, OutputState, RunnerHello, SessionId, Shell};
+use airlock_proto::LINK_PROTOCOL_VERSION;
 
 use crate::model::{DecisionRecord, ExecutionRecord, ExecutionSpec, LiveExecution, Micros, Verdict};
 

@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use airlock_proto::domain::SessionId;
+use airlock_domain::SessionId;
 
 use crate::model::SessionRecord;
 

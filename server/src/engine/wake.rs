@@ -7,7 +7,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use airlock_proto::domain::SessionId;
+use airlock_domain::SessionId;
 use tokio::sync::{Notify, futures::Notified};
 
 /// A set of sessions or runners to check. Each is contained at most once.

@@ -1,6 +1,6 @@
 //! The checks and audit entries for writes into a session: files, a command's input, and restores from quarantine.
 
-use airlock_proto::domain::{ExecutionId, QuarantinedFile};
+use airlock_domain::{ExecutionId, QuarantinedFile};
 
 use super::Engine;
 use crate::{

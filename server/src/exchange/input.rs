@@ -2,7 +2,7 @@
 
 use std::{future::Future, pin::pin};
 
-use airlock_proto::domain::{ExchangeFailure, ExchangeFromRunner, ExchangeOrder, RunnerId};
+use airlock_domain::{ExchangeFailure, ExchangeFromRunner, ExchangeOrder, RunnerId};
 use tokio::time::sleep;
 
 use super::{Exchange, ExchangeRefusal, Exchanges, Pieces, Start, Violation, What};

@@ -1,6 +1,6 @@
 //! The events of exchanges for telemetry. They contain counts only: no paths, names or IDs.
 
-use airlock_proto::domain::ExchangeOrder;
+use airlock_domain::ExchangeOrder;
 
 /// The purpose of an exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

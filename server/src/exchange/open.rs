@@ -1,6 +1,6 @@
 //! The start of an exchange (count it, request it, wait for the runner) and the record of its end.
 
-use airlock_proto::domain::{ExchangeOrder, ExchangeToRunner, ExecutionId, RunnerId, SessionId};
+use airlock_domain::{ExchangeOrder, ExchangeToRunner, ExecutionId, RunnerId, SessionId};
 use tokio::{sync::mpsc, time::timeout};
 
 use super::{Exchange, ExchangeKind, ExchangeOutcome, Exchanges, Incoming, Inner, RETRY, seats::Seat};

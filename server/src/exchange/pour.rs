@@ -4,10 +4,7 @@
 
 use std::time::Duration;
 
-use airlock_proto::{
-    domain::{ExchangeFromRunner, ExchangeToRunner},
-    limits::TRANSFER_CHUNK_BYTES,
-};
+use airlock_domain::{ExchangeFromRunner, ExchangeToRunner, limits::TRANSFER_CHUNK_BYTES};
 use bytes::Bytes;
 use futures::{StreamExt as _, stream::BoxStream};
 use tokio::time::{Instant, sleep_until};

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use airlock_proto::domain::{ExchangeFailed, ExchangeFailure};
+use airlock_domain::{ExchangeFailed, ExchangeFailure};
 
 use crate::api::ApiError;
 

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use airlock_proto::domain::{BackgroundedBy, ExecutionId, ExecutionState, Signal, TerminalSize, ToRunner};
+use airlock_domain::{BackgroundedBy, ExecutionId, ExecutionState, Signal, TerminalSize, ToRunner};
 
 use super::{Advanced, no_such_execution, not_running};
 use crate::{

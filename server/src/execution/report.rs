@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use airlock_proto::domain::{
+use airlock_domain::{
     CancelledBy, Cause, ExecutionId, ExecutionResult, ExecutionState, JobPhase, JobReport, LinkState,
     OutputState, Started, ToRunner,
 };

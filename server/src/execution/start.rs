@@ -2,10 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use airlock_policy::Verdict as Says;
-use airlock_proto::domain::{
+use airlock_domain::{
     BackgroundedBy, Cause, DeniedBy, ExecutionId, ExecutionResult, ExecutionState, OutputState,
 };
+use airlock_policy::Verdict as Says;
 use tracing::Instrument as _;
 
 use super::{exhausted, exhausted_for, spec, violation};

@@ -1,6 +1,6 @@
 //! Requests the digests of the files that a command would run from the session's runner.
 
-use airlock_proto::domain::{BoundFile, ExchangeFromRunner, ExchangeOrder, RunnerId, SessionId};
+use airlock_domain::{BoundFile, ExchangeFromRunner, ExchangeOrder, RunnerId, SessionId};
 
 use crate::{
     api::ApiError,

@@ -1,10 +1,8 @@
 //! Downloads from a session. Data is forwarded at the speed of the client and without gaps. A separate task
 //! forwards it to detect a stalled client; the task ends with the client's stream.
 
-use airlock_proto::{
-    domain::{
-        DownloadOrder, DownloadStarted, Downloaded, ExchangeFromRunner, ExchangeOrder, RunnerId, SkippedFile,
-    },
+use airlock_domain::{
+    DownloadOrder, DownloadStarted, Downloaded, ExchangeFromRunner, ExchangeOrder, RunnerId, SkippedFile,
     limits::{PATH_BYTES, SKIPPED_FILES, TRANSFER_CHUNK_BYTES},
 };
 use bytes::Bytes;

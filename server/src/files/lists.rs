@@ -1,9 +1,7 @@
 //! Listings and comparisons, page by page.
 
-use airlock_proto::{
-    domain::{
-        ChangeKind, DiffOrder, ExchangeFromRunner, ExchangeOrder, FileChange, FileInfo, ListOrder, RunnerId,
-    },
+use airlock_domain::{
+    ChangeKind, DiffOrder, ExchangeFromRunner, ExchangeOrder, FileChange, FileInfo, ListOrder, RunnerId,
     limits::PATCH_BYTES,
 };
 

@@ -3,7 +3,7 @@
 
 use std::fmt::Debug;
 
-use airlock_proto::limits::PATH_BYTES;
+use airlock_domain::limits::PATH_BYTES;
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 
 use crate::{

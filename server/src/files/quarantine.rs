@@ -1,10 +1,8 @@
 //! Lists and restores quarantined files.
 
-use airlock_proto::{
-    domain::{
-        ExchangeFailure, ExchangeFromRunner, ExchangeOrder, ExecutionId, QuarantineOrder, QuarantinedFile,
-        RunnerId, SessionId,
-    },
+use airlock_domain::{
+    ExchangeFailure, ExchangeFromRunner, ExchangeOrder, ExecutionId, QuarantineOrder, QuarantinedFile,
+    RunnerId, SessionId,
     limits::{PAGE_SIZE_MAX, PATH_BYTES},
 };
 

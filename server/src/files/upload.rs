@@ -1,6 +1,6 @@
 //! Uploads into a session.
 
-use airlock_proto::domain::{ExchangeFromRunner, ExchangeOrder, RunnerId, UploadOrder, Uploaded};
+use airlock_domain::{ExchangeFromRunner, ExchangeOrder, RunnerId, UploadOrder, Uploaded};
 
 use crate::{
     api::ApiError,

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use airlock_domain::limits::{MESSAGE_BYTES, PAGE_SIZE_MAX};
 use airlock_proto::{
     LINK_PROTOCOL_VERSION,
-    limits::{MESSAGE_BYTES, PAGE_SIZE_MAX},
     v1::{
         AdminServiceDrainRunnerRequest, AdminServiceDrainRunnerResponse, AdminServiceGetCapabilitiesRequest,
         AdminServiceGetCapabilitiesResponse, AdminServiceListRunnersRequest, AdminServiceListRunnersResponse,

@@ -2,10 +2,8 @@
 
 use std::sync::{Arc, OnceLock};
 
-use airlock_proto::{
-    domain::{ExchangeFromRunner, RunnerId},
-    runner_v1::{ExchangeRequest, ExchangeResponse},
-};
+use airlock_domain::{ExchangeFromRunner, RunnerId};
+use airlock_proto::runner_v1::{ExchangeRequest, ExchangeResponse};
 use futures::{Stream, StreamExt as _, stream};
 use tokio::time::timeout;
 use tokio_stream::wrappers::ReceiverStream;

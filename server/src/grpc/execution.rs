@@ -2,20 +2,18 @@
 
 use std::{sync::Arc, time::Instant};
 
-use airlock_proto::{
-    domain::CancelledBy,
-    v1::{
-        ExecutionServiceAttachRequest, ExecutionServiceAttachResponse, ExecutionServiceCancelRequest,
-        ExecutionServiceCancelResponse, ExecutionServiceDetachRequest, ExecutionServiceDetachResponse,
-        ExecutionServiceGetRequest, ExecutionServiceGetResponse, ExecutionServiceListRequest,
-        ExecutionServiceListResponse, ExecutionServiceReadOutputRequest, ExecutionServiceReadOutputResponse,
-        ExecutionServiceResizeRequest, ExecutionServiceResizeResponse, ExecutionServiceRunRequest,
-        ExecutionServiceRunResponse, ExecutionServiceSignalRequest, ExecutionServiceSignalResponse,
-        ExecutionServiceStartRequest, ExecutionServiceStartResponse, ExecutionServiceWaitRequest,
-        ExecutionServiceWaitResponse, ExecutionServiceWatchRequest, ExecutionServiceWatchResponse,
-        ExecutionServiceWriteStdinRequest, ExecutionServiceWriteStdinResponse,
-        execution_service_server::ExecutionService,
-    },
+use airlock_domain::CancelledBy;
+use airlock_proto::v1::{
+    ExecutionServiceAttachRequest, ExecutionServiceAttachResponse, ExecutionServiceCancelRequest,
+    ExecutionServiceCancelResponse, ExecutionServiceDetachRequest, ExecutionServiceDetachResponse,
+    ExecutionServiceGetRequest, ExecutionServiceGetResponse, ExecutionServiceListRequest,
+    ExecutionServiceListResponse, ExecutionServiceReadOutputRequest, ExecutionServiceReadOutputResponse,
+    ExecutionServiceResizeRequest, ExecutionServiceResizeResponse, ExecutionServiceRunRequest,
+    ExecutionServiceRunResponse, ExecutionServiceSignalRequest, ExecutionServiceSignalResponse,
+    ExecutionServiceStartRequest, ExecutionServiceStartResponse, ExecutionServiceWaitRequest,
+    ExecutionServiceWaitResponse, ExecutionServiceWatchRequest, ExecutionServiceWatchResponse,
+    ExecutionServiceWriteStdinRequest, ExecutionServiceWriteStdinResponse,
+    execution_service_server::ExecutionService,
 };
 use tokio::sync::oneshot;
 use tonic::{Request, Response, Status, Streaming};

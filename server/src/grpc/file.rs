@@ -2,17 +2,14 @@
 
 use std::sync::Arc;
 
-use airlock_proto::{
-    domain::Uploaded,
-    limits::MESSAGE_BYTES,
-    v1::{
-        self, FileServiceDiffRequest, FileServiceDiffResponse, FileServiceDownloadRequest,
-        FileServiceDownloadResponse, FileServiceListQuarantineRequest, FileServiceListQuarantineResponse,
-        FileServiceListRequest, FileServiceListResponse, FileServiceRestoreQuarantineRequest,
-        FileServiceRestoreQuarantineResponse, FileServiceStatRequest, FileServiceStatResponse,
-        FileServiceUploadRequest, FileServiceUploadResponse, file_service_download_response::Part,
-        file_service_server::FileService,
-    },
+use airlock_domain::{Uploaded, limits::MESSAGE_BYTES};
+use airlock_proto::v1::{
+    self, FileServiceDiffRequest, FileServiceDiffResponse, FileServiceDownloadRequest,
+    FileServiceDownloadResponse, FileServiceListQuarantineRequest, FileServiceListQuarantineResponse,
+    FileServiceListRequest, FileServiceListResponse, FileServiceRestoreQuarantineRequest,
+    FileServiceRestoreQuarantineResponse, FileServiceStatRequest, FileServiceStatResponse,
+    FileServiceUploadRequest, FileServiceUploadResponse, file_service_download_response::Part,
+    file_service_server::FileService,
 };
 use futures::{StreamExt as _, stream};
 use prost::Message;

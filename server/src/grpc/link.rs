@@ -2,13 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
+use airlock_domain::{FromRunner, RunnerHello, ToRunner};
 use airlock_faults::{Point, hit, is_next, name_of};
-use airlock_proto::{
-    domain::{FromRunner, RunnerHello, ToRunner},
-    runner_v1::{
-        ConnectRequest, ConnectResponse, ExchangeRequest, ExchangeResponse, PushOutputRequest,
-        PushOutputResponse, connect_request::Message, runner_link_server::RunnerLink,
-    },
+use airlock_proto::runner_v1::{
+    ConnectRequest, ConnectResponse, ExchangeRequest, ExchangeResponse, PushOutputRequest,
+    PushOutputResponse, connect_request::Message, runner_link_server::RunnerLink,
 };
 use futures::stream;
 use tokio::{

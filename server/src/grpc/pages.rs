@@ -1,6 +1,6 @@
 //! Pages of lists that fit into a message regardless of their entries.
 
-use airlock_proto::limits::MESSAGE_BYTES;
+use airlock_domain::limits::MESSAGE_BYTES;
 use prost::Message;
 
 use crate::store::PageQuery;

@@ -6,9 +6,9 @@
 
 use std::sync::Arc;
 
+use airlock_domain::{ExchangeToRunner, ExecutionId, PushToRunner, RunnerId, SessionId, ToRunner};
 use airlock_faults::{Point, hit};
 use airlock_proto::{
-    domain::{ExchangeToRunner, ExecutionId, PushToRunner, RunnerId, SessionId, ToRunner},
     runner_v1,
     server_v1::{
         ExchangeOpened, NudgeRequest, NudgeResponse, OutputOpened, RelayExchangeRequest,

@@ -11,10 +11,11 @@ use std::{
     time::Duration,
 };
 
+use airlock_domain::{
+    ExchangeFromRunner, ExecutionId, PushFromRunner, RunnerId, SessionId, ToRunner, limits::MESSAGE_BYTES,
+};
 use airlock_faults::{Point, hit};
 use airlock_proto::{
-    domain::{ExchangeFromRunner, ExecutionId, PushFromRunner, RunnerId, SessionId, ToRunner},
-    limits::MESSAGE_BYTES,
     runner_v1,
     server_v1::{
         ExchangeOpen, NudgeRequest, OutputOpen, RelayExchangeRequest, RelayExchangeResponse,

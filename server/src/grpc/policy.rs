@@ -2,13 +2,11 @@
 
 use std::sync::Arc;
 
-use airlock_proto::{
-    limits::MESSAGE_BYTES,
-    v1::{
-        self, PolicyServiceCheckRequest, PolicyServiceCheckResponse, PolicyServiceGetProfileRequest,
-        PolicyServiceGetProfileResponse, PolicyServiceListProfilesRequest, PolicyServiceListProfilesResponse,
-        policy_service_server::PolicyService,
-    },
+use airlock_domain::limits::MESSAGE_BYTES;
+use airlock_proto::v1::{
+    self, PolicyServiceCheckRequest, PolicyServiceCheckResponse, PolicyServiceGetProfileRequest,
+    PolicyServiceGetProfileResponse, PolicyServiceListProfilesRequest, PolicyServiceListProfilesResponse,
+    policy_service_server::PolicyService,
 };
 use prost::Message as _;
 use tonic::{Request, Response, Status};

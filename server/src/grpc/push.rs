@@ -2,10 +2,8 @@
 
 use std::sync::{Arc, OnceLock};
 
-use airlock_proto::{
-    domain::PushFromRunner,
-    runner_v1::{PushOutputRequest, PushOutputResponse},
-};
+use airlock_domain::PushFromRunner;
+use airlock_proto::runner_v1::{PushOutputRequest, PushOutputResponse};
 use futures::{Stream, StreamExt as _, stream};
 use tokio::time::timeout;
 use tokio_stream::wrappers::ReceiverStream;

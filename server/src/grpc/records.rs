@@ -1,10 +1,7 @@
 //! Conversion of the server's records to messages of the contract. It cannot fail.
 
-use airlock_proto::{
-    domain::{BackgroundedBy, ExecutionState, OutputState},
-    limits::MESSAGE_BYTES,
-    v1,
-};
+use airlock_domain::{BackgroundedBy, ExecutionState, OutputState, limits::MESSAGE_BYTES};
+use airlock_proto::v1;
 use prost::Message as _;
 use prost_types::{Duration as WireDuration, Timestamp};
 
@@ -277,8 +274,8 @@ pub(super) fn duration(duration: std::time::Duration) -> WireDuration {
 mod tests {
     use std::sync::Arc;
 
-    use airlock_proto::{
-        domain::{Cause, ExecutionResult, InlineOutput, InlineText},
+    use airlock_domain::{
+        Cause, ExecutionResult, InlineOutput, InlineText,
         limits::{COMMAND_BYTES, INLINE_MAX},
     };
 

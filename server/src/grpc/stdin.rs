@@ -2,11 +2,8 @@
 
 use std::time::Duration;
 
-use airlock_proto::{
-    domain::{ExchangeOrder, ExecutionId, ExecutionState},
-    limits::WAIT_MAX,
-    v1::{ExecutionServiceWriteStdinRequest, ExecutionServiceWriteStdinResponse},
-};
+use airlock_domain::{ExchangeOrder, ExecutionId, ExecutionState, limits::WAIT_MAX};
+use airlock_proto::v1::{ExecutionServiceWriteStdinRequest, ExecutionServiceWriteStdinResponse};
 use tokio::time::sleep;
 use tonic::{Request, Status, Streaming};
 

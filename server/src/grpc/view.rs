@@ -2,10 +2,8 @@
 
 use std::{pin::Pin, sync::Arc, time::Instant};
 
-use airlock_proto::{
-    domain::{CancelledBy, ExecutionId},
-    v1,
-};
+use airlock_domain::{CancelledBy, ExecutionId};
+use airlock_proto::v1;
 use futures::{Stream, StreamExt as _};
 use tonic::Status;
 use tracing::{Instrument as _, Span, field::Empty};

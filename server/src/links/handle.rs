@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use airlock_proto::domain::{FromRunner, ToRunner};
+use airlock_domain::{FromRunner, ToRunner};
 use tokio::sync::mpsc;
 
 use super::{Link, Links};

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use airlock_proto::domain::{Capability, Epoch, ExecutionId, RunnerHello, SessionId, Shell, ToRunner};
+use airlock_domain::{Capability, Epoch, ExecutionId, RunnerHello, SessionId, Shell, ToRunner};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 

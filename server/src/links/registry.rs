@@ -6,10 +6,8 @@ use std::{
     time::Duration,
 };
 
-use airlock_proto::{
-    LINK_PROTOCOL_VERSION,
-    domain::{Epoch, ExecutionId, FromRunner, RunnerHello, RunnerId, ToRunner},
-};
+use airlock_domain::{Epoch, ExecutionId, FromRunner, RunnerHello, RunnerId, ToRunner};
+use airlock_proto::LINK_PROTOCOL_VERSION;
 use tokio::sync::mpsc;
 
 use super::{Link, LinkError, LinkHandle, LinkRefusal};

@@ -1,6 +1,6 @@
 //! Approvals and remembered rules. Plain data.
 
-use airlock_proto::domain::{ApprovalId, BoundFile, ExecutionId, RuleId, SessionId, Shell};
+use airlock_domain::{ApprovalId, BoundFile, ExecutionId, RuleId, SessionId, Shell};
 
 use super::{DecisionRecord, Micros};
 

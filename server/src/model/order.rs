@@ -1,6 +1,6 @@
 //! The order of executions within a session. Pure: everything follows from the record.
 
-use airlock_proto::domain::{BackgroundedBy, ExecutionState};
+use airlock_domain::{BackgroundedBy, ExecutionState};
 
 use super::{ExecutionRecord, Micros};
 

@@ -1,6 +1,6 @@
 //! The audit of restores from quarantine.
 
-use airlock_proto::domain::{ExecutionId, SessionId};
+use airlock_domain::{ExecutionId, SessionId};
 
 use super::Micros;
 

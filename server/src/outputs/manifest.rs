@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use airlock_proto::domain::{ExecutionId, OutputStream};
+use airlock_domain::{ExecutionId, OutputStream};
 use object_store::{ObjectStore, ObjectStoreExt as _, PutMode, PutPayload, path::Path};
 use serde::{Deserialize, Serialize};
 

@@ -2,10 +2,7 @@
 
 use std::ops::Range;
 
-use airlock_proto::{
-    domain::{ExecutionId, OutputStream},
-    limits::CHUNK_BYTES,
-};
+use airlock_domain::{ExecutionId, OutputStream, limits::CHUNK_BYTES};
 use bytes::Bytes;
 use object_store::{ObjectStoreExt as _, path::Path};
 

@@ -3,7 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use airlock_proto::domain::OutputState;
+use airlock_domain::OutputState;
 use tokio_util::sync::CancellationToken;
 
 use super::Outputs;

@@ -1,6 +1,6 @@
 //! The implementation of the streams' storage interface.
 
-use airlock_proto::domain::{ExecutionId, OutputStream};
+use airlock_domain::{ExecutionId, OutputStream};
 
 use super::{OutputError, OutputReader, OutputWriter, Outputs};
 use crate::stream::{OutputShelf, Piece, ShelfError, ShelfReader, ShelfWriter, Shelved};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use airlock_proto::domain::{ExecutionId, OutputStream};
+use airlock_domain::{ExecutionId, OutputStream};
 use bytes::{Bytes, BytesMut};
 use object_store::{MultipartUpload, ObjectStore, ObjectStoreExt as _, PutPayload};
 use tokio::time::timeout;

@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use airlock_proto::domain::{RunnerId, Shell};
+use airlock_domain::{RunnerId, Shell};
 
 use crate::links::lacks;
 

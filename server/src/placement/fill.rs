@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
-use airlock_proto::domain::ExecutionId;
+use airlock_domain::ExecutionId;
 
 use super::choose::Wants;
 use crate::{

@@ -4,7 +4,7 @@
 //! approval. Commands that are `concurrency_safe` or have `allow_concurrent` run at once. A command that
 //! waits for an approval blocks no other.
 
-use airlock_proto::domain::ExecutionState;
+use airlock_domain::ExecutionState;
 
 use crate::{
     execution::PLACED,
@@ -35,7 +35,7 @@ fn joined(record: &LiveExecution) -> Micros {
 
 #[cfg(test)]
 mod tests {
-    use airlock_proto::domain::ExecutionState::{self, Finished, PendingApproval, Queued, Running, Starting};
+    use airlock_domain::ExecutionState::{self, Finished, PendingApproval, Queued, Running, Starting};
 
     use super::*;
     use crate::engine::testing::live_execution;
@@ -79,7 +79,7 @@ mod tests {
     fn an_approved_one_joins_the_queue_when_it_is_approved() {
         let mut records = live(&[(Queued, true), (Queued, true)]);
         let first = records.iter_mut().find(|record| record.created == Micros(0)).expect("the first");
-        first.approval_id = Some(airlock_proto::domain::ApprovalId::new());
+        first.approval_id = Some(airlock_domain::ApprovalId::new());
         first.queued = Micros(7);
         assert_eq!(turns(&records).iter().map(|record| record.created.0).collect::<Vec<_>>(), [1]);
     }

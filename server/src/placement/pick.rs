@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
-use airlock_proto::domain::RunnerId;
+use airlock_domain::RunnerId;
 
 use super::choose::{Candidate, Unmet, Unplaced, Wants, Way, choose};
 use crate::{

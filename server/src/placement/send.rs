@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use airlock_proto::domain::{
+use airlock_domain::{
     CancelledBy, Cause, ExecutionId, ExecutionResult, ExecutionState, OutputState, StartJob, Started,
     ToRunner,
 };

@@ -4,11 +4,8 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use airlock_config::{ConfigError, Place, Problem};
+use airlock_domain::limits::{NAME_BYTES, SECRETS, SHELL_INIT_BYTES, SHELL_PREFIX_WORDS};
 use airlock_policy::{Profile, ProfileError};
-use airlock_proto::{
-    domain,
-    limits::{NAME_BYTES, SECRETS, SHELL_INIT_BYTES, SHELL_PREFIX_WORDS},
-};
 use serde::{
     Deserialize, Deserializer,
     de::{Error as _, IgnoredAny},
@@ -316,9 +313,9 @@ fn apply(file: &File, mut profile: ResolvedProfile, problems: &mut Vec<Problem>)
 fn apply_shell(given: &ShellKeys, profile: &mut ResolvedProfile, problems: &mut Vec<Problem>) {
     if let Some(shell) = given.name {
         profile.shell = match shell {
-            Shell::Bash => domain::Shell::Bash,
-            Shell::Zsh => domain::Shell::Zsh,
-            Shell::Pwsh => domain::Shell::Pwsh,
+            Shell::Bash => airlock_domain::Shell::Bash,
+            Shell::Zsh => airlock_domain::Shell::Zsh,
+            Shell::Pwsh => airlock_domain::Shell::Pwsh,
         };
     }
     if let Some(init) = &given.init {

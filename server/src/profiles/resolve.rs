@@ -2,11 +2,11 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use airlock_policy::{Profile, Rule};
-use airlock_proto::{
-    domain::{Mode, NetworkMode, PathRules, Protect, SandboxLimits, SandboxProfile, Shell, Sockets},
+use airlock_domain::{
+    Mode, NetworkMode, PathRules, Protect, SandboxLimits, SandboxProfile, Shell, Sockets,
     limits::{INLINE_DEFAULT, TIMEOUT_DEFAULT, TIMEOUT_MAX},
 };
+use airlock_policy::{Profile, Rule};
 
 use super::policy_mode;
 use crate::model::RuleScope;

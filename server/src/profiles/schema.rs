@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use airlock_config::{Field, Form, Kind};
-use airlock_proto::limits::INLINE_MAX;
+use airlock_domain::limits::INLINE_MAX;
 
 const MODE: Kind = Kind::OneOf(&["bypass", "accept_edits", "default", "plan"]);
 const TEXTS: Kind = Kind::List(&Kind::Text);

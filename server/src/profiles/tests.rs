@@ -1,6 +1,6 @@
 //! Tests of loading profiles: inheritance, and the message for each mistake.
 
-use airlock_proto::domain::Bind;
+use airlock_domain::Bind;
 
 use super::*;
 

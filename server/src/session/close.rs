@@ -1,6 +1,6 @@
 //! Closes sessions: ends their executions, and then has their runner remove them.
 
-use airlock_proto::domain::{CancelledBy, SessionId};
+use airlock_domain::{CancelledBy, SessionId};
 
 use crate::{
     api::ApiError,

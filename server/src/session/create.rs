@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use airlock_proto::{domain::SessionId, limits::IDLE_TIMEOUT_DEFAULT};
+use airlock_domain::{SessionId, limits::IDLE_TIMEOUT_DEFAULT};
 
 use super::{THROWAWAY_IDLE, blank, no_such_session, not_permitted};
 use crate::{

@@ -1,6 +1,6 @@
 //! Restores from quarantine: authorization and audit.
 
-use airlock_proto::domain::{ExecutionId, QuarantinedFile};
+use airlock_domain::{ExecutionId, QuarantinedFile};
 
 use crate::{
     api::ApiError,

@@ -1,6 +1,6 @@
 //! Changes existing sessions.
 
-use airlock_proto::domain::SessionId;
+use airlock_domain::SessionId;
 
 use super::{check_open, no_such_session, not_permitted};
 use crate::{

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use airlock_proto::domain::ExchangeFailure;
+use airlock_domain::ExchangeFailure;
 use tonic::Code;
 
 use crate::exchange::ExchangeRefusal;

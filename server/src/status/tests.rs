@@ -2,10 +2,7 @@
 
 use std::time::Duration;
 
-use airlock_proto::{
-    domain::{ExchangeFailure, OutputStream},
-    limits,
-};
+use airlock_domain::{ExchangeFailure, OutputStream, limits};
 use tonic::Code;
 use tonic_types::StatusExt as _;
 

@@ -6,7 +6,7 @@
 
 use std::{fmt::Debug, str::FromStr};
 
-use airlock_proto::limits::{PAGE_SIZE_MAX, PAGE_TOKEN_BYTES};
+use airlock_domain::limits::{PAGE_SIZE_MAX, PAGE_TOKEN_BYTES};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use sha2::{Digest, Sha256};
 

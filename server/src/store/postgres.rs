@@ -14,7 +14,7 @@ mod tables;
 
 use std::{sync::Arc, time::Duration};
 
-use airlock_proto::domain::{ApprovalId, Epoch, ExecutionId, OutputState, RuleId, RunnerId, SessionId};
+use airlock_domain::{ApprovalId, Epoch, ExecutionId, OutputState, RuleId, RunnerId, SessionId};
 use sqlx::PgPool;
 use tables::{
     approvals, executions, milestones, queue, restores, rules, runners, servers, sessions, transition,

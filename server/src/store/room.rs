@@ -1,6 +1,6 @@
 //! The limits that a creation is checked against, its results, and the parameters of taking from the queue.
 
-use airlock_proto::domain::RunnerId;
+use airlock_domain::RunnerId;
 
 /// The result of a creation with a request ID.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,7 +11,7 @@ mod tables;
 
 use std::{fs::File, path::Path, sync::Arc, time::Duration};
 
-use airlock_proto::domain::{ApprovalId, Epoch, ExecutionId, OutputState, RuleId, RunnerId, SessionId};
+use airlock_domain::{ApprovalId, Epoch, ExecutionId, OutputState, RuleId, RunnerId, SessionId};
 use sqlx::SqlitePool;
 use tables::{
     approvals, executions, milestones, queue, restores, rules, runners, servers, sessions, transition,

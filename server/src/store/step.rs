@@ -1,7 +1,7 @@
 //! The effect of a step on a record: the table of transitions and its constraints, shared by all
 //! stores. Pure functions that read no clock and write nothing.
 
-use airlock_proto::domain::{BackgroundedBy, DirectoryReport, ExecutionResult, ExecutionState, LinkState};
+use airlock_domain::{BackgroundedBy, DirectoryReport, ExecutionResult, ExecutionState, LinkState};
 
 use super::{NewExecution, StoreError, Transition};
 use crate::model::{ApprovalRecord, ApprovalState, ExecutionRecord, Micros, Milestone, StateChange};

@@ -1,7 +1,7 @@
 //! The part of a record that a view needs: whether it has ended, and where its output is. It is small, so an
 //! idle reader does not hold a whole record.
 
-use airlock_proto::domain::{Cause, ExecutionResult, ExecutionState, OutputState, OutputStream};
+use airlock_domain::{Cause, ExecutionResult, ExecutionState, OutputState, OutputStream};
 
 use crate::{
     api::ApiError,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use airlock_proto::domain::ExecutionId;
+use airlock_domain::ExecutionId;
 use tokio::{sync::Mutex, time::Instant};
 
 use crate::{api::ApiError, model::ExecutionRecord, store::Store};

@@ -7,7 +7,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use airlock_proto::domain::{ExecutionId, OutputStream, PushFromRunner, PushToRunner, RunnerId};
+use airlock_domain::{ExecutionId, OutputStream, PushFromRunner, PushToRunner, RunnerId};
 use tokio::{
     sync::{Notify, watch},
     time::Instant,

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use airlock_proto::domain::{ExecutionId, ExecutionState, OutputState, OutputStream, RunnerId};
+use airlock_domain::{ExecutionId, ExecutionState, OutputState, OutputStream, RunnerId};
 use tokio::{
     sync::Notify,
     time::{Instant, sleep, timeout, timeout_at},

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use airlock_proto::limits::{CHUNK_BYTES, READS_AT_ONCE};
+use airlock_domain::limits::{CHUNK_BYTES, READS_AT_ONCE};
 
 use crate::limits::LimitError;
 

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use airlock_proto::{
+use airlock_domain::{
     limits::{PROGRESS_LINE_BYTES, PROGRESS_LINES},
     text::clean,
 };

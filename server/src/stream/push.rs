@@ -6,10 +6,7 @@
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
-use airlock_proto::{
-    domain::{ExecutionId, PushFromRunner, PushToRunner, RunnerId},
-    limits::READS_AT_ONCE,
-};
+use airlock_domain::{ExecutionId, PushFromRunner, PushToRunner, RunnerId, limits::READS_AT_ONCE};
 use futures::{StreamExt, stream::BoxStream};
 use tokio::{
     sync::{mpsc, oneshot},

@@ -16,7 +16,7 @@ mod tail;
 #[cfg(test)]
 mod tests;
 
-use airlock_proto::domain::OutputStream;
+use airlock_domain::OutputStream;
 use bytes::Bytes;
 use futures::{StreamExt as _, stream, stream::BoxStream};
 
@@ -91,7 +91,7 @@ pub enum ReadPart {
         stream: OutputStream,
         /// The offset of the first byte.
         offset: u64,
-        /// At most [`airlock_proto::limits::CHUNK_BYTES`] bytes.
+        /// At most [`airlock_domain::limits::CHUNK_BYTES`] bytes.
         data: Bytes,
     },
     /// A range that is no longer held.

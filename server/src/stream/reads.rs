@@ -5,10 +5,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use airlock_proto::{
-    domain::{OutputStream, PushFromRunner, PushToRunner},
-    limits::CHUNK_BYTES,
-};
+use airlock_domain::{OutputStream, PushFromRunner, PushToRunner, limits::CHUNK_BYTES};
 use tokio::time::Instant;
 
 use super::ring::Piece;

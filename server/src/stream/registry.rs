@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
 };
 
-use airlock_proto::domain::ExecutionId;
+use airlock_domain::ExecutionId;
 
 use super::{hub::Hub, limits::StreamLimits};
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use airlock_proto::domain::ExecutionId;
+use airlock_domain::ExecutionId;
 
 use super::{Inner, hub::Hub, stopping};
 use crate::{

@@ -1,6 +1,6 @@
 //! The interface of the output storage that the streams use.
 
-use airlock_proto::domain::{ExecutionId, OutputStream};
+use airlock_domain::{ExecutionId, OutputStream};
 
 use super::ring::Piece;
 use crate::api::ApiError;

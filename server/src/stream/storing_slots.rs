@@ -7,7 +7,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use airlock_proto::domain::RunnerId;
+use airlock_domain::RunnerId;
 use tokio::sync::oneshot;
 
 use super::StreamLimits;

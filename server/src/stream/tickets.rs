@@ -1,6 +1,6 @@
 //! The answer of a runner to `OpenOutput`, and its ticket.
 
-use airlock_proto::domain::ExecutionId;
+use airlock_domain::ExecutionId;
 
 use super::push::Push;
 

@@ -4,7 +4,7 @@
 
 use std::{collections::VecDeque, time::Duration};
 
-use airlock_proto::domain::OutputStream;
+use airlock_domain::OutputStream;
 use tokio::time::Instant;
 
 use super::{

@@ -6,10 +6,7 @@
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
-use airlock_proto::{
-    cursor::Cursor,
-    domain::{BackgroundedBy, ExecutionState, OutputStream},
-};
+use airlock_domain::{BackgroundedBy, ExecutionState, OutputStream, cursor::Cursor};
 use futures::{FutureExt, StreamExt, stream};
 use tokio::{
     sync::watch,

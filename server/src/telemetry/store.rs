@@ -2,8 +2,8 @@
 
 use std::{future::Future, sync::Arc, time::Instant};
 
+use airlock_domain::{ApprovalId, Epoch, ExecutionId, OutputState, RuleId, RunnerId, SessionId};
 use airlock_faults::{Point, hit};
-use airlock_proto::domain::{ApprovalId, Epoch, ExecutionId, OutputState, RuleId, RunnerId, SessionId};
 use tracing::{Instrument as _, Span};
 
 use super::{Metrics, fail};

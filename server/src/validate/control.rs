@@ -1,9 +1,7 @@
 //! Requests that control existing objects: signals, terminal sizes, watches, session updates and drains.
 
-use airlock_proto::{
-    domain::{ExecutionId, RunnerId, SessionId, Signal, TerminalSize},
-    limits, v1,
-};
+use airlock_domain::{ExecutionId, RunnerId, SessionId, Signal, TerminalSize, limits};
+use airlock_proto::v1;
 
 use super::Checker;
 use crate::api::{ApiError, UpdateSession, WatchExecutions};
@@ -84,7 +82,7 @@ pub fn drain_runner(request: &v1::AdminServiceDrainRunnerRequest) -> Result<(Run
 mod tests {
     use std::time::Duration;
 
-    use airlock_proto::domain::Mode;
+    use airlock_domain::Mode;
     use prost_types::Duration as WireDuration;
 
     use super::*;

@@ -2,11 +2,8 @@
 
 use std::time::Duration;
 
-use airlock_proto::{
-    cursor::Cursor,
-    domain::{ApprovalId, ExecutionId},
-    limits, v1,
-};
+use airlock_domain::{ApprovalId, ExecutionId, cursor::Cursor, limits};
+use airlock_proto::v1;
 use v1::{approval_service_decide_request::Answer, execution_service_attach_request::From as WireFrom};
 
 use super::{Checker, LONGEST};

@@ -1,12 +1,10 @@
 //! Requests about files and input. Paths are checked only lexically; the runner resolves them.
 
-use airlock_proto::{
-    domain::{
-        DiffOrder, DownloadOrder, ExecutionId, FileFilter, FileFormat, FileType, ListOrder, QuarantineOrder,
-        SessionId, UploadOrder,
-    },
-    limits, v1,
+use airlock_domain::{
+    DiffOrder, DownloadOrder, ExecutionId, FileFilter, FileFormat, FileType, ListOrder, QuarantineOrder,
+    SessionId, UploadOrder, limits,
 };
+use airlock_proto::v1;
 use bytes::Bytes;
 use uuid::Uuid;
 

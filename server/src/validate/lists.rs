@@ -2,10 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use airlock_proto::{
-    domain::{ExecutionState, RuleId, SessionId},
-    limits, v1,
-};
+use airlock_domain::{ExecutionState, RuleId, SessionId, limits};
+use airlock_proto::v1;
 
 use super::{Checker, WORD_BYTES};
 use crate::{

@@ -1,6 +1,7 @@
 //! Requests about profiles and the capabilities of a server.
 
-use airlock_proto::{domain::RunnerId, v1};
+use airlock_domain::RunnerId;
+use airlock_proto::v1;
 
 use super::Checker;
 use crate::{api::ApiError, store::PageQuery};

@@ -1,10 +1,9 @@
 //! Requests for parts of an output. A pattern is compiled here, so that an invalid one is reported as an
 //! invalid field.
 
-use airlock_proto::{
-    domain::{ExecutionId, OutputStream},
-    limits,
-    v1::{self, execution_service_read_output_request::Selection as Wire, output_edge::Amount as WireAmount},
+use airlock_domain::{ExecutionId, OutputStream, limits};
+use airlock_proto::v1::{
+    self, execution_service_read_output_request::Selection as Wire, output_edge::Amount as WireAmount,
 };
 
 use super::Checker;

@@ -1,8 +1,8 @@
 //! Limits of the messages of runners. A runner is trusted about its own commands, but its messages must not
 //! fill the store or the listings of other objects.
 
-use airlock_proto::{
-    domain::{Cause, DirectoryReport, FromRunner, RunnerHello, SessionPhase},
+use airlock_domain::{
+    Cause, DirectoryReport, FromRunner, RunnerHello, SessionPhase,
     limits::{DIRECTORY_BYTES, NAME_BYTES, SNAPSHOT_BYTES, VOUCHED_EPOCHS},
 };
 
@@ -123,7 +123,7 @@ fn cut(text: &mut String) {
 
 #[cfg(test)]
 mod tests {
-    use airlock_proto::domain::{
+    use airlock_domain::{
         Capability, Epoch, ExecutionId, ExecutionResult, JobPhase, JobReport, SessionId, SessionReport,
         SessionSnapshot,
     };

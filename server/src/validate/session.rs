@@ -1,6 +1,7 @@
 //! Requests about sessions.
 
-use airlock_proto::{domain::SessionId, limits, v1};
+use airlock_domain::{SessionId, limits};
+use airlock_proto::v1;
 
 use super::Checker;
 use crate::api::{ApiError, CreateSession};

@@ -1,10 +1,10 @@
 //! Terminals in requests: their sizes and types.
 
-use airlock_proto::{
-    domain::{Pty, TerminalSize},
+use airlock_domain::{
+    Pty, TerminalSize,
     limits::{TERM_BYTES, TERMINAL_CELLS},
-    v1,
 };
+use airlock_proto::v1;
 
 use super::Checker;
 

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use airlock_proto::{cursor::Cursor, domain::ExecutionId, limits, v1};
+use airlock_domain::{ExecutionId, cursor::Cursor, limits};
+use airlock_proto::v1;
 use bytes::Bytes;
 use prost_types::Duration as WireDuration;
 
@@ -193,8 +194,8 @@ fn what_is_right_arrives_whole() {
     };
     let start = start(Some(spec)).unwrap();
     assert!(start.kill_on_disconnect && start.request.wait_for_approval);
-    assert_eq!(start.request.shell, Some(airlock_proto::domain::Shell::Zsh));
-    assert_eq!(start.request.mode, Some(airlock_proto::domain::Mode::Plan));
+    assert_eq!(start.request.shell, Some(airlock_domain::Shell::Zsh));
+    assert_eq!(start.request.mode, Some(airlock_domain::Mode::Plan));
     assert_eq!(start.request.timeout, Some(Duration::from_secs(5)));
     assert_eq!(start.request.env["A"], b"b");
     assert_eq!((start.request.session_id, start.request.profile), (None, None));

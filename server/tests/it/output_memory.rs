@@ -4,7 +4,7 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use airlock_proto::domain::{
+use airlock_domain::{
     ExecutionId, ExecutionState, Mode, OutputState, OutputStream, RunnerId, SessionId, Shell,
 };
 use airlock_server::{

@@ -1,7 +1,7 @@
 //! Tests that each message of an exchange survives a round trip, and that errors name the malformed field.
 
 use super::*;
-use crate::domain::{
+use airlock_domain::{
     ChangeKind, DiffOrder, DownloadOrder, DownloadStarted, Downloaded, ExecutionId, FileFilter, FileFormat,
     FileType, ListOrder, QuarantineOrder, SessionId, SkippedFile, UploadOrder, Uploaded,
 };

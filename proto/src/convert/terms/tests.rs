@@ -3,10 +3,8 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use super::*;
-use crate::{
-    convert::tests::grant,
-    domain::{FileState, SessionId, Shell, TerminalSize},
-};
+use crate::convert::tests::grant;
+use airlock_domain::{FileState, SessionId, Shell, TerminalSize};
 
 /// The name of a field of the grant or of its decided facts, and a function that changes its value.
 type Change = (&'static str, fn(&mut Grant));

@@ -1,6 +1,6 @@
 //! The record of one file in its original state.
 
-use airlock_proto::domain::{FileInfo, FileType};
+use airlock_domain::{FileInfo, FileType};
 use rustix::fs::Stat;
 use serde::{Deserialize, Serialize};
 

@@ -5,7 +5,7 @@ use std::{
     os::unix::{ffi::OsStrExt, fs::symlink},
 };
 
-use airlock_proto::limits::MESSAGE_BYTES;
+use airlock_domain::limits::MESSAGE_BYTES;
 use rustix::fs::{CWD, FileType as RawType, Mode, mknodat};
 
 use super::*;

@@ -10,8 +10,8 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use airlock_domain::{DownloadOrder, FileFormat, SessionId, UploadOrder, Uploaded};
 use airlock_mounts::remove_tree;
-use airlock_proto::domain::{DownloadOrder, FileFormat, SessionId, UploadOrder, Uploaded};
 use airlock_sandbox::SessionFolder;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};

@@ -8,7 +8,7 @@ use std::{
     sync::Arc,
 };
 
-use airlock_proto::domain::{DownloadStarted, ExchangeFailed, Uploaded};
+use airlock_domain::{DownloadStarted, ExchangeFailed, Uploaded};
 use rustix::fs::statvfs;
 use sha2::{Digest, Sha256};
 

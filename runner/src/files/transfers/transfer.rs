@@ -10,7 +10,7 @@ use std::{
 };
 
 use airlock_archive::Cancel;
-use airlock_proto::domain::{DownloadStarted, Downloaded, ExchangeFailed, Uploaded};
+use airlock_domain::{DownloadStarted, Downloaded, ExchangeFailed, Uploaded};
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
 use super::{saved::What, stage::Stage};

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fs, os::fd::OwnedFd, path::Path};
 
-use airlock_proto::domain::FileFilter;
+use airlock_domain::FileFilter;
 use proptest::prelude::*;
 
 use super::*;

@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use airlock_proto::domain::SessionId;
+use airlock_domain::SessionId;
 use airlock_sandbox::{UidIsolation, UidRange};
 use tokio::time::timeout;
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use airlock_proto::{domain::RunnerId, limits};
+use airlock_domain::{RunnerId, limits};
 
 use super::{Findings, is_name};
 use crate::{

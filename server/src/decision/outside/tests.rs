@@ -1,7 +1,7 @@
 //! Tests of every combination of the three permissions, and of excluded commands.
 
+use airlock_domain::{ExecutionState, Mode, SessionSnapshot};
 use airlock_policy::Verdict;
-use airlock_proto::domain::{ExecutionState, Mode, SessionSnapshot};
 
 use crate::{
     decision::{Decided, decide},

@@ -1,6 +1,6 @@
 //! Tests of queued executions after a change of their inputs: the verdict, the position, and the resulting directory.
 
-use airlock_proto::domain::{
+use airlock_domain::{
     Capability, Cause, DeniedBy, DirectoryReport, Epoch, ExecutionResult, ExecutionState, JobPhase,
     RunnerHello, SessionId, SessionSnapshot, StartJob, ToRunner,
 };

@@ -1,6 +1,6 @@
 //! Tests of commands that wait for an approver.
 
-use airlock_proto::domain::{
+use airlock_domain::{
     CancelledBy, Cause, DeniedBy, DirectoryReport, ExecutionResult, ExecutionState, JobPhase, Mode,
     Requirement,
 };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use airlock_proto::domain::{
+use airlock_domain::{
     BackgroundedBy, CancelledBy, Cause, DirectoryReport, Epoch, ExecutionId, ExecutionResult, ExecutionState,
     JobPhase, Signal, ToRunner,
 };
@@ -110,7 +110,7 @@ async fn the_background_leaves_the_order_and_has_the_profiles_time() {
             other => panic!("{other:?}"),
         }
     }
-    assert_eq!(told, Some(airlock_proto::limits::TIMEOUT_MAX), "the request gave no time of its own");
+    assert_eq!(told, Some(airlock_domain::limits::TIMEOUT_MAX), "the request gave no time of its own");
     let beside = started.unwrap();
     assert_eq!(beside.execution_id, second.id);
     assert!(beside.grant.keep_directory, "the next one is in the order, as ever");

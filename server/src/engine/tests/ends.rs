@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use airlock_proto::domain::{
+use airlock_domain::{
     CancelledBy, Cause, DirectoryReport, ExecutionResult, ExecutionState, JobPhase, LinkState, OutputState,
     SessionSnapshot, Started, ToRunner,
 };
@@ -115,7 +115,7 @@ async fn a_refusal_that_passes_is_offered_again_and_any_other_is_the_end() {
 
 #[tokio::test]
 async fn a_session_that_cannot_be_made_ends_what_waits_for_it() {
-    use airlock_proto::domain::{FromRunner, SessionPhase, SessionReport, ToRunner};
+    use airlock_domain::{FromRunner, SessionPhase, SessionReport, ToRunner};
     let world = World::new().await;
     let mut runner = Runner::ready(&world).await;
     let record = world.engine.start(who("ann"), alone("touch a")).await.unwrap();

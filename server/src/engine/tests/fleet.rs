@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use airlock_proto::domain::{
+use airlock_domain::{
     CancelledBy, Cause, Epoch, ExecutionId, ExecutionState, FromRunner, JobPhase, LinkState, OutputState,
     RunnerHello, RunnerId, SessionId, Started, ToRunner,
 };

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use airlock_proto::domain::{Cause, ExecutionState};
+use airlock_domain::{Cause, ExecutionState};
 
 use super::support::{Auto, World, alone, run, who};
 use crate::{

@@ -1,6 +1,6 @@
 //! Tests of the regular path of a request, and of requests that are answered at once.
 
-use airlock_proto::domain::{
+use airlock_domain::{
     Cause, DeniedBy, DirectoryReport, ExecutionResult, ExecutionState, FromRunner, LinkState, Mode,
     OutputState, Started, ToRunner,
 };
@@ -150,11 +150,11 @@ async fn a_session_is_made_once_for_its_key_and_closed_with_what_runs_in_it() {
     let (closed, ()) = tokio::join!(world.engine.close_session(who("ann"), first.id), async {
         let cause = runner.expect_end(running.id).await;
         let cancelled = ExecutionResult { started: Started::Yes, ..ExecutionResult::not_started(cause) };
-        runner.report(&job, airlock_proto::domain::JobPhase::Ended, Some(cancelled)).await;
+        runner.report(&job, airlock_domain::JobPhase::Ended, Some(cancelled)).await;
         runner.close_session().await;
     });
     assert_eq!(closed.unwrap().state, SessionState::Closed);
-    let by_session = Cause::Cancelled(airlock_proto::domain::CancelledBy::Session);
+    let by_session = Cause::Cancelled(airlock_domain::CancelledBy::Session);
     assert_eq!(world.cause(running.id).await, by_session);
     assert_eq!(world.cause(queued.id).await, by_session);
     let error = world.engine.start(who("ann"), run(first.id, "touch c")).await.unwrap_err();
@@ -175,9 +175,7 @@ async fn another_tenants_things_are_not_there() {
     assert!(not_found(engine.close_session(eve, session.id).await.unwrap_err()));
     assert!(not_found(engine.start(eve, run(session.id, "touch a")).await.unwrap_err()));
     assert!(not_found(engine.execution(eve, record.id).await.unwrap_err()));
-    assert!(not_found(
-        engine.cancel(eve, record.id, airlock_proto::domain::CancelledBy::Client).await.unwrap_err()
-    ));
+    assert!(not_found(engine.cancel(eve, record.id, airlock_domain::CancelledBy::Client).await.unwrap_err()));
     assert!(not_found(engine.wait(eve, record.id, PATIENCE).await.unwrap_err()));
     let check = CheckCommand { session_id: Some(session.id), ..CheckCommand::default() };
     assert!(not_found(engine.check(eve, check).await.unwrap_err()));
@@ -234,7 +232,7 @@ async fn the_directory_goes_from_command_to_command() {
         directory_report: DirectoryReport::Reported,
         ..super::support::exited(0)
     };
-    runner.report(&job, airlock_proto::domain::JobPhase::Ended, Some(moved)).await;
+    runner.report(&job, airlock_domain::JobPhase::Ended, Some(moved)).await;
     world.start(&session, "touch a").await;
     assert_eq!(runner.next_job().await.grant.directory, b"/workspace/src");
     runner.say(FromRunner::Heartbeat { clock_ms: 2000, running: 1 }).await;

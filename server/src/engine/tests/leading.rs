@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use airlock_proto::domain::{Cause, DeniedBy, ExecutionState, FromRunner, Mode, ToRunner};
+use airlock_domain::{Cause, DeniedBy, ExecutionState, FromRunner, Mode, ToRunner};
 
 use super::support::{Runner, World, alone, denied, run, stranger, who};
 use crate::{

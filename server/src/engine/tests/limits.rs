@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, time::Duration};
 
-use airlock_proto::domain::{CancelledBy, ExecutionId, FromRunner};
+use airlock_domain::{CancelledBy, ExecutionId, FromRunner};
 
 use super::support::{Runner, World, alone, who};
 use crate::{

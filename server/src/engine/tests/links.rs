@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use airlock_proto::domain::{Epoch, ExecutionState, FromRunner, ToRunner};
+use airlock_domain::{Epoch, ExecutionState, FromRunner, ToRunner};
 
 use super::support::{Runner, World, hello};
 use crate::{
@@ -88,7 +88,7 @@ async fn a_link_that_leaves_offers_unanswered_is_ended() {
 #[tokio::test]
 async fn the_streams_reach_runners_through_their_door() {
     let world = World::new().await;
-    let id = airlock_proto::domain::ExecutionId::new();
+    let id = airlock_domain::ExecutionId::new();
     let name = "r".parse().unwrap();
     let links = world.engine.links().clone();
     assert_eq!(links.open_output(&name, id, "ticket").await, Err(DoorError::NotConnected));

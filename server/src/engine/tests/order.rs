@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use airlock_proto::domain::{
-    Cause, DeniedBy, DirectoryReport, ExecutionResult, ExecutionState, JobPhase, StartJob,
-};
+use airlock_domain::{Cause, DeniedBy, DirectoryReport, ExecutionResult, ExecutionState, JobPhase, StartJob};
 
 use super::support::{Runner, World, exited, hello, patient, run, who};
 use crate::{
@@ -56,7 +54,7 @@ async fn what_is_safe_beside_others_runs_at_once_and_does_not_keep_its_directory
 #[tokio::test]
 async fn a_runner_is_given_no_more_than_it_has_slots() {
     let world = World::new().await;
-    let mut one_slot = hello("r", airlock_proto::domain::Epoch::new());
+    let mut one_slot = hello("r", airlock_domain::Epoch::new());
     one_slot.slots = 1;
     let mut runner = Runner::connect(&world, one_slot).await.unwrap();
     runner.reconciled().await;

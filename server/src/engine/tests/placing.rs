@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use airlock_proto::domain::{
+use airlock_domain::{
     Epoch, ExecutionId, FromRunner, RunnerHello, SessionPhase, SessionReport, StartJob, ToRunner,
 };
 

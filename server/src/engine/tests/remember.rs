@@ -1,8 +1,6 @@
 //! Tests of remembered answers and of answers that are bound to files.
 
-use airlock_proto::domain::{
-    BoundFile, Cause, ExecutionResult, ExecutionState, FileState, JobPhase, SessionId,
-};
+use airlock_domain::{BoundFile, Cause, ExecutionResult, ExecutionState, FileState, JobPhase, SessionId};
 
 use super::support::{Runner, World, alone, patient, run, stranger, who};
 use crate::{

@@ -3,12 +3,9 @@
 
 use std::time::Duration;
 
-use airlock_proto::{
-    domain::{
-        BackgroundedBy, CancelledBy, DirectoryReport, ExecutionId, ExecutionResult, ExecutionState, JobPhase,
-        StartJob, ToRunner,
-    },
-    limits::TIMEOUT_MAX,
+use airlock_domain::{
+    BackgroundedBy, CancelledBy, DirectoryReport, ExecutionId, ExecutionResult, ExecutionState, JobPhase,
+    StartJob, ToRunner, limits::TIMEOUT_MAX,
 };
 
 use super::support::{Runner, World, alone, exited, run, who};

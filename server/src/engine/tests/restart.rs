@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use airlock_proto::domain::{Cause, ExecutionState, FromRunner, JobPhase, LinkState, OutputState, Started};
+use airlock_domain::{Cause, ExecutionState, FromRunner, JobPhase, LinkState, OutputState, Started};
 
 use super::support::{Runner, World, hello};
 use crate::engine::poll::poll_once;
@@ -89,7 +89,7 @@ async fn an_end_while_the_server_was_away_is_taken_in_and_only_once() {
     assert_eq!(asked, 4, "the output is asked for with each report and each reconciliation");
     world.store_output(record.id).await;
     runner.ends(&job, 7).await;
-    assert!(matches!(runner.next().await, airlock_proto::domain::ToRunner::ForgetJob { .. }));
+    assert!(matches!(runner.next().await, airlock_domain::ToRunner::ForgetJob { .. }));
 }
 
 #[tokio::test]
@@ -115,7 +115,7 @@ async fn what_the_old_life_of_the_runner_ran_is_lost_with_it() {
     let session = world.session(&mut runner).await;
     let (ran, never) = (world.start(&session, "touch a").await, world.start(&session, "touch b").await);
     let job = runner.take().await;
-    let mut next = Runner::connect(&world, hello("r", airlock_proto::domain::Epoch::new())).await.unwrap();
+    let mut next = Runner::connect(&world, hello("r", airlock_domain::Epoch::new())).await.unwrap();
     next.report(&job, JobPhase::Lost, None).await;
     let result = world.finished(ran.id).await.result.unwrap();
     assert_eq!((result.cause, result.started), (Cause::RunnerLost, Started::Yes));

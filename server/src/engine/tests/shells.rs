@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use airlock_proto::domain::{Cause, Epoch, Mode, RunnerHello, Shell, Started};
+use airlock_domain::{Cause, Epoch, Mode, RunnerHello, Shell, Started};
 
 use super::support::{Runner, World, hello, run, who};
 use crate::{

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use airlock_proto::domain::{
+use airlock_domain::{
     BoundFile, CancelledBy, Cause, ExecutionId, ExecutionState, FileState, OutputState, RunnerId, SessionId,
 };
 use sqlx::{ConnectOptions as _, Connection as _, sqlite::SqliteConnectOptions};

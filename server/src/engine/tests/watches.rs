@@ -1,6 +1,6 @@
 //! Tests of watches on many executions.
 
-use airlock_proto::domain::{ExecutionId, ExecutionState};
+use airlock_domain::{ExecutionId, ExecutionState};
 use futures::StreamExt as _;
 
 use super::support::{Auto, Runner, World, denied, run, stranger, who};

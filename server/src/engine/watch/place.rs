@@ -75,7 +75,7 @@ fn invalid(description: &str) -> ApiError {
 
 #[cfg(test)]
 mod tests {
-    use airlock_proto::limits::CURSOR_BYTES;
+    use airlock_domain::limits::CURSOR_BYTES;
 
     use super::*;
 

@@ -2,11 +2,9 @@
 
 use std::time::Duration;
 
-use airlock_proto::{
-    domain::{
-        DownloadOrder, DownloadStarted, Downloaded, ExchangeFailure, ExchangeFromRunner, FileFormat,
-        SessionId, SkippedFile,
-    },
+use airlock_domain::{
+    DownloadOrder, DownloadStarted, Downloaded, ExchangeFailure, ExchangeFromRunner, FileFormat, SessionId,
+    SkippedFile,
     limits::{SKIPPED_FILES, TRANSFER_CHUNK_BYTES},
 };
 use bytes::Bytes;

@@ -2,9 +2,7 @@
 
 use std::{future::pending, time::Duration};
 
-use airlock_proto::domain::{
-    ExchangeFailure, ExchangeFromRunner, ExchangeOrder, ExchangeToRunner, ExecutionId,
-};
+use airlock_domain::{ExchangeFailure, ExchangeFromRunner, ExchangeOrder, ExchangeToRunner, ExecutionId};
 use tokio::{sync::oneshot, task::JoinHandle, time::sleep};
 
 use super::world::{World, chunk_to, client, failed, outcome, piece, runner_id, sent, who};

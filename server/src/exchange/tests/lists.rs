@@ -1,6 +1,6 @@
 //! Stat, listings and comparisons: pages, page tokens, and runners that violate the protocol.
 
-use airlock_proto::domain::{
+use airlock_domain::{
     ChangeKind, DiffOrder, ExchangeFailure, ExchangeFromRunner, ExchangeOrder, FileChange, FileFilter,
     FileInfo, ListOrder, SessionId,
 };

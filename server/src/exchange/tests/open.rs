@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use airlock_proto::domain::{ExchangeFromRunner, ExchangeOrder, SessionId};
+use airlock_domain::{ExchangeFromRunner, ExchangeOrder, SessionId};
 use futures::stream;
 use tokio::time::{Instant, sleep};
 

@@ -1,6 +1,6 @@
 //! Quarantines: pages, restored files, and runners that violate the protocol.
 
-use airlock_proto::domain::{
+use airlock_domain::{
     ExchangeFailure, ExchangeFromRunner, ExchangeOrder, ExecutionId, QuarantineOrder, QuarantinedFile,
     SessionId,
 };

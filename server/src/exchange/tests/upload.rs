@@ -8,9 +8,8 @@ use std::{
     time::Duration,
 };
 
-use airlock_proto::{
-    domain::{ExchangeFailure, ExchangeFromRunner, ExchangeToRunner, RunnerId, Uploaded},
-    limits::TRANSFER_CHUNK_BYTES,
+use airlock_domain::{
+    ExchangeFailure, ExchangeFromRunner, ExchangeToRunner, RunnerId, Uploaded, limits::TRANSFER_CHUNK_BYTES,
 };
 use bytes::Bytes;
 use futures::{StreamExt as _, stream};

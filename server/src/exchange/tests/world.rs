@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use airlock_proto::domain::{
+use airlock_domain::{
     ExchangeFailed, ExchangeFailure, ExchangeFromRunner, ExchangeOrder, ExchangeToRunner, FileFormat,
     FileInfo, FileType, RunnerId, SessionId, UploadOrder,
 };

@@ -1,6 +1,6 @@
 //! Expired outputs are removed, and the store reports their state correctly at every moment.
 
-use airlock_proto::domain::OutputState;
+use airlock_domain::OutputState;
 
 use super::{super::retention::Retention, *};
 use crate::store::{

@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
+use airlock_domain::{self, Bind, PathRules, SandboxProfile};
 use airlock_policy::{Profile, Tool};
-use airlock_proto::domain::{self, Bind, PathRules, SandboxProfile};
 
 use super::{Action, Protect, RootBind, Sandbox, Switch};
 

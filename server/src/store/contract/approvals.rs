@@ -1,6 +1,6 @@
 //! Tests of approvals.
 
-use airlock_proto::domain::{ApprovalId, Cause, ExecutionResult, ExecutionState};
+use airlock_domain::{ApprovalId, Cause, ExecutionResult, ExecutionState};
 
 use super::{
     fixtures::{HOUR, TENANT, approval, create, end, first, opened, queued, step, waiting},

@@ -1,6 +1,6 @@
 //! Tests of the audit: every execution has an entry.
 
-use airlock_proto::domain::{Cause, ExecutionState, SessionId};
+use airlock_domain::{Cause, ExecutionState, SessionId};
 
 use super::{
     approvals::answer,

@@ -1,6 +1,6 @@
 //! Tests of moving executions to the background.
 
-use airlock_proto::domain::{BackgroundedBy, Cause, DirectoryReport, ExecutionState, OutputState};
+use airlock_domain::{BackgroundedBy, Cause, DirectoryReport, ExecutionState, OutputState};
 
 use super::fixtures::{HOUR, TENANT, create, end, offer, opened, queued, result, run, step, waiting};
 use crate::{

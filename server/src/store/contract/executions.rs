@@ -1,6 +1,6 @@
 //! Tests of creating and reading executions.
 
-use airlock_proto::domain::{
+use airlock_domain::{
     BoundFile, CancelledBy, Cause, DeniedBy, DirectoryReport, ExecutionId, ExecutionState, FileState,
     OutputState, SessionId, Started, TimeoutKind,
 };

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use airlock_proto::domain::{
+use airlock_domain::{
     ApprovalId, BoundFile, Cause, DirectoryReport, Epoch, ExecutionId, ExecutionResult, ExecutionState,
     FileState, InlineOutput, InlineText, LinkState, Mode, OutputState, Pty, RunnerId, SessionId,
     SessionSnapshot, Shell, Started, TerminalSize, Violation, ViolationAction,
@@ -152,7 +152,7 @@ pub(in crate::store) fn denied(session: &SessionRecord) -> NewExecution {
     record.state = ExecutionState::Finished;
     record.decision = decision(Verdict::Deny);
     record.result = Some(ExecutionResult::not_started(Cause::Denied {
-        by: airlock_proto::domain::DeniedBy::Policy,
+        by: airlock_domain::DeniedBy::Policy,
         reason: "a rule".to_owned(),
     }));
     new(record)

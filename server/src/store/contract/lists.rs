@@ -1,6 +1,6 @@
 //! Tests of lists: pages, filters and visibility.
 
-use airlock_proto::domain::{ExecutionId, ExecutionState, OutputState};
+use airlock_domain::{ExecutionId, ExecutionState, OutputState};
 
 use super::fixtures::{
     HOUR, MANY, OTHER, TENANT, create, denied, execution, finished, first, labels, new, offer, opened,

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use Milestone::{Backgrounded, Finished, Started};
-use airlock_proto::domain::{Cause, ExecutionId, LinkState, SessionId};
+use airlock_domain::{Cause, ExecutionId, LinkState, SessionId};
 use futures::{StreamExt as _, stream};
 
 use super::{

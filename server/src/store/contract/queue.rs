@@ -1,6 +1,6 @@
 //! Tests of the queue: what is taken, in which order, and the accounting per tenant.
 
-use airlock_proto::domain::{Cause, ExecutionId, ExecutionState};
+use airlock_domain::{Cause, ExecutionId, ExecutionState};
 
 use super::fixtures::*;
 use crate::{

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use airlock_proto::domain::{Cause, ExecutionId, ExecutionResult, ExecutionState, LinkState};
+use airlock_domain::{Cause, ExecutionId, ExecutionResult, ExecutionState, LinkState};
 use futures::future::join_all;
 
 use super::{

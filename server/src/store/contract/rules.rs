@@ -1,6 +1,6 @@
 //! Tests of remembered rules.
 
-use airlock_proto::domain::{ApprovalId, RuleId, SessionId};
+use airlock_domain::{ApprovalId, RuleId, SessionId};
 
 use super::{
     approvals::answer,

@@ -1,6 +1,6 @@
 //! Tests of runners.
 
-use airlock_proto::domain::Epoch;
+use airlock_domain::Epoch;
 
 use super::{
     fixtures::{first, labels, runner},

@@ -1,6 +1,6 @@
 //! Tests of servers, their links, and the leases for storing outputs.
 
-use airlock_proto::domain::{Cause, Epoch, OutputState};
+use airlock_domain::{Cause, Epoch, OutputState};
 
 use super::{
     fixtures::{HOUR, TENANT, end, offer, opened, put_output, queued, result, runner, step},

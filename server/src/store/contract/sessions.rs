@@ -9,7 +9,7 @@ use crate::{
     model::{Micros, SessionLevels, SessionRecord, SessionState},
     store::{Cas, Created, SessionChange, Store},
 };
-use airlock_proto::domain::{Cause, Mode, SessionId, SessionSnapshot};
+use airlock_domain::{Cause, Mode, SessionId, SessionSnapshot};
 
 pub(in crate::store) async fn a_session_reads_back_as_it_was_written(store: &dyn Store) {
     let before = store.now().await.unwrap();

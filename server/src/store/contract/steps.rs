@@ -1,7 +1,7 @@
 //! Tests of the steps of executions.
 
 use ExecutionState::{Finished, PendingApproval, Queued, Running, Starting};
-use airlock_proto::domain::{
+use airlock_domain::{
     Cause, DirectoryReport, Epoch, ExecutionId, ExecutionResult, ExecutionState, LinkState, OutputState,
 };
 

@@ -7,7 +7,7 @@ use std::{
     future::Future,
 };
 
-use airlock_proto::domain::{ApprovalId, Cause, Epoch, ExecutionId, ExecutionState, RuleId, SessionId};
+use airlock_domain::{ApprovalId, Cause, Epoch, ExecutionId, ExecutionState, RuleId, SessionId};
 use futures::{
     FutureExt as _, StreamExt as _,
     future::{BoxFuture, join_all},

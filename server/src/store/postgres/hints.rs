@@ -6,7 +6,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use airlock_proto::domain::ExecutionId;
+use airlock_domain::ExecutionId;
 use sqlx::{PgPool, postgres::PgListener};
 use tokio::{sync::mpsc, time::timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};

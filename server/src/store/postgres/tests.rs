@@ -6,7 +6,7 @@ mod reach;
 
 use std::time::Duration;
 
-use airlock_proto::domain::OutputState;
+use airlock_domain::OutputState;
 
 use super::{testing::Pair, *};
 use crate::{

@@ -1,6 +1,6 @@
 //! The queries of the table `approvals`.
 
-use airlock_proto::domain::{ApprovalId, ExecutionId};
+use airlock_domain::{ApprovalId, ExecutionId};
 use sqlx::QueryBuilder;
 
 use super::{

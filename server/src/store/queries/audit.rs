@@ -1,6 +1,6 @@
 //! The queries of the audit. Rows are added and never changed; triggers refuse changes.
 
-use airlock_proto::domain::ExecutionId;
+use airlock_domain::ExecutionId;
 
 use super::{
     engine::{self, Connection, Pool},

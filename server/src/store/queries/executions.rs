@@ -1,6 +1,6 @@
 //! The queries of the table of executions and of the history of their states.
 
-use airlock_proto::domain::{ExecutionId, ExecutionResult, ExecutionState, SessionId};
+use airlock_domain::{ExecutionId, ExecutionResult, ExecutionState, SessionId};
 use sqlx::QueryBuilder;
 
 use super::{

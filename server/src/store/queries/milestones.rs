@@ -2,7 +2,7 @@
 //!
 //! Each engine ensures that sequences become visible in order and are never reused.
 
-use airlock_proto::domain::SessionId;
+use airlock_domain::SessionId;
 use sqlx::QueryBuilder;
 
 use super::engine::{self, Connection, Db, Pool};

@@ -1,6 +1,6 @@
 //! The accounting per tenant, and the queries that take executions from the queue.
 
-use airlock_proto::domain::{ExecutionId, ExecutionResult, SessionId};
+use airlock_domain::{ExecutionId, ExecutionResult, SessionId};
 use sqlx::QueryBuilder;
 
 use super::{

@@ -1,6 +1,6 @@
 //! The queries of the table of remembered rules and of their audit.
 
-use airlock_proto::domain::{RuleId, SessionId};
+use airlock_domain::{RuleId, SessionId};
 use sqlx::QueryBuilder;
 
 use super::{

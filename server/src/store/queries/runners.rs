@@ -1,6 +1,6 @@
 //! The queries of the table `runners`.
 
-use airlock_proto::domain::{Epoch, RunnerId};
+use airlock_domain::{Epoch, RunnerId};
 use sqlx::QueryBuilder;
 
 use super::{

@@ -1,6 +1,6 @@
 //! The queries of the tables of servers and their links.
 
-use airlock_proto::domain::{Epoch, RunnerId};
+use airlock_domain::{Epoch, RunnerId};
 use sqlx::QueryBuilder;
 
 use super::engine::{self, Db, Pool, Tx, clock};

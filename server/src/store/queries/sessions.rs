@@ -1,6 +1,6 @@
 //! The queries of the table `sessions`.
 
-use airlock_proto::domain::{DirectoryReport, ExecutionResult, SessionId};
+use airlock_domain::{DirectoryReport, ExecutionResult, SessionId};
 use sqlx::QueryBuilder;
 
 use super::{

@@ -1,6 +1,6 @@
 //! Steps of executions: a compare-and-set with all dependent writes in one transaction.
 
-use airlock_proto::domain::{ExecutionId, ExecutionState, OutputState};
+use airlock_domain::{ExecutionId, ExecutionState, OutputState};
 use sqlx::QueryBuilder;
 
 use super::{

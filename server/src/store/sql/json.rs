@@ -6,10 +6,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use airlock_proto::{
-    domain::{BoundFile, FileState, Mode, Pty, Shell, TerminalSize},
-    limits::INLINE_DEFAULT,
-};
+use airlock_domain::{BoundFile, FileState, Mode, Pty, Shell, TerminalSize, limits::INLINE_DEFAULT};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::errors::unreadable;

@@ -1,6 +1,6 @@
 //! The records of lists: their sort key and their size. Independent of the engine.
 
-use airlock_proto::domain::InlineOutput;
+use airlock_domain::InlineOutput;
 
 use crate::model::{
     ApprovalRecord, AuditRecord, ExecutionRecord, RememberedRule, RunnerRecord, SessionRecord,

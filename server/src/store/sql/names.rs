@@ -1,6 +1,6 @@
 //! The names of enum values in columns. They must never change, because existing rows contain them.
 
-use airlock_proto::domain::{BackgroundedBy, ExecutionState, LinkState, Mode, Shell, Started};
+use airlock_domain::{BackgroundedBy, ExecutionState, LinkState, Mode, Shell, Started};
 
 use super::errors::unreadable;
 use crate::{

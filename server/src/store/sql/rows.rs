@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, str::FromStr, time::Duration};
 
-use airlock_proto::domain::{ExecutionResult, ExecutionState, OutputState, SessionSnapshot};
+use airlock_domain::{ExecutionResult, ExecutionState, OutputState, SessionSnapshot};
 
 use super::{
     errors::unreadable,

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use airlock_proto::domain::{OutputStream, PushToRunner, RunnerId};
+use airlock_domain::{OutputStream, PushToRunner, RunnerId};
 use tokio::time::Instant;
 
 use crate::stream::{

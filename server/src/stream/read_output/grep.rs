@@ -3,8 +3,8 @@
 
 use std::collections::VecDeque;
 
-use airlock_proto::{
-    domain::OutputStream,
+use airlock_domain::{
+    OutputStream,
     limits::{LINE_BYTES, SPANS_PER_LINE},
 };
 use bytes::Bytes;

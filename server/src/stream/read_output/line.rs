@@ -1,6 +1,6 @@
 //! Assembles lines from chunks. It holds a limited prefix of each line and counts the rest.
 
-use airlock_proto::limits::LINE_BYTES;
+use airlock_domain::limits::LINE_BYTES;
 use bytes::Bytes;
 
 /// A line that is complete, or that ends at a gap or at the end of the available data.

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use airlock_proto::domain::OutputStream;
+use airlock_domain::OutputStream;
 use tokio::{
     sync::watch,
     time::{Instant, sleep_until},

@@ -1,6 +1,6 @@
 //! Compares the search with a simple implementation on complete lines, for any chunking of the input.
 
-use airlock_proto::{domain::OutputStream::Stdout, limits::LINE_BYTES};
+use airlock_domain::{OutputStream::Stdout, limits::LINE_BYTES};
 use bytes::Bytes;
 use proptest::prelude::*;
 use tokio_util::sync::CancellationToken;

@@ -1,6 +1,6 @@
 //! Attach and on-demand reads return the same data: offsets, gaps and lengths.
 
-use airlock_proto::domain::{ExecutionId, OutputState};
+use airlock_domain::{ExecutionId, OutputState};
 use proptest::prelude::*;
 
 use super::{

@@ -8,7 +8,7 @@ use crate::api::AttachFrom;
 const FIRST: usize = 100_000;
 
 /// Opens a view, reads [`FIRST`] bytes, and moves the command to the background.
-async fn left_behind(world: &World) -> (airlock_proto::domain::ExecutionId, Heard, Vec<u8>) {
+async fn left_behind(world: &World) -> (airlock_domain::ExecutionId, Heard, Vec<u8>) {
     let id = world.run(false);
     let bytes = pattern(3 * FIRST);
     world.write(id, Stdout, &bytes[..FIRST]);

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use airlock_proto::domain::OutputState;
+use airlock_domain::OutputState;
 use proptest::prelude::*;
 use tokio::time::sleep;
 
@@ -108,19 +108,14 @@ async fn live(story: &Story) {
     }
 }
 
-async fn stored(world: &World, id: airlock_proto::domain::ExecutionId) -> Vec<u8> {
+async fn stored(world: &World, id: airlock_domain::ExecutionId) -> Vec<u8> {
     let mut reader = world.reader(id).await;
     reader.read_all().await.unwrap();
     reader.heard.stdout
 }
 
 /// Reads up to `events` events with a view that resumes from `heard`.
-async fn one_life(
-    world: &World,
-    id: airlock_proto::domain::ExecutionId,
-    heard: Heard,
-    events: usize,
-) -> Heard {
+async fn one_life(world: &World, id: airlock_domain::ExecutionId, heard: Heard, events: usize) -> Heard {
     let mut reader = world.go_on(id, heard).await;
     for _ in 0..events {
         // A command can be silent for long, so the reader is also cut after a timeout.

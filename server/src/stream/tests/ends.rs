@@ -2,10 +2,7 @@
 
 use std::{sync::atomic::Ordering, time::Duration};
 
-use airlock_proto::{
-    cursor::Cursor,
-    domain::{Cause, ExecutionState, OutputState},
-};
+use airlock_domain::{Cause, ExecutionState, OutputState, cursor::Cursor};
 use tokio::time::{Instant, sleep};
 
 use super::{

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use airlock_proto::domain::{ExecutionId, PushFromRunner};
+use airlock_domain::{ExecutionId, PushFromRunner};
 use bytes::Bytes;
 use futures::stream;
 use tokio::time::{sleep, timeout};

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use airlock_proto::domain::{Cause, ExecutionId, ExecutionState, OutputState, OutputStream, PushFromRunner};
+use airlock_domain::{Cause, ExecutionId, ExecutionState, OutputState, OutputStream, PushFromRunner};
 use futures::{StreamExt as _, TryStreamExt as _};
 use tokio::time::{Instant, timeout};
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use airlock_proto::domain::ExecutionState;
+use airlock_domain::ExecutionState;
 use futures::StreamExt;
 use tokio::time::{Instant, sleep};
 
@@ -92,7 +92,7 @@ async fn two_hundred_stopped_readers_hold_up_nobody() {
     assert!(fast.heard.stdout == bytes);
 
     world.keep(id).await;
-    world.until_output(id, airlock_proto::domain::OutputState::Stored).await;
+    world.until_output(id, airlock_domain::OutputState::Stored).await;
     for reader in &mut stopped {
         reader.read_all().await.unwrap();
         assert!(reader.heard.stdout == bytes);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use airlock_proto::domain::OutputState;
+use airlock_domain::OutputState;
 use tokio::task::JoinSet;
 
 use super::world::{Stderr, Stdout, World, patient};

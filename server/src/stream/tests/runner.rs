@@ -7,8 +7,8 @@ use std::{
     time::Duration,
 };
 
-use airlock_proto::{
-    domain::{ExecutionId, OutputStream, PushFromRunner, PushToRunner, RunnerId},
+use airlock_domain::{
+    ExecutionId, OutputStream, PushFromRunner, PushToRunner, RunnerId,
     limits::{CHUNK_BYTES, READS_AT_ONCE},
 };
 use bytes::Bytes;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use airlock_proto::domain::{ExecutionId, OutputState};
+use airlock_domain::{ExecutionId, OutputState};
 use futures::StreamExt as _;
 
 use super::world::{Stdout, World, patient};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use airlock_proto::domain::{ExecutionId, OutputState, RunnerId};
+use airlock_domain::{ExecutionId, OutputState, RunnerId};
 use tokio::time::timeout;
 
 use super::{

@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-use airlock_proto::domain::{ExecutionId, OutputStream};
+use airlock_domain::{ExecutionId, OutputStream};
 
 use crate::stream::{OutputShelf, Piece, ShelfError, ShelfReader, ShelfWriter, Shelved};
 

@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-use airlock_proto::domain::{
+use airlock_domain::{
     ApprovalId, BackgroundedBy, Epoch, ExecutionId, ExecutionResult, ExecutionState, OutputState, RuleId,
     RunnerId, SessionId,
 };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use airlock_proto::domain::{Cause, OutputState};
+use airlock_domain::{Cause, OutputState};
 use tokio::time::{sleep, timeout};
 
 use super::{

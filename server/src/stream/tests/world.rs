@@ -3,11 +3,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use airlock_proto::{
+use airlock_domain::{
+    Cause, ExecutionId, ExecutionResult, ExecutionState, OutputState, OutputStream, RunnerId, Started,
     cursor::Cursor,
-    domain::{
-        Cause, ExecutionId, ExecutionResult, ExecutionState, OutputState, OutputStream, RunnerId, Started,
-    },
 };
 use futures::StreamExt;
 use tokio::time::timeout;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use airlock_proto::domain::Cause;
+use airlock_domain::Cause;
 use opentelemetry::KeyValue;
 
 use super::Metrics;

@@ -1,9 +1,7 @@
 //! Tests that every invalid field of a request about files is named, and that valid requests are accepted.
 
-use airlock_proto::{
-    domain::{FileFormat, FileType},
-    v1::{self, file_service_upload_request::Part},
-};
+use airlock_domain::{FileFormat, FileType};
+use airlock_proto::v1::{self, file_service_upload_request::Part};
 
 use super::*;
 use crate::api::ApiError;

@@ -1,10 +1,7 @@
 //! Tests of commands that begin in the background: their stream, and the events after it.
 
-use airlock_proto::{
-    domain::ToRunner,
-    limits::TIMEOUT_MAX,
-    v1::{self, event::Event as Kind, execution_service_client::ExecutionServiceClient},
-};
+use airlock_domain::{ToRunner, limits::TIMEOUT_MAX};
+use airlock_proto::v1::{self, event::Event as Kind, execution_service_client::ExecutionServiceClient};
 use tokio::time::timeout;
 use tonic::Streaming;
 

@@ -2,12 +2,10 @@
 
 use std::time::Duration;
 
-use airlock_proto::{
-    domain::{FromRunner, Signal, TerminalSize, ToRunner},
-    v1::{
-        self, admin_service_client::AdminServiceClient, event::Event as Kind,
-        execution_service_client::ExecutionServiceClient, session_service_client::SessionServiceClient,
-    },
+use airlock_domain::{FromRunner, Signal, TerminalSize, ToRunner};
+use airlock_proto::v1::{
+    self, admin_service_client::AdminServiceClient, event::Event as Kind,
+    execution_service_client::ExecutionServiceClient, session_service_client::SessionServiceClient,
 };
 use tokio::time::timeout;
 use tonic::{Code, Status, Streaming};
@@ -158,7 +156,7 @@ async fn a_run_that_is_sent_to_the_background_ends_its_stream_and_not_its_comman
     assert!(stream.message().await.unwrap().is_none(), "it was the last event");
     drop(stream);
     let told = timeout(PATIENCE, order(&mut link)).await.unwrap();
-    let half_an_hour = airlock_proto::limits::TIMEOUT_MAX;
+    let half_an_hour = airlock_domain::limits::TIMEOUT_MAX;
     assert_eq!(told, ToRunner::DetachJob { execution_id: job.execution_id, timeout: half_an_hour });
 
     let from = Some(v1::execution_service_attach_request::From::Cursor(closing));

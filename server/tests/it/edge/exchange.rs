@@ -2,11 +2,11 @@
 
 use std::{pin::pin, time::Duration};
 
+use airlock_domain::{
+    ExchangeFromRunner, ExchangeOrder, ExchangeToRunner, FileInfo, FileType, FromRunner, SessionPhase,
+    SessionReport, SessionSnapshot, ToRunner,
+};
 use airlock_proto::{
-    domain::{
-        ExchangeFromRunner, ExchangeOrder, ExchangeToRunner, FileInfo, FileType, FromRunner, SessionPhase,
-        SessionReport, SessionSnapshot, ToRunner,
-    },
     runner_v1::{ExchangeRequest, ExchangeResponse, runner_link_client::RunnerLinkClient},
     v1::{
         self, file_service_client::FileServiceClient, file_service_upload_request::Part,

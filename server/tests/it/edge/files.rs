@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
+use airlock_domain::{
+    DownloadStarted, Downloaded, ExchangeFailed, ExchangeFailure, ExchangeFromRunner, ExchangeOrder,
+    ExchangeToRunner, FileFormat, ToRunner, Uploaded,
+};
 use airlock_proto::{
-    domain::{
-        DownloadStarted, Downloaded, ExchangeFailed, ExchangeFailure, ExchangeFromRunner, ExchangeOrder,
-        ExchangeToRunner, FileFormat, ToRunner, Uploaded,
-    },
     runner_v1::{self as wire, exchange_request::Message},
     v1::{self, file_service_download_response::Part as Down, file_service_upload_request::Part},
 };

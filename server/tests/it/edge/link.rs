@@ -1,8 +1,8 @@
 //! Tests of links: which runners may connect, and that a protocol violation ends only the link.
 
+use airlock_domain::{ExecutionId, FromRunner};
 use airlock_proto::{
     LINK_PROTOCOL_VERSION,
-    domain::{ExecutionId, FromRunner},
     runner_v1::{self as wire, ConnectRequest, connect_request::Message},
     v1::{AdminServiceListRunnersRequest, AdminServiceListRunnersResponse, RunnerState},
 };

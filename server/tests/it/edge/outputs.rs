@@ -1,12 +1,10 @@
 //! Tests of reads of output by a client: while the command runs, and after the output is stored.
 
-use airlock_proto::{
-    domain::{StartJob, ToRunner},
-    v1::{
-        self, ExecutionServiceReadOutputRequest, execution_service_client::ExecutionServiceClient,
-        execution_service_read_output_request::Selection, execution_service_read_output_response::Part,
-        output_edge::Amount,
-    },
+use airlock_domain::{StartJob, ToRunner};
+use airlock_proto::v1::{
+    self, ExecutionServiceReadOutputRequest, execution_service_client::ExecutionServiceClient,
+    execution_service_read_output_request::Selection, execution_service_read_output_response::Part,
+    output_edge::Amount,
 };
 use tonic::{Code, Request, Status};
 use tonic_types::StatusExt as _;

@@ -55,7 +55,7 @@ async fn a_new_certificate_and_authority_are_used_by_new_connections_and_broken_
         list(&world.certified_by_server_of("lead", &ca), "executor").await.is_err()
     })
     .await;
-    link.say.send(airlock_proto::domain::FromRunner::Reconciled.into()).await.unwrap();
+    link.say.send(airlock_domain::FromRunner::Reconciled.into()).await.unwrap();
     link.order_or_heartbeat().await;
     world.server.shut_down().await;
 }

@@ -2,10 +2,8 @@
 
 use std::path::Path;
 
-use airlock_proto::{
-    domain::{ExchangeFromRunner, ExchangeOrder, FileInfo, FileType, QuarantinedFile},
-    v1::{self, file_service_client::FileServiceClient},
-};
+use airlock_domain::{ExchangeFromRunner, ExchangeOrder, FileInfo, FileType, QuarantinedFile};
+use airlock_proto::v1::{self, file_service_client::FileServiceClient};
 use airlock_server::{
     model::RestoreStep,
     store::{Store as _, sqlite::SqliteStore},

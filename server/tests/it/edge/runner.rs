@@ -2,13 +2,12 @@
 
 use std::{collections::BTreeMap, pin::pin, time::Duration};
 
+use airlock_domain::{
+    Capability, Cause, Epoch, ExecutionId, ExecutionResult, FromRunner, JobPhase, JobReport, PushFromRunner,
+    PushToRunner, RunnerHello, SessionPhase, SessionReport, SessionSnapshot, StartJob, Started, ToRunner,
+};
 use airlock_proto::{
     LINK_PROTOCOL_VERSION,
-    domain::{
-        Capability, Cause, Epoch, ExecutionId, ExecutionResult, FromRunner, JobPhase, JobReport,
-        PushFromRunner, PushToRunner, RunnerHello, SessionPhase, SessionReport, SessionSnapshot, StartJob,
-        Started, ToRunner,
-    },
     runner_v1::{
         ConnectRequest, ConnectResponse, connect_request::Message, runner_link_client::RunnerLinkClient,
     },
@@ -244,7 +243,7 @@ impl Link {
                 else {
                     continue;
                 };
-                let whole = if stream == airlock_proto::domain::OutputStream::Stdout { OUTPUT } else { b"" };
+                let whole = if stream == airlock_domain::OutputStream::Stdout { OUTPUT } else { b"" };
                 let rest = whole.get(usize::try_from(offset).unwrap()..).unwrap_or_default();
                 let most = usize::try_from(max_bytes).unwrap().min(rest.len());
                 let data = Bytes::from_static(rest.get(..most).unwrap_or_default());

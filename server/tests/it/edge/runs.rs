@@ -1,9 +1,7 @@
 //! Tests of commands on a simulated runner, from the perspective of a client.
 
-use airlock_proto::{
-    domain::{CancelledBy, Cause, ToRunner},
-    v1::{self, event::Event as Kind, execution_service_client::ExecutionServiceClient},
-};
+use airlock_domain::{CancelledBy, Cause, ToRunner};
+use airlock_proto::v1::{self, event::Event as Kind, execution_service_client::ExecutionServiceClient};
 use tokio::time::timeout;
 use tonic::{Code, Request, Status};
 use tonic_types::StatusExt as _;

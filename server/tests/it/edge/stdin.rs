@@ -8,10 +8,8 @@ use std::{
     time::Duration,
 };
 
-use airlock_proto::{
-    domain::{ExchangeFailed, ExchangeFailure, ExchangeFromRunner, ExchangeOrder, ExchangeToRunner},
-    v1::{self, execution_service_client::ExecutionServiceClient},
-};
+use airlock_domain::{ExchangeFailed, ExchangeFailure, ExchangeFromRunner, ExchangeOrder, ExchangeToRunner};
+use airlock_proto::v1::{self, execution_service_client::ExecutionServiceClient};
 use futures::stream;
 use tokio::{sync::mpsc, time::timeout};
 use tokio_stream::wrappers::ReceiverStream;
@@ -174,7 +172,7 @@ async fn input_for_what_has_none_is_refused() {
     let closed = spec(&stage, false);
     let (_run, job) = stage.link.run(&world, closed, None).await;
     let id = job.execution_id.to_string();
-    let nobodys = airlock_proto::domain::ExecutionId::new().to_string();
+    let nobodys = airlock_domain::ExecutionId::new().to_string();
     let table = [
         ("executor", vec![write(&id, 0, "x", false)], Code::FailedPrecondition, "STDIN_CLOSED"),
         ("stranger", vec![write(&id, 0, "x", false)], Code::NotFound, "NOT_FOUND"),

@@ -5,10 +5,8 @@
 
 use std::{fs, path::Path};
 
-use airlock_proto::{
-    domain::ExecutionId,
-    v1::{self, execution_service_client::ExecutionServiceClient},
-};
+use airlock_domain::ExecutionId;
+use airlock_proto::v1::{self, execution_service_client::ExecutionServiceClient};
 use sqlx::{Connection as _, SqliteConnection, sqlite::SqliteConnectOptions};
 use tokio::{net::TcpListener, time::timeout};
 use tonic::{Code, Request, Status, transport::Channel};

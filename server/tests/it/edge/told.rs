@@ -1,8 +1,8 @@
 //! Tests of the visibility of profiles, limits and runners.
 
-use airlock_proto::{
-    domain::FromRunner,
-    v1::{self, admin_service_client::AdminServiceClient, policy_service_client::PolicyServiceClient},
+use airlock_domain::FromRunner;
+use airlock_proto::v1::{
+    self, admin_service_client::AdminServiceClient, policy_service_client::PolicyServiceClient,
 };
 use tonic::{Code, Request, Status};
 

@@ -3,7 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use airlock_proto::{domain::ToRunner, v1};
+use airlock_domain::ToRunner;
+use airlock_proto::v1;
 use airlock_server::telemetry::metrics::TABLE;
 use opentelemetry_proto::tonic::trace::v1::Span;
 

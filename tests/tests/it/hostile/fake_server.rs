@@ -2,12 +2,12 @@
 
 use std::{net::SocketAddr, time::Duration};
 
+use airlock_domain::{
+    Decided, Epoch, ExecutionId, Grant, NetworkMode, PathRules, Protect, SandboxLimits, SandboxProfile,
+    SessionId, Shell, Sockets, StartJob,
+};
 use airlock_proto::{
     LINK_PROTOCOL_VERSION,
-    domain::{
-        Decided, Epoch, ExecutionId, Grant, NetworkMode, PathRules, Protect, SandboxLimits, SandboxProfile,
-        SessionId, Shell, Sockets, StartJob,
-    },
     runner_v1::{
         self as wire, ConnectRequest, ConnectResponse, ExchangeRequest, ExchangeResponse, PushOutputRequest,
         PushOutputResponse,

@@ -6,7 +6,8 @@ mod cases;
 
 use std::collections::BTreeSet;
 
-use airlock_proto::{limits::ERROR_DETAIL_BYTES, v1};
+use airlock_domain::limits::ERROR_DETAIL_BYTES;
+use airlock_proto::v1;
 use airlock_tests::{
     raw::Answer,
     schema::{Field, Schema},

@@ -4,11 +4,8 @@
 
 use std::{os::unix::fs::symlink, time::Duration};
 
-use airlock_proto::{
-    domain::{Bind, DecidedPath, Grant, PathAccess, Requirement},
-    limits, runner_v1 as wire,
-    runner_v1::connect_response::Message as Down,
-};
+use airlock_domain::{Bind, DecidedPath, Grant, PathAccess, Requirement, limits};
+use airlock_proto::{runner_v1 as wire, runner_v1::connect_response::Message as Down};
 use airlock_tests::site::Site;
 
 use crate::hostile::fake_server::{FakeServer, Link, exit_code, grant, marks, refusal, site};
@@ -142,7 +139,7 @@ fn malformed() -> Vec<(&'static str, &'static str, Change)> {
         }),
         change("a snapshot that is not there", "no_snapshot", |grant| grant.snapshot_digest = vec![7; 32]),
         change("another session", "no_such_session", |grant| {
-            grant.session_id = airlock_proto::domain::SessionId::new();
+            grant.session_id = airlock_domain::SessionId::new();
         }),
     ]
 }
@@ -343,7 +340,7 @@ async fn grants_of_nothing_at_all_end_and_break_nothing() {
         none(|grant| drop(grant.profile.env.insert("A=B".to_owned(), b"x".to_vec()))),
         none(|grant| drop(grant.profile.env.insert(String::new(), b"\0".to_vec()))),
         none(|grant| grant.profile.name = "../".repeat(1000)),
-        none(|grant| grant.shell = airlock_proto::domain::Shell::Pwsh),
+        none(|grant| grant.shell = airlock_domain::Shell::Pwsh),
         none(|grant| grant.profile.allowed_env = vec!["\0".to_owned(); 1000]),
     ] {
         let report = link.answer(&link.offer(grant)).await;

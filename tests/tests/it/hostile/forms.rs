@@ -5,7 +5,8 @@
 
 use std::time::Duration;
 
-use airlock_proto::{limits::MESSAGE_BYTES, v1};
+use airlock_domain::limits::MESSAGE_BYTES;
+use airlock_proto::v1;
 use airlock_tests::{
     raw::{Answer, Connection, frame, framed},
     reader::spec,

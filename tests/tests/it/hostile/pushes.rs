@@ -7,8 +7,8 @@ use std::sync::{
 };
 
 use airlock_client::From;
+use airlock_domain::limits::CHUNK_BYTES;
 use airlock_proto::{
-    limits::CHUNK_BYTES,
     runner_v1::{
         self as wire, JobPhase, connect_request::Message as Up, push_output_request::Message as PushUp,
     },

@@ -3,8 +3,8 @@
 
 use std::{net::SocketAddr, time::Duration};
 
+use airlock_domain::ExecutionId;
 use airlock_proto::{
-    domain::ExecutionId,
     runner_v1::{
         self as wire, connect_request::Message as Up, connect_response::Message as Down,
         push_output_request::Message as Pushed,
@@ -218,7 +218,7 @@ async fn reads_without_sense_cost_their_own_stream_at_most() {
             match push.next().await.unwrap().unwrap() {
                 Pushed::Chunk(chunk) => {
                     assert_eq!((chunk.read_id, chunk.offset), (id, offset + got));
-                    assert!(chunk.data.len() <= airlock_proto::limits::CHUNK_BYTES);
+                    assert!(chunk.data.len() <= airlock_domain::limits::CHUNK_BYTES);
                     got += chunk.data.len() as u64;
                 }
                 Pushed::Done(done) if done.read_id == id => break,

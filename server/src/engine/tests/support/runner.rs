@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use airlock_proto::domain::{
+use airlock_domain::{
     Capability, Cause, DirectoryReport, Epoch, ExecutionId, ExecutionResult, FromRunner, JobPhase, JobReport,
     RunnerHello, SessionId, SessionPhase, SessionReport, SessionSnapshot, StartJob, Started, ToRunner,
 };

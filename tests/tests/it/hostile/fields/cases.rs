@@ -6,7 +6,8 @@ mod output;
 
 use std::collections::BTreeMap;
 
-use airlock_proto::{limits, v1};
+use airlock_domain::limits;
+use airlock_proto::v1;
 use bytes::Bytes;
 use prost::Message;
 use prost_types::Duration;

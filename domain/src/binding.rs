@@ -3,8 +3,8 @@
 //! Server and runner compute it independently. It must depend on nothing except the grant.
 
 use crate::{
+    FileState, Grant, NetworkMode, ObeyedFormat, PathAccess, PathRules, SandboxProfile,
     canonical::{CanonicalHash, HASH_BYTES},
-    domain::{FileState, Grant, NetworkMode, ObeyedFormat, PathAccess, PathRules, SandboxProfile},
 };
 
 /// The length of a SHA-256 digest in bytes.

@@ -4,7 +4,7 @@
 //! that the reader has seen, and the offset of the next byte of each stream. It is not trusted: a forged
 //! cursor only moves its own reader.
 
-use crate::domain::{Epoch, OutputStream};
+use crate::{Epoch, OutputStream};
 
 const VERSION: u8 = 1;
 const BYTES: usize = 1 + 16 + 8 + 8 + 8;

@@ -1,6 +1,15 @@
-//! The domain types that server, runner and client library share.
+//! The domain types that server and runner share, and the canonical encoding that binds a grant to its decision.
 //!
 //! They are plain data without generated types, I/O or clocks. Each enum is closed.
+
+#![forbid(unsafe_code)]
+
+pub mod binding;
+pub mod canonical;
+pub mod cursor;
+pub mod limits;
+pub mod secret;
+pub mod text;
 
 mod cause;
 mod exchange;

@@ -12,8 +12,8 @@ use airlock_sandbox::{Cause, Limits};
 use super::{run, spec, start_until_let_go, try_start};
 use crate::end::mark;
 use crate::support::{
-    Host, OrdinaryRunner, eventually, example, finish, finish_once, host_processes, limits, next_uid,
-    processes_of, sleepers,
+    Host, OrdinaryRunner, eventually, example, finish, finish_once, host_processes, limits, next_start,
+    next_uid, processes_of, sleepers,
 };
 
 const SECRET: &str = "the-runners-own-secret";
@@ -140,6 +140,7 @@ fn nothing_lives_on_when_the_runner_is_killed() {
         assert_eq!(owner.wait().unwrap().signal(), Some(9));
         eventually("everything has ended", || processes_of(uid).is_empty());
     }
+    next_start(&folder.path().join("launcher"));
 }
 
 #[test]

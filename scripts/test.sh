@@ -2,8 +2,8 @@
 # Runs every test of `make test`. At the end it prints how many tests passed, failed and were not run, and the duration
 # of each step.
 #
-# The release build and the virtual machine run in parallel to most tests. The tests that need the host exclusively
-# follow after the machine has ended. A test that cannot run fails; a test that nextest excludes counts as not run.
+# The release programs are built beside the tests, and the virtual machine runs beside most tests. The tests that need
+# the host exclusively follow after the machine has ended. A test that cannot run fails; a test that nextest excludes counts as not run.
 # scripts/host-state.sh compares the host before and after.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -14,7 +14,7 @@ steps=()
 failed=()
 machine=
 end() {
-    # The process group of the job: the release build, or vm.sh, which ends its machine.
+    # The process group of the job: vm.sh ends its machine.
     [ -n "$machine" ] && kill -TERM -- "-$machine" 2>/dev/null && wait "$machine" 2>/dev/null
     remove_tree "$work"
 }
@@ -37,16 +37,22 @@ nextest() { cargo nextest run --locked --workspace --no-fail-fast --test-threads
 # Lists every test that nextest has to run, one on each line.
 listed() { cargo nextest list --locked --workspace -E "not ($ESCAPE)" --message-format oneline 2>/dev/null; }
 
+# Builds the tests and the release programs at the same time, because the last crates of each build leave a processor
+# idle.
+build_all() (
+    release_programs &
+    release=$!
+    trap 'kill "$release" 2>/dev/null' EXIT
+    build_tests && wait "$release"
+)
+
 begin_machine() {
     set -m
     {
         begun=$SECONDS
-        release_programs && touch "$work/released"
-        printf '%5d s  release build\n' "$((SECONDS - begun))" >"$work/machine-steps"
-        begun=$SECONDS
         scripts/vm.sh
         code=$?
-        printf '%5d s  virtual machine\n' "$((SECONDS - begun))" >>"$work/machine-steps"
+        printf '%5d s  virtual machine\n' "$((SECONDS - begun))" >"$work/machine-time"
         exit "$code"
     } >"$work/machine" 2>&1 &
     machine=$!
@@ -57,24 +63,19 @@ await_machine() {
     wait "$machine" || failed+=("virtual machine")
     machine=
     cat "$work/machine"
-    mapfile -t -O "${#steps[@]}" steps <"$work/machine-steps"
-}
-
-await_release() {
-    until [ -e "$work/released" ] || ! kill -0 "$machine" 2>/dev/null; do sleep 1; done
+    steps+=("$(cat "$work/machine-time")")
 }
 
 # Samples are drawn with this seed. The same seed gives the same samples.
 export AIRLOCK_TEST_SEED=${AIRLOCK_TEST_SEED:-$(od -An -N8 -tu8 /dev/urandom | tr -d ' ')}
 say "the seed of the samples: AIRLOCK_TEST_SEED=$AIRLOCK_TEST_SEED"
 scripts/host-state.sh take --quick "$work/before" || exit 1
-step "build" build_tests
+step "build" build_all
 [ "${#failed[@]}" -eq 0 ] || exit 1
 
 begin_machine
 step "tests" nextest -E "not ($ALONE) and not ($ESCAPE)"
 step "documentation" cargo test --quiet --locked --workspace --doc
-await_release
 step "escape suites" nextest --release --test escape
 await_machine
 step "tests that run alone" nextest -E "$ALONE"

@@ -62,6 +62,17 @@ pub enum Requirement {
     TrustedPath,
 }
 
+impl Requirement {
+    /// Returns the stable name of the requirement, as on the wire.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ReadOnlyMount => "READ_ONLY_MOUNT",
+            Self::TrustedPath => "TRUSTED_PATH",
+        }
+    }
+}
+
 /// The exact subject of a decision. The permit and any approval are bound to its hash
 /// ([`Grant::binding`](crate::binding)).
 #[derive(Debug, Clone, PartialEq, Eq)]

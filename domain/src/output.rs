@@ -16,6 +16,15 @@ pub struct InlineOutput {
     pub hints: Vec<String>,
 }
 
+impl InlineOutput {
+    /// Returns the total length of all texts in bytes.
+    #[must_use]
+    pub fn text_bytes(&self) -> usize {
+        let hints: usize = self.hints.iter().map(String::len).sum();
+        self.stdout.text.len() + self.stderr.as_ref().map_or(0, |stderr| stderr.text.len()) + hints
+    }
+}
+
 /// One stream as clean text.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct InlineText {

@@ -21,6 +21,9 @@ use std::{str::FromStr, time::Duration};
 
 use bytes::Bytes;
 
+pub use stored::Stored;
+pub use terms::approval_terms;
+
 use crate::twin;
 
 /// An error for a message that violates the contract.

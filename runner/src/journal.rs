@@ -16,6 +16,7 @@ use std::{
 
 use airlock_domain::{Epoch, ExecutionId, ExecutionResult, SessionId, limits::VOUCHED_EPOCHS};
 use airlock_faults::{Point, hit};
+use airlock_proto::convert::Stored as _;
 
 use file::JournalFile;
 use record::Record;

@@ -20,6 +20,7 @@ use airlock_domain::{
     BoundFile, Grant, Mode, Requirement, SandboxProfile, SessionId, SessionSnapshot, Shell,
 };
 use airlock_policy::{Answer, Binding, Decision, Permit, Snapshot, Unsandboxed, Verdict as Says};
+use airlock_proto::convert::approval_terms;
 use tracing::{Span, field::Empty};
 
 pub(crate) use hash::{execution_hash, session_hash};
@@ -168,7 +169,7 @@ pub(crate) fn decide(
 /// Returns the question about a grant, with the current state of the files.
 pub(crate) fn asked(grant: &Grant, files: Vec<BoundFile>) -> Asked {
     let grant = bound::to_files(grant, &files);
-    Asked { binding: Binding::new(grant.binding()), files, terms: grant.terms() }
+    Asked { binding: Binding::new(grant.binding()), files, terms: approval_terms(&grant) }
 }
 
 impl Decided {

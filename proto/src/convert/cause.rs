@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use super::{ConvertError, joined, required, wire_duration};
-use crate::v1::cause::Detail;
+use crate::v1::{self, cause::Detail};
 use airlock_domain::{Cause, ExecutionResult, Started, Violation, limits::VIOLATIONS};
 
 impl From<Cause> for v1::Cause {

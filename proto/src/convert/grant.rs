@@ -8,29 +8,12 @@ use super::{ConvertError, duration, parsed, required, terminal::terminal_size, w
 use crate::{runner_v1 as wire, v1};
 use airlock_domain::{Bind, Grant, Requirement, SandboxLimits, SandboxProfile};
 
-const READ_ONLY_MOUNT: &str = "READ_ONLY_MOUNT";
-const TRUSTED_PATH: &str = "TRUSTED_PATH";
-
-impl Requirement {
-    /// Returns the stable name of the requirement, as on the wire.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::ReadOnlyMount => READ_ONLY_MOUNT,
-            Self::TrustedPath => TRUSTED_PATH,
-        }
-    }
-}
-
 fn requirement(name: &str) -> Result<Requirement, ConvertError> {
-    match name {
-        READ_ONLY_MOUNT => Ok(Requirement::ReadOnlyMount),
-        TRUSTED_PATH => Ok(Requirement::TrustedPath),
-        other => Err(ConvertError::new(
-            "grant.requires",
-            format!("`{other}` is a requirement that this version does not support"),
-        )),
-    }
+    let known = [Requirement::ReadOnlyMount, Requirement::TrustedPath];
+    known.into_iter().find(|requirement| requirement.name() == name).ok_or_else(|| {
+        let message = format!("`{name}` is a requirement that this version does not support");
+        ConvertError::new("grant.requires", message)
+    })
 }
 
 fn wire_env(env: BTreeMap<String, Vec<u8>>) -> BTreeMap<String, Bytes> {
@@ -41,30 +24,30 @@ fn domain_env(env: BTreeMap<String, Bytes>) -> BTreeMap<String, Vec<u8>> {
     env.into_iter().map(|(name, value)| (name, value.into())).collect()
 }
 
-impl Grant {
-    /// Converts the grant to its wire form, with the hash that the decision is bound to.
+impl wire::Grant {
+    /// Converts a grant to its wire form, with the hash that the decision is bound to.
     #[must_use]
-    pub fn into_wire(self, binding: [u8; 32]) -> wire::Grant {
-        wire::Grant {
+    pub fn new(grant: Grant, binding: [u8; 32]) -> Self {
+        Self {
             binding: binding.to_vec().into(),
-            session_id: self.session_id.to_string(),
-            command: self.command.into(),
-            shell: v1::Shell::from(self.shell).into(),
-            directory: self.directory.into(),
-            env: wire_env(self.env),
-            profile: Some(self.profile.into()),
-            read_only: self.read_only,
-            requires: self.requires.iter().map(|r| r.name().to_owned()).collect(),
-            separate_stderr: self.separate_stderr,
-            timeout: Some(wire_duration(self.timeout)),
-            idle_timeout: self.idle_timeout.map(wire_duration),
-            keep_directory: self.keep_directory,
-            unsandboxed: self.unsandboxed,
-            snapshot_digest: self.snapshot_digest.into(),
-            stdin: self.stdin,
-            decided: Some(self.decided.into()),
-            inline_limit: self.inline_limit,
-            pty: self.pty.map(Into::into),
+            session_id: grant.session_id.to_string(),
+            command: grant.command.into(),
+            shell: v1::Shell::from(grant.shell).into(),
+            directory: grant.directory.into(),
+            env: wire_env(grant.env),
+            profile: Some(grant.profile.into()),
+            read_only: grant.read_only,
+            requires: grant.requires.iter().map(|r| r.name().to_owned()).collect(),
+            separate_stderr: grant.separate_stderr,
+            timeout: Some(wire_duration(grant.timeout)),
+            idle_timeout: grant.idle_timeout.map(wire_duration),
+            keep_directory: grant.keep_directory,
+            unsandboxed: grant.unsandboxed,
+            snapshot_digest: grant.snapshot_digest.into(),
+            stdin: grant.stdin,
+            decided: Some(grant.decided.into()),
+            inline_limit: grant.inline_limit,
+            pty: grant.pty.map(Into::into),
         }
     }
 
@@ -73,31 +56,31 @@ impl Grant {
     ///
     /// # Errors
     /// Returns an error if a field is missing or malformed.
-    pub fn from_wire(grant: wire::Grant) -> Result<(Self, [u8; 32]), ConvertError> {
-        let binding = super::digest("grant.binding", &grant.binding)?;
-        let shell = grant.shell().try_into()?;
-        let grant = Self {
-            session_id: parsed("grant.session_id", &grant.session_id)?,
-            command: grant.command.into(),
+    pub fn into_grant(self) -> Result<(Grant, [u8; 32]), ConvertError> {
+        let binding = super::digest("grant.binding", &self.binding)?;
+        let shell = self.shell().try_into()?;
+        let grant = Grant {
+            session_id: parsed("grant.session_id", &self.session_id)?,
+            command: self.command.into(),
             shell,
-            directory: grant.directory.into(),
-            env: domain_env(grant.env),
-            profile: required("grant.profile", grant.profile)?.try_into()?,
-            read_only: grant.read_only,
-            requires: grant.requires.iter().map(|name| requirement(name)).collect::<Result<_, _>>()?,
-            separate_stderr: grant.separate_stderr,
-            timeout: duration("grant.timeout", grant.timeout)?,
-            idle_timeout: match grant.idle_timeout {
+            directory: self.directory.into(),
+            env: domain_env(self.env),
+            profile: required("grant.profile", self.profile)?.try_into()?,
+            read_only: self.read_only,
+            requires: self.requires.iter().map(|name| requirement(name)).collect::<Result<_, _>>()?,
+            separate_stderr: self.separate_stderr,
+            timeout: duration("grant.timeout", self.timeout)?,
+            idle_timeout: match self.idle_timeout {
                 Some(idle) => Some(duration("grant.idle_timeout", Some(idle))?),
                 None => None,
             },
-            keep_directory: grant.keep_directory,
-            unsandboxed: grant.unsandboxed,
-            snapshot_digest: grant.snapshot_digest.into(),
-            stdin: grant.stdin,
-            decided: grant.decided.unwrap_or_default().try_into()?,
-            inline_limit: grant.inline_limit,
-            pty: grant.pty.map(|size| terminal_size("grant.pty", &size)).transpose()?,
+            keep_directory: self.keep_directory,
+            unsandboxed: self.unsandboxed,
+            snapshot_digest: self.snapshot_digest.into(),
+            stdin: self.stdin,
+            decided: self.decided.unwrap_or_default().try_into()?,
+            inline_limit: self.inline_limit,
+            pty: self.pty.map(|size| terminal_size("grant.pty", &size)).transpose()?,
         };
         Ok((grant, binding))
     }

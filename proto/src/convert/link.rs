@@ -7,8 +7,8 @@ use crate::{
     v1,
 };
 use airlock_domain::{
-    Capability, FromRunner, Grant, JobReport, RunnerHello, SessionPhase, SessionReport, SessionSnapshot,
-    StartJob, ToRunner,
+    Capability, FromRunner, JobReport, RunnerHello, SessionPhase, SessionReport, SessionSnapshot, StartJob,
+    ToRunner,
 };
 
 impl From<FromRunner> for wire::ConnectRequest {
@@ -284,7 +284,7 @@ impl From<StartJob> for wire::StartJob {
             attempt: job.attempt,
             epoch: job.epoch.to_string(),
             not_after_clock_ms: job.not_after_clock_ms,
-            grant: Some(job.grant.into_wire(job.binding)),
+            grant: Some(wire::Grant::new(job.grant, job.binding)),
             traceparent: job.traceparent,
         }
     }
@@ -294,7 +294,7 @@ impl TryFrom<wire::StartJob> for StartJob {
     type Error = ConvertError;
 
     fn try_from(job: wire::StartJob) -> Result<Self, ConvertError> {
-        let (grant, binding) = Grant::from_wire(required("start_job.grant", job.grant)?)?;
+        let (grant, binding) = required("start_job.grant", job.grant)?.into_grant()?;
         Ok(Self {
             execution_id: parsed("start_job.execution_id", &job.execution_id)?,
             attempt: job.attempt,

@@ -1,38 +1,11 @@
 //! Conversion of inline output. Values from a hostile runner are cut to the limits of the contract.
 
-use prost::Message;
-
 use super::{ConvertError, required};
 use crate::v1;
 use airlock_domain::{
     ImageKind, InlineOutput, InlineText, OutputImage,
     limits::{HINT_BYTES, HINTS, IMAGES, INLINE_MAX},
 };
-
-impl InlineOutput {
-    /// Encodes the output in the format of the contract, which later versions can read.
-    #[must_use]
-    pub fn encode(&self) -> Vec<u8> {
-        v1::InlineOutput::from(self.clone()).encode_to_vec()
-    }
-
-    /// Decodes the format that [`InlineOutput::encode`] writes.
-    ///
-    /// # Errors
-    /// Returns an error if the bytes are not a valid `InlineOutput`.
-    pub fn decode(bytes: &[u8]) -> Result<Self, ConvertError> {
-        v1::InlineOutput::decode(bytes)
-            .map_err(|error| ConvertError::new("result.inline", error.to_string()))?
-            .try_into()
-    }
-
-    /// Returns the total length of all texts in bytes.
-    #[must_use]
-    pub fn text_bytes(&self) -> usize {
-        let hints: usize = self.hints.iter().map(String::len).sum();
-        self.stdout.text.len() + self.stderr.as_ref().map_or(0, |stderr| stderr.text.len()) + hints
-    }
-}
 
 impl From<InlineOutput> for v1::InlineOutput {
     fn from(output: InlineOutput) -> Self {

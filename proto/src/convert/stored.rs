@@ -1,23 +1,42 @@
-//! The stored form of results, in a runner's journal and in a server's store.
+//! The stored form of results, in a runner's journal and spool and in a server's store.
 
 use prost::Message;
 
 use super::ConvertError;
 use crate::v1;
-use airlock_domain::ExecutionResult;
+use airlock_domain::{ExecutionResult, InlineOutput};
 
-impl ExecutionResult {
-    /// Encodes the result in the format of the contract, which later versions can read.
+/// A type that is stored in the format of the contract, which later versions can read.
+pub trait Stored: Sized {
+    /// Encodes the value.
     #[must_use]
-    pub fn encode(&self) -> Vec<u8> {
+    fn encode(&self) -> Vec<u8>;
+
+    /// Decodes what [`Stored::encode`] writes.
+    ///
+    /// # Errors
+    /// Returns an error if the bytes are not a valid value.
+    fn decode(bytes: &[u8]) -> Result<Self, ConvertError>;
+}
+
+impl Stored for ExecutionResult {
+    fn encode(&self) -> Vec<u8> {
         v1::Result::from(self.clone()).encode_to_vec()
     }
 
-    /// Decodes the format that [`ExecutionResult::encode`] writes.
-    ///
-    /// # Errors
-    /// Returns an error if the bytes are not a valid result.
-    pub fn decode(bytes: &[u8]) -> Result<Self, ConvertError> {
+    fn decode(bytes: &[u8]) -> Result<Self, ConvertError> {
         v1::Result::decode(bytes).map_err(|error| ConvertError::new("result", error.to_string()))?.try_into()
+    }
+}
+
+impl Stored for InlineOutput {
+    fn encode(&self) -> Vec<u8> {
+        v1::InlineOutput::from(self.clone()).encode_to_vec()
+    }
+
+    fn decode(bytes: &[u8]) -> Result<Self, ConvertError> {
+        v1::InlineOutput::decode(bytes)
+            .map_err(|error| ConvertError::new("result.inline", error.to_string()))?
+            .try_into()
     }
 }

@@ -6,14 +6,11 @@ use sha2::{Digest as _, Sha256};
 use crate::v1;
 use airlock_domain::{DecidedPath, Grant, Obeyed, PathAccess, secret};
 
-impl Grant {
-    /// Returns the fields that [`Grant::binding`] covers in addition to session, command, shell, directory
-    /// and files, as an encoded `airlock.v1.ApprovalTerms`. Values of variables that look like secrets are
-    /// masked.
-    #[must_use]
-    pub fn terms(&self) -> Vec<u8> {
-        v1::ApprovalTerms::from(self).encode_to_vec()
-    }
+/// Returns the fields that [`Grant::binding`] covers in addition to session, command, shell, directory and files, as an
+/// encoded `airlock.v1.ApprovalTerms`. Values of variables that look like secrets are masked.
+#[must_use]
+pub fn approval_terms(grant: &Grant) -> Vec<u8> {
+    v1::ApprovalTerms::from(grant).encode_to_vec()
 }
 
 impl From<&Grant> for v1::ApprovalTerms {

@@ -4,8 +4,9 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 
+use super::Stored as _;
 use crate::{
-    runner_v1::{ConnectRequest, ConnectResponse, PushOutputRequest, PushOutputResponse},
+    runner_v1::{self, ConnectRequest, ConnectResponse, PushOutputRequest, PushOutputResponse},
     v1,
 };
 use airlock_domain::{
@@ -322,21 +323,21 @@ fn output_messages_survive_the_wire() {
 
 #[test]
 fn malformed_messages_name_their_field() {
-    use crate::runner_v1::{OutputChunk, OutputGap, connect_request, push_output_request};
+    use runner_v1::{OutputChunk, OutputGap, connect_request, push_output_request};
     let empty = FromRunner::try_from(ConnectRequest::default()).unwrap_err();
     assert_eq!(empty.field, "message");
     let hello = ConnectRequest {
-        message: Some(connect_request::Message::Hello(crate::runner_v1::Hello {
+        message: Some(connect_request::Message::Hello(runner_v1::Hello {
             runner_id: "no spaces".to_owned(),
             ..Default::default()
         })),
     };
     assert_eq!(FromRunner::try_from(hello).unwrap_err().field, "hello.runner_id");
     let ended = ConnectRequest {
-        message: Some(connect_request::Message::Job(crate::runner_v1::JobReport {
+        message: Some(connect_request::Message::Job(runner_v1::JobReport {
             execution_id: ExecutionId::new().to_string(),
             epoch: Epoch::new().to_string(),
-            phase: crate::runner_v1::JobPhase::Ended.into(),
+            phase: runner_v1::JobPhase::Ended.into(),
             ..Default::default()
         })),
     };
@@ -347,16 +348,16 @@ fn malformed_messages_name_their_field() {
     let gap = OutputGap { read_id: 1, from: 4, to: 4 };
     let gap = PushOutputRequest { message: Some(push_output_request::Message::Gap(gap)) };
     assert_eq!(PushFromRunner::try_from(gap).unwrap_err().field, "gap.to");
-    let mut wire = grant().into_wire([0; 32]);
+    let mut wire = runner_v1::Grant::new(grant(), [0; 32]);
     wire.binding = Bytes::from_static(b"short");
-    assert_eq!(Grant::from_wire(wire).unwrap_err().field, "grant.binding");
-    let mut wire = grant().into_wire([0; 32]);
+    assert_eq!(wire.into_grant().unwrap_err().field, "grant.binding");
+    let mut wire = runner_v1::Grant::new(grant(), [0; 32]);
     wire.requires.push("A_LATER_ONE".to_owned());
-    assert_eq!(Grant::from_wire(wire).unwrap_err().field, "grant.requires");
+    assert_eq!(wire.into_grant().unwrap_err().field, "grant.requires");
     for (rows, cols) in [(0, 80), (24, 0), (4097, 80), (24, 65_536 + 80)] {
-        let mut wire = grant().into_wire([0; 32]);
+        let mut wire = runner_v1::Grant::new(grant(), [0; 32]);
         wire.pty = Some(v1::TerminalSize { rows, cols });
-        assert_eq!(Grant::from_wire(wire).unwrap_err().field, "grant.pty", "{rows} by {cols}");
+        assert_eq!(wire.into_grant().unwrap_err().field, "grant.pty", "{rows} by {cols}");
     }
 }
 
@@ -417,7 +418,7 @@ fn every_bound_field_changes_the_binding() {
         change(&mut other);
         assert_ne!(other.binding(), base.binding(), "change {index}");
     }
-    let (again, binding) = Grant::from_wire(base.clone().into_wire(base.binding())).unwrap();
+    let (again, binding) = runner_v1::Grant::new(base.clone(), base.binding()).into_grant().unwrap();
     assert_eq!((again.binding(), binding), (base.binding(), base.binding()));
 }
 

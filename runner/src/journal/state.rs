@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashSet, VecDeque};
 
 use airlock_domain::{Epoch, ExecutionId, ExecutionResult, SessionId};
+use airlock_proto::convert::Stored as _;
 
 use super::record::Record;
 

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use airlock_domain::{self, Bind, PathRules, SandboxProfile};
+use airlock_domain::{Bind, PathRules, SandboxProfile};
 use airlock_policy::{Profile, Tool};
 
 use super::{Action, Protect, RootBind, Sandbox, Switch};
@@ -42,12 +42,12 @@ pub(super) fn apply_sandbox(given: &Sandbox, profile: &mut SandboxProfile) {
     extend(&mut sockets.allowed_unix, &given.allowed_unix_sockets);
 }
 
-pub(super) fn apply_protect(given: &Protect, protect: &mut domain::Protect) {
+pub(super) fn apply_protect(given: &Protect, protect: &mut airlock_domain::Protect) {
     if let Some(action) = given.action {
         protect.action = match action {
-            Action::Report => domain::ProtectAction::Report,
-            Action::Quarantine => domain::ProtectAction::Quarantine,
-            Action::Fail => domain::ProtectAction::Fail,
+            Action::Report => airlock_domain::ProtectAction::Report,
+            Action::Quarantine => airlock_domain::ProtectAction::Quarantine,
+            Action::Fail => airlock_domain::ProtectAction::Fail,
         };
     }
     protect.git_writes = given.git_writes.unwrap_or(protect.git_writes);

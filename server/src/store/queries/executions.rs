@@ -1,6 +1,7 @@
 //! The queries of the table of executions and of the history of their states.
 
 use airlock_domain::{ExecutionId, ExecutionResult, ExecutionState, SessionId};
+use airlock_proto::convert::Stored as _;
 use sqlx::QueryBuilder;
 
 use super::{

@@ -4,6 +4,7 @@
 use std::{collections::BTreeMap, str::FromStr, time::Duration};
 
 use airlock_domain::{ExecutionResult, ExecutionState, OutputState, SessionSnapshot};
+use airlock_proto::convert::Stored as _;
 
 use super::{
     errors::unreadable,

@@ -10,14 +10,12 @@ use toml::{
 
 use crate::{
     place::Place,
-    problem::Problem,
+    problem::{PROBLEMS, Problem},
     schema::{Field, Kind, names},
 };
 
 /// The longest part of a value in an error, in characters.
 const SHOWN: usize = 40;
-/// The largest number of problems that are reported for one text.
-pub(crate) const PROBLEMS: usize = 100;
 
 pub(crate) fn problems(text: &str, schema: &'static [Field]) -> Vec<Problem> {
     let mut walk = Walk { text, schema, problems: Vec::new(), more: false };

@@ -4,11 +4,10 @@ use std::fmt::{self, Write as _};
 
 use toml::de::DeTable;
 
-use crate::{
-    check::PROBLEMS,
-    place::{Place, place_in},
-};
+use crate::place::{Place, place_in};
 
+/// The largest number of problems that are reported for one text.
+pub(crate) const PROBLEMS: usize = 100;
 /// The longest quoted part of a text in a line, in characters.
 const SHOWN: usize = 400;
 

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use crate::{CUT, Letters, each};
+use crate::shown::{CUT, Letters, each};
 
 /// The largest number of lines that are shown for one span.
 const LINES: usize = 4;

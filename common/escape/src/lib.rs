@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod excerpt;
+mod shown;
 mod words;
 
 use std::borrow::Cow;
@@ -19,13 +20,12 @@ use std::borrow::Cow;
 pub use excerpt::{Excerpt, Marked, excerpt};
 pub use words::hides;
 
+use shown::{CUT, Letters, each, escaped};
 use words::readable_words;
 
 /// The only control character that can be unescaped inside a JSON string.
 const DELETE: u8 = 0x7f;
 const LINE_FEED: &str = "\\u{a}";
-/// The text that replaces the rest of a cut text.
-const CUT: &str = "...";
 
 /// Returns the bytes as lines of ASCII. Line breaks only follow a visible `\u{a}`.
 #[must_use]
@@ -43,7 +43,7 @@ pub fn lines(bytes: &[u8]) -> String {
 /// Returns the bytes in one line of ASCII.
 #[must_use]
 pub fn line(bytes: &[u8]) -> String {
-    shown(bytes, Letters::Ascii)
+    all_shown(bytes, Letters::Ascii)
 }
 
 /// Returns the bytes in one line of at most `columns`; `...` replaces the rest. Not for approvals.
@@ -60,13 +60,13 @@ pub fn shortened(bytes: &[u8], columns: usize) -> String {
 /// Returns the name of a file in one line, with words of another script unescaped.
 #[must_use]
 pub fn name(bytes: &[u8]) -> String {
-    shown(bytes, Letters::Words)
+    all_shown(bytes, Letters::Words)
 }
 
 /// Returns a line of a file like [`name`]; tabs are unescaped, too.
 #[must_use]
 pub fn contents(bytes: &[u8]) -> String {
-    shown(bytes, Letters::WordsAndTabs)
+    all_shown(bytes, Letters::WordsAndTabs)
 }
 
 /// Returns the bytes as lines with words of another script unescaped. It is easier to read next to [`lines`], but
@@ -128,58 +128,10 @@ fn guarded(text: &str, mut show: impl FnMut(char, bool)) {
     }
 }
 
-/// The characters that are unescaped in addition to printable ASCII.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Letters {
-    Ascii,
-    Words,
-    WordsAndTabs,
-}
-
-fn shown(bytes: &[u8], letters: Letters) -> String {
+fn all_shown(bytes: &[u8], letters: Letters) -> String {
     let mut out = String::new();
     each(bytes, letters, |_, shown| out.push_str(shown));
     out
-}
-
-/// Calls `show` with each character's offset and its shown form.
-fn each(bytes: &[u8], letters: Letters, mut show: impl FnMut(usize, &str)) {
-    let mut at = 0;
-    for chunk in bytes.utf8_chunks() {
-        let text = chunk.valid();
-        let words = if letters == Letters::Ascii { Vec::new() } else { readable_words(text) };
-        let mut words = words.iter().peekable();
-        for (inside, c) in text.char_indices() {
-            while words.next_if(|word| word.end <= inside).is_some() {}
-            let next = at + c.len_utf8();
-            let stays = is_plain(c, bytes.get(next..).unwrap_or_default())
-                || words.peek().is_some_and(|word| word.contains(&inside))
-                || c == '\t' && letters == Letters::WordsAndTabs;
-            match stays {
-                true => show(at, c.encode_utf8(&mut [0; 4])),
-                false => show(at, &escaped(c)),
-            }
-            at = next;
-        }
-        for byte in chunk.invalid() {
-            show(at, &format!("\\x{{{byte:02x}}}"));
-            at += 1;
-        }
-    }
-}
-
-fn escaped(c: char) -> String {
-    format!("\\u{{{:x}}}", u32::from(c))
-}
-
-/// Reports whether a character is unescaped if `rest` follows it.
-fn is_plain(c: char, rest: &[u8]) -> bool {
-    match c {
-        '\\' => !rest.starts_with(b"u{") && !rest.starts_with(b"x{"),
-        // A space at the very end would be invisible.
-        ' ' => !rest.is_empty(),
-        c => c.is_ascii_graphic(),
-    }
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use nix::{
     unistd::Pid,
 };
 
-use super::Point;
+use crate::point::Point;
 
 const ARMED: &str = "AIRLOCK_FAULT";
 const AWAY: &str = "AIRLOCK_FAULT_STORE";

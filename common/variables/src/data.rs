@@ -1,7 +1,7 @@
-//! The list, sorted by name, for review as data. `lib.rs` defines the effects.
+//! The list, sorted by name, for review as data. `entry.rs` defines the effects.
 
-use crate::Effect::{self, Reads, Reserved, Safe, Steers};
-use crate::Variable;
+use crate::entry::Effect::{self, Reads, Reserved, Safe, Steers};
+use crate::entry::Variable;
 
 const fn known(name: &'static str, effect: Effect, why: &'static str) -> Variable {
     Variable { name, effect, why, overridden: false }

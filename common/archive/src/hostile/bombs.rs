@@ -6,7 +6,8 @@ use std::{
     sync::Arc,
 };
 
-use super::{Block, Hostile, Tar, gzip, pax_record};
+use super::case::Hostile;
+use super::raw::{Block, Tar, gzip, pax_record};
 use crate::Format;
 
 const ENTRIES: &str = " entries; leave something out";

@@ -1,6 +1,7 @@
 //! Archives that contradict themselves or are truncated, and data that is not an archive.
 
-use super::{Block, Hostile, Tar, as_gzip, gzip, pax, pax_record, refused, taken};
+use super::case::{Hostile, as_gzip, refused, taken};
+use super::raw::{Block, Tar, gzip, pax, pax_record};
 
 const NO_NUMBER: &str = "its size is not a number";
 const TWICE: &str = "contain a field twice";

@@ -1,7 +1,8 @@
 //! Entries that are neither file, directory nor link, and permission bits that grant other users'
 //! rights.
 
-use super::{Block, Hostile, Tar, refused, taken};
+use super::case::{Hostile, refused, taken};
+use super::raw::{Block, Tar};
 
 const DEVICE: &str = "it is a device or a named pipe";
 const SPARSE: &str = "it is a sparse file";

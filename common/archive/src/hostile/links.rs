@@ -1,6 +1,7 @@
 //! Links that lead outside, and entries that are written through a link.
 
-use super::{Block, Hostile, Tar, longer, refused, taken};
+use super::case::{Hostile, refused, taken};
+use super::raw::{Block, Tar, longer};
 
 const LEAVES: &str = "a link that leaves the directory";
 const AFTER_NAME: &str = "a `..` after a name in its target";

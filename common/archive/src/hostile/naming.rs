@@ -1,6 +1,7 @@
 //! Names that lead outside, and invalid names.
 
-use super::{Block, Hostile, Tar, longer, refused, taken};
+use super::case::{Hostile, refused, taken};
+use super::raw::{Block, Tar, longer};
 
 const ABSOLUTE: &str = "its name is absolute";
 const PARENT: &str = "its name contains `..`";

@@ -11,8 +11,8 @@ use airlock_init::wire::{HoldPlan, Report, Step};
 use nix::sched::CloneFlags;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with};
 
+use crate::failure::{AtStep, Failure};
 use crate::identity::{become_session, die_with_parent, own_user_namespace};
-use crate::{AtStep, Failure};
 
 pub(crate) fn run() -> Result<ExitCode, Failure> {
     close_on_exec_from(3).at(Step::Descriptors)?;

@@ -12,7 +12,7 @@ use nix::sys::signal::Signal;
 use nix::unistd::{Gid, Uid, getegid, geteuid, getppid, setgroups, setresgid, setresuid};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::{AtStep, Failure};
+use crate::failure::{AtStep, Failure};
 
 /// Lets the kernel kill this process when the thread that forked it ends, and checks that the parent still exists. A
 /// change of IDs clears this setting, so call it again afterwards.

@@ -19,9 +19,9 @@ use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::thread::{SecureComputingMode, set_secure_computing_mode};
 
+use crate::failure::{AtStep, Failure};
 use crate::identity::{become_session, die_with_parent, die_with_runner, own_user_namespace};
 use crate::stage::{can_be_used, stage, unshare_mounts};
-use crate::{AtStep, Failure};
 
 /// The minimum OOM score adjustment of a sandbox. If the host runs out of memory, the kernel ends the sandbox before
 /// the runner.
@@ -100,7 +100,7 @@ pub(crate) fn go_on_beside(cgroup: Option<BorrowedFd<'_>>) -> Result<Side, Failu
 
 /// Waits for the signal of the caller. Both processes use one socket, and the caller must write first. If the caller
 /// died before, the runner was not told about this process, and it must end.
-pub(crate) fn wait_for_word(told: &OwnedFd) -> Result<(), Failure> {
+pub(crate) fn wait_for_signal(told: &OwnedFd) -> Result<(), Failure> {
     let heard = loop {
         match rustix::io::read(told, &mut [0; 1]) {
             Err(Errno::INTR) => {}
@@ -116,7 +116,7 @@ pub(crate) fn wait_for_word(told: &OwnedFd) -> Result<(), Failure> {
 /// The remaining work of pid 1 of the outer namespace.
 fn go_on(plan: &LaunchPlan, mut fds: Descriptors, told: &OwnedFd) -> Result<Infallible, Failure> {
     let prepared = prepare(plan, fds.namespaces.take());
-    wait_for_word(told)?;
+    wait_for_signal(told)?;
     prepared?;
     execute(&plan.bwrap, &fds)
 }

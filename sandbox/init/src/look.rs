@@ -15,7 +15,7 @@ use airlock_init::sight::{LookFor, SESSION_PLACES, SYSTEM_PLACES, Sight, namespa
 use airlock_init::wire::{COMMAND_FOLDER, Step};
 use rustix::fs::{Mode, OFlags, open, unlink};
 
-use crate::{AtStep, Failure};
+use crate::failure::{AtStep, Failure};
 
 /// The lines of `/proc/self/status` that describe the rights of a process.
 const STATUS: [&str; 10] = [

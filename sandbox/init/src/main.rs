@@ -5,6 +5,7 @@
 //! Except for `look`, they communicate only through descriptor 0. Must not make decisions: each carries out the message
 //! that it receives, and reports.
 
+mod failure;
 mod hold;
 mod identity;
 mod launch;
@@ -20,31 +21,10 @@ use airlock_init::frame::send_frame;
 use airlock_init::sight::MODE_LOOK;
 use airlock_init::wire::{MODE_HOLD, MODE_LAUNCH, MODE_OUTSIDE, MODE_OUTSIDE_PID1, MODE_PID1, Report, Step};
 
+use failure::Failure;
+
 /// The exit code for a failed step. The report names the step.
 const FAILED: u8 = 125;
-
-/// A failed step.
-struct Failure {
-    step: Step,
-    cause: String,
-}
-
-impl Failure {
-    fn new(step: Step, cause: impl std::fmt::Display) -> Self {
-        Self { step, cause: cause.to_string() }
-    }
-}
-
-/// Adds the step in which an error happened.
-trait AtStep<T> {
-    fn at(self, step: Step) -> Result<T, Failure>;
-}
-
-impl<T, E: std::fmt::Display> AtStep<T> for Result<T, E> {
-    fn at(self, step: Step) -> Result<T, Failure> {
-        self.map_err(|error| Failure::new(step, error))
-    }
-}
 
 fn main() -> ExitCode {
     let mut words = std::env::args().skip(1);

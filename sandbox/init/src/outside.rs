@@ -20,10 +20,10 @@ use rustix::io::Errno;
 use rustix::mount::{MountFlags, MoveMountFlags, OpenTreeFlags, mount, move_mount, open_tree};
 use rustix::process::setsid;
 
+use crate::failure::{AtStep, Failure};
 use crate::identity::{become_session, die_with_parent, die_with_runner};
-use crate::launch::{Side, go_on_beside, rather_end_than_the_runner, wait_for_word};
+use crate::launch::{Side, go_on_beside, rather_end_than_the_runner, wait_for_signal};
 use crate::stage::{leave_mount, unshare_mounts};
-use crate::{AtStep, Failure};
 
 pub(crate) fn run() -> Result<ExitCode, Failure> {
     close_on_exec_from(3).at(Step::Descriptors)?;
@@ -38,7 +38,7 @@ pub(crate) fn run() -> Result<ExitCode, Failure> {
 
 fn go_on(plan: &OutsidePlan, told: &OwnedFd) -> Result<Infallible, Failure> {
     let prepared = prepare(plan);
-    wait_for_word(told)?;
+    wait_for_signal(told)?;
     prepared?;
     let error = Command::new("/proc/self/exe").arg(MODE_OUTSIDE_PID1).env_clear().current_dir("/").exec();
     Err(Failure::new(Step::Prepare, error))

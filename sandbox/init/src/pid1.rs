@@ -26,7 +26,7 @@ use nix::unistd::Pid;
 use rustix::io::Errno;
 use rustix::process::{WaitOptions, WaitStatus, pidfd_open};
 
-use crate::{AtStep, Failure};
+use crate::failure::{AtStep, Failure};
 use terminal::Terminal;
 
 /// The interval between looks at processes that outlive the shell: the first and the longest.

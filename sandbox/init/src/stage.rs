@@ -23,7 +23,7 @@ use rustix::mount::{
 
 pub(crate) use shared::can_be_used;
 
-use crate::{AtStep, Failure};
+use crate::failure::{AtStep, Failure};
 
 /// Leaves the runner's mount namespace, and mounts a `/proc` of the outer pid namespace, in which bubblewrap looks
 /// for its child. Requires the right to mount in the current user namespace.

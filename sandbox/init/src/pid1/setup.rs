@@ -24,7 +24,7 @@ use rustix::process::Pid;
 use rustix::thread::{SecureComputingMode, secure_computing_mode};
 
 use super::terminal::Terminal;
-use crate::{AtStep, Failure};
+use crate::failure::{AtStep, Failure};
 
 /// Makes this process unreadable for the command, resets signals and umask, and checks that it has inherited exactly
 /// three descriptors.

@@ -4,11 +4,11 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use airlock_init::wire::TerminalSize;
+use airlock_init::wire::{Step, TerminalSize};
 use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
-use crate::{AtStep, Failure, Step};
+use crate::failure::{AtStep, Failure};
 
 /// Both ends of a terminal.
 pub(super) struct Terminal {

@@ -20,7 +20,7 @@ use rustix::io::Errno;
 use rustix::mount::{MountFlags, mount};
 
 use super::shared::{THROUGH_NO_LINK, explain};
-use crate::Failure;
+use crate::failure::Failure;
 
 const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 const HANDLE: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);

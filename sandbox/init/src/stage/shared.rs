@@ -14,7 +14,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 use rustix::mount::{MoveMountFlags, OpenTreeFlags, move_mount, open_tree};
 
-use crate::Failure;
+use crate::failure::Failure;
 
 const HANDLE: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 pub(super) const THROUGH_NO_LINK: ResolveFlags = ResolveFlags::NO_SYMLINKS.union(ResolveFlags::NO_MAGICLINKS);

@@ -109,7 +109,7 @@ impl Guarded {
             }
             match state.as_mut() {
                 Some(guard) => work(guard, watched.as_fd()),
-                None => Err(ProtectError::Vault { action: "open it", cause: "it does not exist".to_owned() }),
+                None => Err(ProtectError::Store { action: "open it", cause: "it does not exist".to_owned() }),
             }
         });
         Ok(done??)

@@ -8,43 +8,11 @@ use std::path::{Path, PathBuf};
 
 use airlock_init::wire::{COMMAND_FOLDER, COMMAND_FOLDER_SIZE, INSIDE, INSIDE_ID, STAGE, STAGED_ROOT};
 
-use crate::paths::RootCover;
-use crate::profile::{Profile, Root};
+use crate::layout::{HIDDEN_FILE, HOME, WORKSPACE, staged_socket};
+use crate::profile::{Profile, Root, RootCover};
 use crate::runtime::Runtime;
 use crate::session::Session;
 use crate::spec::{Limits, Network, Shape};
-use crate::{HOME, USER, WORKSPACE};
-
-/// An empty file without permissions, in the launcher's directory.
-pub(crate) const HIDDEN_FILE: &str = "hidden";
-
-/// Directories that Airlock mounts, or places files in, in every sandbox.
-pub(crate) const OWN_FOLDERS: [&str; 9] = [
-    "/proc",
-    "/dev",
-    "/etc",
-    "/run/airlock",
-    "/run/airlock/run",
-    "/var",
-    "/workspace",
-    "/home/agent",
-    "/tmp",
-];
-/// Files that Airlock provides in every sandbox.
-pub(crate) const OWN_FILES: [&str; 7] = [
-    "/etc/passwd",
-    "/etc/group",
-    "/etc/hosts",
-    "/etc/nsswitch.conf",
-    "/etc/gitconfig",
-    "/run/airlock/init",
-    "/run/airlock/bash_env",
-];
-
-/// Returns the name under [`STAGE`] of a profile's socket, from its index.
-pub(crate) fn staged_socket(number: usize) -> String {
-    format!("socket-{number}")
-}
 
 /// The host paths of the session's directories and of Airlock's own files, for bubblewrap.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -195,18 +163,6 @@ fn var_tmp(args: &mut Args, profile: &Profile, limits: &Limits, read_only: bool)
     } else if profile.root == Root::Binds {
         args.add(&["--symlink", "../tmp", "/var/tmp"]);
     }
-}
-
-/// Returns the contents of `/etc/passwd` and `/etc/group` inside.
-pub(crate) fn account_files() -> [(&'static str, String); 2] {
-    let id = INSIDE_ID;
-    let passwd = format!(
-        "root:x:0:0:root:/nonexistent:/usr/sbin/nologin\n\
-         {USER}:x:{id}:{id}::{HOME}:/bin/bash\n\
-         nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n"
-    );
-    let group = format!("root:x:0:\n{USER}:x:{id}:\nnogroup:x:65534:\n");
-    [("passwd", passwd), ("group", group)]
 }
 
 #[derive(Default)]

@@ -4,50 +4,24 @@
 //! touch a cgroup that the state directory does not name. Must not report a limit as enforced if its controller is
 //! missing.
 
+mod limits;
 mod one;
 mod place;
+mod record;
 mod sweep;
 mod tree;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::error::LaunchError;
 use crate::spec::Limits;
 
+pub use limits::{CgroupConfig, CgroupMode, NotEnforced};
+use limits::{LIMITS, cause};
 pub(crate) use one::{Cgroup, Usage};
 pub use sweep::sweep;
 use tree::Tree;
-
-/// Whether cgroups are used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum CgroupMode {
-    /// Uses a cgroup if one can be created, with the available controllers.
-    #[default]
-    Auto,
-    /// Refuses to start a launcher without the controllers `memory`, `pids` and `cpu`.
-    Require,
-    /// Uses no cgroup.
-    Off,
-}
-
-/// The configuration of cgroups.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct CgroupConfig {
-    /// Whether cgroups are used.
-    pub mode: CgroupMode,
-    /// The directory of a cgroup that the runner may divide. `None` means the runner's own cgroup.
-    pub parent: Option<PathBuf>,
-}
-
-/// A limit that is not enforced on this host.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NotEnforced {
-    /// The limit: `memory`, `swap`, `pids`, `cpu` or `io`. `cgroup` means all of them and the end by `cgroup.kill`.
-    pub limit: &'static str,
-    /// The reason, and the limit that applies instead, in one line.
-    pub cause: String,
-}
 
 /// The controllers that `Require` needs.
 const REQUIRED: [&str; 3] = ["memory", "pids", "cpu"];
@@ -94,16 +68,6 @@ impl Cgroups {
                 [all.clone()].into_iter().chain(each).collect()
             }
         }
-    }
-}
-
-const LIMITS: [&str; 5] = ["memory", "swap", "pids", "cpu", "io"];
-
-/// Returns the reason why a limit is not enforced, and the limit that applies instead.
-fn cause(limit: &str, why: &str) -> String {
-    match limit {
-        "pids" => format!("{why}; RLIMIT_NPROC applies instead"),
-        _ => why.to_owned(),
     }
 }
 

@@ -5,6 +5,8 @@
 //! ready. After an earlier failure the command has therefore definitely not started.
 
 mod building;
+mod check;
+mod exchange;
 mod forker;
 mod outside;
 mod start;
@@ -26,6 +28,7 @@ use crate::error::LaunchError;
 use crate::net::SessionNet;
 use crate::runtime::Runtime;
 use crate::uid::UidIsolation;
+use exchange::{before_start, set_timeouts, unexpected};
 use forker::Forker;
 
 pub use building::shell_words;
@@ -146,13 +149,13 @@ impl Launcher {
     pub fn session_net(&self, ids: Option<HostIds>) -> Result<SessionNet, LaunchError> {
         self.check_ids(ids)?;
         let child = self.forker.fork(MODE_HOLD)?;
-        start::set_timeouts(&child.socket, HOLD_TIMEOUT)?;
+        set_timeouts(&child.socket, HOLD_TIMEOUT)?;
         let plan = HoldPlan { parent: std::process::id(), ids };
-        send_frame(child.socket.as_fd(), &plan, &[]).map_err(start::before_start)?;
-        match recv_frame(child.socket.as_fd()).map_err(start::before_start)? {
+        send_frame(child.socket.as_fd(), &plan, &[]).map_err(before_start)?;
+        match recv_frame(child.socket.as_fd()).map_err(before_start)? {
             (Report::Ready, _) => {}
             (Report::Failed { step, cause }, _) => return Err(LaunchError::Step { step, cause }),
-            _ => return Err(start::unexpected()),
+            _ => return Err(unexpected()),
         }
         // The child is not reaped before its handle is dropped, so its pid cannot refer to another process.
         let open = |kind| {

@@ -12,12 +12,14 @@ pub mod env;
 mod error;
 mod landlock;
 mod launcher;
+mod layout;
 mod mask;
 mod net;
 mod obeyed;
 mod paths;
 mod profile;
 pub mod protect;
+mod random;
 mod report;
 mod running;
 mod runtime;
@@ -37,11 +39,12 @@ pub use cgroup::{CgroupConfig, CgroupMode, NotEnforced, sweep as sweep_cgroups};
 pub use disk::{DiskBackend, DiskConfig, DiskError, DiskUse, Disks, SessionDisk, disk_check, disk_use};
 pub use error::{LaunchError, Started};
 pub use launcher::{Config, Launcher, shell_words};
+pub use layout::{HOME, TMP, USER, WORKSPACE};
 pub use mask::{MAX_MASKS, Mask, MaskKind, SessionFolder};
 pub use net::SessionNet;
 pub use obeyed::{SettingsFormat, git_includes, named_setting};
-pub use paths::{MAX_RULE_DEPTH, MAX_RULE_ENTRIES, PathRuleError, Resolved, RootCover, RuleScope};
-pub use profile::{Bind, PathRules, Profile, Root, Sockets, Symlink};
+pub use paths::{MAX_RULE_DEPTH, MAX_RULE_ENTRIES, PathRuleError, Resolved, RuleScope};
+pub use profile::{Bind, PathRules, Profile, Root, RootCover, Sockets, Symlink};
 pub use report::{
     CapabilityReport, Check, InstalledShell, LAYER_NAMES, LAYERS, Layer, State, layer, unusable,
 };
@@ -52,12 +55,3 @@ pub use session::{FolderError, Folders, Session, give_tree};
 pub use shared::{MAX_SOCKETS, can_be_shown};
 pub use spec::{LaunchSpec, Limits, MAX_COMMAND, Network, Shape, Shell, Stdin};
 pub use uid::{UidIsolation, UidRange};
-
-/// The path of the session's workspace inside.
-pub const WORKSPACE: &str = "/workspace";
-/// The path of HOME inside.
-pub const HOME: &str = "/home/agent";
-/// The path of the session's directory for temporary files inside.
-pub const TMP: &str = "/tmp";
-/// The name of uid [`INSIDE_ID`] inside.
-pub const USER: &str = "agent";

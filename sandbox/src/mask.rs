@@ -3,13 +3,13 @@
 //! Operates on names only: must not access a file. A mask requires an existing path. A mask for a missing path would
 //! leave an empty file on the host, and is not allowed.
 
-mod plan;
+pub(crate) mod plan;
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, PathBuf};
 use std::sync::Arc;
 
-pub(crate) use plan::plan;
+use crate::layout::{HOME, TMP, WORKSPACE};
 
 /// The maximum number of masks of one launch.
 pub const MAX_MASKS: usize = 4096;
@@ -39,9 +39,9 @@ impl SessionFolder {
     #[must_use]
     pub fn inside(self) -> &'static str {
         match self {
-            Self::Workspace => crate::WORKSPACE,
-            Self::Home => crate::HOME,
-            Self::Tmp => crate::TMP,
+            Self::Workspace => WORKSPACE,
+            Self::Home => HOME,
+            Self::Tmp => TMP,
         }
     }
 }

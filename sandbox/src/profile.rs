@@ -5,8 +5,6 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::paths::RootCover;
-
 /// A host path that is mounted read-only inside.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bind {
@@ -93,6 +91,41 @@ pub struct Profile {
     pub sockets: Sockets,
     /// The covers of the root that [`crate::RuleScope::resolve`] computed from `paths`; outer before inner.
     pub covers: Vec<RootCover>,
+}
+
+/// A cover over a part of the root, which is the host's and read-only.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RootCover {
+    /// An empty directory without permissions.
+    Folder {
+        /// The absolute path inside.
+        path: PathBuf,
+        /// Whether a path in it is shown again.
+        around: bool,
+    },
+    /// An empty file without permissions.
+    File {
+        /// The absolute path inside.
+        path: PathBuf,
+    },
+    /// A path of the host that is shown again.
+    Again(Bind),
+}
+
+impl RootCover {
+    /// Returns the path inside.
+    #[must_use]
+    pub fn path(&self) -> &PathBuf {
+        match self {
+            Self::Folder { path, .. } | Self::File { path } => path,
+            Self::Again(bind) => &bind.target,
+        }
+    }
+}
+
+/// Joins two paths without a trailing slash, which a file must not have.
+pub(crate) fn joined(base: &Path, below: &Path) -> PathBuf {
+    if below.as_os_str().is_empty() { base.to_owned() } else { base.join(below) }
 }
 
 /// Directories of the host's root that form a system, if they exist.

@@ -8,7 +8,7 @@ mod host;
 mod inside;
 mod landlock;
 mod layers;
-mod look;
+mod observe;
 mod shells;
 
 use std::path::Path;
@@ -24,7 +24,7 @@ use crate::spec::{Network, Shape};
 use facts::{Facts, confined};
 use inside::Seen;
 use layers::lost;
-use look::{Baits, Blind, Scratch};
+use observe::{NotObserved, SESSION, Scratch, Targets};
 
 pub use check::{Check, State};
 pub use layers::{LAYER_NAMES, LAYERS, Layer, layer};
@@ -40,16 +40,6 @@ pub struct CapabilityReport {
 }
 
 impl CapabilityReport {
-    /// Returns the layers that hold.
-    pub fn enforced(&self) -> impl Iterator<Item = &'static str> {
-        self.checks.iter().filter(|check| check.is_enforced()).map(|check| check.name)
-    }
-
-    /// Returns the layers that do not hold, or hold only in part.
-    pub fn not_enforced(&self) -> impl Iterator<Item = &'static str> {
-        self.checks.iter().filter(|check| !check.is_enforced()).map(|check| check.name)
-    }
-
     /// Returns the layers that keep commands from running: those of the floor and of `required` that do not hold fully.
     pub fn below_floor<'a>(&'a self, required: &'a [String]) -> impl Iterator<Item = &'a Check> {
         let needed = move |name: &str| {
@@ -62,7 +52,7 @@ impl CapabilityReport {
 /// Returns the report of a host on which no launcher can be created.
 #[must_use]
 pub fn unusable(error: &LaunchError) -> CapabilityReport {
-    let Blind { cause, cure } = Blind::from(error);
+    let NotObserved { cause, cure } = NotObserved::from(error);
     let mut checks = vec![host::kernel(&Facts::read())];
     if error.step() == "bubblewrap" {
         checks.push(Check::missing("bubblewrap", &cause, lost("sandbox"), &cure));
@@ -71,7 +61,6 @@ pub fn unusable(error: &LaunchError) -> CapabilityReport {
     CapabilityReport { checks: complete(checks), shells: Vec::new() }
 }
 
-const SESSION: Shape = Shape { read_only: false, network: Network::SessionLoopback };
 const READER: Shape = Shape { read_only: true, network: Network::Empty };
 
 impl Launcher {
@@ -85,16 +74,16 @@ impl Launcher {
         let confined = confined.as_deref();
         let mut checks = vec![host::kernel(&facts), host::bubblewrap(self, confined), host::git()];
         let mut shells = Vec::new();
-        match self.look_around(profile, scratch, ids, &facts, &mut checks) {
+        match self.observe_all(profile, scratch, ids, &facts, &mut checks) {
             Ok(found) => {
                 shells = found;
                 checks.push(Check::ok("sandbox", "two sandboxes were started, and checked from inside"));
             }
-            Err(blind) => {
+            Err(unobserved) => {
                 let held =
                     checks.iter().find(|check| check.name == "user_namespaces" && !check.is_enforced());
                 let held = held.map(|check| check.cure.clone());
-                checks.push(host::no_sandbox(blind, held.as_deref(), confined));
+                checks.push(host::no_sandbox(unobserved, held.as_deref(), confined));
                 checks.extend(host::masked_proc(&facts));
             }
         }
@@ -103,30 +92,30 @@ impl Launcher {
         CapabilityReport { checks: complete(checks), shells }
     }
 
-    fn look_around(
+    fn observe_all(
         &self,
         profile: &Profile,
         scratch: &Path,
         ids: Option<HostIds>,
         facts: &Facts,
         checks: &mut Vec<Check>,
-    ) -> Result<Vec<InstalledShell>, Blind> {
-        let net = self.session_net(ids).map_err(|error| Blind::from(&error));
+    ) -> Result<Vec<InstalledShell>, NotObserved> {
+        let net = self.session_net(ids).map_err(|error| NotObserved::from(&error));
         checks.push(host::user_namespaces(facts, net.as_ref().err()));
         let net = net?;
-        let baits = Baits::set(scratch, ids)?;
+        let targets = Targets::set(scratch, ids)?;
         let own = Scratch::create(scratch, ids)?;
         let session = Session { folders: own.folders.clone(), ids, net: Some(net) };
         let here = airlock_init::sight::namespaces();
         let [in_session, as_reader] =
-            [SESSION, READER].map(|shape| self.look(profile, &session, shape, &baits.wanted));
+            [SESSION, READER].map(|shape| self.observe(profile, &session, shape, &targets.wanted));
         let (in_session, as_reader) = (in_session?, as_reader?);
         let landlock = as_reader.landlock;
-        let [in_session, as_reader] = [&in_session, &as_reader].map(|look| Seen {
-            sight: &look.sight,
+        let [in_session, as_reader] = [&in_session, &as_reader].map(|observation| Seen {
+            sight: &observation.sight,
             here: &here,
             facts,
-            owner: look.owner,
+            owner: observation.owner,
         });
         checks.push(landlock::check(landlock, as_reader.sight.command_folder_writable));
         checks.extend(in_session.of_session());

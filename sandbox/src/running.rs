@@ -5,8 +5,6 @@
 
 mod end;
 
-pub(crate) use end::read_rest;
-
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;

@@ -10,11 +10,12 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use airlock_init::wire::{COMMAND_FOLDER, SNAPSHOT_FILE};
+use airlock_init::wire::{COMMAND_FOLDER, INSIDE_ID, SNAPSHOT_FILE};
 use airlock_mounts::remove_tree;
 
-use crate::args::{HIDDEN_FILE, account_files};
 use crate::error::LaunchError;
+use crate::layout::{HIDDEN_FILE, HOME, USER};
+use crate::random::random_name;
 
 pub(crate) use git::overrides as git_overrides;
 
@@ -88,11 +89,16 @@ pub fn bash_env() -> String {
     )
 }
 
-/// Returns 128 random bits in hex.
-pub(crate) fn random_name() -> io::Result<String> {
-    let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes).map_err(|error| io::Error::other(error.to_string()))?;
-    Ok(u128::from_le_bytes(bytes)).map(|number| format!("{number:032x}"))
+/// Returns the contents of `/etc/passwd` and `/etc/group` inside.
+fn account_files() -> [(&'static str, String); 2] {
+    let id = INSIDE_ID;
+    let passwd = format!(
+        "root:x:0:0:root:/nonexistent:/usr/sbin/nologin\n\
+         {USER}:x:{id}:{id}::{HOME}:/bin/bash\n\
+         nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n"
+    );
+    let group = format!("root:x:0:\n{USER}:x:{id}:\nnogroup:x:65534:\n");
+    [("passwd", passwd), ("group", group)]
 }
 
 fn make_folder(path: &Path, mode: u32, parents: bool) -> io::Result<()> {

@@ -15,7 +15,7 @@ use rustix::io::Errno;
 
 use crate::mask::SessionFolder;
 use crate::net::SessionNet;
-use crate::runtime::random_name;
+use crate::random::random_name;
 
 /// The maximum nesting of directories in [`give_tree`].
 const MAX_DEPTH: usize = 256;

@@ -12,11 +12,9 @@ use std::path::{Component, Path, PathBuf};
 
 use airlock_init::wire::{INSIDE, Point, PointKind, STAGE, STAGED_ROOT, Shared, SharedKind, StagedRoot};
 
-use crate::args::{OWN_FILES, OWN_FOLDERS, staged_socket};
 use crate::error::LaunchError;
-use crate::paths::RootCover;
-use crate::profile::{Bind, Profile, Root};
-use crate::{HOME, WORKSPACE};
+use crate::layout::{HOME, OWN_FILES, OWN_FOLDERS, WORKSPACE, staged_socket};
+use crate::profile::{Bind, Profile, Root, RootCover, joined};
 
 /// The maximum number of host sockets that one profile shows.
 pub const MAX_SOCKETS: usize = 64;
@@ -147,9 +145,4 @@ fn points(profile: &Profile, read_only: bool) -> Vec<Point> {
     let link = |target: &OsStr| PointKind::Link(target.as_bytes().to_vec());
     points.extend(profile.symlinks.iter().map(|made| point(&made.link, link(made.target.as_os_str()))));
     points
-}
-
-/// Joins two paths without a trailing slash, which a file must not have.
-fn joined(base: &Path, below: &Path) -> PathBuf {
-    if below.as_os_str().is_empty() { base.to_owned() } else { base.join(below) }
 }

@@ -3,21 +3,16 @@
 //! Must not perform I/O.
 
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
 pub use airlock_init::wire::Shell;
 use airlock_init::wire::{Rlimits, TerminalSize};
 
-use crate::error::LaunchError;
-use crate::mask::{self, Mask};
+use crate::mask::Mask;
 
 /// The maximum length of a command in bytes: one argument of Linux without its terminator.
 pub const MAX_COMMAND: usize = 128 * 1024 - 1;
-
-/// The maximum total bytes of names and values of the environment.
-const MAX_ENVIRONMENT: usize = 512 << 10;
 
 /// The parameters of a launch that determine bubblewrap's arguments, in addition to profile, session and limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -75,45 +70,6 @@ pub struct LaunchSpec {
     pub stdin: Stdin,
     /// The masks over the session's directories.
     pub masks: Vec<Mask>,
-}
-
-impl LaunchSpec {
-    /// Refuses parameters that cannot be started.
-    pub(crate) fn check(&self) -> Result<(), LaunchError> {
-        let refuse = |cause: &str| Err(LaunchError::Invalid { cause: cause.to_owned() });
-        if self.command.len() > MAX_COMMAND {
-            return Err(LaunchError::CommandTooLong { bytes: self.command.len() });
-        }
-        if self.command.contains(&0) {
-            return refuse("the command contains a NUL byte");
-        }
-        if self.prefix.iter().any(|word| word.contains(&0)) {
-            return refuse("the prefix contains a NUL byte");
-        }
-        if self.snapshot.is_some() && (self.shape.read_only || self.shell != Shell::Bash) {
-            return refuse("only a bash command that can write can use a shell snapshot");
-        }
-        if self.separate_stderr && matches!(self.stdin, Stdin::Terminal(_)) {
-            return refuse("a terminal has one stream for output and errors");
-        }
-        if !self.cwd.is_absolute() || self.cwd.as_os_str().as_bytes().contains(&0) {
-            return refuse("the directory is not an absolute path");
-        }
-        let bad = |(name, value): &(OsString, OsString)| {
-            let name = name.as_bytes();
-            name.is_empty()
-                || name.iter().any(|byte| matches!(byte, 0 | b'='))
-                || value.as_bytes().contains(&0)
-        };
-        if self.env.iter().any(bad) {
-            return refuse("the environment contains a name or value that cannot be passed");
-        }
-        let sizes = self.env.iter().map(|(name, value)| name.len() + value.len());
-        if sizes.clone().any(|size| size >= MAX_COMMAND) || sizes.sum::<usize>() > MAX_ENVIRONMENT {
-            return refuse("the environment is too large");
-        }
-        mask::check(&self.masks).map_err(|cause| LaunchError::Invalid { cause })
-    }
 }
 
 /// The limits of one sandbox. The caller enforces the wall time.

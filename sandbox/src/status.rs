@@ -2,10 +2,13 @@
 //!
 //! The status comes from outside the sandbox. It can therefore be compared with the report of pid 1.
 
+use std::os::fd::BorrowedFd;
+
+use rustix::io::Errno;
 use serde::Deserialize;
 
 /// The maximum number of bytes that are read.
-pub(crate) const MAX_STATUS: usize = 16 << 10;
+const MAX_STATUS: usize = 16 << 10;
 
 #[derive(Deserialize)]
 struct Line {
@@ -19,6 +22,22 @@ pub(crate) fn exit_code(text: &[u8]) -> Option<i32> {
         .into_iter::<Line>()
         .filter_map(Result::ok)
         .find_map(|line| line.exit_code)
+}
+
+/// Returns the contents of a pipe with a closed writing end, up to a limit.
+pub(crate) fn read_rest(fd: BorrowedFd<'_>) -> Vec<u8> {
+    let mut text = vec![0; MAX_STATUS];
+    let mut used = 0;
+    while let Some(free) = text.get_mut(used..).filter(|free| !free.is_empty()) {
+        match rustix::io::read(fd, free) {
+            Ok(0) => break,
+            Ok(got) => used += got,
+            Err(Errno::INTR) => {}
+            Err(_) => break,
+        }
+    }
+    text.truncate(used);
+    text
 }
 
 #[cfg(test)]

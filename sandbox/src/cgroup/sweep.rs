@@ -2,33 +2,17 @@
 //! affected.
 
 use std::fs;
-use std::io::{self, ErrorKind};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 use std::time::Duration;
 
 use super::one::{kill, wait_until_empty};
 use super::place::is_cgroup;
+use super::record::{self, PREFIX, RECORD};
 use crate::error::LaunchError;
 
-/// The prefix of launchers' cgroups. 128 random bits follow.
-pub(super) const PREFIX: &str = "airlock-";
-/// The file in the state directory that records the launcher's cgroup.
-const RECORD: &str = "cgroup";
 /// The time for the remaining processes to end.
 const PATIENCE: Duration = Duration::from_secs(10);
-
-/// Records a launcher's cgroup, before it is created.
-pub(super) fn note(state: &Path, folder: &Path) -> io::Result<()> {
-    fs::write(state.join(RECORD), folder.as_os_str().as_encoded_bytes())
-}
-
-/// Removes the record, if it still names this cgroup.
-pub(super) fn forget(state: &Path, folder: &Path) -> io::Result<()> {
-    match noted(state)? {
-        Some(noted) if noted == folder => fs::remove_file(state.join(RECORD)),
-        _ => Ok(()),
-    }
-}
 
 /// Ends and removes the cgroup that a launcher with this state directory left, with all its processes. The next
 /// launcher does the same. Must not be called while a launcher is active.
@@ -39,7 +23,7 @@ pub(super) fn forget(state: &Path, folder: &Path) -> io::Result<()> {
 pub fn sweep(state: &Path) -> Result<(), LaunchError> {
     let record = state.join(RECORD);
     let Some(folder) =
-        noted(state).map_err(|source| LaunchError::Runtime { path: record.clone(), source })?
+        record::read(state).map_err(|source| LaunchError::Runtime { path: record.clone(), source })?
     else {
         return Ok(());
     };
@@ -51,14 +35,6 @@ pub fn sweep(state: &Path) -> Result<(), LaunchError> {
         removed.map_err(|source| LaunchError::Cgroup { path: folder, source })?;
     }
     fs::remove_file(&record).map_err(|source| LaunchError::Runtime { path: record, source })
-}
-
-fn noted(state: &Path) -> io::Result<Option<PathBuf>> {
-    match fs::read_to_string(state.join(RECORD)) {
-        Ok(text) => Ok(Some(text.into())),
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
-        Err(error) => Err(error),
-    }
 }
 
 /// Removes a cgroup and its children. The children have no children, because a sandbox has no cgroup file system.

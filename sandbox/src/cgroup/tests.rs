@@ -146,7 +146,7 @@ fn what_is_noted_and_no_launchers_cgroup_is_left_alone() {
     fs::create_dir(&folder).unwrap();
     let foreign = place::own().unwrap();
     for noted in [&folder, &foreign, &state.path().join("airlock-gone")] {
-        sweep::note(state.path(), noted).unwrap();
+        record::write(state.path(), noted).unwrap();
         drop(cgroups(state.path(), CgroupMode::Off));
         assert!(!state.path().join("cgroup").exists());
     }

@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 
-use super::sweep::{PREFIX, forget, note};
-use super::{LIMITS, NotEnforced, cause, place};
-use crate::runtime::random_name;
+use super::limits::{LIMITS, NotEnforced, cause};
+use super::place;
+use super::record::{self, PREFIX};
+use crate::random::random_name;
 
 /// The cgroup into which the runner moves out of its own. A cgroup with processes cannot give controllers to its
 /// children.
@@ -43,7 +44,7 @@ impl Tree {
         }
         let name = random_name().map_err(|error| error.to_string())?;
         let folder = base.join(format!("{PREFIX}{name}"));
-        note(state, &folder).map_err(|error| format!("`{}`: {error}", state.display()))?;
+        record::write(state, &folder).map_err(|error| format!("`{}`: {error}", state.display()))?;
         let failed = |error: io::Error| format!("cannot create a cgroup in `{}`: {error}", base.display());
         fs::create_dir(&folder).map_err(failed)?;
         let mut tree = Self { state: state.to_owned(), folder, missing: Vec::new(), made: AtomicU64::new(0) };
@@ -81,7 +82,7 @@ impl Drop for Tree {
     fn drop(&mut self) {
         // If the removal fails, the next start repeats it from the record.
         if fs::remove_dir(&self.folder).is_ok() {
-            let _ = forget(&self.state, &self.folder);
+            let _ = record::remove(&self.state, &self.folder);
         }
     }
 }

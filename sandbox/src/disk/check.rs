@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use super::{DiskBackend, DiskConfig, DiskError, Disks};
+use super::backend::{DiskBackend, DiskConfig};
+use super::disks::Disks;
+use super::error::DiskError;
 use crate::report::{CapabilityReport, Check, layer};
 
 const NAME: &str = "disk_quota";
@@ -13,11 +15,11 @@ impl Disks {
     #[must_use]
     pub fn check(&self) -> Check {
         let lost = layer(NAME).map_or("", |layer| layer.lost);
-        if !self.config.has_limits() {
+        if !self.config().has_limits() {
             let seen = "sessions have no disk limit";
             return Check::missing(NAME, seen, lost, LIMIT);
         }
-        let (seen, gap) = match self.backend {
+        let (seen, gap) = match self.backend() {
             DiskBackend::Quota => ("quota: each session is a project of the file system", None),
             DiskBackend::Loop => ("loop: each session has an ext4 file system in an image", None),
             DiskBackend::Tmpfs => (
@@ -42,7 +44,7 @@ impl Disks {
 
     /// Returns a note about a limit that is not set.
     fn half(&self) -> &'static str {
-        match (self.config.bytes, self.config.inodes, self.backend) {
+        match (self.config().bytes, self.config().inodes, self.backend()) {
             (None, ..) => "; bytes are not limited, because `workspace.bytes` is not set",
             (_, None, DiskBackend::Quota) => "; files are not limited, because `workspace.inodes` is not set",
             _ => "",

@@ -10,7 +10,8 @@ use rustix::mount::{
     MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind, mount_change, unmount as unmount_one,
 };
 
-use super::{DiskConfig, DiskError, step};
+use super::backend::DiskConfig;
+use super::error::{DiskError, step};
 
 /// The maximum number of stacked mounts that are unmounted.
 const STACK: usize = 16;
@@ -35,7 +36,7 @@ pub(super) fn is_mount(path: &Path) -> bool {
 }
 
 /// Makes the directory of all sessions a mount point, unless it is one.
-pub(super) fn make_ground(sessions: &Path) -> Result<(), DiskError> {
+pub(super) fn make_mount_root(sessions: &Path) -> Result<(), DiskError> {
     let failed = || step::<Errno>("create a mount for sessions' disks");
     if is_mount(sessions) {
         return Ok(());
@@ -50,7 +51,7 @@ pub(super) fn make_ground(sessions: &Path) -> Result<(), DiskError> {
 }
 
 /// Removes that mount, unless a disk is mounted below it.
-pub(super) fn leave_ground(sessions: &Path) {
+pub(super) fn remove_mount_root(sessions: &Path) {
     if is_mount(sessions) {
         // The kernel refuses while a disk is mounted.
         let _ = unmount_one(sessions, UnmountFlags::NOFOLLOW);

@@ -2,11 +2,13 @@
 //! the virtual machine provides.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 
-use airlock_mounts::{PrivateMounts, ScratchDir};
+use airlock_mounts::{PrivateMounts, ScratchDir, remove_tree};
 use rustix::fs::CWD;
 use rustix::io::Errno;
 
+use super::disks::DISK;
 use super::*;
 
 const MIB: u64 = 1 << 20;

@@ -2,7 +2,7 @@
 //!
 //! Must not include a value in an error, because it may be a secret.
 
-use crate::env::EnvRequest;
+use super::request::EnvRequest;
 
 /// The maximum number of variables from all sources together.
 pub const MAX_VARIABLES: usize = 512;

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use super::Variable;
+use super::request::Variable;
 
 /// Names that never pass, also with the prefix `INPUT_`, with which a workflow passes each to an action. `*` matches
 /// any text. Case is ignored.
@@ -64,7 +64,7 @@ pub const SECRETS: [&str; 39] = [
 pub const SHAPES: [&str; 5] = ["*_TOKEN", "*_SECRET", "*_PASSWORD", "*_API_KEY", "*_CREDENTIALS"];
 
 /// The prefix with which a workflow passes an input to an action.
-const TWIN: &str = "INPUT_";
+const INPUT_PREFIX: &str = "INPUT_";
 
 /// The result of the selection.
 #[derive(Clone, PartialEq, Eq, Default)]
@@ -113,7 +113,7 @@ pub fn is_scrubbed(name: &str, exceptions: &[String]) -> bool {
         if SECRETS.iter().any(|pattern| matches(pattern, plain)) {
             break true;
         }
-        match plain.strip_prefix(TWIN) {
+        match plain.strip_prefix(INPUT_PREFIX) {
             Some(rest) => plain = rest,
             None => break false,
         }

@@ -1,6 +1,7 @@
 //! Tests of the variables that the environment contains, and of those that it never contains.
 
 use super::*;
+use crate::profile::Profile;
 
 fn request<'a>(profile: &'a Profile, list: &'a [Variable], read_only: bool) -> EnvRequest<'a> {
     EnvRequest {

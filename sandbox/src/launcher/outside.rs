@@ -14,10 +14,11 @@ use airlock_init::frame::send_frame;
 use airlock_init::wire::{HostIds, MODE_OUTSIDE, OutsidePlan, Shown};
 
 use super::Launcher;
-use super::start::{before_start, ready, set_timeouts};
-use crate::WORKSPACE;
+use super::exchange::{before_start, set_timeouts};
+use super::start::ready;
 use crate::cgroup::Cgroup;
 use crate::error::LaunchError;
+use crate::layout::WORKSPACE;
 use crate::running::{Running, Waiter};
 use crate::session::{Folders, Session};
 use crate::spec::{LaunchSpec, Limits, Network};

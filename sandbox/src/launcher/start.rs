@@ -5,11 +5,10 @@ use std::fs::File;
 use std::io::{self, Seek, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use airlock_faults::{Point, hit};
 use airlock_init::frame::{FrameError, recv_frame, send_frame};
@@ -22,17 +21,20 @@ use rustix::termios::isatty;
 
 use super::Launcher;
 use super::building;
+use super::check::check;
+use super::exchange::{before_start, set_timeouts, unexpected};
 use super::forker::{Child, Tie};
 use crate::args::{Sources, bwrap_args};
 use crate::cgroup::Cgroup;
 use crate::error::LaunchError;
 use crate::mask::{self, SessionFolder};
 use crate::profile::Profile;
-use crate::running::{Control, Handles, Running, Streams, Waiter, read_rest};
+use crate::running::{Control, Handles, Running, Streams, Waiter};
 use crate::seccomp;
 use crate::session::Session;
 use crate::shared::Reach;
 use crate::spec::{LaunchSpec, Limits, Network, Stdin};
+use crate::status::read_rest;
 use crate::uid::UidIsolation;
 
 /// The requested size of a command's output pipes, in bytes. It holds a burst while the reader is not scheduled.
@@ -65,7 +67,7 @@ impl Launcher {
         folder: &Path,
         prepare: impl FnOnce() -> Result<Waiter, LaunchError>,
     ) -> Result<Running, LaunchError> {
-        spec.check()?;
+        check(spec)?;
         self.check_ids(session.ids)?;
         hit(Point::SandboxStep, &"begin");
         let mut waiter = prepare()?;
@@ -173,7 +175,7 @@ fn staged(direct: &Sources, spec: &LaunchSpec) -> Vec<Staged> {
         source: path.as_os_str().as_bytes().to_vec(),
         name: name.to_owned(),
         overlays: folder
-            .map(|folder| mask::plan(&spec.masks, folder, spec.shape.read_only))
+            .map(|folder| mask::plan::plan(&spec.masks, folder, spec.shape.read_only))
             .unwrap_or_default(),
     });
     staged.into()
@@ -285,25 +287,6 @@ fn memory_file(name: &str, content: &[u8]) -> Result<OwnedFd, LaunchError> {
         .and_then(|()| file.rewind())
         .map_err(|source| failed("file in memory", source))?;
     Ok(file.into())
-}
-
-pub(super) fn set_timeouts(socket: &UnixStream, limit: Duration) -> Result<(), LaunchError> {
-    socket
-        .set_read_timeout(Some(limit))
-        .and_then(|()| socket.set_write_timeout(Some(limit)))
-        .map_err(|source| failed("socket time-out", source))
-}
-
-/// Maps a failed exchange before the order to start: the command has not run.
-pub(super) fn before_start(error: FrameError) -> LaunchError {
-    match error {
-        FrameError::TimedOut => LaunchError::TimedOut,
-        source => LaunchError::Conversation { source },
-    }
-}
-
-pub(super) fn unexpected() -> LaunchError {
-    LaunchError::Conversation { source: FrameError::Unexpected }
 }
 
 /// Builds the error of a child that ended early, from its messages if there are any.

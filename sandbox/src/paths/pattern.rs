@@ -8,9 +8,9 @@ use std::path::{Component, Path, PathBuf};
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
-use super::PathRuleError;
+use super::error::PathRuleError;
+use crate::layout::{HOME, WORKSPACE};
 use crate::profile::PathRules;
-use crate::{HOME, WORKSPACE};
 
 /// Characters that make a component a pattern.
 const SPECIAL: [char; 5] = ['*', '?', '[', '{', '\\'];

@@ -10,14 +10,11 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat, openat2, readlinkat};
 use rustix::io::Errno;
 
-use super::PathRuleError;
-use crate::args::OWN_FILES;
+use super::error::{MAX_LINKS, PathRuleError};
+use crate::layout::OWN_FILES;
 use crate::mask::SessionFolder;
 use crate::profile::{Profile, Root};
 use crate::session::Folders;
-
-/// The maximum number of links; the kernel's own limit.
-pub(super) const MAX_LINKS: usize = 40;
 
 const HANDLE: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 const BENEATH: ResolveFlags =

@@ -12,17 +12,26 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, openat, statat};
 use rustix::io::Errno;
 
+use super::error::{MAX_RULE_DEPTH, MAX_RULE_ENTRIES, PathRuleError};
 use super::pattern::Patterns;
 use super::places::{Kind, Place, Spot, look, resolve};
-use super::{MAX_RULE_DEPTH, MAX_RULE_ENTRIES, PathRuleError, Resolved, RootCover};
 use crate::mask::{MAX_MASKS, Mask, MaskKind};
-use crate::profile::Bind;
+use crate::profile::{Bind, RootCover, joined};
 
 const FOLDER: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
     .union(OFlags::NOFOLLOW)
     .union(OFlags::NONBLOCK)
     .union(OFlags::CLOEXEC);
+
+/// The result of path rules.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Resolved {
+    /// For [`crate::LaunchSpec::masks`].
+    pub masks: Vec<Mask>,
+    /// For [`crate::Profile::covers`].
+    pub covers: Vec<RootCover>,
+}
 
 /// The effect of the rules so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -321,9 +330,4 @@ impl<'a> Walk<'a> {
         self.covers.insert(cover.path().clone(), cover);
         if self.covers.len() > MAX_MASKS { Err(PathRuleError::Masks) } else { Ok(()) }
     }
-}
-
-/// Joins two paths without a trailing slash, which a file must not have.
-fn joined(base: &Path, relative: &Path) -> PathBuf {
-    if relative.as_os_str().is_empty() { base.to_owned() } else { base.join(relative) }
 }

@@ -33,7 +33,7 @@ pub enum ProtectError {
     },
     /// The directory with the quarantine and the records cannot be used.
     #[error("quarantine: cannot {action}: {cause}")]
-    Vault {
+    Store {
         /// The step that failed.
         action: &'static str,
         /// The cause.
@@ -65,8 +65,8 @@ impl ProtectError {
         move |source| Self::Path { action, path, source }
     }
 
-    pub(super) fn vault(action: &'static str) -> impl FnOnce(Errno) -> Self {
-        move |errno| Self::Vault { action, cause: errno.to_string() }
+    pub(super) fn store(action: &'static str) -> impl FnOnce(Errno) -> Self {
+        move |errno| Self::Store { action, cause: errno.to_string() }
     }
 }
 

@@ -4,7 +4,7 @@
 //!
 //! Pure. An unknown entry permits nothing.
 
-use crate::WORKSPACE;
+use crate::layout::WORKSPACE;
 
 /// Subcommands that create repositories and fill their working trees.
 const FILLERS: [&str; 3] = ["clone", "submodule", "worktree"];

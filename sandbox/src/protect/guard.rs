@@ -13,14 +13,15 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use serde::{Deserialize, Serialize};
 
 use super::error::ProtectError;
-use super::judge::Alive;
+use super::found::{Found, Held, NAMES_LAYER};
+use super::judge::ActiveWriter;
 use super::masks::masks;
 use super::names::{Names, ancestors};
+use super::rules::Writer;
 use super::scan::{Record, Scope, is_of_home, scan};
-use super::scrub::{Known, defer, scrub};
+use super::scrub::{KnownShapes, defer, scrub};
 use super::shape::Shape;
-use super::vault::Vault;
-use super::{Found, Held, NAMES_LAYER, Writer};
+use super::store::GuardStore;
 use crate::mask::Mask;
 
 const RECORD: &str = "record";
@@ -39,16 +40,16 @@ struct Began {
 #[derive(Debug)]
 pub struct Guard {
     scope: Scope,
-    vault: Vault,
+    store: GuardStore,
     names: Names,
     /// The state at the last comparison. `None` before the first command that could write.
     record: Option<Record>,
     began: Began,
     /// Whether an earlier process wrote the record, and no comparison followed.
     recovered: bool,
-    writers: BTreeMap<u64, Alive>,
+    writers: BTreeMap<u64, ActiveWriter>,
     /// Commands that ended without a successful comparison since.
-    unjudged: Vec<Alive>,
+    unjudged: Vec<ActiveWriter>,
     /// Active uploads of clients. Paths below a target are not compared. `None`: the upload targets a directory that
     /// this guard does not watch.
     uploads: BTreeMap<u64, Option<Vec<u8>>>,
@@ -109,14 +110,14 @@ impl Guard {
     }
 
     fn with_scope(folder: OwnedFd, scope: Scope) -> Result<Self, ProtectError> {
-        let vault = Vault::open(folder)?;
-        let record: Option<Record> = vault.load(RECORD);
+        let store = GuardStore::open(folder)?;
+        let record: Option<Record> = store.load(RECORD);
         Ok(Self {
             scope,
-            began: vault.load(BEGAN).unwrap_or_default(),
+            began: store.load(BEGAN).unwrap_or_default(),
             recovered: record.is_some(),
             record,
-            vault,
+            store,
             names: Names::default(),
             writers: BTreeMap::new(),
             unjudged: Vec::new(),
@@ -150,7 +151,7 @@ impl Guard {
         if writer.writes {
             self.changes += 1;
             self.unsure |= writer.outside;
-            self.writers.insert(self.next, Alive::new(writer));
+            self.writers.insert(self.next, ActiveWriter::new(writer));
         }
         Ok(Begun { id: self.next, masks: given, still })
     }
@@ -167,7 +168,7 @@ impl Guard {
         let more = writer.rules.names.iter().any(|name| !self.names.contains(name));
         let names = self.names.with(&writer.rules.names);
         let Some(mut record) = self.record.clone() else {
-            self.began.at = self.vault.moment()?;
+            self.began.at = self.store.moment()?;
             let record = scan(workspace, self.scope, &names)?;
             self.names = names;
             self.began.shapes.clone_from(&record.shapes);
@@ -219,9 +220,9 @@ impl Guard {
         if self.scope == Scope::Home {
             return Vec::new();
         }
-        let known = Known { began: &self.began.shapes, own: &self.began.own };
+        let known = KnownShapes { began: &self.began.shapes, own: &self.began.own };
         match self.writers.len() {
-            0 => scrub(&mut self.vault, workspace, &known, directories, execution),
+            0 => scrub(&mut self.store, workspace, &known, directories, execution),
             writers => defer(workspace, &known, directories, writers),
         }
     }
@@ -282,20 +283,20 @@ impl Guard {
     /// # Errors
     /// If its directory cannot be read.
     pub fn list(&self) -> Result<Vec<Held>, ProtectError> {
-        self.vault.list()
+        self.store.list()
     }
 
     fn set(&mut self, workspace: BorrowedFd<'_>, record: Record) -> Result<(), ProtectError> {
         if self.record.as_ref() != Some(&record) {
             let marks = record.marks.iter().map(|(path, mark)| (path.as_slice(), mark));
-            self.vault.keep_originals(workspace, marks)?;
-            self.vault.save(RECORD, &record)?;
+            self.store.keep_originals(workspace, marks)?;
+            self.store.save(RECORD, &record)?;
             self.record = Some(record);
         }
         Ok(())
     }
 
     fn save_began(&self) -> Result<(), ProtectError> {
-        self.vault.save(BEGAN, &self.began)
+        self.store.save(BEGAN, &self.began)
     }
 }

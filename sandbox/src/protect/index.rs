@@ -12,7 +12,7 @@ use rustix::fs::{FileType, Mode, OFlags, fstat, openat};
 use super::folder::{Need, descend, kind};
 use super::mark::read;
 use super::names::{Names, above, ancestors, join, last};
-use crate::WORKSPACE;
+use crate::layout::WORKSPACE;
 
 /// The maximum length of an index, in bytes.
 const INDEX_MAX: u64 = 64 << 20;

@@ -4,11 +4,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::found::Reason;
 use super::git_use::Extent;
 use super::mark::{Kind, Mark};
 use super::names::{Names, above, ancestors, is_git, is_within, join, last};
+use super::rules::Writer;
 use super::scan::Record;
-use super::{Reason, Writer};
 
 /// A relevant difference.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,7 +23,7 @@ pub(super) struct Change {
 
 /// A command that could write since the last comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Alive {
+pub(super) struct ActiveWriter {
     pub(super) writer: Writer,
     /// Directories that it created, or may have created, as part of a repository. Everything in them belongs to it.
     own: BTreeSet<Vec<u8>>,
@@ -32,7 +33,7 @@ pub(super) struct Alive {
     submodules: BTreeSet<Vec<u8>>,
 }
 
-impl Alive {
+impl ActiveWriter {
     pub(super) fn new(writer: Writer) -> Self {
         Self { writer, own: BTreeSet::new(), tracked: BTreeSet::new(), submodules: BTreeSet::new() }
     }
@@ -180,7 +181,7 @@ pub(super) enum Verdict {
 /// their contents.
 pub(super) fn note_repositories<'a>(
     (before, now): (&Record, &Record),
-    writers: impl Iterator<Item = &'a mut Alive>,
+    writers: impl Iterator<Item = &'a mut ActiveWriter>,
 ) -> Vec<Vec<u8>> {
     let moved = moved(before, now);
     let is_new = |path: &Vec<u8>, mark: &Mark| {
@@ -267,7 +268,7 @@ pub(super) fn note_planted(
 /// Reports whether a decision permitted a change: by the path, or by all its new settings.
 pub(super) fn is_decided(
     (path, old, now): (&[u8], Option<&Mark>, &Mark),
-    writers: &[&Alive],
+    writers: &[&ActiveWriter],
     names: &Names,
 ) -> bool {
     let settings = match (&now.programs, old) {
@@ -282,7 +283,7 @@ pub(super) fn is_decided(
 }
 
 /// Returns the directories that became bare repositories where a decision permitted one.
-pub(super) fn new_bare(before: &Record, now: &Record, writers: &[&Alive]) -> Vec<Vec<u8>> {
+pub(super) fn new_bare(before: &Record, now: &Record, writers: &[&ActiveWriter]) -> Vec<Vec<u8>> {
     let was = |path: &Vec<u8>| before.shapes.get(path).is_some_and(|shape| shape.is_repository());
     let is_made = |path: &Vec<u8>| writers.iter().any(|writer| writer.makes_bare(path));
     let new = now.shapes.iter().filter(|(path, shape)| shape.is_repository() && !was(path) && is_made(path));
@@ -290,9 +291,9 @@ pub(super) fn new_bare(before: &Record, now: &Record, writers: &[&Alive]) -> Vec
 }
 
 /// Returns the reaction to a change, considering all commands that could have made it.
-pub(super) fn verdict(change: &Change, writers: &[&Alive], names: &Names, before: &Record) -> Verdict {
+pub(super) fn verdict(change: &Change, writers: &[&ActiveWriter], names: &Names, before: &Record) -> Verdict {
     let path = &change.path;
-    let is_fine = |writer: &&Alive| {
+    let is_fine = |writer: &&ActiveWriter| {
         writer.named(path, names)
             || writer.made(path)
             || (change.is_folder && change.reason != Reason::Removed && writer.named_below(path))

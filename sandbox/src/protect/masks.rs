@@ -9,8 +9,8 @@ use rustix::io::Errno;
 use super::error::ProtectError;
 use super::folder::{Folder, Need, look, resolve};
 use super::mark::Kind;
-use super::names::{is_git, is_within};
-use super::{Names, Writer};
+use super::names::{Names, is_git, is_within};
+use super::rules::Writer;
 use crate::mask::{Mask, MaskKind, SessionFolder};
 
 /// The parts of a repository's own directory that name programs, except its configuration, which git writes.

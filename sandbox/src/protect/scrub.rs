@@ -6,21 +6,21 @@ use std::os::fd::BorrowedFd;
 
 use super::error::{ProtectError, shown};
 use super::folder::{Need, descend};
+use super::found::{Found, GIT_LAYER, Outcome, Reason};
 use super::names::{ancestors, is_git, join};
 use super::shape::Shape;
-use super::vault::Vault;
-use super::{Found, GIT_LAYER, Outcome, Reason};
+use super::store::GuardStore;
 
 /// The known directories with names of repositories.
 #[derive(Debug)]
-pub(super) struct Known<'a> {
+pub(super) struct KnownShapes<'a> {
     /// The names that existed when the session began.
     pub(super) began: &'a BTreeMap<Vec<u8>, Shape>,
     /// Bare repositories that a decision permitted the session to create.
     pub(super) own: &'a BTreeSet<Vec<u8>>,
 }
 
-impl Known<'_> {
+impl KnownShapes<'_> {
     /// Returns the names that make this directory a repository and did not exist when the session began.
     fn planted(&self, workspace: BorrowedFd<'_>, folder: &[u8]) -> Result<Vec<&'static [u8]>, ProtectError> {
         // Files in a repository's own directory are protected names.
@@ -46,9 +46,9 @@ fn looked_into<'a>(directories: &[&'a [u8]]) -> BTreeSet<&'a [u8]> {
 
 /// Moves planted names into quarantine. No command that could write may run.
 pub(super) fn scrub(
-    vault: &mut Vault,
+    store: &mut GuardStore,
     workspace: BorrowedFd<'_>,
-    known: &Known<'_>,
+    known: &KnownShapes<'_>,
     directories: &[&[u8]],
     execution: &str,
 ) -> Vec<Found> {
@@ -64,7 +64,7 @@ pub(super) fn scrub(
         };
         for name in planted {
             let path = join(folder, name);
-            match vault.quarantine(workspace, &path, Reason::BareRepository, execution) {
+            match store.quarantine(workspace, &path, Reason::BareRepository, execution) {
                 Ok(None) => {}
                 Ok(Some(id)) => found.push(Found {
                     layer: GIT_LAYER,
@@ -84,7 +84,7 @@ pub(super) fn scrub(
 /// Reports the names that would be moved if no other command could write.
 pub(super) fn defer(
     workspace: BorrowedFd<'_>,
-    known: &Known<'_>,
+    known: &KnownShapes<'_>,
     directories: &[&[u8]],
     writers: usize,
 ) -> Vec<Found> {

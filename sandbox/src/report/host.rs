@@ -7,7 +7,7 @@ use std::process::Command;
 use super::check::Check;
 use super::facts::Facts;
 use super::layers::lost;
-use super::look::Blind;
+use super::observe::NotObserved;
 use crate::launcher::{Launcher, answer};
 use crate::uid::UidIsolation;
 
@@ -21,13 +21,13 @@ pub(super) fn kernel(facts: &Facts) -> Check {
 }
 
 /// Checks whether a user namespace can be created now, and if not, what prevents it.
-pub(super) fn user_namespaces(facts: &Facts, failed: Option<&Blind>) -> Check {
+pub(super) fn user_namespaces(facts: &Facts, failed: Option<&NotObserved>) -> Check {
     const NAME: &str = "user_namespaces";
     let held: Vec<String> = facts.held_back().into_iter().map(|(what, _)| what).collect();
     let nested = if facts.nested { "; this process is in one already" } else { "" };
     match failed {
         None => Check::ok(NAME, format!("a user namespace with a network namespace was created{nested}")),
-        Some(Blind { cause, cure }) => {
+        Some(NotObserved { cause, cure }) => {
             let because = if held.is_empty() { String::new() } else { format!("; {}", held.join("; ")) };
             let cures: Vec<String> = facts.held_back().into_iter().map(|(_, cure)| cure).collect();
             let cure = if cures.is_empty() { cure.clone() } else { cures.join("; ") };
@@ -90,8 +90,8 @@ fn confines(profile: &str) -> String {
 }
 
 /// Returns the check for a sandbox that could not be started, with the known restrictions.
-pub(super) fn no_sandbox(blind: Blind, known: Option<&str>, confined: Option<&str>) -> Check {
-    let Blind { cause, cure } = blind;
+pub(super) fn no_sandbox(unobserved: NotObserved, known: Option<&str>, confined: Option<&str>) -> Check {
+    let NotObserved { cause, cure } = unobserved;
     let confines = confined.map(|profile| format!("; the AppArmor profile `{profile}` confines bubblewrap"));
     let by_profile = confined.map(|profile| {
         format!(
@@ -194,13 +194,14 @@ mod tests {
 
     #[test]
     fn a_profile_of_apparmor_that_confines_bubblewrap_is_named_where_no_sandbox_starts() {
-        let blind = || Blind { cause: "Failed to make / slave".to_owned(), cure: "allow mounts".to_owned() };
-        let plain = no_sandbox(blind(), None, None);
+        let unobserved =
+            || NotObserved { cause: "Failed to make / slave".to_owned(), cure: "allow mounts".to_owned() };
+        let plain = no_sandbox(unobserved(), None, None);
         assert_eq!((plain.seen.as_str(), plain.cure.as_str()), ("Failed to make / slave", "allow mounts"));
-        let confined = no_sandbox(blind(), None, Some("bwrap"));
+        let confined = no_sandbox(unobserved(), None, Some("bwrap"));
         assert!(confined.seen.contains("AppArmor profile `bwrap`"), "{}", confined.seen);
         assert!(confined.cure.contains("`bwrap`") && confined.cure.contains("`mount,`"), "{}", confined.cure);
-        assert_eq!(no_sandbox(blind(), Some("sysctl"), Some("bwrap")).cure, "sysctl");
+        assert_eq!(no_sandbox(unobserved(), Some("sysctl"), Some("bwrap")).cure, "sysctl");
     }
 
     #[test]

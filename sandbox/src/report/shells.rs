@@ -4,7 +4,7 @@
 
 use serde::Serialize;
 
-use super::SESSION;
+use super::observe::SESSION;
 use crate::launcher::Launcher;
 use crate::profile::Profile;
 use crate::session::Session;
@@ -26,7 +26,7 @@ impl Launcher {
     /// Returns the working shells in a profile's root.
     pub(super) fn shells(&self, profile: &Profile, session: &Session) -> Vec<InstalledShell> {
         let installed = |shell: Shell| {
-            let (said, _) = self.said(profile, session, SESSION, (shell, question(shell))).ok()?;
+            let (said, _) = self.output_of(profile, session, SESSION, (shell, question(shell))).ok()?;
             Some(InstalledShell { name: shell.name(), version: version(&said) })
         };
         Shell::ALL.into_iter().filter_map(installed).collect()

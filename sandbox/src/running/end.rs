@@ -17,7 +17,7 @@ use rustix::process::{Signal, pidfd_send_signal};
 
 use super::{Cause, Ended, PeakMemory, PeakSource, Waiter};
 use crate::cgroup::{Cgroup, Usage};
-use crate::status::{MAX_STATUS, exit_code};
+use crate::status::{exit_code, read_rest};
 
 impl Waiter {
     /// Waits until all processes of the sandbox have ended, and returns how it ended. Blocks. [`super::Control::ended`]
@@ -138,22 +138,6 @@ fn judge(inside: Option<&End>, outside: Option<i32>, killer: Killer) -> Result<C
 fn wait_readable(fd: BorrowedFd<'_>) {
     let mut fds = [PollFd::from_borrowed_fd(fd, PollFlags::IN)];
     while poll(&mut fds, None) == Err(Errno::INTR) {}
-}
-
-/// Returns the contents of a pipe with a closed writing end, up to a limit.
-pub(crate) fn read_rest(fd: BorrowedFd<'_>) -> Vec<u8> {
-    let mut text = vec![0; MAX_STATUS];
-    let mut used = 0;
-    while let Some(free) = text.get_mut(used..).filter(|free| !free.is_empty()) {
-        match rustix::io::read(fd, free) {
-            Ok(0) => break,
-            Ok(got) => used += got,
-            Err(Errno::INTR) => {}
-            Err(_) => break,
-        }
-    }
-    text.truncate(used);
-    text
 }
 
 #[cfg(test)]

@@ -5,14 +5,16 @@ use std::ffi::OsStr;
 use airlock_init::sys::bare_call;
 use nix::errno::Errno;
 
-use crate::Way;
+use crate::attempt::Attempt;
 
 /// Makes one system call with arguments on which nothing can act. An error other than a refusal concerns the arguments:
 /// the call itself was allowed.
-pub(crate) fn bare(name: &OsStr) -> Vec<Way> {
+pub(crate) fn bare(name: &OsStr) -> Vec<Attempt> {
     let name = name.to_string_lossy();
     match bare_call(&name) {
-        Some(result) => vec![Way::past(name, result, |errno| !matches!(errno, Errno::ENOSYS | Errno::EPERM))],
-        None => vec![Way::new(name, true, "not a call that is known here, so not seen to be refused")],
+        Some(result) => {
+            vec![Attempt::past(name, result, |errno| !matches!(errno, Errno::ENOSYS | Errno::EPERM))]
+        }
+        None => vec![Attempt::new(name, true, "not a call that is known here, so not seen to be refused")],
     }
 }

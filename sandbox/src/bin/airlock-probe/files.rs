@@ -7,10 +7,10 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use crate::Way;
+use crate::attempt::Attempt;
 
 /// Reads a host file, by its path and by other routes.
-pub(crate) fn read(path: &OsStr) -> Vec<Way> {
+pub(crate) fn read(path: &OsStr) -> Vec<Attempt> {
     let path = Path::new(path);
     let relative = path.strip_prefix("/").unwrap_or(path);
     let around = [
@@ -20,16 +20,17 @@ pub(crate) fn read(path: &OsStr) -> Vec<Way> {
         ("/proc/1/cwd", Path::new("/proc/1/cwd").join(relative)),
         ("above the root", Path::new("../../../../../../../../..").join(relative)),
     ];
-    let mut ways: Vec<_> = around.into_iter().map(|(way, path)| Way::of(way, first_byte(&path))).collect();
+    let mut ways: Vec<_> =
+        around.into_iter().map(|(way, path)| Attempt::of(way, first_byte(&path))).collect();
     let link = PathBuf::from(format!("/tmp/airlock-probe-link-{}", std::process::id()));
     let through = symlink(path, &link).and_then(|()| first_byte(&link));
-    ways.push(Way::of("symbolic link", through));
+    ways.push(Attempt::of("symbolic link", through));
     let _ = fs::remove_file(&link);
     ways
 }
 
 /// Writes a path: creates an entry in a directory, or changes a file.
-pub(crate) fn write(path: &OsStr) -> Vec<Way> {
+pub(crate) fn write(path: &OsStr) -> Vec<Attempt> {
     let path = Path::new(path);
     let relative = path.strip_prefix("/").unwrap_or(path);
     let root = Path::new("/proc/self/root").join(relative);
@@ -39,10 +40,10 @@ pub(crate) fn write(path: &OsStr) -> Vec<Way> {
         ways
     } else {
         vec![
-            Way::of("open", OpenOptions::new().append(true).open(path)),
-            Way::of("open through /proc/self/root", OpenOptions::new().append(true).open(root)),
-            Way::of("open through /proc/self/fd", open_again(path)),
-            Way::of(
+            Attempt::of("open", OpenOptions::new().append(true).open(path)),
+            Attempt::of("open through /proc/self/root", OpenOptions::new().append(true).open(root)),
+            Attempt::of("open through /proc/self/fd", open_again(path)),
+            Attempt::of(
                 "times",
                 File::open(path).and_then(|file| file.set_modified(std::time::SystemTime::now())),
             ),
@@ -50,14 +51,14 @@ pub(crate) fn write(path: &OsStr) -> Vec<Way> {
     }
 }
 
-fn write_folder(how: &str, folder: &Path) -> Vec<Way> {
+fn write_folder(how: &str, folder: &Path) -> Vec<Attempt> {
     let new = folder.join("airlock-probe-new");
     let other = folder.join("airlock-probe-other");
     let mut ways = vec![
-        Way::of(format!("new file{how}"), File::create_new(&new)),
-        Way::of(format!("rename{how}"), fs::rename(&new, &other)),
-        Way::of(format!("new folder{how}"), fs::create_dir(&new)),
-        Way::of(
+        Attempt::of(format!("new file{how}"), File::create_new(&new)),
+        Attempt::of(format!("rename{how}"), fs::rename(&new, &other)),
+        Attempt::of(format!("new folder{how}"), fs::create_dir(&new)),
+        Attempt::of(
             format!("mode{how}"),
             fs::metadata(folder).and_then(|found| {
                 fs::set_permissions(folder, Permissions::from_mode(found.permissions().mode()))
@@ -66,7 +67,7 @@ fn write_folder(how: &str, folder: &Path) -> Vec<Way> {
     ];
     let _ = fs::remove_dir(&new);
     let _ = fs::remove_file(&other);
-    ways.push(Way::of(format!("symbolic link{how}"), symlink("x", &new)));
+    ways.push(Attempt::of(format!("symbolic link{how}"), symlink("x", &new)));
     let _ = fs::remove_file(&new);
     ways
 }

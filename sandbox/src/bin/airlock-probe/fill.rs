@@ -12,14 +12,14 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::Way;
+use crate::attempt::Attempt;
 
 const MIB: usize = 1 << 20;
 /// Longer than any test, shorter than a forgotten process may live.
 const HELD: Duration = Duration::from_secs(120);
 
 /// Starts this many processes at once, then this many threads at once.
-pub(crate) fn processes(count: &OsStr) -> Vec<Way> {
+pub(crate) fn processes(count: &OsStr) -> Vec<Attempt> {
     let count = number(count);
     let mut children = Vec::new();
     let mut stopped = Ok(());
@@ -32,20 +32,20 @@ pub(crate) fn processes(count: &OsStr) -> Vec<Way> {
             }
         }
     }
-    let mut ways = vec![Way::of(format!("{count} processes"), stopped)];
+    let mut ways = vec![Attempt::of(format!("{count} processes"), stopped)];
     children.iter_mut().for_each(end);
-    ways.push(Way::of(format!("{count} threads"), threads(count)));
+    ways.push(Attempt::of(format!("{count} threads"), threads(count)));
     ways
 }
 
 /// Occupies this many pids at once with processes that do not run: zombies, stopped processes, and waiting threads of
 /// several processes.
-pub(crate) fn numbers(count: &OsStr) -> Vec<Way> {
+pub(crate) fn numbers(count: &OsStr) -> Vec<Attempt> {
     let count = number(count);
     vec![
-        Way::of("the dead", all_taken("gone", count, |_| Ok(()))),
-        Way::of("the stopped", all_taken("nothing", count, stop)),
-        Way::of("threads of several", all_hold("threads", count / 4, 4)),
+        Attempt::of("the dead", all_taken("gone", count, |_| Ok(()))),
+        Attempt::of("the stopped", all_taken("nothing", count, stop)),
+        Attempt::of("threads of several", all_hold("threads", count / 4, 4)),
     ]
 }
 
@@ -78,25 +78,25 @@ fn threads(count: usize) -> io::Result<SyncSender<()>> {
 }
 
 /// Uses this many bytes of memory: in one process, in a memory file, and in eight processes together.
-pub(crate) fn memory(bytes: &OsStr) -> Vec<Way> {
+pub(crate) fn memory(bytes: &OsStr) -> Vec<Attempt> {
     let bytes = number(bytes);
     vec![
-        Way::of("one process", all_hold("memory", bytes, 1)),
-        Way::of("a memory file", all_hold("memfd", bytes, 1)),
-        Way::of("eight processes", all_hold("memory", bytes / 8, 8)),
+        Attempt::of("one process", all_hold("memory", bytes, 1)),
+        Attempt::of("a memory file", all_hold("memfd", bytes, 1)),
+        Attempt::of("eight processes", all_hold("memory", bytes / 8, 8)),
     ]
 }
 
 /// Writes this many bytes to a file in a directory.
-pub(crate) fn disk(bytes: &OsStr, folder: &OsStr) -> Vec<Way> {
+pub(crate) fn disk(bytes: &OsStr, folder: &OsStr) -> Vec<Attempt> {
     let path = Path::new(folder).join("airlock-probe-filled");
     let filled = File::create(&path).and_then(|mut file| write_ones(&mut file, number(bytes)));
     let _ = fs::remove_file(&path);
-    vec![Way::of("one file", filled)]
+    vec![Attempt::of("one file", filled)]
 }
 
 /// Creates this many empty files in a directory.
-pub(crate) fn inodes(count: &OsStr, folder: &OsStr) -> Vec<Way> {
+pub(crate) fn inodes(count: &OsStr, folder: &OsStr) -> Vec<Attempt> {
     let folder = Path::new(folder).join("airlock-probe-files");
     let make = || {
         fs::create_dir(&folder)?;
@@ -104,7 +104,7 @@ pub(crate) fn inodes(count: &OsStr, folder: &OsStr) -> Vec<Way> {
     };
     let made = make();
     let _ = fs::remove_dir_all(&folder);
-    vec![Way::of("empty files", made)]
+    vec![Attempt::of("empty files", made)]
 }
 
 /// Holds `KIND:BYTES` (or this many threads), prints a line, and ends when its input ends.

@@ -4,6 +4,7 @@
 //! It is an attack by design, and harmless: it changes nothing that it reaches. It must fail inside a sandbox. It must
 //! succeed where the tested layer is absent, otherwise it proves nothing.
 
+mod attempt;
 mod calls;
 mod files;
 mod fill;
@@ -16,76 +17,18 @@ mod search;
 mod terminal;
 
 use std::ffi::OsString;
-use std::io;
 use std::process::ExitCode;
 
-use nix::errno::Errno;
 use serde::Serialize;
 
-/// One attempt.
-#[derive(Serialize)]
-struct Way {
-    /// A description of the attempt.
-    way: String,
-    /// Whether it worked.
-    reached: bool,
-    /// The observation or the answer; never the contents of a file.
-    detail: String,
-    /// The name of the error, if the operating system returned one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    errno: Option<String>,
-}
-
-impl Way {
-    fn new(way: impl Into<String>, reached: bool, detail: impl Into<String>) -> Self {
-        Self { way: way.into(), reached, detail: detail.into(), errno: None }
-    }
-
-    /// An attempt that worked if the call succeeded.
-    fn of<T>(way: impl Into<String>, result: Result<T, impl Into<io::Error>>) -> Self {
-        Self::past(way, result, |_| false)
-    }
-
-    /// An attempt that worked if the program exited successfully; otherwise its first message is the detail.
-    fn program(way: impl Into<String>, result: io::Result<std::process::Output>) -> Self {
-        Self::of(
-            way,
-            result.and_then(|output| {
-                if output.status.success() {
-                    return Ok(());
-                }
-                let said = String::from_utf8_lossy(&output.stderr);
-                let said = said.lines().next().unwrap_or_default();
-                Err(io::Error::other(format!("{}, {said}", output.status)))
-            }),
-        )
-    }
-
-    /// An attempt that worked if the call succeeded, or if its error shows that the call was allowed.
-    fn past<T>(
-        way: impl Into<String>,
-        result: Result<T, impl Into<io::Error>>,
-        let_through: impl Fn(Errno) -> bool,
-    ) -> Self {
-        match result {
-            Ok(_) => Self::new(way, true, "worked"),
-            Err(error) => {
-                let error = error.into();
-                let errno = error.raw_os_error().map(Errno::from_raw);
-                let errno_name = errno.map(|errno| format!("{errno:?}"));
-                let way = Self::new(way, errno.is_some_and(let_through), error.to_string());
-                Self { errno: errno_name, ..way }
-            }
-        }
-    }
-}
+use attempt::Attempt;
 
 #[derive(Serialize)]
 struct Findings {
     test: String,
     /// Whether any attempt worked.
     reached: bool,
-    ways: Vec<Way>,
+    ways: Vec<Attempt>,
 }
 
 fn main() -> ExitCode {

@@ -17,13 +17,13 @@ use rustix::process::{
 };
 use rustix::thread::{sched_getaffinity, sched_setaffinity};
 
-use crate::Way;
+use crate::attempt::Attempt;
 
 /// Searches for a text of the runner's environment, in this process's environment and in everything that `/proc` shows.
-pub(crate) fn environment(text: &OsStr) -> Vec<Way> {
+pub(crate) fn environment(text: &OsStr) -> Vec<Attempt> {
     let own = std::env::vars_os()
         .any(|(name, value)| holds(name.as_bytes(), text) || holds(value.as_bytes(), text));
-    let mut ways = vec![Way::new("own environment", own, "as the program got it")];
+    let mut ways = vec![Attempt::new("own environment", own, "as the program got it")];
     for name in ["environ", "task/*/environ"] {
         let (mut seen, mut found) = (0, false);
         for path in all(name) {
@@ -32,15 +32,15 @@ pub(crate) fn environment(text: &OsStr) -> Vec<Way> {
                 found |= holds(&bytes, text);
             }
         }
-        ways.push(Way::new(format!("/proc/*/{name}"), found, format!("{seen} files")));
+        ways.push(Attempt::new(format!("/proc/*/{name}"), found, format!("{seen} files")));
     }
     let one = fs::read("/proc/1/environ").is_ok_and(|bytes| holds(&bytes, text));
-    ways.push(Way::new("/proc/1/environ", one, "pid 1"));
+    ways.push(Attempt::new("/proc/1/environ", one, "pid 1"));
     ways
 }
 
 /// Attempts to reach a process of the host, by a text in its command line or by its pid.
-pub(crate) fn process(mark: &OsStr) -> Vec<Way> {
+pub(crate) fn process(mark: &OsStr) -> Vec<Attempt> {
     let own = std::process::id().to_string();
     let seen = all("cmdline").into_iter().find(|path| {
         let own = path.starts_with("/proc/self") || path.starts_with(format!("/proc/{own}"));
@@ -50,22 +50,22 @@ pub(crate) fn process(mark: &OsStr) -> Vec<Way> {
     let number = mark.to_string_lossy().parse::<i32>().ok();
     let by_number = number.map_or(Err(nix::Error::ESRCH), |number| kill(Pid::from_raw(number), None));
     vec![
-        Way::new("command lines", seen.is_some(), format!("{seen:?}")),
-        Way::of("signal 0 by number", by_number),
+        Attempt::new("command lines", seen.is_some(), format!("{seen:?}")),
+        Attempt::of("signal 0 by number", by_number),
     ]
 }
 
 /// Runs a shell command.
-pub(crate) fn program(command: &OsStr) -> Vec<Way> {
+pub(crate) fn program(command: &OsStr) -> Vec<Attempt> {
     let result = Command::new("bash").arg("-c").arg(command).stdin(Stdio::null()).output();
-    vec![Way::program("program", result)]
+    vec![Attempt::program("program", result)]
 }
 
 /// Attempts the operations that a process may perform on another process of the same user, on this pid.
-pub(crate) fn bend(number: &OsStr) -> Vec<Way> {
+pub(crate) fn bend(number: &OsStr) -> Vec<Attempt> {
     let number = number.to_string_lossy().parse::<i32>().unwrap_or(0);
     let Some(pid) = rustix::process::Pid::from_raw(number) else {
-        return vec![Way::new("number", true, "no number of a process, so nothing was tried")];
+        return vec![Attempt::new("number", true, "no number of a process, so nothing was tried")];
     };
     let traced = Pid::from_raw(number);
     let file = |name: &str| format!("/proc/{number}/{name}");
@@ -79,48 +79,48 @@ pub(crate) fn bend(number: &OsStr) -> Vec<Way> {
     let handle = pidfd_open(pid, PidfdFlags::empty());
     let taken = handle.and_then(|handle| pidfd_getfd(&handle, 0, PidfdGetfdFlags::empty()));
     vec![
-        Way::of("prlimit", prlimit(Some(pid), Resource::Nofile, limit)),
-        Way::of("affinity", sched_getaffinity(None).and_then(|all| sched_setaffinity(Some(pid), &all))),
-        Way::of("priority", setpriority_process(Some(pid), 19)),
-        Way::of("out-of-memory score", write("oom_score_adj")),
-        Way::of("memory file", write("mem")),
-        Way::of("list of descriptors", fs::read_dir(file("fd"))),
-        Way::of("first descriptor", write("fd/0")),
-        Way::of("second descriptor", write("fd/2")),
-        Way::of("directory", fs::read_dir(file("cwd"))),
-        Way::past("process_vm_readv", read, is_let_through),
-        Way::past("process_vm_writev", written, is_let_through),
-        Way::of("pidfd_getfd", taken),
-        Way::of("ptrace", ptrace::seize(traced, ptrace::Options::empty())),
+        Attempt::of("prlimit", prlimit(Some(pid), Resource::Nofile, limit)),
+        Attempt::of("affinity", sched_getaffinity(None).and_then(|all| sched_setaffinity(Some(pid), &all))),
+        Attempt::of("priority", setpriority_process(Some(pid), 19)),
+        Attempt::of("out-of-memory score", write("oom_score_adj")),
+        Attempt::of("memory file", write("mem")),
+        Attempt::of("list of descriptors", fs::read_dir(file("fd"))),
+        Attempt::of("first descriptor", write("fd/0")),
+        Attempt::of("second descriptor", write("fd/2")),
+        Attempt::of("directory", fs::read_dir(file("cwd"))),
+        Attempt::past("process_vm_readv", read, is_let_through),
+        Attempt::past("process_vm_writev", written, is_let_through),
+        Attempt::of("pidfd_getfd", taken),
+        Attempt::of("ptrace", ptrace::seize(traced, ptrace::Options::empty())),
     ]
 }
 
 /// Attempts to trace a child and to be traced by the parent.
-pub(crate) fn trace() -> Vec<Way> {
+pub(crate) fn trace() -> Vec<Attempt> {
     let mut ways = Vec::new();
     let child = Command::new("sleep").arg("60").spawn();
     if let Ok(mut child) = child {
         let pid = Pid::from_raw(child.id().try_into().unwrap_or(0));
-        ways.push(Way::of("seize", ptrace::seize(pid, ptrace::Options::empty())));
+        ways.push(Attempt::of("seize", ptrace::seize(pid, ptrace::Options::empty())));
         let _ = child.kill();
         let _ = child.wait();
     }
     let child = Command::new("sleep").arg("60").spawn();
     if let Ok(mut child) = child {
         let pid = Pid::from_raw(child.id().try_into().unwrap_or(0));
-        ways.push(Way::of("attach", ptrace::attach(pid)));
+        ways.push(Attempt::of("attach", ptrace::attach(pid)));
         let _ = child.kill();
         let _ = child.wait();
     }
     // Last: after this call the parent is the tracer.
-    ways.push(Way::of("traceme", ptrace::traceme()));
+    ways.push(Attempt::of("traceme", ptrace::traceme()));
     ways
 }
 
 /// Lists descriptors above 2. Each counts as reached.
-pub(crate) fn descriptors() -> Vec<Way> {
+pub(crate) fn descriptors() -> Vec<Attempt> {
     let Ok(entries) = fs::read_dir("/proc/self/fd") else {
-        return vec![Way::new("list", true, "cannot be read, so not seen to be empty")];
+        return vec![Attempt::new("list", true, "cannot be read, so not seen to be empty")];
     };
     let names = entries.flatten().map(|entry| (entry.file_name(), fs::read_link(entry.path())));
     let found: Vec<_> = names
@@ -131,7 +131,7 @@ pub(crate) fn descriptors() -> Vec<Way> {
         .collect();
     found
         .into_iter()
-        .map(|(name, target)| Way::new(name.to_string_lossy(), true, target.to_string_lossy()))
+        .map(|(name, target)| Attempt::new(name.to_string_lossy(), true, target.to_string_lossy()))
         .collect()
 }
 

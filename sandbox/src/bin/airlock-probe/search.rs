@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::Way;
+use crate::attempt::Attempt;
 
 /// The maximum bytes that are read of one file, and of one memory mapping.
 const MOST: u64 = 8 << 20;
@@ -19,10 +19,10 @@ const NOT_WALKED: [&str; 5] = ["/dev", "/proc", "/sys", "/usr", "/nix"];
 const NOT_READ: [&str; 5] = ["environ", "cmdline", "mem", "pagemap", "clear_refs"];
 
 /// Searches for a text that is given in two halves, so that the arguments of this search do not match.
-pub(crate) fn everywhere(first: &OsStr, second: &OsStr) -> Vec<Way> {
+pub(crate) fn everywhere(first: &OsStr, second: &OsStr) -> Vec<Attempt> {
     let text = [first.as_bytes(), second.as_bytes()].concat();
     if text.is_empty() {
-        return vec![Way::new("text", true, "nothing to look for, so nothing was searched")];
+        return vec![Attempt::new("text", true, "nothing to look for, so nothing was searched")];
     }
     let finder = memchr::memmem::Finder::new(&text);
     let found = |bytes: &[u8]| finder.find(bytes).is_some();
@@ -37,7 +37,7 @@ pub(crate) fn everywhere(first: &OsStr, second: &OsStr) -> Vec<Way> {
         tasks.extend(threads.map(|thread| thread.path().join("environ")));
     }
     vec![
-        Way::new("own environment", own, "as the program got it"),
+        Attempt::new("own environment", own, "as the program got it"),
         look("environments", &tasks, &found),
         look("arguments", &of_each("cmdline"), &found),
         look("what /proc says", &texts_of_proc(&processes), &found),
@@ -60,7 +60,7 @@ fn processes() -> Vec<PathBuf> {
     numbered.map(|entry| entry.path()).collect()
 }
 
-fn look(way: &str, paths: &[PathBuf], found: &dyn Fn(&[u8]) -> bool) -> Way {
+fn look(way: &str, paths: &[PathBuf], found: &dyn Fn(&[u8]) -> bool) -> Attempt {
     let mut read = 0;
     let mut holders = Vec::new();
     for path in paths {
@@ -71,7 +71,7 @@ fn look(way: &str, paths: &[PathBuf], found: &dyn Fn(&[u8]) -> bool) -> Way {
             holders.push(path.display().to_string());
         }
     }
-    Way::new(way, !holders.is_empty(), format!("{read} of {} read: {}", paths.len(), holders.join(" ")))
+    Attempt::new(way, !holders.is_empty(), format!("{read} of {} read: {}", paths.len(), holders.join(" ")))
 }
 
 /// Returns the regular files of `/proc` and of each process, except the arguments of this process.
@@ -92,7 +92,7 @@ fn texts_of_proc(processes: &[PathBuf]) -> Vec<PathBuf> {
     paths
 }
 
-fn links(processes: &[PathBuf], found: &dyn Fn(&[u8]) -> bool) -> Way {
+fn links(processes: &[PathBuf], found: &dyn Fn(&[u8]) -> bool) -> Attempt {
     let mut seen = Vec::new();
     for process in processes {
         let fds = fs::read_dir(process.join("fd")).into_iter().flatten().flatten().map(|entry| entry.path());
@@ -100,7 +100,7 @@ fn links(processes: &[PathBuf], found: &dyn Fn(&[u8]) -> bool) -> Way {
         seen.extend(fds.chain(others).filter_map(|path| fs::read_link(path).ok()));
     }
     let held = seen.iter().any(|target| found(target.as_os_str().as_bytes()));
-    Way::new("descriptors", held, format!("{} seen", seen.len()))
+    Attempt::new("descriptors", held, format!("{} seen", seen.len()))
 }
 
 /// Returns the targets of descriptors of regular files.
@@ -114,7 +114,7 @@ fn open_files(processes: &[PathBuf]) -> Vec<PathBuf> {
 }
 
 /// Searches the memory of every process except this one, which contains the text.
-fn memory(processes: &[PathBuf], found: &dyn Fn(&[u8]) -> bool) -> Way {
+fn memory(processes: &[PathBuf], found: &dyn Fn(&[u8]) -> bool) -> Attempt {
     let own = PathBuf::from(format!("/proc/{}", std::process::id()));
     let (mut read, mut holders) = (0, Vec::new());
     for process in processes.iter().filter(|process| **process != own) {
@@ -132,7 +132,7 @@ fn memory(processes: &[PathBuf], found: &dyn Fn(&[u8]) -> bool) -> Way {
             }
         }
     }
-    Way::new("memory", !holders.is_empty(), format!("{read} mappings read: {}", holders.join(" ")))
+    Attempt::new("memory", !holders.is_empty(), format!("{read} mappings read: {}", holders.join(" ")))
 }
 
 /// Parses start and length from a line of `maps`.

@@ -9,22 +9,22 @@ use airlock_init::sys::{TerminalRequest, terminal_request};
 use nix::errno::Errno;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
-use crate::Way;
+use crate::attempt::Attempt;
 
 /// Uses the terminal of the session that started this process, and a new terminal with a process that it controls.
-pub(crate) fn own() -> Vec<Way> {
-    let mut ways = vec![Way::of("/dev/tty", OpenOptions::new().read(true).write(true).open("/dev/tty"))];
+pub(crate) fn own() -> Vec<Attempt> {
+    let mut ways = vec![Attempt::of("/dev/tty", OpenOptions::new().read(true).write(true).open("/dev/tty"))];
     match on_a_new_terminal() {
         Ok(found) => ways.extend(found),
         Err(error) => {
-            ways.push(Way::new("terminal", true, format!("none made, so nothing was tried: {error}")));
+            ways.push(Attempt::new("terminal", true, format!("none made, so nothing was tried: {error}")));
         }
     }
     ways
 }
 
 /// Sends injection requests to the terminal at the input.
-pub(crate) fn here() -> Vec<Way> {
+pub(crate) fn here() -> Vec<Attempt> {
     let terminal = io::stdin();
     [
         ("type", TerminalRequest::Type),
@@ -35,12 +35,12 @@ pub(crate) fn here() -> Vec<Way> {
         // A terminal that is not a console rejects the request as unknown, and newer kernels can disable it. Both
         // errors show that the filter allowed the call.
         let asked = terminal_request(terminal.as_fd(), request);
-        Way::past(name, asked, |errno| matches!(errno, Errno::ENOTTY | Errno::EIO))
+        Attempt::past(name, asked, |errno| matches!(errno, Errno::ENOTTY | Errno::EIO))
     })
     .into()
 }
 
-fn on_a_new_terminal() -> io::Result<Vec<Way>> {
+fn on_a_new_terminal() -> io::Result<Vec<Attempt>> {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY)?;
     grantpt(&master)?;
     unlockpt(&master)?;
@@ -59,9 +59,9 @@ fn on_a_new_terminal() -> io::Result<Vec<Way>> {
         way.get(name).and_then(serde_json::Value::as_str).unwrap_or_default().to_owned()
     };
     let reached = |way: &serde_json::Value| way.get("reached") == Some(&serde_json::Value::Bool(true));
-    let ways = ways.iter().map(|way| Way {
+    let ways = ways.iter().map(|way| Attempt {
         errno: way.get("errno").and_then(serde_json::Value::as_str).map(str::to_owned),
-        ..Way::new(text(way, "way"), reached(way), text(way, "detail"))
+        ..Attempt::new(text(way, "way"), reached(way), text(way, "detail"))
     });
     Ok(ways.collect())
 }

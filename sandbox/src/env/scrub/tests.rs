@@ -80,7 +80,7 @@ fn a_listed_name() -> impl Strategy<Value = String> {
 /// Varies upper and lower case, and adds any number of `INPUT_` prefixes.
 fn written_somehow(name: impl Strategy<Value = String>) -> impl Strategy<Value = String> {
     (name, 0..3usize, prop::collection::vec(any::<bool>(), 96)).prop_map(|(name, twins, lower)| {
-        let whole = TWIN.repeat(twins) + &name;
+        let whole = INPUT_PREFIX.repeat(twins) + &name;
         let flip = |(c, lower): (char, bool)| if lower { c.to_ascii_lowercase() } else { c };
         whole.chars().zip(lower.into_iter().cycle()).map(flip).collect()
     })

@@ -5,14 +5,16 @@ use std::os::fd::BorrowedFd;
 
 use super::super::error::ProtectError;
 use super::super::folder::{Need, descend, identity};
+use super::super::found::{Found, NAMES_LAYER, Outcome, Reason};
 use super::super::index::tracked;
 use super::super::judge::{
-    Alive, Change, Verdict, changes, is_decided, new_bare, note_planted, note_repositories, removals, verdict,
+    ActiveWriter, Change, Verdict, changes, is_decided, new_bare, note_planted, note_repositories, removals,
+    verdict,
 };
 use super::super::mark::Mark;
 use super::super::names::{above, ancestors, is_within, join};
+use super::super::rules::{Action, Rules};
 use super::super::scan::{Record, scan};
-use super::super::{Action, Found, NAMES_LAYER, Outcome, Reason, Rules};
 use super::Guard;
 
 /// The result of a change.
@@ -37,8 +39,8 @@ impl Guard {
         leave_uploads(&before, &mut now, self.uploads.values().flatten());
         let changes = changes(&before, &now);
         self.note_new_repositories(workspace, &before, &now, &changes);
-        let writers: Vec<Alive> = self.writers.values().chain(&self.unjudged).cloned().collect();
-        let writers: Vec<&Alive> = writers.iter().collect();
+        let writers: Vec<ActiveWriter> = self.writers.values().chain(&self.unjudged).cloned().collect();
+        let writers: Vec<&ActiveWriter> = writers.iter().collect();
         let bare = new_bare(&before, &now, &writers);
         note_planted(&before, &mut now, |path, old, mark| {
             is_decided((path, old, mark), &writers, &self.names)
@@ -123,7 +125,7 @@ impl Guard {
         if action == Action::Report {
             return Done::Stays(Some(said(Outcome::Reported, None, what(*reason))));
         }
-        let id = match self.vault.quarantine(workspace, path, *reason, execution) {
+        let id = match self.store.quarantine(workspace, path, *reason, execution) {
             Ok(Some(id)) => id,
             // The file existed only briefly.
             Ok(None) => {
@@ -131,7 +133,7 @@ impl Guard {
             }
             Err(error) => return Done::Failed(Found::failed(NAMES_LAYER, kind, Some(path.clone()), &error)),
         };
-        let put_back = old.map_or(Ok(None), |old| self.vault.put_back(workspace, path, old));
+        let put_back = old.map_or(Ok(None), |old| self.store.put_back(workspace, path, old));
         let detail = match (&put_back, old) {
             (Err(error), _) => format!("{}; {error}", what(*reason)),
             (Ok(Some(_)), _) => format!("{}; {IS_THERE_AGAIN}", what(*reason)),
@@ -167,7 +169,7 @@ impl Guard {
         let mut whole = true;
         let inner = before.marks.range(path.to_vec()..).take_while(|(other, _)| other.starts_with(path));
         for (other, mark) in inner.filter(|(other, _)| is_within(other, path)) {
-            match self.vault.put_back(workspace, other, mark) {
+            match self.store.put_back(workspace, other, mark) {
                 Ok(Some(mark)) => drop(now.marks.insert(other.clone(), mark)),
                 Ok(None) => whole = false,
                 Err(error) => return Some(failed(error)),

@@ -5,11 +5,11 @@ use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt;
 
 use super::super::error::{ProtectError, shown};
+use super::super::found::{Found, GIT_LAYER, Outcome, Reason};
 use super::super::judge::note_planted;
 use super::super::names::is_within;
 use super::super::planted::{Item, Plant, Planted, Suspects};
 use super::super::scan::scan;
-use super::super::{Found, GIT_LAYER, Outcome, Reason};
 use super::Guard;
 use crate::mask::SessionFolder;
 
@@ -64,10 +64,10 @@ impl Guard {
                     (Reason::GitConfig, "it names programs that would run outside the sandbox")
                 }
             };
-            let Some(id) = self.vault.quarantine(workspace, path, reason, execution)? else { continue };
+            let Some(id) = self.store.quarantine(workspace, path, reason, execution)? else { continue };
             record.marks.retain(|other, _| !is_within(other, path));
             if let Plant::Config(rest) = what {
-                self.vault.put(workspace, path, rest)?;
+                self.store.put(workspace, path, rest)?;
                 put.push(path);
             }
             self.pending.push(Found {

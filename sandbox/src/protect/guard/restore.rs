@@ -5,9 +5,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 use rustix::fs::{Mode, mkdirat};
 use rustix::io::Errno;
 
-use super::super::Reason;
 use super::super::error::{ProtectError, shown};
 use super::super::folder::{Folder, Need, look};
+use super::super::found::Reason;
 use super::super::names::{above, last};
 use super::super::scan::scan;
 use super::Guard;
@@ -25,16 +25,16 @@ impl Guard {
         workspace: BorrowedFd<'_>,
         id: &str,
     ) -> Result<(Vec<u8>, Option<String>), ProtectError> {
-        let held = self.vault.held(id)?;
+        let held = self.store.held(id)?;
         self.changes += 1;
         let failed = || ProtectError::path("restore", &held.path);
         let folders = make_folders(workspace, above(&held.path))?;
         let Some(folder) = folders.last() else { return Err(failed()(Errno::NOENT)) };
         let replaced = match look(folder, last(&held.path)).map_err(failed())? {
-            Some(_) => self.vault.quarantine(workspace, &held.path, Reason::Replaced, "")?,
+            Some(_) => self.store.quarantine(workspace, &held.path, Reason::Replaced, "")?,
             None => None,
         };
-        self.vault.give_back(&held, folder.as_fd())?;
+        self.store.give_back(&held, folder.as_fd())?;
         let mut below = vec![held.path.clone()];
         if self.record.is_some() {
             let now = scan(workspace, self.scope, &self.names)?;

@@ -6,9 +6,9 @@ use rustix::fs::fstat;
 
 use super::super::error::ProtectError;
 use super::super::git_config::{leads, started_programs, without_programs};
-use super::Plant;
+use super::item::Plant;
 use super::search::{Search, content};
-use crate::HOME;
+use crate::layout::HOME;
 
 impl Search<'_> {
     /// Checks a repository's configuration. Its programs are trusted if they existed before any command, or if a

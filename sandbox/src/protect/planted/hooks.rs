@@ -11,8 +11,8 @@ use super::super::error::ProtectError;
 use super::super::folder::{Folder, Need, kind};
 use super::super::mark::Kind;
 use super::config::expanded;
-use super::search::{Found, Search};
-use super::{Plant, REPOSITORIES};
+use super::item::Plant;
+use super::search::{Found, REPOSITORIES, Search};
 
 /// The suffix of sample hooks, which git does not run.
 const SAMPLE: &[u8] = b".sample";

@@ -15,10 +15,14 @@ use super::super::folder::kind;
 use super::super::mark::{CONTENT_MAX, Mark};
 use super::super::names::Names;
 use super::super::scan::{Scope, scan};
-use super::{Grounds, Item, Plant, Planted, REPOSITORIES, Suspects, Use, repositories};
+use super::input::{Grounds, Suspects, Use, repositories};
+use super::item::{Item, Plant, Planted};
+use crate::layout::{HOME, WORKSPACE};
 use crate::mask::SessionFolder;
 use crate::paths::places::{self, Kind, Lead, Spot};
-use crate::{HOME, WORKSPACE};
+
+/// The maximum number of repositories and included configurations in one search.
+pub(super) const REPOSITORIES: usize = 10_000;
 
 /// The state of one search.
 pub(super) struct Search<'a> {

@@ -19,10 +19,10 @@ use sha2::{Digest, Sha256};
 
 use super::error::{ProtectError, shown};
 use super::folder::{Folder, Need, descend, identity, look, permissions, resolve};
+use super::found::{Held, Reason};
 use super::mark::{Kind, Mark, read};
 use super::names::{above, is_git, last};
-use super::{Held, Reason};
-use crate::runtime::random_name;
+use crate::random::random_name;
 
 /// The maximum total bytes of original contents.
 const ORIGINALS_BYTES: u64 = 32 << 20;
@@ -40,7 +40,7 @@ const NEW: &str = "new-";
 
 /// The open directory and its usage.
 #[derive(Debug)]
-pub(super) struct Vault {
+pub(super) struct GuardStore {
     folder: OwnedFd,
     /// The stored originals. The field below is their total size.
     originals: BTreeSet<[u8; 32]>,
@@ -48,23 +48,23 @@ pub(super) struct Vault {
     items: usize,
 }
 
-impl Vault {
+impl GuardStore {
     /// Opens the directory, and removes incomplete files of an earlier process.
     pub(super) fn open(folder: OwnedFd) -> Result<Self, ProtectError> {
-        let mut vault = Self { folder, originals: BTreeSet::new(), original_bytes: 0, items: 0 };
-        vault.items = vault.names(INFO)?.len();
-        for name in vault.names(NEW)? {
-            vault.remove(&format!("{NEW}{name}"));
+        let mut store = Self { folder, originals: BTreeSet::new(), original_bytes: 0, items: 0 };
+        store.items = store.names(INFO)?.len();
+        for name in store.names(NEW)? {
+            store.remove(&format!("{NEW}{name}"));
         }
-        for name in vault.names(ORIGINAL)? {
+        for name in store.names(ORIGINAL)? {
             let mut hash = [0; 32];
-            let stat = look(&vault.folder, format!("{ORIGINAL}{name}").as_bytes());
+            let stat = look(&store.folder, format!("{ORIGINAL}{name}").as_bytes());
             if let (Ok(()), Ok(Some(stat))) = (hex::decode_to_slice(&name, &mut hash), stat) {
-                vault.originals.insert(hash);
-                vault.original_bytes += u64::try_from(stat.st_size).unwrap_or(0);
+                store.originals.insert(hash);
+                store.original_bytes += u64::try_from(stat.st_size).unwrap_or(0);
             }
         }
-        Ok(vault)
+        Ok(store)
     }
 
     /// Loads a value that is stored atomically. `None` if it does not exist or cannot be read.
@@ -76,11 +76,19 @@ impl Vault {
     }
 
     pub(super) fn save<T: Serialize>(&self, name: &str, value: &T) -> Result<(), ProtectError> {
-        let failed = |cause: String| ProtectError::Vault { action: "keep a record", cause };
-        let bytes = postcard::to_allocvec(value).map_err(|error| failed(error.to_string()))?;
+        const ACTION: &str = "keep a record";
+        let failed =
+            |error: postcard::Error| ProtectError::Store { action: ACTION, cause: error.to_string() };
+        let bytes = postcard::to_allocvec(value).map_err(failed)?;
+        self.replace(name, &bytes, ACTION)
+    }
+
+    /// Replaces the contents of a file atomically.
+    fn replace(&self, name: &str, bytes: &[u8], action: &'static str) -> Result<(), ProtectError> {
         let (next, mut file) = self.create()?;
-        file.write_all(&bytes).map_err(|error| failed(error.to_string()))?;
-        renameat(&self.folder, &*next, &self.folder, name).map_err(ProtectError::vault("keep a record"))
+        let failed = |error: std::io::Error| ProtectError::Store { action, cause: error.to_string() };
+        file.write_all(bytes).map_err(failed)?;
+        renameat(&self.folder, &*next, &self.folder, name).map_err(ProtectError::store(action))
     }
 
     /// Removes a file. A missing file is not an error.
@@ -135,14 +143,7 @@ impl Vault {
         {
             return Ok(());
         }
-        let (next, mut file) = self.create()?;
-        let cause = |error: std::io::Error| ProtectError::Vault {
-            action: "keep the content of a protected file",
-            cause: error.to_string(),
-        };
-        file.write_all(&content).map_err(cause)?;
-        renameat(&self.folder, &*next, &self.folder, original(&hash))
-            .map_err(ProtectError::vault("keep the content of a protected file"))?;
+        self.replace(&original(&hash), &content, "keep the content of a protected file")?;
         self.originals.insert(hash);
         self.original_bytes += bytes;
         Ok(())
@@ -185,11 +186,11 @@ impl Vault {
     }
 
     fn copy_of(&self, hash: &[u8; 32], before: &Mark) -> Result<String, ProtectError> {
-        let cause = |error: std::io::Error| ProtectError::Vault {
+        let cause = |error: std::io::Error| ProtectError::Store {
             action: "copy the content of a protected file",
             cause: error.to_string(),
         };
-        let step = || ProtectError::vault("copy the content of a protected file");
+        let step = || ProtectError::store("copy the content of a protected file");
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let kept = openat(&self.folder, original(hash), flags, Mode::empty()).map_err(step())?;
         let (next, mut file) = self.create()?;
@@ -258,7 +259,7 @@ impl Vault {
             return Err(none());
         }
         let item = look(&self.folder, format!("{ITEM}{id}").as_bytes());
-        let stat = item.map_err(ProtectError::vault("inspect an item"))?.ok_or_else(none)?;
+        let stat = item.map_err(ProtectError::store("inspect an item"))?.ok_or_else(none)?;
         let held: Held = self.load(&format!("{INFO}{id}")).ok_or_else(none)?;
         // A process that has the file open may still write to it.
         Ok(Held { mode: permissions(&stat), size: u64::try_from(stat.st_size).unwrap_or(0), ..held })
@@ -281,7 +282,7 @@ impl Vault {
     /// Returns the current time of the file system's clock.
     pub(super) fn moment(&self) -> Result<(i64, i64), ProtectError> {
         let (name, file) = self.create()?;
-        let stat = fstat(&file).map_err(ProtectError::vault("inspect a file"))?;
+        let stat = fstat(&file).map_err(ProtectError::store("inspect a file"))?;
         self.remove(&name);
         Ok((stat.st_ctime, i64::try_from(stat.st_ctime_nsec).unwrap_or(0)))
     }
@@ -301,7 +302,7 @@ impl Vault {
         let (next, mut file) = self.create()?;
         file.write_all(content)
             .and_then(|()| Ok(fchmod(&file, Mode::from_raw_mode(FILE_MODE))?))
-            .map_err(|error| ProtectError::Vault { action: "write a file", cause: error.to_string() })?;
+            .map_err(|error| ProtectError::Store { action: "write a file", cause: error.to_string() })?;
         let moved = renameat_with(&self.folder, &*next, folder, last(path), RenameFlags::NOREPLACE);
         moved.map_err(|errno| {
             self.remove(&next);
@@ -310,7 +311,7 @@ impl Vault {
     }
 
     fn names(&self, prefix: &str) -> Result<Vec<String>, ProtectError> {
-        let step = || ProtectError::vault("read the directory");
+        let step = || ProtectError::store("read the directory");
         let mut names = Vec::new();
         for entry in Dir::read_from(&self.folder).map_err(step())? {
             let entry = entry.map_err(step())?;
@@ -324,7 +325,7 @@ impl Vault {
         let name = new_name()?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = openat(&self.folder, &*name, flags, Mode::RUSR | Mode::WUSR)
-            .map_err(ProtectError::vault("create a file"))?;
+            .map_err(ProtectError::store("create a file"))?;
         Ok((name, File::from(file)))
     }
 }
@@ -348,7 +349,7 @@ fn new_name() -> Result<String, ProtectError> {
 }
 
 fn random() -> Result<String, ProtectError> {
-    random_name().map_err(|error| ProtectError::Vault { action: "create a name", cause: error.to_string() })
+    random_name().map_err(|error| ProtectError::Store { action: "create a name", cause: error.to_string() })
 }
 
 fn now_micros() -> i64 {

@@ -16,16 +16,18 @@ use airlock_init::sight::{LookFor, MODE_LOOK, Sight};
 use airlock_init::wire::{HostIds, INSIDE_INIT, Landlock};
 use airlock_mounts::remove_tree;
 
-use crate::WORKSPACE;
 use crate::env::{EnvRequest, build_env};
 use crate::error::LaunchError;
 use crate::launcher::Launcher;
+use crate::layout::WORKSPACE;
 use crate::profile::Profile;
+use crate::random::random_name;
 use crate::running::{Cause, Control};
-use crate::runtime::random_name;
 use crate::session::{Folders, Session};
-use crate::spec::{LaunchSpec, Limits, Shape, Shell, Stdin};
+use crate::spec::{LaunchSpec, Limits, Network, Shape, Shell, Stdin};
 
+/// The shape of a session's command.
+pub(super) const SESSION: Shape = Shape { read_only: false, network: Network::SessionLoopback };
 /// The maximum bytes of a look's output that are read.
 const MAX_OUTPUT: u64 = 64 << 10;
 /// The timeout of a look, because its attempts may block it.
@@ -35,19 +37,19 @@ const MADE: &str = "made-inside";
 
 /// The reason why nothing was observed, and the remedy.
 #[derive(Debug, Clone)]
-pub(super) struct Blind {
+pub(super) struct NotObserved {
     pub(super) cause: String,
     pub(super) cure: String,
 }
 
-impl From<&LaunchError> for Blind {
+impl From<&LaunchError> for NotObserved {
     fn from(error: &LaunchError) -> Self {
         let cure = error.hint().map_or_else(|| "see the cause".to_owned(), Cow::into_owned);
         Self { cause: format!("{}: {error}", error.step()), cure }
     }
 }
 
-impl Blind {
+impl NotObserved {
     fn unknown(cause: impl std::fmt::Display) -> Self {
         Self { cause: cause.to_string(), cure: "see the cause".to_owned() }
     }
@@ -55,22 +57,22 @@ impl Blind {
 
 /// Targets next to the sandbox that an unconfined process can reach. They are removed on drop.
 #[derive(Debug)]
-pub(super) struct Baits {
+pub(super) struct Targets {
     pub(super) wanted: LookFor,
     _loopback: TcpListener,
     _abstract_socket: UnixListener,
     _other: Scratch,
 }
 
-impl Baits {
+impl Targets {
     /// Creates the targets and checks that this process can reach each. A target that is unreachable without a
     /// sandbox would prove nothing.
-    pub(super) fn set(scratch: &Path, ids: Option<HostIds>) -> Result<Self, Blind> {
+    pub(super) fn set(scratch: &Path, ids: Option<HostIds>) -> Result<Self, NotObserved> {
         let other = Scratch::create(scratch, ids)?;
         let secret = other.folders.workspace.join("of-another-session");
-        fs::write(&secret, "x").map_err(Blind::unknown)?;
-        let (loopback, port) = loopback().map_err(Blind::unknown)?;
-        let (abstract_socket, name) = abstract_socket().map_err(Blind::unknown)?;
+        fs::write(&secret, "x").map_err(NotObserved::unknown)?;
+        let (loopback, port) = loopback().map_err(NotObserved::unknown)?;
+        let (abstract_socket, name) = abstract_socket().map_err(NotObserved::unknown)?;
         let files = ["/etc/shadow".to_owned(), secret.display().to_string()];
         let wanted = LookFor { files: files.into(), port: Some(port), abstract_name: Some(name) };
         Ok(Self { wanted, _loopback: loopback, _abstract_socket: abstract_socket, _other: other })
@@ -99,8 +101,8 @@ pub(super) struct Scratch {
 }
 
 impl Scratch {
-    pub(super) fn create(parent: &Path, ids: Option<HostIds>) -> Result<Self, Blind> {
-        let folders = Folders::create(parent, ids).map_err(|error| Blind {
+    pub(super) fn create(parent: &Path, ids: Option<HostIds>) -> Result<Self, NotObserved> {
+        let folders = Folders::create(parent, ids).map_err(|error| NotObserved {
             cause: error.to_string(),
             cure: "give the runner a writable directory".to_owned(),
         })?;
@@ -116,7 +118,7 @@ impl Drop for Scratch {
 }
 
 /// The observations, and the owner of the created file as seen from outside.
-pub(super) struct Look {
+pub(super) struct Observation {
     pub(super) sight: Sight,
     pub(super) owner: Option<u32>,
     /// The active Landlock restrictions, as reported by pid 1.
@@ -125,33 +127,34 @@ pub(super) struct Look {
 
 impl Launcher {
     /// Runs the look in a sandbox with this shape.
-    pub(super) fn look(
+    pub(super) fn observe(
         &self,
         profile: &Profile,
         session: &Session,
         shape: Shape,
         wanted: &LookFor,
-    ) -> Result<Look, Blind> {
-        let wanted = serde_json::to_string(wanted).map_err(Blind::unknown)?;
+    ) -> Result<Observation, NotObserved> {
+        let wanted = serde_json::to_string(wanted).map_err(NotObserved::unknown)?;
         let command =
             format!("(: > {WORKSPACE}/{MADE}) 2>/dev/null\n{INSIDE_INIT} {MODE_LOOK} {}", quoted(&wanted));
-        let (text, landlock) = self.said(profile, session, shape, (Shell::Bash, &command))?;
-        let sight = serde_json::from_str(&text).map_err(Blind::unknown)?;
+        let (text, landlock) = self.output_of(profile, session, shape, (Shell::Bash, &command))?;
+        let sight = serde_json::from_str(&text).map_err(NotObserved::unknown)?;
         let made = fs::symlink_metadata(session.folders.workspace.join(MADE));
-        Ok(Look { sight, owner: made.ok().map(|file| file.uid()), landlock })
+        Ok(Observation { sight, owner: made.ok().map(|file| file.uid()), landlock })
     }
 
-    /// Returns the output of a command in a sandbox with this shape, and its Landlock restrictions. Returns [`Blind`]
+    /// Returns the output of a command in a sandbox with this shape, and its Landlock restrictions. Returns [`NotObserved`]
     /// if the command does not exit with 0 within [`MOST`].
-    pub(super) fn said(
+    pub(super) fn output_of(
         &self,
         profile: &Profile,
         session: &Session,
         shape: Shape,
         (shell, command): (Shell, &str),
-    ) -> Result<(String, Landlock), Blind> {
+    ) -> Result<(String, Landlock), NotObserved> {
         let spec = spec(profile, shape, shell, command)?;
-        let running = self.start(profile, session, &Limits::default(), &spec).map_err(|e| Blind::from(&e))?;
+        let running =
+            self.start(profile, session, &Limits::default(), &spec).map_err(|e| NotObserved::from(&e))?;
         let landlock = running.landlock;
         let patience = Patience::with(running.control.clone());
         let mut text = String::new();
@@ -161,15 +164,15 @@ impl Launcher {
         match (read, cause) {
             (Ok(_), Cause::Exited(0)) => Ok((text, landlock)),
             (Ok(_), Cause::SandboxFailed { step, detail }) => {
-                Err(Blind::unknown(format!("{step}: {detail}")))
+                Err(NotObserved::unknown(format!("{step}: {detail}")))
             }
-            (Ok(_), cause) => Err(Blind::unknown(format!("the check ended early: {cause:?}"))),
-            (Err(error), _) => Err(Blind::unknown(error)),
+            (Ok(_), cause) => Err(NotObserved::unknown(format!("the check ended early: {cause:?}"))),
+            (Err(error), _) => Err(NotObserved::unknown(error)),
         }
     }
 }
 
-fn spec(profile: &Profile, shape: Shape, shell: Shell, command: &str) -> Result<LaunchSpec, Blind> {
+fn spec(profile: &Profile, shape: Shape, shell: Shell, command: &str) -> Result<LaunchSpec, NotObserved> {
     let request = EnvRequest {
         profile,
         session_id: "probe",
@@ -180,7 +183,7 @@ fn spec(profile: &Profile, shape: Shape, shell: Shell, command: &str) -> Result<
         read_only: shape.read_only,
         unsandboxed: false,
     };
-    let env = build_env(&request).map_err(|_| Blind::unknown("the environment cannot be built"))?;
+    let env = build_env(&request).map_err(|_| NotObserved::unknown("the environment cannot be built"))?;
     Ok(LaunchSpec {
         command: command.as_bytes().to_vec(),
         shell,

@@ -1,0 +1,43 @@
+//! The fixed paths and names inside every sandbox.
+//!
+//! Plain data. Must not depend on a profile or a session.
+
+/// The path of the session's workspace inside.
+pub const WORKSPACE: &str = "/workspace";
+/// The path of HOME inside.
+pub const HOME: &str = "/home/agent";
+/// The path of the session's directory for temporary files inside.
+pub const TMP: &str = "/tmp";
+/// The name of uid [`airlock_init::wire::INSIDE_ID`] inside.
+pub const USER: &str = "agent";
+
+/// An empty file without permissions, in the launcher's directory.
+pub(crate) const HIDDEN_FILE: &str = "hidden";
+
+/// Directories that Airlock mounts, or places files in, in every sandbox.
+pub(crate) const OWN_FOLDERS: [&str; 9] = [
+    "/proc",
+    "/dev",
+    "/etc",
+    "/run/airlock",
+    "/run/airlock/run",
+    "/var",
+    "/workspace",
+    "/home/agent",
+    "/tmp",
+];
+/// Files that Airlock provides in every sandbox.
+pub(crate) const OWN_FILES: [&str; 7] = [
+    "/etc/passwd",
+    "/etc/group",
+    "/etc/hosts",
+    "/etc/nsswitch.conf",
+    "/etc/gitconfig",
+    "/run/airlock/init",
+    "/run/airlock/bash_env",
+];
+
+/// Returns the name under [`airlock_init::wire::STAGE`] of a profile's socket, from its index.
+pub(crate) fn staged_socket(number: usize) -> String {
+    format!("socket-{number}")
+}

@@ -16,9 +16,9 @@ use std::{
 
 use airlock_benches::{Way, print};
 use airlock_sandbox::{
-    Cause, CgroupConfig, CgroupMode, Config, Folders, HostIds, LaunchSpec, Launcher, Limits, Mask, MaskKind,
-    Network, Profile, Session, SessionFolder, Shape, Shell, Sockets, Sources, Stdin, UidIsolation, WORKSPACE,
-    bwrap_args, env::EnvRequest, seccomp_filter,
+    Cause, CgroupConfig, CgroupMode, Config, HostIds, LaunchSpec, Launcher, Limits, Mask, MaskKind, Network,
+    Profile, Session, SessionDirectories, SessionDirectory, Shape, Shell, Sockets, Sources, Stdin,
+    UidIsolation, WORKSPACE, bwrap_args, env::EnvRequest, seccomp_filter,
 };
 
 const BWRAP: &str = "/usr/bin/bwrap";
@@ -52,15 +52,15 @@ impl Host {
         })
         .unwrap();
         let ids = (uid_isolation == UidIsolation::PerSession).then_some(HostIds { uid: UID, gid: UID });
-        let folders = Folders::create(&folder, ids).unwrap();
+        let folders = SessionDirectories::create(&folder, ids).unwrap();
         let mask = |number: usize| {
             let path = PathBuf::from(format!("file-{number}"));
             fs::write(folders.workspace.join(&path), "x").unwrap();
             let kind = if number.is_multiple_of(2) { MaskKind::Hidden } else { MaskKind::ReadOnly };
-            Mask { folder: SessionFolder::Workspace, path, kind }
+            Mask { directory: SessionDirectory::Workspace, path, kind }
         };
         let masks = (0..masks).map(mask).collect();
-        let session = Session { folders, ids, net: Some(launcher.session_net(ids).unwrap()) };
+        let session = Session { directories: folders, ids, net: Some(launcher.session_net(ids).unwrap()) };
         let env = airlock_sandbox::env::build_env(&EnvRequest {
             profile: &self.profile,
             session_id: "bench",
@@ -98,7 +98,7 @@ impl Host {
 
 /// Returns Airlock's own bubblewrap arguments, with bash instead of airlock-init.
 fn bubblewrap_arguments(host: &Host, start: &Start) -> Vec<OsString> {
-    let folders = &start.session.folders;
+    let folders = &start.session.directories;
     let entries = fs::read_dir(folders.root.parent().unwrap().join("launcher")).unwrap();
     let runtime = entries.map(|entry| entry.unwrap().path()).find(|path| path.is_dir()).unwrap();
     let sources = Sources {

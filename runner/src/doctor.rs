@@ -60,8 +60,8 @@ impl Finding {
     /// Converts a result of the sandbox probe. `needed` states whether commands cannot run without it.
     #[must_use]
     pub fn of(check: &Check, needed: bool) -> Self {
-        let Check { name, state, seen, lost, cure } = check;
-        Self { needed, ..Self::new(name, *state, [seen, lost, cure]) }
+        let Check { name, state, seen, lost, remedy } = check;
+        Self { needed, ..Self::new(name, *state, [seen, lost, remedy]) }
     }
 
     fn new(name: &str, state: State, [seen, lost, cure]: [&str; 3]) -> Self {

@@ -207,7 +207,7 @@ pub(crate) fn profile(
         Some(folder) => {
             let folder = host::root(folder, &config.floor)?;
             host::apart(&folder, config)?;
-            sandbox::Profile { root: sandbox::Root::Folder(folder), ..sandbox::Profile::default() }
+            sandbox::Profile { root: sandbox::Root::Directory(folder), ..sandbox::Profile::default() }
         }
     };
     for bind in &asked.root_binds {

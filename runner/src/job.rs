@@ -215,7 +215,7 @@ fn launch(tools: &Tools, job: &Job, place: &str) -> Result<Started, result::Fail
     let disk = (!grant.read_only).then(|| DiskWatch::begin(&tools.workspace, &tools.room, open, job.id));
     // The grant requests this explicitly, within the floor. It is never a fallback for a failed sandbox.
     let running = if grant.unsandboxed {
-        let env = outside(spec.env.clone(), &session.folders);
+        let env = outside(spec.env.clone(), &session.directories);
         tools.launcher.start_outside(&session, &limits, &LaunchSpec { env, masks: Vec::new(), ..spec })?
     } else {
         tools.launcher.start(&profile, &session, &limits, &spec)?

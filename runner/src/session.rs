@@ -17,7 +17,9 @@ use std::{
 };
 
 use airlock_domain::{DirectoryReport, SessionId, SessionSnapshot};
-use airlock_sandbox::{Folders, HostIds, LaunchError, Launcher, Session, SessionDisk, SessionNet, WORKSPACE};
+use airlock_sandbox::{
+    HostIds, LaunchError, Launcher, Session, SessionDirectories, SessionDisk, SessionNet, WORKSPACE,
+};
 
 use tokio::sync::Semaphore;
 use tokio_util::{
@@ -43,7 +45,7 @@ pub(crate) struct OpenSession {
     /// The session's directory on the host. It holds the runner's records and the session's disk.
     place: PathBuf,
     disk: SessionDisk,
-    folders: Folders,
+    folders: SessionDirectories,
     ids: Option<HostIds>,
     directory: Mutex<Vec<u8>>,
     net: Mutex<Option<SessionNet>>,
@@ -60,7 +62,7 @@ pub(crate) struct OpenSession {
 
 impl OpenSession {
     fn new(id: SessionId, place: &Path, disk: SessionDisk, ids: Option<HostIds>, directory: Vec<u8>) -> Self {
-        let folders = Folders::at(disk.root());
+        let folders = SessionDirectories::at(disk.root());
         Self {
             id,
             guard: SessionGuard::new(&folders, ids),
@@ -85,7 +87,7 @@ impl OpenSession {
     }
 
     /// Returns the host paths of the session's directories.
-    pub(crate) fn folders(&self) -> &Folders {
+    pub(crate) fn folders(&self) -> &SessionDirectories {
         &self.folders
     }
 
@@ -202,7 +204,7 @@ impl OpenSession {
             *net = Some(launcher.session_net(self.ids)?);
         }
         let net = if with_net { net.clone() } else { None };
-        Ok(Session { folders: self.folders.clone(), ids: self.ids, net })
+        Ok(Session { directories: self.folders.clone(), ids: self.ids, net })
     }
 
     fn saved(&self, directory: &[u8]) -> Saved {

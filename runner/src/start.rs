@@ -209,7 +209,7 @@ fn open(config: RunnerConfig, id: RunnerId) -> Result<(Arc<Core>, File), StartEr
         },
         config.workspace.for_sandbox(),
     )?;
-    launcher.leave_mounts_of(sessions.disks().ground());
+    launcher.leave_mounts_of(sessions.disks().mount_root());
     let session = |id: &SessionId| sessions.get(id);
     let files = Files::open(&config.state_dir, config.transfers, &limits, session)?;
     let spools = Spools::open(&config.state_dir, limits.spool_total_bytes)?;
@@ -251,7 +251,12 @@ fn open(config: RunnerConfig, id: RunnerId) -> Result<(Arc<Core>, File), StartEr
 /// Converts the results of the sandbox probe for the servers.
 fn capabilities(report: &CapabilityReport) -> Vec<Capability> {
     for check in report.checks.iter().filter(|check| !check.is_enforced()) {
-        tracing::warn!(layer = check.name, seen = check.seen, cure = check.cure, "not enforced on this host");
+        tracing::warn!(
+            layer = check.name,
+            seen = check.seen,
+            cure = check.remedy,
+            "not enforced on this host"
+        );
     }
     let capability = |check: &Check| Capability {
         name: check.name.to_owned(),

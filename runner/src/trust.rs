@@ -13,7 +13,7 @@ use std::{
 };
 
 use airlock_domain::{DecidedPath, Grant, PathAccess, Requirement};
-use airlock_sandbox::{Folders, Profile};
+use airlock_sandbox::{Profile, SessionDirectories};
 
 use crate::{
     files::{as_session, shown},
@@ -31,7 +31,7 @@ pub(crate) fn check(
     grant: &Grant,
     profile: &Profile,
     env: &[(OsString, OsString)],
-    folders: &Folders,
+    folders: &SessionDirectories,
     owner: Option<(u32, u32)>,
 ) -> Result<(), Refusal> {
     if !grant.requires.contains(&Requirement::TrustedPath) {

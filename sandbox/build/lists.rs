@@ -134,7 +134,7 @@ impl Lists {
 }
 
 /// Reads and checks the lists in a directory.
-pub(crate) fn read(folder: &Path) -> Lists {
+pub(crate) fn read(directory: &Path) -> Lists {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
     struct AllowFile {
@@ -151,9 +151,9 @@ pub(crate) fn read(folder: &Path) -> Lists {
     struct RefusedFile {
         refused: Vec<Refused>,
     }
-    let AllowFile { allow } = parse(&folder.join("allow.toml"));
-    let CheckedFile { constants, checked } = parse(&folder.join("checked.toml"));
-    let RefusedFile { refused } = parse(&folder.join("refused.toml"));
+    let AllowFile { allow } = parse(&directory.join("allow.toml"));
+    let CheckedFile { constants, checked } = parse(&directory.join("checked.toml"));
+    let RefusedFile { refused } = parse(&directory.join("refused.toml"));
     let lists = Lists { allow, checked, refused, constants };
     lists.check();
     lists

@@ -15,9 +15,9 @@ use std::time::Duration;
 
 use airlock_sandbox::env::{EnvRequest, build_env, outside};
 use airlock_sandbox::{
-    Cause, CgroupConfig, CgroupMode, Config, Ended, Folders, HostIds, LaunchSpec, Launcher, Limits, Mask,
-    MaskKind, Network, NotEnforced, Profile, Session, SessionFolder, Shape, Shell, Stdin, UidIsolation,
-    WORKSPACE,
+    Cause, CgroupConfig, CgroupMode, Config, Ended, HostIds, LaunchSpec, Launcher, Limits, Mask, MaskKind,
+    Network, NotEnforced, Profile, Session, SessionDirectories, SessionDirectory, Shape, Shell, Stdin,
+    UidIsolation, WORKSPACE,
 };
 use serde_json::json;
 
@@ -103,12 +103,12 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     })?;
     let (uid, gid) = (options.uid, options.uid);
     let ids = (uid_isolation == UidIsolation::PerSession).then_some(HostIds { uid, gid });
-    let folders = Folders::create(&state, ids)?;
+    let folders = SessionDirectories::create(&state, ids)?;
     fs::create_dir(folders.workspace.join("src"))?;
     for file in ["secret", "src/file"] {
         fs::write(folders.workspace.join(file), file)?;
     }
-    let session = Session { folders, ids, net: Some(launcher.session_net(ids)?) };
+    let session = Session { directories: folders, ids, net: Some(launcher.session_net(ids)?) };
     let env = build_env(&EnvRequest {
         profile: &profile,
         session_id: "example",
@@ -135,7 +135,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         masks,
     };
     let running = if options.outside {
-        let env = outside(spec.env.clone(), &session.folders);
+        let env = outside(spec.env.clone(), &session.directories);
         launcher.start_outside(&session, &options.limits, &LaunchSpec { env, ..spec })?
     } else {
         launcher.start(&profile, &session, &options.limits, &spec)?
@@ -155,7 +155,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
 fn mask(word: &str) -> Option<Mask> {
     let (kind, path) = word.split_once(':')?;
     let kind = if kind == "hidden" { MaskKind::Hidden } else { MaskKind::ReadOnly };
-    Some(Mask { folder: SessionFolder::Workspace, path: path.into(), kind })
+    Some(Mask { directory: SessionDirectory::Workspace, path: path.into(), kind })
 }
 
 fn report(ended: &Ended, gaps: &[NotEnforced]) -> serde_json::Value {

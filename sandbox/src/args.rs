@@ -6,7 +6,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use airlock_init::wire::{COMMAND_FOLDER, COMMAND_FOLDER_SIZE, INSIDE, INSIDE_ID, STAGE, STAGED_ROOT};
+use airlock_init::wire::{COMMAND_DIRECTORY, COMMAND_DIRECTORY_SIZE, INSIDE, INSIDE_ID, STAGE, STAGED_ROOT};
 
 use crate::layout::{HIDDEN_FILE, HOME, WORKSPACE, staged_socket};
 use crate::profile::{Profile, Root, RootCover};
@@ -31,10 +31,10 @@ impl Sources {
     /// Returns the original paths, for a runner with the session's uid.
     pub(crate) fn direct(session: &Session, runtime: &Runtime) -> Self {
         Self {
-            workspace: session.folders.workspace.clone(),
-            home: session.folders.home.clone(),
-            tmp: session.folders.tmp.clone(),
-            runtime: runtime.folder().to_owned(),
+            workspace: session.directories.workspace.clone(),
+            home: session.directories.home.clone(),
+            tmp: session.directories.tmp.clone(),
+            runtime: runtime.directory().to_owned(),
         }
     }
 
@@ -58,7 +58,7 @@ pub fn bwrap_args(profile: &Profile, sources: &Sources, limits: &Limits, shape: 
     sockets(&mut args, profile);
     covers(&mut args, &profile.covers, &sources.runtime);
     kernel_files(&mut args, limits);
-    session_folders(&mut args, sources, shape.read_only);
+    session_directories(&mut args, sources, shape.read_only);
     var_tmp(&mut args, profile, limits, shape.read_only);
     args.add(&["--remount-ro", "/"]);
     args.0
@@ -85,7 +85,7 @@ fn root(args: &mut Args, profile: &Profile) {
             args.add(&["--perms", "0755", "--dir", "/var"]);
         }
         // The launch step has assembled it, including every mount point that follows.
-        Root::Folder(_) => args.bind("--ro-bind", &Path::new(STAGE).join(STAGED_ROOT), Path::new("/")),
+        Root::Directory(_) => args.bind("--ro-bind", &Path::new(STAGE).join(STAGED_ROOT), Path::new("/")),
     }
     for bind in &profile.binds {
         args.bind("--ro-bind", &bind.source, &bind.target);
@@ -108,8 +108,8 @@ fn own_files(args: &mut Args, runtime: &Path, read_only: bool) {
     for name in ["init", "bash_env"] {
         args.bind("--ro-bind", &runtime.join(name), &Path::new(INSIDE).join(name));
     }
-    let size = COMMAND_FOLDER_SIZE.to_string();
-    args.add(&["--size", &size, "--perms", "0700", "--tmpfs", COMMAND_FOLDER]);
+    let size = COMMAND_DIRECTORY_SIZE.to_string();
+    args.add(&["--size", &size, "--perms", "0700", "--tmpfs", COMMAND_DIRECTORY]);
 }
 
 /// Binds each socket. bubblewrap creates empty parent directories.
@@ -123,7 +123,7 @@ fn sockets(args: &mut Args, profile: &Profile) {
 fn covers(args: &mut Args, covers: &[RootCover], runtime: &Path) {
     for cover in covers {
         match cover {
-            RootCover::Folder { path, around } => {
+            RootCover::Directory { path, around } => {
                 let perms = if *around { "0111" } else { "0000" };
                 args.add(&["--perms", perms]);
                 args.path("--tmpfs", path);
@@ -134,7 +134,7 @@ fn covers(args: &mut Args, covers: &[RootCover], runtime: &Path) {
     }
     // A writable directory could be reopened by its owner.
     for cover in covers {
-        if let RootCover::Folder { path, .. } = cover {
+        if let RootCover::Directory { path, .. } = cover {
             args.path("--remount-ro", path);
         }
     }
@@ -148,7 +148,7 @@ fn kernel_files(args: &mut Args, limits: &Limits) {
     args.add(&["--remount-ro", "/dev"]);
 }
 
-fn session_folders(args: &mut Args, sources: &Sources, read_only: bool) {
+fn session_directories(args: &mut Args, sources: &Sources, read_only: bool) {
     let option = if read_only { "--ro-bind" } else { "--bind" };
     args.add(&["--perms", "0755", "--dir", "/home"]);
     args.bind(option, &sources.workspace, Path::new(WORKSPACE));

@@ -51,8 +51,8 @@ impl Cgroups {
     }
 
     /// Returns the directory of the launcher's cgroup.
-    pub(crate) fn folder(&self) -> Option<&Path> {
-        self.tree.as_ref().ok().map(|tree| tree.folder())
+    pub(crate) fn directory(&self) -> Option<&Path> {
+        self.tree.as_ref().ok().map(|tree| tree.directory())
     }
 
     /// Creates a cgroup for one sandbox, with its limits. `None` if this host has no cgroups.

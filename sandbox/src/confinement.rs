@@ -41,21 +41,21 @@ impl Confinement {
     pub(crate) fn held_back(&self) -> Vec<(String, String)> {
         let mut found = Vec::new();
         if self.apparmor_restricts {
-            let cure = "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0 on the host, or an AppArmor profile \
+            let remedy = "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0 on the host, or an AppArmor profile \
                         with `userns,` for bubblewrap; in Kubernetes the same on the node, or appArmorProfile.type: \
                         Localhost with such a profile (chart: runner.security.appArmor); Unconfined does not lift it";
-            found.push(("kernel.apparmor_restrict_unprivileged_userns is 1".to_owned(), cure.to_owned()));
+            found.push(("kernel.apparmor_restrict_unprivileged_userns is 1".to_owned(), remedy.to_owned()));
         }
         if let Some(profile) = &self.apparmor {
-            let cure = format!(
+            let remedy = format!(
                 "give the AppArmor profile `{profile}` `userns,`, `capability,`, `mount,`, `umount,` and \
                  `pivot_root,`, or start the runner without it: in Kubernetes appArmorProfile.type: Unconfined \
                  (chart: runner.security.appArmor.type)"
             );
-            found.push((format!("the AppArmor profile `{profile}` confines this process"), cure));
+            found.push((format!("the AppArmor profile `{profile}` confines this process"), remedy));
         }
         if let Some(kind) = &self.selinux {
-            let cure = match kind.as_str() {
+            let remedy = match kind.as_str() {
                 ENGINE => "see with `ausearch -m avc -ts recent` what SELinux refuses, and allow it by a module of its \
                            policy"
                     .to_owned(),
@@ -64,19 +64,19 @@ impl Confinement {
                      runner.security.seLinuxOptions.type)"
                 ),
             };
-            found.push((format!("SELinux confines this process as `{kind}`"), cure));
+            found.push((format!("SELinux confines this process as `{kind}`"), remedy));
         }
         found
     }
 
     /// Returns the remedies in one line. Without a confinement, explains how to find another cause.
-    pub(crate) fn cure(&self) -> String {
-        let cures: Vec<String> = self.held_back().into_iter().map(|(_, cure)| cure).collect();
-        match cures.is_empty() {
+    pub(crate) fn remedy(&self) -> String {
+        let remedies: Vec<String> = self.held_back().into_iter().map(|(_, remedy)| remedy).collect();
+        match remedies.is_empty() {
             true => "no security module confines the runner itself: `journalctl -k --grep DENIED` on the host shows \
                      whether one confines bubblewrap"
                 .to_owned(),
-            false => cures.join("; "),
+            false => remedies.join("; "),
         }
     }
 }
@@ -126,27 +126,27 @@ mod tests {
         let none = Confinement::default();
         assert!(none.held_back().is_empty());
         for advice in ["Unconfined", "seLinuxOptions", "sysctl"] {
-            assert!(!none.cure().contains(advice), "{advice} is advised, and nothing confines");
+            assert!(!none.remedy().contains(advice), "{advice} is advised, and nothing confines");
         }
         // The chart starts the runner without a profile. `Unconfined` is therefore active already and does not help.
         let node = Confinement { apparmor_restricts: true, ..Confinement::default() };
-        assert!(node.cure().contains("kernel.apparmor_restrict_unprivileged_userns=0"));
+        assert!(node.remedy().contains("kernel.apparmor_restrict_unprivileged_userns=0"));
         assert!(
-            node.cure().contains("Localhost") && !node.cure().contains("type: Unconfined"),
+            node.remedy().contains("Localhost") && !node.remedy().contains("type: Unconfined"),
             "{}",
-            node.cure()
+            node.remedy()
         );
         let engine = Confinement { apparmor: Some("cri-containerd.apparmor.d".to_owned()), ..none };
         assert!(
-            engine.cure().contains("runner.security.appArmor.type") && !engine.cure().contains("SELinux")
+            engine.remedy().contains("runner.security.appArmor.type") && !engine.remedy().contains("SELinux")
         );
         let labelled = |kind: &str| Confinement { selinux: Some(kind.to_owned()), ..Confinement::default() };
-        assert!(labelled("container_t").cure().contains("runner.security.seLinuxOptions.type"));
-        assert!(!labelled("container_t").cure().contains("AppArmor"));
+        assert!(labelled("container_t").remedy().contains("runner.security.seLinuxOptions.type"));
+        assert!(!labelled("container_t").remedy().contains("AppArmor"));
         // The label that the chart's values recommend is not recommended again.
         assert!(
-            labelled(ENGINE).cure().contains("ausearch")
-                && !labelled(ENGINE).cure().contains("seLinuxOptions")
+            labelled(ENGINE).remedy().contains("ausearch")
+                && !labelled(ENGINE).remedy().contains("seLinuxOptions")
         );
     }
 }

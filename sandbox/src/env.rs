@@ -12,7 +12,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use crate::layout::{HOME, USER};
 use crate::runtime::git_overrides;
-use crate::session::Folders;
+use crate::session::SessionDirectories;
 
 use names::check;
 pub use names::{EnvError, MAX_NAME, MAX_TOTAL, MAX_VALUE, MAX_VARIABLES, Source};
@@ -59,11 +59,14 @@ pub fn build_env(from: &EnvRequest<'_>) -> Result<Vec<(OsString, OsString)>, Vec
 
 /// Adapts an environment to a command outside the sandbox, where the session's directories have other paths.
 #[must_use]
-pub fn outside(env: Vec<(OsString, OsString)>, folders: &Folders) -> Vec<(OsString, OsString)> {
+pub fn outside(
+    env: Vec<(OsString, OsString)>,
+    directories: &SessionDirectories,
+) -> Vec<(OsString, OsString)> {
     let moved = |(name, value): (OsString, OsString)| {
         let value = match name.as_bytes() {
-            b"TMPDIR" => folders.tmp.clone().into_os_string(),
-            b"HOME" if value == HOME => folders.home.clone().into_os_string(),
+            b"TMPDIR" => directories.tmp.clone().into_os_string(),
+            b"HOME" if value == HOME => directories.home.clone().into_os_string(),
             _ => value,
         };
         (name, value)

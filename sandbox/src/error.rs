@@ -149,7 +149,7 @@ impl LaunchError {
     /// Returns the remedy, if it is known.
     #[must_use]
     pub fn hint(&self) -> Option<Cow<'static, str>> {
-        let cure = match self {
+        let remedy = match self {
             Self::BubblewrapMissing { .. } => "apt-get install bubblewrap",
             Self::BubblewrapTooOld { .. } => "install bubblewrap 0.8 or later",
             Self::Runtime { .. } | Self::Spawn { .. } => {
@@ -163,7 +163,7 @@ impl LaunchError {
             Self::CommandTooLong { .. } => "write the command to a file and run the file",
             _ => return None,
         };
-        Some(cure.into())
+        Some(remedy.into())
     }
 
     /// Reports whether the command started.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use airlock_init::wire::Access;
 
-use crate::mask::{Mask, MaskKind, SessionFolder};
+use crate::mask::{Mask, MaskKind, SessionDirectory};
 use crate::spec::{Network, Shape};
 
 /// The devices of bubblewrap's `/dev`, and its terminals.
@@ -25,14 +25,14 @@ const DEVICES: [&str; 8] = [
 
 /// Returns the access of a command with this shape.
 pub(crate) fn access(shape: Shape, masks: &[Mask]) -> Access {
-    let mut folders = vec![PathBuf::from("/dev/shm")];
+    let mut directories = vec![PathBuf::from("/dev/shm")];
     if shape.read_only {
-        folders.push("/var/tmp".into());
+        directories.push("/var/tmp".into());
     } else {
-        folders.extend(session_folders(masks));
+        directories.extend(session_directories(masks));
     }
     Access {
-        folders: folders.iter().map(|path| path.as_os_str().as_bytes().to_vec()).collect(),
+        directories: directories.iter().map(|path| path.as_os_str().as_bytes().to_vec()).collect(),
         files: DEVICES.into_iter().map(|path| path.as_bytes().to_vec()).collect(),
         tcp: match shape.network {
             Network::SessionLoopback => true,
@@ -43,9 +43,10 @@ pub(crate) fn access(shape: Shape, masks: &[Mask]) -> Access {
 
 /// Returns the session's directories without those that are masked as a whole, and the paths within those that are
 /// writable or visible again.
-fn session_folders(masks: &[Mask]) -> Vec<PathBuf> {
-    let open = SessionFolder::ALL.into_iter().filter(|folder| {
-        let whole = masks.iter().filter(|mask| mask.folder == *folder && mask.path.as_os_str().is_empty());
+fn session_directories(masks: &[Mask]) -> Vec<PathBuf> {
+    let open = SessionDirectory::ALL.into_iter().filter(|directory| {
+        let whole =
+            masks.iter().filter(|mask| mask.directory == *directory && mask.path.as_os_str().is_empty());
         let (hidden, read_only) = whole.fold((false, false), |(hidden, read_only), mask| match &mask.kind {
             MaskKind::Hidden => (true, read_only),
             MaskKind::Shown => (false, read_only),
@@ -56,36 +57,40 @@ fn session_folders(masks: &[Mask]) -> Vec<PathBuf> {
         !hidden && !read_only
     });
     let again = masks.iter().filter(|mask| matches!(mask.kind, MaskKind::Writable | MaskKind::Shown));
-    let again = again.map(|mask| Path::new(mask.folder.inside()).join(&mask.path));
-    open.map(|folder| PathBuf::from(folder.inside())).chain(again).collect()
+    let again = again.map(|mask| Path::new(mask.directory.inside()).join(&mask.path));
+    open.map(|directory| PathBuf::from(directory.inside())).chain(again).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn folders(read_only: bool, masks: &[(SessionFolder, &str, MaskKind)]) -> Vec<String> {
+    fn directories(read_only: bool, masks: &[(SessionDirectory, &str, MaskKind)]) -> Vec<String> {
         let masks: Vec<_> = masks
             .iter()
-            .map(|(folder, path, kind)| Mask { folder: *folder, path: path.into(), kind: kind.clone() })
+            .map(|(directory, path, kind)| Mask {
+                directory: *directory,
+                path: path.into(),
+                kind: kind.clone(),
+            })
             .collect();
         let shape = Shape { read_only, network: Network::Empty };
-        let folders = access(shape, &masks).folders;
-        folders.into_iter().map(|path| String::from_utf8(path).unwrap()).collect()
+        let directories = access(shape, &masks).directories;
+        directories.into_iter().map(|path| String::from_utf8(path).unwrap()).collect()
     }
 
     #[test]
     fn a_session_writes_its_folders_and_a_read_only_command_its_private_ones() {
-        assert_eq!(folders(false, &[]), ["/dev/shm", "/workspace", "/home/agent", "/tmp"]);
-        assert_eq!(folders(true, &[]), ["/dev/shm", "/var/tmp"]);
-        let masks = [(SessionFolder::Workspace, "out", MaskKind::Writable)];
-        assert_eq!(folders(true, &masks), ["/dev/shm", "/var/tmp"], "no mask opens a read-only command");
+        assert_eq!(directories(false, &[]), ["/dev/shm", "/workspace", "/home/agent", "/tmp"]);
+        assert_eq!(directories(true, &[]), ["/dev/shm", "/var/tmp"]);
+        let masks = [(SessionDirectory::Workspace, "out", MaskKind::Writable)];
+        assert_eq!(directories(true, &masks), ["/dev/shm", "/var/tmp"], "no mask opens a read-only command");
     }
 
     #[test]
     fn what_is_masked_as_a_whole_is_left_out_and_what_is_open_in_it_is_not() {
         use MaskKind::{Hidden, ReadOnly, Shown, Writable};
-        use SessionFolder::{Home, Tmp, Workspace};
+        use SessionDirectory::{Home, Tmp, Workspace};
         let masks = [
             (Workspace, "", ReadOnly),
             (Workspace, "out", Writable),
@@ -93,9 +98,9 @@ mod tests {
             (Home, ".cache", Shown),
             (Tmp, "locked", ReadOnly),
         ];
-        assert_eq!(folders(false, &masks), ["/dev/shm", "/tmp", "/workspace/out", "/home/agent/.cache"]);
+        assert_eq!(directories(false, &masks), ["/dev/shm", "/tmp", "/workspace/out", "/home/agent/.cache"]);
         let undone = [(Workspace, "", ReadOnly), (Workspace, "", Writable)];
-        assert!(folders(false, &undone).contains(&"/workspace".to_owned()));
+        assert!(directories(false, &undone).contains(&"/workspace".to_owned()));
     }
 
     #[test]

@@ -94,7 +94,7 @@ impl Launcher {
         Ok(Self { runtime, cgroups, forker, bwrap, bwrap_version, bwrap_lacks, uid_isolation, disks })
     }
 
-    /// Sets the mount below which sessions' disks are mounted ([`crate::Disks::ground`]). A command's mount namespace
+    /// Sets the mount below which sessions' disks are mounted ([`crate::Disks::mount_root`]). A command's mount namespace
     /// then does not keep the disks of other sessions mounted.
     pub fn leave_mounts_of(&mut self, disks: Option<PathBuf>) {
         self.disks = disks;
@@ -113,7 +113,7 @@ impl Launcher {
     /// Returns the directory of the launcher's cgroup, if it has one.
     #[must_use]
     pub fn cgroup(&self) -> Option<&Path> {
-        self.cgroups.folder()
+        self.cgroups.directory()
     }
 
     /// Returns the uids that commands run under.

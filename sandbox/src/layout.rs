@@ -15,7 +15,7 @@ pub const USER: &str = "agent";
 pub(crate) const HIDDEN_FILE: &str = "hidden";
 
 /// Directories that Airlock mounts, or places files in, in every sandbox.
-pub(crate) const OWN_FOLDERS: [&str; 9] = [
+pub(crate) const OWN_DIRECTORIES: [&str; 9] = [
     "/proc",
     "/dev",
     "/etc",

@@ -31,7 +31,7 @@ mod status;
 mod uid;
 
 pub use airlock_init::wire::{
-    COMMAND_FILE, COMMAND_FOLDER, HostIds, INSIDE_BASH_ENV, INSIDE_ID, Landlock, SNAPSHOT_FILE, STAGE,
+    COMMAND_DIRECTORY, COMMAND_FILE, HostIds, INSIDE_BASH_ENV, INSIDE_ID, Landlock, SNAPSHOT_FILE, STAGE,
     Signal, TerminalSize,
 };
 pub use args::{Sources, bwrap_args};
@@ -40,7 +40,7 @@ pub use disk::{DiskBackend, DiskConfig, DiskError, DiskUse, Disks, SessionDisk, 
 pub use error::{LaunchError, Started};
 pub use launcher::{Config, Launcher, shell_words};
 pub use layout::{HOME, TMP, USER, WORKSPACE};
-pub use mask::{MAX_MASKS, Mask, MaskKind, SessionFolder};
+pub use mask::{MAX_MASKS, Mask, MaskKind, SessionDirectory};
 pub use net::SessionNet;
 pub use obeyed::{SettingsFormat, git_includes, named_setting};
 pub use paths::{MAX_RULE_DEPTH, MAX_RULE_ENTRIES, PathRuleError, Resolved, RuleScope};
@@ -51,7 +51,7 @@ pub use report::{
 pub use running::{Cause, Control, Ended, PeakMemory, PeakSource, Running, Streams, Waiter};
 pub use runtime::bash_env;
 pub use seccomp::filter as seccomp_filter;
-pub use session::{FolderError, Folders, Session, give_tree};
+pub use session::{DirectoryError, Session, SessionDirectories, give_tree};
 pub use shared::{MAX_SOCKETS, can_be_shown};
 pub use spec::{LaunchSpec, Limits, MAX_COMMAND, Network, Shape, Shell, Stdin};
 pub use uid::{UidIsolation, UidRange};

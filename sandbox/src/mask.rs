@@ -22,7 +22,7 @@ pub(crate) const MAX_MASK_CONTENT: usize = 512 << 10;
 
 /// One of a session's directories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum SessionFolder {
+pub enum SessionDirectory {
     /// Shown at [`crate::WORKSPACE`].
     Workspace,
     /// Shown at [`crate::HOME`].
@@ -31,7 +31,7 @@ pub enum SessionFolder {
     Tmp,
 }
 
-impl SessionFolder {
+impl SessionDirectory {
     /// All directories.
     pub const ALL: [Self; 3] = [Self::Workspace, Self::Home, Self::Tmp];
 
@@ -70,7 +70,7 @@ pub enum MaskKind {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Mask {
     /// The directory that contains the path.
-    pub folder: SessionFolder,
+    pub directory: SessionDirectory,
     /// The path relative to it, without `.`, `..` or links. Empty for the whole directory.
     pub path: PathBuf,
     /// The effect.

@@ -11,7 +11,7 @@ mod walk;
 use std::path::PathBuf;
 
 use crate::profile::{PathRules, Profile};
-use crate::session::Folders;
+use crate::session::SessionDirectories;
 
 pub use error::{MAX_RULE_DEPTH, MAX_RULE_ENTRIES, PathRuleError};
 pub use walk::Resolved;
@@ -36,14 +36,14 @@ impl RuleScope {
     /// If a rule is invalid or a directory cannot be opened.
     pub fn open(
         rules: &PathRules,
-        folders: &Folders,
+        directories: &SessionDirectories,
         profile: &Profile,
     ) -> Result<Option<Self>, PathRuleError> {
         if *rules == PathRules::default() {
             return Ok(None);
         }
         let patterns = Patterns::new(rules)?;
-        let places = places::open(folders, profile)?;
+        let places = places::open(directories, profile)?;
         let links = places::root_links(profile);
         Ok(Some(Self { patterns, places, links }))
     }

@@ -33,7 +33,7 @@ pub enum Root {
     /// A root file system in a host directory, read-only, with the binds over it. It must not be the host's own root.
     /// Mounts inside the directory are not shown. No component of its path may be a symbolic link. Directories inside
     /// it that Airlock mounts over must not be symbolic links either.
-    Folder(PathBuf),
+    Directory(PathBuf),
 }
 
 /// Globs of readable and writable paths, in the style of `.gitignore`. They are relative to the workspace; a name
@@ -97,7 +97,7 @@ pub struct Profile {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RootCover {
     /// An empty directory without permissions.
-    Folder {
+    Directory {
         /// The absolute path inside.
         path: PathBuf,
         /// Whether a path in it is shown again.
@@ -117,7 +117,7 @@ impl RootCover {
     #[must_use]
     pub fn path(&self) -> &PathBuf {
         match self {
-            Self::Folder { path, .. } | Self::File { path } => path,
+            Self::Directory { path, .. } | Self::File { path } => path,
             Self::Again(bind) => &bind.target,
         }
     }

@@ -9,8 +9,8 @@
 //! The caller passes directory handles and, if possible, uses a thread with no more rights to files than the
 //! session's user.
 
+mod directory;
 mod error;
-mod folder;
 mod found;
 mod git_config;
 mod git_use;
@@ -40,10 +40,10 @@ pub use planted::{Grounds, Item, Plant, Planted, Suspects, Use, planted};
 pub use rules::{Action, Rules, Writer};
 
 /// The name of the guard's directory, next to a session's workspace.
-pub const FOLDER: &str = "protected";
+pub const DIRECTORY: &str = "protected";
 
 /// The name of the directory for the guard of HOME, next to it.
-pub const FOLDER_OF_HOME: &str = "protected-home";
+pub const HOME_DIRECTORY: &str = "protected-home";
 
 #[cfg(test)]
 mod tests;

@@ -52,12 +52,12 @@ impl CapabilityReport {
 /// Returns the report of a host on which no launcher can be created.
 #[must_use]
 pub fn unusable(error: &LaunchError) -> CapabilityReport {
-    let NotObserved { cause, cure } = NotObserved::from(error);
+    let NotObserved { cause, remedy } = NotObserved::from(error);
     let mut checks = vec![host::kernel(&Facts::read())];
     if error.step() == "bubblewrap" {
-        checks.push(Check::missing("bubblewrap", &cause, lost("sandbox"), &cure));
+        checks.push(Check::missing("bubblewrap", &cause, lost("sandbox"), &remedy));
     }
-    checks.push(Check::missing("sandbox", cause, lost("sandbox"), cure));
+    checks.push(Check::missing("sandbox", cause, lost("sandbox"), remedy));
     CapabilityReport { checks: complete(checks), shells: Vec::new() }
 }
 
@@ -82,7 +82,7 @@ impl Launcher {
             Err(unobserved) => {
                 let held =
                     checks.iter().find(|check| check.name == "user_namespaces" && !check.is_enforced());
-                let held = held.map(|check| check.cure.clone());
+                let held = held.map(|check| check.remedy.clone());
                 checks.push(host::no_sandbox(unobserved, held.as_deref(), confined));
                 checks.extend(host::masked_proc(&facts));
             }
@@ -105,7 +105,7 @@ impl Launcher {
         let net = net?;
         let targets = Targets::set(scratch, ids)?;
         let own = Scratch::create(scratch, ids)?;
-        let session = Session { folders: own.folders.clone(), ids, net: Some(net) };
+        let session = Session { directories: own.directories.clone(), ids, net: Some(net) };
         let here = airlock_init::sight::namespaces();
         let [in_session, as_reader] =
             [SESSION, READER].map(|shape| self.observe(profile, &session, shape, &targets.wanted));
@@ -117,7 +117,7 @@ impl Launcher {
             facts,
             owner: observation.owner,
         });
-        checks.push(landlock::check(landlock, as_reader.sight.command_folder_writable));
+        checks.push(landlock::check(landlock, as_reader.sight.command_directory_writable));
         checks.extend(in_session.of_session());
         checks.extend(as_reader.of_reader());
         checks.extend(in_session.uid_isolation(ids));

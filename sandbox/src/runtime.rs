@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use airlock_init::wire::{COMMAND_FOLDER, INSIDE_ID, SNAPSHOT_FILE};
+use airlock_init::wire::{COMMAND_DIRECTORY, INSIDE_ID, SNAPSHOT_FILE};
 use airlock_mounts::remove_tree;
 
 use crate::error::LaunchError;
@@ -27,7 +27,7 @@ const PREFIX: &str = "runtime-";
 /// The directory with the launcher's files. It is removed on drop.
 #[derive(Debug)]
 pub(crate) struct Runtime {
-    folder: PathBuf,
+    directory: PathBuf,
 }
 
 impl Runtime {
@@ -37,18 +37,18 @@ impl Runtime {
             let path = path.to_owned();
             move |source| LaunchError::Runtime { path, source }
         };
-        make_folder(state, 0o700, true).map_err(failed(state))?;
+        make_directory(state, 0o700, true).map_err(failed(state))?;
         sweep(state).map_err(failed(state))?;
         let name = random_name().map_err(failed(state))?;
-        let runtime = Self { folder: state.join(format!("{PREFIX}{name}")) };
-        make_folder(&runtime.folder, 0o755, false).map_err(failed(&runtime.folder))?;
-        let etc = runtime.folder.join("etc");
-        make_folder(&etc, 0o755, false).map_err(failed(&etc))?;
+        let runtime = Self { directory: state.join(format!("{PREFIX}{name}")) };
+        make_directory(&runtime.directory, 0o755, false).map_err(failed(&runtime.directory))?;
+        let etc = runtime.directory.join("etc");
+        make_directory(&etc, 0o755, false).map_err(failed(&etc))?;
 
         let write = |path: PathBuf, bytes: &[u8], mode| write_file(&path, bytes, mode).map_err(failed(&path));
         write(runtime.init(), INIT, 0o555)?;
-        write(runtime.folder.join("bash_env"), bash_env().as_bytes(), 0o444)?;
-        write(runtime.folder.join(HIDDEN_FILE), b"", 0)?;
+        write(runtime.directory.join("bash_env"), bash_env().as_bytes(), 0o444)?;
+        write(runtime.directory.join(HIDDEN_FILE), b"", 0)?;
         for (name, text) in account_files() {
             write(etc.join(name), text.as_bytes(), 0o444)?;
         }
@@ -60,19 +60,19 @@ impl Runtime {
         Ok(runtime)
     }
 
-    pub(crate) fn folder(&self) -> &Path {
-        &self.folder
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
     }
 
     pub(crate) fn init(&self) -> PathBuf {
-        self.folder.join("init")
+        self.directory.join("init")
     }
 }
 
 impl Drop for Runtime {
     fn drop(&mut self) {
         // If the removal fails, the next start repeats it.
-        let _ = remove_tree(&self.folder);
+        let _ = remove_tree(&self.directory);
     }
 }
 
@@ -84,7 +84,7 @@ pub fn bash_env() -> String {
     format!(
         "unset BASH_ENV\n\
          shopt -s extglob\n\
-         . {COMMAND_FOLDER}/{SNAPSHOT_FILE}\n\
+         . {COMMAND_DIRECTORY}/{SNAPSHOT_FILE}\n\
          \\builtin shopt -u extglob\n"
     )
 }
@@ -101,7 +101,7 @@ fn account_files() -> [(&'static str, String); 2] {
     [("passwd", passwd), ("group", group)]
 }
 
-fn make_folder(path: &Path, mode: u32, parents: bool) -> io::Result<()> {
+fn make_directory(path: &Path, mode: u32, parents: bool) -> io::Result<()> {
     DirBuilder::new().recursive(parents).mode(mode).create(path)?;
     // Independent of the umask: session uids must be able to read the inner directories.
     if parents { Ok(()) } else { fs::set_permissions(path, PermissionsExt::from_mode(mode)) }

@@ -13,7 +13,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use crate::mask::SessionFolder;
+use crate::mask::SessionDirectory;
 use crate::net::SessionNet;
 use crate::random::random_name;
 
@@ -24,7 +24,7 @@ const MAX_DEPTH: usize = 256;
 #[derive(Debug, Clone)]
 pub struct Session {
     /// Its directories.
-    pub folders: Folders,
+    pub directories: SessionDirectories,
     /// Its host IDs. `None` if the runner cannot change uids.
     pub ids: Option<HostIds>,
     /// Its network. Required for [`crate::Network::SessionLoopback`].
@@ -33,7 +33,7 @@ pub struct Session {
 
 /// The host directories of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Folders {
+pub struct SessionDirectories {
     /// The directory that contains the others. Only the runner may enter it.
     pub root: PathBuf,
     /// Mounted at `/workspace`.
@@ -47,46 +47,47 @@ pub struct Folders {
 /// A failed step of the creation or transfer of directories.
 #[derive(Debug, thiserror::Error)]
 #[error("session directory: cannot {action}: {source}")]
-pub struct FolderError {
+pub struct DirectoryError {
     /// The step that failed.
     pub action: &'static str,
     /// The error of the operating system.
     pub source: io::Error,
 }
 
-fn step(action: &'static str) -> impl Fn(Errno) -> FolderError {
-    move |error| FolderError { action, source: error.into() }
+fn step(action: &'static str) -> impl Fn(Errno) -> DirectoryError {
+    move |error| DirectoryError { action, source: error.into() }
 }
 
-impl Folders {
+impl SessionDirectories {
     /// Creates the directories of a new session in `parent`, under a random name, and gives them to `ids`.
     ///
     /// # Errors
     ///
-    /// [`FolderError`]. Directories that were created before the error remain.
-    pub fn create(parent: &Path, ids: Option<HostIds>) -> Result<Self, FolderError> {
-        let parent_handle = open_folder(CWD, parent).map_err(step("open the parent"))?;
-        let name = random_name().map_err(|source| FolderError { action: "create a name", source })?;
+    /// [`DirectoryError`]. Directories that were created before the error remain.
+    pub fn create(parent: &Path, ids: Option<HostIds>) -> Result<Self, DirectoryError> {
+        let parent_handle = open_directory(CWD, parent).map_err(step("open the parent"))?;
+        let name = random_name().map_err(|source| DirectoryError { action: "create a name", source })?;
         mkdirat(&parent_handle, &name, Mode::RWXU).map_err(step("create a directory"))?;
         Self::fill(&parent.join(name), ids)
     }
 
-    /// As [`Folders::create`], in the existing, empty directory `root` that only the runner may enter.
+    /// As [`SessionDirectories::create`], in the existing, empty directory `root` that only the runner may enter.
     ///
     /// # Errors
     ///
-    /// [`FolderError`]. Directories that were created before the error remain.
-    pub fn fill(root: &Path, ids: Option<HostIds>) -> Result<Self, FolderError> {
-        let handle = openat(CWD, root, FOLDER, Mode::empty()).map_err(step("open a directory"))?;
+    /// [`DirectoryError`]. Directories that were created before the error remain.
+    pub fn fill(root: &Path, ids: Option<HostIds>) -> Result<Self, DirectoryError> {
+        let handle = openat(CWD, root, DIRECTORY, Mode::empty()).map_err(step("open a directory"))?;
         for child in ["workspace", "home", "tmp"] {
             mkdirat(&handle, child, Mode::RWXU).map_err(step("create a directory"))?;
-            let handle = openat(&handle, child, FOLDER, Mode::empty()).map_err(step("open a directory"))?;
+            let handle =
+                openat(&handle, child, DIRECTORY, Mode::empty()).map_err(step("open a directory"))?;
             give(handle.as_fd(), ids).map_err(step("change the owner of a directory"))?;
         }
         Ok(Self::at(root))
     }
 
-    /// Returns the directories that [`Folders::create`] created at `root`. Accesses no file.
+    /// Returns the directories that [`SessionDirectories::create`] created at `root`. Accesses no file.
     #[must_use]
     pub fn at(root: &Path) -> Self {
         Self {
@@ -99,18 +100,19 @@ impl Folders {
 
     /// Returns the path of a directory.
     #[must_use]
-    pub fn of(&self, folder: SessionFolder) -> &Path {
-        match folder {
-            SessionFolder::Workspace => &self.workspace,
-            SessionFolder::Home => &self.home,
-            SessionFolder::Tmp => &self.tmp,
+    pub fn of(&self, directory: SessionDirectory) -> &Path {
+        match directory {
+            SessionDirectory::Workspace => &self.workspace,
+            SessionDirectory::Home => &self.home,
+            SessionDirectory::Tmp => &self.tmp,
         }
     }
 }
 
-const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+const DIRECTORY: OFlags =
+    OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-fn open_folder(parent: BorrowedFd<'_>, path: &Path) -> Result<OwnedFd, Errno> {
+fn open_directory(parent: BorrowedFd<'_>, path: &Path) -> Result<OwnedFd, Errno> {
     openat(parent, path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
 }
 
@@ -129,12 +131,12 @@ fn give(handle: BorrowedFd<'_>, ids: Option<HostIds>) -> Result<(), Errno> {
 ///
 /// # Errors
 ///
-/// [`FolderError`] at the first entry that cannot be given away. The other entries keep their owner. A nesting of more
+/// [`DirectoryError`] at the first entry that cannot be given away. The other entries keep their owner. A nesting of more
 /// than 256 directories is an error.
-pub fn give_tree(folder: BorrowedFd<'_>, ids: HostIds) -> Result<(), FolderError> {
+pub fn give_tree(directory: BorrowedFd<'_>, ids: HostIds) -> Result<(), DirectoryError> {
     let (uid, gid) = owner(ids);
-    fchown(folder, uid, gid).map_err(step("change the owner of a directory"))?;
-    let mut open = vec![Dir::read_from(folder).map_err(step("read a directory"))?];
+    fchown(directory, uid, gid).map_err(step("change the owner of a directory"))?;
+    let mut open = vec![Dir::read_from(directory).map_err(step("read a directory"))?];
     while let Some(current) = open.last_mut() {
         let Some(entry) = current.next() else {
             open.pop();
@@ -156,7 +158,7 @@ pub fn give_tree(folder: BorrowedFd<'_>, ids: HostIds) -> Result<(), FolderError
             known => known,
         };
         if kind == FileType::Directory {
-            let below = openat(handle, name, FOLDER, Mode::empty()).map_err(step("open a directory"))?;
+            let below = openat(handle, name, DIRECTORY, Mode::empty()).map_err(step("open a directory"))?;
             let below = Dir::read_from(&below).map_err(step("read a directory"))?;
             if open.len() >= MAX_DEPTH {
                 return Err(step("open a subdirectory")(Errno::LOOP));

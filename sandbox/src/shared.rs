@@ -13,7 +13,7 @@ use std::path::{Component, Path, PathBuf};
 use airlock_init::wire::{INSIDE, Point, PointKind, STAGE, STAGED_ROOT, Shared, SharedKind, StagedRoot};
 
 use crate::error::LaunchError;
-use crate::layout::{HOME, OWN_FILES, OWN_FOLDERS, WORKSPACE, staged_socket};
+use crate::layout::{HOME, OWN_DIRECTORIES, OWN_FILES, WORKSPACE, staged_socket};
 use crate::profile::{Bind, Profile, Root, RootCover, joined};
 
 /// The maximum number of host sockets that one profile shows.
@@ -54,9 +54,9 @@ impl Reach {
         for (number, socket) in sockets.iter().enumerate() {
             reach.share(socket, staged_socket(number), SharedKind::Socket);
         }
-        if let Root::Folder(folder) = &profile.root {
+        if let Root::Directory(directory) = &profile.root {
             reach.root = Some(StagedRoot {
-                source: folder.as_os_str().as_bytes().to_vec(),
+                source: directory.as_os_str().as_bytes().to_vec(),
                 points: points(profile, read_only),
             });
             reach.again(Path::new("/"), &Path::new(STAGE).join(STAGED_ROOT));
@@ -119,10 +119,11 @@ fn innermost<'a>(binds: &'a [Bind], path: &Path) -> Option<&'a Path> {
 }
 
 fn is_reached(source: &Path, passable: &mut BTreeSet<PathBuf>) -> bool {
-    source.ancestors().skip(1).all(|folder| {
+    source.ancestors().skip(1).all(|directory| {
         // bubblewrap reports a missing directory.
-        let open = || fs::metadata(folder).map_or(true, |found| found.permissions().mode() & PASSABLE != 0);
-        passable.contains(folder) || open() && passable.insert(folder.to_owned())
+        let open =
+            || fs::metadata(directory).map_or(true, |found| found.permissions().mode() & PASSABLE != 0);
+        passable.contains(directory) || open() && passable.insert(directory.to_owned())
     })
 }
 
@@ -133,13 +134,13 @@ fn points(profile: &Profile, read_only: bool) -> Vec<Point> {
         Point { path: path.as_os_str().as_bytes().to_vec(), kind }
     };
     let mut points: Vec<_> =
-        OWN_FOLDERS.iter().map(|path| point(Path::new(path), PointKind::Folder)).collect();
+        OWN_DIRECTORIES.iter().map(|path| point(Path::new(path), PointKind::Directory)).collect();
     points.extend(OWN_FILES.iter().map(|path| point(Path::new(path), PointKind::File)));
-    let var_tmp = if read_only { PointKind::Folder } else { PointKind::Link(b"../tmp".to_vec()) };
+    let var_tmp = if read_only { PointKind::Directory } else { PointKind::Link(b"../tmp".to_vec()) };
     points.push(point(Path::new("/var/tmp"), var_tmp));
     for bind in &profile.binds {
         let is_file = fs::metadata(&bind.source).is_ok_and(|found| !found.is_dir());
-        points.push(point(&bind.target, if is_file { PointKind::File } else { PointKind::Folder }));
+        points.push(point(&bind.target, if is_file { PointKind::File } else { PointKind::Directory }));
     }
     points.extend(profile.sockets.allowed_unix.iter().map(|socket| point(socket, PointKind::File)));
     let link = |target: &OsStr| PointKind::Link(target.as_bytes().to_vec());

@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use airlock_sandbox::{COMMAND_FOLDER, INSIDE_BASH_ENV};
+use airlock_sandbox::{COMMAND_DIRECTORY, INSIDE_BASH_ENV};
 use serde::{Deserialize, Serialize};
 
 /// Programs that run other programs. The sandbox has the real ones.
@@ -136,7 +136,7 @@ pub fn worker(program: &Path, root: &Path) -> io::Result<Command> {
         .arg("--ro-bind")
         .arg(root.join("bash_env"))
         .arg(INSIDE_BASH_ENV)
-        .args(["--size", "1048576", "--perms", "0700", "--tmpfs", COMMAND_FOLDER])
+        .args(["--size", "1048576", "--perms", "0700", "--tmpfs", COMMAND_DIRECTORY])
         .arg("--ro-bind")
         .arg(program)
         .arg(WORKER)

@@ -8,7 +8,7 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use airlock_sandbox::{COMMAND_FILE, COMMAND_FOLDER, INSIDE_BASH_ENV, SNAPSHOT_FILE, Shell, shell_words};
+use airlock_sandbox::{COMMAND_DIRECTORY, COMMAND_FILE, INSIDE_BASH_ENV, SNAPSHOT_FILE, Shell, shell_words};
 use serde::{Deserialize, Serialize};
 
 use super::sandbox::{self, Way};
@@ -125,7 +125,7 @@ pub fn decode(bytes: &[u8]) -> io::Result<Trace> {
 
 /// Writes the files that bash reads, as pid 1 does. Returns the script's path.
 fn write_files(order: &Order) -> io::Result<Vec<u8>> {
-    let folder = Path::new(COMMAND_FOLDER);
+    let folder = Path::new(COMMAND_DIRECTORY);
     fs::set_permissions(folder, Permissions::from_mode(0o700))?;
     remove_strangers(folder)?;
     let snapshot = order.way.snapshot.then_some((SNAPSHOT_FILE, sandbox::SNAPSHOT.as_bytes()));

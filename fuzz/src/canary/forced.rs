@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use airlock_sandbox::env::{EnvRequest, build_env};
 use airlock_sandbox::{
-    Cause, CgroupConfig, Config, Folders, HostIds, LaunchError, LaunchSpec, Launcher, Limits, Network,
-    Profile, Running, Session, Shape, Shell, Stdin, UidIsolation, WORKSPACE,
+    Cause, CgroupConfig, Config, HostIds, LaunchError, LaunchSpec, Launcher, Limits, Network, Profile,
+    Running, Session, SessionDirectories, Shape, Shell, Stdin, UidIsolation, WORKSPACE,
 };
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
@@ -83,8 +83,9 @@ impl Forced {
         let id = FIRST_UID + std::process::id() * UIDS + number % UIDS;
         let ids =
             (launcher.uid_isolation() == UidIsolation::PerSession).then_some(HostIds { uid: id, gid: id });
-        let folders = Folders::create(folder, ids).map_err(|error| ForcedError::Tree(error.to_string()))?;
-        let session = Session { folders, ids, net: Some(launcher.session_net(ids)?) };
+        let folders =
+            SessionDirectories::create(folder, ids).map_err(|error| ForcedError::Tree(error.to_string()))?;
+        let session = Session { directories: folders, ids, net: Some(launcher.session_net(ids)?) };
         let limits = Limits { nproc: 256, fsize: Some(64 << 20), start_timeout: MAKING, ..Limits::default() };
         let (profile, before) = (Profile::minimal(), Snapshot::default());
         let mut forced = Self { launcher, profile, session, limits, wall: MAKING, before };
@@ -129,7 +130,7 @@ impl Forced {
     }
 
     fn look(&self) -> io::Result<Snapshot> {
-        let Folders { workspace, home, tmp, .. } = &self.session.folders;
+        let SessionDirectories { workspace, home, tmp, .. } = &self.session.directories;
         Snapshot::take(&[workspace, home, tmp], true)
     }
 

@@ -1,14 +1,14 @@
 //! Paths as clients write them, and relative to one of the session's directories. Accesses no file.
 
 use airlock_domain::{ExchangeFailed, limits::PATH_BYTES};
-use airlock_sandbox::{HOME, SessionFolder, TMP, WORKSPACE};
+use airlock_sandbox::{HOME, SessionDirectory, TMP, WORKSPACE};
 
 use super::failure::{invalid, shown};
 
 /// A path in one of the session's directories, without `.`, `..` or empty components. Empty for the directory itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Inside {
-    root: SessionFolder,
+    root: SessionDirectory,
     below: Vec<u8>,
 }
 
@@ -33,14 +33,14 @@ impl Inside {
         if written.contains(&0) {
             return refuse("contains a NUL byte");
         }
-        let absolute = SessionFolder::ALL.into_iter().find_map(|root| {
+        let absolute = SessionDirectory::ALL.into_iter().find_map(|root| {
             let rest = written.strip_prefix(root.inside().as_bytes())?;
             matches!(rest, [] | [b'/', ..]).then_some((root, rest))
         });
         let (root, rest) = match absolute {
             Some(found) => found,
             None if written.first() == Some(&b'/') => return refuse("is outside the session's directories"),
-            None => (SessionFolder::Workspace, written),
+            None => (SessionDirectory::Workspace, written),
         };
         let mut parts: Vec<&[u8]> = Vec::new();
         for part in rest.split(|byte| *byte == b'/') {
@@ -63,7 +63,7 @@ impl Inside {
     /// Also for a path in another of the session's directories.
     pub(super) fn in_workspace(written: &[u8]) -> Result<Self, ExchangeFailed> {
         let path = Self::parse(written)?;
-        if path.root == SessionFolder::Workspace {
+        if path.root == SessionDirectory::Workspace {
             return Ok(path);
         }
         let message = format!(
@@ -76,7 +76,7 @@ impl Inside {
     }
 
     /// Returns the session's directory that contains the path.
-    pub(super) fn root(&self) -> SessionFolder {
+    pub(super) fn root(&self) -> SessionDirectory {
         self.root
     }
 
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn a_path_is_below_the_workspace_home_or_tmp() {
-        use SessionFolder::{Home, Tmp, Workspace};
+        use SessionDirectory::{Home, Tmp, Workspace};
         for (written, root, relative) in [
             (&b""[..], Workspace, &b""[..]),
             (b".", Workspace, b""),

@@ -11,7 +11,7 @@ use std::{
 };
 
 use airlock_domain::{ExchangeFailed, FileInfo, FileType};
-use airlock_sandbox::{DiskBackend, SessionFolder};
+use airlock_sandbox::{DiskBackend, SessionDirectory};
 use rustix::{
     fs::{
         AtFlags, CWD, FileType as RawType, Mode, OFlags, ResolveFlags, Stat, StatVfs, fstat, fstatvfs,
@@ -49,7 +49,7 @@ impl Root {
     /// If the directory does not exist, or if `work` fails.
     pub(super) fn enter<T>(
         session: &OpenSession,
-        folder: SessionFolder,
+        folder: SessionDirectory,
         work: impl FnOnce(&Self) -> Result<T, ExchangeFailed>,
     ) -> Result<T, ExchangeFailed> {
         let handle = openat(CWD, session.folders().of(folder), FOLDER | OFlags::NOFOLLOW, Mode::empty());

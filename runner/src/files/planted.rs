@@ -10,7 +10,7 @@ use std::{
 
 use airlock_domain::ExchangeFailed;
 use airlock_sandbox::{
-    Profile, Root, SessionFolder,
+    Profile, Root, SessionDirectory,
     protect::{Grounds, Item, Plant, Use, planted},
 };
 
@@ -55,7 +55,7 @@ impl PlantedIn {
         let bare =
             Profile { binds: Vec::new(), symlinks: Vec::new(), root: Root::default(), ..Profile::default() };
         // The workspace is scanned as a whole.
-        let is_elsewhere = at.root() != SessionFolder::Workspace;
+        let is_elsewhere = at.root() != SessionDirectory::Workspace;
         let paths: Vec<_> =
             is_elsewhere.then(|| PathBuf::from(OsString::from_vec(at.absolute()))).into_iter().collect();
         let command = Use { paths: &paths, rebases: false, outside: false };
@@ -63,7 +63,7 @@ impl PlantedIn {
         let found = as_session(session.owner(), || planted(&grounds, &suspects, command))
             .map_err(|error| internal("look for planted programs", &error))?
             .map_err(|error| of_guard(error.into()))?;
-        Ok(Self { items: found.items.into_iter().filter(|item| item.folder == at.root()).collect() })
+        Ok(Self { items: found.items.into_iter().filter(|item| item.directory == at.root()).collect() })
     }
 
     /// Returns the planted files below a directory. `folder` is its real path below the root: a link to it has
@@ -79,7 +79,7 @@ impl PlantedIn {
 
 /// Returns the reason for an item. Only for the workspace there is a record of who created it.
 fn why(item: &Item) -> &'static str {
-    match (&item.what, item.folder == SessionFolder::Workspace) {
+    match (&item.what, item.directory == SessionDirectory::Workspace) {
         (Plant::Hooks, true) => HOOKS,
         (Plant::Hooks, false) => MAYBE_HOOKS,
         (Plant::Config(_), true) => CONFIG,

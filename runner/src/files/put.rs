@@ -15,7 +15,7 @@ use airlock_archive::{
     Cancel, Counts, Format, Limits, TEMPORARY_PREFIX, Unpack, check, conflicts, unpack, write_file,
 };
 use airlock_domain::{ExchangeFailed, FileFilter, FileFormat, FileType, UploadOrder, Uploaded};
-use airlock_sandbox::SessionFolder;
+use airlock_sandbox::SessionDirectory;
 use cap_std::fs::Dir;
 use rustix::{
     fs::{AtFlags, Mode, mkdirat, statat, unlinkat},
@@ -103,7 +103,7 @@ impl Target {
 
 /// Removes the temporary files that a dying process left during an upload into this directory. No command may run in
 /// the session. Blocks while it scans the directory.
-pub(super) fn sweep(session: &OpenSession, folder: SessionFolder) {
+pub(super) fn sweep(session: &OpenSession, folder: SessionDirectory) {
     let removed = Root::enter(session, folder, |root| {
         let (at, cancel) = (Inside::parse(folder.inside().as_bytes())?, Cancel::new());
         let include = vec![format!("**/{TEMPORARY_PREFIX}*")];
@@ -152,7 +152,7 @@ pub(super) fn put(
         return Err(invalid("SHA256_MISMATCH", message));
     }
     let own = |error| of_own_io("record an upload", &error);
-    let is_compared = target.path.root() == SessionFolder::Workspace;
+    let is_compared = target.path.root() == SessionDirectory::Workspace;
     let recorder = is_compared.then(|| session.baseline().recorder(shared.baseline));
     let recorder = recorder.transpose().map_err(own)?;
     let upload = UnderWay::begin(session, &target.path)?;

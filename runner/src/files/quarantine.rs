@@ -62,7 +62,7 @@ pub(super) fn restore(session: &OpenSession, id: &str) -> Result<(Vec<u8>, Strin
 fn item(guarded: &Guarded, held: Held) -> QuarantinedFile {
     let file_type = match held.kind {
         Kind::File => FileType::Regular,
-        Kind::Folder => FileType::Directory,
+        Kind::Directory => FileType::Directory,
         Kind::Link => FileType::Symlink,
         Kind::Other => FileType::Other,
     };

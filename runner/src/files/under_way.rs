@@ -2,7 +2,7 @@
 //! held while waiting for a client.
 
 use airlock_domain::ExchangeFailed;
-use airlock_sandbox::{SessionFolder, protect::Watched};
+use airlock_sandbox::{SessionDirectory, protect::Watched};
 
 use super::{paths::Inside, quarantine::of_guard};
 use crate::{
@@ -34,8 +34,8 @@ impl<'a> UnderWay<'a> {
     pub(super) fn begin(session: &'a OpenSession, target: &Inside) -> Result<Self, ExchangeFailed> {
         let mut upload = Self { session, told: Vec::new(), watches: None };
         let SessionGuard { workspace, home } = session.guard();
-        upload.tell(workspace, (target.root() == SessionFolder::Workspace).then(|| target.relative()))?;
-        if target.root() == SessionFolder::Home {
+        upload.tell(workspace, (target.root() == SessionDirectory::Workspace).then(|| target.relative()))?;
+        if target.root() == SessionDirectory::Home {
             upload.tell(home, Some(target.relative()))?;
         }
         Ok(upload)

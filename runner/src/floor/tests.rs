@@ -164,7 +164,7 @@ fn a_root_file_system_is_held_against_what_it_really_is() {
     for good in ["roots/debian", "roots/alias", "roots/mine"] {
         let given = asked(&config, &root.join(good)).unwrap();
         let real = fs::canonicalize(root.join(good)).unwrap();
-        assert_eq!((given.root, given.binds), (sandbox::Root::Folder(real), Vec::new()), "{good}");
+        assert_eq!((given.root, given.binds), (sandbox::Root::Directory(real), Vec::new()), "{good}");
     }
     for bad in ["other", "roots/out", "roots/all", "roots/all/etc", "roots/none", "roots/../other", ""] {
         assert_eq!(asked(&config, &root.join(bad)).unwrap_err().reason, "floor", "{bad}");

@@ -12,7 +12,9 @@ use std::{
 
 use airlock_domain::SessionId;
 use airlock_mounts::{RemoveError, remove_tree};
-use airlock_sandbox::{DiskConfig, DiskError, Disks, FolderError, Folders, HostIds, SessionDisk, WORKSPACE};
+use airlock_sandbox::{
+    DirectoryError, DiskConfig, DiskError, Disks, HostIds, SessionDirectories, SessionDisk, WORKSPACE,
+};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use tokio_util::sync::CancellationToken;
 
@@ -47,7 +49,7 @@ pub enum SessionError {
     },
     /// A directory could not be created or given to the session's user.
     #[error(transparent)]
-    Folder(#[from] FolderError),
+    Folder(#[from] DirectoryError),
     /// The session's disk could not be created, found or removed.
     #[error(transparent)]
     Disk(#[from] DiskError),
@@ -135,7 +137,7 @@ impl Places {
 
     fn disk(&self, place: &Path, ids: Option<HostIds>) -> Result<SessionDisk, SessionError> {
         let disk = self.disks.make(place, ids.map(|ids| ids.uid))?;
-        Folders::fill(disk.root(), ids)?;
+        SessionDirectories::fill(disk.root(), ids)?;
         Ok(disk)
     }
 
@@ -163,7 +165,8 @@ impl Places {
     /// Removes a directory about which only its contents are known. See [`Places::remove`].
     pub(super) fn remove_stale(&self, place: &Path) -> Result<(), SessionError> {
         // Not the disk's mount, which may be missing.
-        let uid = fs::symlink_metadata(Folders::at(&place.join("disk")).workspace).map(|found| found.uid());
+        let uid = fs::symlink_metadata(SessionDirectories::at(&place.join("disk")).workspace)
+            .map(|found| found.uid());
         self.remove(place, uid.ok().filter(|uid| *uid != 0))
     }
 

@@ -266,7 +266,7 @@ impl Drop for Sessions {
         let disks = &self.places.disks;
         for session in self.all() {
             session.guard.close();
-            if let Err(error) = disks.put_down(&session.disk) {
+            if let Err(error) = disks.unmount(&session.disk) {
                 tracing::warn!(session = %session.id, %error, "cannot unmount a session's disk");
             }
         }
@@ -312,7 +312,7 @@ fn restored(root: &Path, uids: Option<UidRange>, disks: &Disks) -> Result<Found,
     let directory = hex::decode(&saved.directory).map_err(|_| damaged("has no directory".to_owned()))?;
     let backend = DiskBackend::named(&saved.disk);
     let backend = backend.ok_or_else(|| damaged(format!("has a disk of the kind `{}`", saved.disk)))?;
-    let disk = match disks.take_up(root, saved.uid, backend) {
+    let disk = match disks.reopen(root, saved.uid, backend) {
         Ok(disk) => disk,
         Err(lost @ DiskError::Lost) => return Ok(Found::Lost(id, lost.to_string())),
         Err(error) => return Err(damaged(format!("has a disk that cannot be used again: {error}"))),

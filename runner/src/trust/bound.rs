@@ -7,7 +7,7 @@ use airlock_domain::{
     BoundFile, FileState, Grant, Requirement,
     limits::{BOUND_FILE_BYTES, BOUND_FILES_BYTES},
 };
-use airlock_sandbox::Folders;
+use airlock_sandbox::SessionDirectories;
 
 use super::view::View;
 use crate::{
@@ -22,7 +22,7 @@ const CHANGED: &str = "files_changed";
 /// true. Files that were not read by then have an unknown state.
 pub(crate) fn look(
     paths: Vec<Vec<u8>>,
-    folders: &Folders,
+    folders: &SessionDirectories,
     owner: Option<(u32, u32)>,
     is_over: &dyn Fn() -> bool,
 ) -> Vec<BoundFile> {
@@ -103,7 +103,7 @@ mod tests {
         }
 
         fn look(&self, paths: Vec<Vec<u8>>) -> Vec<BoundFile> {
-            look(paths, &Folders::at(self.0.path()), None, &|| false)
+            look(paths, &SessionDirectories::at(self.0.path()), None, &|| false)
         }
 
         fn state(&self, path: &str) -> FileState {
@@ -230,7 +230,7 @@ mod tests {
         let paths = vec![b"/workspace/one".to_vec(), b"/workspace/two".to_vec()];
         let reads = std::cell::Cell::new(0_u32);
         let is_over = || reads.replace(reads.get() + 1) > 2;
-        let found = look(paths, &Folders::at(session.0.path()), None, &is_over);
+        let found = look(paths, &SessionDirectories::at(session.0.path()), None, &is_over);
         assert!(found.iter().all(|file| file.state == FileState::Unknown), "{found:?}");
         assert!(reads.get() < 10, "it was not read on: {}", reads.get());
     }

@@ -53,7 +53,7 @@ impl Host {
         let requires = vec![Requirement::TrustedPath];
         let grant = Grant { requires, decided, read_only, ..grant() };
         let env = [(OsString::from("PATH"), OsString::from(path))];
-        check(&grant, &self.profile, &env, &Folders::at(self.folder.path()), None)
+        check(&grant, &self.profile, &env, &SessionDirectories::at(self.folder.path()), None)
     }
 
     fn program_is_trusted(&self, path: &str, program: &str) -> bool {
@@ -232,7 +232,7 @@ fn rooted() -> Host {
     ] {
         host.link(target, link);
     }
-    let root = airlock_sandbox::Root::Folder(host.at("root"));
+    let root = airlock_sandbox::Root::Directory(host.at("root"));
     host.profile = Profile { root, ..Profile::default() };
     host
 }
@@ -267,7 +267,10 @@ fn without_the_requirement_nothing_is_looked_at() {
     let host = Host::new();
     let decided = Decided { programs: vec![b"./x".to_vec()], ..Decided::default() };
     let grant = Grant { requires: Vec::new(), decided, ..grant() };
-    assert_eq!(check(&grant, &host.profile, &[], &Folders::at(Path::new("/nowhere")), None), Ok(()));
+    assert_eq!(
+        check(&grant, &host.profile, &[], &SessionDirectories::at(Path::new("/nowhere")), None),
+        Ok(())
+    );
 }
 
 #[test]
@@ -293,7 +296,7 @@ fn a_read_only_command_is_held_to_the_files_that_its_programs_obey_and_another_i
         let requires = vec![Requirement::ReadOnlyMount, Requirement::TrustedPath];
         let grant = Grant { requires, decided: decided.clone(), read_only, ..grant() };
         let env = [(OsString::from("PATH"), OsString::from("/opt/bin"))];
-        check(&grant, &host.profile, &env, &Folders::at(host.folder.path()), None)
+        check(&grant, &host.profile, &env, &SessionDirectories::at(host.folder.path()), None)
             .map_err(|refusal| refusal.reason)
     };
     assert!(checked(true).is_ok());

@@ -13,7 +13,7 @@ use std::{
 };
 
 use airlock_domain::FileState;
-use airlock_sandbox::{Folders, HOME, Profile, Root, WORKSPACE};
+use airlock_sandbox::{HOME, Profile, Root, SessionDirectories, WORKSPACE};
 use rustix::{
     fs::{CWD, Dir, FileType, Mode, OFlags, ResolveFlags, fstat, openat, openat2, readlinkat},
     io::Errno,
@@ -93,9 +93,9 @@ enum Seen {
 
 impl View {
     /// Opens the mounts that a sandbox of this profile and session would show.
-    pub(super) fn open(profile: &Profile, folders: &Folders, read_only: bool) -> Self {
+    pub(super) fn open(profile: &Profile, folders: &SessionDirectories, read_only: bool) -> Self {
         let mut view = Self { mounts: Vec::new(), links: Vec::new(), steps: Cell::new(0) };
-        if let Root::Folder(source) = &profile.root {
+        if let Root::Directory(source) = &profile.root {
             view.mount(Path::new("/"), source, OFlags::empty(), Ground::ReadOnly);
         }
         for bind in &profile.binds {
@@ -115,7 +115,7 @@ impl View {
     }
 
     /// Opens only the session's own directories.
-    pub(super) fn of_session(folders: &Folders) -> Self {
+    pub(super) fn of_session(folders: &SessionDirectories) -> Self {
         let bare =
             Profile { binds: Vec::new(), symlinks: Vec::new(), root: Root::default(), ..Profile::default() };
         Self::open(&bare, folders, false)

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use airlock_init::sight::{LookFor, SESSION_PLACES, SYSTEM_PLACES, Sight, namespaces};
-use airlock_init::wire::{COMMAND_FOLDER, Step};
+use airlock_init::wire::{COMMAND_DIRECTORY, Step};
 use rustix::fs::{Mode, OFlags, open, unlink};
 
 use crate::failure::{AtStep, Failure};
@@ -46,7 +46,7 @@ pub(crate) fn run(wanted: Option<String>) -> Result<ExitCode, Failure> {
             .filter(|place| writable(place))
             .map(ToString::to_string)
             .collect(),
-        command_folder_writable: writable(COMMAND_FOLDER),
+        command_directory_writable: writable(COMMAND_DIRECTORY),
         attempts: attempts::all(&wanted),
     };
     let mut text = serde_json::to_vec(&sight).at(Step::Message)?;
@@ -74,8 +74,8 @@ fn interfaces() -> Vec<String> {
 }
 
 /// Reports whether a file can be created in a directory. The file is removed again.
-fn writable(folder: &str) -> bool {
-    let path = Path::new(folder).join(format!(".airlock-look-{}", std::process::id()));
+fn writable(directory: &str) -> bool {
+    let path = Path::new(directory).join(format!(".airlock-look-{}", std::process::id()));
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let made = open(&path, flags, Mode::RUSR).is_ok();
     // A file that could be created can be removed.

@@ -14,7 +14,7 @@ use std::process::{Command, ExitCode};
 
 use airlock_init::frame::recv_frame;
 use airlock_init::sys::close_on_exec_from;
-use airlock_init::wire::{COMMAND_FOLDER_SIZE, HostIds, MODE_OUTSIDE_PID1, OutsidePlan, Shown, Step};
+use airlock_init::wire::{COMMAND_DIRECTORY_SIZE, HostIds, MODE_OUTSIDE_PID1, OutsidePlan, Shown, Step};
 use rustix::fs::{CWD, Mode, mkdir};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, MoveMountFlags, OpenTreeFlags, mount, move_mount, open_tree};
@@ -50,7 +50,7 @@ fn prepare(plan: &OutsidePlan) -> Result<(), Failure> {
     setsid().at(Step::Processes)?;
     unshare_mounts().at(Step::Processes)?;
     show(&plan.shown, plan.leave.as_deref()).at(Step::Stage)?;
-    make_command_folder(&plan.shown, plan.ids).at(Step::Stage)?;
+    make_command_directory(&plan.shown, plan.ids).at(Step::Stage)?;
     become_session(Some(plan.ids))?;
     // A change of IDs clears the parent-death signal.
     die_with_runner()
@@ -63,8 +63,8 @@ fn show(shown: &Shown, leave: Option<&[u8]>) -> Result<(), String> {
         | OpenTreeFlags::OPEN_TREE_CLOEXEC
         | OpenTreeFlags::AT_SYMLINK_NOFOLLOW;
     let mut trees = Vec::new();
-    for folder in &shown.folders {
-        let path = Path::new(OsStr::from_bytes(folder));
+    for directory in &shown.directories {
+        let path = Path::new(OsStr::from_bytes(directory));
         let tree = open_tree(CWD, path, flags).map_err(|error| format!("session directory: {error}"))?;
         trees.push((tree, path));
     }
@@ -74,7 +74,7 @@ fn show(shown: &Shown, leave: Option<&[u8]>) -> Result<(), String> {
     mount("tmpfs", over, "tmpfs", flags, Some(c"mode=0755,size=64k"))
         .map_err(|error| format!("tmpfs: {error}"))?;
     for (tree, path) in trees {
-        make_folders(over, path)?;
+        make_directories(over, path)?;
         move_mount(tree.as_fd(), "", CWD, path, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)
             .map_err(|error| format!("mount of a session directory: {error}"))?;
     }
@@ -82,7 +82,7 @@ fn show(shown: &Shown, leave: Option<&[u8]>) -> Result<(), String> {
 }
 
 /// Creates the missing directories between `over`, which contains only the session's directories, and `path`.
-fn make_folders(over: &Path, path: &Path) -> Result<(), String> {
+fn make_directories(over: &Path, path: &Path) -> Result<(), String> {
     let below =
         path.strip_prefix(over).map_err(|_| "a session directory has an unexpected parent".to_owned())?;
     let mut at = over.to_owned();
@@ -97,12 +97,12 @@ fn make_folders(over: &Path, path: &Path) -> Result<(), String> {
 }
 
 /// Mounts a tmpfs for the command. It disappears with the command's mounts, and is never on a disk.
-fn make_command_folder(shown: &Shown, ids: HostIds) -> Result<(), String> {
+fn make_command_directory(shown: &Shown, ids: HostIds) -> Result<(), String> {
     let failed = |error: &dyn std::fmt::Display| format!("tmpfs for the command: {error}");
     let path = Path::new(OsStr::from_bytes(&shown.command));
-    make_folders(Path::new(OsStr::from_bytes(&shown.over)), path)?;
+    make_directories(Path::new(OsStr::from_bytes(&shown.over)), path)?;
     let HostIds { uid, gid } = ids;
-    let options = format!("mode=0700,uid={uid},gid={gid},size={COMMAND_FOLDER_SIZE}");
+    let options = format!("mode=0700,uid={uid},gid={gid},size={COMMAND_DIRECTORY_SIZE}");
     let options = CString::new(options).map_err(|error| failed(&error))?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
     mount("tmpfs", path, "tmpfs", flags, Some(options.as_c_str())).map_err(|error| failed(&error))

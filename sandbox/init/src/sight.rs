@@ -58,7 +58,7 @@ pub struct Sight {
     /// The writable paths of [`SYSTEM_PLACES`] and [`SESSION_PLACES`].
     pub writable: Vec<String>,
     /// Whether a file could be created next to the command's file, which only Landlock forbids.
-    pub command_folder_writable: bool,
+    pub command_directory_writable: bool,
     /// The attempts, in order.
     pub attempts: Vec<Attempt>,
 }

@@ -40,14 +40,14 @@ pub(crate) fn stage(plan: &LaunchPlan) -> Result<(), Failure> {
     if plan.stage.is_empty() && plan.shared.is_empty() && plan.root.is_none() {
         return Ok(());
     }
-    let trees = open_folders(&plan.stage).at(Step::Stage)?;
+    let trees = open_directories(&plan.stage).at(Step::Stage)?;
     let found = shared::find(&plan.shared)?;
     let root = plan.root.as_ref().map(root::find).transpose()?;
     leave_mount(plan.leave.as_deref()).at(Step::Stage)?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
     mount("tmpfs", STAGE, "tmpfs", flags, Some(c"mode=0755,size=32m"))
         .map_err(|error| Failure::new(Step::Stage, format!("tmpfs: {error}")))?;
-    mount_folders(&trees).at(Step::Stage)?;
+    mount_directories(&trees).at(Step::Stage)?;
     shared::mount(found)?;
     if let Some(root) = &root {
         root::put_together(root)?;
@@ -55,8 +55,8 @@ pub(crate) fn stage(plan: &LaunchPlan) -> Result<(), Failure> {
     let stage =
         open(STAGE, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).at(Step::Stage)?;
     let mut covers = overlay::Covers::new(stage);
-    for (tree, folder) in trees {
-        overlay::lay(tree, &folder.overlays, &mut covers).at(Step::Masks)?;
+    for (tree, directory) in trees {
+        overlay::lay(tree, &directory.overlays, &mut covers).at(Step::Masks)?;
     }
     Ok(())
 }
@@ -69,29 +69,29 @@ pub(crate) fn leave_mount(mount: Option<&[u8]>) -> Result<(), String> {
         .map_err(|error| format!("mount of sessions' disks: {error}"))
 }
 
-fn open_folders(folders: &[Staged]) -> Result<Vec<(OwnedFd, &Staged)>, String> {
+fn open_directories(directories: &[Staged]) -> Result<Vec<(OwnedFd, &Staged)>, String> {
     let flags = OpenTreeFlags::OPEN_TREE_CLONE
         | OpenTreeFlags::OPEN_TREE_CLOEXEC
         | OpenTreeFlags::AT_SYMLINK_NOFOLLOW;
     let mut trees = Vec::new();
-    for folder in folders {
-        let source = OsStr::from_bytes(&folder.source);
-        let tree =
-            open_tree(CWD, source, flags).map_err(|error| format!("directory `{}`: {error}", folder.name))?;
-        trees.push((tree, folder));
+    for directory in directories {
+        let source = OsStr::from_bytes(&directory.source);
+        let tree = open_tree(CWD, source, flags)
+            .map_err(|error| format!("directory `{}`: {error}", directory.name))?;
+        trees.push((tree, directory));
     }
     Ok(trees)
 }
 
-fn mount_folders(trees: &[(OwnedFd, &Staged)]) -> Result<(), String> {
-    for (tree, folder) in trees {
-        let target = Path::new(STAGE).join(&folder.name);
+fn mount_directories(trees: &[(OwnedFd, &Staged)]) -> Result<(), String> {
+    for (tree, directory) in trees {
+        let target = Path::new(STAGE).join(&directory.name);
         mkdir(&target, Mode::from_raw_mode(0o755))
             .and_then(|()| {
                 let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
                 move_mount(tree.as_fd(), "", CWD, &target, flags)
             })
-            .map_err(|error| format!("mount of `{}`: {error}", folder.name))?;
+            .map_err(|error| format!("mount of `{}`: {error}", directory.name))?;
     }
     Ok(())
 }

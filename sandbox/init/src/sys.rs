@@ -119,7 +119,7 @@ pub fn set_mount_attributes(mount: BorrowedFd<'_>, attributes: MountAttributes) 
 /// # Errors
 ///
 /// The system call's error; `ENOTTY` or `EOPNOTSUPP` if the file system does not support projects.
-pub fn set_project(folder: BorrowedFd<'_>, id: u32) -> Result<(), Errno> {
+pub fn set_project(directory: BorrowedFd<'_>, id: u32) -> Result<(), Errno> {
     /// The kernel's FS_IOC_FSGETXATTR and FS_IOC_FSSETXATTR.
     const GET: libc::c_long = 0x801c_581f;
     const SET: libc::c_long = 0x401c_5820;
@@ -141,7 +141,7 @@ pub fn set_project(folder: BorrowedFd<'_>, id: u32) -> Result<(), Errno> {
         // or from `attributes`. It is live, writable, and has this layout and size. The descriptor is
         // borrowed, so it stays open during the call.
         let result =
-            unsafe { libc::syscall(libc::SYS_ioctl, folder.as_raw_fd(), request, &raw mut attributes) };
+            unsafe { libc::syscall(libc::SYS_ioctl, directory.as_raw_fd(), request, &raw mut attributes) };
         if result != 0 {
             return Err(last_errno());
         }
@@ -151,13 +151,13 @@ pub fn set_project(folder: BorrowedFd<'_>, id: u32) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Sets the limits of project `id` on the file system of `folder`. 0 means no limit.
+/// Sets the limits of project `id` on the file system of `directory`. 0 means no limit.
 ///
 /// # Errors
 ///
 /// The system call's error; `ESRCH` if the file system is mounted without project quotas, `ENOSYS` before Linux 5.14 or
 /// without quota support.
-pub fn limit_project(folder: BorrowedFd<'_>, id: u32, bytes: u64, inodes: u64) -> Result<(), Errno> {
+pub fn limit_project(directory: BorrowedFd<'_>, id: u32, bytes: u64, inodes: u64) -> Result<(), Errno> {
     /// The number of quotactl_fd, on every architecture.
     const QUOTACTL_FD: libc::c_long = 443;
     /// Q_SETQUOTA for project quotas.
@@ -192,7 +192,7 @@ pub fn limit_project(folder: BorrowedFd<'_>, id: u32, bytes: u64, inodes: u64) -
     };
     // SAFETY: Q_SETQUOTA reads one `struct if_dqblk` from `quota`, which is live and has this layout,
     // and writes nothing. The descriptor is borrowed, so it stays open during the call.
-    let result = unsafe { libc::syscall(QUOTACTL_FD, folder.as_raw_fd(), SET, id, &raw const quota) };
+    let result = unsafe { libc::syscall(QUOTACTL_FD, directory.as_raw_fd(), SET, id, &raw const quota) };
     if result == 0 { Ok(()) } else { Err(last_errno()) }
 }
 

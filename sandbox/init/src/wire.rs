@@ -22,14 +22,14 @@ pub const INSIDE_INIT: &str = "/run/airlock/init";
 /// The file that bash reads before the command, if the session has a snapshot.
 pub const INSIDE_BASH_ENV: &str = "/run/airlock/bash_env";
 /// The directory inside in which pid 1 creates the files that the shell reads. It is a small tmpfs for one command.
-pub const COMMAND_FOLDER: &str = "/run/airlock/run";
+pub const COMMAND_DIRECTORY: &str = "/run/airlock/run";
 /// The size of that tmpfs in bytes. The longest command, the longest snapshot and their directory fit.
-pub const COMMAND_FOLDER_SIZE: u64 = 1 << 20;
-/// The name of the command's file in [`COMMAND_FOLDER`].
+pub const COMMAND_DIRECTORY_SIZE: u64 = 1 << 20;
+/// The name of the command's file in [`COMMAND_DIRECTORY`].
 pub const COMMAND_FILE: &str = "command";
-/// The name of the session's shell snapshot in [`COMMAND_FOLDER`].
+/// The name of the session's shell snapshot in [`COMMAND_DIRECTORY`].
 pub const SNAPSHOT_FILE: &str = "snapshot";
-/// The name of the source of a shell snapshot in [`COMMAND_FOLDER`].
+/// The name of the source of a shell snapshot in [`COMMAND_DIRECTORY`].
 pub const SHELL_INIT_FILE: &str = "shell_init";
 /// The host directory over which the launch step mounts the session's directories, in a separate mount namespace. It
 /// exists on every Linux system and is never bound.
@@ -131,7 +131,7 @@ pub struct Point {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PointKind {
     /// A directory, with the contents that the root file system has in it.
-    Folder,
+    Directory,
     /// An empty file.
     File,
     /// A symbolic link with this target.
@@ -186,7 +186,7 @@ pub struct Shown {
     /// Their common parent. All its other entries are hidden.
     pub over: Vec<u8>,
     /// The directories.
-    pub folders: Vec<Vec<u8>>,
+    pub directories: Vec<Vec<u8>>,
     /// The path, next to them, of a small tmpfs for the files that the shell reads.
     pub command: Vec<u8>,
 }
@@ -215,7 +215,7 @@ pub struct Rlimits {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Access {
     /// Directories in which everything except devices can be written, created and removed, as paths inside.
-    pub folders: Vec<Vec<u8>>,
+    pub directories: Vec<Vec<u8>>,
     /// Paths that can be written and controlled, but not created or removed.
     pub files: Vec<Vec<u8>>,
     /// Whether TCP sockets can be bound and connected.
@@ -309,7 +309,7 @@ pub struct StartSpec {
     /// The arguments of the shell.
     pub args: Vec<Vec<u8>>,
     /// The directory of the files for the shell.
-    pub folder: Vec<u8>,
+    pub directory: Vec<u8>,
     /// The names and contents of these files.
     pub files: Vec<(String, Vec<u8>)>,
     /// The whole environment.

@@ -90,8 +90,8 @@ fn read_only_leaves_no_writable_bind() {
 fn covers_lie_over_the_root_and_under_the_kernels_files() {
     let mut profile = profile();
     profile.covers = vec![
-        RootCover::Folder { path: "/etc/ssl".into(), around: false },
-        RootCover::Folder { path: "/usr/share/secret".into(), around: true },
+        RootCover::Directory { path: "/etc/ssl".into(), around: false },
+        RootCover::Directory { path: "/usr/share/secret".into(), around: true },
         RootCover::File { path: "/usr/share/key".into() },
         RootCover::Again(Bind {
             source: "/usr/share/secret/doc".into(),
@@ -104,7 +104,7 @@ fn covers_lie_over_the_root_and_under_the_kernels_files() {
 #[test]
 fn a_root_in_a_folder_with_sockets_of_the_host() {
     let mut profile = profile();
-    profile.root = Root::Folder("/srv/root".into());
+    profile.root = Root::Directory("/srv/root".into());
     profile.binds = vec![Bind { source: "/sys/bind-0".into(), target: "/opt/tools".into() }];
     profile.sockets.allowed_unix = vec!["/run/a.sock".into(), "/srv/b/c.sock".into()];
     for read_only in [false, true] {

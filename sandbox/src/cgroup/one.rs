@@ -39,7 +39,7 @@ pub(crate) struct Usage {
 /// A sandbox's cgroup. Dropping it kills its processes and removes it.
 #[derive(Debug)]
 pub(crate) struct Cgroup {
-    folder: PathBuf,
+    directory: PathBuf,
     handle: OwnedFd,
     /// Kept until all child cgroups are removed.
     tree: Arc<Tree>,
@@ -52,21 +52,21 @@ impl Cgroup {
             let path = path.to_owned();
             move |source| LaunchError::Cgroup { path, source }
         };
-        let folder = tree.make_child().map_err(failed(tree.folder()))?;
+        let directory = tree.make_child().map_err(failed(tree.directory()))?;
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let handle = openat(CWD, &folder, flags, Mode::empty()).map_err(io::Error::from);
-        let handle = handle.map_err(failed(&folder))?;
-        let cgroup = Self { folder, handle, tree: Arc::clone(tree), removed: AtomicBool::new(false) };
+        let handle = openat(CWD, &directory, flags, Mode::empty()).map_err(io::Error::from);
+        let handle = handle.map_err(failed(&directory))?;
+        let cgroup = Self { directory, handle, tree: Arc::clone(tree), removed: AtomicBool::new(false) };
         for (file, value) in files(limits, |limit| cgroup.tree.has(limit)) {
-            let path = cgroup.folder.join(file);
+            let path = cgroup.directory.join(file);
             fs::write(&path, value).map_err(failed(&path))?;
         }
         Ok(cgroup)
     }
 
     #[cfg(test)]
-    pub(super) fn folder(&self) -> &Path {
-        &self.folder
+    pub(super) fn directory(&self) -> &Path {
+        &self.directory
     }
 
     /// Returns its directory as a descriptor that cannot be read.
@@ -78,7 +78,7 @@ impl Cgroup {
     pub(crate) fn kill(&self) {
         if !self.removed.load(Ordering::SeqCst) {
             // Fails only if it was removed meanwhile.
-            let _ = kill(&self.folder);
+            let _ = kill(&self.directory);
         }
     }
 
@@ -87,10 +87,10 @@ impl Cgroup {
         if self.removed.swap(true, Ordering::SeqCst) {
             return Ok(None);
         }
-        kill(&self.folder)?;
-        wait_until_empty(&self.folder, PATIENCE)?;
-        let usage = usage(&self.folder);
-        fs::remove_dir(&self.folder)?;
+        kill(&self.directory)?;
+        wait_until_empty(&self.directory, PATIENCE)?;
+        let usage = usage(&self.directory);
+        fs::remove_dir(&self.directory)?;
         usage.map(Some)
     }
 }
@@ -127,8 +127,8 @@ fn files(limits: &Limits, has: impl Fn(&str) -> bool) -> Vec<(&'static str, Stri
     files
 }
 
-fn usage(folder: &Path) -> io::Result<Usage> {
-    let read = |file: &str| fs::read_to_string(folder.join(file));
+fn usage(directory: &Path) -> io::Result<Usage> {
+    let read = |file: &str| fs::read_to_string(directory.join(file));
     let stat = read("cpu.stat")?;
     let time = |key| Duration::from_micros(number(&stat, key).unwrap_or(0));
     // Missing before Linux 5.19, and without the controller.
@@ -149,13 +149,13 @@ fn number(text: &str, key: &str) -> Option<u64> {
 }
 
 /// Kills all processes in a cgroup and below it.
-pub(super) fn kill(folder: &Path) -> io::Result<()> {
-    fs::write(folder.join("cgroup.kill"), "1")
+pub(super) fn kill(directory: &Path) -> io::Result<()> {
+    fs::write(directory.join("cgroup.kill"), "1")
 }
 
 /// Waits until no process is left in a cgroup and below it.
-pub(super) fn wait_until_empty(folder: &Path, patience: Duration) -> io::Result<()> {
-    let path = folder.join("cgroup.events");
+pub(super) fn wait_until_empty(directory: &Path, patience: Duration) -> io::Result<()> {
+    let path = directory.join("cgroup.events");
     let deadline = Instant::now() + patience;
     loop {
         // The kernel signals only changes that follow the open and the read of this file.

@@ -14,14 +14,14 @@ pub(super) fn own() -> Result<PathBuf, String> {
     let mounts = read("/proc/self/mountinfo")?;
     let own = read("/proc/self/cgroup")?;
     let own = own_path(&own).ok_or("no hierarchy of version 2")?;
-    let mut folders = mount_points(&mounts).filter_map(|(root, point)| folder(root, point, own));
-    let folder = folders.find(|folder| is_cgroup(folder));
-    folder.ok_or_else(|| "no cgroup2 mount contains the runner's cgroup".to_owned())
+    let mut directories = mount_points(&mounts).filter_map(|(root, point)| directory(root, point, own));
+    let directory = directories.find(|directory| is_cgroup(directory));
+    directory.ok_or_else(|| "no cgroup2 mount contains the runner's cgroup".to_owned())
 }
 
 /// Reports whether the directory is a cgroup of version 2.
-pub(super) fn is_cgroup(folder: &Path) -> bool {
-    statfs(folder).is_ok_and(|found| u64::try_from(found.f_type) == Ok(MAGIC))
+pub(super) fn is_cgroup(directory: &Path) -> bool {
+    statfs(directory).is_ok_and(|found| u64::try_from(found.f_type) == Ok(MAGIC))
 }
 
 /// Returns the path of the version 2 line, which has the number 0 and no controllers.
@@ -41,7 +41,7 @@ fn mount_points(text: &str) -> impl Iterator<Item = (&str, &str)> {
 }
 
 /// Returns the directory of the cgroup `own` below a mount of the cgroup `root`.
-fn folder(root: &str, point: &str, own: &str) -> Option<PathBuf> {
+fn directory(root: &str, point: &str, own: &str) -> Option<PathBuf> {
     let below = Path::new(own).strip_prefix(root).ok()?;
     // A path with `..` lies outside the runner's cgroup namespace.
     let inside = !below.components().any(|part| part == Component::ParentDir);
@@ -58,7 +58,7 @@ mod tests {
 
     fn place(mounts: &str, own: &str) -> Option<PathBuf> {
         let own = own_path(own)?;
-        mount_points(mounts).find_map(|(root, point)| folder(root, point, own))
+        mount_points(mounts).find_map(|(root, point)| directory(root, point, own))
     }
 
     #[test]

@@ -10,14 +10,14 @@ pub(super) const PREFIX: &str = "airlock-";
 pub(super) const RECORD: &str = "cgroup";
 
 /// Records a launcher's cgroup, before it is created.
-pub(super) fn write(state: &Path, folder: &Path) -> io::Result<()> {
-    fs::write(state.join(RECORD), folder.as_os_str().as_encoded_bytes())
+pub(super) fn write(state: &Path, directory: &Path) -> io::Result<()> {
+    fs::write(state.join(RECORD), directory.as_os_str().as_encoded_bytes())
 }
 
 /// Removes the record, if it still names this cgroup.
-pub(super) fn remove(state: &Path, folder: &Path) -> io::Result<()> {
+pub(super) fn remove(state: &Path, directory: &Path) -> io::Result<()> {
     match read(state)? {
-        Some(recorded) if recorded == folder => fs::remove_file(state.join(RECORD)),
+        Some(recorded) if recorded == directory => fs::remove_file(state.join(RECORD)),
         _ => Ok(()),
     }
 }

@@ -22,28 +22,29 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// If the record cannot be read, or if the cgroup cannot be ended within ten seconds or removed.
 pub fn sweep(state: &Path) -> Result<(), LaunchError> {
     let record = state.join(RECORD);
-    let Some(folder) =
+    let Some(directory) =
         record::read(state).map_err(|source| LaunchError::Runtime { path: record.clone(), source })?
     else {
         return Ok(());
     };
-    let ours = folder.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(PREFIX.as_bytes()));
-    if ours && is_cgroup(&folder) {
-        let removed = kill(&folder)
-            .and_then(|()| wait_until_empty(&folder, PATIENCE))
-            .and_then(|()| remove_with_children(&folder));
-        removed.map_err(|source| LaunchError::Cgroup { path: folder, source })?;
+    let ours =
+        directory.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(PREFIX.as_bytes()));
+    if ours && is_cgroup(&directory) {
+        let removed = kill(&directory)
+            .and_then(|()| wait_until_empty(&directory, PATIENCE))
+            .and_then(|()| remove_with_children(&directory));
+        removed.map_err(|source| LaunchError::Cgroup { path: directory, source })?;
     }
     fs::remove_file(&record).map_err(|source| LaunchError::Runtime { path: record, source })
 }
 
 /// Removes a cgroup and its children. The children have no children, because a sandbox has no cgroup file system.
-fn remove_with_children(folder: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(folder)? {
+fn remove_with_children(directory: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(directory)? {
         let entry = entry?;
         if entry.file_type()?.is_dir() {
             fs::remove_dir(entry.path())?;
         }
     }
-    fs::remove_dir(folder)
+    fs::remove_dir(directory)
 }

@@ -23,7 +23,7 @@ fn shell_in(cgroup: &Cgroup, script: &str) -> Child {
     let mut command = Command::new("/bin/bash");
     command.args(["-c", &format!("read -r; {script}")]).process_group(0);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    fs::write(cgroup.folder().join("cgroup.procs"), child.id().to_string()).unwrap();
+    fs::write(cgroup.directory().join("cgroup.procs"), child.id().to_string()).unwrap();
     drop(child.stdin.take());
     child
 }
@@ -76,7 +76,7 @@ fn one_write_ends_what_no_process_group_and_no_signal_reaches() {
         );
         cgroup.end().unwrap().unwrap();
         assert!(!lives(daemon), "{way}");
-        assert!(!cgroup.folder().exists());
+        assert!(!cgroup.directory().exists());
     }
 }
 
@@ -100,14 +100,14 @@ fn processor_time_is_counted_of_what_nobody_waited_for() {
 fn nothing_stays_when_the_last_of_a_launcher_is_dropped() {
     let state = tempfile::tempdir().unwrap();
     let cgroups = cgroups(state.path(), CgroupMode::Auto);
-    let folder = cgroups.folder().unwrap().to_owned();
+    let directory = cgroups.directory().unwrap().to_owned();
     let first = one(&cgroups);
     let second = one(&cgroups);
     drop(first);
     drop(cgroups);
-    assert!(folder.exists(), "a sandbox is left in it");
+    assert!(directory.exists(), "a sandbox is left in it");
     drop(second);
-    assert!(!folder.exists());
+    assert!(!directory.exists());
     assert_eq!(fs::read_dir(state.path()).unwrap().count(), 0);
 }
 
@@ -118,7 +118,7 @@ fn a_new_start_ends_and_removes_what_an_earlier_process_left_and_only_that() {
     let others = one(&other);
     let mut bystander = shell_in(&others, "echo $$; sleep 1000");
     let left = cgroups(state.path(), CgroupMode::Auto);
-    let folder = left.folder().unwrap().to_owned();
+    let directory = left.directory().unwrap().to_owned();
     let sandbox = one(&left);
     let mut shell = shell_in(&sandbox, "trap '' TERM; echo $$; sleep 1000");
     let (shell_pid, bystander_pid) = (printed_pid(&mut shell), printed_pid(&mut bystander));
@@ -129,7 +129,7 @@ fn a_new_start_ends_and_removes_what_an_earlier_process_left_and_only_that() {
     for mode in [CgroupMode::Off, CgroupMode::Auto] {
         let next = cgroups(state.path(), mode);
         assert!(!lives(shell_pid), "{mode:?}");
-        assert!(!folder.exists(), "{mode:?}");
+        assert!(!directory.exists(), "{mode:?}");
         assert!(lives(bystander_pid), "another launcher's goes on");
         drop(next);
     }
@@ -142,15 +142,15 @@ fn a_new_start_ends_and_removes_what_an_earlier_process_left_and_only_that() {
 #[test]
 fn what_is_noted_and_no_launchers_cgroup_is_left_alone() {
     let state = tempfile::tempdir().unwrap();
-    let folder = state.path().join("airlock-1");
-    fs::create_dir(&folder).unwrap();
+    let directory = state.path().join("airlock-1");
+    fs::create_dir(&directory).unwrap();
     let foreign = place::own().unwrap();
-    for noted in [&folder, &foreign, &state.path().join("airlock-gone")] {
+    for noted in [&directory, &foreign, &state.path().join("airlock-gone")] {
         record::write(state.path(), noted).unwrap();
         drop(cgroups(state.path(), CgroupMode::Off));
         assert!(!state.path().join("cgroup").exists());
     }
-    assert!(folder.exists() && foreign.exists());
+    assert!(directory.exists() && foreign.exists());
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn switched_off_there_is_none_and_every_limit_is_named() {
     let state = tempfile::tempdir().unwrap();
     let off = cgroups(state.path(), CgroupMode::Off);
     assert!(off.enter(&Limits::default()).unwrap().is_none());
-    assert_eq!(off.folder(), None);
+    assert_eq!(off.directory(), None);
     let gaps = off.not_enforced();
     assert_eq!(
         gaps.iter().map(|gap| gap.limit).collect::<Vec<_>>(),
@@ -185,10 +185,10 @@ fn a_parent_that_is_none_is_said_to_be_none() {
 fn what_holds_and_what_does_not_are_the_files_that_are_there() {
     let state = tempfile::tempdir().unwrap();
     let cgroups = cgroups(state.path(), CgroupMode::Auto);
-    let folder = cgroups.folder().unwrap();
+    let directory = cgroups.directory().unwrap();
     let gaps = cgroups.not_enforced();
     let files = [("memory", "memory.max"), ("pids", "pids.max"), ("cpu", "cpu.max"), ("io", "io.stat")];
     for (limit, file) in files {
-        assert_eq!(folder.join(file).exists(), !gaps.iter().any(|gap| gap.limit == limit), "{limit}");
+        assert_eq!(directory.join(file).exists(), !gaps.iter().any(|gap| gap.limit == limit), "{limit}");
     }
 }

@@ -22,7 +22,7 @@ const CONTROLLERS: [&str; 4] = ["memory", "pids", "cpu", "io"];
 #[derive(Debug)]
 pub(super) struct Tree {
     state: PathBuf,
-    folder: PathBuf,
+    directory: PathBuf,
     missing: Vec<NotEnforced>,
     made: AtomicU64,
 }
@@ -43,22 +43,23 @@ impl Tree {
             may_move(own, &base)?;
         }
         let name = random_name().map_err(|error| error.to_string())?;
-        let folder = base.join(format!("{PREFIX}{name}"));
-        record::write(state, &folder).map_err(|error| format!("`{}`: {error}", state.display()))?;
+        let directory = base.join(format!("{PREFIX}{name}"));
+        record::write(state, &directory).map_err(|error| format!("`{}`: {error}", state.display()))?;
         let failed = |error: io::Error| format!("cannot create a cgroup in `{}`: {error}", base.display());
-        fs::create_dir(&folder).map_err(failed)?;
-        let mut tree = Self { state: state.to_owned(), folder, missing: Vec::new(), made: AtomicU64::new(0) };
-        if !tree.folder.join("cgroup.kill").exists() {
+        fs::create_dir(&directory).map_err(failed)?;
+        let mut tree =
+            Self { state: state.to_owned(), directory, missing: Vec::new(), made: AtomicU64::new(0) };
+        if !tree.directory.join("cgroup.kill").exists() {
             return Err("`cgroup.kill` needs Linux 5.14".to_owned());
         }
         give_controllers(&base, own.ok().as_deref());
-        enable(&tree.folder);
-        tree.missing = missing(&base, &tree.folder);
+        enable(&tree.directory);
+        tree.missing = missing(&base, &tree.directory);
         Ok(tree)
     }
 
-    pub(super) fn folder(&self) -> &Path {
-        &self.folder
+    pub(super) fn directory(&self) -> &Path {
+        &self.directory
     }
 
     pub(super) fn missing(&self) -> &[NotEnforced] {
@@ -72,17 +73,17 @@ impl Tree {
     /// Creates the directory of a new sandbox's cgroup.
     pub(super) fn make_child(&self) -> io::Result<PathBuf> {
         let number = self.made.fetch_add(1, Ordering::Relaxed);
-        let folder = self.folder.join(number.to_string());
-        fs::create_dir(&folder)?;
-        Ok(folder)
+        let directory = self.directory.join(number.to_string());
+        fs::create_dir(&directory)?;
+        Ok(directory)
     }
 }
 
 impl Drop for Tree {
     fn drop(&mut self) {
         // If the removal fails, the next start repeats it from the record.
-        if fs::remove_dir(&self.folder).is_ok() {
-            let _ = record::remove(&self.state, &self.folder);
+        if fs::remove_dir(&self.directory).is_ok() {
+            let _ = record::remove(&self.state, &self.directory);
         }
     }
 }
@@ -116,7 +117,7 @@ fn give_controllers(base: &Path, own: Option<&Path>) {
         return;
     }
     let leaf = base.join(LEAF);
-    let into = |folder: &Path| fs::write(folder.join("cgroup.procs"), std::process::id().to_string());
+    let into = |directory: &Path| fs::write(directory.join("cgroup.procs"), std::process::id().to_string());
     let made = match fs::create_dir(&leaf) {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => return,
         _ => into(&leaf).is_ok(),
@@ -130,10 +131,10 @@ fn give_controllers(base: &Path, own: Option<&Path>) {
 /// Enables the available controllers that are not enabled yet. Returns false if a process prevents it. Uses one
 /// write: if `pids` and `cpu` are enabled separately while a process is present, they become threaded, and the
 /// children cannot hold processes.
-fn enable(folder: &Path) -> bool {
-    let control = folder.join("cgroup.subtree_control");
+fn enable(directory: &Path) -> bool {
+    let control = directory.join("cgroup.subtree_control");
     let given = words(&control);
-    let there = words(&folder.join("cgroup.controllers"));
+    let there = words(&directory.join("cgroup.controllers"));
     let wanted: Vec<String> = CONTROLLERS
         .into_iter()
         .filter(|name| there.iter().any(|one| one == name) && !given.iter().any(|one| one == name))
@@ -150,8 +151,8 @@ fn words(file: &Path) -> Vec<String> {
     text.split_whitespace().map(str::to_owned).collect()
 }
 
-/// Returns the limits for which `folder` has no file, with the reasons.
-fn missing(base: &Path, folder: &Path) -> Vec<NotEnforced> {
+/// Returns the limits for which `directory` has no file, with the reasons.
+fn missing(base: &Path, directory: &Path) -> Vec<NotEnforced> {
     let there = words(&base.join("cgroup.controllers"));
     let given = words(&base.join("cgroup.subtree_control"));
     let gap = |limit: &'static str| {
@@ -162,7 +163,7 @@ fn missing(base: &Path, folder: &Path) -> Vec<NotEnforced> {
             "cpu" => ("cpu", "cpu.max"),
             _ => ("io", "io.stat"),
         };
-        if folder.join(file).exists() {
+        if directory.join(file).exists() {
             return None;
         }
         let shown = base.display();

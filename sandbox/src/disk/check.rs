@@ -32,12 +32,12 @@ impl Disks {
         };
         match (gap, &self.without_quota) {
             (None, _) => Check::ok(NAME, format!("{seen}{}", self.half())),
-            (Some(()), Some((cause, cure))) => {
-                Check::degraded(NAME, format!("{seen}; quota: {cause}"), lost, cure)
+            (Some(()), Some((cause, remedy))) => {
+                Check::degraded(NAME, format!("{seen}; quota: {cause}"), lost, remedy)
             }
             (Some(()), None) => {
-                let cure = "set `workspace.backend` to `auto`, `quota` or `loop`";
-                Check::degraded(NAME, seen, lost, cure)
+                let remedy = "set `workspace.backend` to `auto`, `quota` or `loop`";
+                Check::degraded(NAME, seen, lost, remedy)
             }
         }
     }
@@ -52,22 +52,22 @@ impl Disks {
     }
 }
 
-/// Determines, by a trial in the empty directory `folder`, how the limits of `config` would be enforced. Leaves the
+/// Determines, by a trial in the empty directory `directory`, how the limits of `config` would be enforced. Leaves the
 /// directory empty. The second value states whether a runner would start. `id` as in [`Disks::open`]. Blocks.
 #[must_use]
-pub fn disk_check(config: DiskConfig, folder: &Path, id: Option<u32>) -> (Check, bool) {
-    match Disks::open(config, folder, id) {
+pub fn disk_check(config: DiskConfig, directory: &Path, id: Option<u32>) -> (Check, bool) {
+    match Disks::open(config, directory, id) {
         Ok(disks) => {
             disks.leave();
             (disks.check(), true)
         }
         Err(error) => {
-            let cure = match &error {
-                DiskError::Unusable { cure, .. } => cure.as_str(),
+            let remedy = match &error {
+                DiskError::Unusable { remedy, .. } => remedy.as_str(),
                 DiskError::Step { .. } | DiskError::Lost => "see the cause",
             };
             let lost = "a runner does not start with this configuration";
-            (Check::missing(NAME, error.to_string(), lost, cure), false)
+            (Check::missing(NAME, error.to_string(), lost, remedy), false)
         }
     }
 }

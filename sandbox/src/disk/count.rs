@@ -9,13 +9,13 @@ use std::os::fd::OwnedFd;
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, openat, statat};
 use rustix::io::Errno;
 
-use crate::session::Folders;
+use crate::session::SessionDirectories;
 
 /// The maximum nesting of directories that is counted.
 const MAX_DEPTH: usize = 256;
 /// The unit of `st_blocks`, independent of the file system.
 const BLOCK: u64 = 512;
-const FOLDER: OFlags = OFlags::RDONLY
+const DIRECTORY: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
     .union(OFlags::NOFOLLOW)
     .union(OFlags::NONBLOCK)
@@ -44,10 +44,10 @@ impl DiskUse {
 /// # Errors
 ///
 /// If a directory cannot be read.
-pub fn disk_use(folders: &Folders, most: DiskUse) -> io::Result<Option<DiskUse>> {
+pub fn disk_use(directories: &SessionDirectories, most: DiskUse) -> io::Result<Option<DiskUse>> {
     let mut count = DiskUse { bytes: 0, inodes: 0 };
-    for folder in [&folders.workspace, &folders.home, &folders.tmp] {
-        let root = openat(CWD, folder, FOLDER, Mode::empty())?;
+    for directory in [&directories.workspace, &directories.home, &directories.tmp] {
+        let root = openat(CWD, directory, DIRECTORY, Mode::empty())?;
         if !count_tree(&root, &mut count, most)? {
             return Ok(None);
         }
@@ -57,8 +57,8 @@ pub fn disk_use(folders: &Folders, most: DiskUse) -> io::Result<Option<DiskUse>>
 
 fn count_tree(root: &OwnedFd, count: &mut DiskUse, most: DiskUse) -> io::Result<bool> {
     let mut open = vec![Dir::read_from(root)?];
-    while let Some(folder) = open.last_mut() {
-        let entry = match folder.next() {
+    while let Some(directory) = open.last_mut() {
+        let entry = match directory.next() {
             Some(Ok(entry)) => entry,
             // The end of the directory, or it was removed.
             None | Some(Err(Errno::NOENT)) => {
@@ -71,7 +71,7 @@ fn count_tree(root: &OwnedFd, count: &mut DiskUse, most: DiskUse) -> io::Result<
         if matches!(name.to_bytes(), b"." | b"..") {
             continue;
         }
-        let handle = folder.fd()?;
+        let handle = directory.fd()?;
         let Ok(found) = statat(handle, name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
         let blocks = u64::try_from(found.st_blocks).unwrap_or(0);
         count.bytes = count.bytes.saturating_add(blocks.saturating_mul(BLOCK));
@@ -80,7 +80,7 @@ fn count_tree(root: &OwnedFd, count: &mut DiskUse, most: DiskUse) -> io::Result<
             return Ok(true);
         }
         if FileType::from_raw_mode(found.st_mode) == FileType::Directory {
-            match openat(handle, name, FOLDER, Mode::empty()).and_then(|below| Dir::read_from(&below)) {
+            match openat(handle, name, DIRECTORY, Mode::empty()).and_then(|below| Dir::read_from(&below)) {
                 Ok(_) if open.len() >= MAX_DEPTH => return Ok(false),
                 Ok(below) => open.push(below),
                 // It was removed or replaced meanwhile.
@@ -104,17 +104,20 @@ mod tests {
     #[test]
     fn all_three_folders_count_and_links_are_not_followed() {
         let parent = tempfile::tempdir().unwrap();
-        let folders = Folders::create(parent.path(), None).unwrap();
-        assert_eq!(disk_use(&folders, ALL).unwrap(), Some(DiskUse { bytes: 0, inodes: 0 }));
-        for folder in [&folders.workspace, &folders.home, &folders.tmp] {
-            fs::write(folder.join("file"), vec![1; 1 << 20]).unwrap();
+        let directories = SessionDirectories::create(parent.path(), None).unwrap();
+        assert_eq!(disk_use(&directories, ALL).unwrap(), Some(DiskUse { bytes: 0, inodes: 0 }));
+        for directory in [&directories.workspace, &directories.home, &directories.tmp] {
+            fs::write(directory.join("file"), vec![1; 1 << 20]).unwrap();
         }
-        symlink("/usr", folders.tmp.join("link")).unwrap();
-        let used = disk_use(&folders, ALL).unwrap().unwrap();
+        symlink("/usr", directories.tmp.join("link")).unwrap();
+        let used = disk_use(&directories, ALL).unwrap().unwrap();
         assert_eq!(used.inodes, 4);
         assert!((3 << 20..4 << 20).contains(&used.bytes), "{used:?}");
-        assert!(disk_use(&folders, DiskUse { inodes: 2, ..ALL }).unwrap().unwrap().inodes <= 3, "it stops");
-        fs::create_dir_all(folders.home.join("d/".repeat(300))).unwrap();
-        assert_eq!(disk_use(&folders, ALL).unwrap(), None);
+        assert!(
+            disk_use(&directories, DiskUse { inodes: 2, ..ALL }).unwrap().unwrap().inodes <= 3,
+            "it stops"
+        );
+        fs::create_dir_all(directories.home.join("d/".repeat(300))).unwrap();
+        assert_eq!(disk_use(&directories, ALL).unwrap(), None);
     }
 }

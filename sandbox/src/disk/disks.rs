@@ -52,8 +52,10 @@ impl Disks {
                     mounts::make_mount_root(sessions)?;
                 }
             }
-            (Err(DiskError::Unusable { cause, cure, .. }), None) => disks.without_quota = Some((cause, cure)),
-            (Err(error), None) => disks.without_quota = Some((error.to_string(), quota::CURE.to_owned())),
+            (Err(DiskError::Unusable { cause, remedy, .. }), None) => {
+                disks.without_quota = Some((cause, remedy))
+            }
+            (Err(error), None) => disks.without_quota = Some((error.to_string(), quota::REMEDY.to_owned())),
             (Err(error), Some(_)) => return Err(error),
         }
         Ok(disks)
@@ -71,8 +73,8 @@ impl Disks {
             backend,
             ..self.clone()
         };
-        let ground = if backend.mounts() { mounts::make_mount_root(&self.sessions) } else { Ok(()) };
-        let tried = ground.and_then(|()| trial.make(&place, id)).and_then(|disk| disk.holds(limits));
+        let mount_root = if backend.mounts() { mounts::make_mount_root(&self.sessions) } else { Ok(()) };
+        let tried = mount_root.and_then(|()| trial.make(&place, id)).and_then(|disk| disk.holds(limits));
         let released = trial.release(&place, id);
         let removed = remove_tree(&place).map_err(step("remove the test directory"));
         trial.leave();
@@ -80,17 +82,17 @@ impl Disks {
             DiskError::Step { action, cause } => DiskError::Unusable {
                 backend,
                 cause: format!("cannot {action}: {cause}"),
-                cure: self.cure(backend),
+                remedy: self.remedy(backend),
             },
             other => other,
         })
     }
 
-    fn cure(&self, backend: DiskBackend) -> String {
+    fn remedy(&self, backend: DiskBackend) -> String {
         match backend {
-            DiskBackend::Quota => quota::cure(&self.sessions),
-            DiskBackend::Loop => image::CURE.to_owned(),
-            DiskBackend::Tmpfs => mounts::CURE.to_owned(),
+            DiskBackend::Quota => quota::remedy(&self.sessions),
+            DiskBackend::Loop => image::REMEDY.to_owned(),
+            DiskBackend::Tmpfs => mounts::REMEDY.to_owned(),
             DiskBackend::Watch => String::new(),
         }
     }
@@ -108,9 +110,9 @@ impl Disks {
     }
 
     /// Returns the mount below which sessions' disks are mounted, if there is one. It exists from [`Disks::open`] or
-    /// [`Disks::take_up`] until [`Disks::leave`].
+    /// [`Disks::reopen`] until [`Disks::leave`].
     #[must_use]
-    pub fn ground(&self) -> Option<PathBuf> {
+    pub fn mount_root(&self) -> Option<PathBuf> {
         mounts::is_mount(&self.sessions).then(|| self.sessions.clone())
     }
 
@@ -153,7 +155,7 @@ impl Disks {
     /// # Errors
     ///
     /// [`DiskError::Lost`], or the step that failed. A failure changes nothing.
-    pub fn take_up(
+    pub fn reopen(
         &self,
         place: &Path,
         id: Option<u32>,
@@ -196,7 +198,7 @@ impl Disks {
     /// # Errors
     ///
     /// The step that failed.
-    pub fn put_down(&self, disk: &SessionDisk) -> Result<(), DiskError> {
+    pub fn unmount(&self, disk: &SessionDisk) -> Result<(), DiskError> {
         match disk.backend {
             DiskBackend::Loop => mounts::unmount(&disk.root),
             DiskBackend::Quota | DiskBackend::Tmpfs | DiskBackend::Watch => Ok(()),

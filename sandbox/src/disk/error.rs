@@ -8,14 +8,14 @@ use super::backend::DiskBackend;
 #[derive(Debug, thiserror::Error)]
 pub enum DiskError {
     /// The configured backend does not work on this host.
-    #[error("`workspace.backend` `{}` does not work here: {cause}; {cure}", backend.as_str())]
+    #[error("`workspace.backend` `{}` does not work here: {cause}; {remedy}", backend.as_str())]
     Unusable {
         /// The backend.
         backend: DiskBackend,
         /// The observation.
         cause: String,
         /// The remedy.
-        cure: String,
+        remedy: String,
     },
     /// A step failed.
     #[error("a session's disk: cannot {action}: {cause}")]

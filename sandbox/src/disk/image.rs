@@ -25,7 +25,7 @@ const SAID: u64 = 4096;
 /// The minimum number of inodes of ext4, including its own.
 const INODES_MIN: u64 = 64;
 
-pub(super) const CURE: &str = "the runner must be root, with CAP_SYS_ADMIN and /dev/loop-control (in a pod: \
+pub(super) const REMEDY: &str = "the runner must be root, with CAP_SYS_ADMIN and /dev/loop-control (in a pod: \
                                privileged), and the programs mkfs.ext4 and mount must be installed: apt-get \
                                install e2fsprogs mount";
 
@@ -62,7 +62,7 @@ fn program(paths: &[&str; 2]) -> Result<Command, DiskError> {
     let missing = || DiskError::Unusable {
         backend: DiskBackend::Loop,
         cause: format!("{} does not exist", paths.join(" or ")),
-        cure: CURE.to_owned(),
+        remedy: REMEDY.to_owned(),
     };
     let mut command = Command::new(found.ok_or_else(missing)?);
     command.env_clear().current_dir("/").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());

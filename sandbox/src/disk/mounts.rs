@@ -20,7 +20,7 @@ const BYTES_PER_INODE: u64 = 4096;
 /// The minimum number of inodes of a file system.
 const INODES_MIN: u64 = 64;
 
-pub(super) const CURE: &str = "the runner must be root, with the right to mount: CAP_SYS_ADMIN; in a pod \
+pub(super) const REMEDY: &str = "the runner must be root, with the right to mount: CAP_SYS_ADMIN; in a pod \
      securityContext.capabilities.add: [SYS_ADMIN] with hostUsers: false";
 
 /// Reports whether `path` is a mount point.

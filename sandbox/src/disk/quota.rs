@@ -19,11 +19,11 @@ const EXT4: i64 = 0xef53;
 const XFS: i64 = 0x5846_5342;
 
 /// The remedy for quotas, independent of the current file system.
-pub(super) const CURE: &str = "put `state_dir` on ext4 or xfs that is mounted with `prjquota`";
+pub(super) const REMEDY: &str = "put `state_dir` on ext4 or xfs that is mounted with `prjquota`";
 
-/// Returns the remedy for quotas on the file system of `folder`.
-pub(super) fn cure(folder: &Path) -> String {
-    let kind = statfs(folder).map_or(0, |found| found.f_type);
+/// Returns the remedy for quotas on the file system of `directory`.
+pub(super) fn remedy(directory: &Path) -> String {
+    let kind = statfs(directory).map_or(0, |found| found.f_type);
     match kind {
         EXT4 => "while it is not mounted, `tune2fs -O project,quota -Q prjquota DEVICE`; then mount it with \
                  `prjquota` (fstab)"
@@ -33,15 +33,15 @@ pub(super) fn cure(folder: &Path) -> String {
                 command line)"
                 .to_owned()
         }
-        _ => CURE.to_owned(),
+        _ => REMEDY.to_owned(),
     }
 }
 
 /// Makes the empty directory `root` a project with the limits.
 pub(super) fn begin(root: &Path, id: Option<u32>, config: &DiskConfig) -> Result<(), DiskError> {
     let project = project(root, id)?;
-    let folder = File::open(root).map_err(step("open its directory"))?;
-    set_project(folder.as_fd(), project).map_err(|errno| match errno {
+    let directory = File::open(root).map_err(step("open its directory"))?;
+    set_project(directory.as_fd(), project).map_err(|errno| match errno {
         Errno::NOTTY | Errno::OPNOTSUPP | Errno::INVAL => {
             unusable(root, "this file system does not support projects")
         }
@@ -53,10 +53,10 @@ pub(super) fn begin(root: &Path, id: Option<u32>, config: &DiskConfig) -> Result
 /// Sets the limits of a project.
 pub(super) fn limit(root: &Path, id: Option<u32>, config: &DiskConfig) -> Result<(), DiskError> {
     let project = project(root, id)?;
-    let folder = File::open(root).map_err(step("open its directory"))?;
+    let directory = File::open(root).map_err(step("open its directory"))?;
     let most = [config.bytes, config.inodes].map(Option::unwrap_or_default);
     let [bytes, inodes] = most;
-    limit_project(folder.as_fd(), project, bytes, inodes).map_err(|errno| match errno {
+    limit_project(directory.as_fd(), project, bytes, inodes).map_err(|errno| match errno {
         Errno::SRCH => unusable(root, "its file system is mounted without project quotas"),
         Errno::NOSYS | Errno::OPNOTSUPP => {
             unusable(root, "this kernel or file system does not support quotas")
@@ -67,9 +67,9 @@ pub(super) fn limit(root: &Path, id: Option<u32>, config: &DiskConfig) -> Result
 }
 
 /// Removes the limits of a project. Does nothing without quotas.
-pub(super) fn end(folder: &Path, project: u32) {
-    if let Ok(folder) = File::open(folder) {
-        let _ = limit_project(folder.as_fd(), project, 0, 0);
+pub(super) fn end(directory: &Path, project: u32) {
+    if let Ok(directory) = File::open(directory) {
+        let _ = limit_project(directory.as_fd(), project, 0, 0);
     }
 }
 
@@ -78,5 +78,5 @@ fn project(root: &Path, id: Option<u32>) -> Result<u32, DiskError> {
 }
 
 fn unusable(root: &Path, cause: &str) -> DiskError {
-    DiskError::Unusable { backend: DiskBackend::Quota, cause: cause.to_owned(), cure: cure(root) }
+    DiskError::Unusable { backend: DiskBackend::Quota, cause: cause.to_owned(), remedy: remedy(root) }
 }

@@ -15,8 +15,8 @@ const MIB: u64 = 1 << 20;
 
 /// Runs `test` with private mounts, which end with its thread.
 fn apart(test: impl FnOnce(&Path) + Send) {
-    let folder = ScratchDir::new();
-    PrivateMounts::run(|_| test(folder.path()));
+    let directory = ScratchDir::new();
+    PrivateMounts::run(|_| test(directory.path()));
 }
 
 fn place(sessions: &Path, name: &str) -> PathBuf {
@@ -60,7 +60,7 @@ fn lives_and_goes(sessions: &Path, backend: DiskBackend) {
     assert_eq!(fs::read_dir(sessions).unwrap().count(), 0, "nothing stays of the trial");
     let (own, other) = (place(sessions, "own"), place(sessions, "other"));
     let [disk, neighbour] = [&own, &other].map(|place| disks.make(place, None).unwrap());
-    assert_eq!(disks.ground().as_deref(), Some(sessions));
+    assert_eq!(disks.mount_root().as_deref(), Some(sessions));
     assert_eq!(disk.full().unwrap(), None);
     let (errno, written) = fill(disk.root());
     assert_eq!(errno, Errno::NOSPC);
@@ -78,17 +78,17 @@ fn lives_and_goes(sessions: &Path, backend: DiskBackend) {
     assert!(disk.full().unwrap().unwrap().contains("files and directories is reached"));
 
     // An orderly stop of the process, and the next one.
-    disks.put_down(&disk).unwrap();
-    disks.put_down(&neighbour).unwrap();
+    disks.unmount(&disk).unwrap();
+    disks.unmount(&neighbour).unwrap();
     disks.leave();
-    assert_eq!(disks.ground().is_some(), backend == DiskBackend::Tmpfs);
+    assert_eq!(disks.mount_root().is_some(), backend == DiskBackend::Tmpfs);
     let again = Disks::open(config(backend, most.bytes, most.inodes), sessions, None).unwrap();
-    let taken = again.take_up(&other, None, backend).unwrap();
+    let taken = again.reopen(&other, None, backend).unwrap();
     assert_eq!(taken, neighbour);
     assert_eq!(fs::metadata(taken.root().join("file")).unwrap().len(), MIB);
     // The process was killed: its mounts still exist.
-    assert_eq!(again.take_up(&other, None, backend).unwrap(), neighbour);
-    let again_own = again.take_up(&own, None, backend).unwrap();
+    assert_eq!(again.reopen(&other, None, backend).unwrap(), neighbour);
+    let again_own = again.reopen(&own, None, backend).unwrap();
     let held = fs::File::open(again_own.root()).unwrap();
     for place in [&own, &other] {
         again.release(place, None).unwrap();
@@ -98,7 +98,7 @@ fn lives_and_goes(sessions: &Path, backend: DiskBackend) {
     }
     drop(held);
     again.leave();
-    assert_eq!(again.ground(), None);
+    assert_eq!(again.mount_root(), None);
     let mounts = fs::read_to_string("/proc/thread-self/mountinfo").unwrap();
     assert!(!mounts.contains(sessions.to_str().unwrap()), "{mounts}");
     let devices = fs::read_dir("/sys/block").unwrap().flatten();
@@ -124,7 +124,7 @@ fn memory_that_is_gone_is_lost_and_not_empty() {
         let place = place(sessions, "own");
         let disk = disks.make(&place, None).unwrap();
         mounts::unmount(disk.root()).unwrap();
-        let lost = disks.take_up(&place, None, DiskBackend::Tmpfs).unwrap_err();
+        let lost = disks.reopen(&place, None, DiskBackend::Tmpfs).unwrap_err();
         assert!(matches!(lost, DiskError::Lost), "{lost}");
         assert!(lost.to_string().contains("kept in memory"), "{lost}");
     });
@@ -147,7 +147,7 @@ fn a_backend_that_cannot_work_says_why_and_auto_goes_on_without() {
         let check = disks.check();
         assert!(!check.is_enforced());
         assert!(check.seen.starts_with("watch: ") && check.seen.contains("; quota: "), "{}", check.seen);
-        assert!(check.cure.contains("prjquota"), "{}", check.cure);
+        assert!(check.remedy.contains("prjquota"), "{}", check.remedy);
         assert_eq!(fs::read_dir(&memory).unwrap().count(), 0);
         let small = Disks::open(config(DiskBackend::Loop, MIB, 100), sessions, None).unwrap_err();
         assert!(small.to_string().contains("`workspace.bytes` must be 4194304 or more"), "{small}");
@@ -156,12 +156,12 @@ fn a_backend_that_cannot_work_says_why_and_auto_goes_on_without() {
 
 #[test]
 fn without_limits_nothing_is_tried_and_the_report_says_so() {
-    let folder = ScratchDir::new();
-    let disks = Disks::open(DiskConfig::default(), folder.path(), None).unwrap();
+    let directory = ScratchDir::new();
+    let disks = Disks::open(DiskConfig::default(), directory.path(), None).unwrap();
     let check = disks.check();
     assert_eq!((disks.backend(), check.is_enforced()), (DiskBackend::Watch, false));
-    assert!(check.cure.contains("workspace.bytes"), "{}", check.cure);
-    let place = place(folder.path(), "own");
+    assert!(check.remedy.contains("workspace.bytes"), "{}", check.remedy);
+    let place = place(directory.path(), "own");
     let disk = disks.make(&place, None).unwrap();
     assert_eq!((disk.used_and_left().unwrap(), disk.full().unwrap()), (None, None));
     disks.release(&place, None).unwrap();

@@ -196,12 +196,12 @@ fn the_limits_of_number_and_size() {
 
 #[test]
 fn outside_the_sandbox_home_and_temporary_files_are_the_sessions_on_the_host() {
-    let folders = Folders::at(std::path::Path::new("/srv/x"));
+    let directories = SessionDirectories::at(std::path::Path::new("/srv/x"));
     let plain = build_env(&request(&profile(), &[], false)).unwrap();
-    let moved = text(&outside(plain, &folders));
+    let moved = text(&outside(plain, &directories));
     assert!(moved.contains("HOME=/srv/x/home\n") && moved.contains("TMPDIR=/srv/x/tmp\n"), "{moved}");
     let own = Profile { env: vec![("HOME".to_owned(), "/own".to_owned())], ..profile() };
-    let kept = outside(build_env(&request(&own, &[], false)).unwrap(), &folders);
+    let kept = outside(build_env(&request(&own, &[], false)).unwrap(), &directories);
     assert!(text(&kept).contains("HOME=/own\n"));
 }
 

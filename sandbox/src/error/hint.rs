@@ -29,7 +29,7 @@ const SERVICE: &str =
 const NO_SOCKET: &str = "name the socket that its service creates";
 const CONNECT: &str = "let the sessions' users write to the socket: `chmod o+w` it, or an ACL for the uids \
                        of the runner's configuration; a runner that is not root needs this permission itself";
-const OWN_FOLDERS: &str = "replace the link by a directory: Airlock follows no links to its own mount \
+const OWN_DIRECTORIES: &str = "replace the link by a directory: Airlock follows no links to its own mount \
                            points; name targets of binds without symbolic links";
 const OVERLAY: &str =
     "modprobe overlay; a runner that is not root needs Linux 5.11 or later, and no mounts in the directory";
@@ -79,15 +79,15 @@ const BUBBLEWRAP: [(&[&str], &str); 31] = [
 const MAY_BE_CONFINED: [&str; 4] = [NAMESPACES, MODULE, CONFINED, MOUNT];
 
 /// Returns a remedy. Adds those for the security modules that confine this process, if they may be the cause.
-pub(super) fn told_here(cure: &'static str) -> Cow<'static, str> {
-    told(cure, &Confinement::read())
+pub(super) fn told_here(remedy: &'static str) -> Cow<'static, str> {
+    told(remedy, &Confinement::read())
 }
 
-fn told(cure: &'static str, confinement: &Confinement) -> Cow<'static, str> {
-    if MAY_BE_CONFINED.contains(&cure) {
-        format!("{cure}; {}", confinement.cure()).into()
+fn told(remedy: &'static str, confinement: &Confinement) -> Cow<'static, str> {
+    if MAY_BE_CONFINED.contains(&remedy) {
+        format!("{remedy}; {}", confinement.remedy()).into()
     } else {
-        cure.into()
+        remedy.into()
     }
 }
 
@@ -96,7 +96,7 @@ pub(super) fn of_bubblewrap(said: &str) -> Option<&'static str> {
     BUBBLEWRAP
         .iter()
         .find(|(pieces, _)| pieces.iter().all(|piece| said.contains(piece)))
-        .map(|(_, cure)| *cure)
+        .map(|(_, remedy)| *remedy)
 }
 
 /// Returns the remedy for a failed step of the launch.
@@ -114,7 +114,7 @@ pub(super) fn of_step(step: Step, cause: &str) -> Option<&'static str> {
         Step::Sockets if cause.contains("symbolic link") => Some(REALLY),
         Step::Sockets => Some(NO_SOCKET),
         Step::Root if cause.contains("overlay") => Some(OVERLAY),
-        Step::Root if cause.contains("no room") => Some(OWN_FOLDERS),
+        Step::Root if cause.contains("no room") => Some(OWN_DIRECTORIES),
         Step::Root if cause.contains("symbolic link") => Some(REALLY),
         Step::Root => Some("name a directory that contains a root file system other than the host's"),
         Step::Masks => {
@@ -193,8 +193,8 @@ mod tests {
     #[test]
     fn every_failure_of_bubblewrap_known_in_containers_has_its_cure() {
         for (said, piece) in SEEN {
-            let cure = of_bubblewrap(said).unwrap_or_default();
-            assert!(cure.contains(piece), "`{said}`: `{cure}` does not name `{piece}`");
+            let remedy = of_bubblewrap(said).unwrap_or_default();
+            assert!(remedy.contains(piece), "`{said}`: `{remedy}` does not name `{piece}`");
         }
         assert_eq!(of_bubblewrap("something else"), None);
     }
@@ -210,13 +210,13 @@ mod tests {
             "Failed to mount tmpfs: Permission denied",
             "Failed to make / slave: Operation not permitted",
         ] {
-            let cure = |confinement| told(of_bubblewrap(said).unwrap(), confinement);
-            assert!(cure(&selinux).contains("seLinuxOptions.type: container_engine_t"), "{said}");
-            assert!(!cure(&selinux).contains("Unconfined"), "{said}");
-            assert!(cure(&apparmor).contains("appArmorProfile.type: Unconfined"), "{said}");
-            assert!(!cure(&apparmor).contains("seLinuxOptions"), "{said}");
+            let remedy = |confinement| told(of_bubblewrap(said).unwrap(), confinement);
+            assert!(remedy(&selinux).contains("seLinuxOptions.type: container_engine_t"), "{said}");
+            assert!(!remedy(&selinux).contains("Unconfined"), "{said}");
+            assert!(remedy(&apparmor).contains("appArmorProfile.type: Unconfined"), "{said}");
+            assert!(!remedy(&apparmor).contains("seLinuxOptions"), "{said}");
             for advice in ["Unconfined", "seLinuxOptions"] {
-                assert!(!cure(&none).contains(advice), "{said}: {}", cure(&none));
+                assert!(!remedy(&none).contains(advice), "{said}: {}", remedy(&none));
             }
         }
         // A failure that no module can cause has only its own remedy.
@@ -237,8 +237,8 @@ mod tests {
         let mut said: Vec<String> = BUBBLEWRAP.iter().map(|(pieces, _)| pieces.join(" ")).collect();
         said.dedup();
         assert_eq!(said.len(), BUBBLEWRAP.len());
-        for (said, (_, cure)) in said.iter().zip(BUBBLEWRAP) {
-            assert_eq!(of_bubblewrap(said), Some(cure), "an earlier entry takes `{said}`");
+        for (said, (_, remedy)) in said.iter().zip(BUBBLEWRAP) {
+            assert_eq!(of_bubblewrap(said), Some(remedy), "an earlier entry takes `{said}`");
         }
     }
 }

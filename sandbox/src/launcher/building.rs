@@ -12,15 +12,15 @@ use airlock_init::wire::{COMMAND_FILE, INSIDE_BASH_ENV, SHELL_INIT_FILE, SNAPSHO
 use crate::landlock;
 use crate::spec::{LaunchSpec, Limits, Shell, Stdin};
 
-/// Builds the start message. The command, and the files that the shell reads before it, are files of `folder`.
-pub(super) fn start(spec: &LaunchSpec, limits: &Limits, folder: &Path) -> StartSpec {
+/// Builds the start message. The command, and the files that the shell reads before it, are files of `directory`.
+pub(super) fn start(spec: &LaunchSpec, limits: &Limits, directory: &Path) -> StartSpec {
     // PowerShell accepts only this extension for a script.
     let name =
         if spec.shell == Shell::Pwsh { format!("{COMMAND_FILE}.ps1") } else { COMMAND_FILE.to_owned() };
     let words = shell_words(spec.shell, spec.shape.read_only);
     let mut args: Vec<Vec<u8>> = words.into_iter().map(Vec::from).collect();
     args.extend((spec.shell == Shell::Pwsh).then(|| b"-File".to_vec()));
-    args.push(folder.join(&name).into_os_string().into_vec());
+    args.push(directory.join(&name).into_os_string().into_vec());
     let mut files = vec![(name, spec.command.clone())];
     let others = [(SNAPSHOT_FILE, &spec.snapshot), (SHELL_INIT_FILE, &spec.shell_init)];
     files.extend(others.into_iter().filter_map(|(name, file)| Some((name.to_owned(), file.clone()?))));
@@ -33,7 +33,7 @@ pub(super) fn start(spec: &LaunchSpec, limits: &Limits, folder: &Path) -> StartS
         shell: spec.shell,
         prefix: spec.prefix.clone(),
         args,
-        folder: folder.as_os_str().as_bytes().to_vec(),
+        directory: directory.as_os_str().as_bytes().to_vec(),
         files,
         env,
         cwd: spec.cwd.as_os_str().as_bytes().to_vec(),

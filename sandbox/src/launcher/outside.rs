@@ -20,7 +20,7 @@ use crate::cgroup::Cgroup;
 use crate::error::LaunchError;
 use crate::layout::WORKSPACE;
 use crate::running::{Running, Waiter};
-use crate::session::{Folders, Session};
+use crate::session::{Session, SessionDirectories};
 use crate::spec::{LaunchSpec, Limits, Network};
 
 impl Launcher {
@@ -50,23 +50,29 @@ impl Launcher {
         if spec.snapshot.is_some() || spec.shell_init.is_some() {
             return refuse("a command outside the sandbox cannot create or use a shell snapshot");
         }
-        let Some(cwd) = on_host(&session.folders, &spec.cwd) else {
+        let Some(cwd) = on_host(&session.directories, &spec.cwd) else {
             return refuse("the directory is not in the workspace");
         };
         let spec = LaunchSpec { cwd, ..spec.clone() };
-        let folder = command_folder(&session.folders);
-        self.run(session, limits, &spec, &folder, || self.prepare_outside(&session.folders, ids, limits))
+        let directory = command_directory(&session.directories);
+        self.run(session, limits, &spec, &directory, || {
+            self.prepare_outside(&session.directories, ids, limits)
+        })
     }
 
     fn prepare_outside(
         &self,
-        folders: &Folders,
+        directories: &SessionDirectories,
         ids: HostIds,
         limits: &Limits,
     ) -> Result<Waiter, LaunchError> {
         let cgroup = self.cgroups.enter(limits)?;
-        let plan =
-            OutsidePlan { parent: std::process::id(), ids, shown: shown(folders), leave: self.disks_bytes() };
+        let plan = OutsidePlan {
+            parent: std::process::id(),
+            ids,
+            shown: shown(directories),
+            leave: self.disks_bytes(),
+        };
         let child = self.forker.fork(MODE_OUTSIDE)?;
         set_timeouts(&child.socket, limits.start_timeout)?;
         let fds: Vec<_> = cgroup.iter().map(Cgroup::handle).collect();
@@ -76,27 +82,27 @@ impl Launcher {
 }
 
 /// Returns the host path of the path `inside` of a sandbox.
-fn on_host(folders: &Folders, inside: &Path) -> Option<PathBuf> {
+fn on_host(directories: &SessionDirectories, inside: &Path) -> Option<PathBuf> {
     let below = inside.strip_prefix(WORKSPACE).ok()?;
-    Some(folders.workspace.join(below))
+    Some(directories.workspace.join(below))
 }
 
 /// Returns the mount point of the command's own tmpfs, next to the session's directories. It does not exist on the
 /// disk.
-fn command_folder(folders: &Folders) -> PathBuf {
-    folders.root.join("run")
+fn command_directory(directories: &SessionDirectories) -> PathBuf {
+    directories.root.join("run")
 }
 
 /// Returns the directory that must be mounted again so that the session's uid can reach its directories at their own
 /// paths. This is the outermost parent that not every user can enter, or else the session's own directory.
-fn shown(folders: &Folders) -> Shown {
+fn shown(directories: &SessionDirectories) -> Shown {
     const PASSABLE: u32 = 0o001;
-    let closed = |folder: &&Path| {
-        fs::metadata(folder).map_or(true, |found| found.permissions().mode() & PASSABLE == 0)
+    let closed = |directory: &&Path| {
+        fs::metadata(directory).map_or(true, |found| found.permissions().mode() & PASSABLE == 0)
     };
-    let over = folders.root.ancestors().filter(closed).last().unwrap_or(&folders.root);
+    let over = directories.root.ancestors().filter(closed).last().unwrap_or(&directories.root);
     let bytes = |path: &Path| path.as_os_str().as_bytes().to_vec();
-    let own = [&folders.workspace, &folders.home, &folders.tmp];
-    let command = bytes(&command_folder(folders));
-    Shown { over: bytes(over), folders: own.map(|folder| bytes(folder)).into(), command }
+    let own = [&directories.workspace, &directories.home, &directories.tmp];
+    let command = bytes(&command_directory(directories));
+    Shown { over: bytes(over), directories: own.map(|directory| bytes(directory)).into(), command }
 }

@@ -13,7 +13,7 @@ use std::time::Instant;
 use airlock_faults::{Point, hit};
 use airlock_init::frame::{FrameError, recv_frame, send_frame};
 use airlock_init::wire::{
-    COMMAND_FOLDER, HostIds, Landlock, LaunchPlan, MODE_LAUNCH, Report, Staged, StartSpec, ToInit,
+    COMMAND_DIRECTORY, HostIds, Landlock, LaunchPlan, MODE_LAUNCH, Report, Staged, StartSpec, ToInit,
 };
 use rustix::fs::{Gid, MemfdFlags, Uid, fchown, memfd_create};
 use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
@@ -27,7 +27,7 @@ use super::forker::{Child, Tie};
 use crate::args::{Sources, bwrap_args};
 use crate::cgroup::Cgroup;
 use crate::error::LaunchError;
-use crate::mask::{self, SessionFolder};
+use crate::mask::{self, SessionDirectory};
 use crate::profile::Profile;
 use crate::running::{Control, Handles, Running, Streams, Waiter};
 use crate::seccomp;
@@ -54,24 +54,24 @@ impl Launcher {
         limits: &Limits,
         spec: &LaunchSpec,
     ) -> Result<Running, LaunchError> {
-        let folder = Path::new(COMMAND_FOLDER);
-        self.run(session, limits, spec, folder, || self.prepare(profile, session, limits, spec))
+        let directory = Path::new(COMMAND_DIRECTORY);
+        self.run(session, limits, spec, directory, || self.prepare(profile, session, limits, spec))
     }
 
-    /// Sends the command to the sandbox from `prepare`. The files that its shell reads are in `folder`.
+    /// Sends the command to the sandbox from `prepare`. The files that its shell reads are in `directory`.
     pub(super) fn run(
         &self,
         session: &Session,
         limits: &Limits,
         spec: &LaunchSpec,
-        folder: &Path,
+        directory: &Path,
         prepare: impl FnOnce() -> Result<Waiter, LaunchError>,
     ) -> Result<Running, LaunchError> {
         check(spec)?;
         self.check_ids(session.ids)?;
         hit(Point::SandboxStep, &"begin");
         let mut waiter = prepare()?;
-        let start = building::start(spec, limits, folder);
+        let start = building::start(spec, limits, directory);
         let (streams, landlock) = match spec.stdin {
             Stdin::Terminal(_) => on_terminal(&waiter, start)?,
             Stdin::Null | Stdin::Pipe => {
@@ -96,7 +96,7 @@ impl Launcher {
         let reach = Reach::of(profile, session.ids.is_some(), spec.shape.read_only)?;
         let direct = Sources::direct(session, &self.runtime);
         let stage = staged(&direct, spec);
-        let masked = stage.iter().any(|folder| !folder.overlays.is_empty());
+        let masked = stage.iter().any(|directory| !directory.overlays.is_empty());
         let Reach { profile, shared, root } = reach;
         let (sources, stage) = match self.uid_isolation {
             UidIsolation::None if !masked && shared.is_empty() && root.is_none() => (direct, Vec::new()),
@@ -165,17 +165,17 @@ pub(super) fn ready(
 /// Returns the directories that the launch step mounts for the session's uid, with the overlays of each.
 fn staged(direct: &Sources, spec: &LaunchSpec) -> Vec<Staged> {
     let Sources { workspace, home, tmp, runtime } = direct;
-    let folders = [
-        ("workspace", workspace, Some(SessionFolder::Workspace)),
-        ("home", home, Some(SessionFolder::Home)),
-        ("tmp", tmp, Some(SessionFolder::Tmp)),
+    let directories = [
+        ("workspace", workspace, Some(SessionDirectory::Workspace)),
+        ("home", home, Some(SessionDirectory::Home)),
+        ("tmp", tmp, Some(SessionDirectory::Tmp)),
         ("runtime", runtime, None),
     ];
-    let staged = folders.map(|(name, path, folder)| Staged {
+    let staged = directories.map(|(name, path, directory)| Staged {
         source: path.as_os_str().as_bytes().to_vec(),
         name: name.to_owned(),
-        overlays: folder
-            .map(|folder| mask::plan::plan(&spec.masks, folder, spec.shape.read_only))
+        overlays: directory
+            .map(|directory| mask::plan::plan(&spec.masks, directory, spec.shape.read_only))
             .unwrap_or_default(),
     });
     staged.into()

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use airlock_init::wire::{Cover, Overlay};
 
-use super::{Mask, MaskKind, SessionFolder};
+use super::{Mask, MaskKind, SessionDirectory};
 
 /// The state of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,10 +51,10 @@ struct Above {
 }
 
 /// Returns the overlays of one directory. If the directory is mounted `read_only`, no mask can make a path writable.
-pub(crate) fn plan(masks: &[Mask], folder: SessionFolder, read_only: bool) -> Vec<Overlay> {
+pub(crate) fn plan(masks: &[Mask], directory: SessionDirectory, read_only: bool) -> Vec<Overlay> {
     // Ordered by components: a path directly precedes the paths below it.
     let mut kinds = BTreeMap::<&Path, Vec<&MaskKind>>::new();
-    for mask in masks.iter().filter(|mask| mask.folder == folder) {
+    for mask in masks.iter().filter(|mask| mask.directory == directory) {
         kinds.entry(&mask.path).or_default().push(&mask.kind);
     }
     let mut overlays = Vec::new();

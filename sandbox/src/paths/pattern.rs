@@ -153,8 +153,8 @@ fn absolute(rule: &str, denies: bool) -> Vec<String> {
 /// Removes a trailing `/**`: a pattern for all entries of a directory also names the directory.
 fn trimmed(glob: &str) -> String {
     let mut glob = glob.trim_end_matches('/');
-    while let Some(folder) = glob.strip_suffix("/**") {
-        glob = folder.trim_end_matches('/');
+    while let Some(directory) = glob.strip_suffix("/**") {
+        glob = directory.trim_end_matches('/');
     }
     glob.to_owned()
 }

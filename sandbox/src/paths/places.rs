@@ -12,9 +12,9 @@ use rustix::io::Errno;
 
 use super::error::{MAX_LINKS, PathRuleError};
 use crate::layout::OWN_FILES;
-use crate::mask::SessionFolder;
+use crate::mask::SessionDirectory;
 use crate::profile::{Profile, Root};
-use crate::session::Folders;
+use crate::session::SessionDirectories;
 
 const HANDLE: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 const BENEATH: ResolveFlags =
@@ -27,21 +27,21 @@ pub(crate) struct Place {
     pub(super) target: PathBuf,
     pub(crate) kind: Kind,
     pub(crate) handle: OwnedFd,
-    pub(super) is_folder: bool,
+    pub(super) is_directory: bool,
     /// The paths below it at which something else is mounted.
     pub(super) holes: Vec<PathBuf>,
 }
 
 impl Place {
     fn new(target: &Path, kind: Kind, handle: OwnedFd) -> Result<Self, PathRuleError> {
-        let is_folder = is_folder(&handle).map_err(look(target))?;
-        Ok(Self { target: target.to_owned(), kind, handle, is_folder, holes: Vec::new() })
+        let is_directory = is_directory(&handle).map_err(look(target))?;
+        Ok(Self { target: target.to_owned(), kind, handle, is_directory, holes: Vec::new() })
     }
 }
 
 #[derive(Debug)]
 pub(crate) enum Kind {
-    Session(SessionFolder),
+    Session(SessionDirectory),
     /// Of the host, with the path there.
     Root(PathBuf),
 }
@@ -54,25 +54,25 @@ pub(crate) struct Spot {
     /// The path relative to that.
     pub(crate) relative: PathBuf,
     pub(crate) handle: OwnedFd,
-    pub(crate) is_folder: bool,
+    pub(crate) is_directory: bool,
 }
 
 /// Opens all places. A missing host path is skipped, because bubblewrap reports it.
-pub(crate) fn open(folders: &Folders, profile: &Profile) -> Result<Vec<Place>, PathRuleError> {
+pub(crate) fn open(directories: &SessionDirectories, profile: &Profile) -> Result<Vec<Place>, PathRuleError> {
     let mut places = Vec::new();
-    for folder in SessionFolder::ALL {
-        let (source, target) = (folders.of(folder), Path::new(folder.inside()));
+    for directory in SessionDirectory::ALL {
+        let (source, target) = (directories.of(directory), Path::new(directory.inside()));
         let handle = openat(CWD, source, HANDLE | OFlags::DIRECTORY | OFlags::NOFOLLOW, Mode::empty())
             .map_err(look(target))?;
-        places.push(Place::new(target, Kind::Session(folder), handle)?);
+        places.push(Place::new(target, Kind::Session(directory), handle)?);
     }
     let mut of_host = |source: &Path, target: &Path| {
         let Ok(handle) = openat(CWD, source, HANDLE, Mode::empty()) else { return Ok(()) };
         places.push(Place::new(target, Kind::Root(source.to_owned()), handle)?);
         Ok(())
     };
-    if let Root::Folder(folder) = &profile.root {
-        of_host(folder, Path::new("/"))?;
+    if let Root::Directory(directory) = &profile.root {
+        of_host(directory, Path::new("/"))?;
     }
     for bind in &profile.binds {
         of_host(&bind.source, &bind.target)?;
@@ -104,7 +104,7 @@ pub(super) fn look(path: &Path) -> impl Fn(Errno) -> PathRuleError {
     move |errno| PathRuleError::Look { path: path.to_owned(), source: errno.into() }
 }
 
-fn is_folder(handle: &OwnedFd) -> Result<bool, Errno> {
+fn is_directory(handle: &OwnedFd) -> Result<bool, Errno> {
     Ok(FileType::from_raw_mode(fstat(handle)?.st_mode) == FileType::Directory)
 }
 
@@ -185,7 +185,7 @@ fn at(places: &[Place], path: &Path) -> Result<Option<(Spot, Option<PathBuf>)>, 
     let relative = path.strip_prefix(&place.target).unwrap_or(path).to_owned();
     if relative.as_os_str().is_empty() {
         let handle = place.handle.as_fd().try_clone_to_owned().map_err(|_| Errno::MFILE)?;
-        let spot = Spot { place: number, relative, handle, is_folder: place.is_folder };
+        let spot = Spot { place: number, relative, handle, is_directory: place.is_directory };
         return Ok(Some((spot, None)));
     }
     let flags = HANDLE | OFlags::NOFOLLOW;
@@ -202,6 +202,6 @@ fn at(places: &[Place], path: &Path) -> Result<Option<(Spot, Option<PathBuf>)>, 
         }
         _ => None,
     };
-    let is_folder = kind == FileType::Directory;
-    Ok(Some((Spot { place: number, relative, handle, is_folder }, target)))
+    let is_directory = kind == FileType::Directory;
+    Ok(Some((Spot { place: number, relative, handle, is_directory }, target)))
 }

@@ -18,7 +18,7 @@ use super::places::{Kind, Place, Spot, look, resolve};
 use crate::mask::{MAX_MASKS, Mask, MaskKind};
 use crate::profile::{Bind, RootCover, joined};
 
-const FOLDER: OFlags = OFlags::RDONLY
+const DIRECTORY: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
     .union(OFlags::NOFOLLOW)
     .union(OFlags::NONBLOCK)
@@ -50,7 +50,7 @@ struct Entry {
     relative: PathBuf,
     /// The path for the rules: with the links that lead there.
     seen: PathBuf,
-    is_folder: bool,
+    is_directory: bool,
     /// Whether a link leads there. Only deny rules then apply.
     linked: bool,
     depth: usize,
@@ -101,7 +101,7 @@ impl<'a> Walk<'a> {
         let again: Vec<_> =
             covers.iter().filter(|cover| matches!(cover, RootCover::Again(_))).cloned().collect();
         for cover in &mut covers {
-            if let RootCover::Folder { path, around } = cover {
+            if let RootCover::Directory { path, around } = cover {
                 *around = again.iter().any(|inner| inner.path().starts_with(&*path));
             }
         }
@@ -115,7 +115,7 @@ impl<'a> Walk<'a> {
             place: number,
             relative: PathBuf::new(),
             seen: place.target.clone(),
-            is_folder: place.is_folder,
+            is_directory: place.is_directory,
             linked: false,
             depth: 0,
         };
@@ -123,7 +123,7 @@ impl<'a> Walk<'a> {
             // Its parents inside are not separate places.
             for above in place.target.ancestors().skip(1).filter(|above| above.parent().is_some()) {
                 if self.patterns.deny_read.names(above) {
-                    self.cover(RootCover::Folder { path: above.to_owned(), around: false })?;
+                    self.cover(RootCover::Directory { path: above.to_owned(), around: false })?;
                     state.hidden = true;
                 }
             }
@@ -132,9 +132,9 @@ impl<'a> Walk<'a> {
             self.mask(&entry, MaskKind::ReadOnly)?;
         }
         let state = self.visit(&entry, state)?;
-        if place.is_folder && self.looks_below(&entry.seen, state) {
-            let folder = openat(&place.handle, ".", FOLDER, Mode::empty());
-            self.folder(&entry, state, folder)?;
+        if place.is_directory && self.looks_below(&entry.seen, state) {
+            let directory = openat(&place.handle, ".", DIRECTORY, Mode::empty());
+            self.directory(&entry, state, directory)?;
         }
         Ok(())
     }
@@ -174,17 +174,17 @@ impl<'a> Walk<'a> {
         deny_read.may_name_below(path) || !state.denied && writes()
     }
 
-    fn folder(
+    fn directory(
         &mut self,
         entry: &Entry,
         state: State,
-        folder: Result<OwnedFd, Errno>,
+        directory: Result<OwnedFd, Errno>,
     ) -> Result<(), PathRuleError> {
         if entry.depth > MAX_RULE_DEPTH {
             return Err(PathRuleError::Depth { path: entry.seen.clone() });
         }
-        match folder.and_then(|folder| Dir::read_from(&folder).map(|names| (folder, names))) {
-            Ok((folder, names)) => self.names(entry, state, folder.as_fd(), names),
+        match directory.and_then(|directory| Dir::read_from(&directory).map(|names| (directory, names))) {
+            Ok((directory, names)) => self.names(entry, state, directory.as_fd(), names),
             // It was removed or replaced meanwhile.
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(()),
             Err(Errno::ACCESS | Errno::PERM) => self.closed(entry, state),
@@ -207,7 +207,7 @@ impl<'a> Walk<'a> {
         &mut self,
         entry: &Entry,
         state: State,
-        folder: BorrowedFd<'_>,
+        directory: BorrowedFd<'_>,
         names: Dir,
     ) -> Result<(), PathRuleError> {
         for found in names {
@@ -226,13 +226,13 @@ impl<'a> Walk<'a> {
             }
             let kind = match found.file_type() {
                 // Some file systems do not report the type.
-                FileType::Unknown => match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+                FileType::Unknown => match statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
                     Ok(stat) => FileType::from_raw_mode(stat.st_mode),
                     Err(_) => continue,
                 },
                 known => known,
             };
-            self.entry(entry, state, folder, name, kind)?;
+            self.entry(entry, state, directory, name, kind)?;
         }
         Ok(())
     }
@@ -241,7 +241,7 @@ impl<'a> Walk<'a> {
         &mut self,
         above: &Entry,
         state: State,
-        folder: BorrowedFd<'_>,
+        directory: BorrowedFd<'_>,
         name: &OsStr,
         kind: FileType,
     ) -> Result<(), PathRuleError> {
@@ -253,7 +253,7 @@ impl<'a> Walk<'a> {
             place: above.place,
             relative: above.relative.join(name),
             seen,
-            is_folder: kind == FileType::Directory,
+            is_directory: kind == FileType::Directory,
             linked: above.linked,
             depth: above.depth + 1,
         };
@@ -262,8 +262,8 @@ impl<'a> Walk<'a> {
             return Ok(());
         }
         let state = self.visit(&entry, state)?;
-        if entry.is_folder && self.looks_below(&entry.seen, state) {
-            self.folder(&entry, state, openat(folder, name, FOLDER, Mode::empty()))?;
+        if entry.is_directory && self.looks_below(&entry.seen, state) {
+            self.directory(&entry, state, openat(directory, name, DIRECTORY, Mode::empty()))?;
         }
         Ok(())
     }
@@ -277,29 +277,29 @@ impl<'a> Walk<'a> {
             return Ok(());
         }
         let Some(spot) = resolve(self.places, self.links, seen)? else { return Ok(()) };
-        let Spot { place, relative, handle, is_folder } = spot;
+        let Spot { place, relative, handle, is_directory } = spot;
         let depth = depth + 1;
-        let entry = Entry { place, relative, seen: seen.to_owned(), is_folder, linked: true, depth };
+        let entry = Entry { place, relative, seen: seen.to_owned(), is_directory, linked: true, depth };
         if write {
             self.denied.push((entry.clone(), MaskKind::ReadOnly));
         }
         if read {
             self.denied.push((entry, MaskKind::Hidden));
-        } else if through && is_folder {
+        } else if through && is_directory {
             let state = State { read_only: write, denied: write, hidden: false };
-            self.folder(&entry, state, openat(&handle, ".", FOLDER, Mode::empty()))?;
+            self.directory(&entry, state, openat(&handle, ".", DIRECTORY, Mode::empty()))?;
         }
         Ok(())
     }
 
     fn mask(&mut self, entry: &Entry, kind: MaskKind) -> Result<(), PathRuleError> {
         let Some(place) = self.places.get(entry.place) else { return Ok(()) };
-        let folder = match &place.kind {
-            Kind::Session(folder) => *folder,
+        let directory = match &place.kind {
+            Kind::Session(directory) => *directory,
             Kind::Root(source) => {
                 let path = joined(&place.target, &entry.relative);
                 let cover = match kind {
-                    MaskKind::Hidden if entry.is_folder => RootCover::Folder { path, around: false },
+                    MaskKind::Hidden if entry.is_directory => RootCover::Directory { path, around: false },
                     MaskKind::Hidden => RootCover::File { path },
                     MaskKind::Shown => {
                         RootCover::Again(Bind { source: joined(source, &entry.relative), target: path })
@@ -313,10 +313,10 @@ impl<'a> Walk<'a> {
         if matches!(kind, MaskKind::Hidden | MaskKind::ReadOnly) {
             let above = entry.relative.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty());
             for above in above {
-                self.add(Mask { folder, path: above.to_owned(), kind: MaskKind::Kept })?;
+                self.add(Mask { directory, path: above.to_owned(), kind: MaskKind::Kept })?;
             }
         }
-        self.add(Mask { folder, path: entry.relative.clone(), kind })
+        self.add(Mask { directory, path: entry.relative.clone(), kind })
     }
 
     fn add(&mut self, mask: Mask) -> Result<(), PathRuleError> {

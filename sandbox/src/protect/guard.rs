@@ -92,25 +92,25 @@ pub struct Begun {
 }
 
 impl Guard {
-    /// Opens the guard of a session's workspace. `folder` is the guard's directory next to the workspace, on the same
+    /// Opens the guard of a session's workspace. `directory` is the guard's directory next to the workspace, on the same
     /// file system.
     ///
     /// # Errors
     /// If the directory cannot be read.
-    pub fn open(folder: OwnedFd) -> Result<Self, ProtectError> {
-        Self::with_scope(folder, Scope::Workspace)
+    pub fn open(directory: OwnedFd) -> Result<Self, ProtectError> {
+        Self::with_scope(directory, Scope::Workspace)
     }
 
     /// Opens the guard of a session's HOME. It creates no masks and does not search for bare repositories.
     ///
     /// # Errors
     /// If the directory cannot be read.
-    pub fn open_for_home(folder: OwnedFd) -> Result<Self, ProtectError> {
-        Self::with_scope(folder, Scope::Home)
+    pub fn open_for_home(directory: OwnedFd) -> Result<Self, ProtectError> {
+        Self::with_scope(directory, Scope::Home)
     }
 
-    fn with_scope(folder: OwnedFd, scope: Scope) -> Result<Self, ProtectError> {
-        let store = GuardStore::open(folder)?;
+    fn with_scope(directory: OwnedFd, scope: Scope) -> Result<Self, ProtectError> {
+        let store = GuardStore::open(directory)?;
         let record: Option<Record> = store.load(RECORD);
         Ok(Self {
             scope,
@@ -268,8 +268,8 @@ impl Guard {
             if let Some(mark) = now.marks.get(*path) {
                 record.marks.insert(path.to_vec(), mark.clone());
             }
-            let folder = super::names::above(path);
-            let shape = self.began.shapes.entry(folder.to_vec()).or_default();
+            let directory = super::names::above(path);
+            let shape = self.began.shapes.entry(directory.to_vec()).or_default();
             shape.add(super::names::last(path));
         }
         self.began.shapes.retain(|_, shape| *shape != Shape::default());

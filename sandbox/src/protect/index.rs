@@ -9,7 +9,7 @@ use std::os::fd::BorrowedFd;
 
 use rustix::fs::{FileType, Mode, OFlags, fstat, openat};
 
-use super::folder::{Need, descend, kind};
+use super::directory::{Need, descend, kind};
 use super::mark::read;
 use super::names::{Names, above, ancestors, join, last};
 use crate::layout::WORKSPACE;
@@ -25,29 +25,29 @@ const NAME_LENGTH: u16 = 0x0fff;
 /// The possible lengths of an object's hash in bytes: SHA-1 or SHA-256. The index does not state which it uses.
 const HASHES: [usize; 2] = [20, 32];
 
-/// Returns the protected names that the repository in `folder` tracks, and their parent directories.
-pub(super) fn tracked(workspace: BorrowedFd<'_>, folder: &[u8], names: &Names) -> BTreeSet<Vec<u8>> {
+/// Returns the protected names that the repository in `directory` tracks, and their parent directories.
+pub(super) fn tracked(workspace: BorrowedFd<'_>, directory: &[u8], names: &Names) -> BTreeSet<Vec<u8>> {
     let mut found = BTreeSet::new();
-    let Some(index) = own_folder(workspace, folder).and_then(|git| index(workspace, &git)) else {
+    let Some(index) = own_directory(workspace, directory).and_then(|git| index(workspace, &git)) else {
         return found;
     };
     let is_ours = |path: &[u8]| names.meets(path);
     let paths = HASHES.iter().find_map(|hash| paths(&index, *hash, is_ours)).unwrap_or_default();
     for path in &paths {
-        found.extend(ancestors(path).filter(|part| names.meets(part)).map(|part| join(folder, part)));
+        found.extend(ancestors(path).filter(|part| names.meets(part)).map(|part| join(directory, part)));
     }
     found
 }
 
 /// Returns the repository's own directory for this working tree, if it lies in the workspace.
-fn own_folder(workspace: BorrowedFd<'_>, folder: &[u8]) -> Option<Vec<u8>> {
-    let git = join(folder, b".git");
-    let folders = descend(workspace, folder, Need::Look).ok()??;
-    let Some(file) = read(folders.last()?, b".git").ok()? else { return Some(git) };
+fn own_directory(workspace: BorrowedFd<'_>, directory: &[u8]) -> Option<Vec<u8>> {
+    let git = join(directory, b".git");
+    let directories = descend(workspace, directory, Need::Look).ok()??;
+    let Some(file) = read(directories.last()?, b".git").ok()? else { return Some(git) };
     let target = gitdir(&file)?;
     let absolute = match target.strip_prefix(b"/") {
         Some(_) => target.strip_prefix(WORKSPACE.as_bytes())?.strip_prefix(b"/")?.to_vec(),
-        None => join(folder, target),
+        None => join(directory, target),
     };
     let mut parts: Vec<&[u8]> = Vec::new();
     for part in absolute.split(|byte| *byte == b'/') {
@@ -69,9 +69,9 @@ pub(super) fn gitdir(file: &[u8]) -> Option<&[u8]> {
 
 fn index(workspace: BorrowedFd<'_>, git: &[u8]) -> Option<Vec<u8>> {
     let path = join(git, b"index");
-    let folders = descend(workspace, above(&path), Need::Look).ok()??;
+    let directories = descend(workspace, above(&path), Need::Look).ok()??;
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let file = openat(folders.last()?, last(&path), flags, Mode::empty()).ok()?;
+    let file = openat(directories.last()?, last(&path), flags, Mode::empty()).ok()?;
     let stat = fstat(&file).ok()?;
     let is_short = u64::try_from(stat.st_size).is_ok_and(|size| size <= INDEX_MAX);
     if kind(&stat) != FileType::RegularFile || !is_short {
@@ -162,8 +162,8 @@ mod tests {
         for (format, version) in
             [("sha1", "2"), ("sha1", "3"), ("sha1", "4"), ("sha256", "2"), ("sha256", "4")]
         {
-            let folder = tempfile::tempdir().unwrap();
-            let tree = folder.path().join("a/tree");
+            let directory = tempfile::tempdir().unwrap();
+            let tree = directory.path().join("a/tree");
             fs::create_dir_all(tree.join(".vscode/more")).unwrap();
             git(&tree, &["init", "-q", "--object-format", format]);
             for name in ["README", ".bashrc", ".vscode/a", ".vscode/more/b", ".vscode/more/untracked"] {
@@ -171,7 +171,7 @@ mod tests {
             }
             git(&tree, &["add", "README", ".bashrc", ".vscode/a", ".vscode/more/b"]);
             git(&tree, &["update-index", "--index-version", version]);
-            let root = File::open(folder.path()).unwrap();
+            let root = File::open(directory.path()).unwrap();
             let found = tracked(root.as_fd(), b"a/tree", &Names::default());
             let found: Vec<_> = found.iter().map(|path| str::from_utf8(path).unwrap()).collect();
             let expected = [

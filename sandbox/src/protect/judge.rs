@@ -16,7 +16,7 @@ use super::scan::Record;
 pub(super) struct Change {
     pub(super) path: Vec<u8>,
     pub(super) reason: Reason,
-    pub(super) is_folder: bool,
+    pub(super) is_directory: bool,
     /// For [`Reason::GitConfig`]: the new settings.
     pub(super) settings: BTreeSet<String>,
 }
@@ -55,15 +55,15 @@ impl ActiveWriter {
 
     /// Reports whether the path belongs to a repository that this command created.
     fn made(&self, path: &[u8]) -> bool {
-        self.own.iter().any(|folder| is_within(path, folder)) || self.tracked.contains(path)
+        self.own.iter().any(|directory| is_within(path, directory)) || self.tracked.contains(path)
     }
 
     /// Returns which part of a repository it may create here, according to the decision. If the path was unknown, the
     /// repository may be anywhere except at the root or in place of an existing one.
-    fn extent_at(&self, folder: &[u8], was_there: bool) -> Option<Extent> {
+    fn extent_at(&self, directory: &[u8], was_there: bool) -> Option<Extent> {
         let made = self.writer.git.made.iter().filter(|made| made.extent != Extent::Bare);
-        let anywhere = !folder.is_empty() && !was_there;
-        let here = |path: &Option<Vec<u8>>| path.as_deref().map_or(anywhere, |path| path == folder);
+        let anywhere = !directory.is_empty() && !was_there;
+        let here = |path: &Option<Vec<u8>>| path.as_deref().map_or(anywhere, |path| path == directory);
         let extents = made.filter(|made| here(&made.path)).map(|made| made.extent);
         extents.max_by_key(|extent| *extent == Extent::Filled)
     }
@@ -72,8 +72,9 @@ impl ActiveWriter {
         self.writer.git.made.iter().any(|made| made.extent == Extent::Filled)
     }
 
-    fn makes_bare(&self, folder: &[u8]) -> bool {
-        let here = |path: &Option<Vec<u8>>| path.as_deref().map_or(!folder.is_empty(), |path| path == folder);
+    fn makes_bare(&self, directory: &[u8]) -> bool {
+        let here =
+            |path: &Option<Vec<u8>>| path.as_deref().map_or(!directory.is_empty(), |path| path == directory);
         self.writer.git.made.iter().any(|made| made.extent == Extent::Bare && here(&made.path))
     }
 }
@@ -81,13 +82,13 @@ impl ActiveWriter {
 /// Returns the new directories of submodules and worktrees inside the repository that they belong to.
 fn new_parts<'a>(before: &Record, now: &'a Record) -> BTreeSet<&'a [u8]> {
     let known: BTreeSet<&[u8]> = before.marks.keys().map(|path| above(path)).collect();
-    let is_new = |folder: &&[u8]| {
-        let mut parts = ancestors(folder).filter(|path| is_part_of_git(path)).peekable();
+    let is_new = |directory: &&[u8]| {
+        let mut parts = ancestors(directory).filter(|path| is_part_of_git(path)).peekable();
         parts.peek().is_some() && !parts.any(|path| known.contains(path))
     };
     let of_part = |path: &&Vec<u8>| matches!(last(path), b"config" | b"commondir" | b"gitdir");
-    let folders = now.marks.keys().filter(of_part).map(|path| above(path));
-    folders.filter(is_new).collect()
+    let directories = now.marks.keys().filter(of_part).map(|path| above(path));
+    directories.filter(is_new).collect()
 }
 
 /// Reports whether the path is below `modules` or `worktrees` of a repository.
@@ -109,7 +110,7 @@ pub(super) fn changes(before: &Record, now: &Record) -> Vec<Change> {
             changes.push(Change {
                 path: path.clone(),
                 reason,
-                is_folder: mark.kind == Kind::Folder,
+                is_directory: mark.kind == Kind::Directory,
                 settings,
             });
         }
@@ -128,7 +129,7 @@ pub(super) fn removals(before: &Record, now: &Record) -> Vec<Change> {
             removed.push(Change {
                 path: path.clone(),
                 reason: Reason::Removed,
-                is_folder: mark.kind == Kind::Folder,
+                is_directory: mark.kind == Kind::Directory,
                 settings: BTreeSet::new(),
             });
         }
@@ -141,7 +142,7 @@ fn moved<'a>(from: &Record, to: &'a Record) -> BTreeSet<&'a [u8]> {
     let gone = from.marks.iter().filter(|(path, _)| !to.marks.contains_key(*path));
     let gone: BTreeMap<_, _> = gone.map(|(path, mark)| ((mark.identity, last(path)), mark)).collect();
     let came = |path: &[u8], mark: &Mark| {
-        gone.get(&(mark.identity, last(path))).is_some_and(|old| mark.came_with_its_folder(old))
+        gone.get(&(mark.identity, last(path))).is_some_and(|old| mark.came_with_its_directory(old))
     };
     let all = to.marks.iter().filter(|(path, mark)| came(path, mark));
     all.map(|(path, _)| path.as_slice()).collect()
@@ -193,27 +194,29 @@ pub(super) fn note_repositories<'a>(
         .map(|(path, mark)| New { path, was_there: before.marks.contains_key(path), kind: mark.kind })
         .collect();
     // Reports whether a file in the directory existed before and still exists.
-    let holds = |folder: &[u8]| {
-        let mut old = before.marks.iter().filter(|(path, _)| is_within(path, folder));
+    let holds = |directory: &[u8]| {
+        let mut old = before.marks.iter().filter(|(path, _)| is_within(path, directory));
         old.any(|(path, old)| now.marks.get(path).is_some_and(|mark| mark.identity == old.identity))
     };
     // A submodule or worktree has a `.git` file that leads to its part.
     let has_file = new.iter().any(|new| new.kind == Kind::File);
     let parts = new_parts(before, now);
-    let mut filled: BTreeSet<&[u8]> = new.iter().filter(|new| new.stays()).map(New::folder).collect();
+    let mut filled: BTreeSet<&[u8]> = new.iter().filter(|new| new.stays()).map(New::directory).collect();
     for writer in writers {
         for new in &new {
-            match writer.extent_at(new.folder(), new.was_there) {
+            match writer.extent_at(new.directory(), new.was_there) {
                 // git fills only an empty directory.
-                Some(Extent::Filled) if !holds(new.folder()) => writer.own.insert(new.folder().to_vec()),
+                Some(Extent::Filled) if !holds(new.directory()) => {
+                    writer.own.insert(new.directory().to_vec())
+                }
                 // A new repository, by a decision for `git init`, starts empty: no files come with it.
-                Some(Extent::Own) => filled.remove(new.folder()) | writer.own.insert(new.path.to_vec()),
+                Some(Extent::Own) => filled.remove(new.directory()) | writer.own.insert(new.path.to_vec()),
                 Some(_) => writer.own.insert(new.path.to_vec()),
                 None => new.stays() && writer.own.insert(new.path.to_vec()),
             };
         }
         if writer.fills() || has_file {
-            writer.own.extend(parts.iter().map(|folder| folder.to_vec()));
+            writer.own.extend(parts.iter().map(|directory| directory.to_vec()));
             writer.submodules.extend(parts.iter().filter_map(|part| gitmodules(part)));
         }
     }
@@ -230,13 +233,13 @@ struct New<'a> {
 
 impl<'a> New<'a> {
     /// Returns its directory.
-    fn folder(&self) -> &'a [u8] {
+    fn directory(&self) -> &'a [u8] {
         above(self.path)
     }
 
     /// Reports whether it is accepted, whichever command created it.
     fn stays(&self) -> bool {
-        matches!(self.kind, Kind::Folder | Kind::File) && !(self.folder().is_empty() && self.was_there)
+        matches!(self.kind, Kind::Directory | Kind::File) && !(self.directory().is_empty() && self.was_there)
     }
 }
 
@@ -257,7 +260,7 @@ pub(super) fn note_planted(
     let gone: BTreeMap<_, _> = gone.map(|(path, mark)| ((mark.identity, last(path)), mark)).collect();
     for (path, mark) in &mut now.marks {
         let moved = || gone.get(&(mark.identity, last(path))).copied();
-        let old = before.marks.get(path).or_else(|| moved().filter(|old| mark.came_with_its_folder(old)));
+        let old = before.marks.get(path).or_else(|| moved().filter(|old| mark.came_with_its_directory(old)));
         mark.planted = match old {
             Some(old) if mark.is_same(old) => old.planted,
             old => !is_decided(path, old, mark),
@@ -296,7 +299,7 @@ pub(super) fn verdict(change: &Change, writers: &[&ActiveWriter], names: &Names,
     let is_fine = |writer: &&ActiveWriter| {
         writer.named(path, names)
             || writer.made(path)
-            || (change.is_folder && change.reason != Reason::Removed && writer.named_below(path))
+            || (change.is_directory && change.reason != Reason::Removed && writer.named_below(path))
             || (writer.writer.rules.git_config && is_in_old_repository(path, before))
     };
     let is_decided =
@@ -308,7 +311,7 @@ pub(super) fn verdict(change: &Change, writers: &[&ActiveWriter], names: &Names,
     let by_git = writers.iter().any(|writer| writer.writer.git.any);
     let is_gits = match change.reason {
         // Files that git checks out or removes; never files in its own directory.
-        Reason::Removed => !ancestors(above(path)).any(|folder| is_git(last(folder))),
+        Reason::Removed => !ancestors(above(path)).any(|directory| is_git(last(directory))),
         _ => last(path).eq_ignore_ascii_case(b".gitmodules"),
     };
     let is_submodules = writers.iter().any(|writer| writer.submodules.contains(path));
@@ -317,5 +320,7 @@ pub(super) fn verdict(change: &Change, writers: &[&ActiveWriter], names: &Names,
 
 fn is_in_old_repository(path: &[u8], before: &Record) -> bool {
     let git = ancestors(path).find(|path| is_git(last(path)));
-    git.is_some_and(|git| git != path && before.marks.get(git).is_some_and(|mark| mark.kind == Kind::Folder))
+    git.is_some_and(|git| {
+        git != path && before.marks.get(git).is_some_and(|mark| mark.kind == Kind::Directory)
+    })
 }

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::folder::{identity, kind, look, permissions};
+use super::directory::{identity, kind, look, permissions};
 use super::git_config;
 
 /// The maximum size in bytes for reading the contents of a file. Only the stamp shows changes of longer files.
@@ -22,7 +22,7 @@ pub enum Kind {
     /// A regular file.
     File,
     /// A directory.
-    Folder,
+    Directory,
     /// A symbolic link.
     Link,
     /// A pipe, a socket or a device.
@@ -33,7 +33,7 @@ impl Kind {
     pub(super) fn of(stat: &Stat) -> Self {
         match kind(stat) {
             FileType::RegularFile => Self::File,
-            FileType::Directory => Self::Folder,
+            FileType::Directory => Self::Directory,
             FileType::Symlink => Self::Link,
             _ => Self::Other,
         }
@@ -84,13 +84,13 @@ impl Mark {
     /// Records an entry of a directory. `None` if it does not exist. For unreadable contents only the stamp shows
     /// changes.
     pub(super) fn of(
-        folder: impl AsFd,
+        directory: impl AsFd,
         name: &[u8],
         parent: u64,
         is_config: bool,
     ) -> Result<Option<Self>, Errno> {
-        let Some(stat) = look(&folder, name)? else { return Ok(None) };
-        let identity = match identity(&folder, name) {
+        let Some(stat) = look(&directory, name)? else { return Ok(None) };
+        let identity = match identity(&directory, name) {
             Err(Errno::NOENT) => return Ok(None),
             other => other?,
         };
@@ -107,10 +107,11 @@ impl Mark {
         };
         match mark.kind {
             Kind::Link => {
-                mark.target = readlinkat(&folder, name, Vec::new()).map_or_else(|_| Vec::new(), Into::into);
+                mark.target =
+                    readlinkat(&directory, name, Vec::new()).map_or_else(|_| Vec::new(), Into::into);
             }
             Kind::File => {
-                let content = read(&folder, name)?;
+                let content = read(&directory, name)?;
                 mark.hash = content.as_ref().map(|content| Sha256::digest(content).into());
                 if is_config {
                     let programs = content.and_then(|content| git_config::programs(&content));
@@ -120,13 +121,13 @@ impl Mark {
                     mark.programs = Some(programs.unwrap_or_else(unread));
                 }
             }
-            Kind::Folder | Kind::Other => {}
+            Kind::Directory | Kind::Other => {}
         }
         Ok(Some(mark))
     }
 
     /// Reports whether it is unchanged, and was moved only together with its directory.
-    pub(super) fn came_with_its_folder(&self, other: &Self) -> bool {
+    pub(super) fn came_with_its_directory(&self, other: &Self) -> bool {
         (self.parent, self.identity) == (other.parent, other.identity) && self.is_same(other)
     }
 
@@ -134,7 +135,7 @@ impl Mark {
     pub(super) fn is_same(&self, other: &Self) -> bool {
         self.kind == other.kind
             && match self.kind {
-                Kind::Folder => true,
+                Kind::Directory => true,
                 Kind::File => {
                     self.mode == other.mode
                         && match (&self.hash, &other.hash) {
@@ -150,9 +151,9 @@ impl Mark {
 
 /// Returns a regular file's contents. `None` if it has another type, is too long or cannot be read. Never waits for a
 /// pipe.
-pub(super) fn read(folder: impl AsFd, name: &[u8]) -> Result<Option<Vec<u8>>, Errno> {
+pub(super) fn read(directory: impl AsFd, name: &[u8]) -> Result<Option<Vec<u8>>, Errno> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let handle = match openat(&folder, name, flags, Mode::empty()) {
+    let handle = match openat(&directory, name, flags, Mode::empty()) {
         Ok(handle) => handle,
         Err(
             Errno::NOENT

@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use rustix::fs::{Dir, OFlags};
 use rustix::io::Errno;
 
+use super::directory::{Directory, Need, look, resolve};
 use super::error::ProtectError;
-use super::folder::{Folder, Need, look, resolve};
 use super::mark::Kind;
 use super::names::{Names, is_git, is_within};
 use super::rules::Writer;
-use crate::mask::{Mask, MaskKind, SessionFolder};
+use crate::mask::{Mask, MaskKind, SessionDirectory};
 
 /// The parts of a repository's own directory that name programs, except its configuration, which git writes.
 const OF_GIT: [&str; 2] = ["hooks", "info/attributes"];
@@ -25,7 +25,7 @@ pub fn masks(workspace: BorrowedFd<'_>, writer: &Writer) -> Result<Vec<Mask>, Pr
     let Writer { rules, paths, .. } = writer;
     let decided = |name: &[u8]| paths.iter().any(|path| is_within(path, name));
     let failed = || ProtectError::path("read", b".");
-    let root = Folder::of(workspace, Need::Look).map_err(failed())?;
+    let root = Directory::of(workspace, Need::Look).map_err(failed())?;
     let mut names = at_root(&root, &rules.names).map_err(failed())?;
     names.sort();
     let mut masks = Vec::new();
@@ -43,7 +43,7 @@ pub fn masks(workspace: BorrowedFd<'_>, writer: &Writer) -> Result<Vec<Mask>, Pr
     Ok(masks)
 }
 
-fn at_root(root: &Folder, names: &Names) -> Result<Vec<Vec<u8>>, Errno> {
+fn at_root(root: &Directory, names: &Names) -> Result<Vec<Vec<u8>>, Errno> {
     let mut found = Vec::new();
     for entry in Dir::read_from(root)? {
         let entry = entry?;
@@ -53,7 +53,7 @@ fn at_root(root: &Folder, names: &Names) -> Result<Vec<Vec<u8>>, Errno> {
             continue;
         }
         let kind = look(root, name)?.map(|stat| Kind::of(&stat));
-        if matches!(kind, Some(Kind::File | Kind::Folder)) {
+        if matches!(kind, Some(Kind::File | Kind::Directory)) {
             found.push(name.to_vec());
         }
     }
@@ -61,12 +61,12 @@ fn at_root(root: &Folder, names: &Names) -> Result<Vec<Vec<u8>>, Errno> {
 }
 
 /// Reports whether the path exists and contains no links.
-fn is_there(root: &Folder, path: &[u8]) -> bool {
+fn is_there(root: &Directory, path: &[u8]) -> bool {
     resolve(root, path, OFlags::PATH | OFlags::CLOEXEC).is_ok()
 }
 
 fn mask(path: &[u8]) -> Mask {
     use std::os::unix::ffi::OsStringExt;
     let path = PathBuf::from(std::ffi::OsString::from_vec(path.to_vec()));
-    Mask { folder: SessionFolder::Workspace, path, kind: MaskKind::ReadOnly }
+    Mask { directory: SessionDirectory::Workspace, path, kind: MaskKind::ReadOnly }
 }

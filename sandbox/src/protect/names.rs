@@ -97,17 +97,17 @@ pub(super) fn above(path: &[u8]) -> &[u8] {
 }
 
 /// Joins two paths. Either may be empty.
-pub(super) fn join(folder: &[u8], name: &[u8]) -> Vec<u8> {
-    match (folder, name) {
+pub(super) fn join(directory: &[u8], name: &[u8]) -> Vec<u8> {
+    match (directory, name) {
         (b"", only) | (only, b"") => only.to_vec(),
-        (folder, name) => [folder, name].join(&b'/'),
+        (directory, name) => [directory, name].join(&b'/'),
     }
 }
 
 /// Reports whether the path is the directory or below it. Every path is below the empty one.
-pub(super) fn is_within(path: &[u8], folder: &[u8]) -> bool {
-    folder.is_empty()
-        || path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.first() == Some(&b'/'))
+pub(super) fn is_within(path: &[u8], directory: &[u8]) -> bool {
+    directory.is_empty()
+        || path.strip_prefix(directory).is_some_and(|rest| rest.is_empty() || rest.first() == Some(&b'/'))
 }
 
 /// Iterates over the path's parents and the path itself, from the outermost.

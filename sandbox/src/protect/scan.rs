@@ -10,8 +10,8 @@ use rustix::fs::{Dir, FileType};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
+use super::directory::{Directory, Need, identity, kind, look};
 use super::error::{ProtectError, shown};
-use super::folder::{Folder, Need, identity, kind, look};
 use super::mark::{Kind, Mark};
 use super::names::{Names, is_git, join};
 use super::shape::Shape;
@@ -71,7 +71,7 @@ pub(super) enum Scope {
 }
 
 struct Level {
-    folder: Folder,
+    directory: Directory,
     entries: Dir,
     identity: u64,
     path: Vec<u8>,
@@ -87,8 +87,8 @@ struct Scan<'a> {
 }
 
 /// Scans a session's directory. Blocks until done.
-pub(super) fn scan(folder: impl AsFd, scope: Scope, names: &Names) -> Result<Record, ProtectError> {
-    let root = Folder::of(folder, Need::Look).map_err(ProtectError::path("open", b"."))?;
+pub(super) fn scan(directory: impl AsFd, scope: Scope, names: &Names) -> Result<Record, ProtectError> {
+    let root = Directory::of(directory, Need::Look).map_err(ProtectError::path("open", b"."))?;
     let context = match scope {
         Scope::Workspace => Context::Plain,
         Scope::Home => Context::Home,
@@ -113,16 +113,16 @@ pub(super) fn scan(folder: impl AsFd, scope: Scope, names: &Names) -> Result<Rec
 }
 
 impl Scan<'_> {
-    fn enter(&mut self, folder: Folder, path: Vec<u8>, context: Context) -> Result<(), ProtectError> {
+    fn enter(&mut self, directory: Directory, path: Vec<u8>, context: Context) -> Result<(), ProtectError> {
         if self.levels.len() > DEPTH {
             return Err(ProtectError::TooDeep { path: shown(&path), limit: DEPTH });
         }
         // A directory below `modules` with a `HEAD` is a submodule itself.
-        let is_module = context == Context::Modules && matches!(look(&folder, b"HEAD"), Ok(Some(_)));
+        let is_module = context == Context::Modules && matches!(look(&directory, b"HEAD"), Ok(Some(_)));
         let context = if is_module { Context::Git } else { context };
-        let entries = Dir::read_from(&folder).map_err(ProtectError::path("read", &path))?;
-        let identity = identity(&folder, b"").map_err(ProtectError::path("look at", &path))?;
-        self.levels.push(Level { folder, entries, identity, path, context, shape: Shape::default() });
+        let entries = Dir::read_from(&directory).map_err(ProtectError::path("read", &path))?;
+        let identity = identity(&directory, b"").map_err(ProtectError::path("look at", &path))?;
+        self.levels.push(Level { directory, entries, identity, path, context, shape: Shape::default() });
         Ok(())
     }
 
@@ -155,10 +155,10 @@ impl Scan<'_> {
             if below.is_none() {
                 return Ok(());
             }
-            let is_folder = is_folder(level, name, said)?;
+            let is_directory = is_directory(level, name, said)?;
             // A link in place of a directory leads to other files that programs obey.
-            watched = !is_folder && matches!(level.context, Context::Home | Context::Config);
-            if !is_folder && !watched {
+            watched = !is_directory && matches!(level.context, Context::Home | Context::Config);
+            if !is_directory && !watched {
                 return Ok(());
             }
         }
@@ -168,9 +168,9 @@ impl Scan<'_> {
         }
         let Some((below, level)) = below.zip(self.levels.last()) else { return Ok(()) };
         let opened =
-            Folder::open(&level.folder, name, Need::Look).map_err(ProtectError::path("open", &path))?;
+            Directory::open(&level.directory, name, Need::Look).map_err(ProtectError::path("open", &path))?;
         match opened {
-            Some(folder) => self.enter(folder, path, below),
+            Some(directory) => self.enter(directory, path, below),
             None => Ok(()),
         }
     }
@@ -185,15 +185,15 @@ impl Scan<'_> {
             Context::ConfigGit => name == b"config",
             _ => false,
         };
-        let mark = Mark::of(&level.folder, name, level.identity, is_config)
+        let mark = Mark::of(&level.directory, name, level.identity, is_config)
             .map_err(ProtectError::path("look at", path))?;
         let Some(mark) = mark else { return Ok(false) };
         if self.record.marks.len() >= MARKS {
             return Err(ProtectError::TooMany { what: "protected names", limit: MARKS });
         }
-        let is_folder = mark.kind == Kind::Folder;
+        let is_directory = mark.kind == Kind::Directory;
         self.record.marks.insert(path.to_vec(), mark);
-        Ok(is_folder)
+        Ok(is_directory)
     }
 }
 
@@ -242,11 +242,11 @@ pub(super) fn is_of_home(path: &[u8], names: &Names) -> bool {
     true
 }
 
-fn is_folder(level: &Level, name: &[u8], said: FileType) -> Result<bool, ProtectError> {
+fn is_directory(level: &Level, name: &[u8], said: FileType) -> Result<bool, ProtectError> {
     match said {
         // Some file systems do not report the type.
         FileType::Unknown => {
-            let stat = look(&level.folder, name).map_err(ProtectError::path("look at", &level.path))?;
+            let stat = look(&level.directory, name).map_err(ProtectError::path("look at", &level.path))?;
             Ok(stat.is_some_and(|stat| kind(&stat) == FileType::Directory))
         }
         said => Ok(said == FileType::Directory),

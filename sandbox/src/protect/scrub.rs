@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::BorrowedFd;
 
+use super::directory::{Need, descend};
 use super::error::{ProtectError, shown};
-use super::folder::{Need, descend};
 use super::found::{Found, GIT_LAYER, Outcome, Reason};
 use super::names::{ancestors, is_git, join};
 use super::shape::Shape;
@@ -22,18 +22,22 @@ pub(super) struct KnownShapes<'a> {
 
 impl KnownShapes<'_> {
     /// Returns the names that make this directory a repository and did not exist when the session began.
-    fn planted(&self, workspace: BorrowedFd<'_>, folder: &[u8]) -> Result<Vec<&'static [u8]>, ProtectError> {
+    fn planted(
+        &self,
+        workspace: BorrowedFd<'_>,
+        directory: &[u8],
+    ) -> Result<Vec<&'static [u8]>, ProtectError> {
         // Files in a repository's own directory are protected names.
-        if self.own.contains(folder) || folder.split(|byte| *byte == b'/').any(is_git) {
+        if self.own.contains(directory) || directory.split(|byte| *byte == b'/').any(is_git) {
             return Ok(Vec::new());
         }
-        let failed = || ProtectError::path("look for a repository in", folder);
-        let Some(folders) = descend(workspace, folder, Need::Look).map_err(failed())? else {
+        let failed = || ProtectError::path("look for a repository in", directory);
+        let Some(directories) = descend(workspace, directory, Need::Look).map_err(failed())? else {
             return Ok(Vec::new());
         };
-        let Some(opened) = folders.last() else { return Ok(Vec::new()) };
+        let Some(opened) = directories.last() else { return Ok(Vec::new()) };
         let shape = Shape::of(opened).map_err(failed())?;
-        let old = self.began.get(folder).copied().unwrap_or_default();
+        let old = self.began.get(directory).copied().unwrap_or_default();
         Ok(if shape.is_repository() { shape.names_beyond(old).collect() } else { Vec::new() })
     }
 }
@@ -54,22 +58,22 @@ pub(super) fn scrub(
 ) -> Vec<Found> {
     let kind = Reason::BareRepository.name();
     let mut found = Vec::new();
-    for folder in looked_into(directories) {
-        let planted = match known.planted(workspace, folder) {
+    for directory in looked_into(directories) {
+        let planted = match known.planted(workspace, directory) {
             Ok(planted) => planted,
             Err(error) => {
-                found.push(Found::failed(GIT_LAYER, "scan_failed", Some(folder.to_vec()), &error));
+                found.push(Found::failed(GIT_LAYER, "scan_failed", Some(directory.to_vec()), &error));
                 continue;
             }
         };
         for name in planted {
-            let path = join(folder, name);
+            let path = join(directory, name);
             match store.quarantine(workspace, &path, Reason::BareRepository, execution) {
                 Ok(None) => {}
                 Ok(Some(id)) => found.push(Found {
                     layer: GIT_LAYER,
                     kind,
-                    detail: format!("it made `{}` look like a git repository", shown_folder(folder)),
+                    detail: format!("it made `{}` look like a git repository", shown_directory(directory)),
                     path: Some(path),
                     outcome: Outcome::Quarantined,
                     quarantine: Some(id),
@@ -88,23 +92,24 @@ pub(super) fn defer(
     directories: &[&[u8]],
     writers: usize,
 ) -> Vec<Found> {
-    let planted = |folder: &&[u8]| known.planted(workspace, folder).is_ok_and(|names| !names.is_empty());
-    let folders = looked_into(directories).into_iter().filter(planted);
-    let deferred = folders.map(|folder| Found {
+    let planted =
+        |directory: &&[u8]| known.planted(workspace, directory).is_ok_and(|names| !names.is_empty());
+    let directories = looked_into(directories).into_iter().filter(planted);
+    let deferred = directories.map(|directory| Found {
         layer: GIT_LAYER,
         kind: "scrub_deferred",
-        path: Some(folder.to_vec()),
+        path: Some(directory.to_vec()),
         outcome: Outcome::Reported,
         quarantine: None,
         detail: format!(
             "`{}` looks like a git repository; it is cleaned when the {writers} other commands that can \
              write have ended",
-            shown_folder(folder)
+            shown_directory(directory)
         ),
     });
     deferred.collect()
 }
 
-fn shown_folder(folder: &[u8]) -> String {
-    if folder.is_empty() { "the workspace".to_owned() } else { shown(folder) }
+fn shown_directory(directory: &[u8]) -> String {
+    if directory.is_empty() { "the workspace".to_owned() } else { shown(directory) }
 }

@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use super::folder::look;
+use super::directory::look;
 
 /// Names in a repository. The first four make a repository. The others run programs or refer to other directories.
 const NAMES: [&[u8]; 7] =
@@ -17,10 +17,10 @@ pub(super) struct Shape(u8);
 
 impl Shape {
     /// Reads the shape of a directory from its names only. Their types can change before git reads them.
-    pub(super) fn of(folder: impl AsFd) -> Result<Self, Errno> {
+    pub(super) fn of(directory: impl AsFd) -> Result<Self, Errno> {
         let mut shape = Self::default();
         for name in NAMES {
-            if look(&folder, name)?.is_some() {
+            if look(&directory, name)?.is_some() {
                 shape.add(name);
             }
         }

@@ -17,8 +17,8 @@ use rustix::io::Errno;
 use serde::{Serialize, de::DeserializeOwned};
 use sha2::{Digest, Sha256};
 
+use super::directory::{Directory, Need, descend, identity, look, permissions, resolve};
 use super::error::{ProtectError, shown};
-use super::folder::{Folder, Need, descend, identity, look, permissions, resolve};
 use super::found::{Held, Reason};
 use super::mark::{Kind, Mark, read};
 use super::names::{above, is_git, last};
@@ -41,7 +41,7 @@ const NEW: &str = "new-";
 /// The open directory and its usage.
 #[derive(Debug)]
 pub(super) struct GuardStore {
-    folder: OwnedFd,
+    directory: OwnedFd,
     /// The stored originals. The field below is their total size.
     originals: BTreeSet<[u8; 32]>,
     original_bytes: u64,
@@ -50,15 +50,15 @@ pub(super) struct GuardStore {
 
 impl GuardStore {
     /// Opens the directory, and removes incomplete files of an earlier process.
-    pub(super) fn open(folder: OwnedFd) -> Result<Self, ProtectError> {
-        let mut store = Self { folder, originals: BTreeSet::new(), original_bytes: 0, items: 0 };
+    pub(super) fn open(directory: OwnedFd) -> Result<Self, ProtectError> {
+        let mut store = Self { directory, originals: BTreeSet::new(), original_bytes: 0, items: 0 };
         store.items = store.names(INFO)?.len();
         for name in store.names(NEW)? {
             store.remove(&format!("{NEW}{name}"));
         }
         for name in store.names(ORIGINAL)? {
             let mut hash = [0; 32];
-            let stat = look(&store.folder, format!("{ORIGINAL}{name}").as_bytes());
+            let stat = look(&store.directory, format!("{ORIGINAL}{name}").as_bytes());
             if let (Ok(()), Ok(Some(stat))) = (hex::decode_to_slice(&name, &mut hash), stat) {
                 store.originals.insert(hash);
                 store.original_bytes += u64::try_from(stat.st_size).unwrap_or(0);
@@ -71,7 +71,7 @@ impl GuardStore {
     pub(super) fn load<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut bytes = Vec::new();
-        File::from(openat(&self.folder, name, flags, Mode::empty()).ok()?).read_to_end(&mut bytes).ok()?;
+        File::from(openat(&self.directory, name, flags, Mode::empty()).ok()?).read_to_end(&mut bytes).ok()?;
         postcard::from_bytes(&bytes).ok()
     }
 
@@ -88,13 +88,13 @@ impl GuardStore {
         let (next, mut file) = self.create()?;
         let failed = |error: std::io::Error| ProtectError::Store { action, cause: error.to_string() };
         file.write_all(bytes).map_err(failed)?;
-        renameat(&self.folder, &*next, &self.folder, name).map_err(ProtectError::store(action))
+        renameat(&self.directory, &*next, &self.directory, name).map_err(ProtectError::store(action))
     }
 
     /// Removes a file. A missing file is not an error.
     pub(super) fn remove(&self, name: &str) {
-        if unlinkat(&self.folder, name, AtFlags::empty()) == Err(Errno::ISDIR) {
-            let _ = unlinkat(&self.folder, name, AtFlags::REMOVEDIR);
+        if unlinkat(&self.directory, name, AtFlags::empty()) == Err(Errno::ISDIR) {
+            let _ = unlinkat(&self.directory, name, AtFlags::REMOVEDIR);
         }
     }
 
@@ -115,7 +115,7 @@ impl GuardStore {
         }
         for hash in self.originals.difference(&wanted).copied().collect::<Vec<_>>() {
             let name = original(&hash);
-            if let Ok(Some(stat)) = look(&self.folder, name.as_bytes()) {
+            if let Ok(Some(stat)) = look(&self.directory, name.as_bytes()) {
                 self.original_bytes =
                     self.original_bytes.saturating_sub(u64::try_from(stat.st_size).unwrap_or(0));
             }
@@ -132,11 +132,11 @@ impl GuardStore {
         hash: [u8; 32],
     ) -> Result<(), ProtectError> {
         let failed = || ProtectError::path("keep the files of", path);
-        let Some(folders) = descend(workspace, above(path), Need::Look).map_err(failed())? else {
+        let Some(directories) = descend(workspace, above(path), Need::Look).map_err(failed())? else {
             return Ok(());
         };
-        let Some(folder) = folders.last() else { return Ok(()) };
-        let Some(content) = read(folder, last(path)).map_err(failed())? else { return Ok(()) };
+        let Some(directory) = directories.last() else { return Ok(()) };
+        let Some(content) = read(directory, last(path)).map_err(failed())? else { return Ok(()) };
         let bytes = content.len() as u64;
         // The file changed after the scan, so this is not the recorded content.
         if <[u8; 32]>::from(Sha256::digest(&content)) != hash || self.original_bytes + bytes > ORIGINALS_BYTES
@@ -158,30 +158,32 @@ impl GuardStore {
         before: &Mark,
     ) -> Result<Option<Mark>, ProtectError> {
         let failed = || ProtectError::path("restore the files of", path);
-        let Some(folders) = descend(workspace, above(path), Need::Change).map_err(failed())? else {
+        let Some(directories) = descend(workspace, above(path), Need::Change).map_err(failed())? else {
             return Ok(None);
         };
-        let Some(folder) = folders.last() else { return Ok(None) };
+        let Some(directory) = directories.last() else { return Ok(None) };
         let next = match (before.kind, before.hash) {
             (Kind::File, Some(hash)) if self.originals.contains(&hash) => self.copy_of(&hash, before)?,
             (Kind::Link, _) => {
                 let next = new_name()?;
-                symlinkat(&*before.target, &self.folder, &*next).map_err(failed())?;
+                symlinkat(&*before.target, &self.directory, &*next).map_err(failed())?;
                 next
             }
-            (Kind::Folder, _) if !is_git(last(path)) => {
+            (Kind::Directory, _) if !is_git(last(path)) => {
                 let next = new_name()?;
-                mkdirat(&self.folder, &*next, Mode::from_raw_mode(before.mode)).map_err(failed())?;
+                mkdirat(&self.directory, &*next, Mode::from_raw_mode(before.mode)).map_err(failed())?;
                 next
             }
             _ => return Ok(None),
         };
-        if let Err(errno) = renameat_with(&self.folder, &*next, folder, last(path), RenameFlags::NOREPLACE) {
+        if let Err(errno) =
+            renameat_with(&self.directory, &*next, directory, last(path), RenameFlags::NOREPLACE)
+        {
             self.remove(&next);
             return if errno == Errno::EXIST { Ok(None) } else { Err(failed()(errno)) };
         }
-        let parent = identity(folder, b"").map_err(failed())?;
-        let now = Mark::of(folder, last(path), parent, before.programs.is_some()).map_err(failed())?;
+        let parent = identity(directory, b"").map_err(failed())?;
+        let now = Mark::of(directory, last(path), parent, before.programs.is_some()).map_err(failed())?;
         Ok(now.filter(|now| now.is_same(before)).map(|now| Mark { planted: before.planted, ..now }))
     }
 
@@ -192,7 +194,7 @@ impl GuardStore {
         };
         let step = || ProtectError::store("copy the content of a protected file");
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let kept = openat(&self.folder, original(hash), flags, Mode::empty()).map_err(step())?;
+        let kept = openat(&self.directory, original(hash), flags, Mode::empty()).map_err(step())?;
         let (next, mut file) = self.create()?;
         std::io::copy(&mut File::from(kept), &mut file).map_err(cause)?;
         let (seconds, nanos) = before.stamp.modified;
@@ -211,12 +213,12 @@ impl GuardStore {
         execution: &str,
     ) -> Result<Option<String>, ProtectError> {
         let failed = || ProtectError::path("move to the quarantine", path);
-        let Some(folders) = descend(workspace, above(path), Need::Change).map_err(failed())? else {
+        let Some(directories) = descend(workspace, above(path), Need::Change).map_err(failed())? else {
             return Ok(None);
         };
-        let Some(folder) = folders.last() else { return Ok(None) };
+        let Some(directory) = directories.last() else { return Ok(None) };
         let name = last(path);
-        let Some(stat) = look(folder, name).map_err(failed())? else { return Ok(None) };
+        let Some(stat) = look(directory, name).map_err(failed())? else { return Ok(None) };
         if self.items >= ITEMS {
             return Err(ProtectError::TooMany { what: "items in its quarantine", limit: ITEMS });
         }
@@ -234,7 +236,7 @@ impl GuardStore {
             execution: execution.to_owned(),
         };
         self.save(&format!("{INFO}{id}"), &held)?;
-        match move_whole(folder.as_fd(), name, &self.folder, format!("{ITEM}{id}").as_bytes()) {
+        match move_whole(directory.as_fd(), name, &self.directory, format!("{ITEM}{id}").as_bytes()) {
             Ok(()) => {
                 self.items += 1;
                 Ok(Some(id))
@@ -258,7 +260,7 @@ impl GuardStore {
         if id.len() != ID_DIGITS || !id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Err(none());
         }
-        let item = look(&self.folder, format!("{ITEM}{id}").as_bytes());
+        let item = look(&self.directory, format!("{ITEM}{id}").as_bytes());
         let stat = item.map_err(ProtectError::store("inspect an item"))?.ok_or_else(none)?;
         let held: Held = self.load(&format!("{INFO}{id}")).ok_or_else(none)?;
         // A process that has the file open may still write to it.
@@ -268,7 +270,7 @@ impl GuardStore {
     /// Moves an item to a name in a directory, which must be free.
     pub(super) fn give_back(&mut self, held: &Held, to: BorrowedFd<'_>) -> Result<(), ProtectError> {
         let item = format!("{ITEM}{}", held.id);
-        match move_whole(self.folder.as_fd(), item.as_bytes(), to, last(&held.path)) {
+        match move_whole(self.directory.as_fd(), item.as_bytes(), to, last(&held.path)) {
             Ok(()) => {
                 self.items = self.items.saturating_sub(1);
                 self.remove(&format!("{INFO}{}", held.id));
@@ -295,15 +297,15 @@ impl GuardStore {
         content: &[u8],
     ) -> Result<(), ProtectError> {
         let failed = || ProtectError::path("write", path);
-        let folders = descend(workspace, above(path), Need::Change).map_err(failed())?;
-        let Some(folder) = folders.as_ref().and_then(|folders| folders.last()) else {
+        let directories = descend(workspace, above(path), Need::Change).map_err(failed())?;
+        let Some(directory) = directories.as_ref().and_then(|directories| directories.last()) else {
             return Err(failed()(Errno::NOENT));
         };
         let (next, mut file) = self.create()?;
         file.write_all(content)
             .and_then(|()| Ok(fchmod(&file, Mode::from_raw_mode(FILE_MODE))?))
             .map_err(|error| ProtectError::Store { action: "write a file", cause: error.to_string() })?;
-        let moved = renameat_with(&self.folder, &*next, folder, last(path), RenameFlags::NOREPLACE);
+        let moved = renameat_with(&self.directory, &*next, directory, last(path), RenameFlags::NOREPLACE);
         moved.map_err(|errno| {
             self.remove(&next);
             failed()(errno)
@@ -313,7 +315,7 @@ impl GuardStore {
     fn names(&self, prefix: &str) -> Result<Vec<String>, ProtectError> {
         let step = || ProtectError::store("read the directory");
         let mut names = Vec::new();
-        for entry in Dir::read_from(&self.folder).map_err(step())? {
+        for entry in Dir::read_from(&self.directory).map_err(step())? {
             let entry = entry.map_err(step())?;
             let name = entry.file_name().to_str().ok();
             names.extend(name.and_then(|name| name.strip_prefix(prefix)).map(str::to_owned));
@@ -324,7 +326,7 @@ impl GuardStore {
     fn create(&self) -> Result<(String, File), ProtectError> {
         let name = new_name()?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = openat(&self.folder, &*name, flags, Mode::RUSR | Mode::WUSR)
+        let file = openat(&self.directory, &*name, flags, Mode::RUSR | Mode::WUSR)
             .map_err(ProtectError::store("create a file"))?;
         Ok((name, File::from(file)))
     }
@@ -334,7 +336,7 @@ impl GuardStore {
 fn move_whole(from: BorrowedFd<'_>, name: &[u8], to: impl AsFd, as_name: &[u8]) -> Result<(), Errno> {
     let seen = resolve(from, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC)?;
     let _opened = match Kind::of(&fstat(&seen)?) {
-        Kind::Folder => Some(Folder::of(&seen, Need::Change)?),
+        Kind::Directory => Some(Directory::of(&seen, Need::Change)?),
         _ => None,
     };
     renameat_with(from, name, to, as_name, RenameFlags::NOREPLACE)

@@ -31,10 +31,10 @@ fn handle(path: &Path) -> OwnedFd {
 impl World {
     fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
-        for name in ["workspace", "home", "tmp", FOLDER] {
+        for name in ["workspace", "home", "tmp", DIRECTORY] {
             fs::create_dir(root.path().join(name)).unwrap();
         }
-        let guard = Guard::open(handle(&root.path().join(FOLDER))).unwrap();
+        let guard = Guard::open(handle(&root.path().join(DIRECTORY))).unwrap();
         Self { root, guard }
     }
 
@@ -98,15 +98,15 @@ impl World {
 
     /// Returns the same session in the runner's next process.
     fn again(self) -> Self {
-        let guard = Guard::open(handle(&self.root.path().join(FOLDER))).unwrap();
+        let guard = Guard::open(handle(&self.root.path().join(DIRECTORY))).unwrap();
         Self { guard, ..self }
     }
 
     /// Returns the same workspace in a session that begins now.
     fn anew(mut self) -> Self {
-        self.guard = Guard::open(handle(&self.root.path().join(FOLDER))).unwrap();
+        self.guard = Guard::open(handle(&self.root.path().join(DIRECTORY))).unwrap();
         for name in ["record", "began"] {
-            fs::remove_file(self.root.path().join(FOLDER).join(name)).unwrap();
+            fs::remove_file(self.root.path().join(DIRECTORY).join(name)).unwrap();
         }
         let mut world = self.again();
         assert_eq!(world.run(writer(), |_| {}), []);

@@ -40,13 +40,14 @@ pub struct Check {
     /// The consequence if it is missing, in one line. Empty if it works completely.
     pub lost: String,
     /// The remedy (a command or a Kubernetes field), in one line. Empty if it works completely or no remedy is known.
-    pub cure: String,
+    #[serde(rename = "cure")]
+    pub remedy: String,
 }
 
 impl Check {
     /// Returns the check of an item that works.
     pub(crate) fn ok(name: &'static str, seen: impl Into<String>) -> Self {
-        Self { name, state: State::Ok, seen: seen.into(), lost: String::new(), cure: String::new() }
+        Self { name, state: State::Ok, seen: seen.into(), lost: String::new(), remedy: String::new() }
     }
 
     /// Returns the check of an item that works in part.
@@ -54,9 +55,9 @@ impl Check {
         name: &'static str,
         seen: impl Into<String>,
         lost: impl Into<String>,
-        cure: impl Into<String>,
+        remedy: impl Into<String>,
     ) -> Self {
-        Self { name, state: State::Degraded, seen: seen.into(), lost: lost.into(), cure: cure.into() }
+        Self { name, state: State::Degraded, seen: seen.into(), lost: lost.into(), remedy: remedy.into() }
     }
 
     /// Returns the check of an item that does not work.
@@ -64,9 +65,9 @@ impl Check {
         name: &'static str,
         seen: impl Into<String>,
         lost: impl Into<String>,
-        cure: impl Into<String>,
+        remedy: impl Into<String>,
     ) -> Self {
-        Self { state: State::Missing, ..Self::degraded(name, seen, lost, cure) }
+        Self { state: State::Missing, ..Self::degraded(name, seen, lost, remedy) }
     }
 
     /// Reports whether the item was observed to work completely.

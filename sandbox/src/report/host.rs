@@ -27,11 +27,11 @@ pub(super) fn user_namespaces(facts: &Facts, failed: Option<&NotObserved>) -> Ch
     let nested = if facts.nested { "; this process is in one already" } else { "" };
     match failed {
         None => Check::ok(NAME, format!("a user namespace with a network namespace was created{nested}")),
-        Some(NotObserved { cause, cure }) => {
+        Some(NotObserved { cause, remedy }) => {
             let because = if held.is_empty() { String::new() } else { format!("; {}", held.join("; ")) };
-            let cures: Vec<String> = facts.held_back().into_iter().map(|(_, cure)| cure).collect();
-            let cure = if cures.is_empty() { cure.clone() } else { cures.join("; ") };
-            Check::missing(NAME, format!("{cause}{because}{nested}"), lost("sandbox"), cure)
+            let remedies: Vec<String> = facts.held_back().into_iter().map(|(_, remedy)| remedy).collect();
+            let remedy = if remedies.is_empty() { remedy.clone() } else { remedies.join("; ") };
+            Check::missing(NAME, format!("{cause}{because}{nested}"), lost("sandbox"), remedy)
         }
     }
 }
@@ -41,21 +41,21 @@ impl Facts {
     /// their remedies.
     pub(super) fn held_back(&self) -> Vec<(String, String)> {
         let mut found = Vec::new();
-        let mut add = |what: &str, cure: &str| found.push((what.to_owned(), cure.to_owned()));
+        let mut add = |what: &str, remedy: &str| found.push((what.to_owned(), remedy.to_owned()));
         if self.max_user_namespaces == Some(0) {
-            let cure = "sysctl -w user.max_user_namespaces=15000, and in /etc/sysctl.d to keep it";
-            add("user.max_user_namespaces is 0", cure);
+            let remedy = "sysctl -w user.max_user_namespaces=15000, and in /etc/sysctl.d to keep it";
+            add("user.max_user_namespaces is 0", remedy);
         }
         if self.userns_clone == Some(0) {
-            let cure = "sysctl -w kernel.unprivileged_userns_clone=1, and in /etc/sysctl.d to keep it";
-            add("kernel.unprivileged_userns_clone is 0", cure);
+            let remedy = "sysctl -w kernel.unprivileged_userns_clone=1, and in /etc/sysctl.d to keep it";
+            add("kernel.unprivileged_userns_clone is 0", remedy);
         }
         found.extend(self.confinement.held_back());
         if self.filtered {
-            let cure = "securityContext.seccompProfile: {type: Localhost, localhostProfile: ...} with clone, unshare, mount, umount2, pivot_root and setns allowed; or type: RuntimeDefault with capabilities.add: [SYS_ADMIN] and hostUsers: false (chart: runner.security.variant)";
+            let remedy = "securityContext.seccompProfile: {type: Localhost, localhostProfile: ...} with clone, unshare, mount, umount2, pivot_root and setns allowed; or type: RuntimeDefault with capabilities.add: [SYS_ADMIN] and hostUsers: false (chart: runner.security.variant)";
             found.push((
                 "a seccomp filter of the container applies to this process".to_owned(),
-                cure.to_owned(),
+                remedy.to_owned(),
             ));
         }
         found
@@ -64,14 +64,14 @@ impl Facts {
 
 /// Checks for mounts over `/proc` that prevent a new one.
 pub(super) fn masked_proc(facts: &Facts) -> Option<Check> {
-    const CURE: &str = "securityContext.procMount: Unmasked, with hostUsers: false (podman: --security-opt unmask=ALL; docker: --security-opt systempaths=unconfined)";
+    const REMEDY: &str = "securityContext.procMount: Unmasked, with hostUsers: false (podman: --security-opt unmask=ALL; docker: --security-opt systempaths=unconfined)";
     let first = facts.proc_masks.first()?;
     let count = facts.proc_masks.len();
     let seen = format!(
         "/proc is masked here at {count} places, such as {first}, so that the kernel refuses to mount a new \
          one"
     );
-    Some(Check::missing("fresh_proc", seen, lost("fresh_proc"), CURE))
+    Some(Check::missing("fresh_proc", seen, lost("fresh_proc"), REMEDY))
 }
 
 /// Checks bubblewrap: its version, its missing optional options, and the AppArmor profile that confines it.
@@ -91,7 +91,7 @@ fn confines(profile: &str) -> String {
 
 /// Returns the check for a sandbox that could not be started, with the known restrictions.
 pub(super) fn no_sandbox(unobserved: NotObserved, known: Option<&str>, confined: Option<&str>) -> Check {
-    let NotObserved { cause, cure } = unobserved;
+    let NotObserved { cause, remedy } = unobserved;
     let confines = confined.map(|profile| format!("; the AppArmor profile `{profile}` confines bubblewrap"));
     let by_profile = confined.map(|profile| {
         format!(
@@ -100,35 +100,35 @@ pub(super) fn no_sandbox(unobserved: NotObserved, known: Option<&str>, confined:
         )
     });
     // A known restriction of namespaces is a better remedy than that of the failed step.
-    let cure = known.map(str::to_owned).or(by_profile).unwrap_or(cure);
-    Check::missing("sandbox", cause + confines.as_deref().unwrap_or_default(), lost("sandbox"), cure)
+    let remedy = known.map(str::to_owned).or(by_profile).unwrap_or(remedy);
+    Check::missing("sandbox", cause + confines.as_deref().unwrap_or_default(), lost("sandbox"), remedy)
 }
 
 /// Returns the check for commands that run under this process's uid, if that is so.
 pub(super) fn no_uid_isolation(isolation: UidIsolation, facts: &Facts) -> Option<Check> {
     const NAME: &str = "uid_isolation";
     const IN_A_POD: &str = "securityContext.runAsUser: 0 with hostUsers: false and capabilities.add: [SYS_ADMIN, SETUID, SETGID, CHOWN]; the Helm chart does not offer this";
-    let cure = if facts.nested { IN_A_POD } else { "start the runner as root" };
+    let remedy = if facts.nested { IN_A_POD } else { "start the runner as root" };
     let seen = "this process cannot change its uid, so that commands run with it";
-    (isolation == UidIsolation::None).then(|| Check::missing(NAME, seen, lost(NAME), cure))
+    (isolation == UidIsolation::None).then(|| Check::missing(NAME, seen, lost(NAME), remedy))
 }
 
 /// Checks the cgroup of each sandbox, and each limit that it enforces.
 pub(super) fn limits(launcher: &Launcher) -> Vec<Check> {
-    const CURE: &str = "give the runner its own cgroup: in its systemd unit `Delegate=yes`; in a pod a \
+    const REMEDY: &str = "give the runner its own cgroup: in its systemd unit `Delegate=yes`; in a pod a \
                         writable /sys/fs/cgroup, or limits of the pod by resources.limits";
     let gaps = launcher.limits_not_enforced();
     let check = |name| match gaps.iter().find(|gap| gap.limit == name) {
         None => Check::ok(name, "each sandbox has a cgroup that holds it"),
-        Some(gap) if name == "pids" => Check::degraded(name, &gap.cause, lost(name), CURE),
-        Some(gap) => Check::missing(name, &gap.cause, lost(name), CURE),
+        Some(gap) if name == "pids" => Check::degraded(name, &gap.cause, lost(name), REMEDY),
+        Some(gap) => Check::missing(name, &gap.cause, lost(name), REMEDY),
     };
     ["cgroup", "memory", "swap", "pids", "cpu", "io"].map(check).into()
 }
 
 /// Checks the version of git that commands use.
 pub(super) fn git() -> Check {
-    const CURE: &str = "apt-get install git, 2.38 or later";
+    const REMEDY: &str = "apt-get install git, 2.38 or later";
     let said = answer(Command::new("git").arg("--version")).unwrap_or_default();
     let said = said.trim();
     match git_version(said) {
@@ -137,13 +137,13 @@ pub(super) fn git() -> Check {
             "git",
             format!("{said}: it does not support safe.bareRepository"),
             lost("git"),
-            CURE,
+            REMEDY,
         ),
         None => Check::missing(
             "git",
             "git is not in PATH",
             "git, for commands and for checks of repositories",
-            CURE,
+            REMEDY,
         ),
     }
 }
@@ -178,36 +178,40 @@ mod tests {
             filtered: true,
             ..Facts::default()
         };
-        let cures: Vec<String> = facts.held_back().into_iter().map(|(_, cure)| cure).collect();
-        for (cure, piece) in cures.iter().zip([
+        let remedies: Vec<String> = facts.held_back().into_iter().map(|(_, remedy)| remedy).collect();
+        for (remedy, piece) in remedies.iter().zip([
             "user.max_user_namespaces=",
             "kernel.unprivileged_userns_clone=1",
             "kernel.apparmor_restrict_unprivileged_userns=0",
             "appArmorProfile.type: Unconfined",
             "seccompProfile",
         ]) {
-            assert!(cure.contains(piece), "{cure}");
+            assert!(remedy.contains(piece), "{remedy}");
         }
-        assert_eq!(cures.len(), 5);
+        assert_eq!(remedies.len(), 5);
         assert!(Facts::default().held_back().is_empty());
     }
 
     #[test]
     fn a_profile_of_apparmor_that_confines_bubblewrap_is_named_where_no_sandbox_starts() {
         let unobserved =
-            || NotObserved { cause: "Failed to make / slave".to_owned(), cure: "allow mounts".to_owned() };
+            || NotObserved { cause: "Failed to make / slave".to_owned(), remedy: "allow mounts".to_owned() };
         let plain = no_sandbox(unobserved(), None, None);
-        assert_eq!((plain.seen.as_str(), plain.cure.as_str()), ("Failed to make / slave", "allow mounts"));
+        assert_eq!((plain.seen.as_str(), plain.remedy.as_str()), ("Failed to make / slave", "allow mounts"));
         let confined = no_sandbox(unobserved(), None, Some("bwrap"));
         assert!(confined.seen.contains("AppArmor profile `bwrap`"), "{}", confined.seen);
-        assert!(confined.cure.contains("`bwrap`") && confined.cure.contains("`mount,`"), "{}", confined.cure);
-        assert_eq!(no_sandbox(unobserved(), Some("sysctl"), Some("bwrap")).cure, "sysctl");
+        assert!(
+            confined.remedy.contains("`bwrap`") && confined.remedy.contains("`mount,`"),
+            "{}",
+            confined.remedy
+        );
+        assert_eq!(no_sandbox(unobserved(), Some("sysctl"), Some("bwrap")).remedy, "sysctl");
     }
 
     #[test]
     fn a_masked_proc_names_its_field() {
         assert!(masked_proc(&Facts::default()).is_none());
         let facts = Facts { proc_masks: vec!["/proc/kcore".to_owned()], ..Facts::default() };
-        assert!(masked_proc(&facts).is_some_and(|check| check.cure.contains("procMount: Unmasked")));
+        assert!(masked_proc(&facts).is_some_and(|check| check.remedy.contains("procMount: Unmasked")));
     }
 }

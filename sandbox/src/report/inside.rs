@@ -85,8 +85,8 @@ impl Seen<'_> {
             Some(uid) => format!("files that it creates belong to uid {uid} here"),
             None => "it could not create a file to inspect".to_owned(),
         };
-        let cure = "start the runner as root on a host, or as another user in a pod: securityContext.runAsUser: 1000";
-        verdict("host_uid", self.owner.is_some_and(|uid| uid != 0), seen, cure)
+        let remedy = "start the runner as root on a host, or as another user in a pod: securityContext.runAsUser: 1000";
+        verdict("host_uid", self.owner.is_some_and(|uid| uid != 0), seen, remedy)
     }
 
     /// Checks that a command had the session's uid, if sessions have uids.
@@ -148,8 +148,8 @@ impl Seen<'_> {
         let attempt = self.sight.attempt(FILTERED);
         let refused = attempt.is_some_and(|attempt| !attempt.worked());
         let seen = format!("Seccomp: {mode}; {}", attempt.map(answered).unwrap_or_default());
-        let cure = "run a kernel with CONFIG_SECCOMP_FILTER";
-        verdict("seccomp", mode == "2" && ours && refused, seen, cure)
+        let remedy = "run a kernel with CONFIG_SECCOMP_FILTER";
+        verdict("seccomp", mode == "2" && ours && refused, seen, remedy)
     }
 
     /// Returns the attempts that succeeded, and the paths that were writable unexpectedly.
@@ -183,6 +183,6 @@ fn answered(attempt: &Attempt) -> String {
     }
 }
 
-fn verdict(name: &'static str, holds: bool, seen: String, cure: &str) -> Check {
-    if holds { Check::ok(name, seen) } else { Check::missing(name, seen, lost(name), cure) }
+fn verdict(name: &'static str, holds: bool, seen: String, remedy: &str) -> Check {
+    if holds { Check::ok(name, seen) } else { Check::missing(name, seen, lost(name), remedy) }
 }

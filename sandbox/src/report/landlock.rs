@@ -5,7 +5,7 @@ use airlock_init::wire::Landlock;
 use super::Check;
 
 const NAME: &str = "landlock";
-const CURE: &str = "run a kernel from 6.12 on with `landlock` among the `lsm=` of its command line";
+const REMEDY: &str = "run a kernel from 6.12 on with `landlock` among the `lsm=` of its command line";
 
 /// Compares the kernel's answer with whether a file could be `made` that only Landlock forbids.
 pub(super) fn check(landlock: Landlock, made: bool) -> Check {
@@ -15,7 +15,7 @@ pub(super) fn check(landlock: Landlock, made: bool) -> Check {
             NAME,
             seen,
             "mounts and namespaces are the only layer that protects files",
-            CURE,
+            REMEDY,
         );
     }
     let parts = [
@@ -31,7 +31,7 @@ pub(super) fn check(landlock: Landlock, made: bool) -> Check {
     let seen = format!("ABI {}: {}", landlock.abi, named(true));
     match named(false) {
         missing if missing.is_empty() => Check::ok(NAME, seen),
-        missing => Check::degraded(NAME, seen, format!("no second layer protects {missing}"), CURE),
+        missing => Check::degraded(NAME, seen, format!("no second layer protects {missing}"), REMEDY),
     }
 }
 

@@ -23,7 +23,7 @@ use crate::layout::WORKSPACE;
 use crate::profile::Profile;
 use crate::random::random_name;
 use crate::running::{Cause, Control};
-use crate::session::{Folders, Session};
+use crate::session::{Session, SessionDirectories};
 use crate::spec::{LaunchSpec, Limits, Network, Shape, Shell, Stdin};
 
 /// The shape of a session's command.
@@ -39,19 +39,19 @@ const MADE: &str = "made-inside";
 #[derive(Debug, Clone)]
 pub(super) struct NotObserved {
     pub(super) cause: String,
-    pub(super) cure: String,
+    pub(super) remedy: String,
 }
 
 impl From<&LaunchError> for NotObserved {
     fn from(error: &LaunchError) -> Self {
-        let cure = error.hint().map_or_else(|| "see the cause".to_owned(), Cow::into_owned);
-        Self { cause: format!("{}: {error}", error.step()), cure }
+        let remedy = error.hint().map_or_else(|| "see the cause".to_owned(), Cow::into_owned);
+        Self { cause: format!("{}: {error}", error.step()), remedy }
     }
 }
 
 impl NotObserved {
     fn unknown(cause: impl std::fmt::Display) -> Self {
-        Self { cause: cause.to_string(), cure: "see the cause".to_owned() }
+        Self { cause: cause.to_string(), remedy: "see the cause".to_owned() }
     }
 }
 
@@ -69,7 +69,7 @@ impl Targets {
     /// sandbox would prove nothing.
     pub(super) fn set(scratch: &Path, ids: Option<HostIds>) -> Result<Self, NotObserved> {
         let other = Scratch::create(scratch, ids)?;
-        let secret = other.folders.workspace.join("of-another-session");
+        let secret = other.directories.workspace.join("of-another-session");
         fs::write(&secret, "x").map_err(NotObserved::unknown)?;
         let (loopback, port) = loopback().map_err(NotObserved::unknown)?;
         let (abstract_socket, name) = abstract_socket().map_err(NotObserved::unknown)?;
@@ -97,23 +97,23 @@ fn abstract_socket() -> io::Result<(UnixListener, String)> {
 /// The directories of a session for the duration of a look.
 #[derive(Debug)]
 pub(super) struct Scratch {
-    pub(super) folders: Folders,
+    pub(super) directories: SessionDirectories,
 }
 
 impl Scratch {
     pub(super) fn create(parent: &Path, ids: Option<HostIds>) -> Result<Self, NotObserved> {
-        let folders = Folders::create(parent, ids).map_err(|error| NotObserved {
+        let directories = SessionDirectories::create(parent, ids).map_err(|error| NotObserved {
             cause: error.to_string(),
-            cure: "give the runner a writable directory".to_owned(),
+            remedy: "give the runner a writable directory".to_owned(),
         })?;
-        Ok(Self { folders })
+        Ok(Self { directories })
     }
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
         // A leftover directory does no harm.
-        let _ = remove_tree(&self.folders.root);
+        let _ = remove_tree(&self.directories.root);
     }
 }
 
@@ -139,7 +139,7 @@ impl Launcher {
             format!("(: > {WORKSPACE}/{MADE}) 2>/dev/null\n{INSIDE_INIT} {MODE_LOOK} {}", quoted(&wanted));
         let (text, landlock) = self.output_of(profile, session, shape, (Shell::Bash, &command))?;
         let sight = serde_json::from_str(&text).map_err(NotObserved::unknown)?;
-        let made = fs::symlink_metadata(session.folders.workspace.join(MADE));
+        let made = fs::symlink_metadata(session.directories.workspace.join(MADE));
         Ok(Observation { sight, owner: made.ok().map(|file| file.uid()), landlock })
     }
 

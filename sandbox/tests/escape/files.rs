@@ -26,16 +26,16 @@ fn bound_and_readable(stage: &mut Stage) {
 /// Changes the profile to show the directories of all sessions, with modes that allow every user to enter them.
 fn all_sessions(stage: &mut Stage) {
     let other = stage.other();
-    let all = other.folders.root.parent().unwrap().to_owned();
-    for path in [&all, &other.folders.root] {
+    let all = other.directories.root.parent().unwrap().to_owned();
+    for path in [&all, &other.directories.root] {
         fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
     }
-    fs::rename(&other.folders.root, all.join("other")).unwrap();
+    fs::rename(&other.directories.root, all.join("other")).unwrap();
     stage.host.profile = stage.host.profile.clone().with_bind(&all, "/run/sessions");
 }
 
 fn open_workspace(stage: &mut Stage) {
-    let sessions = stage.other().folders.root.parent().unwrap().to_owned();
+    let sessions = stage.other().directories.root.parent().unwrap().to_owned();
     for path in ["other/workspace", "other/workspace/file"] {
         fs::set_permissions(sessions.join(path), PermissionsExt::from_mode(0o755)).unwrap();
     }

@@ -21,7 +21,7 @@ const REPOSITORY: &str = "git init -q . && git config user.name a && git config 
     git add file && git commit -qm first && echo 2 > file";
 
 fn ran(stage: &Stage) -> bool {
-    let folders = &stage.own.folders;
+    let folders = &stage.own.directories;
     [&folders.workspace, &folders.home, &folders.tmp].iter().any(|folder| folder.join("ran").exists())
 }
 

@@ -1,6 +1,6 @@
 //! Attempts on names that a mask protects. The mask holds for every path that leads to the file.
 
-use airlock_sandbox::{Mask, MaskKind, SessionFolder};
+use airlock_sandbox::{Mask, MaskKind, SessionDirectory};
 
 use crate::control::Control::Sandbox;
 use crate::layer::Layer::Mask as MaskLayer;
@@ -8,7 +8,7 @@ use crate::row::{Row, program};
 use crate::stage::Stage;
 
 fn mask(path: &str, kind: MaskKind) -> Mask {
-    Mask { folder: SessionFolder::Workspace, path: path.into(), kind }
+    Mask { directory: SessionDirectory::Workspace, path: path.into(), kind }
 }
 
 /// Creates a repository, a protected file and a hidden file.

@@ -131,7 +131,7 @@ impl Stage {
         };
         put("{secret}", &|| self.file("secret", 0o644));
         put("{state}", &|| self.file("state/runner.key", 0o600));
-        put("{other}", &|| self.other().folders.workspace.join("file").to_string_lossy().into_owned());
+        put("{other}", &|| self.other().directories.workspace.join("file").to_string_lossy().into_owned());
         put("{pid}", &|| self.sleeper().to_string());
         put("{mark}", &|| {
             self.sleeper();

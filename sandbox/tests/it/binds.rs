@@ -75,7 +75,7 @@ fn path_rules_hold_in_such_a_source() {
         ..PathRules::default()
     };
     let resolved =
-        RuleScope::open(&rules, &session.folders, &host.profile).unwrap().unwrap().resolve().unwrap();
+        RuleScope::open(&rules, &session.directories, &host.profile).unwrap().unwrap().resolve().unwrap();
     let all = "cat /opt/tools/sub/deep/tool; cat /opt/tools/tool /opt/tools/sub/tool 2>/dev/null; true";
     let spec = host.spec(all);
     assert_eq!(

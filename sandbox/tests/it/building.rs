@@ -78,7 +78,7 @@ impl Site {
     /// Runs a command as a file that is passed to bash.
     fn reference(&self, command: &[u8], snapshot: Option<&[u8]>) -> Seen {
         self.empty();
-        let tmp = &self.session.folders.tmp;
+        let tmp = &self.session.directories.tmp;
         let name = |path: &str| tmp.join(Path::new(path).file_name().unwrap());
         fs::write(name(REFERENCE), command).unwrap();
         let mut driver = String::new();
@@ -101,7 +101,7 @@ impl Site {
 
     /// Removes everything that the previous row left.
     fn empty(&self) {
-        let folders = &self.session.folders;
+        let folders = &self.session.directories;
         for folder in [&folders.workspace, &folders.home, &folders.tmp] {
             for entry in fs::read_dir(folder).unwrap() {
                 let path = entry.unwrap().path();

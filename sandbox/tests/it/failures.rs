@@ -168,7 +168,7 @@ fn a_directory_that_does_not_exist_or_is_none() {
 fn a_session_folder_that_is_gone() {
     let host = Host::new();
     let session = host.session();
-    airlock_mounts::remove_tree(&session.folders.root).unwrap();
+    airlock_mounts::remove_tree(&session.directories.root).unwrap();
     let error = host.refused(&session, &host.spec("true"));
     assert_eq!(error.step(), "stage");
     assert!(error.to_string().starts_with("directory `workspace`: "), "{error}");

@@ -177,7 +177,7 @@ fn commands_of_a_session_share_loopback_and_path_sockets_and_no_abstract_ones() 
     let client = format!("{PYTHON} \"$CLIENT\"");
     let session = host.session();
     let server = host.start(&session, &with(&format!("{PYTHON} \"$SERVER\"")));
-    let ready = session.folders.tmp.join("ready");
+    let ready = session.directories.tmp.join("ready");
     eventually("the server listens", || ready.exists());
     let reached = host.run(&session, &with(&client)).stdout;
     assert_eq!(reached, "tcp reached\npath reached\nabstract Operation not permitted\n");

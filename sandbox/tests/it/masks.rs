@@ -8,14 +8,17 @@ use std::path::{Path, PathBuf};
 
 use MaskKind::{Hidden, ReadOnly, Shown, Writable};
 use airlock_mounts::PrivateMounts;
-use airlock_sandbox::{LaunchSpec, MAX_MASKS, Mask, MaskKind, Session, SessionFolder};
+use airlock_sandbox::{LaunchSpec, MAX_MASKS, Mask, MaskKind, Session, SessionDirectory};
 
 use crate::support::{Host, OrdinaryRunner, PROBE, mounts};
 
 /// Builds masks of the workspace.
 fn masks(masks: &[(&str, MaskKind)]) -> Vec<Mask> {
-    let folder = SessionFolder::Workspace;
-    masks.iter().map(|(path, kind)| Mask { folder, path: path.into(), kind: kind.clone() }).collect()
+    let folder = SessionDirectory::Workspace;
+    masks
+        .iter()
+        .map(|(path, kind)| Mask { directory: folder, path: path.into(), kind: kind.clone() })
+        .collect()
 }
 
 fn masked(spec: LaunchSpec, of: &[(&str, MaskKind)]) -> LaunchSpec {
@@ -34,7 +37,7 @@ fn session(host: &Host) -> Session {
 /// Returns all entries of the session's directories, with the attributes that a command could change.
 fn entries(session: &Session) -> Vec<(PathBuf, u32, u64, i64)> {
     let mut found = Vec::new();
-    let mut open = vec![session.folders.root.clone()];
+    let mut open = vec![session.directories.root.clone()];
     while let Some(folder) = open.pop() {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
@@ -119,7 +122,7 @@ fn a_part_can_be_writable_in_a_read_only_workspace() {
         probe(path).assert_reached();
     }
     assert!(host.run(&session, &masked(host.spec("echo x > out/new; cat out/new"), &masks)).stdout == "x\n");
-    assert_eq!(fs::read(session.folders.workspace.join("out/new")).unwrap(), b"x\n");
+    assert_eq!(fs::read(session.directories.workspace.join("out/new")).unwrap(), b"x\n");
 }
 
 #[test]
@@ -135,7 +138,7 @@ fn a_part_can_be_shown_in_what_is_hidden() {
                    echo x 2>/dev/null > secrets/new; echo x 2>/dev/null >> secrets/public/cert";
     let output = host.run(&session, &masked(host.spec(command), &masks));
     assert_eq!(output.stdout, "cert\nx\n");
-    let workspace = &session.folders.workspace;
+    let workspace = &session.directories.workspace;
     assert!(!workspace.join("secrets/new").exists());
     assert_eq!(fs::read(workspace.join("secrets/public/cert")).unwrap(), b"secrets/public/cert\n");
     let read_only = masked(host.read_only_spec(format!("{PROBE} write /workspace/secrets/public")), &masks);
@@ -161,14 +164,14 @@ fn home_and_tmp_can_be_masked() {
     let session = session(&host);
     host.run(&session, &host.spec("mkdir ~/.ssh; echo key > ~/.ssh/id; echo x > /tmp/file"));
     let masks = vec![
-        Mask { folder: SessionFolder::Home, path: ".ssh".into(), kind: Hidden },
-        Mask { folder: SessionFolder::Tmp, path: "".into(), kind: ReadOnly },
+        Mask { directory: SessionDirectory::Home, path: ".ssh".into(), kind: Hidden },
+        Mask { directory: SessionDirectory::Tmp, path: "".into(), kind: ReadOnly },
     ];
     let command = "cat ~/.ssh/id; touch /tmp/file; touch /tmp/new; cat /tmp/file; echo y > ~/new; cat ~/new";
     let spec = host.spec(format!("{{ {command}; }} 2>/dev/null"));
     assert_eq!(host.run(&session, &spec).stdout, "key\nx\ny\n");
     assert_eq!(host.run(&session, &LaunchSpec { masks, ..spec }).stdout, "x\ny\n");
-    assert!(session.folders.tmp.join("new").exists(), "by the control");
+    assert!(session.directories.tmp.join("new").exists(), "by the control");
 }
 
 #[test]
@@ -237,7 +240,7 @@ fn odd_names_can_be_masked() {
     let host = Host::new();
     let session = session(&host);
     let names = [" ", "a b", "a\nb", "a\\040b", "#x", "\u{fc}", "-rf", "'q'", "\"", "$(x)", "a\tb", "*"];
-    let workspace = &session.folders.workspace;
+    let workspace = &session.directories.workspace;
     for name in names {
         fs::write(workspace.join(name), "odd\n").unwrap();
     }
@@ -269,7 +272,7 @@ fn what_cannot_be_masked_is_refused_before_anything_starts() {
 fn as_many_masks_as_are_allowed_can_be_laid() {
     let host = Host::new();
     let session = session(&host);
-    let workspace = &session.folders.workspace;
+    let workspace = &session.directories.workspace;
     let names: Vec<_> = (0..MAX_MASKS).map(|i| format!("f{i}")).collect();
     for name in &names {
         fs::write(workspace.join(name), "hidden").unwrap();
@@ -289,7 +292,7 @@ fn no_mount_is_left_on_the_host() {
     let session = session(&host);
     let masks = [("", ReadOnly), ("out", Writable), ("secrets", Hidden), ("secrets/public", Shown)];
     host.run(&session, &masked(host.spec("true"), &masks));
-    symlink("x", session.folders.workspace.join("link")).unwrap();
+    symlink("x", session.directories.workspace.join("link")).unwrap();
     host.refused(&session, &masked(host.spec("true"), &[("src", ReadOnly), ("link", Hidden)]));
     assert_eq!(mounts(), before);
 }

@@ -9,8 +9,8 @@ use std::path::PathBuf;
 
 use airlock_sandbox::env::outside;
 use airlock_sandbox::{
-    Bind, Cause, HostIds, LaunchError, LaunchSpec, Mask, MaskKind, Network, Running, Session, SessionFolder,
-    Shape, Started, Stdin,
+    Bind, Cause, HostIds, LaunchError, LaunchSpec, Mask, MaskKind, Network, Running, Session,
+    SessionDirectory, Shape, Started, Stdin,
 };
 
 use crate::end::mark;
@@ -18,7 +18,7 @@ use crate::support::{Host, Output, eventually, finish, finish_once, host_process
 
 fn spec(host: &Host, session: &Session, command: &str) -> LaunchSpec {
     let inside = host.spec(command);
-    LaunchSpec { env: outside(inside.env.clone(), &session.folders), ..inside }
+    LaunchSpec { env: outside(inside.env.clone(), &session.directories), ..inside }
 }
 
 fn try_start(host: &Host, session: &Session, spec: &LaunchSpec) -> Result<Running, LaunchError> {
@@ -40,13 +40,14 @@ fn start_until_let_go(host: &Host, session: &Session, command: &str) -> Running 
 fn it_runs_as_the_sessions_user_in_the_sessions_folder_of_the_host() {
     let host = Host::new();
     let session = host.session();
-    let workspace = session.folders.workspace.clone();
+    let workspace = session.directories.workspace.clone();
     let command = r#"id -u; pwd; echo "$HOME"; echo "$TMPDIR"; touch here "$HOME/x" "$TMPDIR/x"; ls "$PWD/.."
         cd "$PWD" && git init -q . && git rev-parse --show-toplevel"#;
     let output = run(&host, &session, command);
     assert_eq!(output.ended.cause, Cause::Exited(0), "{} {}", output.stdout, output.stderr);
     let uid = session.ids.unwrap().uid;
-    let [home, tmp] = [&session.folders.home, &session.folders.tmp].map(|path| path.display().to_string());
+    let [home, tmp] =
+        [&session.directories.home, &session.directories.tmp].map(|path| path.display().to_string());
     let at = workspace.display();
     assert_eq!(output.stdout, format!("{uid}\n{at}\n{home}\n{tmp}\nhome\nrun\ntmp\nworkspace\n{at}\n"));
     assert_eq!(fs::metadata(workspace.join("here")).unwrap().uid(), uid);
@@ -77,21 +78,21 @@ fn it_is_outside_and_has_no_more_rights_than_its_user() {
 fn the_command_is_a_script_that_nobody_else_sees_and_that_is_gone_with_it() {
     let host = Host::new();
     let (session, other) = (host.session(), host.session());
-    let script = session.folders.root.join("run/command");
+    let script = session.directories.root.join("run/command");
     let command = "stat -c '%u %a' \"$0\"; stat -c %a \"${0%/*}\"; echo \"$0\" \"${BASH_SOURCE[0]}\"; [[ $- != *c* ]] && echo script
         echo begun; until [ -e go ]; do sleep 0.05; done; cat \"$0\" | tail -n 1 # as long as it runs";
     let running = try_start(&host, &session, &spec(&host, &session, command)).unwrap();
     let seen =
-        run(&host, &other, &format!("cat {}; ls {}", script.display(), session.folders.root.display()));
+        run(&host, &other, &format!("cat {}; ls {}", script.display(), session.directories.root.display()));
     assert_eq!(seen.stdout.matches("No such file or directory").count(), 2, "{}", seen.stdout);
     assert!(!script.exists() && !script.parent().unwrap().exists(), "it was never on the host's disk");
-    fs::write(session.folders.workspace.join("go"), "").unwrap();
+    fs::write(session.directories.workspace.join("go"), "").unwrap();
     let output = finish(running);
     let (uid, at) = (session.ids.unwrap().uid, script.display());
     let last = command.lines().last().unwrap();
     assert_eq!(output.stdout, format!("{uid} 400\n700\n{at} {at}\nscript\nbegun\n{last}"));
     let rest: Vec<_> =
-        fs::read_dir(&session.folders.root).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        fs::read_dir(&session.directories.root).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(rest.len(), 3, "{rest:?}");
 }
 
@@ -155,7 +156,7 @@ fn what_only_a_sandbox_can_hold_is_refused() {
     let host = Host::new();
     let session = host.session();
     let plain = spec(&host, &session, "touch ran");
-    let mask = Mask { folder: SessionFolder::Workspace, path: "x".into(), kind: MaskKind::Hidden };
+    let mask = Mask { directory: SessionDirectory::Workspace, path: "x".into(), kind: MaskKind::Hidden };
     let refused = [
         LaunchSpec { shape: Shape { read_only: true, network: Network::SessionLoopback }, ..plain.clone() },
         LaunchSpec { shape: Shape { read_only: false, network: Network::Empty }, ..plain.clone() },
@@ -171,7 +172,7 @@ fn what_only_a_sandbox_can_hold_is_refused() {
         let rooted = Session { ids, ..session.clone() };
         assert_eq!(try_start(&host, &rooted, &plain).err().unwrap().step(), "request");
     }
-    assert!(!session.folders.workspace.join("ran").exists());
+    assert!(!session.directories.workspace.join("ran").exists());
 }
 
 #[test]
@@ -181,5 +182,5 @@ fn a_sandbox_that_does_not_start_leads_to_no_start_outside() {
     host.profile.binds.push(Bind { source: "/nonexistent/x".into(), target: "/opt/x".into() });
     let error = host.refused(&session, &host.spec("touch ran"));
     assert_eq!((error.step(), error.started()), ("setup", Started::No));
-    assert!(!session.folders.workspace.join("ran").exists());
+    assert!(!session.directories.workspace.join("ran").exists());
 }

@@ -16,7 +16,7 @@ fn list(rules: &[&str]) -> Vec<String> {
 }
 
 fn resolved(host: &Host, session: &Session, rules: &PathRules) -> Result<Resolved, PathRuleError> {
-    match RuleScope::open(rules, &session.folders, &host.profile)? {
+    match RuleScope::open(rules, &session.directories, &host.profile)? {
         Some(scope) => scope.resolve(),
         None => Ok(Resolved::default()),
     }
@@ -123,8 +123,8 @@ fn a_link_leads_to_nothing_of_the_host() {
     let session = session(&host);
     let outside = host.folder.path().join("outside");
     fs::write(&outside, "").unwrap();
-    symlink(&outside, session.folders.workspace.join("link")).unwrap();
-    symlink("../../../../../../../../etc/passwd", session.folders.workspace.join("up")).unwrap();
+    symlink(&outside, session.directories.workspace.join("link")).unwrap();
+    symlink("../../../../../../../../etc/passwd", session.directories.workspace.join("up")).unwrap();
     let rules = PathRules {
         deny_read: list(&["link", "up"]),
         deny_write: list(&["link", "up"]),
@@ -156,7 +156,7 @@ fn a_folder_that_cannot_be_looked_into_is_covered_whole() {
     host.run(&session, &host.spec("chmod 0 deep"));
     let ids = session.ids.unwrap();
     let rules = PathRules { deny_read: list(&[".env"]), ..PathRules::default() };
-    let scope = RuleScope::open(&rules, &session.folders, &host.profile).unwrap().unwrap();
+    let scope = RuleScope::open(&rules, &session.directories, &host.profile).unwrap().unwrap();
     // A thread with the rights of the session's user, as in the runner.
     let resolved = std::thread::spawn(move || {
         nix::unistd::setfsgid(ids.gid.into());
@@ -204,7 +204,7 @@ fn more_than_can_be_masked_is_refused_by_name_of_the_limit() {
     let host = Host::new();
     let session = session(&host);
     for i in 0..=MAX_MASKS {
-        fs::write(session.folders.workspace.join(format!("{i}.key")), "").unwrap();
+        fs::write(session.directories.workspace.join(format!("{i}.key")), "").unwrap();
     }
     let rules = PathRules { deny_read: list(&["*.key"]), ..PathRules::default() };
     let error = resolved(&host, &session, &rules).unwrap_err();
@@ -212,7 +212,7 @@ fn more_than_can_be_masked_is_refused_by_name_of_the_limit() {
         error.to_string(),
         "path rules: more than 4096 files and directories match; name their parent directories"
     );
-    let deep = session.folders.workspace.join("d/".repeat(220));
+    let deep = session.directories.workspace.join("d/".repeat(220));
     fs::create_dir_all(deep).unwrap();
     let error =
         resolved(&host, &session, &PathRules { deny_read: list(&["d/**/x"]), ..PathRules::default() });

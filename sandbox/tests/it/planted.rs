@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::process::Command;
 
-use airlock_sandbox::protect::{FOLDER, Found, GitUses, Guard, Writer};
+use airlock_sandbox::protect::{DIRECTORY, Found, GitUses, Guard, Writer};
 use airlock_sandbox::{Cause, LaunchSpec, Session, WORKSPACE};
 
 use crate::support::{Host, Output, PROBE, finish};
@@ -25,7 +25,7 @@ fn handle(path: &Path) -> OwnedFd {
 impl<'a> Watched<'a> {
     fn new(host: &'a Host, is_watched: bool) -> Self {
         let session = host.session();
-        let folder = session.folders.root.join(FOLDER);
+        let folder = session.directories.root.join(DIRECTORY);
         fs::create_dir(&folder).unwrap();
         let guard = is_watched.then(|| Guard::open(handle(&folder)).unwrap());
         Self { host, session, guard }
@@ -38,7 +38,7 @@ impl<'a> Watched<'a> {
     /// Runs a command with these uses of git in its decision.
     fn run(&mut self, git: &[&str], command: &str, directory: &str) -> (Output, Vec<Found>) {
         let mut spec = self.spec(command, directory);
-        let workspace = handle(&self.session.folders.workspace);
+        let workspace = handle(&self.session.directories.workspace);
         let writer = Writer {
             writes: true,
             git: GitUses::read(git),
@@ -99,7 +99,7 @@ fn plant(ways: &[(&str, &str, &str)]) {
         let (_, found) = watched.run(&[], command, "");
         let used = watched.used(directory);
         assert_eq!(used, None, "{name}: {found:?}");
-        let kept = fs::read_to_string(watched.session.folders.workspace.join("file")).unwrap();
+        let kept = fs::read_to_string(watched.session.directories.workspace.join("file")).unwrap();
         assert_eq!(kept, "mine\n", "{name}");
     }
 }
@@ -171,7 +171,7 @@ fn bytes(session: &Session) -> String {
     let command = "find workspace home tmp -printf '%p %m %s %T@ %l\n' | sort; \
         find workspace home tmp -type f -exec sha256sum {} + | sort";
     let output =
-        Command::new("sh").args(["-c", command]).current_dir(&session.folders.root).output().unwrap();
+        Command::new("sh").args(["-c", command]).current_dir(&session.directories.root).output().unwrap();
     assert!(output.status.success());
     String::from_utf8(output.stdout).unwrap()
 }
@@ -195,7 +195,7 @@ fn drivers_of_git_that_a_read_only_command_runs_change_no_byte_and_reach_nothing
         assert!(!output.stdout.contains("REACHED"), "{name}: {}", output.stdout);
 
         let control = host.run(&session, &host.spec(format!("{without} {command}")));
-        let ran = fs::read_to_string(session.folders.workspace.join("ran")).unwrap_or_default();
+        let ran = fs::read_to_string(session.directories.workspace.join("ran")).unwrap_or_default();
         assert!(ran.lines().any(|line| line == name), "control: {name}: {ran} {}", control.stdout);
         assert!(ran.contains("REACHED"), "control: {name}: {ran}");
         server.control.kill();

@@ -96,7 +96,7 @@ fn host_uid_is_the_sessions_own_and_not_root() {
     }
     running.control.kill();
     finish(running);
-    let made = fs::metadata(session.folders.workspace.join("seen")).unwrap();
+    let made = fs::metadata(session.directories.workspace.join("seen")).unwrap();
     assert_eq!((made.uid(), made.gid()), (ids.uid, ids.gid));
 }
 
@@ -132,7 +132,7 @@ fn another_sessions_files_are_out_of_reach() {
     let probe = |host: &Host, session: &Session, path: &str| {
         host.probe_in(session, &host.spec(format!("{PROBE} read '{path}'")))
     };
-    for folder in [&other.folders.workspace, &other.folders.tmp, &other.folders.home] {
+    for folder in [&other.directories.workspace, &other.directories.tmp, &other.directories.home] {
         let path = folder.join("file").to_string_lossy().into_owned();
         probe(&host, &own, &path).assert_out_of_reach(6);
         host.control(&["read", &path]).assert_reached();
@@ -145,10 +145,10 @@ fn another_sessions_files_are_out_of_reach() {
     let all = host.folder.path().join("sessions");
     fs::set_permissions(&all, PermissionsExt::from_mode(0o755)).unwrap();
     host.profile = host.profile.clone().with_bind(&all, "/run/sessions");
-    let name = other.folders.root.file_name().unwrap().to_string_lossy().into_owned();
+    let name = other.directories.root.file_name().unwrap().to_string_lossy().into_owned();
     let path = format!("/run/sessions/{name}/workspace/file");
     probe(&host, &own, &path).assert_out_of_reach(6);
-    fs::set_permissions(&other.folders.root, PermissionsExt::from_mode(0o755)).unwrap();
+    fs::set_permissions(&other.directories.root, PermissionsExt::from_mode(0o755)).unwrap();
     probe(&host, &own, &path).assert_out_of_reach(6);
     probe(&host, &other, &path).assert_reached();
 }

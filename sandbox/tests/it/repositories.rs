@@ -5,7 +5,7 @@ use std::fs;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use airlock_sandbox::protect::{FOLDER, Found, Grounds, Guard, Outcome, Planted, Use, Writer, planted};
+use airlock_sandbox::protect::{DIRECTORY, Found, Grounds, Guard, Outcome, Planted, Use, Writer, planted};
 use airlock_sandbox::{Cause, LaunchSpec, Session};
 
 use crate::support::{Host, Output};
@@ -23,14 +23,14 @@ struct Watched<'a> {
 impl<'a> Watched<'a> {
     fn new(host: &'a Host) -> Self {
         let session = host.session();
-        let folder = session.folders.root.join(FOLDER);
+        let folder = session.directories.root.join(DIRECTORY);
         fs::create_dir(&folder).unwrap();
         Self { host, session, guard: Guard::open(handle(&folder)).unwrap() }
     }
 
     /// Runs a command that could write, without any use of git in its decision.
     fn run(&mut self, command: &str) -> (Output, Vec<Found>) {
-        let workspace = handle(&self.session.folders.workspace);
+        let workspace = handle(&self.session.directories.workspace);
         let writer = Writer { writes: true, ..Writer::default() };
         let begun = self.guard.begin(workspace.as_fd(), writer).unwrap();
         let spec = LaunchSpec { masks: begun.masks, ..self.host.spec(command) };
@@ -40,11 +40,11 @@ impl<'a> Watched<'a> {
     }
 
     fn planted(&self, place: &str) -> Planted {
-        let workspace = handle(&self.session.folders.workspace);
+        let workspace = handle(&self.session.directories.workspace);
         let suspects = self.guard.suspects(workspace.as_fd(), true).unwrap().unwrap();
         let paths = [PathBuf::from(place)];
         let command = Use { paths: &paths, rebases: false, outside: false };
-        let grounds = Grounds::open(&self.session.folders, &self.host.profile).unwrap();
+        let grounds = Grounds::open(&self.session.directories, &self.host.profile).unwrap();
         planted(&grounds, &suspects, command).unwrap()
     }
 

@@ -26,7 +26,7 @@ fn host(folder: &Path) -> Host {
     let mut host = Host::new();
     let probe = Bind { source: host.probe.clone(), target: PROBE.into() };
     host.profile = Profile {
-        root: Root::Folder(folder.to_owned()),
+        root: Root::Directory(folder.to_owned()),
         binds: vec![probe],
         path: host.profile.path.clone(),
         ..Profile::default()
@@ -49,7 +49,7 @@ fn tiny_host() -> (Host, PathBuf) {
     let mut host = Host::new();
     let root = tiny(host.folder.path());
     host.profile =
-        Profile { root: Root::Folder(root.clone()), path: "/bin".to_owned(), ..Profile::default() };
+        Profile { root: Root::Directory(root.clone()), path: "/bin".to_owned(), ..Profile::default() };
     (host, root)
 }
 
@@ -142,7 +142,7 @@ fn binds_lie_over_the_folder_and_what_they_cover_comes_back_without_them() {
 
 /// Runs one command under rules.
 fn under(host: &mut Host, session: &Session, rules: &PathRules, command: &str) -> String {
-    let scope = RuleScope::open(rules, &session.folders, &host.profile).unwrap().unwrap();
+    let scope = RuleScope::open(rules, &session.directories, &host.profile).unwrap().unwrap();
     let resolved = scope.resolve().unwrap();
     host.profile.covers = resolved.covers;
     let spec = LaunchSpec { masks: resolved.masks, ..host.spec(command) };

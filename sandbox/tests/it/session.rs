@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::os::fd::AsFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
-use airlock_sandbox::{Folders, HostIds, give_tree};
+use airlock_sandbox::{HostIds, SessionDirectories, give_tree};
 
 use crate::support::{Host, OrdinaryRunner};
 
@@ -25,7 +25,7 @@ fn folders_belong_to_the_session_and_only_the_runner_enters_their_parent() {
     let session = host.session();
     let ids = session.ids.unwrap();
     let mode = |path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    let folders = &session.folders;
+    let folders = &session.directories;
     for folder in [&folders.workspace, &folders.home, &folders.tmp] {
         let found = fs::metadata(folder).unwrap();
         assert_eq!((found.uid(), found.gid()), (ids.uid, ids.gid));
@@ -33,7 +33,7 @@ fn folders_belong_to_the_session_and_only_the_runner_enters_their_parent() {
     }
     assert_eq!(fs::metadata(&folders.root).unwrap().uid(), 0);
     assert_eq!(mode(&folders.root), 0o700);
-    assert_eq!(Folders::at(&folders.root), *folders);
+    assert_eq!(SessionDirectories::at(&folders.root), *folders);
     assert_eq!(folders.root.file_name().unwrap().len(), 32, "an opaque name");
 }
 
@@ -45,7 +45,7 @@ fn a_filled_workspace_is_given_away_without_following_links() {
     let outside = host.folder.path().join("outside");
     fs::create_dir(&outside).unwrap();
     fs::write(outside.join("file"), "").unwrap();
-    let workspace = &session.folders.workspace;
+    let workspace = &session.directories.workspace;
     fs::create_dir_all(workspace.join("a/b/c")).unwrap();
     fs::write(workspace.join("a/b/c/file"), "x").unwrap();
     symlink(&outside, workspace.join("folder-link")).unwrap();

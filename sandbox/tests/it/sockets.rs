@@ -80,7 +80,7 @@ fn what_takes_its_place_is_not_shown() {
     let running = host.start(&session, &host.spec(command));
     fs::remove_file(&allowed).unwrap();
     symlink(&other, &allowed).unwrap();
-    fs::write(session.folders.workspace.join("go"), "").unwrap();
+    fs::write(session.directories.workspace.join("go"), "").unwrap();
     // The command still sees the socket that existed when it began.
     assert!(finish(running).stdout.contains("\"reached\":true"));
 
@@ -136,7 +136,7 @@ fn a_rule_that_denies_one_wins() {
     let session = host.session();
     let rules = PathRules { deny_read: vec![format!("/{}", allowed.display())], ..PathRules::default() };
     let resolved =
-        RuleScope::open(&rules, &session.folders, &host.profile).unwrap().unwrap().resolve().unwrap();
+        RuleScope::open(&rules, &session.directories, &host.profile).unwrap().unwrap().resolve().unwrap();
     let spec = host.spec(format!("{PROBE} {}", probed(&allowed)));
     host.probe_in(&session, &spec).assert_reached();
     host.profile.covers = resolved.covers;

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use airlock_mounts::ScratchDir;
 use airlock_sandbox::env::{EnvRequest, build_env};
 use airlock_sandbox::{
-    Cause, CgroupConfig, Config, Ended, Folders, HostIds, LaunchError, LaunchSpec, Launcher, Limits, Network,
-    Profile, Running, Session, Shape, Shell, Stdin, UidIsolation, WORKSPACE,
+    Cause, CgroupConfig, Config, Ended, HostIds, LaunchError, LaunchSpec, Launcher, Limits, Network, Profile,
+    Running, Session, SessionDirectories, Shape, Shell, Stdin, UidIsolation, WORKSPACE,
 };
 
 pub(crate) const BWRAP: &str = "/usr/bin/bwrap";
@@ -86,8 +86,8 @@ impl Host {
         let parent = self.folder.path().join("sessions");
         fs::create_dir_all(&parent).unwrap();
         fs::set_permissions(&parent, PermissionsExt::from_mode(0o700)).unwrap();
-        let folders = Folders::create(&parent, ids).unwrap();
-        Session { folders, ids, net: Some(self.launcher.session_net(ids).unwrap()) }
+        let folders = SessionDirectories::create(&parent, ids).unwrap();
+        Session { directories: folders, ids, net: Some(self.launcher.session_net(ids).unwrap()) }
     }
 
     pub(crate) fn spec(&self, command: impl AsRef<[u8]>) -> LaunchSpec {

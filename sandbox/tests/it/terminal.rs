@@ -239,7 +239,7 @@ fn outside_the_sandbox_it_is_one_of_its_own_too() {
     let host = Host::new();
     let session = host.session();
     let inside = host.spec("tty; stty size; exec 3<>/dev/tty && tty <&3; ps -o tty= -p $$");
-    let env = outside(inside.env.clone(), &session.folders);
+    let env = outside(inside.env.clone(), &session.directories);
     let spec = LaunchSpec { env, stdin: Stdin::Terminal(SIZE), ..inside };
     let running = host.launcher.start_outside(&session, &host.limits, &spec).unwrap();
     let (shown, ended) = Screen::of(running).finish();
@@ -255,7 +255,7 @@ fn outside_the_sandbox_the_runners_terminal_is_out_of_reach() {
     let host = Host::new();
     let session = host.session();
     let inside = host.spec("exec 3<>/dev/tty");
-    let env = outside(inside.env.clone(), &session.folders);
+    let env = outside(inside.env.clone(), &session.directories);
     let running = host.launcher.start_outside(&session, &host.limits, &LaunchSpec { env, ..inside }).unwrap();
     let mut said = String::new();
     let mut output = File::from(running.streams.stdout);

@@ -11,7 +11,7 @@ fn a_read_only_command_cannot_write() {
     host.run(&session, &host.spec("echo x > file; mkdir folder; ln file hard; ln -s file soft"));
     let list = || {
         let output = Command::new("find")
-            .arg(&session.folders.root)
+            .arg(&session.directories.root)
             .args(["-printf", "%P %m %s %T@ %C@ %l\n"])
             .output()
             .unwrap();

@@ -12,7 +12,7 @@ use std::{
 
 use airlock_domain::{DownloadOrder, FileFormat, SessionId, UploadOrder, Uploaded};
 use airlock_mounts::remove_tree;
-use airlock_sandbox::SessionFolder;
+use airlock_sandbox::SessionDirectory;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -69,7 +69,7 @@ impl DownloadKey {
 
 impl What {
     /// Returns the session's directory that an upload writes to.
-    pub(super) fn target(&self) -> Option<SessionFolder> {
+    pub(super) fn target(&self) -> Option<SessionDirectory> {
         match self {
             Self::Upload(order) => Inside::parse(&order.path).ok().map(|path| path.root()),
             Self::Download(_) => None,

@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::fs::symlink};
 
-use airlock_sandbox::Folders;
+use airlock_sandbox::SessionDirectories;
 
 use super::*;
 
@@ -28,7 +28,7 @@ impl Session {
         let owned = |all: &[&str]| all.iter().map(|one| (*one).to_owned()).collect();
         let (paths, settings) = (owned(paths), owned(settings));
         let obeyed = vec![Obeyed { program: "tool".to_owned(), paths, format, settings }];
-        let view = View::of_session(&Folders::at(self.0.path()));
+        let view = View::of_session(&SessionDirectories::at(self.0.path()));
         let refusal = check(&Decided { obeyed, ..Decided::default() }, &view).err()?;
         assert_eq!(refusal.reason, NAMES_A_PROGRAM);
         Some(refusal.message)

@@ -43,13 +43,13 @@ fn apply(access: &Access) -> Result<RestrictionStatus, RulesetError> {
     rules
         .create()?
         .add_rules(path_beneath_rules(["/"], AccessFs::from_read(KNOWN)))?
-        .add_rules(path_beneath_rules(paths(&access.folders), in_folders()))?
+        .add_rules(path_beneath_rules(paths(&access.directories), in_directories()))?
         .add_rules(path_beneath_rules(paths(&access.files), in_files()))?
         .restrict_self()
 }
 
 /// All rights except those on devices.
-fn in_folders() -> BitFlags<AccessFs> {
+fn in_directories() -> BitFlags<AccessFs> {
     AccessFs::from_all(KNOWN) & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev)
 }
 

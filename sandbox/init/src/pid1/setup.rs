@@ -38,9 +38,9 @@ pub(super) fn prepare(sandboxed: bool) -> Result<(), Failure> {
         filter_is_in_force()?;
     }
 
-    let folder = fs::File::open("/proc/self/fd").at(Step::Descriptors)?;
-    let own = folder.as_raw_fd();
-    let entries = rustix::fs::Dir::new(folder).at(Step::Descriptors)?;
+    let directory = fs::File::open("/proc/self/fd").at(Step::Descriptors)?;
+    let own = directory.as_raw_fd();
+    let entries = rustix::fs::Dir::new(directory).at(Step::Descriptors)?;
     for entry in entries {
         let entry = entry.at(Step::Descriptors)?;
         let name = entry.file_name().to_string_lossy();
@@ -72,7 +72,7 @@ fn filter_is_in_force() -> Result<(), Failure> {
 /// later changes.
 pub(super) fn make_files(spec: &StartSpec) -> Result<(), Failure> {
     for (name, content) in &spec.files {
-        let path = Path::new(OsStr::from_bytes(&spec.folder)).join(name);
+        let path = Path::new(OsStr::from_bytes(&spec.directory)).join(name);
         let file = OpenOptions::new().write(true).create_new(true).mode(0o400).open(path);
         file.and_then(|mut file| file.write_all(content)).at(Step::Prepare)?;
     }

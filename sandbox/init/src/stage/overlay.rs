@@ -48,8 +48,8 @@ struct Hidden {
 
 /// Mounts `overlays` in order over a mounted directory. A missing path gets no overlay, and neither do the paths
 /// below it.
-pub(super) fn lay(folder: OwnedFd, overlays: &[Overlay], covers: &mut Covers) -> Result<(), String> {
-    let mut grounds = vec![Ground { tree: folder, hides: None }];
+pub(super) fn lay(directory: OwnedFd, overlays: &[Overlay], covers: &mut Covers) -> Result<(), String> {
+    let mut grounds = vec![Ground { tree: directory, hides: None }];
     for overlay in overlays {
         grounds.truncate(overlay.depth.saturating_add(1));
         let Some(ground) = grounds.get(overlay.depth) else { continue };
@@ -63,16 +63,16 @@ fn lay_one(ground: &Ground, overlay: &Overlay, covers: &mut Covers) -> Result<Op
     let path = OsStr::from_bytes(&overlay.path);
     let place = ground.hides.as_ref().map_or(&ground.tree, |hidden| &hidden.original);
     let Some(original) = find(place, path)? else { return Ok(None) };
-    let is_folder = FileType::from_raw_mode(fstat(&original)?.st_mode) == FileType::Directory;
+    let is_directory = FileType::from_raw_mode(fstat(&original)?.st_mode) == FileType::Directory;
     let (tree, passage) = match &overlay.cover {
         Cover::Visible { read_only } => (again(&original, *read_only)?, None),
-        Cover::Hidden { around } => covers.hide(is_folder, *around)?,
+        Cover::Hidden { around } => covers.hide(is_directory, *around)?,
         Cover::Content(content) => (covers.file(content)?, None),
     };
     let point = match &ground.hides {
         None => &original,
         Some(hidden) => {
-            make_point(hidden.passage.as_fd(), Path::new(path), is_folder)?;
+            make_point(hidden.passage.as_fd(), Path::new(path), is_directory)?;
             &find(&ground.tree, path)?.ok_or(Errno::NOENT)?
         }
     };
@@ -100,10 +100,10 @@ fn again(original: &OwnedFd, read_only: bool) -> Result<OwnedFd, Errno> {
     Ok(tree)
 }
 
-fn clone_of(folder: &OwnedFd, name: &str) -> Result<OwnedFd, Errno> {
+fn clone_of(directory: &OwnedFd, name: &str) -> Result<OwnedFd, Errno> {
     let flags =
         OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_EMPTY_PATH;
-    open_tree(folder, name, flags)
+    open_tree(directory, name, flags)
 }
 
 impl Covers {
@@ -127,21 +127,21 @@ impl Covers {
 
     /// Creates an empty file or directory without permissions. If a path inside is shown again (`around`), the
     /// directory can be entered, and its writable side is returned too.
-    fn hide(&mut self, is_folder: bool, around: bool) -> Result<(OwnedFd, Option<OwnedFd>), Errno> {
+    fn hide(&mut self, is_directory: bool, around: bool) -> Result<(OwnedFd, Option<OwnedFd>), Errno> {
         let stage = self.stage.as_fd();
-        let (name, passage) = match (is_folder, around) {
+        let (name, passage) = match (is_directory, around) {
             (false, _) => {
                 make_file(stage, OsStr::new("hidden-file"))?;
                 ("hidden-file".to_owned(), None)
             }
             (true, false) => {
-                make_folder(stage, OsStr::new("hidden"), 0)?;
+                make_directory(stage, OsStr::new("hidden"), 0)?;
                 ("hidden".to_owned(), None)
             }
             (true, true) => {
                 self.made = self.made.saturating_add(1);
                 let name = format!("hidden-{}", self.made);
-                let passage = make_folder(stage, OsStr::new(&name), PASSAGE)?;
+                let passage = make_directory(stage, OsStr::new(&name), PASSAGE)?;
                 (name, Some(passage))
             }
         };
@@ -152,7 +152,7 @@ impl Covers {
 }
 
 /// Creates `path` in a directory that hides, as a mount point.
-fn make_point(passage: BorrowedFd<'_>, path: &Path, is_folder: bool) -> Result<(), Errno> {
+fn make_point(passage: BorrowedFd<'_>, path: &Path, is_directory: bool) -> Result<(), Errno> {
     let names = path.components().filter_map(|part| match part {
         Component::Normal(name) => Some(name),
         _ => None,
@@ -160,8 +160,8 @@ fn make_point(passage: BorrowedFd<'_>, path: &Path, is_folder: bool) -> Result<(
     let mut names = names.peekable();
     let mut current = passage.try_clone_to_owned().map_err(|_| Errno::MFILE)?;
     while let Some(name) = names.next() {
-        if names.peek().is_some() || is_folder {
-            current = make_folder(current.as_fd(), name, PASSAGE)?;
+        if names.peek().is_some() || is_directory {
+            current = make_directory(current.as_fd(), name, PASSAGE)?;
         } else {
             make_file(current.as_fd(), name)?;
         }
@@ -170,7 +170,7 @@ fn make_point(passage: BorrowedFd<'_>, path: &Path, is_folder: bool) -> Result<(
 }
 
 /// Creates a directory, unless it exists, and opens it.
-fn make_folder(parent: BorrowedFd<'_>, name: &OsStr, mode: u32) -> Result<OwnedFd, Errno> {
+fn make_directory(parent: BorrowedFd<'_>, name: &OsStr, mode: u32) -> Result<OwnedFd, Errno> {
     let mode = Mode::from_raw_mode(mode);
     match mkdirat(parent, name, mode) {
         // Independent of the umask.

@@ -22,7 +22,7 @@ use rustix::mount::{MountFlags, mount};
 use super::shared::{THROUGH_NO_LINK, explain};
 use crate::failure::Failure;
 
-const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+const DIRECTORY: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 const HANDLE: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 const BENEATH: ResolveFlags = ResolveFlags::BENEATH.union(THROUGH_NO_LINK);
 /// The layer of mount points, under the stage.
@@ -31,17 +31,17 @@ const TOP: &str = "root-top";
 /// A root file system that was opened.
 pub(super) struct Found<'a> {
     root: &'a StagedRoot,
-    folder: OwnedFd,
+    directory: OwnedFd,
 }
 
 /// Opens the directory before the stage hides paths of the host, and checks that the mount points are possible.
 pub(super) fn find(root: &StagedRoot) -> Result<Found<'_>, Failure> {
     let fail = |cause: String| failure(root, &cause);
     let source = OsStr::from_bytes(&root.source);
-    let folder =
+    let directory =
         openat2(CWD, source, HANDLE, Mode::empty(), THROUGH_NO_LINK).map_err(|errno| fail(explain(errno)))?;
     let said = |errno: Errno| fail(errno.to_string());
-    let (own, hosts) = (fstat(&folder).map_err(said)?, stat("/").map_err(said)?);
+    let (own, hosts) = (fstat(&directory).map_err(said)?, stat("/").map_err(said)?);
     if FileType::from_raw_mode(own.st_mode) != FileType::Directory {
         return Err(fail("is not a directory".to_owned()));
     }
@@ -49,19 +49,19 @@ pub(super) fn find(root: &StagedRoot) -> Result<Found<'_>, Failure> {
         return Err(fail("is the root of the host".to_owned()));
     }
     for point in &root.points {
-        fits(&folder, point).map_err(|cause| {
+        fits(&directory, point).map_err(|cause| {
             let place = String::from_utf8_lossy(&point.path);
             fail(format!("has no room for `/{}`: {cause}", place.escape_debug()))
         })?;
     }
-    Ok(Found { root, folder })
+    Ok(Found { root, directory })
 }
 
 /// Checks that no component of the path is a link. The last component may be one, unless a directory is required.
-fn fits(folder: &OwnedFd, point: &Point) -> Result<(), String> {
+fn fits(directory: &OwnedFd, point: &Point) -> Result<(), String> {
     let path = OsStr::from_bytes(&point.path);
-    let flags = if point.kind == PointKind::Folder { HANDLE } else { HANDLE | OFlags::NOFOLLOW };
-    match openat2(folder, path, flags, Mode::empty(), BENEATH) {
+    let flags = if point.kind == PointKind::Directory { HANDLE } else { HANDLE | OFlags::NOFOLLOW };
+    match openat2(directory, path, flags, Mode::empty(), BENEATH) {
         Ok(_) | Err(Errno::NOENT) => Ok(()),
         Err(Errno::NOTDIR) => Err("a part of the path is a file there".to_owned()),
         Err(errno) => Err(format!("it {}", explain(errno))),
@@ -71,20 +71,20 @@ fn fits(folder: &OwnedFd, point: &Point) -> Result<(), String> {
 /// Mounts the root file system, after the stage exists.
 pub(super) fn put_together(found: &Found<'_>) -> Result<(), Failure> {
     let fail = |cause: String| failure(found.root, &cause);
-    let stage = openat(CWD, STAGE, FOLDER, Mode::empty()).map_err(|errno| fail(errno.to_string()))?;
-    let top = make_folder(&stage, OsStr::new(TOP)).map_err(|errno| fail(errno.to_string()))?;
+    let stage = openat(CWD, STAGE, DIRECTORY, Mode::empty()).map_err(|errno| fail(errno.to_string()))?;
+    let top = make_directory(&stage, OsStr::new(TOP)).map_err(|errno| fail(errno.to_string()))?;
     for point in &found.root.points {
         make(&top, point).map_err(|errno| {
             let place = String::from_utf8_lossy(&point.path);
             fail(format!("`/{}` cannot be made: {errno}", place.escape_debug()))
         })?;
     }
-    make_folder(&stage, OsStr::new(STAGED_ROOT)).map_err(|errno| fail(errno.to_string()))?;
+    make_directory(&stage, OsStr::new(STAGED_ROOT)).map_err(|errno| fail(errno.to_string()))?;
     // Through handles, because a path could contain a separator of the option's value.
     let layers = format!(
         "lowerdir=/proc/self/fd/{}:/proc/self/fd/{},redirect_dir=nofollow,metacopy=off",
         top.as_raw_fd(),
-        found.folder.as_raw_fd()
+        found.directory.as_raw_fd()
     );
     let layers = CString::new(layers).map_err(|error| fail(error.to_string()))?;
     let flags = MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV;
@@ -96,11 +96,11 @@ fn make(top: &OwnedFd, point: &Point) -> Result<(), Errno> {
     let path = Path::new(OsStr::from_bytes(&point.path));
     let mut current = top.as_fd().try_clone_to_owned().map_err(|_| Errno::MFILE)?;
     for name in path.parent().unwrap_or(Path::new("")) {
-        current = make_folder(&current, name)?;
+        current = make_directory(&current, name)?;
     }
     let Some(name) = path.file_name() else { return Ok(()) };
     match &point.kind {
-        PointKind::Folder => make_folder(&current, name).map(drop),
+        PointKind::Directory => make_directory(&current, name).map(drop),
         PointKind::File => {
             let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
             unless_there(openat(&current, name, flags, Mode::from_raw_mode(0o444)).map(drop))
@@ -109,7 +109,7 @@ fn make(top: &OwnedFd, point: &Point) -> Result<(), Errno> {
     }
 }
 
-fn make_folder(parent: &OwnedFd, name: &OsStr) -> Result<OwnedFd, Errno> {
+fn make_directory(parent: &OwnedFd, name: &OsStr) -> Result<OwnedFd, Errno> {
     let mode = Mode::from_raw_mode(0o755);
     match mkdirat(parent, name, mode) {
         // Independent of the umask.
@@ -117,7 +117,7 @@ fn make_folder(parent: &OwnedFd, name: &OsStr) -> Result<OwnedFd, Errno> {
         Err(Errno::EXIST) => {}
         Err(errno) => return Err(errno),
     }
-    openat(parent, name, FOLDER | OFlags::NOFOLLOW, Mode::empty())
+    openat(parent, name, DIRECTORY | OFlags::NOFOLLOW, Mode::empty())
 }
 
 fn unless_there(made: Result<(), Errno>) -> Result<(), Errno> {

@@ -23,7 +23,7 @@ pub(super) const THROUGH_NO_LINK: ResolveFlags = ResolveFlags::NO_SYMLINKS.union
 pub(super) struct Opened<'a> {
     shared: &'a Shared,
     tree: OwnedFd,
-    is_folder: bool,
+    is_directory: bool,
 }
 
 /// Opens all paths, before the stage hides paths of the host.
@@ -46,14 +46,14 @@ fn opened(shared: &Shared) -> Result<Opened<'_>, String> {
         SharedKind::Socket => return Err("is not a socket".to_owned()),
     }
     let tree = open_tree(&found, "", flags).map_err(said)?;
-    Ok(Opened { shared, tree, is_folder: kind == FileType::Directory })
+    Ok(Opened { shared, tree, is_directory: kind == FileType::Directory })
 }
 
 /// Attaches the mounts, after the stage exists.
 pub(super) fn mount(all: Vec<Opened<'_>>) -> Result<(), Failure> {
-    for Opened { shared, tree, is_folder } in all {
+    for Opened { shared, tree, is_directory } in all {
         let target = Path::new(STAGE).join(&shared.name);
-        let made = if is_folder {
+        let made = if is_directory {
             mkdir(&target, Mode::from_raw_mode(0o755))
         } else {
             let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;

@@ -35,8 +35,8 @@ pub(crate) fn write(path: &OsStr) -> Vec<Attempt> {
     let relative = path.strip_prefix("/").unwrap_or(path);
     let root = Path::new("/proc/self/root").join(relative);
     if path.is_dir() {
-        let mut ways = write_folder("", path);
-        ways.extend(write_folder(", through /proc/self/root", &root));
+        let mut ways = write_directory("", path);
+        ways.extend(write_directory(", through /proc/self/root", &root));
         ways
     } else {
         vec![
@@ -51,17 +51,17 @@ pub(crate) fn write(path: &OsStr) -> Vec<Attempt> {
     }
 }
 
-fn write_folder(how: &str, folder: &Path) -> Vec<Attempt> {
-    let new = folder.join("airlock-probe-new");
-    let other = folder.join("airlock-probe-other");
+fn write_directory(how: &str, directory: &Path) -> Vec<Attempt> {
+    let new = directory.join("airlock-probe-new");
+    let other = directory.join("airlock-probe-other");
     let mut ways = vec![
         Attempt::of(format!("new file{how}"), File::create_new(&new)),
         Attempt::of(format!("rename{how}"), fs::rename(&new, &other)),
         Attempt::of(format!("new folder{how}"), fs::create_dir(&new)),
         Attempt::of(
             format!("mode{how}"),
-            fs::metadata(folder).and_then(|found| {
-                fs::set_permissions(folder, Permissions::from_mode(found.permissions().mode()))
+            fs::metadata(directory).and_then(|found| {
+                fs::set_permissions(directory, Permissions::from_mode(found.permissions().mode()))
             }),
         ),
     ];

@@ -88,22 +88,22 @@ pub(crate) fn memory(bytes: &OsStr) -> Vec<Attempt> {
 }
 
 /// Writes this many bytes to a file in a directory.
-pub(crate) fn disk(bytes: &OsStr, folder: &OsStr) -> Vec<Attempt> {
-    let path = Path::new(folder).join("airlock-probe-filled");
+pub(crate) fn disk(bytes: &OsStr, directory: &OsStr) -> Vec<Attempt> {
+    let path = Path::new(directory).join("airlock-probe-filled");
     let filled = File::create(&path).and_then(|mut file| write_ones(&mut file, number(bytes)));
     let _ = fs::remove_file(&path);
     vec![Attempt::of("one file", filled)]
 }
 
 /// Creates this many empty files in a directory.
-pub(crate) fn inodes(count: &OsStr, folder: &OsStr) -> Vec<Attempt> {
-    let folder = Path::new(folder).join("airlock-probe-files");
+pub(crate) fn inodes(count: &OsStr, directory: &OsStr) -> Vec<Attempt> {
+    let directory = Path::new(directory).join("airlock-probe-files");
     let make = || {
-        fs::create_dir(&folder)?;
-        (0..number(count)).try_for_each(|index| File::create(folder.join(index.to_string())).map(drop))
+        fs::create_dir(&directory)?;
+        (0..number(count)).try_for_each(|index| File::create(directory.join(index.to_string())).map(drop))
     };
     let made = make();
-    let _ = fs::remove_dir_all(&folder);
+    let _ = fs::remove_dir_all(&directory);
     vec![Attempt::of("empty files", made)]
 }
 

@@ -65,8 +65,8 @@ pub(crate) fn mount() -> Vec<Attempt> {
 }
 
 /// Attempts to create device nodes in a directory. They are removed at once.
-pub(crate) fn device(folder: &OsStr) -> Vec<Attempt> {
-    let path = Path::new(folder).join("airlock-probe-device");
+pub(crate) fn device(directory: &OsStr) -> Vec<Attempt> {
+    let path = Path::new(directory).join("airlock-probe-device");
     let make = |kind, major, minor| {
         let made = mknod(&path, kind, Mode::S_IRUSR | Mode::S_IWUSR, makedev(major, minor));
         let _ = fs::remove_file(&path);

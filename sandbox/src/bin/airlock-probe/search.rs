@@ -77,9 +77,10 @@ fn look(way: &str, paths: &[PathBuf], found: &dyn Fn(&[u8]) -> bool) -> Attempt 
 /// Returns the regular files of `/proc` and of each process, except the arguments of this process.
 fn texts_of_proc(processes: &[PathBuf]) -> Vec<PathBuf> {
     let mut paths = Vec::new();
-    let folders = processes.iter().map(PathBuf::as_path).chain([Path::new("/proc"), Path::new("/proc/net")]);
-    for folder in folders {
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+    let directories =
+        processes.iter().map(PathBuf::as_path).chain([Path::new("/proc"), Path::new("/proc/net")]);
+    for directory in directories {
+        for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
             let name = entry.file_name();
             let plain = entry.file_type().is_ok_and(|kind| kind.is_file());
             // One blocks until there is input, the other is the whole memory of the machine.
@@ -145,8 +146,8 @@ fn range(line: &str) -> Option<(u64, u64)> {
 /// Returns all regular files, except those of the system.
 fn walk() -> Vec<PathBuf> {
     let (mut files, mut open) = (Vec::new(), vec![PathBuf::from("/")]);
-    while let Some(folder) = open.pop() {
-        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+    while let Some(directory) = open.pop() {
+        for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
             match entry.file_type() {
                 Ok(kind)
                     if kind.is_dir() && !NOT_WALKED.iter().any(|other| entry.path() == *Path::new(other)) =>

@@ -6,9 +6,13 @@ use MaskKind::{Content, Empty, Hidden, Kept, ReadOnly, Shown, Writable};
 fn planned(masks: &[(&str, MaskKind)], read_only: bool) -> Vec<String> {
     let masks: Vec<_> = masks
         .iter()
-        .map(|(path, kind)| Mask { folder: SessionFolder::Workspace, path: path.into(), kind: kind.clone() })
+        .map(|(path, kind)| Mask {
+            directory: SessionDirectory::Workspace,
+            path: path.into(),
+            kind: kind.clone(),
+        })
         .collect();
-    plan(&masks, SessionFolder::Workspace, read_only)
+    plan(&masks, SessionDirectory::Workspace, read_only)
         .iter()
         .map(|Overlay { depth, path, cover }| {
             let cover = match cover {
@@ -88,7 +92,7 @@ fn what_is_kept_is_a_mount_of_its_own_where_it_could_be_moved() {
 
 #[test]
 fn masks_of_other_folders_are_theirs() {
-    let masks = [Mask { folder: SessionFolder::Home, path: "a".into(), kind: Hidden }];
-    assert_eq!(plan(&masks, SessionFolder::Workspace, false), []);
-    assert_eq!(plan(&masks, SessionFolder::Home, false).len(), 1);
+    let masks = [Mask { directory: SessionDirectory::Home, path: "a".into(), kind: Hidden }];
+    assert_eq!(plan(&masks, SessionDirectory::Workspace, false), []);
+    assert_eq!(plan(&masks, SessionDirectory::Home, false).len(), 1);
 }

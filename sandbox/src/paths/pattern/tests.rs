@@ -48,7 +48,7 @@ fn what_is_no_rule_is_refused() {
 
 #[test]
 fn one_looks_only_where_something_can_be_named() {
-    for (rule, folder, wanted) in [
+    for (rule, directory, wanted) in [
         ("secrets/key", "/workspace", true),
         ("secrets/key", "/workspace/secrets", true),
         ("secrets/key", "/workspace/secrets/key", false),
@@ -60,6 +60,6 @@ fn one_looks_only_where_something_can_be_named() {
         ("//etc/**/*.key", "/usr", false),
         ("//etc/**/*.key", "/etc/ssl", true),
     ] {
-        assert_eq!(list(&[rule], true).may_name_below(Path::new(folder)), wanted, "{rule} {folder}");
+        assert_eq!(list(&[rule], true).may_name_below(Path::new(directory)), wanted, "{rule} {directory}");
     }
 }

@@ -6,8 +6,8 @@ use super::*;
 
 /// Returns the settings that git reads, as `section.key=value`. `None` if git rejects the configuration.
 fn by_git(text: &[u8]) -> Option<Vec<String>> {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("config");
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("config");
     std::fs::write(&file, text).unwrap();
     let output = Command::new("git")
         .args(["config", "--list", "-z", "--no-includes", "-f"])

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::BorrowedFd;
 
+use super::super::directory::{Need, descend, identity};
 use super::super::error::ProtectError;
-use super::super::folder::{Need, descend, identity};
 use super::super::found::{Found, NAMES_LAYER, Outcome, Reason};
 use super::super::index::tracked;
 use super::super::judge::{
@@ -99,12 +99,12 @@ impl Guard {
         changes: &[Change],
     ) {
         let all = self.writers.values_mut().chain(&mut self.unjudged);
-        for folder in note_repositories((before, now), all) {
+        for directory in note_repositories((before, now), all) {
             let is_in_tree = |change: &Change| {
-                is_within(&change.path, &folder) && !is_within(&change.path, &join(&folder, b".git"))
+                is_within(&change.path, &directory) && !is_within(&change.path, &join(&directory, b".git"))
             };
             if changes.iter().any(is_in_tree) {
-                let tracked = tracked(workspace, &folder, &self.names);
+                let tracked = tracked(workspace, &directory, &self.names);
                 let all = self.writers.values_mut().chain(&mut self.unjudged);
                 all.for_each(|writer| writer.tracks(&tracked));
             }
@@ -154,9 +154,9 @@ impl Guard {
         let old = before.marks.get(path)?;
         let failed = |error| Found::failed(NAMES_LAYER, Reason::Removed.name(), Some(path.to_vec()), &error);
         // A protected directory is identified by its name.
-        let folder = above(path);
-        if !(before.marks.contains_key(folder) && now.marks.contains_key(folder)) {
-            match is_folder_there(workspace, folder, old.parent) {
+        let directory = above(path);
+        if !(before.marks.contains_key(directory) && now.marks.contains_key(directory)) {
+            match is_directory_there(workspace, directory, old.parent) {
                 Ok(true) => {}
                 Ok(false) => return None,
                 Err(error) => return Some(failed(error)),
@@ -199,11 +199,13 @@ fn moved(action: Action) -> Outcome {
 }
 
 /// Reports whether the directory still exists and is the same one.
-fn is_folder_there(workspace: BorrowedFd<'_>, path: &[u8], which: u64) -> Result<bool, ProtectError> {
+fn is_directory_there(workspace: BorrowedFd<'_>, path: &[u8], which: u64) -> Result<bool, ProtectError> {
     let failed = || ProtectError::path("look for", path);
-    let folders = descend(workspace, path, Need::Look).map_err(failed())?;
-    let Some(folder) = folders.as_ref().and_then(|folders| folders.last()) else { return Ok(false) };
-    Ok(identity(folder, b"").map_err(failed())? == which)
+    let directories = descend(workspace, path, Need::Look).map_err(failed())?;
+    let Some(directory) = directories.as_ref().and_then(|directories| directories.last()) else {
+        return Ok(false);
+    };
+    Ok(identity(directory, b"").map_err(failed())? == which)
 }
 
 fn what(reason: Reason) -> &'static str {

@@ -11,7 +11,7 @@ use super::super::names::is_within;
 use super::super::planted::{Item, Plant, Planted, Suspects};
 use super::super::scan::scan;
 use super::Guard;
-use crate::mask::SessionFolder;
+use crate::mask::SessionDirectory;
 
 impl Guard {
     /// Returns the repositories that may contain planted programs. `None` before the first command that could write.
@@ -90,8 +90,8 @@ impl Guard {
 
 /// Returns a message for the first item outside the workspace, with the remedy.
 fn elsewhere(items: &[Item]) -> Option<String> {
-    let item = items.iter().find(|item| item.folder != SessionFolder::Workspace)?;
-    let path = std::path::Path::new(item.folder.inside()).join(&item.path);
+    let item = items.iter().find(|item| item.directory != SessionDirectory::Workspace)?;
+    let path = std::path::Path::new(item.directory.inside()).join(&item.path);
     let path = shown(path.as_os_str().as_bytes());
     Some(format!("`{path}` was created by a command and would run outside the sandbox; remove it"))
 }

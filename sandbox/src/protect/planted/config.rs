@@ -14,9 +14,9 @@ impl Search<'_> {
     /// Checks a repository's configuration. Its programs are trusted if they existed before any command, or if a
     /// decision permitted them.
     pub(super) fn config(&mut self, at: &Path) -> Result<(), ProtectError> {
-        let Some(found) = self.find(at)?.filter(|found| !found.is_folder) else { return Ok(()) };
+        let Some(found) = self.find(at)?.filter(|found| !found.is_directory) else { return Ok(()) };
         let is_straight = self.is_straight(at, &found);
-        let mark = self.mark(found.folder, &found.relative).filter(|_| is_straight);
+        let mark = self.mark(found.directory, &found.relative).filter(|_| is_straight);
         let is_old =
             is_straight && mark.is_none() && fstat(&found.handle).is_ok_and(|stat| self.is_old(&stat));
         let mark = mark.filter(|mark| !mark.planted);
@@ -64,7 +64,7 @@ impl Search<'_> {
     /// Checks an included configuration, which no guard watches. Its programs are trusted if no command could have
     /// changed it.
     fn included(&mut self, at: &Path) -> Result<(), ProtectError> {
-        let Some(found) = self.find(at)?.filter(|found| !found.is_folder) else { return Ok(()) };
+        let Some(found) = self.find(at)?.filter(|found| !found.is_directory) else { return Ok(()) };
         let is_old = !found.by_link && fstat(&found.handle).is_ok_and(|stat| self.is_old(&stat));
         let text = content(&found);
         let programs = text.as_deref().and_then(started_programs);

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, Dir, FileType, fstat, statat};
 
+use super::super::directory::{Directory, Need, kind};
 use super::super::error::ProtectError;
-use super::super::folder::{Folder, Need, kind};
 use super::super::mark::Kind;
 use super::config::expanded;
 use super::item::Plant;
@@ -26,13 +26,13 @@ impl Search<'_> {
         }
         for written in &hooks {
             let all: BTreeSet<PathBuf> = bases.iter().map(|base| expanded(base, written)).collect();
-            all.iter().try_for_each(|at| self.hook_folder(at))?;
+            all.iter().try_for_each(|at| self.hook_directory(at))?;
         }
         Ok(())
     }
 
-    pub(super) fn hook_folder(&mut self, at: &Path) -> Result<(), ProtectError> {
-        let Some(found) = self.find(at)?.filter(|found| found.is_folder) else { return Ok(()) };
+    pub(super) fn hook_directory(&mut self, at: &Path) -> Result<(), ProtectError> {
+        let Some(found) = self.find(at)?.filter(|found| found.is_directory) else { return Ok(()) };
         if self.is_straight(at, &found) && self.is_trusted(&found) {
             return Ok(());
         }
@@ -47,22 +47,22 @@ impl Search<'_> {
 
     /// Reports whether all hooks existed before any command, or were permitted by a decision.
     fn is_trusted(&self, found: &Found) -> bool {
-        let Ok(folder) = Folder::of(&found.handle, Need::Look) else { return false };
-        let Ok(entries) = Dir::read_from(&folder) else { return false };
-        let is_old = fstat(&folder).is_ok_and(|stat| self.is_old(&stat));
+        let Ok(directory) = Directory::of(&found.handle, Need::Look) else { return false };
+        let Ok(entries) = Dir::read_from(&directory) else { return false };
+        let is_old = fstat(&directory).is_ok_and(|stat| self.is_old(&stat));
         for entry in entries {
             let Ok(entry) = entry else { return false };
             let name = entry.file_name().to_bytes();
             if matches!(name, b"." | b"..") {
                 continue;
             }
-            let Ok(stat) = statat(&folder, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW) else {
+            let Ok(stat) = statat(&directory, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW) else {
                 return false;
             };
             let is_harmless = kind(&stat) == FileType::Directory
                 || (kind(&stat) == FileType::RegularFile && name.ends_with(SAMPLE));
             let path = found.relative.join(OsStr::from_bytes(name));
-            let known = self.mark(found.folder, &path);
+            let known = self.mark(found.directory, &path);
             let is_trusted = match known {
                 Some(mark) => !mark.planted && mark.kind == Kind::of(&stat),
                 None => is_old && self.is_old(&stat),

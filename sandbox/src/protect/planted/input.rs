@@ -9,7 +9,7 @@ use super::super::names::{above, is_git, last};
 use super::super::scan::Record;
 use crate::paths::places::{self, Place};
 use crate::profile::Profile;
-use crate::session::Folders;
+use crate::session::SessionDirectories;
 
 /// The repositories of a workspace, and the recorded marks of their files. From
 /// [`Guard::suspects`](crate::protect::Guard::suspects).
@@ -51,8 +51,8 @@ impl Grounds {
     ///
     /// # Errors
     /// If one of the session's directories cannot be opened.
-    pub fn open(folders: &Folders, profile: &Profile) -> Result<Self, ProtectError> {
-        let places = places::open(folders, profile)
+    pub fn open(directories: &SessionDirectories, profile: &Profile) -> Result<Self, ProtectError> {
+        let places = places::open(directories, profile)
             .map_err(|error| ProtectError::Planted { cause: error.to_string() })?;
         Ok(Self { places, links: places::root_links(profile) })
     }

@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::mask::{Mask, MaskKind, SessionFolder};
+use crate::mask::{Mask, MaskKind, SessionDirectory};
 
 /// A planted file, by its real place and not by a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Item {
     /// The session's directory that contains it.
-    pub folder: SessionFolder,
+    pub directory: SessionDirectory,
     /// The path relative to that.
     pub path: PathBuf,
     /// Its kind.
@@ -39,7 +39,7 @@ impl Planted {
     #[must_use]
     pub fn masks(&self) -> Vec<Mask> {
         let mask = |item: &Item| Mask {
-            folder: item.folder,
+            directory: item.directory,
             path: item.path.clone(),
             kind: match &item.what {
                 Plant::Hooks => MaskKind::Empty,

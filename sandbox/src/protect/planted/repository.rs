@@ -12,7 +12,7 @@ use super::search::{Found, Search, content, path};
 impl Search<'_> {
     pub(super) fn repository(&mut self, at: &Path) -> Result<(), ProtectError> {
         let Some(found) = self.find(at)? else { return Ok(()) };
-        if !found.is_folder {
+        if !found.is_directory {
             return self.pointer(at, &found);
         }
         if !Shape::of(&found.handle).is_ok_and(Shape::is_repository) {
@@ -29,7 +29,7 @@ impl Search<'_> {
         for name in ["config", "config.worktree"] {
             self.config(&at.join(name))?;
         }
-        self.hook_folder(&at.join("hooks"))?;
+        self.hook_directory(&at.join("hooks"))?;
         if self.rebases() {
             self.todo(&at.join("rebase-merge/git-rebase-todo"))?;
         }

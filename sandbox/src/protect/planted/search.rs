@@ -10,15 +10,15 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, Stat, fstat, openat};
 
+use super::super::directory::kind;
 use super::super::error::{ProtectError, shown};
-use super::super::folder::kind;
 use super::super::mark::{CONTENT_MAX, Mark};
 use super::super::names::Names;
 use super::super::scan::{Scope, scan};
 use super::input::{Grounds, Suspects, Use, repositories};
 use super::item::{Item, Plant, Planted};
 use crate::layout::{HOME, WORKSPACE};
-use crate::mask::SessionFolder;
+use crate::mask::SessionDirectory;
 use crate::paths::places::{self, Kind, Lead, Spot};
 
 /// The maximum number of repositories and included configurations in one search.
@@ -35,16 +35,16 @@ pub(super) struct Search<'a> {
     pub(super) bases: BTreeSet<PathBuf>,
     /// Hook directories that trusted configurations name, as written.
     pub(super) hooks: BTreeSet<String>,
-    items: BTreeMap<(SessionFolder, PathBuf), Plant>,
+    items: BTreeMap<(SessionDirectory, PathBuf), Plant>,
     open: Option<String>,
 }
 
 /// A file or directory of the session, by its real place.
 pub(super) struct Found {
-    pub(super) folder: SessionFolder,
+    pub(super) directory: SessionDirectory,
     pub(super) relative: PathBuf,
     pub(super) handle: OwnedFd,
-    pub(super) is_folder: bool,
+    pub(super) is_directory: bool,
     pub(super) by_link: bool,
 }
 
@@ -91,8 +91,8 @@ impl<'a> Search<'a> {
                 continue;
             }
             let Some(found) = self.find(named)? else { continue };
-            if found.folder != SessionFolder::Workspace {
-                let root = Path::new(found.folder.inside());
+            if found.directory != SessionDirectory::Workspace {
+                let root = Path::new(found.directory.inside());
                 self.add(root.join(".git"))?;
                 let first = found.relative.iter().next().unwrap_or_default();
                 roots.insert(root.join(first));
@@ -107,7 +107,7 @@ impl<'a> Search<'a> {
     }
 
     fn add_all_in(&mut self, root: &Path) -> Result<(), ProtectError> {
-        let Some(found) = self.find(root)?.filter(|found| found.is_folder) else { return Ok(()) };
+        let Some(found) = self.find(root)?.filter(|found| found.is_directory) else { return Ok(()) };
         let record = scan(&found.handle, Scope::Workspace, &Names::of_git())?;
         repositories(&record, b"").iter().try_for_each(|inner| self.add(root.join(path(inner))))
     }
@@ -126,7 +126,7 @@ impl<'a> Search<'a> {
     }
 
     pub(super) fn found(self) -> Planted {
-        let item = |((folder, path), what)| Item { folder, path, what };
+        let item = |((directory, path), what)| Item { directory, path, what };
         Planted { items: self.items.into_iter().map(item).collect(), open: self.open }
     }
 
@@ -149,7 +149,7 @@ impl<'a> Search<'a> {
             return Ok(None);
         }
         let found = spot.and_then(|spot| self.of_session(spot, by_link));
-        let is_there = found.as_ref().is_some_and(|found| found.folder == SessionFolder::Workspace);
+        let is_there = found.as_ref().is_some_and(|found| found.directory == SessionDirectory::Workspace);
         if self.command.outside && by_link && !is_there {
             self.cannot_mask(at, "leads out of the workspace");
         }
@@ -164,7 +164,7 @@ impl<'a> Search<'a> {
     ) -> Result<Option<PathBuf>, ProtectError> {
         let at = base.join(written);
         let found = self.find(&at)?;
-        let stays = found.as_ref().is_some_and(|found| found.folder == SessionFolder::Workspace);
+        let stays = found.as_ref().is_some_and(|found| found.directory == SessionDirectory::Workspace);
         if self.command.outside && !stays {
             self.cannot_mask(&at, "leads out of the workspace");
         }
@@ -172,12 +172,12 @@ impl<'a> Search<'a> {
     }
 
     fn of_session(&self, spot: Spot, by_link: bool) -> Option<Found> {
-        let folder = match self.grounds.places.get(spot.place)?.kind {
-            Kind::Session(folder) => folder,
+        let directory = match self.grounds.places.get(spot.place)?.kind {
+            Kind::Session(directory) => directory,
             Kind::Root(_) => return None,
         };
-        let Spot { relative, handle, is_folder, .. } = spot;
-        Some(Found { folder, relative, handle, is_folder, by_link })
+        let Spot { relative, handle, is_directory, .. } = spot;
+        Some(Found { directory, relative, handle, is_directory, by_link })
     }
 
     /// Records that git would use a file that no mask can cover.
@@ -187,18 +187,19 @@ impl<'a> Search<'a> {
     }
 
     pub(super) fn plant(&mut self, found: &Found, what: Plant) {
-        self.items.insert((found.folder, found.relative.clone()), what);
+        self.items.insert((found.directory, found.relative.clone()), what);
     }
 
     /// Returns the recorded mark of a path in the workspace.
-    pub(super) fn mark(&self, folder: SessionFolder, relative: &Path) -> Option<&'a Mark> {
+    pub(super) fn mark(&self, directory: SessionDirectory, relative: &Path) -> Option<&'a Mark> {
         let relative = relative.as_os_str().as_bytes();
-        (folder == SessionFolder::Workspace).then(|| self.suspects.marks.get(relative)).flatten()
+        (directory == SessionDirectory::Workspace).then(|| self.suspects.marks.get(relative)).flatten()
     }
 
     /// Reports whether a path contains no link, or only a link that no command created.
     pub(super) fn is_straight(&self, at: &Path, found: &Found) -> bool {
-        let link = || at.strip_prefix(WORKSPACE).ok().and_then(|at| self.mark(SessionFolder::Workspace, at));
+        let link =
+            || at.strip_prefix(WORKSPACE).ok().and_then(|at| self.mark(SessionDirectory::Workspace, at));
         !found.by_link || link().is_some_and(|link| !link.planted)
     }
 
@@ -218,7 +219,7 @@ impl<'a> Search<'a> {
 
     pub(super) fn is_repository(&self, found: &Found) -> bool {
         let relative = found.relative.as_os_str().as_bytes();
-        found.folder == SessionFolder::Workspace && self.suspects.repositories.contains(relative)
+        found.directory == SessionDirectory::Workspace && self.suspects.repositories.contains(relative)
     }
 }
 

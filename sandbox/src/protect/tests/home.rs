@@ -7,7 +7,7 @@ use super::*;
 /// Creates a HOME instead of a workspace.
 fn home() -> World {
     let mut world = World::new();
-    world.guard = Guard::open_for_home(handle(&world.root.path().join(FOLDER))).unwrap();
+    world.guard = Guard::open_for_home(handle(&world.root.path().join(DIRECTORY))).unwrap();
     world
 }
 

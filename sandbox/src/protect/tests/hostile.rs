@@ -62,10 +62,10 @@ fn links_are_not_followed() {
 fn a_workspace_that_is_too_deep_fails_its_command_and_can_be_cleared() {
     let mut world = World::new();
     let id = world.begin(writer());
-    let mut folder = handle(&world.at(""));
+    let mut directory = handle(&world.at(""));
     for _ in 0..=DEPTH {
-        mkdirat(&folder, "d", Mode::RWXU).unwrap();
-        folder = openat(&folder, "d", rustix::fs::OFlags::DIRECTORY, Mode::empty()).unwrap();
+        mkdirat(&directory, "d", Mode::RWXU).unwrap();
+        directory = openat(&directory, "d", rustix::fs::OFlags::DIRECTORY, Mode::empty()).unwrap();
     }
     let found = world.end(id);
     assert_eq!(told(&found), [(String::new(), "scan_failed", Outcome::Failed)]);

@@ -3,9 +3,9 @@
 use std::os::unix::fs::symlink;
 
 use super::*;
-use crate::mask::{Mask, MaskKind, SessionFolder};
+use crate::mask::{Mask, MaskKind, SessionDirectory};
 use crate::profile::Profile;
-use crate::session::Folders;
+use crate::session::SessionDirectories;
 
 const SETTING: &str = "[core]\nbare = false\nfsmonitor = evil\n";
 const USE: Use<'static> = Use { paths: &[], rebases: false, outside: false };
@@ -15,7 +15,7 @@ impl World {
         let workspace = handle(&self.at(""));
         let is_still = self.guard.still().is_some();
         let suspects = self.guard.suspects(workspace.as_fd(), is_still).unwrap().unwrap();
-        let grounds = Grounds::open(&Folders::at(self.root.path()), &Profile::default()).unwrap();
+        let grounds = Grounds::open(&SessionDirectories::at(self.root.path()), &Profile::default()).unwrap();
         planted(&grounds, &suspects, command).unwrap()
     }
 
@@ -38,7 +38,7 @@ fn said(item: &Item) -> String {
         Plant::Hooks => String::new(),
         Plant::Config(rest) => format!(": {}", String::from_utf8_lossy(rest).replace(['\n', '\t'], " ")),
     };
-    format!("{:?} {}{rest}", item.folder, item.path.display())
+    format!("{:?} {}{rest}", item.directory, item.path.display())
 }
 
 /// Creates a repository by a command that also plants files.
@@ -225,9 +225,9 @@ fn what_cannot_be_covered_is_said() {
 #[test]
 fn home_and_tmp_are_gone_through_where_a_command_goes_there() {
     let world = made(|world| {
-        for (at, folder) in [("home", "../home/p/r"), ("tmp", "../tmp/x/y/r")] {
-            world.git("", &["init", "-q", folder]);
-            world.put(&format!("{folder}/.git/hooks/pre-commit"), at);
+        for (at, directory) in [("home", "../home/p/r"), ("tmp", "../tmp/x/y/r")] {
+            world.git("", &["init", "-q", directory]);
+            world.put(&format!("{directory}/.git/hooks/pre-commit"), at);
         }
     });
     assert_eq!(world.planted(), [""; 0]);
@@ -280,7 +280,7 @@ fn masks_put_something_harmless_in_its_place() {
         world.put("r/.git/hooks/pre-commit", "evil");
         world.put("r/.git/config", SETTING);
     });
-    let mask = |path: &str, kind| Mask { folder: SessionFolder::Workspace, path: path.into(), kind };
+    let mask = |path: &str, kind| Mask { directory: SessionDirectory::Workspace, path: path.into(), kind };
     let rest = b"[core]\n\tbare = \"false\"\n".as_slice();
     let expected =
         [mask("r/.git/config", MaskKind::Content(rest.into())), mask("r/.git/hooks", MaskKind::Empty)];

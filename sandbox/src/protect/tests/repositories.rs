@@ -160,11 +160,11 @@ fn planted(directory: &str, work: impl FnOnce(&World)) -> Vec<String> {
 
 #[test]
 fn the_shape_of_a_repository_is_taken_off_the_root_and_the_current_directory() {
-    let plain = |folder: &'static str| {
+    let plain = |directory: &'static str| {
         move |world: &World| {
-            world.put(&format!("{folder}HEAD"), "ref: refs/heads/x\n");
-            world.put(&format!("{folder}objects/x"), "");
-            world.put(&format!("{folder}refs/x"), "");
+            world.put(&format!("{directory}HEAD"), "ref: refs/heads/x\n");
+            world.put(&format!("{directory}objects/x"), "");
+            world.put(&format!("{directory}refs/x"), "");
         }
     };
     assert_eq!(planted("", plain("")), ["HEAD", "objects", "refs"]);

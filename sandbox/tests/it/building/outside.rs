@@ -15,7 +15,7 @@ const HOSTS_OWN: &[u8] = b"/tmp/";
 impl Site {
     fn outside(&self, command: &[u8], script: &str) -> Seen {
         let spec = self.host.spec(command);
-        let spec = LaunchSpec { env: outside(spec.env.clone(), &self.session.folders), ..spec };
+        let spec = LaunchSpec { env: outside(spec.env.clone(), &self.session.directories), ..spec };
         let running = self.host.launcher.start_outside(&self.session, &self.host.limits, &spec);
         let output = finish(running.unwrap_or_else(|error| panic!("{}: {error}", error.step())));
         let ended = output.ended;
@@ -24,12 +24,12 @@ impl Site {
 
     fn built_outside(&self, command: &[u8]) -> Seen {
         self.empty();
-        self.outside(command, &self.session.folders.root.join("run/command").to_string_lossy())
+        self.outside(command, &self.session.directories.root.join("run/command").to_string_lossy())
     }
 
     fn reference_outside(&self, command: &[u8]) -> Seen {
         self.empty();
-        let script = self.session.folders.tmp.join("reference-script");
+        let script = self.session.directories.tmp.join("reference-script");
         fs::write(&script, command).unwrap();
         let script = script.to_string_lossy();
         let driver = format!("exec bash --noprofile --norc +H -O expand_aliases {script}");

@@ -11,8 +11,8 @@ use crate::support::Host;
 fn zsh_reads_the_command_as_a_file_and_nothing_before_it() {
     let host = Host::new();
     let session = host.session();
-    fs::write(session.folders.home.join(".zshrc"), "echo read-zshrc\n").unwrap();
-    fs::write(session.folders.home.join(".zshenv"), "echo read-zshenv\n").unwrap();
+    fs::write(session.directories.home.join(".zshrc"), "echo read-zshrc\n").unwrap();
+    fs::write(session.directories.home.join(".zshenv"), "echo read-zshenv\n").unwrap();
     let zsh = |command: &str| LaunchSpec { shell: Shell::Zsh, ..host.spec(command) };
     let output =
         host.run(&session, &zsh("print -r -- ${(U):-zsh} $ZSH_VERSION[1] 'a\\b'; mkdir d; cd d; exit 3"));

@@ -50,13 +50,13 @@ impl Scene {
         );
         host.run(&session, &host.spec(decoys));
         let swapper = host.start(&session, &host.spec(SWAP));
-        let secret = session.folders.workspace.join("secret");
+        let secret = session.directories.workspace.join("secret");
         eventually("names are swapped", || secret.is_symlink());
         Self { host, session, outside, swapper }
     }
 
     fn written_through(&self) -> bool {
-        self.outside.join("new").exists() || self.session.folders.workspace.join("src/new").exists()
+        self.outside.join("new").exists() || self.session.directories.workspace.join("src/new").exists()
     }
 
     fn end(self) {
@@ -91,7 +91,7 @@ fn names_that_are_swapped_during_a_launch_neither_show_nor_open_anything() {
 #[test]
 fn masks_by_path_are_overcome_by_the_same_swaps() {
     let scene = Scene::new();
-    let workspace = &scene.session.folders.workspace;
+    let workspace = &scene.session.directories.workspace;
     let launch = || {
         let mut bwrap = Command::new(BWRAP);
         bwrap.args(["--unshare-pid", "--unshare-net", "--ro-bind", "/usr", "/usr", "--dev", "/dev"]);

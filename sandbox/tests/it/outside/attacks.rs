@@ -45,9 +45,9 @@ fn what_is_the_runners_cannot_be_read() {
     let state = host.folder.path().join("state");
     fs::set_permissions(&state, PermissionsExt::from_mode(0o700)).unwrap();
     fs::write(state.join("secret"), SECRET).unwrap();
-    fs::write(other.folders.workspace.join("own"), SECRET).unwrap();
+    fs::write(other.directories.workspace.join("own"), SECRET).unwrap();
     let found = |said: &str| said.contains(SECRET) || said.contains("CARGO_MANIFEST_DIR=");
-    for way in ways(&host, &other.folders.workspace) {
+    for way in ways(&host, &other.directories.workspace) {
         let control = Command::new("bash").args(["-c", &way]).output().unwrap();
         assert!(found(&String::from_utf8_lossy(&control.stdout)), "the control: {way}");
         let output = run(&host, &session, &format!("export USER_NS=-Ur UMOUNT=umount; {way}"));

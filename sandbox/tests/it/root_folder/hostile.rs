@@ -75,7 +75,7 @@ fn a_program_with_setuid_gains_nothing() {
     let root = crate::small_root::make(host.folder.path(), &[Path::new("/usr/bin/id")]);
     let suid = root.join("usr/bin/id");
     fs::set_permissions(&suid, PermissionsExt::from_mode(0o4755)).unwrap();
-    host.profile = Profile { root: Root::Folder(root), path: "/usr/bin".to_owned(), ..Profile::default() };
+    host.profile = Profile { root: Root::Directory(root), path: "/usr/bin".to_owned(), ..Profile::default() };
     let session = host.session();
     let said = host.run(&session, &host.spec("/usr/bin/id -u; /usr/bin/id -ru")).stdout;
     assert_eq!(said, "1000\n1000\n");
@@ -129,12 +129,12 @@ fn what_is_mounted_in_it_is_not_shown() {
 fn the_hosts_own_root_is_refused() {
     let (mut host, tiny) = tiny_host();
     for folder in ["/", "/."] {
-        host.profile.root = Root::Folder(folder.into());
+        host.profile.root = Root::Directory(folder.into());
         let error = host.refused(&host.session(), &host.spec("true"));
         assert_eq!(error.step(), "root");
         assert!(error.to_string().ends_with("is the root of the host"), "{error}");
     }
-    host.profile.root = Root::Folder(tiny);
+    host.profile.root = Root::Directory(tiny);
     assert_eq!(host.sh("echo ran").stdout, "ran\n", "the control");
 }
 
@@ -150,7 +150,7 @@ fn a_folder_that_is_not_there_or_none_or_a_link_is_said_so() {
         (at("link"), "is a symbolic link"),
     ];
     for (folder, wanted) in cases {
-        host.profile.root = Root::Folder(folder);
+        host.profile.root = Root::Directory(folder);
         let error = host.refused(&host.session(), &host.spec("true"));
         assert_eq!(error.step(), "root");
         assert!(error.to_string().contains(wanted) && error.hint().is_some(), "{error}");

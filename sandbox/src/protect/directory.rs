@@ -36,13 +36,13 @@ impl Need {
 
 /// The open directory.
 #[derive(Debug)]
-pub(super) struct Folder {
+pub(super) struct Directory {
     handle: OwnedFd,
     /// The original mode and the current one, if they differ.
     mode: Option<(u32, u32)>,
 }
 
-impl Drop for Folder {
+impl Drop for Directory {
     fn drop(&mut self) {
         if let Some((before, now)) = self.mode
             && fstat(&self.handle).is_ok_and(|stat| permissions(&stat) == now)
@@ -53,13 +53,13 @@ impl Drop for Folder {
     }
 }
 
-impl AsFd for Folder {
+impl AsFd for Directory {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.handle.as_fd()
     }
 }
 
-impl Folder {
+impl Directory {
     /// Opens the directory `name` in another one. `None` if it is not a directory or does not exist.
     pub(super) fn open(parent: impl AsFd, name: &[u8], need: Need) -> Result<Option<Self>, Errno> {
         let gone = |errno| match errno {
@@ -107,14 +107,14 @@ impl Folder {
 
 /// Opens a path of directories below a root. All stay open, so that each keeps the permissions that the next one needs.
 /// `None` if one is not a directory or does not exist.
-pub(super) fn descend(root: impl AsFd, path: &[u8], need: Need) -> Result<Option<Vec<Folder>>, Errno> {
+pub(super) fn descend(root: impl AsFd, path: &[u8], need: Need) -> Result<Option<Vec<Directory>>, Errno> {
     let names: Vec<&[u8]> = path.split(|byte| *byte == b'/').filter(|name| !name.is_empty()).collect();
     let mut open = Vec::with_capacity(names.len() + 1);
-    open.push(Folder::of(root, if names.is_empty() { need } else { Need::Look })?);
+    open.push(Directory::of(root, if names.is_empty() { need } else { Need::Look })?);
     for (at, name) in names.iter().enumerate() {
         let Some(parent) = open.last() else { return Ok(None) };
         let need = if at + 1 == names.len() { need } else { Need::Look };
-        match Folder::open(parent, name, need)? {
+        match Directory::open(parent, name, need)? {
             Some(next) => open.push(next),
             None => return Ok(None),
         }
@@ -138,8 +138,8 @@ pub(super) fn resolve(parent: impl AsFd, name: &[u8], flags: OFlags) -> Result<O
 }
 
 /// Returns the attributes of an entry, or `None` if it does not exist.
-pub(super) fn look(folder: impl AsFd, name: &[u8]) -> Result<Option<Stat>, Errno> {
-    match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+pub(super) fn look(directory: impl AsFd, name: &[u8]) -> Result<Option<Stat>, Errno> {
+    match statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => Ok(Some(stat)),
         Err(Errno::NOENT) => Ok(None),
         Err(errno) => Err(errno),

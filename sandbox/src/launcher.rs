@@ -94,8 +94,8 @@ impl Launcher {
         Ok(Self { runtime, cgroups, forker, bwrap, bwrap_version, bwrap_lacks, uid_isolation, disks })
     }
 
-    /// Sets the mount below which sessions' disks are mounted ([`crate::Disks::mount_root`]). A command's mount namespace
-    /// then does not keep the disks of other sessions mounted.
+    /// Sets the mount below which sessions' disks are mounted ([`crate::Disks::mount_root`]). A command's mount
+    /// namespace then does not keep the disks of other sessions mounted.
     pub fn leave_mounts_of(&mut self, disks: Option<PathBuf>) {
         self.disks = disks;
     }

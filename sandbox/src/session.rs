@@ -131,8 +131,8 @@ fn give(handle: BorrowedFd<'_>, ids: Option<HostIds>) -> Result<(), Errno> {
 ///
 /// # Errors
 ///
-/// [`DirectoryError`] at the first entry that cannot be given away. The other entries keep their owner. A nesting of more
-/// than 256 directories is an error.
+/// [`DirectoryError`] at the first entry that cannot be given away. The other entries keep their owner. A nesting of
+/// more than 256 directories is an error.
 pub fn give_tree(directory: BorrowedFd<'_>, ids: HostIds) -> Result<(), DirectoryError> {
     let (uid, gid) = owner(ids);
     fchown(directory, uid, gid).map_err(step("change the owner of a directory"))?;

@@ -92,8 +92,8 @@ pub struct Begun {
 }
 
 impl Guard {
-    /// Opens the guard of a session's workspace. `directory` is the guard's directory next to the workspace, on the same
-    /// file system.
+    /// Opens the guard of a session's workspace. `directory` is the guard's directory next to the workspace, on the
+    /// same file system.
     ///
     /// # Errors
     /// If the directory cannot be read.

@@ -143,8 +143,8 @@ impl Launcher {
         Ok(Observation { sight, owner: made.ok().map(|file| file.uid()), landlock })
     }
 
-    /// Returns the output of a command in a sandbox with this shape, and its Landlock restrictions. Returns [`NotObserved`]
-    /// if the command does not exit with 0 within [`MOST`].
+    /// Returns the output of a command in a sandbox with this shape, and its Landlock restrictions. Returns
+    /// [`NotObserved`] if the command does not exit with 0 within [`MOST`].
     pub(super) fn output_of(
         &self,
         profile: &Profile,

@@ -4,14 +4,14 @@ mod advice;
 mod endings;
 mod interpreters;
 mod obeys;
+mod text;
 
 use std::collections::BTreeMap;
-use std::fmt::{Error, Write};
+use std::fmt::Write;
 
 use crate::data::{Access, Launcher, OperandKind, Operands, Program, Shape, Tables, Writer};
 use crate::options::Options;
-
-type Result<T = ()> = std::result::Result<T, String>;
+use text::{Result, list, put, reasoned};
 
 /// Checks that a program's entry may name.
 const CHECKS: &[(&str, &str)] = &[
@@ -96,31 +96,6 @@ fn programs(tables: &Tables) -> Result<BTreeMap<&str, &Program>> {
         }
     }
     Ok(programs)
-}
-
-fn put(written: std::result::Result<(), Error>) -> Result {
-    written.map_err(|error| error.to_string())
-}
-
-fn list<T>(
-    out: &mut String,
-    name: &str,
-    kind: &str,
-    entries: impl Iterator<Item = T>,
-    mut each: impl FnMut(&mut String, T) -> Result,
-) -> Result {
-    put(writeln!(out, "pub(crate) static {name}: &[{kind}] = &["))?;
-    for entry in entries {
-        out.push_str("    ");
-        each(out, entry)?;
-        out.push_str(",\n");
-    }
-    out.push_str("];\n");
-    Ok(())
-}
-
-fn reasoned(name: &str, does: &str) -> Result {
-    if matches!(does.trim(), "" | "?") { Err(format!("`{name}` lacks its reason")) } else { Ok(()) }
 }
 
 fn options(out: &mut String, given: &Options, operand_ends_flags: bool, one_dash: bool) -> Result {

@@ -7,8 +7,8 @@ mod suggest;
 pub(crate) mod warn;
 
 use crate::analysis::Found;
-use crate::decide::Facts;
 use crate::decision::{Category, Decision, Edit, FoundCommand, Verdict};
+use crate::facts::Facts;
 use crate::tables;
 
 pub use remember::{NotRemembered, memorable};
@@ -32,7 +32,7 @@ pub(crate) fn category(found: &Found) -> Category {
     if found.words.is_empty() {
         return Category::Neutral;
     }
-    tables::advice::category(found.trusted_name().unwrap_or_default())
+    tables::category(found.trusted_name().unwrap_or_default())
 }
 
 /// Returns the category of a compound. It has one if each part that is not neutral has one. If they

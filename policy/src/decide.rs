@@ -2,41 +2,38 @@
 //! they answer; deny is always first.
 
 mod allow;
-pub(crate) mod codes;
 mod confined;
 mod destroys;
-mod environment;
-mod facts;
 mod match_rules;
 mod obeyed;
 mod outcome;
 mod parts;
 mod path_rules;
 mod powershell;
+mod report;
 mod spelling;
 mod terminal;
-mod zsh;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::advice;
 use crate::decision::{Decision, Reason, Requirement, Verdict};
+use crate::facts::Facts;
 use crate::limits;
 use crate::profile::Profile;
 use crate::request::{Mode, Request, Shell};
 use crate::rules::raw::{RawViews, Unquoted};
 use crate::snapshot::Snapshot;
 
-pub(crate) use facts::{CommandFacts, Facts};
 use match_rules::RuleSet;
-use outcome::{Outcome, reason};
+use outcome::Outcome;
 pub use parts::Part;
 
 /// Decides a request. Total: every input gets an answer in bounded time.
 #[must_use]
 pub fn decide(request: &Request<'_>, profile: &Profile) -> Decision {
     catch_unwind(AssertUnwindSafe(|| decide_inner(request, profile))).unwrap_or_else(|_| {
-        let fault = reason("internal_fault", "the policy failed on this text", None);
+        let fault = Reason::new("internal_fault", "the policy failed on this text", None);
         let outcome = Outcome::new(Verdict::Ask, fault);
         Facts::none().report(outcome, profile)
     })
@@ -60,7 +57,7 @@ pub fn parts(request: &Request<'_>, profile: &Profile) -> Vec<Part> {
 fn decide_inner(request: &Request<'_>, profile: &Profile) -> Decision {
     if request.command.len() > limits::MAX_COMMAND_BYTES {
         let message = format!("the command is longer than {} bytes", limits::MAX_COMMAND_BYTES);
-        let outcome = Outcome::new(Verdict::Deny, reason("too_long", message, None));
+        let outcome = Outcome::new(Verdict::Deny, Reason::new("too_long", message, None));
         return Facts::none().report(outcome, profile);
     }
     let rules = RuleSet::new(request, profile);
@@ -72,7 +69,7 @@ fn decide_inner(request: &Request<'_>, profile: &Profile) -> Decision {
     if mode == Mode::Plan && !outcome.by_proof && outcome.verdict != Verdict::Deny {
         outcome.verdict = Verdict::Deny;
         let message = "in the mode plan only what is proven read-only runs";
-        outcome.reasons.insert(0, reason("plan_mode", message, None));
+        outcome.reasons.insert(0, Reason::new("plan_mode", message, None));
     }
     outcome.shadow = rules.shadow_hits(facts);
     let by_proof = outcome.by_proof;
@@ -158,11 +155,11 @@ fn steps(
     }
     if mode == Mode::Bypass && request.unsandboxed.is_none() {
         let message = "the mode bypass allows what no rule denies or asks about";
-        return Outcome::new(Verdict::Allow, reason("mode_bypass", message, None));
+        return Outcome::new(Verdict::Allow, Reason::new("mode_bypass", message, None));
     }
     if request.shell == Shell::Pwsh {
         let message = "PowerShell is not understood so far";
-        return Outcome::new(Verdict::Ask, reason("shell_not_supported", message, None));
+        return Outcome::new(Verdict::Ask, Reason::new("shell_not_supported", message, None));
     }
     if let Some(outcome) = views.iter().find_map(|facts| misparsed(facts)) {
         return outcome;
@@ -181,11 +178,11 @@ fn for_zsh(rules: &RuleSet<'_>, facts: &Facts<'_>) -> Outcome {
     if !outside.is_empty() {
         return Outcome::with(Verdict::Ask, outside);
     }
-    if let Some(reasons) = zsh::by_exact_rules(rules, facts) {
+    if let Some(reasons) = allow::by_exact_rules(rules, facts) {
         return Outcome::with(Verdict::Allow, reasons).requiring(Requirement::TrustedPath);
     }
     let message = "zsh is allowed only by rules that name the whole command";
-    Outcome::new(Verdict::Ask, reason("zsh_not_proven", message, None))
+    Outcome::new(Verdict::Ask, Reason::new("zsh_not_proven", message, None))
 }
 
 /// Steps 8 to 13 for a text that is understood.
@@ -201,11 +198,11 @@ fn by_what_it_does(
         return Outcome::with(Verdict::Ask, outside);
     }
     if proven {
-        return Outcome::proven(facts);
+        return facts.proven();
     }
     if mode == Mode::AcceptEdits && allow::edits_only(facts) {
         let message = "it only reads, and edits inside the workspace";
-        let reason = reason("mode_accept_edits", message, None);
+        let reason = Reason::new("mode_accept_edits", message, None);
         return Outcome::new(Verdict::Allow, reason).requiring(Requirement::TrustedPath);
     }
     if let Some(reasons) = allow::by_rules(rules, facts, mode) {
@@ -213,12 +210,12 @@ fn by_what_it_does(
     }
     if profile.auto_allow() {
         let message = "the profile allows what runs in the sandbox";
-        return Outcome::new(Verdict::Allow, reason("sandbox_auto_allow", message, None));
+        return Outcome::new(Verdict::Allow, Reason::new("sandbox_auto_allow", message, None));
     }
     let mut reasons = facts.refusals();
     if reasons.is_empty() {
         let message = "it only reads by way of an alias, and what only reads runs without aliases";
-        reasons.push(reason("read_only_by_alias", message, None));
+        reasons.push(Reason::new("read_only_by_alias", message, None));
     }
     Outcome::with(Verdict::Ask, reasons)
 }
@@ -226,7 +223,7 @@ fn by_what_it_does(
 /// Step 5. Running outside the sandbox requires three agreements; the request is the first.
 fn unsandboxed(request: &Request<'_>, profile: &Profile, facts: &Facts<'_>) -> Option<Outcome> {
     let wish = request.unsandboxed?;
-    let deny = |code, message| Some(Outcome::new(Verdict::Deny, reason(code, message, None)));
+    let deny = |code, message| Some(Outcome::new(Verdict::Deny, Reason::new(code, message, None)));
     if !profile.allow_unsandboxed() {
         return deny("unsandboxed_profile", "the profile does not permit runs outside the sandbox");
     }
@@ -236,10 +233,10 @@ fn unsandboxed(request: &Request<'_>, profile: &Profile, facts: &Facts<'_>) -> O
     let plain = facts.analysis.complete && facts.has_safe_environment();
     if profile.unsandboxed_without_asking() && plain && facts.is_free_of_git_and_outside() {
         let message = "the profile allows runs outside the sandbox without asking";
-        return Some(Outcome::new(Verdict::Allow, reason("unsandboxed_allowed", message, None)));
+        return Some(Outcome::new(Verdict::Allow, Reason::new("unsandboxed_allowed", message, None)));
     }
     let message = "it asks to run outside the sandbox";
-    Some(Outcome::new(Verdict::Ask, reason("unsandboxed", message, None)))
+    Some(Outcome::new(Verdict::Ask, Reason::new("unsandboxed", message, None)))
 }
 
 /// Step 7: the syntax tree cannot be trusted.
@@ -247,7 +244,7 @@ fn misparsed(facts: &Facts<'_>) -> Option<Outcome> {
     let mut reasons: Vec<Reason> = facts.problem_reasons();
     if facts.analysis.commands.len() > limits::MAX_SUBCOMMANDS {
         let message = format!("it has more than {} subcommands", limits::MAX_SUBCOMMANDS);
-        reasons.push(reason("too_many_commands", message, None));
+        reasons.push(Reason::new("too_many_commands", message, None));
     }
     (!reasons.is_empty()).then(|| Outcome::with(Verdict::Ask, reasons))
 }

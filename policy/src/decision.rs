@@ -51,6 +51,13 @@ pub struct Reason {
     pub command_index: Option<usize>,
 }
 
+impl Reason {
+    /// Creates a reason that refers to no rule and to no command.
+    pub(crate) fn new(code: &'static str, message: impl Into<String>, span: Option<Span>) -> Self {
+        Self { code, message: message.into(), span, rule: None, command_index: None }
+    }
+}
+
 /// One word of a command as the program receives it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Word {

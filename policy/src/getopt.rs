@@ -53,6 +53,12 @@ impl Sorted {
     pub(crate) fn values<'s>(&'s self, name: &str) -> impl Iterator<Item = &'s Word> {
         self.flags.iter().filter(move |given| given.is(name)).filter_map(|given| given.value.as_ref())
     }
+
+    /// Returns the values of the flags that use their value in this way.
+    pub(crate) fn values_that_are(&self, takes: Takes) -> impl Iterator<Item = &Word> {
+        let given = self.flags.iter().filter(move |given| given.flag.takes == takes);
+        given.filter_map(|given| given.value.as_ref())
+    }
 }
 
 /// Sorts the words after the program's name.

@@ -3,14 +3,18 @@
 //! no file and accepts every text.
 
 mod command;
+mod draft;
 mod path;
 mod permissions;
 mod sandbox;
 mod write;
 
-use serde_json::{Map, Value};
+pub use draft::LeftOut;
 
-use crate::decision::Verdict;
+use serde_json::Value;
+
+use draft::Draft;
+
 use crate::profile::{Profile, ProfileError};
 
 /// A profile, and the settings that it does not contain.
@@ -20,17 +24,6 @@ pub struct Imported {
     pub toml: String,
     /// The settings that were not converted, in their order.
     pub left_out: Vec<LeftOut>,
-}
-
-/// A setting that was not converted.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LeftOut {
-    /// Its position, such as `permissions.allow[2]`.
-    pub place: String,
-    /// Its value as JSON.
-    pub value: String,
-    /// The reason, and an alternative if there is one.
-    pub why: String,
 }
 
 /// The reason why nothing was imported.
@@ -52,52 +45,6 @@ pub enum ImportError {
     /// The resulting profile is invalid, for example because it has too many rules.
     #[error("the profile that it makes does not load: {0}")]
     Profile(#[from] ProfileError),
-}
-
-/// The contents of the profile so far.
-#[derive(Debug, Default)]
-struct Draft {
-    rules: Vec<Carried>,
-    modes: Vec<&'static str>,
-    default_mode: Option<Entry<&'static str>>,
-    auto_allow: Option<Entry<bool>>,
-    allow_unsandboxed: Option<Entry<bool>>,
-    excluded: Vec<Entry<String>>,
-    directories: Vec<Entry<String>>,
-    left_out: Vec<LeftOut>,
-}
-
-/// A value of the profile, and the setting that it comes from.
-#[derive(Debug)]
-struct Entry<T> {
-    value: T,
-    from: String,
-}
-
-/// A rule of the profile.
-#[derive(Debug)]
-struct Carried {
-    verdict: Verdict,
-    rule: String,
-    from: String,
-}
-
-impl Draft {
-    fn leave_out(&mut self, place: &str, value: &Value, why: impl Into<String>) {
-        self.left_out.push(LeftOut { place: place.to_owned(), value: value.to_string(), why: why.into() });
-    }
-
-    /// Adds the Airlock rules for one rule of the settings.
-    fn carry(&mut self, verdict: Verdict, place: &str, value: &Value, rules: Result<Vec<String>, String>) {
-        let from = format!("{place}: {value}");
-        match rules {
-            Ok(rules) => {
-                let carried = rules.into_iter().map(|rule| Carried { verdict, rule, from: from.clone() });
-                self.rules.extend(carried);
-            }
-            Err(why) => self.leave_out(place, value, why),
-        }
-    }
 }
 
 /// Reads settings and converts them to a profile named `name`. Comments in the profile refer to the
@@ -152,35 +99,6 @@ fn brief(value: &Value) -> Value {
         Value::String(_) => Value::String("...".to_owned()),
         other => other.clone(),
     }
-}
-
-/// Returns the keys of an object that are not in `known`.
-fn unknown<'a>(
-    object: &'a Map<String, Value>,
-    known: &'a [&str],
-) -> impl Iterator<Item = (&'a String, &'a Value)> {
-    object.iter().filter(|(key, _)| !known.contains(&key.as_str()))
-}
-
-/// Returns the strings of a list with their positions. Other elements are reported as left out.
-fn texts<'a>(draft: &mut Draft, place: &str, value: Option<&'a Value>) -> Vec<(String, &'a Value, &'a str)> {
-    let list = match value {
-        None => return Vec::new(),
-        Some(Value::Array(list)) => list,
-        Some(other) => {
-            draft.leave_out(place, other, "it is no list");
-            return Vec::new();
-        }
-    };
-    let mut texts = Vec::new();
-    for (index, item) in list.iter().enumerate() {
-        let place = format!("{place}[{index}]");
-        match item.as_str() {
-            Some(text) => texts.push((place, item, text)),
-            None => draft.leave_out(&place, item, "it is no text"),
-        }
-    }
-    texts
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ mod batch;
 mod builtins;
 mod git;
 mod languages;
+mod launches;
 mod lookup;
 mod operands;
 mod powershell;
@@ -12,68 +13,12 @@ mod shells;
 mod split;
 
 pub(crate) use batch::{begin_with, reads_ended_by_nul, start_of_found};
+pub(crate) use launches::{Launch, Launches, PowerShell};
 pub(crate) use lookup::behind_options;
-pub(crate) use powershell::PowerShell;
 
-use crate::decision::Span;
 use crate::getopt::{self, Sorted, Trouble};
 use crate::parse::{Assign, Word};
 use crate::tables::{self, Launcher, Runs, Takes};
-
-/// One launched command or text.
-#[derive(Debug)]
-pub(crate) enum Launch {
-    /// A command, with the assignments before it.
-    Command { words: Vec<Word>, assignments: Vec<Assign> },
-    /// Text for a shell; `None` if it is unknown.
-    Text(Option<Vec<u8>>, Span),
-}
-
-impl Launch {
-    fn command(words: Vec<Word>) -> Self {
-        Self::Command { words, assignments: Vec::new() }
-    }
-
-    fn text(word: &Word) -> Self {
-        Self::Text(word.text.clone(), word.span)
-    }
-}
-
-/// Everything that a command launches.
-#[derive(Debug, Default)]
-pub(crate) struct Launches {
-    pub(crate) launches: Vec<Launch>,
-    /// Whether the program is a launcher that is harmless if its command is.
-    pub(crate) safe: bool,
-    /// Whether the program may launch something that could not be determined.
-    pub(crate) opaque: bool,
-    /// Whether it runs its standard input.
-    pub(crate) runs_input: bool,
-    /// PowerShell text that it runs.
-    pub(crate) powershell: Option<PowerShell>,
-    /// Whether the shell is interactive and runs the file that `ENV` names.
-    pub(crate) interactive: bool,
-    /// Whether the shell itself runs the contents of a file.
-    pub(crate) unseen: bool,
-    /// Whether the launched command runs on another host.
-    pub(crate) elsewhere: bool,
-    /// Paths that the launcher itself reads.
-    pub(crate) reads: Vec<Word>,
-}
-
-impl Launches {
-    fn one(launch: Launch) -> Self {
-        Self { launches: vec![launch], ..Self::default() }
-    }
-
-    fn opaque() -> Self {
-        Self { opaque: true, ..Self::default() }
-    }
-
-    fn input() -> Self {
-        Self { runs_input: true, ..Self::default() }
-    }
-}
 
 /// Returns the program's name without its directory.
 pub(crate) fn base_name(program: &[u8]) -> &[u8] {
@@ -180,7 +125,8 @@ fn is_trouble(launcher: &Launcher, sorted: &Sorted, rest: &[Word]) -> bool {
 
 fn by_operands(launcher: &'static Launcher, sorted: &Sorted, operands: Vec<Word>, rest: &[Word]) -> Launches {
     if sorted.flags.iter().any(|given| given.flag.takes == Takes::SplitText) {
-        return split::again(launcher, sorted, rest);
+        return split::words(sorted, rest)
+            .map_or_else(Launches::opaque, |words| from_launcher(launcher, &words));
     }
     match launcher.runs {
         Runs::Operands if launcher.name == "entr" && sorted.has("s") => operands::first_text(&operands),

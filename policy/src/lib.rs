@@ -15,6 +15,7 @@ mod analysis;
 pub mod check;
 mod decide;
 mod decision;
+mod facts;
 mod getopt;
 pub mod import;
 mod launch;
@@ -31,15 +32,12 @@ mod snapshot;
 mod tables;
 
 pub use advice::{NotRemembered, memorable};
-pub use decide::{
-    Part,
-    codes::{Effect, VALIDATORS, Validator},
-    decide, parts,
-};
+pub use decide::{Part, decide, parts};
 pub use decision::{
     Access, Assignment, Category, Decision, Edit, FoundCommand, Nesting, Obeyed, ObeyedFormat, PathUse,
     PolicyVersion, Reason, Redirect, Requirement, Rewrite, ShadowHit, Span, Verdict, Warning, Word,
 };
+pub use facts::codes::{Effect, VALIDATORS, Validator};
 pub use meaning::{ExitMeaning, exit_meaning};
 pub use permit::{Answer, Binding, Permit, PermitError};
 pub use profile::{Case, Profile, ProfileError, ProfileProblem, ProfileText};

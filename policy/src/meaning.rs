@@ -2,7 +2,7 @@
 //! without a table entry and the code 0 have no meaning.
 
 use crate::launch::base_name;
-use crate::tables::exits::{self, Exit};
+use crate::tables::{self, Exit};
 
 /// The base of the exit codes for signals.
 const SIGNALS: u8 = 128;
@@ -69,8 +69,8 @@ fn entry(argv: &[Option<&[u8]>]) -> Option<&'static Exit> {
             Some(None) | None => break None,
         }
     };
-    let of_subcommand = subcommand.and_then(|word| exits::exit(&[name, word]));
-    of_subcommand.or_else(|| exits::exit(&[name]))
+    let of_subcommand = subcommand.and_then(|word| tables::exit(&[name, word]));
+    of_subcommand.or_else(|| tables::exit(&[name]))
 }
 
 /// Returns the meaning of a code that the shell itself defines.

@@ -9,17 +9,20 @@ mod jq;
 mod network;
 mod options;
 mod printf;
+mod proof;
 mod sed;
 mod shell;
 mod test;
 mod variables;
 
+pub(crate) use archive::with_dashes;
+pub(crate) use proof::{PathWord, Proof, Refusal, looks_like_path};
 pub(crate) use sed::is_harmless as sed_is_harmless;
 pub(crate) use shell::is_harmless as redirect_is_harmless;
 pub(crate) use variables::check_environment;
 
 use crate::analysis::{Analysis, Found};
-use crate::decision::{Access, Span};
+use crate::decision::Span;
 use crate::parse::Word;
 use crate::tables::{self, Name, Options, Program, Takes};
 
@@ -28,35 +31,6 @@ const MOST_SUBCOMMANDS: usize = 3;
 
 /// The refusal code for a command that would be read-only but is useless without a network.
 pub(crate) const NEEDS_NETWORK: &str = "needs_network";
-
-/// The reason why a command is not proven read-only.
-#[derive(Debug, Clone)]
-pub(crate) struct Refusal {
-    pub(crate) code: &'static str,
-    pub(crate) message: String,
-    pub(crate) span: Span,
-}
-
-impl Refusal {
-    pub(crate) fn new(code: &'static str, message: impl Into<String>, span: Span) -> Self {
-        Self { code, message: message.into(), span }
-    }
-}
-
-/// A word that names a path, and the access to it.
-#[derive(Debug, Clone)]
-pub(crate) struct PathWord {
-    pub(crate) word: Word,
-    pub(crate) access: Access,
-}
-
-impl PathWord {
-    pub(crate) fn read(word: &Word) -> Self {
-        Self { word: word.clone(), access: Access::Read }
-    }
-}
-
-pub(crate) type Proof = Result<Vec<PathWord>, Refusal>;
 
 /// Proves the command read-only, and returns the paths that it reads.
 pub(crate) fn prove(found: &Found, analysis: &Analysis) -> Proof {
@@ -154,11 +128,6 @@ pub(crate) fn reads_names_only(found: &Found) -> bool {
     let lists = found.trusted_name().is_some_and(tables::names::is_lister);
     let redirected = found.redirects.iter().any(|redirect| redirect.op == crate::parse::RedirOp::Read);
     lists && !redirected && !found.feeds_arguments && !found.words.iter().skip(1).any(recursive)
-}
-
-/// Reports whether a word in a position that is not a path's could refer to a path elsewhere.
-pub(crate) fn looks_like_path(word: &Word) -> bool {
-    word.foreign_home || word.lead.starts_with(b"/") || word.lead.windows(2).any(|pair| pair == b"..")
 }
 
 /// Returns the table entry, the words after the program and its subcommand, and the paths in global

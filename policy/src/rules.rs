@@ -1,122 +1,16 @@
-//! Rules: `Tool(pattern)` in allow, ask and deny. This module parses and holds them. [`matching`]
-//! compares them with words, [`raw`] with text that is not understood, [`globs`] with paths. It
-//! does not determine verdicts.
+//! Rules: `Tool(pattern)` in allow, ask and deny. [`rule`] parses one rule.
+//! [`matching`] compares rules with words, [`raw`] with text that is not understood, [`globs`] with
+//! paths. This module does not determine verdicts.
 
 pub(crate) mod globs;
 pub(crate) mod matching;
 pub(crate) mod overlap;
-mod parse;
 pub(crate) mod raw;
+mod rule;
 
 use crate::limits;
-use globs::PathPattern;
-use matching::WordPattern;
 
-/// The subject of a rule.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Tool {
-    /// Commands of bash and zsh.
-    Bash,
-    /// Commands of PowerShell.
-    PowerShell,
-    /// Paths that are read.
-    Read,
-    /// Paths that are written, created or removed.
-    Edit,
-}
-
-/// One rule.
-#[derive(Debug, Clone)]
-pub struct Rule {
-    tool: Tool,
-    text: String,
-    pattern: Pattern,
-}
-
-#[derive(Debug, Clone)]
-pub(crate) enum Pattern {
-    Words(WordPattern),
-    Path(PathPattern),
-}
-
-/// The reason why a rule was not accepted.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum RuleError {
-    /// The text does not have the form `Tool(pattern)`.
-    #[error("`{0}` is not a rule; write `Tool(pattern)`, such as `Bash(git status)`")]
-    Form(String),
-    /// The tool does not exist.
-    #[error("`{rule}` names the tool `{tool}`; known are Bash, PowerShell, Read and Edit")]
-    Tool {
-        /// The rule as written.
-        rule: String,
-        /// The unknown name.
-        tool: String,
-    },
-    /// The pattern contains no word.
-    #[error("`{0}` has an empty pattern; write `Bash` alone to match every command")]
-    Empty(String),
-    /// A quote is not closed.
-    #[error("`{0}` has a quote or a backslash that does not end")]
-    Quote(String),
-    /// The path pattern is not a valid glob.
-    #[error("`{rule}` is not a path glob: {reason}")]
-    Glob {
-        /// The rule as written.
-        rule: String,
-        /// The problem.
-        reason: String,
-    },
-    /// There are more rules than the limit.
-    #[error("there are {0} rules of one kind; at most {max} are allowed", max = limits::MAX_RULES)]
-    TooMany(usize),
-}
-
-impl Rule {
-    /// Parses one rule.
-    ///
-    /// # Errors
-    ///
-    /// Returns the problem with the text, and a valid example.
-    pub fn parse(text: &str) -> Result<Self, RuleError> {
-        parse::rule(text)
-    }
-
-    /// Returns the tool.
-    #[must_use]
-    pub fn tool(&self) -> Tool {
-        self.tool
-    }
-
-    /// Returns the rule as it was written.
-    #[must_use]
-    pub fn text(&self) -> &str {
-        &self.text
-    }
-
-    /// Returns the glob of a `Read` or `Edit` rule in gitignore syntax.
-    #[must_use]
-    pub fn path_glob(&self) -> Option<&str> {
-        match &self.pattern {
-            Pattern::Path(path) => Some(path.text()),
-            Pattern::Words(_) => None,
-        }
-    }
-
-    pub(crate) fn words(&self) -> Option<&WordPattern> {
-        match &self.pattern {
-            Pattern::Words(words) => Some(words),
-            Pattern::Path(_) => None,
-        }
-    }
-
-    pub(crate) fn path(&self) -> Option<&PathPattern> {
-        match &self.pattern {
-            Pattern::Path(path) => Some(path),
-            Pattern::Words(_) => None,
-        }
-    }
-}
+pub use rule::{Rule, RuleError, Tool};
 
 /// The rules of a profile, a session or a request.
 #[derive(Debug, Clone, Default)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::{Result, list, put, reasoned};
+use super::text::{Result, list, put, reasoned};
 use crate::data::{Destroys, Tables, Warning};
 
 pub(super) fn write(out: &mut String, tables: &Tables) -> Result {

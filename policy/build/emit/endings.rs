@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt::Write};
 
-use super::{Result, list, put, reasoned};
+use super::text::{Result, list, put, reasoned};
 use crate::data::Exit;
 
 /// Writes the entries under all names of their programs.

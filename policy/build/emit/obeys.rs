@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt::Write};
 
-use super::{Result, list, put, reasoned};
+use super::text::{Result, list, put, reasoned};
 use crate::data::{Obeys, Tables};
 
 /// Writes the entries in their order, and the programs that obey no file.

@@ -2,8 +2,8 @@
 //! would allow much more is not suggested.
 
 use crate::analysis::{Analysis, Found};
-use crate::decide::{CommandFacts, Facts};
 use crate::decision::{Access, Reason};
+use crate::facts::{CommandFacts, Facts};
 use crate::paths::Located;
 use crate::readonly;
 use crate::tables;

@@ -2,13 +2,13 @@
 //! module only matches them.
 
 use crate::analysis::{Analysis, Found};
-use crate::decide::{CommandFacts, Facts};
 use crate::decision;
 use crate::decision::Nesting;
+use crate::facts::{CommandFacts, Facts};
 use crate::launch::{base_name, behind_options};
 use crate::parse::Word;
 use crate::readonly::NEEDS_NETWORK;
-use crate::tables::advice::{Warning, WarningPair, WarningText, warning_pairs, warning_texts, warnings};
+use crate::tables::{Warning, WarningPair, WarningText, warning_pairs, warning_texts, warnings};
 
 pub(super) fn of(facts: &Facts<'_>) -> Vec<decision::Warning> {
     let analysis = &facts.analysis;

@@ -4,7 +4,7 @@
 use crate::decision::{Nesting, Span};
 use crate::parse::{Join, RedirOp, Script, Statement};
 
-use super::Found;
+use super::found::Found;
 
 /// Returns the spans of the commands that may determine a nonzero exit code of the text, the last
 /// one first. Returns `None` if the structure does not tell: a negation, a loop, an `if`.

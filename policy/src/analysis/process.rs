@@ -1,7 +1,7 @@
 //! Paths to data of another process: its environment, its memory, its view of the file system. They
 //! are found by name; nothing is resolved.
 
-use super::{Directory, join};
+use super::directory::{Directory, join};
 use crate::parse::Word;
 
 /// Names below `/proc/PID` that lead to secrets, or out of the part that the sandbox shows.

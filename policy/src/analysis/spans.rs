@@ -1,6 +1,6 @@
 //! Maps the spans of a text that was changed before parsing to the original text.
 
-use super::{Analysis, Found};
+use super::found::{Analysis, Found};
 use crate::decision::Span;
 use crate::parse::Word;
 

@@ -1,52 +1,23 @@
 //! The walk over the tree. It adds one entry for each command in the order of the text; launched
 //! commands directly follow their launcher.
 
+mod command;
 mod declare;
 mod feed;
 mod guess;
 mod start_file;
+mod walker;
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use super::{Analysis, Directory, Found, process};
-use crate::decision::Nesting;
-use crate::launch::{self, Launch, PowerShell};
-use crate::limits;
+use super::directory::Directory;
+use super::found::{Analysis, Found};
+use crate::decision::{Nesting, Span};
 use crate::parse::{
-    Assign, Held, Join, Nested, Problem, Redir, RedirOp, Script, Simple, SpanMap, Statement, SubKind,
-    Substitution, Surroundings, Word,
+    Assign, Join, Nested, Script, Simple, Statement, SubKind, Substitution, Surroundings, Word,
 };
-
-struct Walker<'a> {
-    out: Analysis,
-    nesting: Vec<Nesting>,
-    /// The directory that the shell may be in, and the one after a successful statement.
-    directory: Directory,
-    on_success: Directory,
-    feeding: bool,
-    launcher: Option<usize>,
-    shells: usize,
-    /// The number of words of all commands so far.
-    words: usize,
-    surroundings: Surroundings<'a>,
-    values: guess::Values,
-    /// The output of the preceding part of the pipeline.
-    piped: Option<Vec<u8>>,
-    /// The known prefix of each NUL-terminated word in that output.
-    found: Vec<u8>,
-    /// The function that contains the current statements, and the functions that run their arguments.
-    function: Option<Vec<u8>>,
-    passes_arguments: HashSet<Vec<u8>>,
-    /// The commands that programs run because of environment variables, until the first command is
-    /// found.
-    by_environment: Vec<Launch>,
-    /// The values that the current text assigns to variables, and whether bash splits them as usual.
-    held: HashMap<Vec<u8>, Held>,
-    splits_as_usual: bool,
-    start_file: start_file::StartFile,
-}
+use walker::Walker;
 
 pub(super) fn walk(
     script: Script,
@@ -54,29 +25,7 @@ pub(super) fn walk(
     surroundings: Surroundings<'_>,
     environment: Vec<Assign>,
 ) -> Analysis {
-    let mut values = guess::Values::default();
-    environment.iter().for_each(|assign| values.assigned(assign));
-    let by_environment = launch::by_variables(&environment).collect();
-    let mut walker = Walker {
-        out: Analysis { complete: true, environment, ..Analysis::default() },
-        nesting: Vec::new(),
-        on_success: start.clone(),
-        directory: start,
-        feeding: false,
-        launcher: None,
-        shells: 0,
-        words: 0,
-        surroundings,
-        values,
-        piped: None,
-        found: Vec::new(),
-        function: None,
-        passes_arguments: HashSet::new(),
-        by_environment,
-        held: HashMap::new(),
-        splits_as_usual: true,
-        start_file: start_file::StartFile::default(),
-    };
+    let mut walker = Walker::new(start, surroundings, environment);
     walker.script(script);
     walker.out.distrust_cat();
     walker.out
@@ -93,27 +42,13 @@ impl Walker<'_> {
             self.out.numeric.extend(numeric.map(|(name, _)| name.clone()));
         }
         let named = script.held.contains_key(start_file::VARIABLE);
-        self.note_start_file(named, false, crate::Span::default());
+        self.note_start_file(named, false, Span::default());
         let outer = std::mem::replace(&mut self.held, script.held);
         let split = std::mem::replace(&mut self.splits_as_usual, script.splits_as_usual);
         for statement in &script.statements {
             self.statement(statement);
         }
         (self.held, self.splits_as_usual) = (outer, split);
-    }
-
-    fn within(&mut self, kind: Nesting, inner: impl FnOnce(&mut Self)) {
-        self.nesting.push(kind);
-        inner(self);
-        self.nesting.pop();
-    }
-
-    /// Runs `inner` as a subshell, which does not change the directory of its parent.
-    fn apart(&mut self, inner: impl FnOnce(&mut Self)) {
-        let (before, success) = (self.directory.clone(), self.on_success.clone());
-        inner(self);
-        self.directory = before;
-        self.on_success = success;
     }
 
     fn statement(&mut self, statement: &Statement) {
@@ -229,135 +164,6 @@ impl Walker<'_> {
         self.change_directory(&words);
     }
 
-    /// Adds a command, the substitutions in its words, and the commands that it launches.
-    fn entry(
-        &mut self,
-        words: &[Word],
-        assignments: &[Assign],
-        redirects: &[Redir],
-        loose: &[Word],
-        span: crate::Span,
-    ) {
-        let assignments = &declare::all(words, assignments);
-        assignments.iter().for_each(|assign| self.values.assigned(assign));
-        self.values.set_by(words);
-        self.out.aliases.extend(made_aliases(words));
-        let mut launched = launch::launches(words, assignments);
-        launch::begin_with(&mut launched.launches, &std::mem::take(&mut self.found));
-        let named = assignments.iter().any(|assign| assign.name == start_file::VARIABLE);
-        self.note_start_file(named, launched.interactive, span);
-        let powershell = launched.powershell.take().map(|given| self.of_powershell(given, redirects));
-        let index = self.push(Found {
-            words: words.to_vec(),
-            span,
-            redirects: redirects.to_vec(),
-            assignments: assignments.to_vec(),
-            safe_launcher: launched.safe,
-            opaque: launched.opaque,
-            elsewhere: launched.elsewhere,
-            reads: launched.reads,
-            powershell,
-            ..Found::default()
-        });
-        let targets = redirects.iter().filter_map(|redirect| redirect.target.as_ref());
-        for word in words.iter().chain(targets).filter(|word| process::is_reached(word, &self.directory)) {
-            if self.out.problems.len() < limits::MAX_REASONS {
-                self.out.problems.push(Problem { code: "proc_environ_access", span: word.span });
-            }
-        }
-        for word in loose.iter().chain(words) {
-            self.hazards_of_loose(index, word, words.is_empty());
-            self.substitutions(&word.substitutions);
-        }
-        let values = assignments.iter().flat_map(|assign| &assign.values);
-        let targets = redirects.iter().filter_map(|redirect| redirect.target.as_ref());
-        for word in values.chain(targets) {
-            if !loose.iter().any(|seen| seen.span == word.span) {
-                self.substitutions(&word.substitutions);
-            }
-        }
-        // No rule covers code that the shell runs from a file.
-        self.out.complete &= !launched.unseen;
-        if launched.opaque {
-            self.fail("launcher_not_understood", span);
-        }
-        for launch in launched.launches.into_iter().chain(std::mem::take(&mut self.by_environment)) {
-            self.launched(index, launch);
-        }
-        if launched.runs_input {
-            self.run_input(index, redirects, span);
-        }
-        self.guess(index, words);
-    }
-
-    /// Returns the text that PowerShell receives in its words and, if it may read it, on standard input.
-    fn of_powershell(&mut self, given: PowerShell, redirects: &[Redir]) -> Vec<u8> {
-        let mut texts = vec![given.text];
-        if given.reads_input {
-            let targets = redirects.iter().filter_map(|redirect| redirect.target.as_ref());
-            texts.extend(targets.map(|target| target.text.as_ref().unwrap_or(&target.lead).clone()));
-            texts.extend(self.piped.take());
-        }
-        texts.join(&b'\n')
-    }
-
-    /// Handles a shell that runs its standard input: text in the command, or a file by name.
-    fn run_input(&mut self, index: usize, redirects: &[Redir], span: crate::Span) {
-        // Only the last redirect takes effect, but the others are searched, too.
-        let mut given = false;
-        for redirect in redirects.iter().filter(|redirect| matches!(redirect.descriptor, None | Some(0))) {
-            let Some(target) = &redirect.target else {
-                continue;
-            };
-            match redirect.op {
-                RedirOp::Heredoc | RedirOp::HereString => {
-                    given = true;
-                    self.launched(index, Launch::Text(target.text.clone(), target.span));
-                }
-                RedirOp::Read => given = target.text.is_some(),
-                RedirOp::Write | RedirOp::Duplicate => given = false,
-            }
-        }
-        if !given {
-            if let Some(text) = self.piped.take() {
-                self.launched(index, Launch::Text(Some(text), span));
-            }
-            self.fail("launched_text_unknown", span);
-        }
-    }
-
-    /// Records hazards in the words of `for`, `case` and `[[`, which belong to no command.
-    fn hazards_of_loose(&mut self, index: usize, word: &Word, loose: bool) {
-        if !loose || word.hazards.is_empty() {
-            return;
-        }
-        if let Some(found) = self.out.commands.get_mut(index) {
-            found.assignments.push(Assign { name: Vec::new(), values: vec![word.clone()], span: word.span });
-        }
-    }
-
-    fn push(&mut self, mut found: Found) -> usize {
-        let index = self.out.commands.len();
-        self.words += found.words.len();
-        if index >= limits::MAX_LISTED_COMMANDS || self.words > limits::MAX_LISTED_WORDS {
-            self.fail("too_many_commands", found.span);
-            return index;
-        }
-        found.nesting = self.nesting.clone();
-        found.launcher = self.launcher;
-        found.directory = self.directory.clone();
-        found.feeds_arguments = self.feeding;
-        self.out.commands.push(found);
-        index
-    }
-
-    fn fail(&mut self, code: &'static str, span: crate::Span) {
-        self.out.complete = false;
-        if self.out.problems.len() < limits::MAX_REASONS {
-            self.out.problems.push(Problem { code, span });
-        }
-    }
-
     fn substitutions(&mut self, substitutions: &[Rc<Substitution>]) {
         // Those in launched words were listed with the launcher.
         if self.nesting.last() == Some(&Nesting::Launched) {
@@ -376,63 +182,6 @@ impl Walker<'_> {
             self.launcher = launcher;
             self.feeding = feeding;
         }
-    }
-
-    fn launched(&mut self, by: usize, launch: Launch) {
-        let above = self.launcher.replace(by);
-        match launch {
-            Launch::Command { .. }
-                if self.nesting.len() >= limits::MAX_NESTING || self.words > limits::MAX_LISTED_WORDS =>
-            {
-                self.fail("too_deep", self.out.commands.get(by).map(|found| found.span).unwrap_or_default());
-            }
-            Launch::Command { words, assignments } => {
-                let span = words.first().map_or(crate::Span::default(), |first| {
-                    let last = words.last().unwrap_or(first);
-                    crate::Span::new(first.span.start, last.span.end.max(first.span.end))
-                });
-                self.within(Nesting::Launched, |walker| {
-                    walker.entry(&words, &assignments, &[], &[], span);
-                });
-            }
-            Launch::Text(Some(text), span) if self.shells < limits::MAX_SHELL_DEPTH => {
-                if !self.is_read_by_bash(by) && crate::parse::is_only_bash(&text) {
-                    self.fail("parse_incomplete", span);
-                }
-                let surroundings =
-                    Surroundings { splits_as_usual: self.splits_as_usual, ..self.surroundings };
-                let script = crate::parse::parse(&text, SpanMap::Word(span), surroundings);
-                self.shells += 1;
-                self.apart(|walker| walker.within(Nesting::ShellText, |w| w.script(script)));
-                self.shells -= 1;
-            }
-            Launch::Text(_, span) => {
-                if let Some(found) = self.out.commands.get_mut(by) {
-                    found.opaque = true;
-                }
-                self.fail("launched_text_unknown", span);
-            }
-        }
-        self.launcher = above;
-    }
-
-    /// Reports whether bash reads the text that this command launches; `sh` is another shell.
-    fn is_read_by_bash(&self, launcher: usize) -> bool {
-        let program = self.out.commands.get(launcher).and_then(Found::program).map(launch::base_name);
-        matches!(
-            program,
-            Some(
-                b"bash"
-                    | b"rbash"
-                    | b"eval"
-                    | b"trap"
-                    | b"alias"
-                    | b"source"
-                    | b"."
-                    | b"mapfile"
-                    | b"readarray"
-            ) | Some(b"compgen" | b"complete")
-        )
     }
 
     fn change_directory(&mut self, words: &[Word]) {
@@ -486,15 +235,4 @@ fn changes_directory(statement: &Statement) -> bool {
         }
         Statement::Function { .. } => false,
     }
-}
-
-/// Returns the names that this command defines as aliases.
-fn made_aliases(words: &[Word]) -> impl Iterator<Item = Vec<u8>> {
-    let makes = words.first().is_some_and(|word| word.text.as_deref() == Some(b"alias"));
-    let made = words.iter().skip(1).filter(move |_| makes);
-    made.filter_map(|word| {
-        let text = word.text.as_deref()?;
-        let at = text.iter().position(|byte| *byte == b'=')?;
-        text.get(..at).map(<[u8]>::to_vec)
-    })
 }

@@ -1,12 +1,11 @@
 //! Steps 10 and 11: edits that the mode accepts, and allow rules.
 
-use super::facts::{CommandFacts, Facts};
 use super::match_rules::RuleSet;
-use super::outcome::reason;
 use crate::analysis::Found;
 use crate::decision::{Access, Reason};
+use crate::facts::{CommandFacts, Facts};
 use crate::parse::Word;
-use crate::profile::builtin::runs_anything;
+use crate::profile::breadth::runs_anything;
 use crate::readonly;
 use crate::request::Mode;
 use crate::rules::Rule;
@@ -67,7 +66,7 @@ pub(super) fn by_rules(rules: &RuleSet<'_>, facts: &Facts<'_>, mode: Mode) -> Op
         reasons.push(Reason {
             rule: Some(rule),
             command_index: Some(index),
-            ..reason("allow_rule", "a rule allows it", span)
+            ..Reason::new("allow_rule", "a rule allows it", span)
         });
     }
     (!reasons.is_empty()).then_some(reasons)
@@ -159,4 +158,23 @@ fn redirects_permitted(
     let writes: Vec<_> = command.paths.iter().filter(|path| path.access != Access::Read).collect();
     let inside = mode == Mode::AcceptEdits && writes_known_paths(command);
     !writes.is_empty() && (inside || writes.iter().all(|path| rules.permits(path, facts)))
+}
+
+/// Returns the rules that name every command word for word. No other rules allow a zsh text.
+pub(super) fn by_exact_rules(rules: &RuleSet<'_>, facts: &Facts<'_>) -> Option<Vec<Reason>> {
+    if !facts.analysis.complete || facts.analysis.commands.is_empty() || !facts.has_safe_environment() {
+        return None;
+    }
+    let mut reasons = Vec::new();
+    for (index, found) in facts.analysis.commands.iter().enumerate() {
+        let plain = found.redirects.is_empty() && found.assignments.is_empty() && !found.opaque;
+        let exact = |rule: &&Rule| rule.words().is_some_and(WordPattern::is_exact);
+        let rule = rules.allow().filter(exact).find(|rule| plain && rules.must_match(rule, found))?;
+        reasons.push(Reason {
+            rule: Some(rule.text().to_owned()),
+            command_index: Some(index),
+            ..Reason::new("allow_rule", "a rule allows it", Some(found.span))
+        });
+    }
+    Some(reasons)
 }

@@ -2,11 +2,11 @@
 //! run outside. It asks about commands that destroy a person's work, and about text that is not understood and
 //! that a rule might apply to. Deny and ask rules have answered before.
 
-use super::Facts;
 use super::destroys;
 use super::match_rules::RuleSet;
-use super::outcome::{Outcome, reason};
-use crate::decision::Verdict;
+use super::outcome::Outcome;
+use crate::decision::{Reason, Verdict};
+use crate::facts::Facts;
 use crate::profile::Profile;
 use crate::request::{Mode, Request, Shell};
 
@@ -38,10 +38,10 @@ pub(super) fn outcome(
     }
     let inside = views.iter().all(|facts| rules.paths_not_permitted(facts).is_empty());
     if inside && views.iter().all(|facts| facts.all_proven()) {
-        return Some(Outcome::proven(facts));
+        return Some(facts.proven());
     }
     let message = "the profile allows what stays inside the sandbox";
-    Some(Outcome::new(Verdict::Allow, reason("confined", message, None)))
+    Some(Outcome::new(Verdict::Allow, Reason::new("confined", message, None)))
 }
 
 /// Reports whether the text may run a command that no rule was compared with.
@@ -52,7 +52,7 @@ fn is_uncertain(facts: &Facts<'_>) -> bool {
 /// Returns the answer for a text that is not understood and that a rule may apply to.
 fn uncertain(views: &[&Facts<'_>]) -> Outcome {
     let message = "a rule may apply to a part of the text that is not understood";
-    let mut reasons = vec![reason("rules_not_certain", message, None)];
+    let mut reasons = vec![Reason::new("rules_not_certain", message, None)];
     reasons.extend(views.iter().filter_map(|facts| facts.hidden_program()));
     reasons.extend(views.iter().flat_map(|facts| facts.problem_reasons()));
     Outcome::with(Verdict::Ask, reasons)

@@ -2,12 +2,11 @@
 //! the command only. It cannot see what a script or a program does.
 
 use super::allow::covering_rule;
-use super::facts::Facts;
 use super::match_rules::RuleSet;
-use super::outcome::reason;
 use crate::advice::warn::{applies, behind_subcommand, is_one_of, is_program};
 use crate::analysis::{Directory, Found};
 use crate::decision::{Access, Reason};
+use crate::facts::Facts;
 use crate::launch::base_name;
 use crate::parse::Word;
 use crate::paths::{Located, Places, locate};
@@ -17,8 +16,7 @@ use crate::rules::Rule;
 use crate::rules::matching::Effort;
 use crate::rules::overlap::may_meet;
 use crate::rules::raw::{RawViews, Unquoted};
-use crate::tables::Target;
-use crate::tables::advice::{Destroys, destroys};
+use crate::tables::{Destroys, Target, destroys};
 
 /// Returns a reason if this command matches and no rule allows it.
 pub(super) fn at(facts: &Facts<'_>, rules: &RuleSet<'_>, index: usize, mode: Mode) -> Option<Reason> {
@@ -30,7 +28,7 @@ pub(super) fn at(facts: &Facts<'_>, rules: &RuleSet<'_>, index: usize, mode: Mod
         return None;
     }
     let message = format!("it {}", entry.command.message);
-    Some(Reason { command_index: Some(index), ..reason("destroys_work", message, Some(found.span)) })
+    Some(Reason { command_index: Some(index), ..Reason::new("destroys_work", message, Some(found.span)) })
 }
 
 /// Returns a reason if the words of an entry occur in a text that is not understood.
@@ -44,7 +42,7 @@ pub(super) fn in_text(text: &[u8]) -> Option<Reason> {
     };
     let entry = destroys().iter().find(|entry| entry.text.iter().any(&stands))?;
     let message = format!("it may be a command that {}", entry.command.message);
-    Some(reason("destroys_work", message, None))
+    Some(Reason::new("destroys_work", message, None))
 }
 
 fn does(entry: &Destroys, program: &[u8], found: &Found, facts: &Facts<'_>) -> bool {

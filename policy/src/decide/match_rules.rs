@@ -1,17 +1,16 @@
 //! Matches rules with the commands that were found: the rules that deny or ask, and the paths that
 //! rules permit.
 
-use super::facts::Facts;
-use super::outcome::reason;
 use super::path_rules;
 use super::spelling::{self, Spelt};
 use crate::analysis::Found;
 use crate::decision::{Reason, ShadowHit, Verdict};
+use crate::facts::Facts;
 use crate::launch::base_name;
 use crate::paths::Located;
 use crate::profile::Profile;
 use crate::request::Request;
-use crate::rules::globs::PathPattern;
+use crate::rules::globs::{PATH_STEPS, PathPattern};
 use crate::rules::matching::{Effort, Seen, WordPattern};
 use crate::rules::raw::RawViews;
 use crate::rules::{Rule, Rules, Tool};
@@ -39,7 +38,7 @@ impl<'a> RuleSet<'a> {
     pub(super) fn gave_up(&self) -> Option<Reason> {
         let message = "comparing the rules with this text takes too long";
         let is_spent = self.effort.is_spent() || self.effort_for_paths.is_spent();
-        is_spent.then(|| reason("rules_too_costly", message, None))
+        is_spent.then(|| Reason::new("rules_too_costly", message, None))
     }
 
     /// Reports whether any rule denies or asks.
@@ -82,7 +81,7 @@ impl<'a> RuleSet<'a> {
     ) -> Option<Reason> {
         let holds = |rule: &&Rule| rule.words().is_some_and(|words| self.text_holds(text, &words.lowered()));
         let rule = rules.find(holds)?;
-        Some(Reason { rule: Some(rule.text().to_owned()), ..reason(code, message, None) })
+        Some(Reason { rule: Some(rule.text().to_owned()), ..Reason::new(code, message, None) })
     }
 
     /// Reports whether the words may occur, in order, in a text that is not understood.
@@ -107,7 +106,7 @@ impl<'a> RuleSet<'a> {
                 return Some(Reason {
                     rule: Some(rule.text().to_owned()),
                     command_index: index,
-                    ..reason(code, message, span)
+                    ..Reason::new(code, message, span)
                 });
             }
         }
@@ -174,7 +173,7 @@ impl<'a> RuleSet<'a> {
             let mut hits =
                 rules.filter_map(|rule| Some((rule, self.place_at(rule, facts, index, &candidate)?)));
             let (rule, span) = hits.next()?;
-            let why = reason(code, message, Some(span));
+            let why = Reason::new(code, message, Some(span));
             Some((verdict, Reason { rule: Some(rule.text().to_owned()), ..why }))
         })
     }
@@ -211,7 +210,8 @@ impl<'a> RuleSet<'a> {
                 } else {
                     ("protected_path", format!("`{}` is a protected name", path.path))
                 };
-                let found = Reason { command_index: Some(index), ..reason(code, message, Some(path.span)) };
+                let found =
+                    Reason { command_index: Some(index), ..Reason::new(code, message, Some(path.span)) };
                 if !reasons.contains(&found) {
                     reasons.push(found);
                 }
@@ -253,9 +253,6 @@ impl<'a> RuleSet<'a> {
             || pattern.must_match(&without_global_options(name, &words, true), &self.effort)
     }
 }
-
-/// The cost of comparing a path, in steps, in addition to its bytes.
-pub(super) const PATH_STEPS: usize = 32;
 
 fn seen(words: &[crate::parse::Word]) -> Vec<Seen<'_>> {
     words.iter().map(Seen::of).collect()

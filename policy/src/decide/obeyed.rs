@@ -2,15 +2,14 @@
 //! system. This module lists the files; it does not know their contents.
 
 use super::allow;
-use super::facts::Facts;
 use super::match_rules::RuleSet;
 use crate::analysis::{Found, join};
 use crate::decision::{Obeyed, ObeyedFormat};
+use crate::facts::Facts;
 use crate::launch::base_name;
 use crate::paths::Places;
 use crate::request::Mode;
-use crate::tables::obeys::{self, Obeys};
-use crate::tables::{Format, Search};
+use crate::tables::{self, Format, Obeys, Search};
 
 /// Returns the files for every command that no rule allows.
 pub(super) fn of(rules: &RuleSet<'_>, facts: &Facts<'_>, mode: Mode) -> Vec<Obeyed> {
@@ -18,7 +17,7 @@ pub(super) fn of(rules: &RuleSet<'_>, facts: &Facts<'_>, mode: Mode) -> Vec<Obey
     for (index, found) in facts.analysis.commands.iter().enumerate() {
         let name = found.trusted_name().map(base_name).unwrap_or_default();
         let by_rule = || mode != Mode::Plan && allow::covering_rule(index, rules, facts, mode).is_some();
-        let mut entries = obeys::of(name).peekable();
+        let mut entries = tables::obeys(name).peekable();
         if entries.peek().is_some() && !by_rule() {
             all.extend(entries.map(|entry| obeyed(entry, name, found, &facts.places)));
         }

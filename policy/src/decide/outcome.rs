@@ -1,7 +1,6 @@
 //! The answer of a step, before it becomes a decision.
 
-use super::facts::Facts;
-use crate::decision::{Reason, Requirement, ShadowHit, Span, Verdict};
+use crate::decision::{Reason, Requirement, ShadowHit, Verdict};
 use crate::limits;
 
 pub(super) struct Outcome {
@@ -11,10 +10,6 @@ pub(super) struct Outcome {
     pub(super) shadow: Vec<ShadowHit>,
     /// Whether the read-only proof answered, which the mode plan requires.
     pub(super) by_proof: bool,
-}
-
-pub(super) fn reason(code: &'static str, message: impl Into<String>, span: Option<Span>) -> Reason {
-    Reason { code, message: message.into(), span, rule: None, command_index: None }
 }
 
 impl Outcome {
@@ -34,15 +29,6 @@ impl Outcome {
             }
         }
         Self { verdict, reasons: told, requires: Vec::new(), shadow: Vec::new(), by_proof: false }
-    }
-
-    pub(super) fn proven(facts: &Facts<'_>) -> Self {
-        let reason = if facts.analysis.commands.is_empty() {
-            reason("empty_command", "there is nothing to run", None)
-        } else {
-            reason("read_only", "every command is proven read-only", None)
-        };
-        Self { by_proof: true, ..Self::new(Verdict::Allow, reason) }
     }
 
     pub(super) fn requiring(mut self, requirement: Requirement) -> Self {

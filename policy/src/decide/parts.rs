@@ -3,11 +3,10 @@
 
 use super::allow;
 use super::destroys;
-use super::facts::Facts;
 use super::match_rules::RuleSet;
-use super::outcome::reason;
 use super::powershell;
 use crate::decision::{Reason, Verdict};
+use crate::facts::Facts;
 use crate::profile::Profile;
 use crate::request::Mode;
 
@@ -31,7 +30,7 @@ pub(super) fn parts(profile: &Profile, rules: &RuleSet<'_>, facts: &Facts<'_>, m
             .or_else(|| facts.hidden_program_at(index).map(|reason| (Verdict::Ask, reason)))
             .or_else(|| {
                 let message = "the mode bypass allows what no rule denies or asks about";
-                (mode == Mode::Bypass).then(|| (Verdict::Allow, reason("mode_bypass", message, None)))
+                (mode == Mode::Bypass).then(|| (Verdict::Allow, Reason::new("mode_bypass", message, None)))
             })
             .or_else(|| outside.map(|reason| (Verdict::Ask, reason.clone())))
             .or_else(|| by_what_it_does(index, profile, rules, facts, mode))?;
@@ -71,7 +70,7 @@ fn confined(
     } else {
         ("confined", "the profile allows what stays inside the sandbox")
     };
-    let allowed = || (Verdict::Allow, reason(code, message, None));
+    let allowed = || (Verdict::Allow, Reason::new(code, message, None));
     Some(hidden.map_or_else(allowed, |reason| (Verdict::Ask, reason)))
 }
 
@@ -84,7 +83,7 @@ fn by_what_it_does(
     mode: Mode,
 ) -> Option<(Verdict, Reason)> {
     let (found, command) = (facts.analysis.commands.get(index)?, facts.commands.get(index)?);
-    let allow = |code, message: &str| Some((Verdict::Allow, reason(code, message, None)));
+    let allow = |code, message: &str| Some((Verdict::Allow, Reason::new(code, message, None)));
     let Some(refusal) = &command.refusal else {
         return allow("read_only", "it is proven read-only");
     };
@@ -92,7 +91,7 @@ fn by_what_it_does(
         return allow("mode_accept_edits", "it edits inside the workspace");
     }
     if let Some(rule) = allow::covering_rule(index, rules, facts, mode) {
-        let why = Reason { rule: Some(rule), ..reason("allow_rule", "a rule allows it", None) };
+        let why = Reason { rule: Some(rule), ..Reason::new("allow_rule", "a rule allows it", None) };
         return Some((Verdict::Allow, why));
     }
     if allow::is_covered_launcher(index, rules, facts, mode) {
@@ -101,5 +100,5 @@ fn by_what_it_does(
     if profile.auto_allow() {
         return allow("sandbox_auto_allow", "the profile allows what runs in the sandbox");
     }
-    Some((Verdict::Ask, reason(refusal.code, refusal.message.clone(), None)))
+    Some((Verdict::Ask, Reason::new(refusal.code, refusal.message.clone(), None)))
 }

@@ -1,15 +1,14 @@
 //! Deny and ask rules for paths. A rule applies to every path that a command may read or write, as far as its words
 //! show. A word that could be anything matches no rule; the sandbox limits what it can reach.
 
-use super::facts::{CommandFacts, Facts};
-use super::match_rules::PATH_STEPS;
 use crate::analysis::Found;
 use crate::decision::{Access, Span};
+use crate::facts::{CommandFacts, Facts};
 use crate::launch::base_name;
 use crate::parse::Word;
 use crate::paths::Located;
 use crate::readonly::PathWord;
-use crate::rules::globs::PathPattern;
+use crate::rules::globs::{PATH_STEPS, PathPattern};
 use crate::rules::matching::Effort;
 use crate::rules::{Rule, Tool};
 

@@ -1,10 +1,9 @@
 //! PowerShell text in a request or in a bash command that starts `pwsh`. It is not parsed. Deny and ask rules
 //! are matched with it word by word; if there are such rules, the policy asks in every mode.
 
-use super::facts::Facts;
 use super::match_rules::RuleSet;
-use super::outcome::reason;
 use crate::decision::{Reason, Span, Verdict};
+use crate::facts::Facts;
 use crate::request::{Request, Shell};
 use crate::rules::raw::{RawViews, Unquoted};
 
@@ -50,7 +49,7 @@ impl Text {
             _ => rules.asked_in(&views).map(placed).or_else(|| {
                 let message =
                     "the text of PowerShell is not read, and a rule that denies or asks may speak about it";
-                rules.any_forbids().then(|| placed(reason("powershell_opaque", message, None)))
+                rules.any_forbids().then(|| placed(Reason::new("powershell_opaque", message, None)))
             }),
         }
     }

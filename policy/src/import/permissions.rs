@@ -2,9 +2,10 @@
 
 use serde_json::{Map, Value};
 
-use super::{Carried, Draft, Entry, command, path, texts, unknown};
+use super::draft::{Carried, Draft, Entry, texts, unknown};
+use super::{command, path};
 use crate::decision::Verdict;
-use crate::profile::builtin::lifted;
+use crate::profile::breadth::lifted;
 use crate::rules::{Rule, Tool};
 use crate::tables::names::protected_names;
 

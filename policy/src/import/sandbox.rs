@@ -3,7 +3,8 @@
 
 use serde_json::{Map, Value};
 
-use super::{Draft, Entry, command, path, texts, unknown};
+use super::draft::{Draft, Entry, texts, unknown};
+use super::{command, path};
 use crate::decision::Verdict;
 
 const KNOWN: &[&str] = &[

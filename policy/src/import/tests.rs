@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::decision::Verdict::{Allow, Ask, Deny};
+use crate::decision::Verdict::{self, Allow, Ask, Deny};
 use crate::request::Request;
 use crate::{Case, Mode};
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Draft, Entry};
+use super::draft::{Draft, Entry};
 use crate::decision::Verdict;
 
 pub(super) fn profile(draft: &Draft, source: &str, name: &str) -> String {

@@ -1,6 +1,7 @@
 //! Programs that run a command for many words: xargs, parallel, find, fd.
 
-use super::{Launch, Launches, operands};
+use super::launches::{Launch, Launches};
+use super::operands;
 use crate::getopt::{self, Sorted};
 use crate::parse::Word;
 use crate::tables;

@@ -1,6 +1,7 @@
 //! Shell builtins that assign names to programs, or store text to run later.
 
-use super::{Launch, Launches, shells};
+use super::launches::{Launch, Launches};
+use super::shells;
 use crate::getopt::{self, Sorted};
 use crate::parse::Word;
 

@@ -1,7 +1,7 @@
 //! The commands that git runs because of its settings: `-c` before the subcommand, and `git
 //! config`.
 
-use super::{Launch, Launches};
+use super::launches::{Launch, Launches};
 use crate::parse::Word;
 use crate::tables::names::is_git_command_setting;
 

@@ -1,7 +1,7 @@
 //! Languages in which a program's text runs other programs: awk, sed, editors. This module finds
 //! literal commands. The read-only proof must show that nothing else runs.
 
-use super::{Launch, Launches};
+use super::launches::{Launch, Launches};
 use crate::decision::Span;
 use crate::parse::Word;
 

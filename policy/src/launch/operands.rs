@@ -1,6 +1,6 @@
 //! Launchers with the command or text among their operands.
 
-use super::{Launch, Launches};
+use super::launches::{Launch, Launches};
 use crate::decision::Span;
 use crate::parse::{Assign, Word};
 use crate::tables::{self, Launcher};

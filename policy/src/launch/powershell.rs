@@ -1,17 +1,8 @@
 //! PowerShell started from bash. Its text is kept unparsed for the comparison with rules.
 
-use super::Launches;
+use super::launches::{Launches, PowerShell};
 use crate::parse::Word;
 use crate::tables::names;
-
-/// PowerShell text in a command.
-#[derive(Debug)]
-pub(crate) struct PowerShell {
-    /// The known words of the command, joined.
-    pub(crate) text: Vec<u8>,
-    /// Whether it may also run its standard input.
-    pub(crate) reads_input: bool,
-}
 
 pub(super) fn launches(rest: &[Word]) -> Launches {
     let switches =

@@ -1,6 +1,7 @@
 //! Shells, and programs that start a user's shell.
 
-use super::{Launch, Launches, operands};
+use super::launches::{Launch, Launches};
+use super::operands;
 use crate::getopt::Sorted;
 use crate::parse::Word;
 use crate::tables::Launcher;

@@ -1,28 +1,22 @@
 //! `env -S`: a text that env splits into words by its own rules.
 
-use super::{Launches, from_launcher};
 use crate::getopt::Sorted;
 use crate::parse::Word;
-use crate::tables::{Launcher, Takes};
+use crate::tables::Takes;
 
-/// Reads the launcher's words again with the text split.
-pub(super) fn again(launcher: &'static Launcher, sorted: &Sorted, rest: &[Word]) -> Launches {
+/// Returns the launcher's words with the text split, or `None` if they are unknown. The text is shorter than the
+/// word that it came from, so repeated splitting ends.
+pub(super) fn words(sorted: &Sorted, rest: &[Word]) -> Option<Vec<Word>> {
     let text = sorted.flags.iter().find(|given| given.flag.takes == Takes::SplitText);
-    let Some(value) = text.and_then(|given| given.value.as_ref()) else {
-        return Launches::opaque();
-    };
-    let Some(texts) = value.text.as_deref().and_then(words) else {
-        return Launches::opaque();
-    };
-    // The text is shorter than the word that it came from, so the recursion ends.
+    let value = text.and_then(|given| given.value.as_ref())?;
+    let texts = split(value.text.as_deref()?)?;
     let split = texts.iter().map(|text| Word::known(text, value.span));
     let behind = sorted.behind.and_then(|from| rest.get(from..)).unwrap_or_default();
-    let words: Vec<Word> = split.chain(behind.iter().cloned()).collect();
-    from_launcher(launcher, &words)
+    Some(split.chain(behind.iter().cloned()).collect())
 }
 
 /// Splits a text as `env -S` does. Returns `None` for variables and for text that env refuses.
-fn words(text: &[u8]) -> Option<Vec<Vec<u8>>> {
+fn split(text: &[u8]) -> Option<Vec<Vec<u8>>> {
     let mut out: Vec<Vec<u8>> = Vec::new();
     let mut word: Option<Vec<u8>> = None;
     let mut quote: Option<u8> = None;

@@ -7,7 +7,8 @@ use std::collections::HashMap;
 use tree_sitter::Node;
 
 use super::build::Builder;
-use super::kind_of;
+use super::grammar::kind_of;
+use super::names::{assignment_name, is_name_byte};
 use super::tree::Word;
 use super::values::Held;
 use crate::tables::names;
@@ -23,10 +24,6 @@ pub(super) fn is_number(word: &Word) -> bool {
 pub(super) fn is_number_text(text: &[u8]) -> bool {
     let digits = text.strip_prefix(b"-").unwrap_or(text);
     !digits.is_empty() && digits.iter().all(u8::is_ascii_digit)
-}
-
-fn is_name_byte(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
 impl Builder<'_> {
@@ -170,7 +167,7 @@ impl Builder<'_> {
         let name = program.text.as_deref().unwrap_or_default();
         let prefix = matches!(name, b"builtin" | b"command" | b"time" | b"coproc");
         // After `time`, assignments may come first.
-        let assigns = super::word::assignment_name(&program.lead).is_some();
+        let assigns = assignment_name(&program.lead).is_some();
         if prefix || assigns || (name.starts_with(b"-") && !rest.is_empty()) {
             self.check_evaluated_words(rest);
             return;

@@ -1,7 +1,7 @@
 //! Brace expansion, which bash performs before all other expansions. The result is `None` if it is not
 //! static or too large.
 
-use super::word::Piece;
+use super::piece::Piece;
 use crate::limits::MAX_BRACE_WORDS;
 
 type Pieces = Vec<Piece>;

@@ -6,10 +6,10 @@ use std::collections::HashMap;
 
 use tree_sitter::Node;
 
-use super::source::Source;
+use super::grammar::kind_of;
+use super::source::{Source, Surroundings};
 use super::tree::{Join, Problem, Script, Statement};
 use super::values::{Held, IndirectRead};
-use super::{Surroundings, kind_of};
 use crate::decision::Span;
 use crate::limits;
 
@@ -308,7 +308,7 @@ impl<'a> Builder<'a> {
         if text.contains(&b'\r') {
             self.problem("carriage_return", self.span_of(node));
         }
-        if super::word::misleads(text) {
+        if super::unicode::misleads(text) {
             self.problem("unicode_whitespace", self.span_of(node));
         }
     }

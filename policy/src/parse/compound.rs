@@ -4,9 +4,9 @@
 use tree_sitter::Node;
 
 use super::build::Builder;
+use super::grammar::kind_of;
 use super::heredoc::HeredocParts;
-use super::kind_of;
-use super::tree::{Join, Nested, Redir, Statement, Word};
+use super::tree::{Join, Nested, Redir, Simple, Statement, Word};
 use super::values::Held;
 use crate::decision::Nesting;
 
@@ -141,9 +141,8 @@ impl Builder<'_> {
             }
         }
         self.check_gaps_around(node.start_byte(), node.end_byte(), &children, &dashes);
-        let mut body = body.unwrap_or_else(|| {
-            Statement::Simple(super::Simple { span: self.span_of(node), ..super::Simple::default() })
-        });
+        let mut body = body
+            .unwrap_or_else(|| Statement::Simple(Simple { span: self.span_of(node), ..Simple::default() }));
         let gets_words = !parts.words.is_empty();
         if !attach(&mut body, parts.redirects, parts.words) {
             self.incomplete(node);
@@ -185,7 +184,7 @@ impl Builder<'_> {
         let mut words = Vec::new();
         self.words_of(&leaves, &mut words);
         self.check_evaluated_words(&words);
-        Statement::Simple(super::Simple { words, span: self.span_of(node), ..super::Simple::default() })
+        Statement::Simple(Simple { words, span: self.span_of(node), ..Simple::default() })
     }
 
     fn leaves<'t>(&self, node: Node<'t>, out: &mut Vec<Node<'t>>) {
@@ -230,7 +229,7 @@ impl Builder<'_> {
 }
 
 /// Returns the simple command at the end of the statement.
-fn last_command(statement: &mut Statement) -> Option<&mut super::Simple> {
+fn last_command(statement: &mut Statement) -> Option<&mut Simple> {
     match statement {
         Statement::Simple(simple) => Some(simple),
         Statement::List(items) => items.last_mut().and_then(|(_, last)| last_command(last)),

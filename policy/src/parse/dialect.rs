@@ -1,6 +1,7 @@
 //! Options that change how bash reads the text after them, and text that another shell reads
 //! differently. This module only determines whether the known reading applies.
 
+use super::names::is_name_byte;
 use super::tree::Word;
 
 /// Options of `set -o` that do not affect the reading.
@@ -190,7 +191,7 @@ pub(crate) fn is_only_bash(text: &[u8]) -> bool {
 fn is_plain_parameter(rest: &[u8]) -> bool {
     let inner = rest.get(1..).unwrap_or_default();
     let inner = inner.strip_prefix(b"#").unwrap_or(inner);
-    let name = inner.iter().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_').count();
+    let name = inner.iter().take_while(|byte| is_name_byte(**byte)).count();
     let name = name.max(usize::from(inner.first().is_some_and(|byte| b"@*?$!-".contains(byte))));
     let behind = inner.get(name..).unwrap_or_default();
     name > 0

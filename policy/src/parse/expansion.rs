@@ -3,9 +3,10 @@
 use tree_sitter::Node;
 
 use super::build::Builder;
+use super::names::is_name_byte;
+use super::piece::Mode;
 use super::tree::Word;
 use super::values::{Held, IndirectRead};
-use super::word::Mode;
 
 impl Builder<'_> {
     /// Reads an expansion node. Returns its content, and whether it may become several words even inside
@@ -146,6 +147,6 @@ fn name_length(body: &[u8]) -> usize {
     match body.first() {
         Some(b'@' | b'*' | b'#' | b'?' | b'-' | b'$' | b'!') => 1,
         Some(byte) if byte.is_ascii_digit() => body.iter().take_while(|b| b.is_ascii_digit()).count(),
-        _ => body.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count(),
+        _ => body.iter().take_while(|byte| is_name_byte(**byte)).count(),
     }
 }

@@ -4,7 +4,7 @@
 use tree_sitter::Node;
 
 use super::build::Builder;
-use super::kind_of;
+use super::grammar::kind_of;
 use super::tree::{Redir, RedirOp, Statement, Word};
 
 /// Reads the delimiter word after `<<`. Returns its text, whether it was quoted, and its length

@@ -4,7 +4,7 @@
 
 use tree_sitter::{Node, TreeCursor};
 
-use super::kind_of;
+use super::grammar::kind_of;
 
 /// Kinds of nodes in which bash takes no line end for a blank.
 const ON_ONE_LINE: &[&str] = &[

@@ -251,7 +251,7 @@ impl Scanner<'_> {
             }
             (b'\'', _) if !quoted && !self.quotes_are_literal() => {
                 let body = self.text.get(self.at + 2..).unwrap_or_default();
-                let (_, used) = super::ansi_c(body);
+                let (_, used) = super::quoting::ansi_c(body);
                 if body.get(used.wrapping_sub(1)) != Some(&b'\'') {
                     self.scan.problems.push(("incomplete_command", self.at));
                 }

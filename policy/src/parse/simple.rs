@@ -3,10 +3,11 @@
 use tree_sitter::Node;
 
 use super::build::Builder;
-use super::kind_of;
+use super::grammar::kind_of;
+use super::names::{assignment_name, is_name_byte};
+use super::piece::Mode;
 use super::tree::{Assign, Redir, RedirOp, Simple, Statement, Word};
 use super::values::Held;
-use super::word::Mode;
 
 /// Words that cannot be a command's name. The grammar takes them for one if earlier text confused it.
 pub(crate) const RESERVED: &[&[u8]] = &[
@@ -74,8 +75,7 @@ fn may_set(word: &Word) -> bool {
 pub(crate) fn behind_time(words: &[Word]) -> &[Word] {
     let mut rest = words;
     while let Some((_, tail)) = rest.split_first().filter(|(word, _)| word.text.as_deref() == Some(b"time")) {
-        let belongs =
-            |word: &Word| word.lead.starts_with(b"-") || super::word::assignment_name(&word.lead).is_some();
+        let belongs = |word: &Word| word.lead.starts_with(b"-") || assignment_name(&word.lead).is_some();
         rest =
             tail.iter().position(|word| !belongs(word)).map_or(&[], |at| tail.get(at..).unwrap_or_default());
     }
@@ -137,7 +137,7 @@ impl Builder<'_> {
     fn note_setters(&mut self, words: &[Word]) {
         let command = behind_time(words);
         for word in words.iter().take(words.len() - command.len()) {
-            if let Some(name) = super::word::assignment_name(&word.lead) {
+            if let Some(name) = assignment_name(&word.lead) {
                 self.note_value(name.to_vec(), Held::UNKNOWN, word.span);
             }
         }
@@ -169,7 +169,7 @@ impl Builder<'_> {
         let raw_program = program_source.map(|node| self.slice(node)).unwrap_or_default();
         let text = program.text.as_deref().unwrap_or_default();
         let reserved = program.bare && RESERVED.contains(&text);
-        let assignment = super::word::assignment_name(&program.lead).is_some() && program.bare;
+        let assignment = assignment_name(&program.lead).is_some() && program.bare;
         if (reserved && text != b"coproc") || assignment {
             self.problem("parse_incomplete", program.span);
         }
@@ -282,7 +282,7 @@ impl Builder<'_> {
             let subscript = subscript.strip_suffix(b"]").unwrap_or(subscript);
             self.check_subscript(subscript, self.span_of(node));
         }
-        if !name.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'_') {
+        if !name.iter().copied().all(is_name_byte) {
             self.incomplete(node);
         }
         name.to_vec()

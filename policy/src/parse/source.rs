@@ -84,3 +84,24 @@ impl Source {
         }
     }
 }
+
+/// The context in which words are read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Surroundings<'a> {
+    /// The command's HOME, for `~` and `$HOME`.
+    pub(crate) home: &'a str,
+    /// Whether bash splits words at white space, as far as the surrounding text shows.
+    pub(crate) splits_as_usual: bool,
+}
+
+impl<'a> Surroundings<'a> {
+    pub(crate) fn of_home(home: &'a str) -> Self {
+        Self { home, splits_as_usual: true }
+    }
+
+    /// Reports whether HOME is unchanged by word splitting and globbing.
+    pub(crate) fn has_plain_home(&self) -> bool {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-".contains(&byte);
+        !self.home.is_empty() && self.home.bytes().all(plain)
+    }
+}

@@ -2,9 +2,7 @@
 //! can become: a number, the name of a variable, a word that is not a flag. One unknown value makes all
 //! values of the variable unknown.
 
-use super::build::Builder;
-use super::tree::Word;
-use crate::tables::names;
+use crate::decision::Span;
 
 /// Properties that every value of a variable has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +25,7 @@ pub(super) struct IndirectRead {
     pub(super) name: Vec<u8>,
     /// Whether the named variable's value becomes part of the word, or only whether it is set.
     pub(super) value_is_used: bool,
-    pub(super) span: crate::Span,
+    pub(super) span: Span,
 }
 
 impl Held {
@@ -37,93 +35,14 @@ impl Held {
     /// Numbers, which may be negative.
     pub(super) const NUMBER: Self = Self { numeric: true, ..Self::UNKNOWN };
 
-    /// Returns the properties that these words share.
-    pub(super) fn of(words: &[Word]) -> Self {
-        let all = |test: fn(&Word) -> bool| !words.is_empty() && words.iter().all(test);
-        Self {
-            numeric: all(super::arithmetic::is_number),
-            no_flag: all(begins_no_flag),
-            unsplit: all(stays_one_word),
-            name: all(is_name),
-            untelling: all(|word| !names::is_telling_variable(&word.lead)),
-        }
-    }
-
-    fn and(self, other: Self) -> Self {
+    /// Returns the properties that both have.
+    pub(super) fn and(self, other: Self) -> Self {
         Self {
             numeric: self.numeric && other.numeric,
             no_flag: self.no_flag && other.no_flag,
             unsplit: self.unsplit && other.unsplit,
             name: self.name && other.name,
             untelling: self.untelling && other.untelling,
-        }
-    }
-}
-
-/// Reports whether the first character of a word, or of a glob's matches, is known and does not start a
-/// flag.
-fn begins_no_flag(word: &Word) -> bool {
-    let known = word.text.is_some() || (word.glob && !word.lead.is_empty());
-    known && word.lead.first().is_some_and(|byte| byte.is_ascii_alphanumeric() || b"/._".contains(byte))
-}
-
-fn stays_one_word(word: &Word) -> bool {
-    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/._-+@:,%=".contains(byte);
-    word.text.as_deref().is_some_and(|text| text.iter().all(plain))
-}
-
-fn is_name(word: &Word) -> bool {
-    let text = word.text.as_deref().unwrap_or_default();
-    let starts = text.first().is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_');
-    let plain = text.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
-    starts && plain
-}
-
-impl Builder<'_> {
-    /// Records an assignment by name. A value that bash evaluates must be a number.
-    pub(super) fn note_value(&mut self, name: Vec<u8>, held: Held, span: crate::Span) {
-        if names::is_evaluated(&name) && !held.numeric {
-            let dangerous = names::is_dangerous_variable(&name);
-            self.problem(if dangerous { "dangerous_variables" } else { "arithmetic_evaluation" }, span);
-        }
-        self.note_assignment(name, held, span);
-    }
-
-    pub(super) fn note_assignment(&mut self, name: Vec<u8>, held: Held, span: crate::Span) {
-        if names::changes_reading(&name) {
-            self.problem("parse_incomplete", span);
-        }
-        self.held.entry(name).and_modify(|known| *known = known.and(held)).or_insert(held);
-    }
-
-    /// Records a word of a builtin that sets variables: the name in it, or any name.
-    pub(super) fn note_set_by_word(&mut self, word: &Word) {
-        let given = super::word::assignment_name(&word.lead);
-        let ends = |byte: &u8| matches!(byte, b'=' | b'+' | b'[');
-        let named = word.text.as_deref().and_then(|text| text.split(ends).next());
-        match given.or(named) {
-            Some(name) => self.note_assignment(name.to_vec(), Held::UNKNOWN, word.span),
-            None => self.sets_anything = true,
-        }
-    }
-
-    /// Checks each name that is read as a number or as a name: the text must set it, and only to such
-    /// values.
-    pub(super) fn check_reads(&mut self) {
-        for (name, span) in std::mem::take(&mut self.arithmetic_reads) {
-            let known = self.held.get(&name).is_some_and(|held| held.numeric);
-            self.check_read(known, &name, span);
-        }
-        for IndirectRead { name, value_is_used, span } in std::mem::take(&mut self.indirect_reads) {
-            let held = self.held.get(&name);
-            let known = held.is_some_and(|held| held.name && (held.untelling || !value_is_used));
-            self.check_read(known, &name, span);
-        }
-    }
-
-    fn check_read(&mut self, known: bool, name: &[u8], span: crate::Span) {
-        if !known || self.sets_anything || names::is_set_by_bash(name) {
-            self.problem("arithmetic_evaluation", span);
         }
     }
 }

@@ -4,54 +4,15 @@
 mod finish;
 mod lex;
 
-pub(super) use finish::misleads;
-
 use std::collections::HashMap;
 use std::rc::Rc;
 
 use tree_sitter::Node;
 
 use super::build::Builder;
-use super::kind_of;
-use super::tree::{Hazard, SubKind, Substitution, Word};
-
-/// The kind of a region of text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mode {
-    /// A word of a command: braces, globs and word splitting apply.
-    Argument,
-    /// The value of an assignment, to which none of these applies.
-    Value,
-    /// Text in which separators are ordinary characters: a pattern, arithmetic.
-    Loose,
-    /// Text as inside double quotes: a heredoc's body.
-    Quoted,
-}
-
-/// One byte or one expansion of a word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Piece {
-    Byte {
-        byte: u8,
-        quoted: bool,
-    },
-    /// An expansion; `one` if it cannot become zero or several words.
-    Unknown {
-        one: bool,
-    },
-    /// An empty pair of quotes: no text, but still a word.
-    Empty,
-}
-
-/// Returns the name that `NAME=value` or `NAME+=value` sets, if the text has this form.
-pub(crate) fn assignment_name(text: &[u8]) -> Option<&[u8]> {
-    let end = text.iter().position(|byte| *byte == b'=')?;
-    let (name, _) = text.split_at_checked(end)?;
-    let name = name.strip_suffix(b"+").unwrap_or(name);
-    let first = name.first()?;
-    let valid = !first.is_ascii_digit() && name.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'_');
-    valid.then_some(name)
-}
+use super::grammar::kind_of;
+use super::piece::Mode;
+use super::tree::{Hazard, Simple, Statement, SubKind, Substitution, Word};
 
 impl Builder<'_> {
     pub(super) fn is_word(&self, node: Node<'_>) -> bool {
@@ -177,7 +138,7 @@ impl Builder<'_> {
         }
         let children = self.children(node);
         self.check_gaps(node.start_byte(), node.end_byte(), &children);
-        let mut simple = super::Simple { span: self.span_of(node), ..super::Simple::default() };
+        let mut simple = Simple { span: self.span_of(node), ..Simple::default() };
         let mut inner = Vec::new();
         for child in children {
             match kind_of(child) {
@@ -191,7 +152,7 @@ impl Builder<'_> {
         }
         let mut body = self.statements(&inner);
         if !simple.redirects.is_empty() {
-            body.push(super::Statement::Simple(simple));
+            body.push(Statement::Simple(simple));
         }
         let text = heredoc_text(&body).filter(|_| kind == SubKind::Command);
         Rc::new(Substitution { kind, body, text })
@@ -204,8 +165,8 @@ impl Builder<'_> {
 
 /// Returns the output of a single `cat <<'EOF'`, without the line feeds that a substitution
 /// removes.
-fn heredoc_text(body: &[super::Statement]) -> Option<Vec<u8>> {
-    let [super::Statement::Simple(simple)] = body else {
+fn heredoc_text(body: &[Statement]) -> Option<Vec<u8>> {
+    let [Statement::Simple(simple)] = body else {
         return None;
     };
     let ([cat], [redirect]) = (simple.words.as_slice(), simple.redirects.as_slice()) else {

@@ -37,7 +37,7 @@ pub(crate) fn writer_paths(found: &Found) -> Option<WriterPaths> {
         return Some(named(writer, rest));
     }
     if writer.name == "tar" {
-        return Some(archives::tar(writer, rest));
+        return Some(WriterPaths { paths: archives::tar(writer, rest), is_edit: false });
     }
     if !writer.only_with.is_empty() && !rest.iter().any(|word| word.lead.starts_with(b"-")) {
         return None;
@@ -47,13 +47,13 @@ pub(crate) fn writer_paths(found: &Found) -> Option<WriterPaths> {
         return None;
     }
     let operands: Vec<&Word> = sorted.operands.iter().filter_map(|index| rest.get(*index)).collect();
-    let targets: Vec<&Word> = values(&sorted, Takes::Write).collect();
+    let targets: Vec<&Word> = sorted.values_that_are(Takes::Write).collect();
     let mut paths = shaped(writer, &sorted, &operands, !targets.is_empty());
     if writer.name == "ln" && sorted.has("symbolic") && !sorted.has("relative") {
         links::from_the_link(&mut paths, targets.first().copied());
     }
-    paths.extend(targets.into_iter().map(|word| with(word, Access::Create)));
-    paths.extend(values(&sorted, Takes::Read).map(|word| with(word, Access::Read)));
+    paths.extend(targets.into_iter().map(|word| PathWord::new(word, Access::Create)));
+    paths.extend(sorted.values_that_are(Takes::Read).map(|word| PathWord::new(word, Access::Read)));
     if let Some(directory) = directory_of_git(name, found) {
         paths.iter_mut().for_each(|path| path.word = archives::below(Some(directory), &path.word));
     }
@@ -92,15 +92,6 @@ fn has_one(sorted: &Sorted, flags: &[&str]) -> bool {
     flags.iter().any(|flag| sorted.has(flag))
 }
 
-fn values(sorted: &Sorted, takes: Takes) -> impl Iterator<Item = &Word> {
-    let given = sorted.flags.iter().filter(move |given| given.flag.takes == takes);
-    given.filter_map(|given| given.value.as_ref())
-}
-
-fn with(word: &Word, access: Access) -> PathWord {
-    PathWord { word: word.clone(), access }
-}
-
 fn shaped(writer: &Writer, sorted: &Sorted, operands: &[&Word], has_target: bool) -> Vec<PathWord> {
     let shape = &writer.shape;
     let (from, count) = (shape.skip, operands.len());
@@ -115,7 +106,7 @@ fn shaped(writer: &Writer, sorted: &Sorted, operands: &[&Word], has_target: bool
     };
     let paths = operands.iter().enumerate().skip(from);
     let here = paths.filter(|(_, word)| !(writer.hosts && is_on_another_host(word)));
-    here.filter_map(|(index, word)| Some(with(word, access(index)?))).collect()
+    here.filter_map(|(index, word)| Some(PathWord::new(word, access(index)?))).collect()
 }
 
 /// Recognizes `host:path` and `rsync://host/path`.
@@ -161,7 +152,7 @@ fn sed_in_place(rest: &[Word]) -> Option<WriterPaths> {
         script.extend_from_slice(word.text.as_deref().unwrap_or_default());
         script.push(b'\n');
     }
-    let paths: Vec<PathWord> = operands.map(|word| with(word, Access::Write)).collect();
+    let paths: Vec<PathWord> = operands.map(|word| PathWord::new(word, Access::Write)).collect();
     known &= paths.iter().all(|path| path.word.text.is_some());
     Some(WriterPaths {
         is_edit: known && sorted.troubles.is_empty() && crate::readonly::sed_is_harmless(&script),
@@ -175,12 +166,14 @@ fn found_by_find(rest: &[Word]) -> Option<WriterPaths> {
     let mut paths = Vec::new();
     for (index, text) in texts().enumerate() {
         if matches!(text, b"-fprint" | b"-fprint0" | b"-fprintf" | b"-fls") {
-            paths.extend(rest.get(index + 1).map(|word| with(word, Access::Write)));
+            paths.extend(rest.get(index + 1).map(|word| PathWord::new(word, Access::Write)));
         }
     }
     if texts().any(|text| text == b"-delete") {
         let begins = |word: &&Word| matches!(word.lead.first(), Some(b'-' | b'(' | b'!'));
-        paths.extend(rest.iter().take_while(|word| !begins(word)).map(|word| with(word, Access::Delete)));
+        paths.extend(
+            rest.iter().take_while(|word| !begins(word)).map(|word| PathWord::new(word, Access::Delete)),
+        );
     }
     (!paths.is_empty()).then_some(WriterPaths { paths, is_edit: false })
 }
@@ -188,12 +181,12 @@ fn found_by_find(rest: &[Word]) -> Option<WriterPaths> {
 /// Returns the files that redirects write.
 pub(crate) fn redirect_writes(found: &Found) -> impl Iterator<Item = PathWord> {
     let files = found.redirects.iter().filter(|redirect| redirect.op == RedirOp::Write);
-    files.filter_map(|redirect| redirect.target.as_ref()).map(|word| with(word, Access::Write))
+    files.filter_map(|redirect| redirect.target.as_ref()).map(|word| PathWord::new(word, Access::Write))
 }
 
 /// Returns the files that redirects read. A network address in `/dev/tcp` is not a file.
 pub(crate) fn redirect_reads(found: &Found) -> impl Iterator<Item = PathWord> {
     let files = found.redirects.iter().filter(|redirect| redirect.op == RedirOp::Read);
     let known = files.filter(|redirect| crate::readonly::redirect_is_harmless(redirect));
-    known.filter_map(|redirect| redirect.target.as_ref()).map(|word| with(word, Access::Read))
+    known.filter_map(|redirect| redirect.target.as_ref()).map(|word| PathWord::new(word, Access::Read))
 }

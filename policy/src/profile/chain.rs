@@ -1,9 +1,10 @@
 //! Follows `extends` to the first ancestor, and reads the profiles in that order. It terminates:
 //! cycles are detected, and the length of the chain is bounded.
 
+use super::case::Case;
 use super::load;
 use super::problem::ProfileError;
-use super::{Case, Profile};
+use super::resolved::Profile;
 use crate::limits::MAX_EXTENDS;
 
 /// The text of a profile, and its name in errors.
@@ -22,7 +23,9 @@ pub(super) fn resolve(
     let mut parent: Option<Profile> = None;
     for ancestor in ancestors(own, lookup)?.iter().rev() {
         let known = |_: &str| parent.clone();
-        parent = Some(Profile::from_toml(&ancestor.text, &ancestor.file, &known)?);
+        let (profile, cases) = load::read(&ancestor.text, &ancestor.file, &known)?;
+        Case::run_all(&cases, &profile, &ancestor.file)?;
+        parent = Some(profile);
     }
     load::read(&own.text, &own.file, &|_| parent.clone())
 }

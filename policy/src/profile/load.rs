@@ -4,9 +4,10 @@
 use serde::{Deserialize, de::IgnoredAny};
 use toml::Spanned;
 
+use super::builtin;
 use super::case::{self, Case};
 use super::problem::{ProfileError, Source};
-use super::{Profile, builtin};
+use super::resolved::Profile;
 use crate::limits;
 use crate::request::Mode;
 use crate::rules::{Rule, Rules};
@@ -133,7 +134,7 @@ fn parent(
         source.add(at, "extends", what, "name another profile or none");
         return blank();
     }
-    lookup_parent(name.get_ref()).or_else(|| Profile::builtin(name.get_ref())).unwrap_or_else(|| {
+    lookup_parent(name.get_ref()).or_else(|| builtin::profile(name.get_ref())).unwrap_or_else(|| {
         let what = format!("`{}` is not loaded", name.get_ref());
         let cure = "name a loaded profile or one of strict, agent, sandboxed, demo, read_only";
         source.add(at, "extends", what, cure);

@@ -1,6 +1,8 @@
 //! Tests of profiles that load and of profiles that must not.
 
 use super::*;
+use crate::request::Mode;
+use crate::rules::Rule;
 
 fn load(text: &str) -> Result<Profile, ProfileError> {
     Profile::from_toml(text, "team.toml", &|_| None)

@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::{Proof, Refusal, network};
+use super::network;
+use super::proof::{Proof, Refusal};
 use crate::decision::Span;
 use crate::getopt::Sorted;
 use crate::parse::Word;
@@ -10,7 +11,7 @@ use crate::tables::{Options, Takes};
 
 /// Converts `tar tvf FILE` to `tar -t -v -f FILE`: the letters of a first word without a dash are
 /// flags, and their values follow in the same order.
-pub(super) fn with_dashes<'w>(words: &'w [Word], options: &Options) -> Cow<'w, [Word]> {
+pub(crate) fn with_dashes<'w>(words: &'w [Word], options: &Options) -> Cow<'w, [Word]> {
     let Some((first, mut rest)) = words.split_first() else {
         return Cow::Borrowed(words);
     };

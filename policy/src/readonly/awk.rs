@@ -4,7 +4,7 @@
 
 mod lex;
 
-use super::{PathWord, Proof, Refusal};
+use super::proof::{PathWord, Proof, Refusal};
 use crate::decision::Span;
 use crate::parse::Word;
 use lex::{Stop, Token};

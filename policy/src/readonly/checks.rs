@@ -1,9 +1,10 @@
 //! Checks of single programs that go beyond flags and operands.
 
-use super::{Proof, Refusal, archive, awk, jq, network, printf, sed};
+use super::proof::{Proof, Refusal};
+use super::{archive, awk, jq, network, printf, sed};
 use crate::decision::Span;
 use crate::getopt::Sorted;
-use crate::parse::Word;
+use crate::parse::{Word, is_name_byte};
 use crate::tables::{Check, Program, names};
 
 /// Runs the additional check of a program.
@@ -127,7 +128,7 @@ fn manual(operands: &[&Word]) -> Proof {
 fn plain_names(operands: &[&Word]) -> Proof {
     let plain = |word: &&Word| {
         let text = word.text.as_deref().unwrap_or_default();
-        !text.is_empty() && text.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'_')
+        !text.is_empty() && text.iter().copied().all(is_name_byte)
     };
     match operands.iter().find(|word| !plain(word) || names::is_dangerous_variable(&word.lead)) {
         None => Ok(Vec::new()),

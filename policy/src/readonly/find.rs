@@ -1,7 +1,7 @@
 //! find's expression. Each known primary is listed with its number of words. The command of `-exec`
 //! is judged separately.
 
-use super::{PathWord, Proof, Refusal};
+use super::proof::{PathWord, Proof, Refusal};
 use crate::decision::Span;
 use crate::parse::Word;
 use crate::rules::matching::glob_matches;

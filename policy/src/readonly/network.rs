@@ -1,7 +1,7 @@
 //! Words that can name another host: addresses in place of files, and hosts in socket filters.
 //! Programs resolve or fetch them.
 
-use super::{Proof, Refusal};
+use super::proof::{Proof, Refusal};
 use crate::getopt::Sorted;
 use crate::parse::Word;
 use crate::tables::Takes;

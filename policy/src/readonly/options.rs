@@ -3,7 +3,8 @@
 
 use std::borrow::Cow;
 
-use super::{PathWord, Proof, Refusal, archive, checks, find, test};
+use super::proof::{PathWord, Proof, Refusal};
+use super::{archive, checks, find, test};
 use crate::analysis::Analysis;
 use crate::decision::Span;
 use crate::getopt::{self, Sorted, Trouble};

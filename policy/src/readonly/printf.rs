@@ -1,6 +1,6 @@
 //! The format of `printf`: in bash's builtin, `%n` sets a variable, which could be PATH.
 
-use super::{Proof, Refusal};
+use super::proof::{Proof, Refusal};
 use crate::decision::Span;
 use crate::parse::Word;
 use crate::tables::names;

@@ -1,7 +1,7 @@
 //! sed scripts, command by command. Refused are commands that write, read a file or run a program,
 //! and those that are not understood.
 
-use super::{PathWord, Proof, Refusal};
+use super::proof::{PathWord, Proof, Refusal};
 use crate::decision::Span;
 use crate::getopt::Sorted;
 use crate::parse::Word;

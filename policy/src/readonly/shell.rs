@@ -1,6 +1,6 @@
 //! The effects of the shell itself before a program runs: assignments, redirects, expansions.
 
-use super::{PathWord, Proof, Refusal, looks_like_path};
+use super::proof::{PathWord, Proof, Refusal, looks_like_path};
 use crate::analysis::Found;
 use crate::parse::{Assign, Redir, RedirOp, Word};
 use crate::tables::names;

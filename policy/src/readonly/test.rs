@@ -1,9 +1,9 @@
 //! `test` and `[`: harmless, except for operators that evaluate a subscript.
 
-use super::{Proof, Refusal};
+use super::proof::{Proof, Refusal};
 use crate::analysis::Analysis;
 use crate::decision::Span;
-use crate::parse::Word;
+use crate::parse::{Word, is_name_byte};
 
 pub(super) fn check(rest: &[Word], analysis: &Analysis, span: Span) -> Proof {
     let refuse = |at: Span| {
@@ -23,9 +23,7 @@ pub(super) fn check(rest: &[Word], analysis: &Analysis, span: Span) -> Proof {
             continue;
         }
         let operand = rest.get(index + 1).and_then(|word| word.text.as_deref());
-        let plain = operand.is_some_and(|name| {
-            !name.is_empty() && name.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'_')
-        });
+        let plain = operand.is_some_and(|name| !name.is_empty() && name.iter().copied().all(is_name_byte));
         if !plain {
             return refuse(rest.get(index + 1).map_or(span, |word| word.span));
         }

@@ -1,7 +1,7 @@
 //! Commands that unset variables, or set them by name, before another command reads them: `unset`,
 //! `env -u`, `env -i`, `printf -v`.
 
-use super::Refusal;
+use super::proof::Refusal;
 use crate::analysis::{Analysis, Found};
 use crate::getopt;
 use crate::parse::Word;

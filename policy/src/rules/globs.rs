@@ -5,6 +5,9 @@ use globset::{GlobBuilder, GlobMatcher};
 
 use super::overlap::{may_meet, may_meet_hidden};
 
+/// The steps for comparing one path with a pattern, in addition to its bytes.
+pub(crate) const PATH_STEPS: usize = 32;
+
 /// The root of a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Root {

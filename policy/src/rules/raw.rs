@@ -1,11 +1,8 @@
 //! Matches deny and ask rules with text that is not understood: the rule's literal words must occur in order in the raw
 //! or the unquoted text. In case of doubt, a rule matches.
 
-use super::globs::PathPattern;
+use super::globs::{PATH_STEPS, PathPattern};
 use super::matching::{Effort, Piece, WordPattern, matches_within};
-
-/// The steps for comparing one word with a path pattern, in addition to its bytes.
-const PATH_STEPS: usize = 32;
 
 /// A text without its quotes, in three forms: as the shell reads it, as a nested shell reads its words, and without
 /// quotes and escapes at any depth.

@@ -2,7 +2,7 @@
 //! position of a command name, and its first word is expanded again, but never an alias within itself. If the text
 //! ends in a space, the next word is expanded, too.
 
-use super::Snapshot;
+use super::read::Snapshot;
 use crate::decision::Span;
 use crate::limits;
 use crate::parse::{self, Nested, Redir, Simple, SpanMap, Statement, Surroundings, Word};
@@ -35,6 +35,12 @@ struct Region {
 }
 
 impl Snapshot {
+    /// Returns the command after alias expansion.
+    #[must_use]
+    pub fn expanded(&self, command: &[u8]) -> Vec<u8> {
+        self.expand(command, "/").map_or_else(|| command.to_vec(), |expanded| expanded.text)
+    }
+
     /// Returns the command after alias expansion, or `None` if it contains no alias.
     pub(crate) fn expand(&self, command: &[u8], home: &str) -> Option<Expanded> {
         let mut out = Expanded {

@@ -1,8 +1,57 @@
-//! Parses the text of a snapshot, entry by entry.
+//! A parsed snapshot, and the parser of its text, entry by entry.
 
-use super::Snapshot;
+use std::collections::{HashMap, HashSet};
+
 use crate::limits;
+use crate::parse::is_name_byte;
 use crate::tables::names;
+
+/// A snapshot, parsed once for a session.
+#[derive(Debug, Clone, Default)]
+pub struct Snapshot {
+    /// The text of each alias.
+    pub(super) aliases: HashMap<Vec<u8>, Vec<u8>>,
+    /// The names that are functions.
+    functions: HashSet<Vec<u8>>,
+    /// Whether the shell that loads the snapshot expands aliases.
+    expands: bool,
+    /// Whether a part of it is not understood.
+    opaque: bool,
+}
+
+impl Snapshot {
+    /// Parses a snapshot in the form that bash prints: `alias -p`, `declare -f`, `shopt -p`, `set
+    /// +o`, and variables. Total: other text makes the snapshot opaque.
+    #[must_use]
+    pub fn parse(text: &[u8]) -> Self {
+        // The shell that loads the snapshot expands aliases until the snapshot switches that off.
+        let mut reader = Reader { rest: text, out: Self { expands: true, ..Self::default() } };
+        let understood = text.len() <= limits::MAX_SNAPSHOT_BYTES && reader.entries().is_some();
+        Self { opaque: !understood, ..reader.out }
+    }
+
+    /// Reports whether the meaning of the name is unknown: it is a function, or the snapshot is not
+    /// understood.
+    #[must_use]
+    pub fn is_unknown(&self, name: &[u8]) -> bool {
+        self.opaque || self.functions.contains(name)
+    }
+
+    /// Reports whether the name is an alias.
+    pub(crate) fn is_alias(&self, name: &[u8]) -> bool {
+        self.aliases.contains_key(name)
+    }
+
+    /// Returns the names of functions.
+    pub(crate) fn functions(&self) -> impl Iterator<Item = &Vec<u8>> {
+        self.functions.iter()
+    }
+
+    /// Reports whether the shell that loads the snapshot expands aliases.
+    pub(crate) fn expands(&self) -> bool {
+        self.expands
+    }
+}
 
 /// Options that change how bash reads commands or finds directories.
 const UNSAFE_OPTIONS: &[&[u8]] = &[
@@ -16,13 +65,6 @@ const UNSAFE_OPTIONS: &[&[u8]] = &[
     b"history",
     b"allexport",
 ];
-
-pub(super) fn snapshot(text: &[u8]) -> Snapshot {
-    // The shell that loads the snapshot expands aliases until the snapshot switches that off.
-    let mut reader = Reader { rest: text, out: Snapshot { expands: true, ..Snapshot::default() } };
-    let understood = text.len() <= limits::MAX_SNAPSHOT_BYTES && reader.entries().is_some();
-    Snapshot { opaque: !understood, ..reader.out }
-}
 
 struct Reader<'a> {
     rest: &'a [u8],
@@ -134,7 +176,7 @@ impl<'a> Reader<'a> {
         }
         let at = rest.iter().position(|byte| matches!(byte, b'=' | b'\n'))?;
         let (name, rest) = rest.split_at_checked(at)?;
-        let plain = name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+        let plain = name.iter().copied().all(is_name_byte);
         let harmless = !(names::is_dangerous_variable(name) || names::is_evaluated(name));
         if name.is_empty() || !plain || !harmless || names::is_set_by_bash(name) {
             return None;

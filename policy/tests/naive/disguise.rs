@@ -1,7 +1,7 @@
 //! Disguises of a command: other spellings, wrappers, positions. bash runs the same program for
 //! each, or refuses the text.
 
-use super::Dice;
+use super::dice::Dice;
 
 pub(super) fn of(words: &[String], dice: &mut Dice) -> String {
     let spelt: Vec<String> = words.iter().map(|word| spelt(word, dice)).collect();

@@ -29,3 +29,14 @@ fn assigned(word: &Word) -> Option<Assign> {
     };
     Some(Assign { name, values: vec![value], span: word.span })
 }
+
+/// Returns the names that this command defines as aliases.
+pub(super) fn aliases(words: &[Word]) -> impl Iterator<Item = Vec<u8>> {
+    let makes = words.first().is_some_and(|word| word.text.as_deref() == Some(b"alias"));
+    let made = words.iter().skip(1).filter(move |_| makes);
+    made.filter_map(|word| {
+        let text = word.text.as_deref()?;
+        let at = text.iter().position(|byte| *byte == b'=')?;
+        text.get(..at).map(<[u8]>::to_vec)
+    })
+}

@@ -4,9 +4,8 @@
 
 use std::collections::HashMap;
 
-use super::Walker;
-use crate::launch::{Launch, base_name};
-use crate::parse::{Assign, RedirOp, Simple, Statement, Word};
+use crate::launch::base_name;
+use crate::parse::{Assign, RedirOp, Simple, Statement, Word, is_name_byte};
 
 /// The largest number of values per variable, and of candidates per word.
 const MOST: usize = 8;
@@ -68,37 +67,9 @@ impl Values {
             _ => {}
         }
     }
-}
 
-impl Walker<'_> {
-    /// Adds the commands that a command with an unknown program could be.
-    pub(super) fn guess(&mut self, index: usize, words: &[Word]) {
-        // An incomplete text is searched as text.
-        let Some((program, rest)) = words.split_first().filter(|_| self.out.complete) else {
-            return;
-        };
-        if let Some(name) = &program.text {
-            if self.passes_arguments.contains(name) && !rest.is_empty() {
-                self.launched(index, Launch::Command { words: rest.to_vec(), assignments: Vec::new() });
-            }
-            return;
-        }
-        let parameter =
-            program.variables.first().is_some_and(|name| matches!(name.as_slice(), b"@" | b"*" | b"1"));
-        if let Some(function) = self.function.clone().filter(|_| parameter) {
-            self.passes_arguments.insert(function);
-        }
-        for text in self.names(program) {
-            let split = text.split(u8::is_ascii_whitespace).filter(|part| !part.is_empty());
-            let named = split.map(|part| Word::known(part, program.span));
-            let words: Vec<Word> = named.chain(rest.iter().cloned()).collect();
-            if !words.is_empty() {
-                self.launched(index, Launch::Command { words, assignments: Vec::new() });
-            }
-        }
-    }
-
-    fn names(&self, program: &Word) -> Vec<Vec<u8>> {
+    /// Returns the names that the word may stand for.
+    pub(super) fn names(&self, program: &Word) -> Vec<Vec<u8>> {
         if let [substitution] = program.substitutions.as_slice() {
             let [body] = substitution.body.as_slice() else {
                 return Vec::new();
@@ -111,7 +82,7 @@ impl Walker<'_> {
             let values = match part {
                 Part::Text(text) => vec![text],
                 Part::Variable(name, default) => {
-                    let given = self.values.of.get(&name).into_iter().flatten().cloned();
+                    let given = self.of.get(&name).into_iter().flatten().cloned();
                     given.chain(default).collect()
                 }
             };
@@ -151,7 +122,7 @@ fn parts(text: &[u8]) -> Option<Vec<Part>> {
                 rest = tail.get(end + 1..)?;
             }
             b'$' => {
-                let length = tail.iter().take_while(|byte| is_name(**byte)).count().max(1);
+                let length = tail.iter().take_while(|byte| is_name_byte(**byte)).count().max(1);
                 out.push(Part::Variable(tail.get(..length)?.to_vec(), None));
                 rest = tail.get(length..)?;
             }
@@ -169,7 +140,7 @@ fn parts(text: &[u8]) -> Option<Vec<Part>> {
 
 /// Parses `${x}`, `${x[0]}` and `${x:-word}`.
 fn braced(text: &[u8]) -> Option<Part> {
-    let length = text.iter().take_while(|byte| is_name(**byte)).count();
+    let length = text.iter().take_while(|byte| is_name_byte(**byte)).count();
     let (name, rest) = text.split_at_checked(length)?;
     let rest = if rest.starts_with(b"[") { rest.split(|byte| *byte == b']').nth(1)? } else { rest };
     let operator = rest.strip_prefix(b":").unwrap_or(rest);
@@ -190,10 +161,6 @@ fn rough_parts(word: &Word) -> Vec<Part> {
     }
     let start = std::iter::once(Part::Text(word.lead.clone()));
     start.chain(word.variables.iter().map(|name| Part::Variable(name.clone(), None))).collect()
-}
-
-fn is_name(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
 /// Returns the output of a statement, if its words determine it.

@@ -2,8 +2,6 @@
 //! expands the name first. A text that sets the variable and starts such a shell is not
 //! complete, in whatever order it does both.
 
-use super::Walker;
-
 pub(super) const VARIABLE: &[u8] = b"ENV";
 
 /// The parts of this that the text contains so far.
@@ -13,16 +11,12 @@ pub(super) struct StartFile {
     has_interactive_shell: bool,
 }
 
-impl Walker<'_> {
-    /// Records that the text sets the variable, or that it starts an interactive shell.
-    pub(super) fn note_start_file(&mut self, named: bool, interactive: bool, span: crate::Span) {
-        if !named && !interactive {
-            return;
-        }
-        self.start_file.is_named |= named;
-        self.start_file.has_interactive_shell |= interactive;
-        if self.start_file.is_named && self.start_file.has_interactive_shell {
-            self.fail("launched_text_unknown", span);
-        }
+impl StartFile {
+    /// Records that the text sets the variable, or that it starts an interactive shell. Reports whether that makes the
+    /// text do both.
+    pub(super) fn note(&mut self, named: bool, interactive: bool) -> bool {
+        self.is_named |= named;
+        self.has_interactive_shell |= interactive;
+        (named || interactive) && self.is_named && self.has_interactive_shell
     }
 }

@@ -5,10 +5,11 @@ use std::rc::Rc;
 
 use tree_sitter::Node;
 
-use super::{Mode, Piece};
 use crate::parse::build::Builder;
-use crate::parse::kind_of;
-use crate::parse::tree::{Hazard, Substitution};
+use crate::parse::grammar::kind_of;
+use crate::parse::names::{assignment_name, is_name, is_name_byte};
+use crate::parse::piece::{Mode, Piece};
+use crate::parse::tree::{Hazard, Substitution, Word};
 
 /// The content of a word.
 #[derive(Default)]
@@ -252,7 +253,7 @@ impl<'n, 't> Lexer<'n, 't> {
         match next {
             b'\'' if !self.quoted => {
                 let body = builder.bytes(self.at + 2, self.end);
-                let (decoded, used) = crate::parse::ansi_c(body);
+                let (decoded, used) = crate::parse::quoting::ansi_c(body);
                 self.made.bare = false;
                 if self.made.pieces.is_empty() && decoded.starts_with(b"-") && decoded.len() > 1 {
                     self.problem(builder, "obfuscated_flags");
@@ -306,7 +307,7 @@ impl<'n, 't> Lexer<'n, 't> {
 
     fn variable(&mut self, builder: &mut Builder<'_>) {
         let rest = builder.bytes(self.at + 1, self.end);
-        let length = rest.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
+        let length = rest.iter().take_while(|byte| is_name_byte(**byte)).count();
         let name = rest.get(..length).unwrap_or_default().to_vec();
         if name == b"IFS" && !self.quoted && self.mode == Mode::Argument {
             self.problem(builder, "ifs_injection");
@@ -410,7 +411,7 @@ impl<'n, 't> Lexer<'n, 't> {
     }
 
     /// Adds the content of a part of the word.
-    fn take(&mut self, word: crate::parse::Word) {
+    fn take(&mut self, word: Word) {
         self.made.variables.extend(word.variables);
         self.made.hazards.extend(word.hazards);
         self.made.substitutions.extend(word.substitutions);
@@ -431,7 +432,7 @@ impl<'n, 't> Lexer<'n, 't> {
             Mode::Argument => {
                 let name = before.split(|byte| *byte == b'[').next().unwrap_or_default();
                 let indexed = name.len() < before.len() && before.contains(&b'=');
-                super::assignment_name(before).is_some() || (indexed && is_name(name))
+                assignment_name(before).is_some() || (indexed && is_name(name))
             }
             Mode::Loose | Mode::Quoted => false,
         }
@@ -461,9 +462,4 @@ impl<'n, 't> Lexer<'n, 't> {
             self.unknown(true);
         }
     }
-}
-
-fn is_name(text: &[u8]) -> bool {
-    text.first().is_some_and(|byte| !byte.is_ascii_digit())
-        && text.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
 }

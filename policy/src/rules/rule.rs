@@ -1,11 +1,117 @@
-//! Parses the text of a rule. Quotes and escapes work as in the shell, so that a rule can name a
-//! word with a space or a star.
+//! One rule, and the parser of its text. Quotes and escapes work as in the shell, so that a rule can
+//! name a word with a space or a star.
 
 use super::globs::PathPattern;
 use super::matching::{Piece, WordPattern};
-use super::{Pattern, Rule, RuleError, Tool};
+use crate::limits;
 
-pub(super) fn rule(text: &str) -> Result<Rule, RuleError> {
+/// The subject of a rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Tool {
+    /// Commands of bash and zsh.
+    Bash,
+    /// Commands of PowerShell.
+    PowerShell,
+    /// Paths that are read.
+    Read,
+    /// Paths that are written, created or removed.
+    Edit,
+}
+
+/// One rule.
+#[derive(Debug, Clone)]
+pub struct Rule {
+    tool: Tool,
+    text: String,
+    pattern: Pattern,
+}
+
+#[derive(Debug, Clone)]
+enum Pattern {
+    Words(WordPattern),
+    Path(PathPattern),
+}
+
+/// The reason why a rule was not accepted.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RuleError {
+    /// The text does not have the form `Tool(pattern)`.
+    #[error("`{0}` is not a rule; write `Tool(pattern)`, such as `Bash(git status)`")]
+    Form(String),
+    /// The tool does not exist.
+    #[error("`{rule}` names the tool `{tool}`; known are Bash, PowerShell, Read and Edit")]
+    Tool {
+        /// The rule as written.
+        rule: String,
+        /// The unknown name.
+        tool: String,
+    },
+    /// The pattern contains no word.
+    #[error("`{0}` has an empty pattern; write `Bash` alone to match every command")]
+    Empty(String),
+    /// A quote is not closed.
+    #[error("`{0}` has a quote or a backslash that does not end")]
+    Quote(String),
+    /// The path pattern is not a valid glob.
+    #[error("`{rule}` is not a path glob: {reason}")]
+    Glob {
+        /// The rule as written.
+        rule: String,
+        /// The problem.
+        reason: String,
+    },
+    /// There are more rules than the limit.
+    #[error("there are {0} rules of one kind; at most {max} are allowed", max = limits::MAX_RULES)]
+    TooMany(usize),
+}
+
+impl Rule {
+    /// Parses one rule.
+    ///
+    /// # Errors
+    ///
+    /// Returns the problem with the text, and a valid example.
+    pub fn parse(text: &str) -> Result<Self, RuleError> {
+        parse(text)
+    }
+
+    /// Returns the tool.
+    #[must_use]
+    pub fn tool(&self) -> Tool {
+        self.tool
+    }
+
+    /// Returns the rule as it was written.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Returns the glob of a `Read` or `Edit` rule in gitignore syntax.
+    #[must_use]
+    pub fn path_glob(&self) -> Option<&str> {
+        match &self.pattern {
+            Pattern::Path(path) => Some(path.text()),
+            Pattern::Words(_) => None,
+        }
+    }
+
+    pub(crate) fn words(&self) -> Option<&WordPattern> {
+        match &self.pattern {
+            Pattern::Words(words) => Some(words),
+            Pattern::Path(_) => None,
+        }
+    }
+
+    pub(crate) fn path(&self) -> Option<&PathPattern> {
+        match &self.pattern {
+            Pattern::Path(path) => Some(path),
+            Pattern::Words(_) => None,
+        }
+    }
+}
+
+fn parse(text: &str) -> Result<Rule, RuleError> {
     let text = text.trim();
     let (name, body) = split_tool(text)?;
     let tool = match name {

@@ -1,18 +1,12 @@
 //! Facts about the commands that do not depend on rules: proofs, paths, problems. They are computed once and used
 //! by every step.
 
-use super::codes;
-use super::environment::Environment;
-use super::outcome::{Outcome, reason};
-use super::zsh;
-use crate::advice;
+pub(crate) mod codes;
+mod environment;
+mod zsh;
+
 use crate::analysis::{Analysis, Directory, Found};
-use crate::decision::{
-    Access, Assignment, Category, Decision, FoundCommand, Nesting, PathUse, Reason, Redirect, Rewrite, Span,
-    Verdict, Word,
-};
-use crate::limits;
-use crate::meaning;
+use crate::decision::{Access, Nesting, Reason, Span};
 use crate::parse::{Problem, Surroundings};
 use crate::paths::{self, Located, Places, WriterPaths};
 use crate::profile::Profile;
@@ -20,6 +14,8 @@ use crate::readonly::{self, PathWord, Refusal};
 use crate::request::{Request, Shell};
 use crate::snapshot::{Expanded, Snapshot};
 use crate::tables;
+
+use environment::Environment;
 
 pub(crate) struct Facts<'a> {
     pub(crate) analysis: Analysis,
@@ -40,7 +36,7 @@ pub(crate) struct CommandFacts {
 }
 
 impl<'a> Facts<'a> {
-    pub(super) fn none() -> Self {
+    pub(crate) fn none() -> Self {
         Self {
             analysis: Analysis::default(),
             commands: Vec::new(),
@@ -51,7 +47,7 @@ impl<'a> Facts<'a> {
 
     /// Returns the facts of the text as written and, if there are aliases, of the text after alias expansion. A
     /// read-only run sets some variables itself; their values in the request count only if the text is not proven.
-    pub(super) fn all(request: &Request<'a>, profile: &'a Profile) -> (Self, Option<Self>) {
+    pub(crate) fn all(request: &Request<'a>, profile: &'a Profile) -> (Self, Option<Self>) {
         let of = |environment: Environment<'a>| {
             let behind = Self::behind_aliases(request, profile, environment);
             (Self::of_text(request.command, None, (request, environment), profile), behind)
@@ -112,7 +108,7 @@ impl<'a> Facts<'a> {
             analysis.commands.iter().map(|found| command_facts(found, &analysis, &places)).collect();
         let mut facts = Self { analysis, commands, places, snapshot: request.snapshot };
         if request.shell == Shell::Zsh {
-            let dangers = zsh::problems(request.command, &facts);
+            let dangers = zsh::problems(request.command, &facts.analysis);
             facts.analysis.complete &= dangers.is_empty();
             facts.analysis.problems.extend(dangers);
         }
@@ -120,19 +116,19 @@ impl<'a> Facts<'a> {
     }
 
     /// Reports whether no variable of the environment can load or run code.
-    pub(super) fn has_safe_environment(&self) -> bool {
+    pub(crate) fn has_safe_environment(&self) -> bool {
         self.analysis.unsafe_variable().is_none()
     }
 
-    pub(super) fn all_proven(&self) -> bool {
+    pub(crate) fn all_proven(&self) -> bool {
         self.analysis.complete && self.commands.iter().all(|facts| facts.refusal.is_none())
     }
 
-    pub(super) fn has_opaque(&self) -> bool {
+    pub(crate) fn has_opaque(&self) -> bool {
         self.analysis.commands.iter().any(|found| found.opaque)
     }
 
-    pub(super) fn is_free_of_git_and_outside(&self) -> bool {
+    pub(crate) fn is_free_of_git_and_outside(&self) -> bool {
         let git = self
             .analysis
             .commands
@@ -143,12 +139,12 @@ impl<'a> Facts<'a> {
     }
 
     /// Returns a reason if a program's name is unknown or a launcher hides a program.
-    pub(super) fn hidden_program(&self) -> Option<Reason> {
+    pub(crate) fn hidden_program(&self) -> Option<Reason> {
         (0..self.analysis.commands.len()).find_map(|index| self.hidden_program_at(index))
     }
 
     /// Like [`Self::hidden_program`], for one command.
-    pub(super) fn hidden_program_at(&self, index: usize) -> Option<Reason> {
+    pub(crate) fn hidden_program_at(&self, index: usize) -> Option<Reason> {
         let found = self.analysis.commands.get(index)?;
         let program = found.words.first()?;
         let (code, message) = if program.text.is_none() {
@@ -160,7 +156,7 @@ impl<'a> Facts<'a> {
         } else {
             return None;
         };
-        Some(Reason { command_index: Some(index), ..reason(code, message, Some(program.span)) })
+        Some(Reason { command_index: Some(index), ..Reason::new(code, message, Some(program.span)) })
     }
 
     /// Reports whether the snapshot makes the program's name unknown.
@@ -172,18 +168,18 @@ impl<'a> Facts<'a> {
             .is_some_and(|(snapshot, name)| snapshot.is_unknown(name) || (later && snapshot.is_alias(name)))
     }
 
-    pub(super) fn problem_reasons(&self) -> Vec<Reason> {
+    pub(crate) fn problem_reasons(&self) -> Vec<Reason> {
         self.analysis.problems.iter().map(problem_reason).collect()
     }
 
     /// Returns the reason for each command that is not proven.
-    pub(super) fn refusals(&self) -> Vec<Reason> {
+    pub(crate) fn refusals(&self) -> Vec<Reason> {
         let mut reasons = Vec::new();
         for (index, facts) in self.commands.iter().enumerate() {
             if let Some(refusal) = &facts.refusal {
                 reasons.push(Reason {
                     command_index: Some(index),
-                    ..reason(refusal.code, refusal.message.clone(), Some(refusal.span))
+                    ..Reason::new(refusal.code, refusal.message.clone(), Some(refusal.span))
                 });
                 reasons.extend(self.substituted(index));
             }
@@ -191,7 +187,7 @@ impl<'a> Facts<'a> {
         let told = reasons.iter().any(|reason| reason.code == "environment");
         let first = self.analysis.commands.first().filter(|_| !told);
         let environment = first.and_then(|found| readonly::check_environment(found, &self.analysis).err());
-        reasons.extend(environment.map(|refusal| reason(refusal.code, refusal.message, None)));
+        reasons.extend(environment.map(|refusal| Reason::new(refusal.code, refusal.message, None)));
         reasons
     }
 
@@ -205,90 +201,15 @@ impl<'a> Facts<'a> {
         })
     }
 
-    /// Returns the decision without the parts that `advice` adds.
-    pub(super) fn report(&self, outcome: Outcome, profile: &Profile) -> Decision {
-        let read_only = self.all_proven() && !self.has_problems();
-        let moves = self.analysis.commands.iter().any(|found| {
-            let shell_itself = found.launcher.is_none();
-            shell_itself && matches!(found.program(), Some(b"cd" | b"pushd" | b"popd"))
-        });
-        let mut reasons = outcome.reasons;
-        if outcome.verdict == Verdict::Allow {
-            reasons.extend(self.analysis.notes.iter().map(problem_reason));
-        }
-        reasons.truncate(limits::MAX_REASONS);
-        Decision {
-            verdict: outcome.verdict,
-            reasons,
-            commands: self.reported_commands(),
-            read_only,
-            concurrency_safe: read_only && !moves,
-            requires: outcome.requires,
-            category: Category::Other,
-            no_output_expected: false,
-            endings: self.endings(),
-            paths: self.reported_paths(),
-            runs: Vec::new(),
-            obeyed: Vec::new(),
-            rewrites: self.rewrites(),
-            warnings: Vec::new(),
-            suggested_rules: Vec::new(),
-            edit: None,
-            shadow: outcome.shadow,
-            parse_complete: self.analysis.complete,
-            policy_version: profile.policy_version(),
-        }
-    }
-
-    /// Returns the commands that may determine the exit code, including launched commands with a passed-on exit
-    /// code.
-    fn endings(&self) -> Vec<usize> {
-        let mut endings = self.analysis.endings.clone();
-        let mut next = 0;
-        while let Some(found) = endings.get(next).and_then(|index| self.analysis.commands.get(*index)) {
-            let argv: Vec<Option<&[u8]>> = found.words.iter().map(|word| word.text.as_deref()).collect();
-            let launched = self.analysis.launched_by(endings.get(next).copied());
-            if let ([only], true) = (launched.as_slice(), meaning::passes_on(&argv)) {
-                endings.push(*only);
-            }
-            next += 1;
-        }
-        endings
-    }
-
-    /// Returns the parts that are read as something else. A text that is not understood has no rewrites.
-    fn rewrites(&self) -> Vec<Rewrite> {
-        let nulls = self.analysis.nulls.iter().filter(|_| self.analysis.complete);
-        nulls.map(|span| Rewrite { span: *span, text: "/dev/null".to_owned() }).collect()
-    }
-
-    fn has_problems(&self) -> bool {
+    pub(crate) fn has_problems(&self) -> bool {
         !self.analysis.problems.is_empty()
-    }
-
-    fn reported_commands(&self) -> Vec<FoundCommand> {
-        let both = self.analysis.commands.iter().zip(&self.commands);
-        both.map(|(found, facts)| reported(found, facts.refusal.is_none())).collect()
-    }
-
-    fn reported_paths(&self) -> Vec<PathUse> {
-        let mut uses = Vec::new();
-        for (index, facts) in self.commands.iter().enumerate() {
-            for located in facts.paths.iter().filter(|located| located.exact) {
-                let path =
-                    PathUse { path: located.path.clone(), access: located.access, command_index: index };
-                if !uses.contains(&path) {
-                    uses.push(path);
-                }
-            }
-        }
-        uses
     }
 }
 
-fn problem_reason(problem: &Problem) -> Reason {
+/// Returns the reason for a problem of the text.
+pub(crate) fn problem_reason(problem: &Problem) -> Reason {
     let message = codes::message(problem.code).unwrap_or("this part of the text is not understood");
-    reason(problem.code, message, Some(problem.span))
+    Reason::new(problem.code, message, Some(problem.span))
 }
 
 fn command_facts(found: &Found, analysis: &Analysis, places: &Places<'_>) -> CommandFacts {
@@ -330,42 +251,4 @@ fn suspected_paths(found: &Found, is_writer: bool) -> Vec<PathWord> {
         .filter(|word| word.foreign_home || word.lead.starts_with(b"/") || word.lead.starts_with(b".."))
         .map(|word| PathWord { word: word.clone(), access: Access::Write })
         .collect()
-}
-
-fn reported(found: &Found, read_only: bool) -> FoundCommand {
-    let lossy = |word: &crate::parse::Word| {
-        word.text.as_deref().map(|text| String::from_utf8_lossy(text).into_owned())
-    };
-    FoundCommand {
-        argv: found
-            .words
-            .iter()
-            .map(|word| Word { text: word.text.clone(), exactly_one: word.exactly_one, span: word.span })
-            .collect(),
-        span: found.span,
-        redirects: found
-            .redirects
-            .iter()
-            .map(|redirect| Redirect {
-                operator: redirect.text.to_owned(),
-                descriptor: redirect.descriptor,
-                target: redirect.target.as_ref().and_then(lossy),
-                harmless: readonly::redirect_is_harmless(redirect),
-                span: redirect.span,
-            })
-            .collect(),
-        assignments: found
-            .assignments
-            .iter()
-            .filter(|assign| !assign.name.is_empty())
-            .map(|assign| Assignment {
-                name: String::from_utf8_lossy(&assign.name).into_owned(),
-                value: assign.values.first().and_then(lossy),
-                span: assign.span,
-            })
-            .collect(),
-        nesting: found.nesting.clone(),
-        read_only,
-        category: advice::category(found),
-    }
 }

@@ -84,7 +84,7 @@ const BOUNDS: &[(&str, &str)] = &[
 ];
 
 /// Returns the message of a problem's code.
-pub(super) fn message(code: &str) -> Option<&'static str> {
+pub(crate) fn message(code: &str) -> Option<&'static str> {
     let validator = VALIDATORS.iter().find(|validator| validator.code == code);
     let bound = || BOUNDS.iter().find(|(known, _)| *known == code).map(|(_, message)| *message);
     validator.map(|validator| validator.message).or_else(bound)

@@ -1,0 +1,128 @@
+//! The commands that were found in a text, each with its context.
+
+use std::collections::HashSet;
+
+use super::directory::Directory;
+use crate::decision::{Nesting, Span};
+use crate::launch::base_name;
+use crate::parse::{Assign, Problem, RESERVED, Redir, Word};
+use crate::tables::names::{is_safe_variable, is_trusted_directory};
+
+/// One command.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Found {
+    pub(crate) words: Vec<Word>,
+    pub(crate) span: Span,
+    pub(crate) redirects: Vec<Redir>,
+    pub(crate) assignments: Vec<Assign>,
+    pub(crate) nesting: Vec<Nesting>,
+    /// The index of the command that launches it.
+    pub(crate) launcher: Option<usize>,
+    /// Whether it is a launcher that is as harmless as its command.
+    pub(crate) safe_launcher: bool,
+    /// Whether it may launch a command that could not be determined.
+    pub(crate) opaque: bool,
+    /// Whether its command runs on another host.
+    pub(crate) elsewhere: bool,
+    /// Paths that it reads as a launcher.
+    pub(crate) reads: Vec<Word>,
+    /// The text that it passes to PowerShell.
+    pub(crate) powershell: Option<Vec<u8>>,
+    /// The directory in which it may run.
+    pub(crate) directory: Directory,
+    /// Whether its output becomes arguments of another command.
+    pub(crate) feeds_arguments: bool,
+}
+
+impl Found {
+    /// Returns the program as it was written.
+    pub(crate) fn program(&self) -> Option<&[u8]> {
+        self.words.first().and_then(|word| word.text.as_deref())
+    }
+
+    /// Returns the program's name if its meaning is certain: it has no directory, or one that only
+    /// the administrator can write.
+    pub(crate) fn trusted_name(&self) -> Option<&[u8]> {
+        let program = self.program()?;
+        if !program.contains(&b'/') {
+            return Some(program);
+        }
+        let name = base_name(program);
+        let directory = program.get(..program.len() - name.len() - 1)?;
+        let trusted = is_trusted_directory(directory);
+        trusted.then_some(name)
+    }
+}
+
+/// Everything that was found in a text.
+#[derive(Debug, Default)]
+pub(crate) struct Analysis {
+    pub(crate) commands: Vec<Found>,
+    pub(crate) problems: Vec<Problem>,
+    /// Text that is understood although it resembles something dangerous.
+    pub(crate) notes: Vec<Problem>,
+    /// Redirect targets that are read as `/dev/null`.
+    pub(crate) nulls: Vec<Span>,
+    pub(crate) complete: bool,
+    /// Names that the text defines as functions or aliases.
+    pub(crate) defined: HashSet<Vec<u8>>,
+    /// Names that the text defines as aliases. Their use is not followed.
+    pub(crate) aliases: HashSet<Vec<u8>>,
+    /// Variables that the text only sets to numbers.
+    pub(crate) numeric: HashSet<Vec<u8>>,
+    /// Variables of the environment of every command.
+    pub(crate) environment: Vec<Assign>,
+    /// The commands that may determine a nonzero exit code of the text, the last one first. Empty
+    /// if they are unknown.
+    pub(crate) endings: Vec<usize>,
+}
+
+impl Analysis {
+    /// Returns the first variable of the environment that is not known to be harmless.
+    pub(crate) fn unsafe_variable(&self) -> Option<&[u8]> {
+        let mut names = self.environment.iter().map(|assign| assign.name.as_slice());
+        names.find(|name| !is_safe_variable(name))
+    }
+
+    /// If `cat` is redefined, a heredoc for it is not plain text.
+    pub(super) fn distrust_cat(&mut self) {
+        if !self.defined.contains(&b"cat"[..]) {
+            return;
+        }
+        self.notes.retain(|note| note.code != "safe_heredoc_substitution");
+        let words = self.commands.iter_mut().flat_map(|found| &mut found.words);
+        words.filter(|word| word.heredoc_text).for_each(|word| word.text = None);
+    }
+
+    /// Returns the commands that this one launches directly.
+    pub(crate) fn launched_by(&self, launcher: Option<usize>) -> Vec<usize> {
+        let commands = self.commands.iter().enumerate();
+        commands
+            .filter(|(_, found)| launcher.is_some() && found.launcher == launcher)
+            .map(|(index, _)| index)
+            .collect()
+    }
+
+    /// Marks the text as not understood if it uses the aliases that it defines, or redefines a
+    /// reserved word.
+    pub(crate) fn distrust_aliases(&mut self, text: &[u8]) {
+        const TABLE: &[u8] = b"BASH_ALIASES";
+        let reserved = self.aliases.iter().any(|name| RESERVED.contains(&name.as_slice()));
+        let mut programs = self.commands.iter().filter_map(Found::program);
+        let by_table = text.windows(TABLE.len()).any(|part| part == TABLE);
+        if reserved || by_table || programs.any(|name| self.aliases.contains(name)) {
+            self.problems.push(Problem { code: "aliases_not_expanded", span: Span::new(0, text.len()) });
+            self.complete = false;
+        }
+    }
+
+    /// Returns the launchers of a command, nearest first.
+    pub(crate) fn launcher_chain(&self, index: usize) -> impl Iterator<Item = usize> {
+        let mut next = self.commands.get(index).and_then(|found| found.launcher);
+        std::iter::from_fn(move || {
+            let here = next?;
+            next = self.commands.get(here).and_then(|found| found.launcher).filter(|above| *above < here);
+            Some(here)
+        })
+    }
+}

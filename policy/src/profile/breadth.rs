@@ -1,0 +1,69 @@
+//! The breadth of rules: allow rules that permit more than they seem to, and programs that can run anything.
+
+use crate::launch::base_name;
+use crate::rules::{Rule, Rules, Tool, matching::Piece};
+use crate::tables::names::protected_names;
+use crate::tables::{self, Launcher, interpreter};
+
+/// Reports whether a prefix rule for this program would allow everything: it runs commands from its arguments, or
+/// text in a programming language.
+pub(crate) fn runs_anything(program: &[u8]) -> bool {
+    let launches = tables::launcher(&[program]).is_some_and(Launcher::is_told);
+    launches || interpreter(program).is_some_and(|language| !language.texts.is_empty())
+}
+
+/// Returns warnings about allow rules that permit more than they seem to.
+pub(super) fn over_broad(rules: &Rules) -> Vec<String> {
+    rules
+        .allow
+        .iter()
+        .filter_map(|rule| match rule.tool() {
+            Tool::Bash | Tool::PowerShell if is_over_broad(rule) => {
+                Some(format!("the allow rule `{}` lets the program run anything", rule.text()))
+            }
+            Tool::Edit => lifted(rule).map(|name| {
+                format!("the allow rule `{}` also covers `{name}`, which is protected else", rule.text())
+            }),
+            _ => None,
+        })
+        .collect()
+}
+
+fn is_over_broad(rule: &Rule) -> bool {
+    let pieces = rule.words().map_or(&[][..], |pattern| pattern.pieces());
+    let open = pieces.contains(&Piece::AnyWords);
+    let Some(Piece::Word(program)) = pieces.first() else {
+        return rule.words().is_some();
+    };
+    let named: Vec<Vec<u8>> = pieces.iter().map_while(Piece::literal).collect();
+    let Some((program, subcommands)) = named.split_first().filter(|_| !program.contains(&None)) else {
+        return open;
+    };
+    let name = match rule.tool() {
+        Tool::PowerShell => powershell_name(program),
+        _ => base_name(program).to_vec(),
+    };
+    let mut full: Vec<&[u8]> = vec![&name];
+    open && (runs_anything(&name)
+        || subcommands.iter().any(|word| {
+            full.push(word);
+            tables::launcher(&full).is_some_and(Launcher::is_told)
+        }))
+}
+
+/// Returns a program's name in PowerShell's form, which ignores case and the extension.
+fn powershell_name(program: &[u8]) -> Vec<u8> {
+    let name = base_name(program).to_ascii_lowercase();
+    name.strip_suffix(b".exe").map(<[u8]>::to_vec).unwrap_or(name)
+}
+
+/// Returns a protected name that the rule covers without naming it.
+pub(crate) fn lifted(rule: &Rule) -> Option<&'static str> {
+    protected_names().find(|name| {
+        let covers = |path: &str| {
+            rule.path().is_some_and(|pattern| pattern.matches(path, "/workspace", "/home/agent"))
+        };
+        let named = rule.text().contains(name);
+        !named && (covers(&format!("/workspace/{name}")) || covers(&format!("/workspace/sub/{name}")))
+    })
+}

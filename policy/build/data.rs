@@ -331,7 +331,7 @@ impl Tables {
     ) -> Result<(), String> {
         let mut claim = |kind: &str, name: &String| match homes.insert(format!("{kind}.{name}"), file.into())
         {
-            Some(first) => Err(format!("{file}: `{kind}.{name}` is in {first} already")),
+            Some(first) => Err(format!("{file}: `{kind}.{name}` is already in {first}")),
             None => Ok(()),
         };
         other.set.keys().try_for_each(|name| claim("set", name))?;

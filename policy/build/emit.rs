@@ -158,7 +158,7 @@ fn check(name: &str, entry: &Program) -> Result<String> {
             .iter()
             .find(|(known, _)| known == wanted)
             .map(|(_, rust)| (*rust).to_owned())
-            .ok_or_else(|| format!("`{name}` names the check `{wanted}`, which is not there")),
+            .ok_or_else(|| format!("`{name}` has the unknown check `{wanted}`")),
     }
 }
 

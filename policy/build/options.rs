@@ -40,8 +40,7 @@ impl Options {
         let mut open: Vec<&String> = uses.iter().collect();
         let mut used = BTreeSet::new();
         while let Some(name) = open.pop() {
-            let set =
-                sets.get(name).ok_or_else(|| format!("{owner} uses the set `{name}`, which is not there"))?;
+            let set = sets.get(name).ok_or_else(|| format!("{owner} uses the unknown set `{name}`"))?;
             if used.insert(name) {
                 options.add_set(owner, set, &mut seen)?;
                 open.extend(&set.uses);
@@ -74,7 +73,7 @@ impl Options {
     ) -> Result<(), String> {
         for (key, does) in list {
             if matches!(does.trim(), "" | "?") {
-                return Err(format!("`{key}` of {owner} lacks what it does"));
+                return Err(format!("`{key}` of {owner} has no description"));
             }
             let Some(flags) = parse(owner, key)? else {
                 self.number = true;
@@ -97,7 +96,7 @@ fn parse(owner: &str, key: &str) -> Result<Option<Vec<Flag>>, String> {
     if key == "-NUM" {
         return Ok(None);
     }
-    let wrong = || format!("`{key}` of {owner} is not written like `-k, --key=VALUE`");
+    let wrong = || format!("`{key}` of {owner} does not have the form `-k, --key=VALUE`");
     let mut names = Vec::new();
     let mut opposites = Vec::new();
     let mut takes = Takes::Nothing;

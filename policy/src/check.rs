@@ -49,7 +49,7 @@ pub fn answer_line(line: &str, profile: &Profile) -> String {
 
 fn answer(line: &str, profile: &Profile) -> Result<String, String> {
     let input: Line =
-        serde_json::from_str(line).map_err(|error| format!("the line is not a request: {error}"))?;
+        serde_json::from_str(line).map_err(|error| format!("the line is not a valid request: {error}"))?;
     let rules = match &input.rules {
         Some(rules) => {
             Some(Rules::parse(&rules.allow, &rules.ask, &rules.deny).map_err(|error| error.to_string())?)
@@ -68,7 +68,7 @@ fn answer(line: &str, profile: &Profile) -> Result<String, String> {
         },
         profile,
     );
-    serde_json::to_string(&decision).map_err(|error| format!("the answer is not JSON: {error}"))
+    serde_json::to_string(&decision).map_err(|error| format!("the answer cannot be written as JSON: {error}"))
 }
 
 /// Returns the exit code of `airlock check` for one command: 0 for allow, 10 for ask, 11 for deny.

@@ -33,7 +33,7 @@ pub use parts::Part;
 #[must_use]
 pub fn decide(request: &Request<'_>, profile: &Profile) -> Decision {
     catch_unwind(AssertUnwindSafe(|| decide_inner(request, profile))).unwrap_or_else(|_| {
-        let fault = Reason::new("internal_fault", "the policy failed on this text", None);
+        let fault = Reason::new("internal_fault", "the policy failed with an internal error", None);
         let outcome = Outcome::new(Verdict::Ask, fault);
         Facts::none().report(outcome, profile)
     })
@@ -68,7 +68,7 @@ fn decide_inner(request: &Request<'_>, profile: &Profile) -> Decision {
     let mut outcome = steps(request, profile, &rules, (facts, other), mode);
     if mode == Mode::Plan && !outcome.by_proof && outcome.verdict != Verdict::Deny {
         outcome.verdict = Verdict::Deny;
-        let message = "in the mode plan only what is proven read-only runs";
+        let message = "the mode `plan` runs only commands that are proven read-only";
         outcome.reasons.insert(0, Reason::new("plan_mode", message, None));
     }
     outcome.shadow = rules.shadow_hits(facts);
@@ -154,11 +154,11 @@ fn steps(
         return outcome;
     }
     if mode == Mode::Bypass && request.unsandboxed.is_none() {
-        let message = "the mode bypass allows what no rule denies or asks about";
+        let message = "the mode `bypass` allows every command that no rule denies or asks about";
         return Outcome::new(Verdict::Allow, Reason::new("mode_bypass", message, None));
     }
     if request.shell == Shell::Pwsh {
-        let message = "PowerShell is not understood so far";
+        let message = "Airlock does not parse PowerShell";
         return Outcome::new(Verdict::Ask, Reason::new("shell_not_supported", message, None));
     }
     if let Some(outcome) = views.iter().find_map(|facts| misparsed(facts)) {
@@ -181,7 +181,7 @@ fn for_zsh(rules: &RuleSet<'_>, facts: &Facts<'_>) -> Outcome {
     if let Some(reasons) = allow::by_exact_rules(rules, facts) {
         return Outcome::with(Verdict::Allow, reasons).requiring(Requirement::TrustedPath);
     }
-    let message = "zsh is allowed only by rules that name the whole command";
+    let message = "a zsh command is allowed only by rules that contain the whole command";
     Outcome::new(Verdict::Ask, Reason::new("zsh_not_proven", message, None))
 }
 
@@ -201,7 +201,7 @@ fn by_what_it_does(
         return facts.proven();
     }
     if mode == Mode::AcceptEdits && allow::edits_only(facts) {
-        let message = "it only reads, and edits inside the workspace";
+        let message = "the command only reads, and edits files inside the workspace";
         let reason = Reason::new("mode_accept_edits", message, None);
         return Outcome::new(Verdict::Allow, reason).requiring(Requirement::TrustedPath);
     }
@@ -209,12 +209,13 @@ fn by_what_it_does(
         return Outcome::with(Verdict::Allow, reasons).requiring(Requirement::TrustedPath);
     }
     if profile.auto_allow() {
-        let message = "the profile allows what runs in the sandbox";
+        let message = "the profile allows commands that run in the sandbox";
         return Outcome::new(Verdict::Allow, Reason::new("sandbox_auto_allow", message, None));
     }
     let mut reasons = facts.refusals();
     if reasons.is_empty() {
-        let message = "it only reads by way of an alias, and what only reads runs without aliases";
+        let message =
+            "the command is read-only only after alias expansion, and read-only commands run without aliases";
         reasons.push(Reason::new("read_only_by_alias", message, None));
     }
     Outcome::with(Verdict::Ask, reasons)
@@ -235,7 +236,7 @@ fn unsandboxed(request: &Request<'_>, profile: &Profile, facts: &Facts<'_>) -> O
         let message = "the profile allows runs outside the sandbox without asking";
         return Some(Outcome::new(Verdict::Allow, Reason::new("unsandboxed_allowed", message, None)));
     }
-    let message = "it asks to run outside the sandbox";
+    let message = "the request asks to run outside the sandbox";
     Some(Outcome::new(Verdict::Ask, Reason::new("unsandboxed", message, None)))
 }
 
@@ -243,7 +244,7 @@ fn unsandboxed(request: &Request<'_>, profile: &Profile, facts: &Facts<'_>) -> O
 fn misparsed(facts: &Facts<'_>) -> Option<Outcome> {
     let mut reasons: Vec<Reason> = facts.problem_reasons();
     if facts.analysis.commands.len() > limits::MAX_SUBCOMMANDS {
-        let message = format!("it has more than {} subcommands", limits::MAX_SUBCOMMANDS);
+        let message = format!("the text has more than {} simple commands", limits::MAX_SUBCOMMANDS);
         reasons.push(Reason::new("too_many_commands", message, None));
     }
     (!reasons.is_empty()).then(|| Outcome::with(Verdict::Ask, reasons))

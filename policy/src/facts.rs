@@ -148,11 +148,11 @@ impl<'a> Facts<'a> {
         let found = self.analysis.commands.get(index)?;
         let program = found.words.first()?;
         let (code, message) = if program.text.is_none() {
-            ("unknown_program", "which program runs is not known")
+            ("unknown_program", "the name of the program is not known")
         } else if self.is_unknown_name(found) {
-            ("snapshot_name", "the session's snapshot may make this name anything")
+            ("snapshot_name", "the session's shell snapshot may redefine this name")
         } else if found.opaque {
-            ("launcher_not_understood", "what this program launches could not be made out")
+            ("launcher_not_understood", "the command that this program launches is not known")
         } else {
             return None;
         };

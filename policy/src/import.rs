@@ -30,7 +30,7 @@ pub struct Imported {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ImportError {
     /// The text is not JSON.
-    #[error("{line}:{column}: it is not JSON: {what}; name a settings.json")]
+    #[error("{line}:{column}: the file is not valid JSON: {what}; name a `settings.json`")]
     Json {
         /// The line, from 1.
         line: usize,
@@ -40,10 +40,10 @@ pub enum ImportError {
         what: String,
     },
     /// The text is JSON but not an object.
-    #[error("it is no JSON object; name a settings.json")]
+    #[error("the file is not a JSON object; name a `settings.json`")]
     NoObject,
     /// The resulting profile is invalid, for example because it has too many rules.
-    #[error("the profile that it makes does not load: {0}")]
+    #[error("the resulting profile is invalid: {0}")]
     Profile(#[from] ProfileError),
 }
 
@@ -68,7 +68,7 @@ pub fn import(text: &str, source: &str, name: &str) -> Result<Imported, ImportEr
         match (key.as_str(), value) {
             ("permissions", Value::Object(object)) => permissions::read(&mut draft, object),
             ("sandbox", Value::Object(object)) => sandbox::read(&mut draft, object),
-            ("permissions" | "sandbox", other) => draft.leave_out(key, other, "it is no object"),
+            ("permissions" | "sandbox", other) => draft.leave_out(key, other, "the value is not an object"),
             ("$schema", _) => {}
             (other, value) => draft.leave_out(other, &brief(value), elsewhere(other)),
         }
@@ -82,12 +82,12 @@ pub fn import(text: &str, source: &str, name: &str) -> Result<Imported, ImportEr
 /// Returns the reason why a key other than `permissions` and `sandbox` is not converted.
 fn elsewhere(key: &str) -> &'static str {
     match key {
-        "hooks" => "the agent's hooks are its own; they do not run in Airlock",
-        "env" => "variables of commands are set in the profile's `[env]`, and may hold secrets; copy by hand",
+        "hooks" => "Airlock does not run the agent's hooks",
+        "env" => "copy the variables by hand into the profile's `[env]`; they may contain secrets",
         "mcpServers" | "enableAllProjectMcpServers" | "enabledMcpjsonServers" | "disabledMcpjsonServers" => {
-            "tools of MCP servers do not go through Airlock"
+            "Airlock does not control the tools of MCP servers"
         }
-        _ => "it says nothing of what commands may do",
+        _ => "the setting does not affect the permissions of commands",
     }
 }
 

@@ -43,7 +43,7 @@ pub fn exit_meaning(endings: &[Vec<Option<&[u8]>>], code: u8) -> Option<ExitMean
     let mut text = texts.join("; or ");
     // A program without an entry can return any code.
     if entries.iter().any(Option::is_none) {
-        text.push_str("; or another command of the line failed");
+        text.push_str("; or another command failed");
         is_failure = true;
     }
     Some(ExitMeaning { text, is_failure })
@@ -76,7 +76,7 @@ fn entry(argv: &[Option<&[u8]>]) -> Option<&'static Exit> {
 /// Returns the meaning of a code that the shell itself defines.
 fn of_any_shell(code: u8) -> Option<ExitMeaning> {
     let text = match code {
-        126 => "the command was found and could not be run".to_owned(),
+        126 => "the command was found, but could not be run".to_owned(),
         127 => "the command was not found".to_owned(),
         _ => format!("ended by {} (128 + {})", signal(code.checked_sub(SIGNALS)?)?, code - SIGNALS),
     };
@@ -137,7 +137,7 @@ mod tests {
             ("false || grep x f", 1, Some("answer: grep: no line matched")),
             ("echo a\ndiff a b", 1, Some("answer: diff: the files differ")),
             ("timeout 5 grep x f", 1, Some("answer: grep: no line matched")),
-            ("timeout 5 grep x f", 124, Some("failure: timeout: the time was up")),
+            ("timeout 5 grep x f", 124, Some("failure: timeout: the time limit was reached")),
             ("timeout 5 nice -n 3 env A=1 diff a b", 1, Some("answer: diff: the files differ")),
             ("git -C sub --no-pager diff --exit-code", 1, Some("answer: git diff: the files differ")),
             ("git frobnicate", 128, Some("failure: git: a fatal error")),
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn what_more_than_one_command_may_have_given_is_said_with_care() {
-        let other = "or another command of the line failed";
+        let other = "or another command failed";
         let cases = [
             ("cd src && grep x f", 1, Some(format!("failure: grep: no line matched; {other}"))),
             ("make && grep x f && true", 1, {

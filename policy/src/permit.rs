@@ -39,10 +39,10 @@ pub enum PermitError {
     #[error("the command is denied; an answer cannot allow it")]
     Denied,
     /// The approver denied the command.
-    #[error("the answer was no")]
+    #[error("the approver denied the command")]
     Refused,
     /// The answer was given for another binding.
-    #[error("the answer was given for another command or another state of it")]
+    #[error("the answer is for another command, or for another state of this command")]
     OtherBinding,
 }
 

@@ -48,20 +48,20 @@ fn prove_by_tables(found: &Found, analysis: &Analysis) -> Proof {
     };
     let Some(name) = found.trusted_name() else {
         return Err(match &program.text {
-            None => Refusal::new("unknown_program", "which program runs is not known", program.span),
+            None => Refusal::new("unknown_program", "the name of the program is not known", program.span),
             Some(_) => Refusal::new(
                 "untrusted_program",
-                "a program given by path is known only under a read-only root directory",
+                "a program that is named by path is trusted only in a read-only directory, such as /usr/bin",
                 program.span,
             ),
         });
     };
     if analysis.defined.contains(name) {
-        let message = "the text defines a function of this name";
+        let message = "the text defines a function with this name";
         return Err(Refusal::new("function_call", message, program.span));
     }
     if found.opaque {
-        let message = "what this program launches could not be made out";
+        let message = "the command that this program launches is not known";
         return Err(Refusal::new("launcher_not_understood", message, program.span));
     }
     if prints_version(name, &found.words) {
@@ -89,7 +89,7 @@ fn prove_by_tables(found: &Found, analysis: &Analysis) -> Proof {
 
 /// Returns the refusal of a command that only reads, but not from this host.
 fn needs_network(entry: &Program, span: Span) -> Refusal {
-    let message = format!("`{}` asks the network, which a read-only run does not have", entry.name);
+    let message = format!("`{}` needs a network, which a read-only run does not have", entry.name);
     Refusal::new(NEEDS_NETWORK, message, span)
 }
 
@@ -223,5 +223,5 @@ fn global_path(value: &Word) -> Result<PathWord, Refusal> {
     if network::is_local(value) && !value.lead.starts_with(b"github.com/") {
         return Ok(PathWord::read(value));
     }
-    Err(Refusal::new("global_option", "this may be an address that is fetched", value.span))
+    Err(Refusal::new("global_option", "this may be the address of another host", value.span))
 }

@@ -54,7 +54,7 @@ fn each_command_is_shown_with_what_decided_it() {
     let text = String::from_utf8(output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(11), "{text}");
     for piece in [
-        "  allow: it is proven read-only (read_only)\n      ls && git push --force\n      ^^\n",
+        "  allow: the command is proven read-only (read_only)\n      ls && git push --force\n      ^^\n",
         "(deny_rule): the rule `Bash(git push:*)`\n      ls && git push --force\n            ^^^^^^^^^^^^^^^^\n",
         "  warning: ",
     ] {
@@ -110,7 +110,7 @@ fn mistakes_are_named_with_their_place() {
             "name = \"team\"\n[policy]\ndney = [\"Bash(ls)\"]",
             ":3:1: `policy.dney`: there is no such key; did you mean `deny`?",
         ),
-        ("name = \"team\"\nextends = \"nope\"", ":2:1: `extends`: `nope` is not loaded"),
+        ("name = \"team\"\nextends = \"nope\"", ":2:1: `extends`: the profile `nope` is not loaded"),
         (
             "name = \"team\"\n[policy]\nallow = [\"Bash(ls\"]",
             ":3:10: `policy.allow[0]`: `Bash(ls` is not a rule",

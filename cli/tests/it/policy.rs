@@ -85,7 +85,7 @@ fn settings_become_a_profile_that_decides_and_what_was_left_out_is_said() {
     let said = stderr(&output);
     assert!(output.stdout.is_empty() && said.lines().count() == 2, "{said}");
     assert!(said.contains(
-        "not converted: permissions.allow[0]: \"WebFetch(domain:x.org)\": it is a tool of the agent"
+        "not converted: permissions.allow[0]: \"WebFetch(domain:x.org)\": the rule is about a tool of the agent"
     ));
     let made = fs::read_to_string(folder.path().join("agent.toml")).unwrap();
     assert!(made.contains("name = \"agent\"") && made.contains("# permissions.deny[0]"), "{made}");
@@ -115,8 +115,8 @@ fn settings_from_standard_input_become_a_profile_on_standard_output() {
             && stdout(&output).contains("auto_allow_if_sandboxed = true")
     );
     for (arguments, input, code, piece) in [
-        (&[][..], &b"{"[..], 1, "`-`: 1:1: it is not JSON"),
-        (&[], b"[1]", 1, "it is no JSON object"),
+        (&[][..], &b"{"[..], 1, "`-`: 1:1: the file is not valid JSON"),
+        (&[], b"[1]", 1, "the file is not a JSON object"),
         (&[], b"\xff", 1, "is not UTF-8"),
         (&["--name", "a b"], b"{}", 2, "`a b` is not a valid profile name"),
     ] {

@@ -32,7 +32,8 @@ fn codes<'a>(name: &str, entry: &'a Exit) -> Result<Vec<(u8, &'a str, bool)>> {
     let mut codes: Vec<(u8, &str, bool)> = Vec::new();
     for (code, means, is_failure) in answers.chain(failures) {
         let number = code.parse().ok().filter(|number| *number > 0);
-        let number = number.ok_or_else(|| format!("`{code}` of `{name}` is no exit code from 1 to 255"))?;
+        let number =
+            number.ok_or_else(|| format!("`{code}` of `{name}` is not an exit code from 1 to 255"))?;
         reasoned(code, means)?;
         if codes.iter().any(|(known, ..)| *known == number) {
             return Err(format!("the exit code {number} of `{name}` is listed twice"));

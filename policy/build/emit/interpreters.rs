@@ -35,13 +35,13 @@ pub(super) fn write(out: &mut String, all: &BTreeMap<String, Interpreter>) -> Re
 fn check(name: &str, entry: &Interpreter) -> Result {
     reasoned(name, &entry.does)?;
     if let Some(option) = entry.directory.iter().find(|option| !entry.values.contains(option)) {
-        return Err(format!("`{option}` of `{name}` names a directory, and is not in its `values`"));
+        return Err(format!("`{option}` of `{name}` is in `directory`, but not in `values`"));
     }
     let kinds = [&entry.values, &entry.scripts, &entry.modules, &entry.texts];
     let mut options: Vec<&String> = kinds.into_iter().flatten().collect();
     options.sort_unstable();
     match options.windows(2).find(|two| two.first() == two.last()) {
-        Some(two) => Err(format!("{two:?} of `{name}` are one option with two meanings")),
+        Some(two) => Err(format!("{two:?} of `{name}` list one option with two meanings")),
         None => Ok(()),
     }
 }

@@ -21,14 +21,14 @@ pub(super) fn write(out: &mut String, tables: &Tables) -> Result {
         reasoned(reason, reason)?;
         for program in programs {
             if nothing.insert(program, reason).is_some() {
-                return Err(format!("`{program}` obeys nothing for two reasons"));
+                return Err(format!("`{program}` is in `obeys_nothing` with two reasons"));
             }
         }
     }
     let both =
         tables.obeys.values().flat_map(|entry| &entry.programs).find(|name| nothing.contains_key(name));
     match both {
-        Some(name) => Err(format!("`{name}` obeys a file, and nothing")),
+        Some(name) => Err(format!("`{name}` is in both `obeys` and `obeys_nothing`")),
         None => Ok(()),
     }
 }
@@ -37,7 +37,7 @@ fn check(name: &str, entry: &Obeys) -> Result {
     let reasons = entry.settings.iter().chain(&entry.switched_off);
     reasons.into_iter().try_for_each(|(setting, reason)| reasoned(setting, reason))?;
     if entry.settings.is_empty() || entry.programs.is_empty() || entry.files.len() + entry.home.len() == 0 {
-        return Err(format!("`obeys.{name}` lacks programs, files or settings"));
+        return Err(format!("`obeys.{name}` has no programs, files or settings"));
     }
     Ok(())
 }

@@ -26,5 +26,5 @@ pub(super) fn list<T>(
 }
 
 pub(super) fn reasoned(name: &str, does: &str) -> Result {
-    if matches!(does.trim(), "" | "?") { Err(format!("`{name}` lacks its reason")) } else { Ok(()) }
+    if matches!(does.trim(), "" | "?") { Err(format!("`{name}` has no reason")) } else { Ok(()) }
 }

@@ -12,13 +12,15 @@ use crate::tables;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotRemembered {
     /// The program's name contains a star.
-    #[error("it does not name its program in full; name it, or the whole command")]
+    #[error(
+        "the rule does not contain the full name of its program; write the full name, or the whole command"
+    )]
     Program,
     /// The program runs whatever its arguments name.
-    #[error("it would let its program run anything; name the whole command, without a star")]
+    #[error("the rule would let its program run any command; write the whole command, without a star")]
     RunsAnything,
     /// The rule names a path that was not asked about, or several paths.
-    #[error("only the rules that the decision suggests name paths that can be remembered")]
+    #[error("a rule about a path can be remembered only if the decision suggests it")]
     Path,
 }
 

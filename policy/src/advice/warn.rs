@@ -33,7 +33,7 @@ pub(super) fn of(facts: &Facts<'_>) -> Vec<decision::Warning> {
 /// does not have.
 fn asks_the_network(command: &CommandFacts) -> Option<decision::Warning> {
     let refusal = command.refusal.as_ref().filter(|refusal| refusal.code == NEEDS_NETWORK)?;
-    let message = "this is of no use without the network: a sandbox reaches its own loopback and no more";
+    let message = "the command needs a network, and a sandbox has only its own loopback";
     Some(decision::Warning { code: NEEDS_NETWORK, message: message.to_owned(), span: Some(refusal.span) })
 }
 

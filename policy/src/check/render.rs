@@ -108,11 +108,15 @@ fn inform(out: &mut String, command: &[u8], decision: &Decision, look: Look) {
             writeln!(out, "\n  an edit of `{}` by `{}`", printable(&edit.file), printable(&edit.expression));
     }
     for hit in &decision.shadow {
-        let _ =
-            writeln!(out, "\n  the shadow rule `{}` would {} it", printable(&hit.rule), name(hit.verdict));
+        let _ = writeln!(
+            out,
+            "\n  the shadow rule `{}` would {} the command",
+            printable(&hit.rule),
+            name(hit.verdict)
+        );
     }
     if !decision.suggested_rules.is_empty() {
-        let _ = writeln!(out, "\n  rules that would allow it:");
+        let _ = writeln!(out, "\n  rules that would allow the command:");
         for rule in &decision.suggested_rules {
             let _ = writeln!(out, "    {}", printable(rule));
         }

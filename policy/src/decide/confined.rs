@@ -40,7 +40,7 @@ pub(super) fn outcome(
     if inside && views.iter().all(|facts| facts.all_proven()) {
         return Some(facts.proven());
     }
-    let message = "the profile allows what stays inside the sandbox";
+    let message = "the profile allows commands that stay inside the sandbox";
     Some(Outcome::new(Verdict::Allow, Reason::new("confined", message, None)))
 }
 

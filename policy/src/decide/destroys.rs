@@ -27,7 +27,7 @@ pub(super) fn at(facts: &Facts<'_>, rules: &RuleSet<'_>, index: usize, mode: Mod
     if covering_rule(index, rules, facts, mode).is_some() {
         return None;
     }
-    let message = format!("it {}", entry.command.message);
+    let message = format!("the command {}", entry.command.message);
     Some(Reason { command_index: Some(index), ..Reason::new("destroys_work", message, Some(found.span)) })
 }
 
@@ -41,7 +41,7 @@ pub(super) fn in_text(text: &[u8]) -> Option<Reason> {
         rule.is_none_or(|rule| rule.words().is_some_and(|pattern| views.may_hold(pattern, &effort)))
     };
     let entry = destroys().iter().find(|entry| entry.text.iter().any(&stands))?;
-    let message = format!("it may be a command that {}", entry.command.message);
+    let message = format!("the text may contain a command that {}", entry.command.message);
     Some(Reason::new("destroys_work", message, None))
 }
 

@@ -36,7 +36,7 @@ impl<'a> RuleSet<'a> {
     /// Returns a reason if the bound was reached before everything was compared. An unmatched rule
     /// may apply.
     pub(super) fn gave_up(&self) -> Option<Reason> {
-        let message = "comparing the rules with this text takes too long";
+        let message = "the comparison of the rules with this text takes too long";
         let is_spent = self.effort.is_spent() || self.effort_for_paths.is_spent();
         is_spent.then(|| Reason::new("rules_too_costly", message, None))
     }

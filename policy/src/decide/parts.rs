@@ -29,7 +29,7 @@ pub(super) fn parts(profile: &Profile, rules: &RuleSet<'_>, facts: &Facts<'_>, m
             .or_else(|| confined(index, profile, rules, facts, mode))
             .or_else(|| facts.hidden_program_at(index).map(|reason| (Verdict::Ask, reason)))
             .or_else(|| {
-                let message = "the mode bypass allows what no rule denies or asks about";
+                let message = "the mode `bypass` allows every command that no rule denies or asks about";
                 (mode == Mode::Bypass).then(|| (Verdict::Allow, Reason::new("mode_bypass", message, None)))
             })
             .or_else(|| outside.map(|reason| (Verdict::Ask, reason.clone())))
@@ -66,9 +66,9 @@ fn confined(
     let hidden = facts.hidden_program_at(index).filter(|_| rules.any_forbids());
     let proven = facts.commands.get(index).is_some_and(|command| command.refusal.is_none());
     let (code, message) = if proven {
-        ("read_only", "it is proven read-only")
+        ("read_only", "the command is proven read-only")
     } else {
-        ("confined", "the profile allows what stays inside the sandbox")
+        ("confined", "the profile allows commands that stay inside the sandbox")
     };
     let allowed = || (Verdict::Allow, Reason::new(code, message, None));
     Some(hidden.map_or_else(allowed, |reason| (Verdict::Ask, reason)))
@@ -85,20 +85,20 @@ fn by_what_it_does(
     let (found, command) = (facts.analysis.commands.get(index)?, facts.commands.get(index)?);
     let allow = |code, message: &str| Some((Verdict::Allow, Reason::new(code, message, None)));
     let Some(refusal) = &command.refusal else {
-        return allow("read_only", "it is proven read-only");
+        return allow("read_only", "the command is proven read-only");
     };
     if mode == Mode::AcceptEdits && allow::is_edit(found, command, facts) {
-        return allow("mode_accept_edits", "it edits inside the workspace");
+        return allow("mode_accept_edits", "the command only edits files inside the workspace");
     }
     if let Some(rule) = allow::covering_rule(index, rules, facts, mode) {
         let why = Reason { rule: Some(rule), ..Reason::new("allow_rule", "a rule allows it", None) };
         return Some((Verdict::Allow, why));
     }
     if allow::is_covered_launcher(index, rules, facts, mode) {
-        return allow("launcher", "what it runs is looked at by itself");
+        return allow("launcher", "the command that it launches is checked separately");
     }
     if profile.auto_allow() {
-        return allow("sandbox_auto_allow", "the profile allows what runs in the sandbox");
+        return allow("sandbox_auto_allow", "the profile allows commands that run in the sandbox");
     }
     Some((Verdict::Ask, Reason::new(refusal.code, refusal.message.clone(), None)))
 }

@@ -48,7 +48,7 @@ impl Text {
             Verdict::Deny => rules.denied_in(&views).map(placed),
             _ => rules.asked_in(&views).map(placed).or_else(|| {
                 let message =
-                    "the text of PowerShell is not read, and a rule that denies or asks may speak about it";
+                    "Airlock does not parse PowerShell, and a deny or ask rule may apply to this text";
                 rules.any_forbids().then(|| placed(Reason::new("powershell_opaque", message, None)))
             }),
         }

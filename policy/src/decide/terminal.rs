@@ -31,7 +31,7 @@ pub(super) fn shell(
     (is_plain_shell(found) && facts.has_safe_environment() && !found.program().is_some_and(another)).then(
         || {
             let message =
-                "the profile allows what runs in the sandbox, and no rule says otherwise of what is typed";
+                "the profile allows commands that run in the sandbox, and no rule denies or asks about a command";
             Outcome::new(Verdict::Allow, Reason::new("terminal_shell", message, None))
         },
     )

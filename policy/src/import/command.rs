@@ -26,7 +26,7 @@ pub(super) fn rules(tool: &str, body: Option<&str>, verdict: Verdict) -> Result<
         Some(body) => body,
     };
     if tool == "PowerShell" && body.contains(['\'', '"', '`', '\\']) {
-        return Err("it is quoted as PowerShell does, and rules here are quoted as in bash".to_owned());
+        return Err("the rule has PowerShell quotes or escapes; Airlock's rules use those of bash".to_owned());
     }
     let (head, prefix) = match body.strip_suffix(":*") {
         Some(head) => (head, true),
@@ -35,26 +35,28 @@ pub(super) fn rules(tool: &str, body: Option<&str>, verdict: Verdict) -> Result<
     let mut words = split(head)?;
     if tool == "Bash" && words.iter().take_while(|word| is_assignment(word)).count() > 0 {
         if verdict == Verdict::Allow {
-            return Err("it begins with a variable; a rule here begins with the program".to_owned());
+            return Err(
+                "the rule starts with an assignment; Airlock's rules start with the program".to_owned()
+            );
         }
         // Without the assignment the rule denies or asks about more commands, never fewer.
         words = words.into_iter().skip_while(is_assignment).collect();
     }
     let Some(program) = words.first_mut() else {
-        return Err("it names no program".to_owned());
+        return Err("the rule contains no program".to_owned());
     };
     if verdict == Verdict::Allow {
         by_name(program)?;
     }
     if words.iter().any(|word| word.expands) && verdict == Verdict::Allow {
-        return Err("it holds what the shell replaces, and nobody knows by what".to_owned());
+        return Err("the rule contains an expansion, whose value is not known".to_owned());
     }
     let mut forms = vec![String::new()];
     for word in &words {
         let ways = written(word);
         forms = forms.iter().flat_map(|form| ways.iter().map(move |way| format!("{form} {way}"))).collect();
         if forms.len() > MOST {
-            return Err("it has too many stars inside words; write the rules that are meant".to_owned());
+            return Err("the rule has too many stars inside words; write several rules".to_owned());
         }
     }
     let end = if prefix { ":*" } else { "" };
@@ -68,10 +70,12 @@ pub(super) fn first_words(entry: &str) -> Result<String, String> {
     let mut words = split(head)?;
     words.pop_if(|word| matches!(word.letters.as_slice(), [None]));
     let Some(program) = words.first() else {
-        return Err("it names no program; an entry here is the first words of commands".to_owned());
+        return Err(
+            "the entry contains no program; an entry consists of the first words of commands".to_owned()
+        );
     };
     if is_assignment(program) {
-        return Err("it begins with a variable; an entry here begins with the program".to_owned());
+        return Err("the entry starts with an assignment; entries start with the program".to_owned());
     }
     let plain = |word: &RuleWord| -> Option<String> {
         let text: String = word.letters.iter().copied().collect::<Option<_>>()?;
@@ -79,8 +83,7 @@ pub(super) fn first_words(entry: &str) -> Result<String, String> {
     };
     let texts: Option<Vec<String>> = words.iter().map(plain).collect();
     texts.map(|texts| texts.join(" ")).ok_or_else(|| {
-        "an entry here is whole words as they stand, without stars, blanks or what the shell replaces"
-            .to_owned()
+        "an entry consists of whole literal words, without stars, spaces or expansions".to_owned()
     })
 }
 
@@ -93,7 +96,8 @@ fn by_name(program: &mut RuleWord) -> Result<(), String> {
     };
     if !is_trusted_directory(directory.as_bytes()) {
         return Err(
-            "a program by its path is allowed only where nobody can change it, as in /usr/bin".to_owned()
+            "an allow rule can name a program by path only in a read-only directory, such as /usr/bin"
+                .to_owned(),
         );
     }
     program.letters.drain(..text.chars().count() - name.chars().count());
@@ -102,7 +106,7 @@ fn by_name(program: &mut RuleWord) -> Result<(), String> {
 
 /// Splits the text into words as the shell does.
 fn split(text: &str) -> Result<Vec<RuleWord>, String> {
-    let unfinished = || "it has a quote or a backslash that does not end".to_owned();
+    let unfinished = || "the text has an unclosed quote or an incomplete escape".to_owned();
     let mut words = Vec::new();
     let mut word: Option<RuleWord> = None;
     let mut chars = text.chars();
@@ -129,7 +133,8 @@ fn split(text: &str) -> Result<Vec<RuleWord>, String> {
             }
             ';' | '|' | '&' | '<' | '>' | '(' | ')' | '\n' | '\r' => {
                 return Err(
-                    "it spans several commands or a redirect; a rule here is about one command".to_owned()
+                    "the rule contains several commands or a redirect; an Airlock rule matches one command"
+                        .to_owned(),
                 );
             }
             '*' => word.get_or_insert_default().letters.push(None),

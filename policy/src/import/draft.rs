@@ -85,7 +85,7 @@ pub(super) fn texts<'a>(
         None => return Vec::new(),
         Some(Value::Array(list)) => list,
         Some(other) => {
-            draft.leave_out(place, other, "it is no list");
+            draft.leave_out(place, other, "the value is not a list");
             return Vec::new();
         }
     };
@@ -94,7 +94,7 @@ pub(super) fn texts<'a>(
         let place = format!("{place}[{index}]");
         match item.as_str() {
             Some(text) => texts.push((place, item, text)),
-            None => draft.leave_out(&place, item, "it is no text"),
+            None => draft.leave_out(&place, item, "the value is not a string"),
         }
     }
     texts

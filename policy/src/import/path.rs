@@ -22,19 +22,21 @@ pub(super) fn of_sandbox(tool: &str, glob: &str) -> Result<Vec<String>, String> 
 
 fn check(glob: &str) -> Result<(), String> {
     if glob.trim().is_empty() {
-        return Err("it is empty".to_owned());
+        return Err("the path is empty".to_owned());
     }
     if glob.starts_with('!') {
-        return Err("a rule takes nothing back from another one".to_owned());
+        return Err("Airlock does not support exceptions with `!`".to_owned());
     }
     if glob.split('/').any(|part| part == "..") {
-        return Err("it leads out of the workspace by `..`; write it absolute, with `//` in front".to_owned());
+        return Err(
+            "the path leaves the workspace by `..`; write an absolute path that starts with `//`".to_owned()
+        );
     }
     if glob.contains(":\\") || glob.contains("\\\\") {
-        return Err("it is a path of Windows".to_owned());
+        return Err("the path is a Windows path".to_owned());
     }
     if glob.starts_with('~') && !glob.starts_with("~/") {
-        return Err("only `~/` is known, the session's HOME".to_owned());
+        return Err("Airlock supports only `~/`, the session's HOME".to_owned());
     }
     Ok(())
 }

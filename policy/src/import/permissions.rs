@@ -26,11 +26,11 @@ pub(super) fn read(draft: &mut Draft, permissions: &Map<String, Value>) {
         draft.leave_out(
             "permissions.disableBypassPermissionsMode",
             value,
-            "only \"disable\" means something",
+            "the only valid value is \"disable\"",
         );
     }
     for (key, value) in unknown(permissions, KNOWN) {
-        draft.leave_out(&format!("permissions.{key}"), value, "Airlock has nothing like it");
+        draft.leave_out(&format!("permissions.{key}"), value, "Airlock has no equivalent setting");
     }
 }
 
@@ -39,7 +39,7 @@ fn rule(text: &str, verdict: Verdict) -> Result<Vec<String>, String> {
     let text = text.trim();
     let (tool, body) = match text.split_once('(') {
         Some((tool, rest)) => {
-            let body = rest.strip_suffix(')').ok_or("it is no rule: the bracket does not close")?;
+            let body = rest.strip_suffix(')').ok_or("the rule has no closing parenthesis")?;
             (tool.trim(), Some(body.trim()).filter(|body| !body.is_empty()))
         }
         None => (text, None),
@@ -49,13 +49,15 @@ fn rule(text: &str, verdict: Verdict) -> Result<Vec<String>, String> {
         "Read" => path::rules("Read", body, verdict)?,
         "Edit" | "Write" | "MultiEdit" | "NotebookEdit" => path::rules("Edit", body, verdict)?,
         "WebFetch" | "WebSearch" => {
-            return Err("it is a tool of the agent; commands have an empty network".to_owned());
+            return Err(
+                "the rule is about a tool of the agent; Airlock's commands have no network".to_owned()
+            );
         }
         name if name.starts_with("mcp__") => {
-            return Err("tools of MCP servers do not go through Airlock".to_owned());
+            return Err("Airlock does not control the tools of MCP servers".to_owned());
         }
-        "" => return Err("it names no tool".to_owned()),
-        _ => return Err("it is a tool of the agent, and no command".to_owned()),
+        "" => return Err("the rule contains no tool".to_owned()),
+        _ => return Err("the rule is about a tool of the agent, not about a command".to_owned()),
     };
     for rule in &rules {
         Rule::parse(rule).map_err(|error| error.to_string())?;
@@ -69,7 +71,7 @@ fn directories(draft: &mut Draft, value: Option<&Value>) {
         if text.starts_with('/') && inside {
             draft.directories.push(Entry { value: text.to_owned(), from: format!("{place}: {value}") });
         } else {
-            let why = "a profile knows absolute folders without `..`, as the sandbox sees them";
+            let why = "a profile requires an absolute path without `..`, as seen in the sandbox";
             draft.leave_out(&place, value, why);
         }
     }
@@ -84,11 +86,14 @@ fn mode(draft: &mut Draft, value: Option<&Value>) {
         Some("plan") => "plan",
         Some("bypassPermissions") => "bypass",
         Some("dontAsk") => {
-            let why = "there is no such mode; a request's `on_ask` says whether anybody is asked at all";
+            let why =
+                "Airlock has no such mode; the `on_ask` of a request determines whether a person is asked";
             return draft.leave_out(place, value, why);
         }
-        Some("auto") => return draft.leave_out(place, value, "no model decides here; the mode is `default`"),
-        _ => return draft.leave_out(place, value, "it is no mode that Airlock knows"),
+        Some("auto") => {
+            return draft.leave_out(place, value, "Airlock never decides by a model; the mode is `default`");
+        }
+        _ => return draft.leave_out(place, value, "Airlock does not know this mode"),
     };
     draft.default_mode = Some(Entry { value: mode, from: format!("{place}: {value}") });
 }
@@ -104,7 +109,7 @@ pub(super) fn settle(draft: &mut Draft, settings: &Map<String, Value>) {
     if draft.default_mode.as_ref().is_some_and(|mode| mode.value == "bypass") {
         if disabled {
             draft.default_mode = None;
-            let why = "`permissions.disableBypassPermissionsMode` takes it back; the mode is `default`";
+            let why = "`permissions.disableBypassPermissionsMode` disables this mode; the mode is `default`";
             draft.leave_out("permissions.defaultMode", &Value::from("bypassPermissions"), why);
         } else {
             draft.modes.insert(0, "bypass");
@@ -121,7 +126,10 @@ fn protect(draft: &mut Draft) {
             && Rule::parse(&carried.rule)
                 .is_ok_and(|rule| rule.tool() == Tool::Edit && lifted(&rule).is_some())
     });
-    let Some(from) = lifting.map(|carried| format!("what {} does not lift", carried.from)) else { return };
+    let Some(from) = lifting.map(|carried| format!("protected names that {} does not contain", carried.from))
+    else {
+        return;
+    };
     draft.rules.extend(protected_names().map(|name| Carried {
         verdict: Verdict::Ask,
         rule: format!("Edit({name})"),

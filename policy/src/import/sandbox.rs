@@ -30,19 +30,21 @@ pub(super) fn read(draft: &mut Draft, sandbox: &Map<String, Value>) {
             let from = format!("sandbox.allowUnsandboxedCommands: {value}");
             draft.allow_unsandboxed = Some(Entry { value: *value, from });
         }
-        Some(other) => draft.leave_out("sandbox.allowUnsandboxedCommands", other, "it is not true or false"),
+        Some(other) => {
+            draft.leave_out("sandbox.allowUnsandboxedCommands", other, "the value is not `true` or `false`");
+        }
     }
     let network = sandbox.get("network").into_iter();
     for (key, value) in network.flat_map(|network| members("sandbox.network", network)) {
-        draft.leave_out(&key, value, "commands have an empty network; no profile opens one");
+        draft.leave_out(&key, value, "commands have no network, and no profile can change that");
     }
     match sandbox.get("filesystem") {
         None => {}
         Some(Value::Object(object)) => filesystem(draft, object),
-        Some(other) => draft.leave_out("sandbox.filesystem", other, "it is no object"),
+        Some(other) => draft.leave_out("sandbox.filesystem", other, "the value is not an object"),
     }
     for (key, value) in unknown(sandbox, KNOWN) {
-        draft.leave_out(&format!("sandbox.{key}"), value, "Airlock has nothing like it");
+        draft.leave_out(&format!("sandbox.{key}"), value, "Airlock has no equivalent setting");
     }
 }
 
@@ -52,7 +54,7 @@ fn auto_allow(draft: &mut Draft, sandbox: &Map<String, Value>) {
     let auto = sandbox.get("autoAllowBashIfSandboxed");
     for (key, value) in [("enabled", enabled), ("autoAllowBashIfSandboxed", auto)] {
         if let Some(value) = value.filter(|value| !value.is_boolean()) {
-            draft.leave_out(&format!("sandbox.{key}"), value, "it is not true or false");
+            draft.leave_out(&format!("sandbox.{key}"), value, "the value is not `true` or `false`");
         }
     }
     match (enabled, auto) {
@@ -60,19 +62,20 @@ fn auto_allow(draft: &mut Draft, sandbox: &Map<String, Value>) {
             let value = auto.is_none_or(|auto| auto == &Value::Bool(true));
             let from = match auto {
                 Some(auto) => format!("sandbox.enabled: true, sandbox.autoAllowBashIfSandboxed: {auto}"),
-                None => {
-                    "sandbox.enabled: true, and sandbox.autoAllowBashIfSandboxed is not turned off".to_owned()
-                }
+                None => "sandbox.enabled: true, and sandbox.autoAllowBashIfSandboxed is not false".to_owned(),
             };
             draft.auto_allow = Some(Entry { value, from });
         }
         (enabled, auto) => {
             if let Some(Value::Bool(false)) = enabled {
-                draft.leave_out("sandbox.enabled", &Value::Bool(false), "every command runs in the sandbox");
+                draft.leave_out(
+                    "sandbox.enabled",
+                    &Value::Bool(false),
+                    "Airlock runs every command in the sandbox",
+                );
             }
             if let Some(Value::Bool(true)) = auto {
-                let why =
-                    "without `sandbox.enabled` nothing is sandboxed there, and so nothing is allowed by it";
+                let why = "without `sandbox.enabled` the setting has no effect";
                 draft.leave_out("sandbox.autoAllowBashIfSandboxed", &Value::Bool(true), why);
             }
         }
@@ -87,7 +90,7 @@ fn filesystem(draft: &mut Draft, object: &Map<String, Value>) {
     }
     for (key, value) in unknown(object, &["denyRead", "denyWrite"]) {
         let why =
-            "commands write the workspace, HOME and /tmp; what else they see is in `sandbox.root_binds`";
+            "commands can write the workspace, HOME and /tmp; `sandbox.root_binds` lists other visible paths";
         draft.leave_out(&format!("sandbox.filesystem.{key}"), value, why);
     }
 }

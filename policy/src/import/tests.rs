@@ -197,10 +197,10 @@ fn the_profile_says_where_each_entry_comes_from() {
     let Imported { toml, .. } = import(settings, "a\nb.json", "team").unwrap();
     assert_eq!(
         toml,
-        r#"# Made by `airlock policy import` from a\u{a}b.json.
+        r#"# Created by `airlock policy import` from a\u{a}b.json.
 #
-# Not carried over:
-#   permissions.deny[1]: "Bash(a | b)": it spans several commands or a redirect; a rule here is about one command
+# Not imported:
+#   permissions.deny[1]: "Bash(a | b)": the rule contains several commands or a redirect; an Airlock rule matches one command
 name = "team"
 extends = "strict"
 description = "imported from a\u000Ab.json"
@@ -218,7 +218,7 @@ deny = [
 #[test]
 fn what_is_no_settings_file_is_refused_with_its_place() {
     let error = import("{\n  \"permissions\": }", "s", "n").unwrap_err().to_string();
-    assert!(error.starts_with("2:18: it is not JSON: "), "{error}");
+    assert!(error.starts_with("2:18: the file is not valid JSON: "), "{error}");
     assert_eq!(import("[]", "s", "n"), Err(ImportError::NoObject));
     let many = format!("{{\"permissions\": {{\"deny\": [{}\"Bash(x)\"]}}}}", "\"Bash(x)\",".repeat(3000));
     assert!(matches!(import(&many, "s", "n"), Err(ImportError::Profile(_))));

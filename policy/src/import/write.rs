@@ -7,9 +7,9 @@ use crate::decision::Verdict;
 
 pub(super) fn profile(draft: &Draft, source: &str, name: &str) -> String {
     let mut out = String::new();
-    let _ = writeln!(out, "# Made by `airlock policy import` from {}.", comment(source));
+    let _ = writeln!(out, "# Created by `airlock policy import` from {}.", comment(source));
     if !draft.left_out.is_empty() {
-        let _ = writeln!(out, "#\n# Not carried over:");
+        let _ = writeln!(out, "#\n# Not imported:");
         for one in &draft.left_out {
             let _ = writeln!(out, "#   {}: {}", comment(&format!("{}: {}", one.place, one.value)), one.why);
         }
@@ -40,8 +40,7 @@ pub(super) fn profile(draft: &Draft, source: &str, name: &str) -> String {
 fn excluded(out: &mut String, draft: &Draft) {
     let permitted = draft.allow_unsandboxed.as_ref().is_some_and(|entry| entry.value);
     if !draft.excluded.is_empty() && !permitted {
-        let _ =
-            writeln!(out, "# Without `allow_unsandboxed = true` these run in the sandbox, as all others.");
+        let _ = writeln!(out, "# Without `allow_unsandboxed = true`, these commands run in the sandbox.");
     }
     let items = draft.excluded.iter().map(|entry| (entry.value.as_str(), entry.from.as_str()));
     list(out, "excluded_commands", items);

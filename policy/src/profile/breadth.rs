@@ -19,10 +19,10 @@ pub(super) fn over_broad(rules: &Rules) -> Vec<String> {
         .iter()
         .filter_map(|rule| match rule.tool() {
             Tool::Bash | Tool::PowerShell if is_over_broad(rule) => {
-                Some(format!("the allow rule `{}` lets the program run anything", rule.text()))
+                Some(format!("the allow rule `{}` lets its program run any command", rule.text()))
             }
             Tool::Edit => lifted(rule).map(|name| {
-                format!("the allow rule `{}` also covers `{name}`, which is protected else", rule.text())
+                format!("the allow rule `{}` also covers the protected name `{name}`", rule.text())
             }),
             _ => None,
         })

@@ -8,12 +8,15 @@ use crate::rules::Rules;
 pub(super) const NAMES: &[&str] = &["strict", "agent", "sandboxed", "demo", "read_only"];
 
 pub(super) fn profile(name: &str) -> Option<Profile> {
-    let strict = blank("strict", "what is proven read-only or allowed by a rule runs, the rest asks");
+    let strict = blank(
+        "strict",
+        "runs commands that are proven read-only or that a rule allows, and asks about all others",
+    );
     let profile = match name {
         "strict" => strict,
         "agent" => Profile {
             name: "agent".to_owned(),
-            description: "what stays inside the sandbox runs, but for what destroys a person's work"
+            description: "runs commands that stay inside the sandbox, and asks about commands that destroy a person's work"
                 .to_owned(),
             allow_confined: true,
             ..strict
@@ -22,7 +25,7 @@ pub(super) fn profile(name: &str) -> Option<Profile> {
         "demo" => demo(sandboxed(strict)),
         "read_only" => Profile {
             name: "read_only".to_owned(),
-            description: "only what is proven read-only runs".to_owned(),
+            description: "runs only commands that are proven read-only".to_owned(),
             modes: vec![Mode::Plan],
             default_mode: Mode::Plan,
             ..strict
@@ -35,7 +38,7 @@ pub(super) fn profile(name: &str) -> Option<Profile> {
 fn sandboxed(base: Profile) -> Profile {
     Profile {
         name: "sandboxed".to_owned(),
-        description: "as strict, and what is sandboxed runs without asking".to_owned(),
+        description: "like `strict`, and runs sandboxed commands without asking".to_owned(),
         modes: vec![Mode::Bypass, Mode::AcceptEdits, Mode::Default, Mode::Plan],
         auto_allow: true,
         ..base
@@ -46,7 +49,7 @@ fn demo(base: Profile) -> Profile {
     let none: &[&str] = &[];
     Profile {
         name: "demo".to_owned(),
-        description: "as sandboxed, with a rule that denies and one that asks".to_owned(),
+        description: "like `sandboxed`, with one deny rule and one ask rule".to_owned(),
         rules: Rules::parse(none, &["Bash(make:*)"], &["Bash(git push:*)"]).unwrap_or_default(),
         ..base
     }

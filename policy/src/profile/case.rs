@@ -88,7 +88,7 @@ impl Case {
 pub(super) fn placed(source: &mut Source<'_>, key: &str, written: Vec<Spanned<Written>>) -> Vec<Case> {
     if let Some(first) = written.get(limits::MAX_CASES) {
         let what = format!("there are more than {} cases", limits::MAX_CASES);
-        source.add(first.span().start, key, what, "put some of them into a file of cases");
+        source.add(first.span().start, key, what, "move some of them to a file of cases");
         return Vec::new();
     }
     let mut cases = Vec::new();

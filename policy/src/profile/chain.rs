@@ -42,12 +42,16 @@ fn ancestors(
             return Ok(found);
         };
         if next.file == own.file || found.iter().any(|seen| seen.file == next.file) {
-            let what =
-                format!("it comes back to `{}`: the profiles extend one another in a circle", next.file);
-            return Err(load::refuse_extends(&last.text, &last.file, what, "break the circle"));
+            let what = format!("the profiles extend each other in a cycle that contains `{}`", next.file);
+            return Err(load::refuse_extends(
+                &last.text,
+                &last.file,
+                what,
+                "remove one `extends` of the cycle",
+            ));
         }
         if found.len() == MAX_EXTENDS {
-            let what = format!("profiles extend one another more than {MAX_EXTENDS} deep");
+            let what = format!("the chain of `extends` has more than {MAX_EXTENDS} profiles");
             return Err(load::refuse_extends(&own.text, &own.file, what, "shorten the chain"));
         }
         found.push(next);

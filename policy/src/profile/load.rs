@@ -103,7 +103,7 @@ pub(super) fn read(
     let parsed: File = match toml::from_str(text) {
         Ok(parsed) => parsed,
         Err(error) => {
-            let cure = "see the profile's reference for the keys and their values";
+            let cure = "see the profile reference for the valid keys and values";
             return Err(source.no_toml(&error, cure));
         }
     };
@@ -135,7 +135,7 @@ fn parent(
         return blank();
     }
     lookup_parent(name.get_ref()).or_else(|| builtin::profile(name.get_ref())).unwrap_or_else(|| {
-        let what = format!("`{}` is not loaded", name.get_ref());
+        let what = format!("the profile `{}` is not loaded", name.get_ref());
         let cure = "name a loaded profile or one of strict, agent, sandboxed, demo, read_only";
         source.add(at, "extends", what, cure);
         blank()
@@ -161,7 +161,12 @@ fn apply(source: &mut Source<'_>, profile: &mut Profile, section: &Section) {
         if !directory.get_ref().starts_with('/') {
             let what = format!("`{}` is not an absolute path", directory.get_ref());
             let key = format!("policy.additional_directories[{index}]");
-            source.add(directory.span().start, &key, what, "write it as the sandbox sees it, from `/`");
+            source.add(
+                directory.span().start,
+                &key,
+                what,
+                "write the path as seen in the sandbox, starting with `/`",
+            );
         }
         profile.additional_directories.push(directory.get_ref().clone());
     }
@@ -177,8 +182,8 @@ fn apply(source: &mut Source<'_>, profile: &mut Profile, section: &Section) {
             source.add(
                 words.span().start,
                 &key,
-                "it names no command".to_owned(),
-                "name one, such as \"docker\"",
+                "the entry contains no command".to_owned(),
+                "write a command, such as \"docker\"",
             );
         }
         profile.excluded_commands.push(words.get_ref().clone());
@@ -194,8 +199,8 @@ fn apply_readable_roots(source: &mut Source<'_>, profile: &mut Profile, roots: &
         let plain = text.starts_with('/') && parts().all(|part| !matches!(part, "" | "." | ".."));
         let kernels = ["proc", "sys", "dev", "run"].iter().any(|name| parts().next() == Some(name));
         if !plain || kernels {
-            let what = format!("`{text}` is not a path that can be shown");
-            let cure = "write it from `/`, without `.` and `..`, outside of /proc, /sys, /dev and /run";
+            let what = format!("`{text}` cannot be a readable root");
+            let cure = "write an absolute path without `.` and `..`, outside /proc, /sys, /dev and /run";
             source.add(root.span().start, &format!("policy.readable_roots[{index}]"), what, cure);
         }
         if !profile.readable_roots.contains(text) {
@@ -203,7 +208,10 @@ fn apply_readable_roots(source: &mut Source<'_>, profile: &mut Profile, roots: &
         }
     }
     if profile.readable_roots.len() > limits::MAX_READABLE_ROOTS {
-        let what = format!("with what it inherits it has {}", profile.readable_roots.len());
+        let what = format!(
+            "the profile has {} readable roots, including inherited ones",
+            profile.readable_roots.len()
+        );
         let at = roots.first().map_or(0, |root| root.span().start);
         let cure = format!("name at most {}", limits::MAX_READABLE_ROOTS);
         source.add(at, "policy.readable_roots", what, &cure);
@@ -232,11 +240,11 @@ fn too_many(source: &mut Source<'_>, key: &str, rules: &Rules) {
     for (kind, list) in [("allow", &rules.allow), ("ask", &rules.ask), ("deny", &rules.deny)] {
         if list.len() > limits::MAX_RULES {
             let what = format!(
-                "with what it inherits it has {} rules; {} are the most",
+                "the profile has {} rules, including inherited ones; the limit is {}",
                 list.len(),
                 limits::MAX_RULES
             );
-            source.add(0, &format!("{key}.{kind}"), what, "write fewer rules with prefixes or stars");
+            source.add(0, &format!("{key}.{kind}"), what, "combine rules with prefixes or stars");
         }
     }
 }
@@ -254,7 +262,7 @@ fn apply_modes(source: &mut Source<'_>, profile: &mut Profile, section: &Section
         profile.default_mode = *mode.get_ref();
     }
     if !profile.modes.contains(&profile.default_mode) {
-        let what = "the default mode is not among the modes the profile permits".to_owned();
+        let what = "the default mode is not one of the permitted modes".to_owned();
         source.add(place.0, place.1, what, "add it to `modes` or set `default_mode` to one of them");
     }
 }

@@ -47,8 +47,8 @@ impl Case {
             line: self.line,
             column: self.column,
             key: self.key.clone(),
-            what: format!("the profile's own test fails: {what}"),
-            cure: "change the rules, or the expectation if it is wrong".to_owned(),
+            what: format!("a test case of the profile fails: {what}"),
+            cure: "change the rules, or correct the expectation".to_owned(),
         })
     }
 

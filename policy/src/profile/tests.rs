@@ -173,12 +173,17 @@ fn circles_and_endless_chains_are_refused_where_they_close() {
         _ => None,
     };
     let error = Profile::resolve(&own, &circle).unwrap_err().to_string();
-    assert!(error.starts_with("b.toml:2:11: `extends`: it comes back to `a.toml`"), "{error}");
+    assert!(
+        error.starts_with(
+            "b.toml:2:11: `extends`: the profiles extend each other in a cycle that contains `a.toml`"
+        ),
+        "{error}"
+    );
     let endless = |name: &str| {
         Some(text(&format!("{name}.toml"), &format!("name = \"{name}\"\nextends = \"{name}x\"\n")))
     };
     let error = Profile::resolve(&own, &endless).unwrap_err().to_string();
-    assert!(error.starts_with("a.toml:2:11: `extends`: profiles extend one another more than"), "{error}");
+    assert!(error.starts_with("a.toml:2:11: `extends`: the chain of `extends` has more than"), "{error}");
 }
 
 #[test]

@@ -35,12 +35,14 @@ pub(crate) fn with_dashes<'w>(words: &'w [Word], options: &Options) -> Cow<'w, [
 /// host that tar would log in to.
 pub(super) fn check_tar(sorted: &Sorted, span: Span) -> Proof {
     if !["t", "help", "version"].iter().any(|flag| sorted.has(flag)) {
-        return Err(Refusal::new("not_read_only", "`tar` changes files unless it is told to list", span));
+        return Err(Refusal::new("not_read_only", "`tar` changes files unless a flag makes it list", span));
     }
     match sorted.values("f").find(|archive| !sorted.has("force-local") && !network::is_local(archive)) {
         None => Ok(Vec::new()),
-        Some(archive) => {
-            Err(Refusal::new("network", "the archive may be on another host: begin it with ./", archive.span))
-        }
+        Some(archive) => Err(Refusal::new(
+            "network",
+            "the archive may be on another host; start its name with `./`",
+            archive.span,
+        )),
     }
 }

@@ -18,11 +18,11 @@ const STREAMS: &[&[u8]] = &[b"/dev/null", b"/dev/stderr", b"/dev/stdout"];
 
 pub(super) fn check(operands: &[&Word], span: Span) -> Proof {
     let Some((program, files)) = operands.split_first() else {
-        return Err(Refusal::new("awk_program", "awk lacks its program", span));
+        return Err(Refusal::new("awk_program", "the awk program is missing", span));
     };
     let harmless = program.text.as_deref().is_some_and(is_harmless);
     if !harmless {
-        let message = "the awk program writes, reads by name, runs something or is not understood";
+        let message = "the awk program writes or reads a file, runs a command, or is not understood";
         return Err(Refusal::new("awk_program", message, program.span));
     }
     let is_file = |word: &&&Word| crate::parse::assignment_name(&word.lead).is_none();

@@ -50,7 +50,8 @@ fn listing(entry: &Program, sorted: &Sorted, operands: &[&Word], flags: &[&str])
     let lists = flags.iter().any(|flag| sorted.has(flag));
     match operands.first() {
         Some(word) if !lists => {
-            let message = format!("an operand of {} without a listing flag changes something", entry.name);
+            let message =
+                format!("{} with an operand makes a change unless a flag makes it list", entry.name);
             Err(Refusal::new("operand_writes", message, word.span))
         }
         _ => Ok(Vec::new()),
@@ -65,14 +66,14 @@ fn git_config(sorted: &Sorted, operands: &[&Word], span: Span) -> Proof {
     if by_flag || one_key {
         return Ok(Vec::new());
     }
-    Err(Refusal::new("operand_writes", "git config writes unless it is told to read", span))
+    Err(Refusal::new("operand_writes", "git config writes unless a flag makes it read", span))
 }
 
 /// Refuses `NAME=value`, which sets the value that `NAME` would print.
 fn no_assignment(entry: &Program, operands: &[&Word]) -> Proof {
     let sets = |word: &&&Word| word.text.as_deref().is_none_or(|text| text.contains(&b'='));
     operands.iter().find(sets).map_or(Ok(Vec::new()), |word| {
-        let message = format!("an operand of {} with a `=` sets something", entry.name);
+        let message = format!("an operand of {} with a `=` sets a value", entry.name);
         Err(Refusal::new("operand_writes", message, word.span))
     })
 }
@@ -84,7 +85,7 @@ fn no_format_command(sorted: &Sorted, span: Span) -> Proof {
         |word: &Word| word.text.as_deref().is_none_or(|text| text.windows(2).any(|pair| pair == b"#("));
     match values.into_iter().any(runs) {
         false => Ok(Vec::new()),
-        true => Err(Refusal::new("dangerous_flag", "a format of tmux may run commands", span)),
+        true => Err(Refusal::new("dangerous_flag", "a format of tmux can run commands", span)),
     }
 }
 
@@ -93,7 +94,7 @@ fn getent(operands: &[&Word], span: Span) -> Proof {
     let database = operands.first().and_then(|word| word.text.as_deref());
     match database {
         Some(b"passwd" | b"group" | b"services" | b"protocols" | b"rpc" | b"initgroups") => Ok(Vec::new()),
-        _ => Err(Refusal::new("network", "this database may be asked over the network", span)),
+        _ => Err(Refusal::new("network", "this database may be queried over the network", span)),
     }
 }
 
@@ -118,7 +119,7 @@ fn manual(operands: &[&Word]) -> Proof {
     match operands.iter().find(|word| word.text.is_none() || word.lead.contains(&b'/')) {
         None => Ok(Vec::new()),
         Some(word) => {
-            let message = "a page that is given by its path can name programs to run";
+            let message = "a manual page that is named by path can run programs";
             Err(Refusal::new("dangerous_flag", message, word.span))
         }
     }
@@ -133,7 +134,7 @@ fn plain_names(operands: &[&Word]) -> Proof {
     match operands.iter().find(|word| !plain(word) || names::is_dangerous_variable(&word.lead)) {
         None => Ok(Vec::new()),
         Some(word) => {
-            let message = "what is set here is not a plain, harmless name";
+            let message = "the name of the variable is not plain and harmless";
             Err(Refusal::new("dangerous_variables", message, word.span))
         }
     }
@@ -156,6 +157,6 @@ fn directory(operands: &[&Word], span: Span) -> Proof {
         Some(word) if word.text.as_deref().is_some_and(|text| text != b"-" && !text.starts_with(b"+")) => {
             Ok(Vec::new())
         }
-        Some(_) => Err(Refusal::new("unknown_directory", "where this leads is not known", span)),
+        Some(_) => Err(Refusal::new("unknown_directory", "the directory that this names is not known", span)),
     }
 }

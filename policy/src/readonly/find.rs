@@ -131,7 +131,7 @@ pub(super) fn check(rest: &[Word], span: Span) -> Proof {
             skip_command(&mut words);
         } else if VALUE.contains(&text) || PATH.contains(&text) || text.starts_with(b"-newer") {
             let Some(value) = words.next() else {
-                return Err(Refusal::new("unknown_flag", "a test of find lacks its value", span));
+                return Err(Refusal::new("unknown_flag", "a test of find has no value", span));
             };
             let one = value.exactly_one || (value.glob && becomes_no_action(value));
             if !one {
@@ -143,8 +143,10 @@ pub(super) fn check(rest: &[Word], span: Span) -> Proof {
         } else {
             let known = HARMFUL.contains(&text);
             let code = if known { "dangerous_flag" } else { "unknown_flag" };
-            let message =
-                format!("`{}` of find writes, runs, deletes or is not known", String::from_utf8_lossy(text));
+            let message = format!(
+                "`{}` of find writes, deletes or runs a command, or is not known",
+                String::from_utf8_lossy(text)
+            );
             return Err(Refusal::new(code, message, word.span));
         }
     }
@@ -163,7 +165,7 @@ fn skip_command<'w>(words: &mut impl Iterator<Item = &'w Word>) {
 }
 
 fn unknown_word(word: &Word) -> Refusal {
-    let message = "a word of find is not known and could be an action";
+    let message = "an unknown word of find may be an action";
     Refusal::new("unknown_word", message, word.span)
 }
 

@@ -74,10 +74,10 @@ fn check(word: &Word, refused: impl Fn(&[u8]) -> bool, code: &'static str, span:
         Err(Refusal::new(code, message, at))
     };
     let Some(text) = &word.text else {
-        return refuse("the program is not known".into());
+        return refuse("the program text is not known".into());
     };
     let Some(tokens) = lex::tokens(text) else {
-        return refuse("the program is not understood".into());
+        return refuse("the program text is not understood".into());
     };
     let mut open = Vec::new();
     let mut before = Token::Mark(b'(');
@@ -89,7 +89,7 @@ fn check(word: &Word, refused: impl Fn(&[u8]) -> bool, code: &'static str, span:
             _ => b"",
         };
         if refused(name) {
-            return refuse(format!("the program uses `{}`", String::from_utf8_lossy(name)));
+            return refuse(format!("the program text uses `{}`", String::from_utf8_lossy(name)));
         }
         match token {
             Token::Mark(mark @ (b'(' | b'[' | b'{')) => open.push(*mark),

@@ -55,7 +55,7 @@ pub(super) fn check_local(sorted: &Sorted, operands: &[&Word]) -> Proof {
     let values = read.filter_map(|given| given.value.as_ref());
     match operands.iter().copied().chain(values).find(|word| !is_local(word)) {
         None => Ok(Vec::new()),
-        Some(word) => Err(Refusal::new("network", "this may be an address that is fetched", word.span)),
+        Some(word) => Err(Refusal::new("network", "this may be the address of another host", word.span)),
     }
 }
 
@@ -85,9 +85,11 @@ pub(super) fn check_sockets(operands: &[&Word]) -> Proof {
     };
     match operands.iter().find(|word| !names_no_host(word)) {
         None => Ok(Vec::new()),
-        Some(word) => {
-            Err(Refusal::new("network", "this may be the name of a host, which is looked up", word.span))
-        }
+        Some(word) => Err(Refusal::new(
+            "network",
+            "this may be a host name that is looked up over the network",
+            word.span,
+        )),
     }
 }
 
@@ -100,8 +102,10 @@ pub(super) fn check_no_host(sorted: &Sorted, operands: &[&Word]) -> Proof {
     let mut words = operands.iter().copied().chain(sorted.values("i"));
     match words.find(|word| word.text.as_deref().is_none_or(named)) {
         None => Ok(Vec::new()),
-        Some(word) => {
-            Err(Refusal::new("network", "this may be the name of a host, which is looked up", word.span))
-        }
+        Some(word) => Err(Refusal::new(
+            "network",
+            "this may be a host name that is looked up over the network",
+            word.span,
+        )),
     }
 }

@@ -57,7 +57,7 @@ fn troubles(entry: &Program, sorted: &Sorted, rest: &[Word]) -> Result<(), Refus
             ),
             Trouble::UnknownWord => Refusal::new(
                 "unknown_word",
-                format!("a word of {} is not known and could be a flag that does harm", entry.name),
+                format!("an unknown word of {} may be a harmful flag", entry.name),
                 span,
             ),
         });
@@ -72,7 +72,7 @@ fn needs(entry: &Program, sorted: &Sorted, span: Span) -> Result<(), Refusal> {
     }
     let dashes = |name: &&str| if name.len() == 1 { format!("-{name}") } else { format!("--{name}") };
     let wanted: Vec<String> = entry.needs.iter().map(dashes).collect();
-    let message = format!("{} only reads with {}", entry.name, wanted.join(" or "));
+    let message = format!("{} is read-only only with {}", entry.name, wanted.join(" or "));
     Err(Refusal::new("not_read_only", message, span))
 }
 
@@ -105,7 +105,7 @@ fn joined(entry: &Program, rest: &[Word]) -> Result<(), Refusal> {
         !value && flag.is_some_and(|flag| !is_plain(flag))
     });
     strange.map_or(Ok(()), |word| {
-        let message = format!("{} reads flags in one word in a way of its own", entry.name);
+        let message = format!("{} reads combined flags in a non-standard way", entry.name);
         Err(Refusal::new("unknown_flag", message, word.span))
     })
 }
@@ -128,7 +128,7 @@ fn flag_paths(entry: &Program, sorted: &Sorted, span: Span) -> Proof {
     let mut paths = Vec::new();
     for given in sorted.flags.iter().filter(|given| given.flag.takes == Takes::Read) {
         let Some(value) = &given.value else {
-            let message = format!("a flag of {} lacks its value", entry.name);
+            let message = format!("a flag of {} has no value", entry.name);
             return Err(Refusal::new("unknown_flag", message, span));
         };
         paths.push(PathWord::read(value));
@@ -141,7 +141,7 @@ fn operand_paths(entry: &Program, sorted: &Sorted, operands: &[&Word]) -> Proof 
         let surplus = operands.get(most).copied();
         let uncertain = operands.iter().find(|word| !word.exactly_one).copied();
         surplus.or(uncertain).map(|word| {
-            let message = format!("an operand here is not read by {} but changes something", entry.name);
+            let message = format!("{} does not only read an operand in this position", entry.name);
             Refusal::new("operand_writes", message, word.span)
         })
     };

@@ -7,14 +7,14 @@ use crate::tables::names;
 
 pub(super) fn check(operands: &[&Word], span: Span) -> Proof {
     let Some((format, arguments)) = operands.split_first() else {
-        return Err(Refusal::new("unknown_flag", "printf lacks an operand", span));
+        return Err(Refusal::new("unknown_flag", "printf has no operand", span));
     };
     let sets = match format.text.as_deref() {
         Some(text) => stores_count(text),
         None => !format.exactly_one || arguments.iter().any(|word| could_be_dangerous(word)),
     };
     if sets {
-        let message = "this format could set a variable, as `%n` does";
+        let message = "this format may set a variable, as `%n` does";
         return Err(Refusal::new("dangerous_variables", message, format.span));
     }
     Ok(Vec::new())

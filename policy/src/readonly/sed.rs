@@ -22,7 +22,7 @@ pub(super) fn check(sorted: &Sorted, operands: &[&Word], span: Span) -> Proof {
     }
     let at = scripts.first().map_or(span, |word| word.span);
     if scripts.is_empty() || !is_harmless(&text) {
-        let message = "the sed script writes, reads a file, runs something or is not understood";
+        let message = "the sed script writes or reads a file, runs a command, or is not understood";
         return Err(Refusal::new("sed_script", message, at));
     }
     Ok(files.map(|word| PathWord::read(word)).collect())

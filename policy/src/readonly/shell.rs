@@ -26,22 +26,22 @@ pub(super) fn told_to_a_shell(found: &Found) -> Option<Refusal> {
     let name = found.trusted_name().filter(|name| names::hands_to_shell(name))?;
     let joins = |byte: &u8| matches!(byte, b';' | b'|' | b'&');
     let word = found.words.iter().skip(1).find(|word| word.lead.iter().any(joins))?;
-    let message = format!("{} hands this to a shell", String::from_utf8_lossy(name));
+    let message = format!("{} passes this text to a shell", String::from_utf8_lossy(name));
     Some(Refusal::new("shell_metacharacters", message, word.span))
 }
 
 fn check_word(word: &Word) -> Result<(), Refusal> {
     if let Some(hazard) = word.hazards.first() {
-        let message = "an expansion here has an effect of its own";
+        let message = "an expansion in this word has a side effect";
         return Err(Refusal::new(hazard.code, message, hazard.span));
     }
     if word.writes_to_process() {
-        let message = "what is written to `>(...)` is not followed";
+        let message = "the command writes to `>(...)`, which is not checked";
         return Err(Refusal::new("command_substitution", message, word.span));
     }
     for name in &word.variables {
         if names::is_telling_variable(name) {
-            let message = format!("it reads `{}`", String::from_utf8_lossy(name));
+            let message = format!("the command reads the variable `{}`", String::from_utf8_lossy(name));
             return Err(Refusal::new("dangerous_variables", message, word.span));
         }
     }
@@ -55,14 +55,14 @@ fn check_assignment(assign: &Assign, found: &Found) -> Result<(), Refusal> {
     let reads_line = found.program() == Some(b"read") && assign.name == b"IFS";
     if names::is_dangerous_variable(&assign.name) && !reads_line {
         let message = format!(
-            "setting `{}` changes what runs or how text is read",
+            "the variable `{}` affects which programs run or how the shell reads the text",
             String::from_utf8_lossy(&assign.name)
         );
         return Err(Refusal::new("dangerous_variables", message, assign.span));
     }
     if !found.words.is_empty() && !reads_line && !names::is_safe_variable(&assign.name) {
         let message =
-            format!("`{}` is not on the list of harmless variables", String::from_utf8_lossy(&assign.name));
+            format!("`{}` is not in the list of harmless variables", String::from_utf8_lossy(&assign.name));
         return Err(Refusal::new("unknown_variable", message, assign.span));
     }
     Ok(())
@@ -84,19 +84,17 @@ fn check_redirect(redirect: &Redir) -> Proof {
         RedirOp::Write
             if redirect.target.as_ref().is_some_and(|word| !word.variables.is_empty() && text.is_none()) =>
         {
-            let message = "a variable decides which file is written";
+            let message = "a variable determines which file is written";
             Err(Refusal::new("dangerous_variables", message, redirect.span))
         }
-        RedirOp::Write => Err(Refusal::new("output_redirection", "it writes to a file", redirect.span)),
+        RedirOp::Write => {
+            Err(Refusal::new("output_redirection", "the command writes to a file", redirect.span))
+        }
         RedirOp::Read => match (&redirect.target, text) {
             (Some(word), Some(path)) if !is_network(path) => Ok(vec![PathWord::read(word)]),
             // The output of a command in the text, which is listed separately.
             (Some(word), None) if word.is_process_input() => Ok(Vec::new()),
-            _ => Err(Refusal::new(
-                "input_redirection",
-                "what it reads from is not a known file",
-                redirect.span,
-            )),
+            _ => Err(Refusal::new("input_redirection", "the input is not a known file", redirect.span)),
         },
     }
 }

@@ -7,7 +7,7 @@ use crate::parse::{Word, is_name_byte};
 
 pub(super) fn check(rest: &[Word], analysis: &Analysis, span: Span) -> Proof {
     let refuse = |at: Span| {
-        let message = "an operand could be a name whose subscript is evaluated";
+        let message = "an operand may be a name with a subscript, which bash evaluates";
         Err(Refusal::new("arithmetic_evaluation", message, at))
     };
     let mut unknown_before = false;

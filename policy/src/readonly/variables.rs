@@ -11,9 +11,9 @@ use crate::tables::{self, names};
 pub(crate) fn check_environment(found: &Found, analysis: &Analysis) -> Result<(), Refusal> {
     analysis.unsafe_variable().map_or(Ok(()), |name| {
         let message = if names::is_dangerous_variable(name) {
-            "changes what runs or how text is read"
+            "affects which programs run or how the shell reads the text"
         } else {
-            "is not on the list of harmless variables"
+            "is not in the list of harmless variables"
         };
         let message = format!("`{}` of the environment {message}", String::from_utf8_lossy(name));
         Err(Refusal::new("environment", message, found.span))
@@ -37,7 +37,8 @@ pub(super) fn check(found: &Found) -> Result<(), Refusal> {
     touched.map_or(Ok(()), |word| {
         let text = String::from_utf8_lossy(&word.lead);
         let program = String::from_utf8_lossy(&program.lead);
-        let message = format!("`{text}` of {program} changes what runs or how text is read");
+        let message =
+            format!("`{text}` of {program} affects which programs run or how the shell reads the text");
         Err(Refusal::new("dangerous_variables", message, word.span))
     })
 }

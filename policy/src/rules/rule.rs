@@ -39,7 +39,7 @@ pub enum RuleError {
     #[error("`{0}` is not a rule; write `Tool(pattern)`, such as `Bash(git status)`")]
     Form(String),
     /// The tool does not exist.
-    #[error("`{rule}` names the tool `{tool}`; known are Bash, PowerShell, Read and Edit")]
+    #[error("`{rule}` has the unknown tool `{tool}`; write Bash, PowerShell, Read or Edit")]
     Tool {
         /// The rule as written.
         rule: String,
@@ -50,10 +50,10 @@ pub enum RuleError {
     #[error("`{0}` has an empty pattern; write `Bash` alone to match every command")]
     Empty(String),
     /// A quote is not closed.
-    #[error("`{0}` has a quote or a backslash that does not end")]
+    #[error("`{0}` has an unclosed quote or an incomplete escape")]
     Quote(String),
     /// The path pattern is not a valid glob.
-    #[error("`{rule}` is not a path glob: {reason}")]
+    #[error("`{rule}` is not a valid path glob: {reason}")]
     Glob {
         /// The rule as written.
         rule: String,

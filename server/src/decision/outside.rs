@@ -39,7 +39,7 @@ fn said(mut decision: Decision) -> (Decision, bool) {
     }
     let is_said = decision.reasons.first().is_some_and(|reason| reason.code.starts_with(UNSANDBOXED));
     if !is_said {
-        let message = "it asks to run outside the sandbox".to_owned();
+        let message = "the request asks to run outside the sandbox".to_owned();
         let reason = Reason { code: UNSANDBOXED, message, span: None, rule: None, command_index: None };
         decision.reasons.insert(0, reason);
     }

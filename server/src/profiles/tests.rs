@@ -238,7 +238,7 @@ fn every_mistake_names_file_place_key_and_cure() {
             "3:11: `shell.prefix[0]`: its first word is not an absolute path; write the absolute path",
         ),
         ("name = \"other\"\n", "1:1: `name`: the file `mine.toml` defines the profile `other`; use"),
-        ("name = \"mine\"\nextends = \"nowhere\"\n", "2:1: `extends`: `nowhere` is not loaded; name"),
+        ("name = \"mine\"\nextends = \"nowhere\"\n", "2:1: `extends`: the profile `nowhere` is not loaded; name"),
         (
             "name = \"mine\"\n[sandbox]\nroot_binds = [{ source = \"/a/../etc\" }]\n",
             "3:26: `sandbox.root_binds[0].source`: it is the text `/a/../etc`; write an absolute path",
@@ -257,7 +257,7 @@ fn every_mistake_names_file_place_key_and_cure() {
         ),
         (
             "name = \"mine\"\n[[policy.test]]\ncommand = \"rm x\"\nexpect = \"allow\"\n",
-            "2:1: `policy.test[0]`: the profile's own test fails",
+            "2:1: `policy.test[0]`: a test case of the profile fails",
         ),
         ("", "1:1: the file is empty; it must contain `name`"),
     ];

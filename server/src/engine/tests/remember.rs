@@ -153,7 +153,7 @@ async fn rules_must_cover_the_command_with_need_and_nothing_like_everything() {
         ),
         (&["Bash"], "rules[0]: it does not name its program"),
         (&["Bash(*)", "nonsense("], "rules[1]: "),
-        (&["Bash(sh:*)", "Bash(python3 -c *)"], "rules[1]: it would let its program run anything"),
+        (&["Bash(sh:*)", "Bash(python3 -c *)"], "rules[1]: the rule would let its program run any command"),
         (&["Edit(**)"], "only the rules that the decision suggests"),
     ] {
         let error = remember(&world, "bob", &approval, (RuleScope::Session, rules)).await.unwrap_err();

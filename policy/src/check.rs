@@ -13,7 +13,7 @@ use crate::profile::Profile;
 use crate::request::{Mode, Request, Shell};
 use crate::rules::Rules;
 
-pub use render::{Look, render};
+pub use render::{Style, render};
 
 /// One line of `airlock check --jsonl`.
 #[derive(Deserialize)]

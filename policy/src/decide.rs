@@ -136,7 +136,7 @@ fn steps(
     if let Some(reason) = asked.or_else(|| of_opaque(Verdict::Ask)) {
         return Outcome::new(Verdict::Ask, reason);
     }
-    if let Some(reason) = rules.gave_up() {
+    if let Some(reason) = rules.budget_exceeded() {
         return Outcome::new(Verdict::Ask, reason);
     }
     if let Some(outcome) = terminal::shell(request, profile, rules, &views) {

@@ -9,13 +9,13 @@ static NUMBER: Flag = Flag { names: &["NUM"], takes: Takes::Nothing, values: &[]
 
 /// An option that was found.
 #[derive(Debug, Clone)]
-pub(crate) struct Given {
+pub(crate) struct GivenFlag {
     pub(crate) flag: &'static Flag,
     /// The value. The text of the word is `None` if it is unknown.
     pub(crate) value: Option<Word>,
 }
 
-impl Given {
+impl GivenFlag {
     /// Reports whether this is the flag with this name, in any spelling.
     pub(crate) fn is(&self, name: &str) -> bool {
         self.flag.names.contains(&name)
@@ -24,7 +24,7 @@ impl Given {
 
 /// The reason why the words could not be sorted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Trouble {
+pub(crate) enum FlagProblem {
     /// A flag that is not in the list.
     UnknownFlag,
     /// A flag that is refused, and the reason.
@@ -35,13 +35,13 @@ pub(crate) enum Trouble {
 
 #[derive(Debug, Default)]
 pub(crate) struct Sorted {
-    pub(crate) flags: Vec<Given>,
+    pub(crate) flags: Vec<GivenFlag>,
     /// Indices into the words.
     pub(crate) operands: Vec<usize>,
     /// The index of the first word after a flag that starts another program's words.
     pub(crate) behind: Option<usize>,
     /// Each trouble with the index of its word.
-    pub(crate) troubles: Vec<(Trouble, usize)>,
+    pub(crate) troubles: Vec<(FlagProblem, usize)>,
 }
 
 impl Sorted {
@@ -63,13 +63,13 @@ impl Sorted {
 
 /// Sorts the words after the program's name.
 pub(crate) fn sort(words: &[Word], options: &'static Options) -> Sorted {
-    Sorter { words, options, judges: true, at: 0, out: Sorted::default() }.run()
+    Sorter { words, options, strict: true, at: 0, out: Sorted::default() }.run()
 }
 
 /// Sorts the words without refusing any: harmful flags are accepted, and an unknown word does not
 /// hide the words after it.
-pub(crate) fn spell(words: &[Word], options: &'static Options) -> Sorted {
-    Sorter { words, options, judges: false, at: 0, out: Sorted::default() }.run()
+pub(crate) fn sort_leniently(words: &[Word], options: &'static Options) -> Sorted {
+    Sorter { words, options, strict: false, at: 0, out: Sorted::default() }.run()
 }
 
 /// Reports whether an unknown word can only be an operand.
@@ -87,7 +87,7 @@ struct Sorter<'w> {
     words: &'w [Word],
     options: &'static Options,
     /// Whether flags may be refused.
-    judges: bool,
+    strict: bool,
     at: usize,
     out: Sorted,
 }
@@ -110,7 +110,7 @@ impl Sorter<'_> {
         };
         let Some(text) = word.text.as_deref() else {
             if !is_operand(word) {
-                self.trouble(Trouble::UnknownWord);
+                self.trouble(FlagProblem::UnknownWord);
             }
             return self.operand();
         };
@@ -126,7 +126,7 @@ impl Sorter<'_> {
         match text.strip_prefix(b"-") {
             None | Some(b"") => self.operand(),
             Some(cluster) if self.options.number && cluster.iter().all(u8::is_ascii_digit) => {
-                let number = (!self.judges).then(|| self.attached(cluster));
+                let number = (!self.strict).then(|| self.attached(cluster));
                 self.given(&NUMBER, number);
                 self.at += 1;
                 true
@@ -148,10 +148,10 @@ impl Sorter<'_> {
     }
 
     fn refusal(&self, flag: &'static Flag) -> Option<&'static str> {
-        flag.refused.filter(|_| self.judges)
+        flag.refused.filter(|_| self.strict)
     }
 
-    fn trouble(&mut self, trouble: Trouble) {
+    fn trouble(&mut self, trouble: FlagProblem) {
         self.out.troubles.push((trouble, self.at));
     }
 
@@ -173,9 +173,9 @@ impl Sorter<'_> {
     fn given(&mut self, flag: &'static Flag, value: Option<Word>) {
         let text = value.as_ref().and_then(|word| word.text.as_deref());
         if !flag.values.is_empty() && !flag.values.iter().any(|known| text == Some(known.as_bytes())) {
-            self.trouble(Trouble::UnknownFlag);
+            self.trouble(FlagProblem::UnknownFlag);
         }
-        self.out.flags.push(Given { flag, value });
+        self.out.flags.push(GivenFlag { flag, value });
     }
 
     fn cluster(&mut self, cluster: &[u8]) {
@@ -184,14 +184,14 @@ impl Sorter<'_> {
             rest = tail;
             let number = (self.options.number && letter.is_ascii_digit()).then_some(&NUMBER);
             let Some(flag) = self.options.short(letter).or(number) else {
-                self.trouble(Trouble::UnknownFlag);
-                if self.judges {
+                self.trouble(FlagProblem::UnknownFlag);
+                if self.strict {
                     break;
                 }
                 continue;
             };
             if let Some(reason) = self.refusal(flag) {
-                self.trouble(Trouble::Refused(reason));
+                self.trouble(FlagProblem::Refused(reason));
                 break;
             }
             match flag.takes {
@@ -201,7 +201,7 @@ impl Sorter<'_> {
                     self.given(flag, value);
                     // If only the long name takes a value, the rest of the cluster is further
                     // flags.
-                    if self.judges {
+                    if self.strict {
                         break;
                     }
                 }
@@ -240,11 +240,11 @@ impl Sorter<'_> {
             return;
         }
         if value.as_ref().is_some_and(|value| !value.exactly_one) {
-            self.trouble(Trouble::UnknownWord);
+            self.trouble(FlagProblem::UnknownWord);
         }
         if let Some(reason) = value.as_ref().and_then(|value| self.refusal_in(&value.lead)) {
             // Versions of a program differ on which flags take a value.
-            self.trouble(Trouble::Refused(reason));
+            self.trouble(FlagProblem::Refused(reason));
         }
         self.given(flag, value);
         self.at += 2;
@@ -263,7 +263,7 @@ impl Sorter<'_> {
     fn pair(&mut self, flag: &'static Flag) {
         let words = self.words.get(self.at + 1..self.at + 3).unwrap_or_default();
         if words.len() < 2 || words.iter().any(|word| !word.exactly_one) {
-            self.trouble(Trouble::UnknownFlag);
+            self.trouble(FlagProblem::UnknownFlag);
         }
         self.given(flag, words.last().cloned());
         self.at += 3;
@@ -288,18 +288,18 @@ impl Sorter<'_> {
         let one_dash = self.options.one_dash;
         let flag = if one_dash { self.options.exact(name) } else { self.options.long(name) };
         let Some(flag) = flag else {
-            self.trouble(Trouble::UnknownFlag);
+            self.trouble(FlagProblem::UnknownFlag);
             self.at += 1;
             return;
         };
         if let Some(reason) = self.refusal(flag) {
-            self.trouble(Trouble::Refused(reason));
+            self.trouble(FlagProblem::Refused(reason));
             self.at += 1;
             return;
         }
         match (flag.takes, value) {
             (Takes::Nothing, Some(_)) => {
-                self.trouble(Trouble::UnknownFlag);
+                self.trouble(FlagProblem::UnknownFlag);
                 self.at += 1;
             }
             (Takes::Nothing | Takes::Optional, None) => {
@@ -308,7 +308,7 @@ impl Sorter<'_> {
             }
             (Takes::Pair, None) => self.pair(flag),
             (Takes::Pair, Some(_)) => {
-                self.trouble(Trouble::UnknownFlag);
+                self.trouble(FlagProblem::UnknownFlag);
                 self.at += 1;
             }
             (_, Some(value)) => {

@@ -16,7 +16,7 @@ pub(crate) use batch::{begin_with, reads_ended_by_nul, start_of_found};
 pub(crate) use launches::{Launch, Launches, PowerShell};
 pub(crate) use lookup::behind_options;
 
-use crate::getopt::{self, Sorted, Trouble};
+use crate::getopt::{self, FlagProblem, Sorted};
 use crate::parse::{Assign, Word};
 use crate::tables::{self, Launcher, Runs, Takes};
 
@@ -119,7 +119,7 @@ fn is_trouble(launcher: &Launcher, sorted: &Sorted, rest: &[Word]) -> bool {
     }
     sorted.troubles.iter().any(|(trouble, index)| {
         let whole = rest.get(*index).is_some_and(|word| word.lead.contains(&b'='));
-        !(launcher.lenient && whole && *trouble == Trouble::UnknownFlag)
+        !(launcher.lenient && whole && *trouble == FlagProblem::UnknownFlag)
     })
 }
 

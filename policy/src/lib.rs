@@ -6,8 +6,9 @@
 //!
 //! The stages of a request: [`decide()`] measures the text (see [`limits`]), parses it into a
 //! closed tree (`parse`), and lists every command at any depth (`analysis`, `launch`). It proves
-//! commands read-only (`readonly`, with the data in `tables`), locates paths (`paths`), and then
-//! asks the steps in `decide` in order. Deny is always first.
+//! commands read-only (`readonly`, with the data in `tables`) and locates paths (`paths`). `facts`
+//! holds these results. Then the steps in `decide` answer in order; deny is always first. `advice`
+//! adds the parts that do not affect the verdict.
 #![forbid(unsafe_code)]
 
 mod advice;

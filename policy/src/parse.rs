@@ -35,7 +35,7 @@ pub(crate) use source::{SpanMap, Surroundings};
 pub(crate) use tree::{
     Assign, Join, Nested, Problem, Redir, RedirOp, Script, Simple, Statement, SubKind, Substitution, Word,
 };
-pub(crate) use values::Held;
+pub(crate) use values::ValueProperties;
 
 use std::collections::HashMap;
 
@@ -50,7 +50,7 @@ pub(crate) fn parse(text: &[u8], map: SpanMap, surroundings: Surroundings<'_>) -
     if let Some(code) = scanned.refusal {
         return Script::refused(code, map.whole(text.len()));
     }
-    let mut source = source::Source::new(text, &scanned.continuations, map);
+    let mut source = source::MappedText::new(text, &scanned.continuations, map);
     let Some((tree, blanks)) = tree_by_lines(&mut source, &scanned) else {
         return Script::refused("parser_failed", source.span(0, source.text().len()));
     };
@@ -73,7 +73,7 @@ pub(crate) fn parse(text: &[u8], map: SpanMap, surroundings: Surroundings<'_>) -
 }
 
 /// Returns the tree in which line ends end commands, and the line ends that it still takes for blanks.
-fn tree_by_lines(source: &mut source::Source, scanned: &prescan::Scan) -> Option<(Tree, Vec<usize>)> {
+fn tree_by_lines(source: &mut source::MappedText, scanned: &prescan::Scan) -> Option<(Tree, Vec<usize>)> {
     let moved = scanned
         .line_ends
         .iter()

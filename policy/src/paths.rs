@@ -41,7 +41,7 @@ pub(crate) struct Located {
 
 impl Places<'_> {
     fn inside(&self, path: &str) -> bool {
-        names::is_nobodys(path)
+        names::is_unowned_file(path)
             || is_below(path, self.workspace)
             || is_below(path, self.home)
             || is_below(path, "/tmp")
@@ -64,7 +64,8 @@ impl Places<'_> {
     }
 }
 
-fn is_below(path: &str, root: &str) -> bool {
+/// Reports whether the path is the root or is below it.
+pub(crate) fn is_below(path: &str, root: &str) -> bool {
     let root = root.trim_end_matches('/');
     path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }

@@ -34,14 +34,14 @@ fn what_the_grammar_takes_too_long_for_is_not_parsed() {
         assert_ne!(decision.verdict, Verdict::Allow);
         decision.reasons.iter().any(|reason| reason.code == code)
     };
-    let signs = limits::MAX_COSTLY_SIGNS;
+    let characters = limits::MAX_COSTLY_CHARACTERS;
     for (part, most, code) in [
-        ("a|", signs, "too_costly_to_parse"),
-        ("a;)", signs, "too_costly_to_parse"),
-        ("\u{1}", signs, "too_costly_to_parse"),
-        ("?(a);", signs, "too_costly_to_parse"),
-        ("[[ a ]];", signs, "too_costly_to_parse"),
-        ("a=(a);", signs, "too_costly_to_parse"),
+        ("a|", characters, "too_costly_to_parse"),
+        ("a;)", characters, "too_costly_to_parse"),
+        ("\u{1}", characters, "too_costly_to_parse"),
+        ("?(a);", characters, "too_costly_to_parse"),
+        ("[[ a ]];", characters, "too_costly_to_parse"),
+        ("a=(a);", characters, "too_costly_to_parse"),
         ("cat <<a;", limits::MAX_HEREDOCS, "too_many_heredocs"),
         ("<<a\n", limits::MAX_HEREDOCS, "too_many_heredocs"),
         ("a $[;", limits::MAX_OLD_ARITHMETIC, "too_much_arithmetic"),

@@ -203,9 +203,9 @@ fn a_denied_program_is_denied_in_every_guise() {
             assert_eq!(denied.verdict, Verdict::Deny, "{command:?}");
             let asked = with_rules(&command, &["Bash"], &[&rule], &[]);
             assert_eq!(asked.verdict, Verdict::Ask, "{command:?}");
-            let twin = way.replace('@', "ls");
-            let twin = with_rules(&twin, &[], &[], &[&rule]);
-            assert_ne!(twin.verdict, Verdict::Deny, "{way:?}");
+            let control = way.replace('@', "ls");
+            let control = with_rules(&control, &[], &[], &[&rule]);
+            assert_ne!(control.verdict, Verdict::Deny, "{way:?}");
         }
     }
 }

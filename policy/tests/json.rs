@@ -66,7 +66,7 @@ fn bytes_that_are_not_text_are_kept() {
 #[test]
 fn a_person_sees_the_span_the_rule_and_the_warning() {
     let command = "ls && git push --force origin main";
-    let text = check::render(command.as_bytes(), &strict(command), &[], check::Look::PLAIN);
+    let text = check::render(command.as_bytes(), &strict(command), &[], check::Style::PLAIN);
     assert!(text.starts_with("ask\n"), "{text}");
     assert!(
         text.contains("      ls && git push --force origin main\n            ^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n"),

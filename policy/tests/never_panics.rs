@@ -108,7 +108,7 @@ mod sample {
                 prop_assert_ne!(decision.reasons[0].code, "internal_fault");
                 prop_assert!(serde_json::to_string(&decision).is_ok());
                 let parts = airlock_policy::parts(&request, &profile);
-                let narrow = airlock_policy::check::Look { colours: true, columns: 3 };
+                let narrow = airlock_policy::check::Style { colours: true, columns: 3 };
                 let _ = airlock_policy::check::render(&bytes, &decision, &parts, narrow);
             }
         }

@@ -73,8 +73,8 @@ fn programs(table: &toml::Table) -> BTreeSet<String> {
 
 #[test]
 fn every_program_that_may_be_read_only_obeys_known_files_or_none() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tables");
-    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tables");
+    let files = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
     let files = files.filter(|path| path.extension().is_some_and(|extension| extension == "toml"));
     let tables: Vec<toml::Table> =
         files.map(|path| std::fs::read_to_string(path).unwrap().parse().unwrap()).collect();

@@ -8,9 +8,9 @@ use crate::support::{strict, with_rules};
 
 /// Returns the names with several words in the tables.
 fn names_of_several_words() -> Vec<String> {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tables");
+    let directory = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tables");
     let mut names = Vec::new();
-    for file in entries(&folder).iter().filter(|file| file.extension().is_some_and(|end| end == "toml")) {
+    for file in entries(&directory).iter().filter(|file| file.extension().is_some_and(|end| end == "toml")) {
         let tables: toml::Table = std::fs::read_to_string(file).unwrap().parse().unwrap();
         for kind in ["program", "launcher", "writer", "global", "exit"] {
             let entries = tables.get(kind).and_then(|entries| entries.as_table());

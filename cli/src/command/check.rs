@@ -10,7 +10,7 @@ use std::{
 
 use airlock_policy::{
     Profile, Request,
-    check::{self, Look},
+    check::{self, Style},
 };
 use clap::Args;
 use serde_json::json;
@@ -88,7 +88,7 @@ impl Check {
         };
         let decision = airlock_policy::decide(&request, &profile);
         let parts = airlock_policy::parts(&request, &profile);
-        output::print_painted(&check::render(&command, &decision, &parts, look()))?;
+        output::print_painted(&check::render(&command, &decision, &parts, style()))?;
         Ok(check::exit_code(&decision))
     }
 }
@@ -112,9 +112,9 @@ impl Check {
 }
 
 /// Returns the style of the output. Colours are used only on a terminal.
-fn look() -> Look {
+fn style() -> Style {
     let colours = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    Look { colours, ..Look::PLAIN }
+    Style { colours, ..Style::PLAIN }
 }
 
 /// Writes one line to `out` for each line of `input`, and flushes it at once.

@@ -21,7 +21,7 @@ pub fn checked(request: &Request<'_>, profile: &Profile) -> Decision {
     let json = serde_json::to_string(&decision).expect("a decision is JSON");
     let _: serde_json::Value = serde_json::from_str(&json).expect("JSON is read back");
     let parts = bounded(|| parts(request, profile));
-    let text = check::render(request.command, &decision, &parts, check::Look::PLAIN);
+    let text = check::render(request.command, &decision, &parts, check::Style::PLAIN);
     let tame = |c: char| c == '\n' || !c.is_control();
     assert!(text.chars().all(tame), "nothing of the command reaches a terminal raw");
     decision

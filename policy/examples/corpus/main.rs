@@ -20,8 +20,8 @@ use report::Report;
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     let measured = match arguments.next() {
-        None => Err("name a folder of labelled commands, as in: make corpus CORPUS=FOLDER".to_owned()),
-        Some(folder) => measure(Path::new(&folder), arguments.collect()),
+        None => Err("name a directory of labelled commands, as in: make corpus CORPUS=DIRECTORY".to_owned()),
+        Some(directory) => measure(Path::new(&directory), arguments.collect()),
     };
     match measured {
         Ok(report) => {
@@ -35,10 +35,10 @@ fn main() -> ExitCode {
     }
 }
 
-fn measure(folder: &Path, roots: Vec<String>) -> Result<Report, String> {
+fn measure(directory: &Path, roots: Vec<String>) -> Result<Report, String> {
     let profile = Profile::builtin("strict").ok_or("the profile strict is missing")?;
     let mut report = Report::new(Day::new(roots)?);
-    for path in files(folder)? {
+    for path in files(directory)? {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let text = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
         report.file(&name, &String::from_utf8_lossy(&text), &profile);
@@ -46,16 +46,16 @@ fn measure(folder: &Path, roots: Vec<String>) -> Result<Report, String> {
     Ok(report)
 }
 
-fn files(folder: &Path) -> Result<Vec<PathBuf>, String> {
-    let shown = folder.display();
-    let entries = std::fs::read_dir(folder).map_err(|error| format!("the folder `{shown}`: {error}"))?;
+fn files(directory: &Path) -> Result<Vec<PathBuf>, String> {
+    let shown = directory.display();
+    let entries = std::fs::read_dir(directory).map_err(|error| format!("the directory `{shown}`: {error}"))?;
     let mut files: Vec<PathBuf> = entries
         .filter_map(|entry| entry.ok().map(|entry| entry.path()))
         .filter(|path| path.extension().is_some_and(|extension| extension == "jsonl") && path.is_file())
         .collect();
     files.sort();
     if files.is_empty() {
-        return Err(format!("the folder `{shown}` has no files *.jsonl"));
+        return Err(format!("the directory `{shown}` has no files *.jsonl"));
     }
     Ok(files)
 }

@@ -4,7 +4,7 @@
 use crate::decision::Decision;
 use crate::launch::base_name;
 use crate::profile::breadth::runs_anything;
-use crate::rules::matching::Piece;
+use crate::rules::matching::Element;
 use crate::rules::{Rule, Tool};
 use crate::tables;
 
@@ -40,12 +40,12 @@ pub fn memorable(rule: &Rule, asked: &Decision) -> Result<(), NotRemembered> {
 }
 
 fn names_program(rule: &Rule) -> Result<(), NotRemembered> {
-    let pieces = rule.words().map_or(&[][..], |pattern| pattern.pieces());
-    let Some((program, rest)) = pieces.split_first() else {
+    let elements = rule.words().map_or(&[][..], |pattern| pattern.elements());
+    let Some((program, rest)) = elements.split_first() else {
         return Err(NotRemembered::Program);
     };
     let program = program.literal().ok_or(NotRemembered::Program)?;
-    let named: Vec<Vec<u8>> = rest.iter().map_while(Piece::literal).collect();
+    let named: Vec<Vec<u8>> = rest.iter().map_while(Element::literal).collect();
     if named.len() == rest.len() {
         return Ok(());
     }

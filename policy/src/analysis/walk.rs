@@ -38,17 +38,17 @@ impl Walker<'_> {
         self.out.notes.extend(script.notes);
         self.out.nulls.extend(script.nulls);
         if self.shells == 0 {
-            let numeric = script.held.iter().filter(|(_, held)| held.numeric);
+            let numeric = script.assigned.iter().filter(|(_, properties)| properties.numeric);
             self.out.numeric.extend(numeric.map(|(name, _)| name.clone()));
         }
-        let named = script.held.contains_key(start_file::VARIABLE);
+        let named = script.assigned.contains_key(start_file::VARIABLE);
         self.note_start_file(named, false, Span::default());
-        let outer = std::mem::replace(&mut self.held, script.held);
+        let outer = std::mem::replace(&mut self.assigned, script.assigned);
         let split = std::mem::replace(&mut self.splits_as_usual, script.splits_as_usual);
         for statement in &script.statements {
             self.statement(statement);
         }
-        (self.held, self.splits_as_usual) = (outer, split);
+        (self.assigned, self.splits_as_usual) = (outer, split);
     }
 
     fn statement(&mut self, statement: &Statement) {
@@ -146,9 +146,9 @@ impl Walker<'_> {
     /// is a flag.
     fn with_values<'w>(&self, words: &'w [Word]) -> Cow<'w, [Word]> {
         let no_flag = |word: &Word| {
-            let held = word.only.as_ref().and_then(|name| self.held.get(name));
-            held.is_some_and(|held| {
-                held.no_flag && (word.exactly_one || (held.unsplit && self.splits_as_usual))
+            let properties = word.only.as_ref().and_then(|name| self.assigned.get(name));
+            properties.is_some_and(|properties| {
+                properties.no_flag && (word.exactly_one || (properties.unsplit && self.splits_as_usual))
             })
         };
         if !words.iter().any(no_flag) {

@@ -13,14 +13,14 @@ const INDENT: &str = "      ";
 
 /// The style of the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Look {
+pub struct Style {
     /// Whether to use terminal colours.
     pub colours: bool,
     /// The columns of a line; longer lines are cut.
     pub columns: usize,
 }
 
-impl Look {
+impl Style {
     /// No colours, and lines of 100 columns.
     pub const PLAIN: Self = Self { colours: false, columns: 100 };
 
@@ -53,13 +53,13 @@ fn name(verdict: Verdict) -> &'static str {
 /// own verdict, the reasons for the whole text, and the informative parts. `parts` must belong to
 /// the same request.
 #[must_use]
-pub fn render(command: &[u8], decision: &Decision, parts: &[Part], look: Look) -> String {
+pub fn render(command: &[u8], decision: &Decision, parts: &[Part], style: Style) -> String {
     let mut out = String::new();
-    let _ = writeln!(out, "{}", headline(decision, look));
+    let _ = writeln!(out, "{}", headline(decision, style));
     for part in parts.iter().take(PARTS) {
-        let verdict = look.paint(name(part.verdict), colour(part.verdict));
+        let verdict = style.paint(name(part.verdict), colour(part.verdict));
         let _ = writeln!(out, "\n  {verdict}: {}", why(&part.why));
-        out.push_str(&excerpt(command, part.why.span.unwrap_or_default(), look, colour(part.verdict)));
+        out.push_str(&excerpt(command, part.why.span.unwrap_or_default(), style, colour(part.verdict)));
     }
     if let Some(more @ 1..) = parts.len().checked_sub(PARTS) {
         let _ = writeln!(out, "\n  and {more} more commands");
@@ -68,10 +68,10 @@ pub fn render(command: &[u8], decision: &Decision, parts: &[Part], look: Look) -
     for reason in decision.reasons.iter().filter(|reason| !said(reason)) {
         let _ = writeln!(out, "\n  {}", why(reason));
         if let Some(span) = reason.span {
-            out.push_str(&excerpt(command, span, look, colour(decision.verdict)));
+            out.push_str(&excerpt(command, span, style, colour(decision.verdict)));
         }
     }
-    inform(&mut out, command, decision, look);
+    inform(&mut out, command, decision, style);
     out
 }
 
@@ -92,16 +92,16 @@ fn why(reason: &Reason) -> String {
 }
 
 /// Appends the parts that do not affect the verdict.
-fn inform(out: &mut String, command: &[u8], decision: &Decision, look: Look) {
+fn inform(out: &mut String, command: &[u8], decision: &Decision, style: Style) {
     for warning in &decision.warnings {
-        let _ = writeln!(out, "\n  {}: {}", look.paint("warning", YELLOW), printable(&warning.message));
+        let _ = writeln!(out, "\n  {}: {}", style.paint("warning", YELLOW), printable(&warning.message));
         if let Some(span) = warning.span {
-            out.push_str(&excerpt(command, span, look, YELLOW));
+            out.push_str(&excerpt(command, span, style, YELLOW));
         }
     }
     for rewrite in &decision.rewrites {
         let _ = writeln!(out, "\n  read as `{}`", printable(&rewrite.text));
-        out.push_str(&excerpt(command, rewrite.span, look, YELLOW));
+        out.push_str(&excerpt(command, rewrite.span, style, YELLOW));
     }
     if let Some(edit) = &decision.edit {
         let _ =
@@ -123,8 +123,8 @@ fn inform(out: &mut String, command: &[u8], decision: &Decision, look: Look) {
     }
 }
 
-fn headline(decision: &Decision, look: Look) -> String {
-    let mut line = look.paint(name(decision.verdict), colour(decision.verdict));
+fn headline(decision: &Decision, style: Style) -> String {
+    let mut line = style.paint(name(decision.verdict), colour(decision.verdict));
     if decision.read_only {
         line.push_str(" (read-only)");
     }
@@ -143,12 +143,12 @@ fn headline(decision: &Decision, look: Look) -> String {
 }
 
 /// Returns the lines of a command that a span touches, with marks below them.
-fn excerpt(command: &[u8], span: Span, look: Look, colour: &str) -> String {
-    let shown = escape::excerpt(command, span.start..span.end, look.columns.saturating_sub(INDENT.len()));
+fn excerpt(command: &[u8], span: Span, style: Style, colour: &str) -> String {
+    let shown = escape::excerpt(command, span.start..span.end, style.columns.saturating_sub(INDENT.len()));
     let mut out = String::new();
     for marked in &shown.lines {
         let (lead, marks) = marked.marks.split_at(marked.marks.find('^').unwrap_or_default());
-        let _ = writeln!(out, "{INDENT}{}\n{INDENT}{lead}{}", marked.line, look.paint(marks, colour));
+        let _ = writeln!(out, "{INDENT}{}\n{INDENT}{lead}{}", marked.line, style.paint(marks, colour));
     }
     if shown.more > 0 {
         let _ = writeln!(out, "{INDENT}and {} more lines", shown.more);

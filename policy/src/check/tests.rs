@@ -16,15 +16,15 @@ fn a_line_that_is_not_json_gets_an_error() {
 #[test]
 fn nothing_of_a_command_reaches_a_terminal_raw() {
     for command in ["a\u{80}b x", "echo $(\u{1b}]0;x\u{7} y)", "\u{9b}31m", "sh -c '\u{202e}'", "ls\rx"] {
-        let text = shown(command, "name = \"t\"\n", Look::PLAIN);
+        let text = shown(command, "name = \"t\"\n", Style::PLAIN);
         assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{command:?}: {text:?}");
     }
 }
 
-fn shown(text: &str, profile: &str, look: Look) -> String {
+fn shown(text: &str, profile: &str, style: Style) -> String {
     let profile = Profile::from_toml(profile, "t.toml", &|_| None).unwrap();
     let request = Request::bash(text.as_bytes());
-    render(text.as_bytes(), &crate::decide(&request, &profile), &crate::parts(&request, &profile), look)
+    render(text.as_bytes(), &crate::decide(&request, &profile), &crate::parts(&request, &profile), style)
 }
 
 const TEAM: &str = r#"name = "t"
@@ -49,7 +49,7 @@ fn each_part_is_shown_with_what_decided_it() {
         "sed -i s/a/b/ f",
     ];
     let all: Vec<String> =
-        texts.iter().map(|text| format!("$ {text}\n{}", shown(text, TEAM, Look::PLAIN))).collect();
+        texts.iter().map(|text| format!("$ {text}\n{}", shown(text, TEAM, Style::PLAIN))).collect();
     insta::assert_snapshot!(all.join("\n"));
 }
 
@@ -63,7 +63,7 @@ fn marks_stand_under_what_they_mark() {
         "cat <<EOF && npm i\n1\n2\n3\n4\n5\nEOF",
         &long,
     ];
-    let narrow = Look { columns: 60, ..Look::PLAIN };
+    let narrow = Style { columns: 60, ..Style::PLAIN };
     let all: Vec<String> = texts.iter().map(|text| shown(text, "name = \"t\"\n", narrow)).collect();
     insta::assert_snapshot!(all.join("\n"));
 }
@@ -71,10 +71,10 @@ fn marks_stand_under_what_they_mark() {
 #[test]
 fn only_a_terminal_gets_colours_and_nothing_of_the_command_steers_it() {
     let text = "ls; npm i \u{1b}[2J \u{7}\u{202e}\u{9b}2J \u{2066}";
-    let plain = shown(text, "name = \"t\"\n", Look::PLAIN);
+    let plain = shown(text, "name = \"t\"\n", Style::PLAIN);
     assert!(plain.chars().all(|c| c == '\n' || !c.is_control()), "{plain:?}");
     assert!(!plain.contains(['\u{202e}', '\u{2066}']), "{plain:?}");
-    let coloured = shown(text, "name = \"t\"\n", Look { colours: true, ..Look::PLAIN });
+    let coloured = shown(text, "name = \"t\"\n", Style { colours: true, ..Style::PLAIN });
     let mut without = coloured.clone();
     for code in ["\u{1b}[1;31m", "\u{1b}[1;32m", "\u{1b}[1;33m", "\u{1b}[0m"] {
         without = without.replace(code, "");
@@ -86,7 +86,7 @@ fn only_a_terminal_gets_colours_and_nothing_of_the_command_steers_it() {
 #[test]
 fn a_thousand_commands_are_shown_in_bounded_text() {
     let text = "ls; ".repeat(400);
-    let page = shown(&text, "name = \"t\"\n", Look::PLAIN);
+    let page = shown(&text, "name = \"t\"\n", Style::PLAIN);
     assert!(page.contains("more commands") && page.lines().count() < 200, "{}", page.lines().count());
 }
 

@@ -9,7 +9,7 @@ use crate::profile::breadth::runs_anything;
 use crate::readonly;
 use crate::request::Mode;
 use crate::rules::Rule;
-use crate::rules::matching::{Piece, WordPattern};
+use crate::rules::matching::{Element, WordPattern};
 use crate::tables::names::is_safe_variable;
 
 /// Reports whether every command only reads, or edits inside the workspace.
@@ -121,9 +121,9 @@ fn reaches(rule: &Rule, launcher: &Found, launched: &Found) -> bool {
     let Some(pattern) = rule.words() else {
         return false;
     };
-    let literal = pattern.pieces().iter().take_while(|piece| match piece {
-        Piece::Word(word) => word.iter().all(Option::is_some),
-        Piece::AnyWords => false,
+    let literal = pattern.elements().iter().take_while(|element| match element {
+        Element::Word(word) => word.iter().all(Option::is_some),
+        Element::AnyWords => false,
     });
     let named = launched.words.first().and_then(|program| {
         let same = |word: &Word| word.span == program.span && word.text == program.text;
@@ -136,8 +136,8 @@ fn reaches(rule: &Rule, launcher: &Found, launched: &Found) -> bool {
 /// sed, awk) covers reading, but not flags and scripts that write or run.
 fn is_too_broad(rule: &Rule, found: &Found, command: &CommandFacts) -> bool {
     let name = found.trusted_name().unwrap_or_default();
-    let words = rule.words().map_or(&[][..], |pattern| pattern.pieces());
-    let names_program_only = words.iter().filter(|piece| matches!(piece, Piece::Word(_))).count() < 2;
+    let words = rule.words().map_or(&[][..], |pattern| pattern.elements());
+    let names_program_only = words.iter().filter(|element| matches!(element, Element::Word(_))).count() < 2;
     let code = command.refusal.as_ref().map_or("", |refusal| refusal.code);
     let harmful = matches!(code, "dangerous_flag" | "sed_script" | "awk_program");
     runs_anything(name) && names_program_only && harmful

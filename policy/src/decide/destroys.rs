@@ -9,11 +9,11 @@ use crate::decision::{Access, Reason};
 use crate::facts::Facts;
 use crate::launch::base_name;
 use crate::parse::Word;
-use crate::paths::{Located, Places, locate};
+use crate::paths::{Located, Places, is_below, locate};
 use crate::readonly::PathWord;
 use crate::request::Mode;
 use crate::rules::Rule;
-use crate::rules::matching::Effort;
+use crate::rules::matching::StepBudget;
 use crate::rules::overlap::may_meet;
 use crate::rules::raw::{RawViews, Unquoted};
 use crate::tables::{Destroys, Target, destroys};
@@ -35,10 +35,10 @@ pub(super) fn at(facts: &Facts<'_>, rules: &RuleSet<'_>, index: usize, mode: Mod
 pub(super) fn in_text(text: &[u8]) -> Option<Reason> {
     let unquoted = Unquoted::of(text);
     let views = RawViews::new(text, &unquoted);
-    let effort = Effort::new();
+    let budget = StepBudget::new();
     let stands = |words: &&str| {
         let rule = Rule::parse(&format!("Bash({words})")).ok();
-        rule.is_none_or(|rule| rule.words().is_some_and(|pattern| views.may_hold(pattern, &effort)))
+        rule.is_none_or(|rule| rule.words().is_some_and(|pattern| views.may_hold(pattern, &budget)))
     };
     let entry = destroys().iter().find(|entry| entry.text.iter().any(&stands))?;
     let message = format!("the text may contain a command that {}", entry.command.message);
@@ -73,7 +73,7 @@ fn is_aimed(target: Target, words: &[Word], found: &Found, facts: &Facts<'_>) ->
             operands(starts, found, places).iter().any(|path| is_work(path, places))
         }
         Target::Root => runs_in(found, |path| path == places.workspace.trim_end_matches('/')),
-        Target::Repository => runs_in(found, |path| is_at_or_below(path, places.workspace)),
+        Target::Repository => runs_in(found, |path| is_below(path, places.workspace)),
     }
 }
 
@@ -111,14 +111,9 @@ fn is_work(path: &Located, places: &Places<'_>) -> bool {
 }
 
 fn is_root_of_work(path: &str, places: &Places<'_>) -> bool {
-    let holds = |root: &str| is_at_or_below(root, path);
+    let holds = |root: &str| is_below(root, path);
     let mut parts = path.rsplit('/');
     let (last, above) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
     let repository = last == ".git" || (above == ".git" && matches!(last, "objects" | "refs"));
     repository || holds(places.workspace) || holds(places.home)
-}
-
-fn is_at_or_below(path: &str, root: &str) -> bool {
-    let root = root.trim_end_matches('/');
-    path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }

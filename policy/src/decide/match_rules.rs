@@ -2,7 +2,7 @@
 //! rules permit.
 
 use super::path_rules;
-use super::spelling::{self, Spelt};
+use super::spelling::{self, FlaggedCommand};
 use crate::analysis::Found;
 use crate::decision::{Reason, ShadowHit, Verdict};
 use crate::facts::Facts;
@@ -11,7 +11,7 @@ use crate::paths::Located;
 use crate::profile::Profile;
 use crate::request::Request;
 use crate::rules::globs::{PATH_STEPS, PathPattern};
-use crate::rules::matching::{Effort, Seen, WordPattern};
+use crate::rules::matching::{StepBudget, WordPattern, WordView};
 use crate::rules::raw::RawViews;
 use crate::rules::{Rule, Rules, Tool};
 use crate::tables::{self, Options, Takes};
@@ -20,25 +20,25 @@ use crate::tables::{self, Options, Takes};
 pub(super) struct RuleSet<'a> {
     sets: Vec<&'a Rules>,
     shadow: &'a Rules,
-    effort: Effort,
+    budget: StepBudget,
     /// A separate bound for paths in text that is not understood, so that they do not use up the
     /// bound of command rules.
-    effort_for_paths: Effort,
+    path_budget: StepBudget,
 }
 
 impl<'a> RuleSet<'a> {
     pub(super) fn new(request: &Request<'a>, profile: &'a Profile) -> Self {
         let mut sets = vec![profile.rules()];
         sets.extend(request.extra_rules);
-        Self { sets, shadow: profile.shadow(), effort: Effort::new(), effort_for_paths: Effort::new() }
+        Self { sets, shadow: profile.shadow(), budget: StepBudget::new(), path_budget: StepBudget::new() }
     }
 
     /// Returns a reason if the bound was reached before everything was compared. An unmatched rule
     /// may apply.
-    pub(super) fn gave_up(&self) -> Option<Reason> {
+    pub(super) fn budget_exceeded(&self) -> Option<Reason> {
         let message = "the comparison of the rules with this text takes too long";
-        let is_spent = self.effort.is_spent() || self.effort_for_paths.is_spent();
-        is_spent.then(|| Reason::new("rules_too_costly", message, None))
+        let is_used_up = self.budget.is_used_up() || self.path_budget.is_used_up();
+        is_used_up.then(|| Reason::new("rules_too_costly", message, None))
     }
 
     /// Reports whether any rule denies or asks.
@@ -63,16 +63,16 @@ impl<'a> RuleSet<'a> {
     /// Returns the rule that denies something that this PowerShell text may contain.
     pub(super) fn denied_in(&self, text: &RawViews<'_>) -> Option<Reason> {
         let rules = self.sets.iter().flat_map(|rules| &rules.deny);
-        self.held_by(rules, text, "deny_rule", "a rule denies it")
+        self.rule_in_text(rules, text, "deny_rule", "a rule denies it")
     }
 
     /// Returns the rule that asks about something that this PowerShell text may contain.
     pub(super) fn asked_in(&self, text: &RawViews<'_>) -> Option<Reason> {
         let rules = self.sets.iter().flat_map(|rules| &rules.ask);
-        self.held_by(rules, text, "ask_rule", "a rule asks about it")
+        self.rule_in_text(rules, text, "ask_rule", "a rule asks about it")
     }
 
-    fn held_by<'r>(
+    fn rule_in_text<'r>(
         &self,
         mut rules: impl Iterator<Item = &'r Rule>,
         text: &RawViews<'_>,
@@ -86,7 +86,7 @@ impl<'a> RuleSet<'a> {
 
     /// Reports whether the words may occur, in order, in a text that is not understood.
     fn text_holds(&self, text: &RawViews<'_>, words: &WordPattern) -> bool {
-        text.may_hold(words, &self.effort) || spelling::may_hold(text, words, &self.effort)
+        text.may_hold(words, &self.budget) || spelling::may_hold(text, words, &self.budget)
     }
 
     fn hit<'r>(
@@ -118,7 +118,7 @@ impl<'a> RuleSet<'a> {
         let places = (facts.places.workspace, facts.places.home);
         match rule.tool() {
             Tool::Read | Tool::Edit => {
-                rule.path().is_some_and(|path| raw.may_name(path, places, &self.effort_for_paths))
+                rule.path().is_some_and(|path| raw.may_name(path, places, &self.path_budget))
             }
             Tool::Bash | Tool::PowerShell => rule.words().is_some_and(|words| self.text_holds(raw, words)),
         }
@@ -146,20 +146,20 @@ impl<'a> RuleSet<'a> {
         candidate: &Candidate<'_>,
     ) -> Option<crate::Span> {
         let found = facts.analysis.commands.get(index)?;
-        if !self.effort.spend(1) {
+        if !self.budget.spend(1) {
             return None;
         }
         match rule.tool() {
             // Rules for either shell apply to both, because one shell can start the other.
             Tool::Bash | Tool::PowerShell => {
-                rule.words().filter(|words| candidate.may_meet(words, &self.effort)).map(|_| found.span)
+                rule.words().filter(|words| candidate.may_meet(words, &self.budget)).map(|_| found.span)
             }
-            Tool::Read | Tool::Edit => path_rules::hit(rule, facts, index, &self.effort),
+            Tool::Read | Tool::Edit => path_rules::hit(rule, facts, index, &self.budget),
         }
     }
 
     /// Returns the rule that denies or asks about this command alone.
-    pub(super) fn held(&self, facts: &Facts<'_>, index: usize) -> Option<(Verdict, Reason)> {
+    pub(super) fn forbidding_rule(&self, facts: &Facts<'_>, index: usize) -> Option<(Verdict, Reason)> {
         let candidate = Candidate::of(facts.analysis.commands.get(index)?);
         let lists = [
             (Verdict::Deny, "deny_rule", "a rule denies it"),
@@ -233,7 +233,7 @@ impl<'a> RuleSet<'a> {
     fn path_matches(&self, rule: &Rule, path: &Located, facts: &Facts<'_>) -> bool {
         let places = &facts.places;
         let matches = |pattern: &PathPattern| pattern.matches(&path.path, places.workspace, places.home);
-        self.effort.spend(PATH_STEPS + path.path.len()) && rule.path().is_some_and(matches)
+        self.budget.spend(PATH_STEPS + path.path.len()) && rule.path().is_some_and(matches)
     }
 
     /// Reports whether the rule allows every command that the words can become.
@@ -244,27 +244,28 @@ impl<'a> RuleSet<'a> {
         let (Some(name), Some(_)) = (found.trusted_name(), found.words.first()) else {
             return false;
         };
-        if !pattern.may_begin(Seen::Known(name), &self.effort) {
+        if !pattern.may_begin(WordView::Known(name), &self.budget) {
             return false;
         }
         let rest = found.words.get(1..).unwrap_or_default();
-        let words: Vec<Seen<'_>> = std::iter::once(Seen::Known(name)).chain(seen(rest)).collect();
-        pattern.must_match(&words, &self.effort)
-            || pattern.must_match(&without_global_options(name, &words, true), &self.effort)
+        let words: Vec<WordView<'_>> =
+            std::iter::once(WordView::Known(name)).chain(word_views(rest)).collect();
+        pattern.must_match(&words, &self.budget)
+            || pattern.must_match(&without_global_options(name, &words, true), &self.budget)
     }
 }
 
-fn seen(words: &[crate::parse::Word]) -> Vec<Seen<'_>> {
-    words.iter().map(Seen::of).collect()
+fn word_views(words: &[crate::parse::Word]) -> Vec<WordView<'_>> {
+    words.iter().map(WordView::of).collect()
 }
 
 /// A command in the forms that deny and ask rules are compared with.
 struct Candidate<'w> {
     /// The command as written, by its base name, and without its global options. Empty if the
     /// program is unknown, which is asked about elsewhere.
-    forms: Vec<Vec<Seen<'w>>>,
+    forms: Vec<Vec<WordView<'w>>>,
     /// The command's flags, independent of their spelling.
-    spelt: Option<Spelt<'w>>,
+    flagged: Option<FlaggedCommand<'w>>,
     /// Whether each word may be a program that the command launches.
     opaque: bool,
 }
@@ -275,56 +276,57 @@ fn candidates<'w>(facts: &'w Facts<'_>) -> Vec<Candidate<'w>> {
 
 impl<'w> Candidate<'w> {
     fn of(found: &'w Found) -> Self {
-        let written = seen(&found.words);
-        let Some((Seen::Known(program), rest)) = written.split_first() else {
-            return Self { forms: Vec::new(), spelt: None, opaque: false };
+        let written = word_views(&found.words);
+        let Some((WordView::Known(program), rest)) = written.split_first() else {
+            return Self { forms: Vec::new(), flagged: None, opaque: false };
         };
         let name = base_name(program);
-        let by_name: Vec<Seen<'_>> = std::iter::once(Seen::Known(name)).chain(rest.iter().copied()).collect();
+        let by_name: Vec<WordView<'_>> =
+            std::iter::once(WordView::Known(name)).chain(rest.iter().copied()).collect();
         let mut forms = vec![without_global_options(name, &by_name, false), by_name, written];
         // git's own directory contains a program for each subcommand.
         let rest = forms.last().and_then(|words| words.get(1..)).unwrap_or_default().to_vec();
         if let Some(subcommand) = name.strip_prefix(b"git-") {
-            let git = [Seen::Known(b"git"), Seen::Known(subcommand)];
+            let git = [WordView::Known(b"git"), WordView::Known(subcommand)];
             forms.insert(0, git.into_iter().chain(rest).collect());
         }
         forms.dedup();
-        Self { forms, spelt: Spelt::of(found), opaque: found.opaque }
+        Self { forms, flagged: FlaggedCommand::of(found), opaque: found.opaque }
     }
 
     /// Reports whether the command may match the rule.
-    fn may_meet(&self, pattern: &WordPattern, effort: &Effort) -> bool {
-        self.forms.iter().any(|words| pattern.may_match(words, effort))
-            || self.spelt.as_ref().is_some_and(|spelt| spelt.may_meet(pattern, effort))
-            || (self.opaque && self.may_launch(pattern, effort))
+    fn may_meet(&self, pattern: &WordPattern, budget: &StepBudget) -> bool {
+        self.forms.iter().any(|words| pattern.may_match(words, budget))
+            || self.flagged.as_ref().is_some_and(|flagged| flagged.may_meet(pattern, budget))
+            || (self.opaque && self.may_launch(pattern, budget))
     }
 
-    fn may_launch(&self, pattern: &WordPattern, effort: &Effort) -> bool {
+    fn may_launch(&self, pattern: &WordPattern, budget: &StepBudget) -> bool {
         let written = self.forms.last().map(Vec::as_slice).unwrap_or_default();
         (1..written.len()).filter_map(|from| written.get(from..)?.split_first()).any(|(first, rest)| {
-            let Seen::Known(text) = first else {
+            let WordView::Known(text) = first else {
                 return false;
             };
-            let name = Seen::Known(base_name(text));
+            let name = WordView::Known(base_name(text));
             let words = || std::iter::once(name).chain(rest.iter().copied()).collect::<Vec<_>>();
-            pattern.may_begin(name, effort) && effort.spend(rest.len()) && pattern.may_match(&words(), effort)
+            pattern.may_begin(name, budget) && budget.spend(rest.len()) && pattern.may_match(&words(), budget)
         })
     }
 }
 
 /// Returns the words without the options before the subcommand, and before a nested subcommand with
 /// its own options.
-fn without_global_options<'w>(name: &[u8], words: &[Seen<'w>], harmless_only: bool) -> Vec<Seen<'w>> {
-    let mut out: Vec<Seen<'w>> = words.iter().take(1).copied().collect();
+fn without_global_options<'w>(name: &[u8], words: &[WordView<'w>], harmless_only: bool) -> Vec<WordView<'w>> {
+    let mut out: Vec<WordView<'w>> = words.iter().take(1).copied().collect();
     let mut rest = words.get(1..).unwrap_or_default();
     let mut full = vec![name];
     while let Some(global) = tables::global(&full) {
         rest = behind_options(&global.options, rest, harmless_only);
-        let Some((Seen::Known(text), tail)) = rest.split_first() else {
+        let Some((WordView::Known(text), tail)) = rest.split_first() else {
             break;
         };
         full.push(text);
-        out.push(Seen::Known(text));
+        out.push(WordView::Known(text));
         rest = tail;
     }
     out.extend_from_slice(rest);
@@ -333,11 +335,11 @@ fn without_global_options<'w>(name: &[u8], words: &[Seen<'w>], harmless_only: bo
 
 fn behind_options<'s, 'w>(
     options: &'static Options,
-    words: &'s [Seen<'w>],
+    words: &'s [WordView<'w>],
     harmless_only: bool,
-) -> &'s [Seen<'w>] {
+) -> &'s [WordView<'w>] {
     let mut rest = words;
-    while let Some((Seen::Known(text), tail)) = rest.split_first() {
+    while let Some((WordView::Known(text), tail)) = rest.split_first() {
         let bare = text.strip_prefix(b"--").or_else(|| text.strip_prefix(b"-"));
         let end = bare.and_then(|bare| bare.iter().position(|byte| *byte == b'='));
         let flag = bare.and_then(|bare| options.exact(bare.get(..end.unwrap_or(bare.len()))?));

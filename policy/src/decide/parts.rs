@@ -24,7 +24,7 @@ pub(super) fn parts(profile: &Profile, rules: &RuleSet<'_>, facts: &Facts<'_>, m
     let part = |index: usize| {
         let outside = paths.iter().find(|reason| reason.command_index == Some(index));
         let (verdict, why) = rules
-            .held(facts, index)
+            .forbidding_rule(facts, index)
             .or_else(|| of_powershell(rules, facts, index))
             .or_else(|| confined(index, profile, rules, facts, mode))
             .or_else(|| facts.hidden_program_at(index).map(|reason| (Verdict::Ask, reason)))

@@ -9,7 +9,7 @@ use crate::parse::Word;
 use crate::paths::Located;
 use crate::readonly::PathWord;
 use crate::rules::globs::{PATH_STEPS, PathPattern};
-use crate::rules::matching::Effort;
+use crate::rules::matching::StepBudget;
 use crate::rules::{Rule, Tool};
 
 /// Reports whether the rule covers this access.
@@ -22,14 +22,14 @@ pub(super) fn fits(rule: &Rule, access: Access) -> bool {
 }
 
 /// Returns the span of the command that the rule applies to.
-pub(super) fn hit(rule: &Rule, facts: &Facts<'_>, index: usize, effort: &Effort) -> Option<Span> {
+pub(super) fn hit(rule: &Rule, facts: &Facts<'_>, index: usize, budget: &StepBudget) -> Option<Span> {
     let (found, command) = (facts.analysis.commands.get(index)?, facts.commands.get(index)?);
     let pattern = rule.path()?;
     let used = command.paths.iter().filter(|path| fits(rule, path.access));
-    if let Some(path) = used.clone().find(|path| meets(pattern, path, facts, effort)) {
+    if let Some(path) = used.clone().find(|path| meets(pattern, path, facts, budget)) {
         return Some(path.span);
     }
-    let searched = || by_names_searched(pattern, facts, found, effort);
+    let searched = || by_names_searched(pattern, facts, found, budget);
     if let Some(span) = (rule.tool() == Tool::Read).then(searched).flatten() {
         return Some(span);
     }
@@ -37,12 +37,12 @@ pub(super) fn hit(rule: &Rule, facts: &Facts<'_>, index: usize, effort: &Effort)
         return None;
     }
     let words = found.words.iter().skip(1);
-    words.filter(|word| word_meets(pattern, word, found, facts, effort)).map(|word| word.span).next()
+    words.filter(|word| word_meets(pattern, word, found, facts, budget)).map(|word| word.span).next()
 }
 
-fn meets(pattern: &PathPattern, path: &Located, facts: &Facts<'_>, effort: &Effort) -> bool {
+fn meets(pattern: &PathPattern, path: &Located, facts: &Facts<'_>, budget: &StepBudget) -> bool {
     let glob_steps = path.glob.as_ref().map_or(0, |glob| glob.len() * pattern.text().len());
-    if !effort.spend(PATH_STEPS + path.path.len() + glob_steps) {
+    if !budget.spend(PATH_STEPS + path.path.len() + glob_steps) {
         return false;
     }
     let (workspace, home) = (facts.places.workspace, facts.places.home);
@@ -74,7 +74,13 @@ fn understands_paths(found: &Found, command: &CommandFacts) -> bool {
 }
 
 /// Reports whether the word, or a part of it that could be a path, matches the pattern.
-fn word_meets(pattern: &PathPattern, word: &Word, found: &Found, facts: &Facts<'_>, effort: &Effort) -> bool {
+fn word_meets(
+    pattern: &PathPattern,
+    word: &Word,
+    found: &Found,
+    facts: &Facts<'_>,
+    budget: &StepBudget,
+) -> bool {
     let parts = [whole as fn(&[u8]) -> Option<&[u8]>, value, behind_colon, behind_at, behind_short_flag];
     parts.iter().any(|part| {
         part(&word.lead).is_some_and(|text| {
@@ -86,7 +92,7 @@ fn word_meets(pattern: &PathPattern, word: &Word, found: &Found, facts: &Facts<'
             let located = crate::paths::locate(&PathWord::read(&path), &found.directory, &facts.places);
             located
                 .iter()
-                .any(|path| (path.exact || path.glob.is_some()) && meets(pattern, path, facts, effort))
+                .any(|path| (path.exact || path.glob.is_some()) && meets(pattern, path, facts, budget))
         })
     })
 }
@@ -126,7 +132,7 @@ fn by_names_searched(
     pattern: &PathPattern,
     facts: &Facts<'_>,
     found: &Found,
-    effort: &Effort,
+    budget: &StepBudget,
 ) -> Option<Span> {
     let launcher = facts.analysis.commands.get(found.launcher?)?;
     let takes_names = found.words.iter().skip(1).any(|word| word.text.is_none());
@@ -144,7 +150,7 @@ fn by_names_searched(
         .find(|name| {
             let text = String::from_utf8_lossy(&name.lead);
             let last = text.rsplit('/').next().unwrap_or_default();
-            effort.spend(PATH_STEPS + last.len() * pattern.text().len()) && pattern.may_match_name(last)
+            budget.spend(PATH_STEPS + last.len() * pattern.text().len()) && pattern.may_match_name(last)
         })
         .map(|name| name.span)
 }

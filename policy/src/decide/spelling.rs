@@ -4,10 +4,10 @@
 
 use crate::analysis::Found;
 use crate::decision::Span;
-use crate::getopt::{self, Given, Sorted, Trouble};
+use crate::getopt::{self, FlagProblem, GivenFlag, Sorted};
 use crate::launch::{base_name, behind_options};
 use crate::parse::Word;
-use crate::rules::matching::{Effort, Piece, Seen, WordPattern, matches_within};
+use crate::rules::matching::{Element, StepBudget, WordPattern, WordView, matches_within};
 use crate::rules::raw::RawViews;
 use crate::tables::{self, Options};
 
@@ -17,7 +17,7 @@ const MOST_WORDS: usize = 3;
 const SORT_STEPS: usize = 8;
 
 /// A command with flags that the tables list.
-pub(super) struct Spelt<'w> {
+pub(super) struct FlaggedCommand<'w> {
     /// The program and its subcommands.
     name: Vec<&'w [u8]>,
     /// The flags as each table lists them.
@@ -26,7 +26,7 @@ pub(super) struct Spelt<'w> {
     rest: &'w [Word],
 }
 
-impl<'w> Spelt<'w> {
+impl<'w> FlaggedCommand<'w> {
     /// Returns the command if a table lists flags of its program or subcommand.
     pub(super) fn of(found: &'w Found) -> Option<Self> {
         Self::of_words(&found.words)
@@ -54,79 +54,79 @@ impl<'w> Spelt<'w> {
     }
 
     /// Reports whether another spelling of the command's flags may match the rule.
-    pub(super) fn may_meet(&self, pattern: &WordPattern, effort: &Effort) -> bool {
-        let Some((Piece::Word(program), rest)) = pattern.pieces().split_first() else {
+    pub(super) fn may_meet(&self, pattern: &WordPattern, budget: &StepBudget) -> bool {
+        let Some((Element::Word(program), rest)) = pattern.elements().split_first() else {
             return false;
         };
-        let named = self.name.first().is_some_and(|name| matches_within(program, name, effort));
+        let named = self.name.first().is_some_and(|name| matches_within(program, name, budget));
         // A rule for the program alone is compared word by word.
-        if !named || matches!(rest, [] | [Piece::AnyWords]) {
+        if !named || matches!(rest, [] | [Element::AnyWords]) {
             return false;
         }
-        let (pieces, subcommands) = behind_same_words(rest, self.name.get(1..).unwrap_or_default());
-        effort.spend(SORT_STEPS * (pieces.len() + self.rest.len()))
+        let (elements, subcommands) = behind_same_words(rest, self.name.get(1..).unwrap_or_default());
+        budget.spend(SORT_STEPS * (elements.len() + self.rest.len()))
             && self.options.iter().any(|options| {
-                let sorted = getopt::spell(self.rest, options);
-                Wanted::of(pieces, options)
-                    .is_some_and(|wanted| wanted.may_be(&sorted, self.rest, subcommands, effort))
+                let sorted = getopt::sort_leniently(self.rest, options);
+                RuleFlags::of(elements, options)
+                    .is_some_and(|wanted| wanted.may_be(&sorted, self.rest, subcommands, budget))
             })
     }
 }
 
 /// Returns the rest of the rule and of the command's subcommands after the words that they share.
 fn behind_same_words<'p, 'n, 'w>(
-    pieces: &'p [Piece],
+    elements: &'p [Element],
     words: &'n [&'w [u8]],
-) -> (&'p [Piece], &'n [&'w [u8]]) {
-    let same = |(piece, word): &(&Piece, &&[u8])| piece.literal().is_some_and(|text| text == **word);
-    let count = pieces.iter().zip(words).take_while(same).count();
-    (pieces.get(count..).unwrap_or_default(), words.get(count..).unwrap_or_default())
+) -> (&'p [Element], &'n [&'w [u8]]) {
+    let same = |(element, word): &(&Element, &&[u8])| element.literal().is_some_and(|text| text == **word);
+    let count = elements.iter().zip(words).take_while(same).count();
+    (elements.get(count..).unwrap_or_default(), words.get(count..).unwrap_or_default())
 }
 
 /// The flags and operands that a rule names.
-struct Wanted {
-    flags: Vec<Given>,
-    operands: Vec<Piece>,
+struct RuleFlags {
+    flags: Vec<GivenFlag>,
+    operands: Vec<Element>,
     /// Whether a command may have more words than the rule names.
     open: bool,
 }
 
-impl Wanted {
+impl RuleFlags {
     /// Returns `None` if the rule names a flag that these options do not have, or a part of one.
-    fn of(pieces: &[Piece], options: &'static Options) -> Option<Self> {
-        let words: Vec<Word> = pieces.iter().map(as_word).collect::<Option<_>>()?;
-        let sorted = getopt::spell(&words, options);
-        if sorted.troubles.iter().any(|(trouble, _)| *trouble == Trouble::UnknownFlag) {
+    fn of(elements: &[Element], options: &'static Options) -> Option<Self> {
+        let words: Vec<Word> = elements.iter().map(as_word).collect::<Option<_>>()?;
+        let sorted = getopt::sort_leniently(&words, options);
+        if sorted.troubles.iter().any(|(trouble, _)| *trouble == FlagProblem::UnknownFlag) {
             return None;
         }
         // A star that is the value of a flag also stands for further words.
-        let kept = pieces
+        let kept = elements
             .iter()
             .enumerate()
-            .filter(|(index, piece)| **piece == Piece::AnyWords || sorted.operands.contains(index));
-        let operands = kept.map(|(_, piece)| piece.clone()).collect();
-        Some(Self { flags: sorted.flags, operands, open: pieces.contains(&Piece::AnyWords) })
+            .filter(|(index, element)| **element == Element::AnyWords || sorted.operands.contains(index));
+        let operands = kept.map(|(_, element)| element.clone()).collect();
+        Some(Self { flags: sorted.flags, operands, open: elements.contains(&Element::AnyWords) })
     }
 
     /// Reports whether the words, sorted by the same options, may match the rule.
-    fn may_be(&self, sorted: &Sorted, rest: &[Word], subcommands: &[&[u8]], effort: &Effort) -> bool {
-        let surplus = |given: &Given| !self.flags.iter().any(|wanted| may_be_same(wanted, given));
-        let unknown = sorted.troubles.iter().any(|(trouble, _)| *trouble == Trouble::UnknownFlag);
+    fn may_be(&self, sorted: &Sorted, rest: &[Word], subcommands: &[&[u8]], budget: &StepBudget) -> bool {
+        let surplus = |given: &GivenFlag| !self.flags.iter().any(|wanted| may_be_same(wanted, given));
+        let unknown = sorted.troubles.iter().any(|(trouble, _)| *trouble == FlagProblem::UnknownFlag);
         if !self.open && (unknown || sorted.flags.iter().any(surplus)) {
             return false;
         }
         let operands: Vec<&Word> = sorted.operands.iter().filter_map(|index| rest.get(*index)).collect();
         if self.among(&sorted.flags) {
-            return self.meets_operands(subcommands, &operands, None, effort);
+            return self.meets_operands(subcommands, &operands, None, budget);
         }
         // An unknown word may be the missing flags.
         operands.iter().enumerate().filter(|(_, word)| may_be_flags(word)).any(|(at, word)| {
             let taken = word.exactly_one.then_some(at);
-            self.meets_operands(subcommands, &operands, taken, effort)
+            self.meets_operands(subcommands, &operands, taken, budget)
         })
     }
 
-    fn among(&self, given: &[Given]) -> bool {
+    fn among(&self, given: &[GivenFlag]) -> bool {
         self.flags.iter().all(|wanted| given.iter().any(|given| may_be_same(wanted, given)))
     }
 
@@ -135,22 +135,23 @@ impl Wanted {
         subcommands: &[&[u8]],
         operands: &[&Word],
         taken: Option<usize>,
-        effort: &Effort,
+        budget: &StepBudget,
     ) -> bool {
         let own = operands.iter().enumerate().filter(|(at, _)| Some(*at) != taken);
-        let own = own.map(|(_, word)| Seen::of(word));
-        let words: Vec<Seen<'_>> = subcommands.iter().map(|word| Seen::Known(word)).chain(own).collect();
-        effort.spend(words.len()) && WordPattern::new(self.operands.clone()).may_match(&words, effort)
+        let own = own.map(|(_, word)| WordView::of(word));
+        let words: Vec<WordView<'_>> =
+            subcommands.iter().map(|word| WordView::Known(word)).chain(own).collect();
+        budget.spend(words.len()) && WordPattern::new(self.operands.clone()).may_match(&words, budget)
     }
 }
 
-/// Converts a piece of a rule to a word of a command. Returns `None` for a flag with a star in its
+/// Converts an element of a rule to a word of a command. Returns `None` for a flag with a star in its
 /// word.
-fn as_word(piece: &Piece) -> Option<Word> {
-    let Piece::Word(bytes) = piece else {
+fn as_word(element: &Element) -> Option<Word> {
+    let Element::Word(bytes) = element else {
         return Some(Word::unknown(false, Span::default()));
     };
-    match piece.literal() {
+    match element.literal() {
         Some(text) => Some(Word::known(&text, Span::default())),
         None if bytes.first() == Some(&Some(b'-')) => None,
         None => Some(Word::unknown(true, Span::default())),
@@ -162,34 +163,34 @@ fn may_be_flags(word: &Word) -> bool {
 }
 
 /// Reports whether both are the same flag with values that may be equal.
-fn may_be_same(wanted: &Given, given: &Given) -> bool {
-    let text = |given: &Given| given.value.as_ref().and_then(|value| value.text.clone());
+fn may_be_same(wanted: &GivenFlag, given: &GivenFlag) -> bool {
+    let text = |given: &GivenFlag| given.value.as_ref().and_then(|value| value.text.clone());
     let differ = matches!((text(wanted), text(given)), (Some(wanted), Some(given)) if wanted != given);
     std::ptr::eq(wanted.flag, given.flag) && !differ
 }
 
 /// Reports whether a text that is not understood may contain the rule's words, with its flags in
 /// other spellings or positions.
-pub(super) fn may_hold(raw: &RawViews<'_>, pattern: &WordPattern, effort: &Effort) -> bool {
+pub(super) fn may_hold(raw: &RawViews<'_>, pattern: &WordPattern, budget: &StepBudget) -> bool {
     let words: Vec<Word> = pattern
-        .pieces()
+        .elements()
         .iter()
-        .map_while(Piece::literal)
+        .map_while(Element::literal)
         .map(|text| Word::known(&text, Span::default()))
         .collect();
-    let Some(named) = Spelt::of_words(&words) else {
+    let Some(named) = FlaggedCommand::of_words(&words) else {
         return false;
     };
-    let (name, pieces) = pattern.pieces().split_at_checked(named.name.len()).unwrap_or_default();
+    let (name, elements) = pattern.elements().split_at_checked(named.name.len()).unwrap_or_default();
     named.options.iter().any(|options| {
-        let Some(wanted) = Wanted::of(pieces, options).filter(|wanted| !wanted.flags.is_empty()) else {
+        let Some(wanted) = RuleFlags::of(elements, options).filter(|wanted| !wanted.flags.is_empty()) else {
             return false;
         };
         let operands = WordPattern::new(name.iter().chain(&wanted.operands).cloned().collect());
-        raw.may_hold(&operands, effort) && {
+        raw.may_hold(&operands, budget) && {
             let flags = raw.dashed().flat_map(|text| {
-                effort.spend(SORT_STEPS);
-                getopt::spell(&[Word::known(text, Span::default())], options).flags
+                budget.spend(SORT_STEPS);
+                getopt::sort_leniently(&[Word::known(text, Span::default())], options).flags
             });
             wanted.among(&flags.collect::<Vec<_>>())
         }

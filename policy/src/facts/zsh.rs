@@ -12,7 +12,7 @@ const CODE: &str = "zsh_dangerous_commands";
 /// Finds commands, expansions and globs with which zsh opens, writes or runs files.
 pub(super) fn problems(text: &[u8], analysis: &Analysis) -> Vec<Problem> {
     let by_name = analysis.commands.iter().filter_map(danger);
-    let by_text = signs(text);
+    let by_text = expansions(text);
     by_name.chain(by_text).map(|span| Problem { code: CODE, span }).collect()
 }
 
@@ -26,7 +26,7 @@ fn danger(found: &Found) -> Option<Span> {
 
 /// Finds `=cmd` and `=(...)` at the start of a word, `~[...]`, and dangerous names in any position,
 /// because a bash parse may not recognize them as commands.
-fn signs(text: &[u8]) -> Vec<Span> {
+fn expansions(text: &[u8]) -> Vec<Span> {
     let mut out = Vec::new();
     let mut begins = true;
     for (at, byte) in text.iter().enumerate() {

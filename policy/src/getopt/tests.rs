@@ -226,7 +226,7 @@ proptest! {
         let becomes = format!("{lead}{rest}");
         let texts: Vec<&str> = before.iter().copied().chain([becomes.as_str()]).chain(after.iter().copied()).collect();
         let troubles = sort(&words(&texts), &OPTIONS).troubles;
-        let refused = troubles.iter().any(|(trouble, _)| matches!(trouble, Trouble::Refused(_)));
+        let refused = troubles.iter().any(|(trouble, _)| matches!(trouble, FlagProblem::Refused(_)));
         prop_assert!(!refused || before.last().is_some_and(|last| takes_next(last)), "{:?}: {:?}", texts, troubles);
     }
 }

@@ -18,7 +18,7 @@ pub struct LeftOut {
 /// The contents of the profile so far.
 #[derive(Debug, Default)]
 pub(super) struct Draft {
-    pub(super) rules: Vec<Carried>,
+    pub(super) rules: Vec<ImportedRule>,
     pub(super) modes: Vec<&'static str>,
     pub(super) default_mode: Option<Entry<&'static str>>,
     pub(super) auto_allow: Option<Entry<bool>>,
@@ -37,7 +37,7 @@ pub(super) struct Entry<T> {
 
 /// A rule of the profile.
 #[derive(Debug)]
-pub(super) struct Carried {
+pub(super) struct ImportedRule {
     pub(super) verdict: Verdict,
     pub(super) rule: String,
     pub(super) from: String,
@@ -59,7 +59,8 @@ impl Draft {
         let from = format!("{place}: {value}");
         match rules {
             Ok(rules) => {
-                let carried = rules.into_iter().map(|rule| Carried { verdict, rule, from: from.clone() });
+                let carried =
+                    rules.into_iter().map(|rule| ImportedRule { verdict, rule, from: from.clone() });
                 self.rules.extend(carried);
             }
             Err(why) => self.leave_out(place, value, why),

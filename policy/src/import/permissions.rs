@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::draft::{Carried, Draft, Entry, texts, unknown};
+use super::draft::{Draft, Entry, ImportedRule, texts, unknown};
 use super::{command, path};
 use crate::decision::Verdict;
 use crate::profile::breadth::lifted;
@@ -130,7 +130,7 @@ fn protect(draft: &mut Draft) {
     else {
         return;
     };
-    draft.rules.extend(protected_names().map(|name| Carried {
+    draft.rules.extend(protected_names().map(|name| ImportedRule {
         verdict: Verdict::Ask,
         rule: format!("Edit({name})"),
         from: from.clone(),

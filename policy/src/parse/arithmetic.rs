@@ -10,7 +10,7 @@ use super::build::Builder;
 use super::grammar::kind_of;
 use super::names::{assignment_name, is_name_byte};
 use super::tree::Word;
-use super::values::Held;
+use super::values::ValueProperties;
 use crate::tables::names;
 
 /// Operators of `[[ ]]` that evaluate their operands as arithmetic or as a name.
@@ -97,7 +97,7 @@ impl Builder<'_> {
         let after: Vec<u8> =
             rest.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).take(2).collect();
         if after.first() == Some(&b'=') && after.get(1) != Some(&b'=') {
-            self.note_assignment(name, Held::NUMBER, span);
+            self.note_assignment(name, ValueProperties::NUMBER, span);
         } else {
             self.arithmetic_reads.push((name, span));
         }

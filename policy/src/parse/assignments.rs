@@ -4,11 +4,11 @@ use super::arithmetic::is_number;
 use super::build::Builder;
 use super::names::{assignment_name, is_name};
 use super::tree::Word;
-use super::values::{Held, IndirectRead};
+use super::values::{IndirectRead, ValueProperties};
 use crate::decision::Span;
 use crate::tables::names;
 
-impl Held {
+impl ValueProperties {
     /// Returns the properties that these words share.
     pub(super) fn of(words: &[Word]) -> Self {
         let all = |test: fn(&Word) -> bool| !words.is_empty() && words.iter().all(test);
@@ -17,7 +17,7 @@ impl Held {
             no_flag: all(begins_no_flag),
             unsplit: all(stays_one_word),
             name: all(|word| word.text.as_deref().is_some_and(is_name)),
-            untelling: all(|word| !names::is_telling_variable(&word.lead)),
+            readable: all(|word| !names::is_telling_variable(&word.lead)),
         }
     }
 }
@@ -36,19 +36,19 @@ fn stays_one_word(word: &Word) -> bool {
 
 impl Builder<'_> {
     /// Records an assignment by name. A value that bash evaluates must be a number.
-    pub(super) fn note_value(&mut self, name: Vec<u8>, held: Held, span: Span) {
-        if names::is_evaluated(&name) && !held.numeric {
+    pub(super) fn note_value(&mut self, name: Vec<u8>, properties: ValueProperties, span: Span) {
+        if names::is_evaluated(&name) && !properties.numeric {
             let dangerous = names::is_dangerous_variable(&name);
             self.problem(if dangerous { "dangerous_variables" } else { "arithmetic_evaluation" }, span);
         }
-        self.note_assignment(name, held, span);
+        self.note_assignment(name, properties, span);
     }
 
-    pub(super) fn note_assignment(&mut self, name: Vec<u8>, held: Held, span: Span) {
+    pub(super) fn note_assignment(&mut self, name: Vec<u8>, properties: ValueProperties, span: Span) {
         if names::changes_reading(&name) {
             self.problem("parse_incomplete", span);
         }
-        self.held.entry(name).and_modify(|known| *known = known.and(held)).or_insert(held);
+        self.assigned.entry(name).and_modify(|known| *known = known.and(properties)).or_insert(properties);
     }
 
     /// Records a word of a builtin that sets variables: the name in it, or any name.
@@ -57,7 +57,7 @@ impl Builder<'_> {
         let ends = |byte: &u8| matches!(byte, b'=' | b'+' | b'[');
         let named = word.text.as_deref().and_then(|text| text.split(ends).next());
         match given.or(named) {
-            Some(name) => self.note_assignment(name.to_vec(), Held::UNKNOWN, word.span),
+            Some(name) => self.note_assignment(name.to_vec(), ValueProperties::UNKNOWN, word.span),
             None => self.sets_anything = true,
         }
     }
@@ -66,12 +66,13 @@ impl Builder<'_> {
     /// values.
     pub(super) fn check_reads(&mut self) {
         for (name, span) in std::mem::take(&mut self.arithmetic_reads) {
-            let known = self.held.get(&name).is_some_and(|held| held.numeric);
+            let known = self.assigned.get(&name).is_some_and(|properties| properties.numeric);
             self.check_read(known, &name, span);
         }
         for IndirectRead { name, value_is_used, span } in std::mem::take(&mut self.indirect_reads) {
-            let held = self.held.get(&name);
-            let known = held.is_some_and(|held| held.name && (held.untelling || !value_is_used));
+            let properties = self.assigned.get(&name);
+            let known = properties
+                .is_some_and(|properties| properties.name && (properties.readable || !value_is_used));
             self.check_read(known, &name, span);
         }
     }

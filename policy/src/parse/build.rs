@@ -7,9 +7,9 @@ use std::collections::HashMap;
 use tree_sitter::Node;
 
 use super::grammar::kind_of;
-use super::source::{Source, Surroundings};
+use super::source::{MappedText, Surroundings};
 use super::tree::{Join, Problem, Script, Statement};
-use super::values::{Held, IndirectRead};
+use super::values::{IndirectRead, ValueProperties};
 use crate::decision::Span;
 use crate::limits;
 
@@ -24,14 +24,14 @@ const EXPANSIONS: &[&str] =
     &["command_substitution", "process_substitution", "arithmetic_expansion", "array"];
 
 pub(super) struct Builder<'a> {
-    source: &'a Source,
+    source: &'a MappedText,
     pub(super) surroundings: Surroundings<'a>,
     problems: Vec<Problem>,
     notes: Vec<Problem>,
     nulls: Vec<Span>,
     depth: usize,
     /// The variables that the text assigns, and the properties of all their values.
-    pub(super) held: HashMap<Vec<u8>, Held>,
+    pub(super) assigned: HashMap<Vec<u8>, ValueProperties>,
     /// Whether the text may set variables that it does not name.
     pub(super) sets_anything: bool,
     /// The variables that arithmetic reads, and their positions.
@@ -41,7 +41,7 @@ pub(super) struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    pub(super) fn new(source: &'a Source, surroundings: Surroundings<'a>) -> Self {
+    pub(super) fn new(source: &'a MappedText, surroundings: Surroundings<'a>) -> Self {
         Self {
             source,
             surroundings,
@@ -49,7 +49,7 @@ impl<'a> Builder<'a> {
             notes: Vec::new(),
             nulls: Vec::new(),
             depth: 0,
-            held: HashMap::new(),
+            assigned: HashMap::new(),
             sets_anything: false,
             arithmetic_reads: Vec::new(),
             indirect_reads: Vec::new(),
@@ -70,12 +70,12 @@ impl<'a> Builder<'a> {
         }
         let complete = self.problems.is_empty();
         if self.sets_anything {
-            self.held.clear();
+            self.assigned.clear();
         }
         Script {
             statements,
             complete,
-            held: self.held,
+            assigned: self.assigned,
             splits_as_usual,
             notes: self.notes,
             nulls: self.nulls,
@@ -153,7 +153,7 @@ impl<'a> Builder<'a> {
     /// several words, or none. The name need not occur literally.
     fn sets_separators(&self) -> bool {
         let named = self.source.text().windows(SEPARATORS.len()).any(|name| name == SEPARATORS);
-        named || self.sets_anything || self.held.contains_key(SEPARATORS)
+        named || self.sets_anything || self.assigned.contains_key(SEPARATORS)
     }
 
     pub(super) fn problem_count(&self) -> usize {

@@ -7,7 +7,7 @@ use super::build::Builder;
 use super::grammar::kind_of;
 use super::heredoc::HeredocParts;
 use super::tree::{Join, Nested, Redir, Simple, Statement, Word};
-use super::values::Held;
+use super::values::ValueProperties;
 use crate::decision::Nesting;
 
 /// Keywords and operators of compound statements.
@@ -68,8 +68,9 @@ impl Builder<'_> {
             let alone = matches!(words.as_slice(), [word] if kind_of(*word) == "command_substitution");
             let made = nested.words.iter().flat_map(|word| &word.substitutions);
             let counted = alone && made.clone().count() == 1 && made.clone().all(|one| one.is_sequence());
-            let held = if counted { Held::NUMBER } else { Held::of(&nested.words) };
-            self.note_value(name, held, nested.span);
+            let properties =
+                if counted { ValueProperties::NUMBER } else { ValueProperties::of(&nested.words) };
+            self.note_value(name, properties, nested.span);
         }
     }
 

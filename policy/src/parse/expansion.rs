@@ -6,7 +6,7 @@ use super::build::Builder;
 use super::names::is_name_byte;
 use super::piece::Mode;
 use super::tree::Word;
-use super::values::{Held, IndirectRead};
+use super::values::{IndirectRead, ValueProperties};
 
 impl Builder<'_> {
     /// Reads an expansion node. Returns its content, and whether it may become several words even inside
@@ -44,7 +44,7 @@ impl Builder<'_> {
             rest = tail.strip_prefix(b"]").unwrap_or(tail);
         }
         if rest.is_empty() {
-            let known = name == b"HOME" && !length && !self.held.contains_key(name);
+            let known = name == b"HOME" && !length && !self.assigned.contains_key(name);
             if known && self.home_is_one_word(quoted) {
                 word.text = Some(Vec::new());
             }
@@ -96,7 +96,7 @@ impl Builder<'_> {
             [b'@', b'Q' | b'E' | b'A' | b'a' | b'U' | b'u' | b'L' | b'K' | b'k'] => {}
             [b':', b'=', ..] | [b'=', ..] => {
                 match word.variables.first().cloned() {
-                    Some(name) => self.note_value(name, Held::UNKNOWN, span),
+                    Some(name) => self.note_value(name, ValueProperties::UNKNOWN, span),
                     // The name of the variable that is set is the value of another variable.
                     None => self.problem("arithmetic_evaluation", span),
                 }

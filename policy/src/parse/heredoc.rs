@@ -144,11 +144,11 @@ impl Builder<'_> {
     }
 
     /// Checks a dash in the operator node: it is a word only after a space.
-    fn check_dash(&mut self, sign: Node<'_>) {
-        let at = sign.start_byte();
+    fn check_dash(&mut self, operator: Node<'_>) {
+        let at = operator.start_byte();
         let is_word = matches!(self.bytes(at.saturating_sub(1), at), b" " | b"\t");
-        if self.slice(sign).starts_with(b"-") && !is_word {
-            self.incomplete(sign);
+        if self.slice(operator).starts_with(b"-") && !is_word {
+            self.incomplete(operator);
         }
     }
 

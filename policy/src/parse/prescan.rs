@@ -152,7 +152,7 @@ impl Scanner<'_> {
     /// Counts a character for which the grammar's time is not linear.
     fn costly(&mut self) {
         self.costly += 1;
-        if self.costly > limits::MAX_COSTLY_SIGNS {
+        if self.costly > limits::MAX_COSTLY_CHARACTERS {
             self.scan.refusal = Some("too_costly_to_parse");
         }
     }

@@ -7,7 +7,7 @@ use super::grammar::kind_of;
 use super::names::{assignment_name, is_name_byte};
 use super::piece::Mode;
 use super::tree::{Assign, Redir, RedirOp, Simple, Statement, Word};
-use super::values::Held;
+use super::values::ValueProperties;
 
 /// Words that cannot be a command's name. The grammar takes them for one if earlier text confused it.
 pub(crate) const RESERVED: &[&[u8]] = &[
@@ -138,7 +138,7 @@ impl Builder<'_> {
         let command = behind_time(words);
         for word in words.iter().take(words.len() - command.len()) {
             if let Some(name) = assignment_name(&word.lead) {
-                self.note_value(name.to_vec(), Held::UNKNOWN, word.span);
+                self.note_value(name.to_vec(), ValueProperties::UNKNOWN, word.span);
             }
         }
         let words = command;
@@ -230,7 +230,7 @@ impl Builder<'_> {
                 let mut assign = self.assignment(child);
                 // They are listed with the words.
                 assign.values.iter_mut().for_each(|value| value.substitutions.clear());
-                self.note_assignment(assign.name.clone(), Held::UNKNOWN, assign.span);
+                self.note_assignment(assign.name.clone(), ValueProperties::UNKNOWN, assign.span);
                 simple.assignments.push(assign);
             }
             words.push(child);
@@ -260,9 +260,9 @@ impl Builder<'_> {
         };
         let computed = matches!(values.as_slice(), [value] if self.is_computed(node, value));
         let one = values.len() == 1;
-        let held = if computed { Held::NUMBER } else { Held::of(&values) };
-        let held = Held { numeric: held.numeric && one, ..held };
-        self.note_value(name.clone(), held, self.span_of(node));
+        let properties = if computed { ValueProperties::NUMBER } else { ValueProperties::of(&values) };
+        let properties = ValueProperties { numeric: properties.numeric && one, ..properties };
+        self.note_value(name.clone(), properties, self.span_of(node));
         Assign { name, values, span: self.span_of(node) }
     }
 
@@ -350,7 +350,9 @@ impl Builder<'_> {
                         self.incomplete(child);
                     }
                 }
-                kind if operator.is_none() && sign(kind).is_some() => operator = sign(kind),
+                kind if operator.is_none() && redirect_operator(kind).is_some() => {
+                    operator = redirect_operator(kind);
+                }
                 _ => operands.push(child),
             }
         }
@@ -387,7 +389,7 @@ impl Builder<'_> {
     }
 }
 
-fn sign(kind: &str) -> Option<(&'static str, RedirOp)> {
+fn redirect_operator(kind: &str) -> Option<(&'static str, RedirOp)> {
     let found = match kind {
         "<" => ("<", RedirOp::Read),
         ">" => (">", RedirOp::Write),

@@ -20,14 +20,14 @@ impl SpanMap {
     }
 }
 
-pub(crate) struct Source {
+pub(crate) struct MappedText {
     text: Vec<u8>,
     /// The offsets in `text` before which two bytes of the original were removed.
     cuts: Vec<usize>,
     map: SpanMap,
 }
 
-impl Source {
+impl MappedText {
     /// Creates the source. `continuations` are the offsets of the backslashes, in ascending order.
     pub(super) fn new(original: &[u8], continuations: &[usize], map: SpanMap) -> Self {
         let mut text = Vec::with_capacity(original.len());

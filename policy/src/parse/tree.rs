@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::values::Held;
+use super::values::ValueProperties;
 use crate::decision::{Nesting, Span};
 
 /// A parsed text.
@@ -17,7 +17,7 @@ pub(crate) struct Script {
     /// Whether every part was understood.
     pub(crate) complete: bool,
     /// The properties of the variables that the text assigns; empty if it may set any variable.
-    pub(crate) held: HashMap<Vec<u8>, Held>,
+    pub(crate) assigned: HashMap<Vec<u8>, ValueProperties>,
     /// Whether the text does not change how bash splits words.
     pub(crate) splits_as_usual: bool,
 }

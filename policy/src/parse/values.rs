@@ -6,7 +6,7 @@ use crate::decision::Span;
 
 /// Properties that every value of a variable has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Held {
+pub(crate) struct ValueProperties {
     /// Each value is a plain decimal number.
     pub(crate) numeric: bool,
     /// No value is a flag or empty, provided it stays one word.
@@ -16,7 +16,7 @@ pub(crate) struct Held {
     /// Each value is the name of a variable.
     pub(crate) name: bool,
     /// No value is the name of a variable that must not be read.
-    pub(crate) untelling: bool,
+    pub(crate) readable: bool,
 }
 
 /// A use of `${!NAME}`.
@@ -28,10 +28,10 @@ pub(super) struct IndirectRead {
     pub(super) span: Span,
 }
 
-impl Held {
+impl ValueProperties {
     /// Any value.
     pub(super) const UNKNOWN: Self =
-        Self { numeric: false, no_flag: false, unsplit: false, name: false, untelling: false };
+        Self { numeric: false, no_flag: false, unsplit: false, name: false, readable: false };
     /// Numbers, which may be negative.
     pub(super) const NUMBER: Self = Self { numeric: true, ..Self::UNKNOWN };
 
@@ -42,7 +42,7 @@ impl Held {
             no_flag: self.no_flag && other.no_flag,
             unsplit: self.unsplit && other.unsplit,
             name: self.name && other.name,
-            untelling: self.untelling && other.untelling,
+            readable: self.readable && other.readable,
         }
     }
 }

@@ -76,8 +76,8 @@ impl Builder<'_> {
         }
         let mut lexer = lex::Lexer::new(start, end, mode, &expansions);
         lexer.run(self);
-        let made = lexer.into_parts();
-        self.finish_word(&made, start, end, mode, out);
+        let lexed = lexer.into_parts();
+        self.finish_word(&lexed, start, end, mode, out);
     }
 
     pub(super) fn collect_expansions<'t>(

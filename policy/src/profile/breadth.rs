@@ -1,7 +1,7 @@
 //! The breadth of rules: allow rules that permit more than they seem to, and programs that can run anything.
 
 use crate::launch::base_name;
-use crate::rules::{Rule, Rules, Tool, matching::Piece};
+use crate::rules::{Rule, Rules, Tool, matching::Element};
 use crate::tables::names::protected_names;
 use crate::tables::{self, Launcher, interpreter};
 
@@ -30,12 +30,12 @@ pub(super) fn over_broad(rules: &Rules) -> Vec<String> {
 }
 
 fn is_over_broad(rule: &Rule) -> bool {
-    let pieces = rule.words().map_or(&[][..], |pattern| pattern.pieces());
-    let open = pieces.contains(&Piece::AnyWords);
-    let Some(Piece::Word(program)) = pieces.first() else {
+    let elements = rule.words().map_or(&[][..], |pattern| pattern.elements());
+    let open = elements.contains(&Element::AnyWords);
+    let Some(Element::Word(program)) = elements.first() else {
         return rule.words().is_some();
     };
-    let named: Vec<Vec<u8>> = pieces.iter().map_while(Piece::literal).collect();
+    let named: Vec<Vec<u8>> = elements.iter().map_while(Element::literal).collect();
     let Some((program, subcommands)) = named.split_first().filter(|_| !program.contains(&None)) else {
         return open;
     };

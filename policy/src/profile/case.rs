@@ -4,7 +4,7 @@
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::problem::{ProfileError, Source};
+use super::problem::{ProblemCollector, ProfileError};
 use crate::decision::Verdict;
 use crate::limits;
 use crate::request::Mode;
@@ -12,7 +12,7 @@ use crate::request::Mode;
 /// A case in `[[policy.test]]`, or in `[[test]]` of a file of cases.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Written {
+pub(super) struct CaseTable {
     command: String,
     expect: Expect,
     reason: Option<String>,
@@ -69,14 +69,14 @@ impl Case {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
         struct File {
-            test: Vec<Spanned<Written>>,
+            test: Vec<Spanned<CaseTable>>,
         }
-        let mut source = Source::new(text, file);
+        let mut source = ProblemCollector::new(text, file);
         let file: File = match toml::from_str(text) {
             Ok(file) => file,
             Err(error) => {
-                let cure = "write tables [[test]], each with `command` and `expect`";
-                return Err(source.no_toml(&error, cure));
+                let remedy = "write tables [[test]], each with `command` and `expect`";
+                return Err(source.no_toml(&error, remedy));
             }
         };
         let cases = placed(&mut source, "test", file.test);
@@ -85,7 +85,11 @@ impl Case {
 }
 
 /// Returns the cases with their positions.
-pub(super) fn placed(source: &mut Source<'_>, key: &str, written: Vec<Spanned<Written>>) -> Vec<Case> {
+pub(super) fn placed(
+    source: &mut ProblemCollector<'_>,
+    key: &str,
+    written: Vec<Spanned<CaseTable>>,
+) -> Vec<Case> {
     if let Some(first) = written.get(limits::MAX_CASES) {
         let what = format!("there are more than {} cases", limits::MAX_CASES);
         source.add(first.span().start, key, what, "move some of them to a file of cases");
@@ -94,7 +98,7 @@ pub(super) fn placed(source: &mut Source<'_>, key: &str, written: Vec<Spanned<Wr
     let mut cases = Vec::new();
     for (index, case) in written.into_iter().enumerate() {
         let (line, column) = source.place(case.span().start);
-        let Written { command, expect, reason, mode, cwd } = case.into_inner();
+        let CaseTable { command, expect, reason, mode, cwd } = case.into_inner();
         let key = format!("{key}[{index}]");
         cases.push(Case { command, expect: expect.verdict(), reason, mode, cwd, line, column, key });
     }

@@ -6,7 +6,7 @@ use toml::Spanned;
 
 use super::builtin;
 use super::case::{self, Case};
-use super::problem::{ProfileError, Source};
+use super::problem::{ProblemCollector, ProfileError};
 use super::resolved::Profile;
 use crate::limits;
 use crate::request::Mode;
@@ -63,7 +63,7 @@ struct Section {
     #[serde(default)]
     readable_roots: Vec<Spanned<String>>,
     #[serde(default)]
-    test: Vec<Spanned<case::Written>>,
+    test: Vec<Spanned<case::CaseTable>>,
 }
 
 #[derive(Deserialize, Default)]
@@ -87,10 +87,10 @@ pub(super) fn extends(text: &str) -> Option<String> {
 }
 
 /// Returns the error for a profile with an invalid chain of parents.
-pub(super) fn refuse_extends(text: &str, file: &str, what: String, cure: &str) -> ProfileError {
+pub(super) fn refuse_extends(text: &str, file: &str, what: String, remedy: &str) -> ProfileError {
     let parsed = toml::from_str::<File>(text).ok();
     let at = parsed.and_then(|parsed| parsed.extends.map(|name| name.span().start)).unwrap_or_default();
-    Source::new(text, file).refusal(at, "extends", what, cure)
+    ProblemCollector::new(text, file).refusal(at, "extends", what, remedy)
 }
 
 /// Reads the profile and its own cases, which are not run.
@@ -99,12 +99,12 @@ pub(super) fn read(
     file: &str,
     lookup_parent: &dyn Fn(&str) -> Option<Profile>,
 ) -> Result<(Profile, Vec<Case>), ProfileError> {
-    let mut source = Source::new(text, file);
+    let mut source = ProblemCollector::new(text, file);
     let parsed: File = match toml::from_str(text) {
         Ok(parsed) => parsed,
         Err(error) => {
-            let cure = "see the profile reference for the valid keys and values";
-            return Err(source.no_toml(&error, cure));
+            let remedy = "see the profile reference for the valid keys and values";
+            return Err(source.no_toml(&error, remedy));
         }
     };
     let mut profile = parent(&mut source, &parsed, lookup_parent);
@@ -120,7 +120,7 @@ pub(super) fn read(
 }
 
 fn parent(
-    source: &mut Source<'_>,
+    source: &mut ProblemCollector<'_>,
     parsed: &File,
     lookup_parent: &dyn Fn(&str) -> Option<Profile>,
 ) -> Profile {
@@ -136,13 +136,13 @@ fn parent(
     }
     lookup_parent(name.get_ref()).or_else(|| builtin::profile(name.get_ref())).unwrap_or_else(|| {
         let what = format!("the profile `{}` is not loaded", name.get_ref());
-        let cure = "name a loaded profile or one of strict, agent, sandboxed, demo, read_only";
-        source.add(at, "extends", what, cure);
+        let remedy = "name a loaded profile or one of strict, agent, sandboxed, demo, read_only";
+        source.add(at, "extends", what, remedy);
         blank()
     })
 }
 
-fn apply(source: &mut Source<'_>, profile: &mut Profile, section: &Section) {
+fn apply(source: &mut ProblemCollector<'_>, profile: &mut Profile, section: &Section) {
     let own = Rules {
         allow: rules(source, "policy.allow", &section.allow),
         ask: rules(source, "policy.ask", &section.ask),
@@ -192,7 +192,7 @@ fn apply(source: &mut Source<'_>, profile: &mut Profile, section: &Section) {
 }
 
 /// Checks and adds readable roots: absolute paths other than the root and the kernel's directories.
-fn apply_readable_roots(source: &mut Source<'_>, profile: &mut Profile, roots: &[Spanned<String>]) {
+fn apply_readable_roots(source: &mut ProblemCollector<'_>, profile: &mut Profile, roots: &[Spanned<String>]) {
     for (index, root) in roots.iter().enumerate() {
         let text = root.get_ref();
         let parts = || text.split('/').skip(1);
@@ -200,8 +200,8 @@ fn apply_readable_roots(source: &mut Source<'_>, profile: &mut Profile, roots: &
         let kernels = ["proc", "sys", "dev", "run"].iter().any(|name| parts().next() == Some(name));
         if !plain || kernels {
             let what = format!("`{text}` cannot be a readable root");
-            let cure = "write an absolute path without `.` and `..`, outside /proc, /sys, /dev and /run";
-            source.add(root.span().start, &format!("policy.readable_roots[{index}]"), what, cure);
+            let remedy = "write an absolute path without `.` and `..`, outside /proc, /sys, /dev and /run";
+            source.add(root.span().start, &format!("policy.readable_roots[{index}]"), what, remedy);
         }
         if !profile.readable_roots.contains(text) {
             profile.readable_roots.push(text.clone());
@@ -213,12 +213,12 @@ fn apply_readable_roots(source: &mut Source<'_>, profile: &mut Profile, roots: &
             profile.readable_roots.len()
         );
         let at = roots.first().map_or(0, |root| root.span().start);
-        let cure = format!("name at most {}", limits::MAX_READABLE_ROOTS);
-        source.add(at, "policy.readable_roots", what, &cure);
+        let remedy = format!("name at most {}", limits::MAX_READABLE_ROOTS);
+        source.add(at, "policy.readable_roots", what, &remedy);
     }
 }
 
-fn rules(source: &mut Source<'_>, key: &str, list: &[Spanned<String>]) -> Vec<Rule> {
+fn rules(source: &mut ProblemCollector<'_>, key: &str, list: &[Spanned<String>]) -> Vec<Rule> {
     let mut rules = Vec::new();
     for (index, item) in list.iter().enumerate() {
         match Rule::parse(item.get_ref()) {
@@ -236,7 +236,7 @@ fn rules(source: &mut Source<'_>, key: &str, list: &[Spanned<String>]) -> Vec<Ru
 
 /// Checks the number of rules including those of the parents, because every decision evaluates all
 /// of them.
-fn too_many(source: &mut Source<'_>, key: &str, rules: &Rules) {
+fn too_many(source: &mut ProblemCollector<'_>, key: &str, rules: &Rules) {
     for (kind, list) in [("allow", &rules.allow), ("ask", &rules.ask), ("deny", &rules.deny)] {
         if list.len() > limits::MAX_RULES {
             let what = format!(
@@ -249,7 +249,7 @@ fn too_many(source: &mut Source<'_>, key: &str, rules: &Rules) {
     }
 }
 
-fn apply_modes(source: &mut Source<'_>, profile: &mut Profile, section: &Section) {
+fn apply_modes(source: &mut ProblemCollector<'_>, profile: &mut Profile, section: &Section) {
     let mut place = (0, "policy");
     if let Some(modes) = &section.modes {
         place = (modes.first().map_or(0, |mode| mode.span().start), "policy.modes");

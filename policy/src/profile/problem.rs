@@ -15,7 +15,7 @@ pub struct ProfileProblem {
     /// The problem.
     pub what: String,
     /// The remedy.
-    pub cure: String,
+    pub remedy: String,
 }
 
 /// All problems of one file, in the order of the file.
@@ -33,13 +33,13 @@ impl fmt::Display for ProfileError {
             if index > 0 {
                 f.write_str("\n")?;
             }
-            let ProfileProblem { line, column, key, what, cure } = problem;
+            let ProfileProblem { line, column, key, what, remedy } = problem;
             write!(f, "{}:{line}:{column}: ", self.file.escape_debug())?;
             if !key.is_empty() {
                 write!(f, "`{}`: ", key.escape_debug())?;
             }
             let what = what.replace(char::is_control, " ");
-            write!(f, "{what}; {cure}")?;
+            write!(f, "{what}; {remedy}")?;
         }
         Ok(())
     }
@@ -49,14 +49,14 @@ impl fmt::Display for ProfileError {
 const PROBLEMS: usize = 100;
 
 /// The text that is read, with its line starts, and the problems found so far.
-pub(super) struct Source<'a> {
+pub(super) struct ProblemCollector<'a> {
     text: &'a str,
     file: &'a str,
     line_starts: Vec<usize>,
     problems: Vec<ProfileProblem>,
 }
 
-impl<'a> Source<'a> {
+impl<'a> ProblemCollector<'a> {
     pub(super) fn new(text: &'a str, file: &'a str) -> Self {
         let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
         let line_starts = std::iter::once(0).chain(ends.map(|(at, _)| at + 1)).collect();
@@ -71,24 +71,24 @@ impl<'a> Source<'a> {
         (line, before.chars().count() + 1)
     }
 
-    pub(super) fn add(&mut self, offset: usize, key: &str, what: String, cure: &str) {
+    pub(super) fn add(&mut self, offset: usize, key: &str, what: String, remedy: &str) {
         if self.problems.len() < PROBLEMS {
             let (line, column) = self.place(offset);
-            let (key, cure) = (key.to_owned(), cure.to_owned());
-            self.problems.push(ProfileProblem { line, column, key, what, cure });
+            let (key, remedy) = (key.to_owned(), remedy.to_owned());
+            self.problems.push(ProfileProblem { line, column, key, what, remedy });
         }
     }
 
     /// Returns an error for a file that cannot be checked any further.
-    pub(super) fn refusal(mut self, offset: usize, key: &str, what: String, cure: &str) -> ProfileError {
-        self.add(offset, key, what, cure);
+    pub(super) fn refusal(mut self, offset: usize, key: &str, what: String, remedy: &str) -> ProfileError {
+        self.add(offset, key, what, remedy);
         self.into_error()
     }
 
     /// Returns the error for a text that is not TOML or does not have the expected structure.
-    pub(super) fn no_toml(self, error: &toml::de::Error, cure: &str) -> ProfileError {
+    pub(super) fn no_toml(self, error: &toml::de::Error, remedy: &str) -> ProfileError {
         let offset = error.span().map_or(0, |span| span.start);
-        self.refusal(offset, "", error.message().replace('\n', " "), cure)
+        self.refusal(offset, "", error.message().replace('\n', " "), remedy)
     }
 
     /// Returns an error if a problem was found.

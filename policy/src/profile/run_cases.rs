@@ -48,7 +48,7 @@ impl Case {
             column: self.column,
             key: self.key.clone(),
             what: format!("a test case of the profile fails: {what}"),
-            cure: "change the rules, or correct the expectation".to_owned(),
+            remedy: "change the rules, or correct the expectation".to_owned(),
         })
     }
 

@@ -7,7 +7,7 @@ use super::proof::{PathWord, Proof, Refusal};
 use super::{archive, checks, find, test};
 use crate::analysis::Analysis;
 use crate::decision::Span;
-use crate::getopt::{self, Sorted, Trouble};
+use crate::getopt::{self, FlagProblem, Sorted};
 use crate::parse::Word;
 use crate::tables::{Check, Flag, Joined, Operands, Program, Takes};
 
@@ -45,17 +45,17 @@ fn troubles(entry: &Program, sorted: &Sorted, rest: &[Word]) -> Result<(), Refus
         let text = word.map(|word| String::from_utf8_lossy(&word.lead).into_owned());
         let text = text.unwrap_or_default();
         return Err(match trouble {
-            Trouble::UnknownWord if entry.harmless => continue,
-            Trouble::Refused(reason) => {
+            FlagProblem::UnknownWord if entry.harmless => continue,
+            FlagProblem::Refused(reason) => {
                 let code = if entry.check == Check::Jq { "jq_file_arguments" } else { "dangerous_flag" };
                 Refusal::new(code, format!("`{text}` of {} {reason}", entry.name), span)
             }
-            Trouble::UnknownFlag => Refusal::new(
+            FlagProblem::UnknownFlag => Refusal::new(
                 "unknown_flag",
                 format!("`{text}` is not known to be harmless for {}, which {}", entry.name, entry.does),
                 span,
             ),
-            Trouble::UnknownWord => Refusal::new(
+            FlagProblem::UnknownWord => Refusal::new(
                 "unknown_word",
                 format!("an unknown word of {} may be a harmful flag", entry.name),
                 span,

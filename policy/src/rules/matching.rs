@@ -9,11 +9,11 @@ use crate::parse::Word;
 /// The remaining steps for the comparisons of one decision. When they are used up, nothing more is
 /// compared, and the decision must be to ask.
 #[derive(Debug)]
-pub(crate) struct Effort {
+pub(crate) struct StepBudget {
     left: Cell<usize>,
 }
 
-impl Effort {
+impl StepBudget {
     pub(crate) fn new() -> Self {
         Self { left: Cell::new(MAX_MATCH_STEPS) }
     }
@@ -25,21 +25,21 @@ impl Effort {
         left > steps
     }
 
-    pub(crate) fn is_spent(&self) -> bool {
+    pub(crate) fn is_used_up(&self) -> bool {
         self.left.get() == 0
     }
 }
 
 /// One element of a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Piece {
+pub(crate) enum Element {
     /// One word; `None` stands for any bytes.
     Word(Vec<Option<u8>>),
     /// Any number of words.
     AnyWords,
 }
 
-impl Piece {
+impl Element {
     /// Returns the word if it contains no star.
     pub(crate) fn literal(&self) -> Option<Vec<u8>> {
         match self {
@@ -51,7 +51,7 @@ impl Piece {
 
 /// One word of a command as a pattern sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Seen<'a> {
+pub(crate) enum WordView<'a> {
     /// Known bytes.
     Known(&'a [u8]),
     /// One word of unknown bytes.
@@ -60,7 +60,7 @@ pub(crate) enum Seen<'a> {
     Many,
 }
 
-impl<'a> Seen<'a> {
+impl<'a> WordView<'a> {
     pub(crate) fn of(word: &'a Word) -> Self {
         match &word.text {
             Some(text) => Self::Known(text),
@@ -73,89 +73,89 @@ impl<'a> Seen<'a> {
 /// The words of a rule.
 #[derive(Debug, Clone)]
 pub(crate) struct WordPattern {
-    pieces: Vec<Piece>,
+    elements: Vec<Element>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Question {
+enum Certainty {
     May,
     Must,
 }
 
 impl WordPattern {
-    pub(crate) fn new(pieces: Vec<Piece>) -> Self {
-        Self { pieces }
+    pub(crate) fn new(elements: Vec<Element>) -> Self {
+        Self { elements }
     }
 
     /// Returns a pattern that matches every command.
     pub(crate) fn any() -> Self {
-        Self::new(vec![Piece::AnyWords])
+        Self::new(vec![Element::AnyWords])
     }
 
     /// Returns the pattern in lower case, as PowerShell compares names.
     pub(crate) fn lowered(&self) -> Self {
-        let lower = |piece: &Piece| match piece {
-            Piece::Word(word) => {
-                Piece::Word(word.iter().map(|byte| byte.map(|byte| byte.to_ascii_lowercase())).collect())
+        let lower = |element: &Element| match element {
+            Element::Word(word) => {
+                Element::Word(word.iter().map(|byte| byte.map(|byte| byte.to_ascii_lowercase())).collect())
             }
-            Piece::AnyWords => Piece::AnyWords,
+            Element::AnyWords => Element::AnyWords,
         };
-        Self::new(self.pieces.iter().map(lower).collect())
+        Self::new(self.elements.iter().map(lower).collect())
     }
 
     /// Reports whether the pattern contains no star. An exact pattern also covers launched commands
     /// and redirects, because the operator wrote them out.
     pub(crate) fn is_exact(&self) -> bool {
-        self.pieces.iter().all(|piece| match piece {
-            Piece::Word(word) => word.iter().all(Option::is_some),
-            Piece::AnyWords => false,
+        self.elements.iter().all(|element| match element {
+            Element::Word(word) => word.iter().all(Option::is_some),
+            Element::AnyWords => false,
         })
     }
 
-    pub(crate) fn pieces(&self) -> &[Piece] {
-        &self.pieces
+    pub(crate) fn elements(&self) -> &[Element] {
+        &self.elements
     }
 
     /// Reports whether some value of the words matches the pattern.
-    pub(crate) fn may_match(&self, words: &[Seen<'_>], effort: &Effort) -> bool {
-        self.run(words, Question::May, effort)
+    pub(crate) fn may_match(&self, words: &[WordView<'_>], budget: &StepBudget) -> bool {
+        self.run(words, Certainty::May, budget)
     }
 
     /// Reports whether every value of the words matches the pattern.
-    pub(crate) fn must_match(&self, words: &[Seen<'_>], effort: &Effort) -> bool {
-        self.run(words, Question::Must, effort)
+    pub(crate) fn must_match(&self, words: &[WordView<'_>], budget: &StepBudget) -> bool {
+        self.run(words, Certainty::Must, budget)
     }
 
     /// Reports whether the pattern may start with this word.
-    pub(crate) fn may_begin(&self, word: Seen<'_>, effort: &Effort) -> bool {
-        self.begins(word, Question::May, effort)
+    pub(crate) fn may_begin(&self, word: WordView<'_>, budget: &StepBudget) -> bool {
+        self.begins(word, Certainty::May, budget)
     }
 
-    fn begins(&self, word: Seen<'_>, question: Question, effort: &Effort) -> bool {
-        match self.pieces.first() {
-            Some(Piece::Word(pattern)) => word_matches(pattern, word, question, effort),
-            Some(Piece::AnyWords) => true,
+    fn begins(&self, word: WordView<'_>, certainty: Certainty, budget: &StepBudget) -> bool {
+        match self.elements.first() {
+            Some(Element::Word(pattern)) => word_matches(pattern, word, certainty, budget),
+            Some(Element::AnyWords) => true,
             None => false,
         }
     }
 
     /// Advances the set of possible positions in the pattern over the words.
-    fn run(&self, words: &[Seen<'_>], question: Question, effort: &Effort) -> bool {
+    fn run(&self, words: &[WordView<'_>], certainty: Certainty, budget: &StepBudget) -> bool {
         let first = words.first().copied();
-        let spreads = first == Some(Seen::Many) && question == Question::May;
-        if !spreads && first.is_some_and(|first| !self.begins(first, question, effort)) {
+        let spreads = first == Some(WordView::Many) && certainty == Certainty::May;
+        if !spreads && first.is_some_and(|first| !self.begins(first, certainty, budget)) {
             return false;
         }
-        let mut places = vec![false; self.pieces.len() + 1];
+        let mut places = vec![false; self.elements.len() + 1];
         if let Some(first) = places.first_mut() {
             *first = true;
         }
         self.skip_stars(&mut places);
         for word in words {
-            if !effort.spend(places.len()) {
+            if !budget.spend(places.len()) {
                 return false;
             }
-            places = self.step(&places, *word, question, effort);
+            places = self.step(&places, *word, certainty, budget);
             if !places.contains(&true) {
                 return false;
             }
@@ -165,30 +165,36 @@ impl WordPattern {
 
     /// A star can match no words, so its position implies the next one.
     fn skip_stars(&self, places: &mut [bool]) {
-        for (index, piece) in self.pieces.iter().enumerate() {
+        for (index, element) in self.elements.iter().enumerate() {
             let here = places.get(index).copied().unwrap_or(false);
-            if here && *piece == Piece::AnyWords {
+            if here && *element == Element::AnyWords {
                 set(places, index + 1);
             }
         }
     }
 
-    fn step(&self, places: &[bool], word: Seen<'_>, question: Question, effort: &Effort) -> Vec<bool> {
+    fn step(
+        &self,
+        places: &[bool],
+        word: WordView<'_>,
+        certainty: Certainty,
+        budget: &StepBudget,
+    ) -> Vec<bool> {
         let mut next = vec![false; places.len()];
-        for (index, piece) in self.pieces.iter().enumerate() {
+        for (index, element) in self.elements.iter().enumerate() {
             if !places.get(index).copied().unwrap_or(false) {
                 continue;
             }
-            match piece {
-                Piece::AnyWords => set(&mut next, index),
-                Piece::Word(pattern) => {
-                    if word_matches(pattern, word, question, effort) {
+            match element {
+                Element::AnyWords => set(&mut next, index),
+                Element::Word(pattern) => {
+                    if word_matches(pattern, word, certainty, budget) {
                         set(&mut next, index + 1);
                     }
                 }
             }
         }
-        if word == Seen::Many && question == Question::May {
+        if word == WordView::Many && certainty == Certainty::May {
             self.spread(places, &mut next);
         }
         self.skip_stars(&mut next);
@@ -211,23 +217,28 @@ fn set(places: &mut [bool], index: usize) {
     }
 }
 
-fn word_matches(pattern: &[Option<u8>], word: Seen<'_>, question: Question, effort: &Effort) -> bool {
+fn word_matches(
+    pattern: &[Option<u8>],
+    word: WordView<'_>,
+    certainty: Certainty,
+    budget: &StepBudget,
+) -> bool {
     match word {
-        Seen::Known(bytes) => matches_within(pattern, bytes, effort),
-        Seen::One => question == Question::May || pattern == [None],
-        Seen::Many => question == Question::May,
+        WordView::Known(bytes) => matches_within(pattern, bytes, budget),
+        WordView::One => certainty == Certainty::May || pattern == [None],
+        WordView::Many => certainty == Certainty::May,
     }
 }
 
 /// Like [`glob_matches`], while steps remain.
-pub(crate) fn matches_within(pattern: &[Option<u8>], bytes: &[u8], effort: &Effort) -> bool {
+pub(crate) fn matches_within(pattern: &[Option<u8>], bytes: &[u8], budget: &StepBudget) -> bool {
     let same_start = match (pattern.first(), bytes.first()) {
         (Some(Some(wanted)), Some(byte)) => wanted == byte,
         (Some(None), _) | (None, None) => true,
         _ => false,
     };
     let cost = if same_start { pattern.len() + bytes.len() } else { 1 };
-    effort.spend(cost) && same_start && glob_matches(pattern, bytes)
+    budget.spend(cost) && same_start && glob_matches(pattern, bytes)
 }
 
 /// Reports whether the bytes match; `None` stands for any bytes.

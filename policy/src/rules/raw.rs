@@ -2,7 +2,8 @@
 //! or the unquoted text. In case of doubt, a rule matches.
 
 use super::globs::{PATH_STEPS, PathPattern};
-use super::matching::{Effort, Piece, WordPattern, matches_within};
+use super::matching::{Element, StepBudget, WordPattern, matches_within};
+use crate::launch::base_name;
 
 /// A text without its quotes, in three forms: as the shell reads it, as a nested shell reads its words, and without
 /// quotes and escapes at any depth.
@@ -15,8 +16,8 @@ pub(crate) struct Unquoted {
 
 impl Unquoted {
     pub(crate) fn of(text: &[u8]) -> Self {
-        let signs = |byte: &&u8| !matches!(byte, b'\\' | b'\'' | b'"');
-        let bare = text.iter().filter(signs).copied().collect();
+        let is_kept = |byte: &&u8| !matches!(byte, b'\\' | b'\'' | b'"');
+        let bare = text.iter().filter(is_kept).copied().collect();
         Self { text: unquote(text), inner: unquote(&words_given(text)), bare }
     }
 
@@ -57,7 +58,7 @@ impl<'t> RawViews<'t> {
         &self,
         pattern: &PathPattern,
         (workspace, home): (&str, &str),
-        effort: &Effort,
+        budget: &StepBudget,
     ) -> bool {
         self.views.iter().any(|view| {
             view.words.chunk_by(|one, other| one.0 == other.0).filter_map(|same| same.first()).any(
@@ -68,7 +69,7 @@ impl<'t> RawViews<'t> {
                         None => crate::analysis::join(workspace, &word),
                     };
                     let is_glob = word.contains(['*', '?', '[']);
-                    effort.spend(
+                    budget.spend(
                         PATH_STEPS + path.len() + if is_glob { path.len() * pattern.text().len() } else { 0 },
                     ) && (pattern.matches(&path, workspace, home)
                         || (is_glob && pattern.may_match(&path, workspace, home)))
@@ -87,8 +88,8 @@ impl<'t> RawViews<'t> {
     }
 
     /// Reports whether every literal word of the pattern occurs, in order.
-    pub(crate) fn may_hold(&self, pattern: &WordPattern, effort: &Effort) -> bool {
-        self.views.iter().any(|view| view.holds(pattern.pieces(), effort))
+    pub(crate) fn may_hold(&self, pattern: &WordPattern, budget: &StepBudget) -> bool {
+        self.views.iter().any(|view| view.holds(pattern.elements(), budget))
     }
 }
 
@@ -102,19 +103,19 @@ impl<'t> View<'t> {
         Self { words, base_names }
     }
 
-    fn holds(&self, pieces: &[Piece], effort: &Effort) -> bool {
+    fn holds(&self, elements: &[Element], budget: &StepBudget) -> bool {
         let mut from = 0;
         let mut program = true;
-        for wanted in pieces.iter().flat_map(parts) {
-            let by_name = if program { first_from(&self.base_names, &wanted, from, effort) } else { None };
-            let found = [by_name, first_from(&self.words, &wanted, from, effort)];
+        for wanted in elements.iter().flat_map(parts) {
+            let by_name = if program { first_from(&self.base_names, &wanted, from, budget) } else { None };
+            let found = [by_name, first_from(&self.words, &wanted, from, budget)];
             let Some(place) = found.into_iter().flatten().min() else {
                 return false;
             };
             from = place + 1;
             program = false;
         }
-        !effort.is_spent()
+        !budget.is_used_up()
     }
 }
 
@@ -123,11 +124,11 @@ fn first_from(
     sorted: &[(&[u8], usize)],
     wanted: &[Option<u8>],
     from: usize,
-    effort: &Effort,
+    budget: &StepBudget,
 ) -> Option<usize> {
     let head: Vec<u8> = wanted.iter().map_while(|byte| *byte).collect();
     let exact = head.len() == wanted.len();
-    effort.spend(8 + head.len());
+    budget.spend(8 + head.len());
     let begin = if exact { (head.as_slice(), from) } else { (head.as_slice(), 0) };
     let start = sorted.partition_point(|entry| *entry < begin);
     let mut alike = sorted.get(start..).unwrap_or_default().iter();
@@ -137,10 +138,10 @@ fn first_from(
     let mut first: Option<usize> = None;
     for (word, place) in alike.take_while(|(word, _)| word.starts_with(&head)) {
         let sooner = *place >= from && first.is_none_or(|first| *place < first);
-        if !effort.spend(1) {
+        if !budget.spend(1) {
             return None;
         }
-        if sooner && matches_within(wanted, word, effort) {
+        if sooner && matches_within(wanted, word, budget) {
             first = Some(*place);
         }
     }
@@ -149,8 +150,8 @@ fn first_from(
 
 /// Returns the parts into which the text's tokenizer splits a word. A star in the word may match separators, so each
 /// part may start and end with anything.
-fn parts(piece: &Piece) -> Vec<Vec<Option<u8>>> {
-    let Piece::Word(word) = piece else { return Vec::new() };
+fn parts(element: &Element) -> Vec<Vec<Option<u8>>> {
+    let Element::Word(word) = element else { return Vec::new() };
     let splits = |byte: &Option<u8>| byte.is_some_and(separates);
     if !word.iter().any(splits) {
         return vec![word.clone()];
@@ -161,10 +162,6 @@ fn parts(piece: &Piece) -> Vec<Vec<Option<u8>>> {
         [star, part, star].concat()
     };
     word.split(splits).filter(|bytes| !bytes.is_empty()).map(part).collect()
-}
-
-fn base_name(word: &[u8]) -> &[u8] {
-    word.rsplit(|byte| *byte == b'/').next().unwrap_or(word)
 }
 
 /// Splits at every byte that can separate words in a shell.

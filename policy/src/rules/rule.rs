@@ -2,7 +2,7 @@
 //! name a word with a space or a star.
 
 use super::globs::PathPattern;
-use super::matching::{Piece, WordPattern};
+use super::matching::{Element, WordPattern};
 use crate::limits;
 
 /// The subject of a rule.
@@ -159,25 +159,25 @@ fn words(text: &str, body: Option<&str>) -> Result<WordPattern, RuleError> {
         Some(head) => (head, true),
         None => (body, false),
     };
-    let mut pieces = split(text, body)?;
-    if pieces.is_empty() {
+    let mut elements = split(text, body)?;
+    if elements.is_empty() {
         return Err(RuleError::Empty(text.to_owned()));
     }
     if prefix {
-        pieces.push(Piece::AnyWords);
+        elements.push(Element::AnyWords);
     }
-    Ok(WordPattern::new(pieces))
+    Ok(WordPattern::new(elements))
 }
 
 /// Splits a pattern into words. A word that is a single `*` matches any number of words.
-fn split(rule: &str, body: &str) -> Result<Vec<Piece>, RuleError> {
+fn split(rule: &str, body: &str) -> Result<Vec<Element>, RuleError> {
     let unfinished = || RuleError::Quote(rule.to_owned());
-    let mut pieces = Vec::new();
+    let mut elements = Vec::new();
     let mut word: Option<Vec<Option<u8>>> = None;
     let mut bytes = body.bytes();
     while let Some(byte) = bytes.next() {
         match byte {
-            b' ' | b'\t' | b'\n' => pieces.extend(word.take().map(piece)),
+            b' ' | b'\t' | b'\n' => elements.extend(word.take().map(element)),
             b'\\' => {
                 let escaped = bytes.next().ok_or_else(unfinished)?;
                 word.get_or_insert_default().push(Some(escaped));
@@ -198,10 +198,10 @@ fn split(rule: &str, body: &str) -> Result<Vec<Piece>, RuleError> {
             _ => word.get_or_insert_default().push(Some(byte)),
         }
     }
-    pieces.extend(word.map(piece));
-    Ok(pieces)
+    elements.extend(word.map(element));
+    Ok(elements)
 }
 
-fn piece(word: Vec<Option<u8>>) -> Piece {
-    if word.as_slice() == [None] { Piece::AnyWords } else { Piece::Word(word) }
+fn element(word: Vec<Option<u8>>) -> Element {
+    if word.as_slice() == [None] { Element::AnyWords } else { Element::Word(word) }
 }

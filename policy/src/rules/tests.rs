@@ -1,26 +1,26 @@
 //! Tests of rules: their syntax, and the commands that they match.
 
 use super::*;
-use matching::{Effort, Seen};
+use matching::{StepBudget, WordView};
 
-fn words(text: &str) -> Vec<Seen<'_>> {
+fn words(text: &str) -> Vec<WordView<'_>> {
     text.split_whitespace()
         .map(|word| match word {
-            "ONE" => Seen::One,
-            "MANY" => Seen::Many,
-            known => Seen::Known(known.as_bytes()),
+            "ONE" => WordView::One,
+            "MANY" => WordView::Many,
+            known => WordView::Known(known.as_bytes()),
         })
         .collect()
 }
 
 fn may(rule: &str, text: &str) -> bool {
     let rule = Rule::parse(rule).unwrap();
-    rule.words().unwrap().may_match(&words(text), &Effort::new())
+    rule.words().unwrap().may_match(&words(text), &StepBudget::new())
 }
 
 fn must(rule: &str, text: &str) -> bool {
     let rule = Rule::parse(rule).unwrap();
-    rule.words().unwrap().must_match(&words(text), &Effort::new())
+    rule.words().unwrap().must_match(&words(text), &StepBudget::new())
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn raw_text_meets_rules_through_quotes_and_paths() {
     let hit = |rule: &str, text: &str| {
         let rule = Rule::parse(rule).unwrap();
         let unquoted = raw::Unquoted::of(text.as_bytes());
-        raw::RawViews::new(text.as_bytes(), &unquoted).may_hold(rule.words().unwrap(), &Effort::new())
+        raw::RawViews::new(text.as_bytes(), &unquoted).may_hold(rule.words().unwrap(), &StepBudget::new())
     };
     assert!(hit("Bash(git push:*)", "((( g\"i\"t  pu\\sh"));
     assert!(hit("Bash(rm:*)", "x & /bin/rm -rf"));

@@ -83,8 +83,8 @@ pub(crate) fn protected_names() -> impl Iterator<Item = &'static str> {
 }
 
 /// Reports whether reading and writing the file has no effect.
-pub(crate) fn is_nobodys(path: &str) -> bool {
-    listed(data::NOBODYS_FILES, path.as_bytes()).is_some()
+pub(crate) fn is_unowned_file(path: &str) -> bool {
+    listed(data::UNOWNED_FILES, path.as_bytes()).is_some()
 }
 
 /// Reports whether the PowerShell parameter, in lower case, does not affect what runs.

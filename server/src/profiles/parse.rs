@@ -200,7 +200,7 @@ pub(super) fn policy_problems(error: ProfileError) -> impl Iterator<Item = Probl
         place: Some(Place { line: one.line, column: one.column }),
         field: one.key,
         what: one.what,
-        cure: one.cure,
+        cure: one.remedy,
     })
 }
 

@@ -9,7 +9,7 @@ use std::{
 
 use airlock_policy::{
     Case, Profile,
-    check::{self, Look},
+    check::{self, Style},
 };
 use clap::Args;
 
@@ -92,7 +92,7 @@ impl Tally {
                 escape::line(what.as_bytes())
             );
             for line in
-                check::render(case.command.as_bytes(), &decision, &case.parts(profile), Look::PLAIN).lines()
+                check::render(case.command.as_bytes(), &decision, &case.parts(profile), Style::PLAIN).lines()
             {
                 let _ = writeln!(text, "    {line}");
             }

@@ -9,7 +9,7 @@ use crate::analysis::found::{Analysis, Found};
 use crate::decision::{Nesting, Span};
 use crate::launch::{self, Launch};
 use crate::limits;
-use crate::parse::{Assign, Held, Problem, Surroundings};
+use crate::parse::{Assign, Problem, Surroundings, ValueProperties};
 
 /// The state of the walk.
 pub(super) struct Walker<'a> {
@@ -36,7 +36,7 @@ pub(super) struct Walker<'a> {
     /// found.
     pub(super) by_environment: Vec<Launch>,
     /// The values that the current text assigns to variables, and whether bash splits them as usual.
-    pub(super) held: HashMap<Vec<u8>, Held>,
+    pub(super) assigned: HashMap<Vec<u8>, ValueProperties>,
     pub(super) splits_as_usual: bool,
     pub(super) start_file: StartFile,
 }
@@ -62,7 +62,7 @@ impl<'a> Walker<'a> {
             function: None,
             passes_arguments: HashSet::new(),
             by_environment,
-            held: HashMap::new(),
+            assigned: HashMap::new(),
             splits_as_usual: true,
             start_file: StartFile::default(),
         }

@@ -1,6 +1,6 @@
 //! Converts pieces to words: expands braces, recognizes globs, and keeps the known bytes.
 
-use super::lex::Made;
+use super::lex::LexedWord;
 use crate::decision::Span;
 use crate::parse::braces;
 use crate::parse::build::Builder;
@@ -11,37 +11,37 @@ use crate::parse::unicode::misleads;
 impl Builder<'_> {
     pub(super) fn finish_word(
         &mut self,
-        made: &Made,
+        lexed: &LexedWord,
         start: usize,
         end: usize,
         mode: Mode,
         out: &mut Vec<Word>,
     ) {
         let first = out.len();
-        self.make_words(made, self.span(start, end), mode, out);
+        self.make_words(lexed, self.span(start, end), mode, out);
         for word in out.iter_mut().skip(first).filter(|word| word.text.is_none()) {
             word.written = self.bytes(start, end).to_vec();
         }
     }
 
-    fn make_words(&mut self, made: &Made, span: Span, mode: Mode, out: &mut Vec<Word>) {
+    fn make_words(&mut self, lexed: &LexedWord, span: Span, mode: Mode, out: &mut Vec<Word>) {
         if mode != Mode::Quoted {
-            self.check_unquoted(&made.pieces, span);
+            self.check_unquoted(&lexed.pieces, span);
         }
         if mode != Mode::Argument {
-            out.push(make_word(made, &made.pieces, span, false));
+            out.push(make_word(lexed, &lexed.pieces, span, false));
             return;
         }
-        self.check_shape(&made.pieces, span);
-        if !made.pieces.contains(&Piece::Byte { byte: b'{', quoted: false }) {
-            out.push(make_word(made, &made.pieces, span, true));
+        self.check_shape(&lexed.pieces, span);
+        if !lexed.pieces.contains(&Piece::Byte { byte: b'{', quoted: false }) {
+            out.push(make_word(lexed, &lexed.pieces, span, true));
             return;
         }
-        let words = braces::expand(&made.pieces);
-        let certain = |words: &Vec<Vec<Piece>>| !made.assigned_home || *words == [made.pieces.clone()];
+        let words = braces::expand(&lexed.pieces);
+        let certain = |words: &Vec<Vec<Piece>>| !lexed.assigned_home || *words == [lexed.pieces.clone()];
         let Some(words) = words.filter(certain) else {
             self.problem("brace_expansion", span);
-            let mut word = make_word(made, &made.pieces, span, true);
+            let mut word = make_word(lexed, &lexed.pieces, span, true);
             word.text = None;
             word.exactly_one = false;
             out.push(word);
@@ -50,7 +50,7 @@ impl Builder<'_> {
         let braced = words.len() > 1;
         // An empty unquoted result is not a word.
         for pieces in words.iter().filter(|pieces| !(braced && pieces.is_empty())) {
-            out.push(Word { braced, ..make_word(made, pieces, span, true) });
+            out.push(Word { braced, ..make_word(lexed, pieces, span, true) });
         }
     }
 
@@ -133,7 +133,7 @@ fn byte_of(piece: &Piece) -> Option<u8> {
     }
 }
 
-fn make_word(made: &Made, pieces: &[Piece], span: Span, globs: bool) -> Word {
+fn make_word(lexed: &LexedWord, pieces: &[Piece], span: Span, globs: bool) -> Word {
     let known = !pieces.iter().any(|p| matches!(p, Piece::Unknown { .. }));
     let glob = globs && is_glob(pieces);
     let mut lead = Vec::with_capacity(pieces.len());
@@ -148,25 +148,25 @@ fn make_word(made: &Made, pieces: &[Piece], span: Span, globs: bool) -> Word {
         lead,
         glob,
         climbs: !known && climbs(pieces),
-        bare: made.bare,
+        bare: lexed.bare,
         mixed: is_mixed(pieces),
-        flagless: (known && glob) || is_flagless(made, pieces, one),
-        heredoc_text: made.heredoc_text,
-        foreign_home: made.foreign_home,
-        only: made.plain_variable.clone().filter(|_| made.variables.len() == 1 && is_one_expansion(pieces)),
-        variables: made.variables.clone(),
-        hazards: made.hazards.clone(),
-        substitutions: made.substitutions.clone(),
+        flagless: (known && glob) || is_flagless(lexed, pieces, one),
+        heredoc_text: lexed.heredoc_text,
+        foreign_home: lexed.foreign_home,
+        only: lexed.plain_variable.clone().filter(|_| lexed.variables.len() == 1 && is_one_expansion(pieces)),
+        variables: lexed.variables.clone(),
+        hazards: lexed.hazards.clone(),
+        substitutions: lexed.substitutions.clone(),
         ..Word::default()
     }
 }
 
 /// Reports whether the word consists of one substitution that prints no flag.
-fn is_flagless(made: &Made, pieces: &[Piece], one: bool) -> bool {
-    let [substitution] = made.substitutions.as_slice() else {
+fn is_flagless(lexed: &LexedWord, pieces: &[Piece], one: bool) -> bool {
+    let [substitution] = lexed.substitutions.as_slice() else {
         return false;
     };
-    is_one_expansion(pieces) && made.variables.is_empty() && substitution.prints_no_flag(one)
+    is_one_expansion(pieces) && lexed.variables.is_empty() && substitution.prints_no_flag(one)
 }
 
 fn is_one_expansion(pieces: &[Piece]) -> bool {

@@ -13,7 +13,7 @@ use crate::parse::tree::{Hazard, Substitution, Word};
 
 /// The content of a word.
 #[derive(Default)]
-pub(in crate::parse) struct Made {
+pub(in crate::parse) struct LexedWord {
     pub(in crate::parse) pieces: Vec<Piece>,
     pub(in crate::parse) variables: Vec<Vec<u8>>,
     /// The last variable that was expanded, if it was a plain expansion.
@@ -36,7 +36,7 @@ pub(super) struct Lexer<'n, 't> {
     /// The end of the last `$NAME`.
     name_end: Option<usize>,
     expansions: &'n HashMap<usize, Node<'t>>,
-    made: Made,
+    lexed: LexedWord,
 }
 
 impl<'n, 't> Lexer<'n, 't> {
@@ -54,16 +54,16 @@ impl<'n, 't> Lexer<'n, 't> {
             quoted: mode == Mode::Quoted,
             name_end: None,
             expansions,
-            made: Made {
+            lexed: LexedWord {
                 bare: true,
                 pieces: Vec::with_capacity(end.saturating_sub(start)),
-                ..Made::default()
+                ..LexedWord::default()
             },
         }
     }
 
-    pub(super) fn into_parts(self) -> Made {
-        self.made
+    pub(super) fn into_parts(self) -> LexedWord {
+        self.lexed
     }
 
     pub(super) fn run(&mut self, builder: &mut Builder<'_>) {
@@ -87,7 +87,7 @@ impl<'n, 't> Lexer<'n, 't> {
     }
 
     fn byte(&mut self, byte: u8, quoted: bool) {
-        self.made.pieces.push(Piece::Byte { byte, quoted });
+        self.lexed.pieces.push(Piece::Byte { byte, quoted });
     }
 
     fn problem(&self, builder: &mut Builder<'_>, code: &'static str) {
@@ -102,9 +102,9 @@ impl<'n, 't> Lexer<'n, 't> {
             b'\\' => self.backslash(builder),
             b'"' if self.mode == Mode::Quoted => self.literal(byte),
             b'"' => {
-                self.made.bare = false;
+                self.lexed.bare = false;
                 self.quoted = !self.quoted;
-                self.made.pieces.push(Piece::Empty);
+                self.lexed.pieces.push(Piece::Empty);
                 self.at += 1;
             }
             b'\n' if self.quoted => {
@@ -143,7 +143,7 @@ impl<'n, 't> Lexer<'n, 't> {
             }
             b'=' | b':' if self.next_may_be_home(builder) => {
                 self.literal(byte);
-                self.made.assigned_home = true;
+                self.lexed.assigned_home = true;
                 self.tilde(builder);
                 return;
             }
@@ -175,7 +175,7 @@ impl<'n, 't> Lexer<'n, 't> {
             self.at += 1;
             return;
         }
-        self.made.bare = false;
+        self.lexed.bare = false;
         self.byte(next, true);
         self.at += 2;
         if !self.quoted && self.mode == Mode::Argument {
@@ -226,8 +226,8 @@ impl<'n, 't> Lexer<'n, 't> {
     }
 
     fn single_quotes(&mut self, builder: &mut Builder<'_>) {
-        self.made.bare = false;
-        self.made.pieces.push(Piece::Empty);
+        self.lexed.bare = false;
+        self.lexed.pieces.push(Piece::Empty);
         self.at += 1;
         loop {
             if self.at >= self.end {
@@ -254,19 +254,19 @@ impl<'n, 't> Lexer<'n, 't> {
             b'\'' if !self.quoted => {
                 let body = builder.bytes(self.at + 2, self.end);
                 let (decoded, used) = crate::parse::quoting::ansi_c(body);
-                self.made.bare = false;
-                if self.made.pieces.is_empty() && decoded.starts_with(b"-") && decoded.len() > 1 {
+                self.lexed.bare = false;
+                if self.lexed.pieces.is_empty() && decoded.starts_with(b"-") && decoded.len() > 1 {
                     self.problem(builder, "obfuscated_flags");
                 }
                 self.ansi_newlines(builder, used);
-                self.made.pieces.push(Piece::Empty);
+                self.lexed.pieces.push(Piece::Empty);
                 for byte in decoded {
                     self.byte(byte, true);
                 }
                 self.at += 2 + used;
             }
             b'"' if !self.quoted => {
-                self.made.bare = false;
+                self.lexed.bare = false;
                 self.at += 1;
             }
             b'(' if self.peek(builder, 2) == b'(' && !self.has("command_substitution") => {
@@ -279,7 +279,7 @@ impl<'n, 't> Lexer<'n, 't> {
             b'@' => {
                 self.parameter(next, false);
                 // Inside quotes, too, it is any number of words.
-                self.made.pieces.push(Piece::Unknown { one: false });
+                self.lexed.pieces.push(Piece::Unknown { one: false });
             }
             b'#' | b'?' | b'$' => self.parameter(next, builder.surroundings.splits_as_usual),
             b'*' | b'!' | b'-' | b'0'..=b'9' => self.parameter(next, false),
@@ -299,8 +299,8 @@ impl<'n, 't> Lexer<'n, 't> {
     }
 
     fn parameter(&mut self, name: u8, one: bool) {
-        self.made.bare = false;
-        self.made.variables.push(vec![name]);
+        self.lexed.bare = false;
+        self.lexed.variables.push(vec![name]);
         self.unknown(one);
         self.at += 2;
     }
@@ -314,7 +314,7 @@ impl<'n, 't> Lexer<'n, 't> {
         }
         self.at += 1 + length;
         self.name_end = Some(self.at);
-        self.made.bare = false;
+        self.lexed.bare = false;
         self.expand_name(builder, name);
     }
 
@@ -322,13 +322,13 @@ impl<'n, 't> Lexer<'n, 't> {
     fn expand_name(&mut self, builder: &Builder<'_>, name: Vec<u8>) {
         let home = builder.surroundings.home;
         let unsplit = self.quoted || self.mode == Mode::Value;
-        if name == b"HOME" && !builder.held.contains_key(&name) && builder.home_is_one_word(unsplit) {
+        if name == b"HOME" && !builder.assigned.contains_key(&name) && builder.home_is_one_word(unsplit) {
             self.bytes_of(home);
         } else {
-            self.made.plain_variable = Some(name.clone());
+            self.lexed.plain_variable = Some(name.clone());
             self.unknown(unsplit);
         }
-        self.made.variables.push(name);
+        self.lexed.variables.push(name);
     }
 
     fn bytes_of(&mut self, text: &str) {
@@ -339,7 +339,7 @@ impl<'n, 't> Lexer<'n, 't> {
 
     fn unknown(&mut self, one: bool) {
         let one = one || self.quoted;
-        self.made.pieces.push(Piece::Unknown { one });
+        self.lexed.pieces.push(Piece::Unknown { one });
     }
 
     fn has(&self, kind: &str) -> bool {
@@ -348,7 +348,7 @@ impl<'n, 't> Lexer<'n, 't> {
 
     /// Reads an expansion. The grammar must have recognized the same one at this position.
     fn at_node(&mut self, builder: &mut Builder<'_>, kind: &str) {
-        self.made.bare = false;
+        self.lexed.bare = false;
         let node = self.expansions.get(&self.at).copied();
         let Some(node) = node.filter(|node| kind_of(*node) == kind && node.end_byte() <= self.end) else {
             self.problem(builder, "parse_incomplete");
@@ -365,13 +365,13 @@ impl<'n, 't> Lexer<'n, 't> {
                 match substitution.text.as_ref().filter(|_| unsplit) {
                     Some(text) => {
                         builder.note("safe_heredoc_substitution", builder.span_of(node));
-                        self.made.heredoc_text = true;
-                        self.made.pieces.push(Piece::Empty);
+                        self.lexed.heredoc_text = true;
+                        self.lexed.pieces.push(Piece::Empty);
                         text.iter().for_each(|byte| self.byte(*byte, true));
                     }
                     None => self.unknown(kind == "process_substitution" || self.mode == Mode::Value),
                 }
-                self.made.substitutions.push(substitution);
+                self.lexed.substitutions.push(substitution);
             }
         }
         self.at = node.end_byte();
@@ -381,7 +381,7 @@ impl<'n, 't> Lexer<'n, 't> {
         let start = builder.opening(node);
         let open = if builder.bytes(start, node.end_byte()).starts_with(b"$((") { 3 } else { 2 };
         if open == 2 {
-            self.made.hazards.push(builder.hazard(
+            self.lexed.hazards.push(builder.hazard(
                 "command_substitution",
                 node.start_byte(),
                 node.end_byte(),
@@ -400,21 +400,21 @@ impl<'n, 't> Lexer<'n, 't> {
         if reads_ifs && !self.quoted && self.mode == Mode::Argument {
             self.problem(builder, "ifs_injection");
         }
-        if word.text.is_some() && self.made.pieces.iter().all(|piece| *piece == Piece::Empty) {
+        if word.text.is_some() && self.lexed.pieces.iter().all(|piece| *piece == Piece::Empty) {
             self.bytes_of(builder.surroundings.home);
         } else {
             let one = !many && (self.quoted || self.mode == Mode::Value);
-            self.made.plain_variable.clone_from(&word.only);
-            self.made.pieces.push(Piece::Unknown { one });
+            self.lexed.plain_variable.clone_from(&word.only);
+            self.lexed.pieces.push(Piece::Unknown { one });
         }
         self.take(word);
     }
 
     /// Adds the content of a part of the word.
     fn take(&mut self, word: Word) {
-        self.made.variables.extend(word.variables);
-        self.made.hazards.extend(word.hazards);
-        self.made.substitutions.extend(word.substitutions);
+        self.lexed.variables.extend(word.variables);
+        self.lexed.hazards.extend(word.hazards);
+        self.lexed.substitutions.extend(word.substitutions);
     }
 
     /// Reports whether `~` here is a home directory: after the first `=`, or after `:`, of a word that looks like an
@@ -452,13 +452,13 @@ impl<'n, 't> Lexer<'n, 't> {
             // Brace expansion comes first: it turns `~{a,b}` into two users.
             self.problem(builder, "brace_expansion");
         }
-        self.made.bare = false;
+        self.lexed.bare = false;
         if user.is_empty() {
             self.at += 1;
             self.bytes_of(builder.surroundings.home);
         } else {
             self.at += 1 + length;
-            self.made.foreign_home = true;
+            self.lexed.foreign_home = true;
             self.unknown(true);
         }
     }

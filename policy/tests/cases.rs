@@ -98,7 +98,8 @@ pub(crate) fn test_data() -> PathBuf {
 
 /// Returns the entries of a directory in sorted order.
 pub(crate) fn entries(directory: &Path) -> Vec<PathBuf> {
-    let listing = std::fs::read_dir(directory).unwrap_or_else(|error| panic!("{}: {error}", directory.display()));
+    let listing =
+        std::fs::read_dir(directory).unwrap_or_else(|error| panic!("{}: {error}", directory.display()));
     let mut entries: Vec<PathBuf> = listing.map(|entry| entry.unwrap().path()).collect();
     entries.sort();
     entries

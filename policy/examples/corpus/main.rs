@@ -48,7 +48,8 @@ fn measure(directory: &Path, roots: Vec<String>) -> Result<Report, String> {
 
 fn files(directory: &Path) -> Result<Vec<PathBuf>, String> {
     let shown = directory.display();
-    let entries = std::fs::read_dir(directory).map_err(|error| format!("the directory `{shown}`: {error}"))?;
+    let entries =
+        std::fs::read_dir(directory).map_err(|error| format!("the directory `{shown}`: {error}"))?;
     let mut files: Vec<PathBuf> = entries
         .filter_map(|entry| entry.ok().map(|entry| entry.path()))
         .filter(|path| path.extension().is_some_and(|extension| extension == "jsonl") && path.is_file())

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use tree_sitter::Node;
 
 use super::build::Builder;
-use super::grammar::kind_of;
+use super::grammar::{children_of, kind_of};
 use super::names::{assignment_name, is_name_byte};
 use super::tree::Word;
 use super::values::ValueProperties;
@@ -30,13 +30,13 @@ impl Builder<'_> {
     /// Reads the text between `start` and `end` as arithmetic. The result is a single number.
     pub(super) fn arithmetic_region(&mut self, start: usize, end: usize, node: Node<'_>) -> Word {
         let mut word = self.loose_region_in(start, end, node);
-        let span = self.span(start, end);
-        let mut rest = self.bytes(start, end);
+        let span = self.source.span(start, end);
+        let mut rest = self.source.slice(start, end);
         let mut substitutions = word.substitutions.iter();
         let mut expansions = HashMap::new();
-        self.children(node)
+        children_of(node)
             .into_iter()
-            .for_each(|child| self.collect_expansions(child, start, &mut expansions));
+            .for_each(|child| self.source.collect_expansions(child, start, &mut expansions));
         while let Some((byte, tail)) = rest.split_first() {
             let inner =
                 expansions.get(&(end - rest.len())).filter(|node| kind_of(**node) == "command_substitution");
@@ -44,7 +44,7 @@ impl Builder<'_> {
                 if !substitutions.next().is_some_and(|substitution| substitution.is_count()) {
                     self.problem("arithmetic_evaluation", span);
                 }
-                rest = self.bytes(inner.end_byte(), end);
+                rest = self.source.slice(inner.end_byte(), end);
                 continue;
             }
             rest = tail;
@@ -74,7 +74,7 @@ impl Builder<'_> {
                 | b';' => {}
                 b'$' if tail.first().copied().is_some_and(is_name_byte) => {}
                 name if name.is_ascii_alphabetic() || *name == b'_' => {
-                    rest = self.arithmetic_name(*name, tail, span);
+                    rest = arithmetic_name(self, *name, tail, span);
                 }
                 _ => {
                     self.problem("arithmetic_evaluation", span);
@@ -88,54 +88,10 @@ impl Builder<'_> {
         word
     }
 
-    /// Reads a name in arithmetic, which is set by an assignment operator or read.
-    fn arithmetic_name<'t>(&mut self, first: u8, tail: &'t [u8], span: crate::Span) -> &'t [u8] {
-        let length = tail.iter().take_while(|byte| is_name_byte(**byte)).count();
-        let mut name = vec![first];
-        name.extend_from_slice(tail.get(..length).unwrap_or_default());
-        let rest = tail.get(length..).unwrap_or_default();
-        let after: Vec<u8> =
-            rest.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).take(2).collect();
-        if after.first() == Some(&b'=') && after.get(1) != Some(&b'=') {
-            self.note_assignment(name, ValueProperties::NUMBER, span);
-        } else {
-            self.arithmetic_reads.push((name, span));
-        }
-        rest
-    }
-
     /// Checks a subscript: a number, `@` or `*`.
     pub(super) fn check_subscript(&mut self, text: &[u8], span: crate::Span) {
         if !(is_number_text(text) || text == b"@" || text == b"*") {
             self.problem("arithmetic_evaluation", span);
-        }
-    }
-
-    /// Checks an operator of `[[ ]]` with the words next to it.
-    pub(super) fn test_operator(
-        &mut self,
-        operator: Node<'_>,
-        before: Option<Node<'_>>,
-        after: Option<Node<'_>>,
-    ) {
-        let text = self.slice(operator);
-        if !EVALUATING.contains(&text) {
-            return;
-        }
-        let unary = matches!(text, b"-v" | b"-R");
-        let operands = [before.filter(|_| !unary), after];
-        for operand in operands.into_iter().flatten() {
-            let value = self.slice(operand);
-            let name = value.strip_prefix(b"$").unwrap_or(value);
-            let plain_name = !name.is_empty() && name.iter().all(|byte| is_name_byte(*byte));
-            let span = self.span_of(operand);
-            let literal = plain_name && !value.starts_with(b"$");
-            if is_number_text(value) || matches!(value, b"$#" | b"$?") || (unary && literal) {
-            } else if plain_name && !unary {
-                self.arithmetic_reads.push((name.to_vec(), span));
-            } else {
-                self.problem("arithmetic_evaluation", span);
-            }
         }
     }
 }
@@ -192,6 +148,49 @@ impl Builder<'_> {
             if risky {
                 self.problem("arithmetic_evaluation", word.span);
             }
+        }
+    }
+}
+
+/// Reads a name in arithmetic, which is set by an assignment operator or read.
+fn arithmetic_name<'t>(builder: &mut Builder<'_>, first: u8, tail: &'t [u8], span: crate::Span) -> &'t [u8] {
+    let length = tail.iter().take_while(|byte| is_name_byte(**byte)).count();
+    let mut name = vec![first];
+    name.extend_from_slice(tail.get(..length).unwrap_or_default());
+    let rest = tail.get(length..).unwrap_or_default();
+    let after: Vec<u8> = rest.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).take(2).collect();
+    if after.first() == Some(&b'=') && after.get(1) != Some(&b'=') {
+        builder.note_assignment(name, ValueProperties::NUMBER, span);
+    } else {
+        builder.arithmetic_reads.push((name, span));
+    }
+    rest
+}
+
+/// Checks an operator of `[[ ]]` with the words next to it.
+pub(super) fn test_operator(
+    builder: &mut Builder<'_>,
+    operator: Node<'_>,
+    before: Option<Node<'_>>,
+    after: Option<Node<'_>>,
+) {
+    let text = builder.source.text_of(operator);
+    if !EVALUATING.contains(&text) {
+        return;
+    }
+    let unary = matches!(text, b"-v" | b"-R");
+    let operands = [before.filter(|_| !unary), after];
+    for operand in operands.into_iter().flatten() {
+        let value = builder.source.text_of(operand);
+        let name = value.strip_prefix(b"$").unwrap_or(value);
+        let plain_name = !name.is_empty() && name.iter().all(|byte| is_name_byte(*byte));
+        let span = builder.source.span_of(operand);
+        let literal = plain_name && !value.starts_with(b"$");
+        if is_number_text(value) || matches!(value, b"$#" | b"$?") || (unary && literal) {
+        } else if plain_name && !unary {
+            builder.arithmetic_reads.push((name.to_vec(), span));
+        } else {
+            builder.problem("arithmetic_evaluation", span);
         }
     }
 }

@@ -67,19 +67,19 @@ impl Builder<'_> {
     pub(super) fn check_reads(&mut self) {
         for (name, span) in std::mem::take(&mut self.arithmetic_reads) {
             let known = self.assigned.get(&name).is_some_and(|properties| properties.numeric);
-            self.check_read(known, &name, span);
+            check_read(self, known, &name, span);
         }
         for IndirectRead { name, value_is_used, span } in std::mem::take(&mut self.indirect_reads) {
             let properties = self.assigned.get(&name);
             let known = properties
                 .is_some_and(|properties| properties.name && (properties.readable || !value_is_used));
-            self.check_read(known, &name, span);
+            check_read(self, known, &name, span);
         }
     }
+}
 
-    fn check_read(&mut self, known: bool, name: &[u8], span: Span) {
-        if !known || self.sets_anything || names::is_set_by_bash(name) {
-            self.problem("arithmetic_evaluation", span);
-        }
+fn check_read(builder: &mut Builder<'_>, known: bool, name: &[u8], span: Span) {
+    if !known || builder.sets_anything || names::is_set_by_bash(name) {
+        builder.problem("arithmetic_evaluation", span);
     }
 }

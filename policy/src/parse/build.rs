@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use tree_sitter::Node;
 
-use super::grammar::kind_of;
+use super::grammar::{children_of, is_word, kind_of};
 use super::source::{MappedText, Surroundings};
 use super::tree::{Join, Problem, Script, Statement};
 use super::values::{IndirectRead, ValueProperties};
@@ -24,7 +24,7 @@ const EXPANSIONS: &[&str] =
     &["command_substitution", "process_substitution", "arithmetic_expansion", "array"];
 
 pub(super) struct Builder<'a> {
-    source: &'a MappedText,
+    pub(super) source: &'a MappedText,
     pub(super) surroundings: Surroundings<'a>,
     problems: Vec<Problem>,
     notes: Vec<Problem>,
@@ -57,10 +57,10 @@ impl<'a> Builder<'a> {
     }
 
     pub(super) fn script(mut self, root: Node<'_>) -> Script {
-        let children = self.children(root);
+        let children = children_of(root);
         self.check_gaps(0, self.source.text().len(), &children);
         let statements = self.statements(&children);
-        let splits_as_usual = self.surroundings.splits_as_usual && !self.sets_separators();
+        let splits_as_usual = self.surroundings.splits_as_usual && !sets_separators(&self);
         self.check_reads();
         if root.has_error() && self.problems.is_empty() {
             self.incomplete(root);
@@ -83,43 +83,6 @@ impl<'a> Builder<'a> {
         }
     }
 
-    pub(super) fn children<'t>(&self, node: Node<'t>) -> Vec<Node<'t>> {
-        match node.child_count() {
-            0 => return Vec::new(),
-            1 => return node.child(0).into_iter().collect(),
-            _ => {}
-        }
-        let mut cursor = node.walk();
-        node.children(&mut cursor).collect()
-    }
-
-    pub(super) fn slice(&self, node: Node<'_>) -> &'a [u8] {
-        self.source.slice(node.start_byte(), node.end_byte())
-    }
-
-    pub(super) fn bytes(&self, start: usize, end: usize) -> &'a [u8] {
-        self.source.slice(start, end)
-    }
-
-    pub(super) fn text_from(&self, start: usize) -> &'a [u8] {
-        self.source.text().get(start..).unwrap_or_default()
-    }
-
-    /// Returns the offset of the line after the one that contains `at`.
-    pub(super) fn line_after(&self, at: usize) -> usize {
-        let rest = self.text_from(at);
-        let length = rest.iter().position(|byte| *byte == b'\n');
-        at + length.map_or(rest.len(), |length| length + 1)
-    }
-
-    pub(super) fn span(&self, start: usize, end: usize) -> Span {
-        self.source.span(start, end)
-    }
-
-    pub(super) fn span_of(&self, node: Node<'_>) -> Span {
-        self.source.span(node.start_byte(), node.end_byte())
-    }
-
     pub(super) fn problem(&mut self, code: &'static str, span: Span) {
         if self.problems.len() < limits::MAX_REASONS {
             self.problems.push(Problem { code, span });
@@ -131,9 +94,9 @@ impl<'a> Builder<'a> {
     }
 
     pub(super) fn incomplete(&mut self, node: Node<'_>) {
-        self.problem("parse_incomplete", self.span_of(node));
-        if super::braces::opens_word(self.slice(node)) {
-            self.problem("brace_expansion", self.span_of(node));
+        self.problem("parse_incomplete", self.source.span_of(node));
+        if super::braces::opens_word(self.source.text_of(node)) {
+            self.problem("brace_expansion", self.source.span_of(node));
         }
     }
 
@@ -149,13 +112,6 @@ impl<'a> Builder<'a> {
         self.nulls.push(span);
     }
 
-    /// Reports whether the text may set the variable of word separators: a number may then become
-    /// several words, or none. The name need not occur literally.
-    fn sets_separators(&self) -> bool {
-        let named = self.source.text().windows(SEPARATORS.len()).any(|name| name == SEPARATORS);
-        named || self.sets_anything || self.assigned.contains_key(SEPARATORS)
-    }
-
     pub(super) fn problem_count(&self) -> usize {
         self.problems.len()
     }
@@ -167,15 +123,6 @@ impl<'a> Builder<'a> {
             index += 1;
             index <= from || !harmless(problem)
         });
-    }
-
-    /// Reports whether spans distinguish the words of this text.
-    pub(super) fn has_spans(&self) -> bool {
-        self.source.has_spans()
-    }
-
-    pub(super) fn number(&self, node: Node<'_>) -> Option<u32> {
-        std::str::from_utf8(self.slice(node)).ok()?.parse().ok()
     }
 
     /// Checks that only white space lies between `start`, the children and `end`.
@@ -193,38 +140,11 @@ impl<'a> Builder<'a> {
     ) {
         let mut at = start;
         for child in children {
-            self.check_gap(at, child.start_byte(), seen);
-            self.check_sign(*child);
+            check_gap(self, at, child.start_byte(), seen);
+            check_operator(self, *child);
             at = at.max(child.end_byte());
         }
-        self.check_gap(at, end, seen);
-    }
-
-    /// Checks that an operator node matches its text: the recovery from an error may take `$` for `<<`.
-    fn check_sign(&mut self, node: Node<'_>) {
-        let is_sign = !node.is_named() && !node.is_missing() && !node.is_error();
-        let text = self.slice(node).trim_ascii();
-        // In `cat -<<X` the grammar includes the dash, which is a separate word, in the operator.
-        let text = text.strip_prefix(b"-").filter(|rest| rest.starts_with(b"<<")).unwrap_or(text);
-        if is_sign && text != kind_of(node).as_bytes().trim_ascii() {
-            self.incomplete(node);
-        }
-    }
-
-    fn check_gap(&mut self, start: usize, end: usize, seen: &[usize]) {
-        let gap = self.bytes(start, end);
-        let blank = |byte: u8| matches!(byte, b' ' | b'\t' | b'\n');
-        let mut bytes = gap.iter().enumerate();
-        let Some((at, _)) = bytes.find(|(at, byte)| !blank(**byte) && !seen.contains(&(start + at))) else {
-            return;
-        };
-        let code = match gap.get(at) {
-            Some(b'\r') => "carriage_return",
-            Some(byte) if byte.is_ascii_control() => "control_characters",
-            Some(byte) if *byte >= 0x80 => "unicode_whitespace",
-            _ => "parse_incomplete",
-        };
-        self.problem(code, self.span(start + at, end));
+        check_gap(self, at, end, seen);
     }
 
     /// Reads statements and the separators between them.
@@ -242,123 +162,157 @@ impl<'a> Builder<'a> {
     /// Reads one statement; `None` for a comment or a node that is not a statement.
     pub(super) fn statement(&mut self, node: Node<'_>) -> Option<Statement> {
         if self.depth >= limits::MAX_TREE_DEPTH {
-            self.problem("too_deep", self.span_of(node));
+            self.problem("too_deep", self.source.span_of(node));
             return None;
         }
         self.depth += 1;
-        let statement = self.statement_inner(node);
+        let statement = statement_inner(self, node);
         self.depth -= 1;
         statement
-    }
-
-    fn statement_inner(&mut self, node: Node<'_>) -> Option<Statement> {
-        if node.is_missing() {
-            self.incomplete(node);
-            return None;
-        }
-        let statement = match kind_of(node) {
-            "command" | "variable_assignment" | "variable_assignments" => self.simple(node),
-            "declaration_command" | "unset_command" => self.declaration(node),
-            "test_command" => self.test_command(node),
-            "redirected_statement" => self.redirected(node),
-            "list" => self.list(node),
-            "pipeline" => self.pipeline(node),
-            "negated_command" => self.negated(node),
-            "subshell"
-            | "compound_statement"
-            | "if_statement"
-            | "while_statement"
-            | "for_statement"
-            | "c_style_for_statement"
-            | "case_statement" => self.compound(node),
-            "function_definition" => self.function(node),
-            "comment" => {
-                self.comment(node);
-                return None;
-            }
-            _ => self.unlisted(node),
-        };
-        Some(statement)
     }
 
     /// Handles a node of an unknown kind: reports a problem and searches its children.
     pub(super) fn unlisted(&mut self, node: Node<'_>) -> Statement {
         self.incomplete(node);
         let mut found = Vec::new();
-        for child in self.children(node).into_iter().filter(Node::is_named) {
-            if !self.is_word(child) || kind_of(child).ends_with("_substitution") {
+        for child in children_of(node).into_iter().filter(Node::is_named) {
+            if !is_word(child) || kind_of(child).ends_with("_substitution") {
                 found.extend(self.statement(child));
             }
         }
         Statement::List(found.into_iter().map(|s| (Join::Any, s)).collect())
     }
+}
 
-    fn comment(&mut self, node: Node<'_>) {
-        let text = self.slice(node);
-        let before = self.bytes(node.start_byte().saturating_sub(1), node.start_byte());
-        let glued = before
-            .first()
-            .is_some_and(|byte| !matches!(byte, b' ' | b'\t' | b'\n' | b';' | b'|' | b'&' | b'(' | b')'));
-        if !text.starts_with(b"#") || text.contains(&b'\n') || glued || touches_expansion(node) {
-            self.incomplete(node);
-        }
-        if text.iter().any(|byte| matches!(byte, b'\'' | b'"' | b'`')) {
-            self.problem("comment_quote_desync", self.span_of(node));
-        }
-        if text.contains(&b'\r') {
-            self.problem("carriage_return", self.span_of(node));
-        }
-        if super::unicode::misleads(text) {
-            self.problem("unicode_whitespace", self.span_of(node));
-        }
+/// Reports whether the text may set the variable of word separators: a number may then become
+/// several words, or none. The name need not occur literally.
+fn sets_separators(builder: &Builder<'_>) -> bool {
+    let named = builder.source.text().windows(SEPARATORS.len()).any(|name| name == SEPARATORS);
+    named || builder.sets_anything || builder.assigned.contains_key(SEPARATORS)
+}
+
+/// Checks that an operator node matches its text: the recovery from an error may take `$` for `<<`.
+fn check_operator(builder: &mut Builder<'_>, node: Node<'_>) {
+    let is_operator = !node.is_named() && !node.is_missing() && !node.is_error();
+    let text = builder.source.text_of(node).trim_ascii();
+    // In `cat -<<X` the grammar includes the dash, which is a separate word, in the operator.
+    let text = text.strip_prefix(b"-").filter(|rest| rest.starts_with(b"<<")).unwrap_or(text);
+    if is_operator && text != kind_of(node).as_bytes().trim_ascii() {
+        builder.incomplete(node);
     }
+}
 
-    fn list(&mut self, node: Node<'_>) -> Statement {
-        let mut items = Vec::new();
-        self.list_items(node, Join::Any, &mut items);
-        Statement::List(items)
+fn check_gap(builder: &mut Builder<'_>, start: usize, end: usize, seen: &[usize]) {
+    let gap = builder.source.slice(start, end);
+    let blank = |byte: u8| matches!(byte, b' ' | b'\t' | b'\n');
+    let mut bytes = gap.iter().enumerate();
+    let Some((at, _)) = bytes.find(|(at, byte)| !blank(**byte) && !seen.contains(&(start + at))) else {
+        return;
+    };
+    let code = match gap.get(at) {
+        Some(b'\r') => "carriage_return",
+        Some(byte) if byte.is_ascii_control() => "control_characters",
+        Some(byte) if *byte >= 0x80 => "unicode_whitespace",
+        _ => "parse_incomplete",
+    };
+    builder.problem(code, builder.source.span(start + at, end));
+}
+
+fn statement_inner(builder: &mut Builder<'_>, node: Node<'_>) -> Option<Statement> {
+    if node.is_missing() {
+        builder.incomplete(node);
+        return None;
     }
+    let statement = match kind_of(node) {
+        "command" | "variable_assignment" | "variable_assignments" => builder.simple(node),
+        "declaration_command" | "unset_command" => builder.declaration(node),
+        "test_command" => builder.test_command(node),
+        "redirected_statement" => builder.redirected(node),
+        "list" => read_list(builder, node),
+        "pipeline" => read_pipeline(builder, node),
+        "negated_command" => read_negated(builder, node),
+        "subshell"
+        | "compound_statement"
+        | "if_statement"
+        | "while_statement"
+        | "for_statement"
+        | "c_style_for_statement"
+        | "case_statement" => builder.compound(node),
+        "function_definition" => builder.function(node),
+        "comment" => {
+            check_comment(builder, node);
+            return None;
+        }
+        _ => builder.unlisted(node),
+    };
+    Some(statement)
+}
 
-    /// Flattens a list; in the grammar lists nest to the left.
-    fn list_items(&mut self, node: Node<'_>, first: Join, items: &mut Vec<(Join, Statement)>) {
-        let children = self.children(node);
-        self.check_gaps(node.start_byte(), node.end_byte(), &children);
-        let mut join = first;
-        for child in children {
-            match kind_of(child) {
-                "&&" => join = Join::And,
-                "||" | ";" | "&" | "\n" => join = Join::Any,
-                "list" if self.depth < limits::MAX_TREE_DEPTH => {
-                    self.depth += 1;
-                    self.list_items(child, join, items);
-                    self.depth -= 1;
-                }
-                _ => items.extend(self.statement(child).map(|s| (join, s))),
+fn check_comment(builder: &mut Builder<'_>, node: Node<'_>) {
+    let text = builder.source.text_of(node);
+    let before = builder.source.slice(node.start_byte().saturating_sub(1), node.start_byte());
+    let glued = before
+        .first()
+        .is_some_and(|byte| !matches!(byte, b' ' | b'\t' | b'\n' | b';' | b'|' | b'&' | b'(' | b')'));
+    if !text.starts_with(b"#") || text.contains(&b'\n') || glued || touches_expansion(node) {
+        builder.incomplete(node);
+    }
+    if text.iter().any(|byte| matches!(byte, b'\'' | b'"' | b'`')) {
+        builder.problem("comment_quote_desync", builder.source.span_of(node));
+    }
+    if text.contains(&b'\r') {
+        builder.problem("carriage_return", builder.source.span_of(node));
+    }
+    if super::unicode::misleads(text) {
+        builder.problem("unicode_whitespace", builder.source.span_of(node));
+    }
+}
+
+fn read_list(builder: &mut Builder<'_>, node: Node<'_>) -> Statement {
+    let mut items = Vec::new();
+    list_items(builder, node, Join::Any, &mut items);
+    Statement::List(items)
+}
+
+/// Flattens a list; in the grammar lists nest to the left.
+fn list_items(builder: &mut Builder<'_>, node: Node<'_>, first: Join, items: &mut Vec<(Join, Statement)>) {
+    let children = children_of(node);
+    builder.check_gaps(node.start_byte(), node.end_byte(), &children);
+    let mut join = first;
+    for child in children {
+        match kind_of(child) {
+            "&&" => join = Join::And,
+            "||" | ";" | "&" | "\n" => join = Join::Any,
+            "list" if builder.depth < limits::MAX_TREE_DEPTH => {
+                builder.depth += 1;
+                list_items(builder, child, join, items);
+                builder.depth -= 1;
             }
+            _ => items.extend(builder.statement(child).map(|s| (join, s))),
         }
     }
+}
 
-    fn pipeline(&mut self, node: Node<'_>) -> Statement {
-        let children = self.children(node);
-        self.check_gaps(node.start_byte(), node.end_byte(), &children);
-        let mut parts = Vec::new();
-        for child in children {
-            match kind_of(child) {
-                "|" | "|&" => {}
-                _ => parts.extend(self.statement(child)),
-            }
+fn read_pipeline(builder: &mut Builder<'_>, node: Node<'_>) -> Statement {
+    let children = children_of(node);
+    builder.check_gaps(node.start_byte(), node.end_byte(), &children);
+    let mut parts = Vec::new();
+    for child in children {
+        match kind_of(child) {
+            "|" | "|&" => {}
+            _ => parts.extend(builder.statement(child)),
         }
-        super::tree::pipeline(parts)
     }
+    super::tree::pipeline(parts)
+}
 
-    fn negated(&mut self, node: Node<'_>) -> Statement {
-        let children = self.children(node);
-        self.check_gaps(node.start_byte(), node.end_byte(), &children);
-        let inner: Vec<_> = children.into_iter().filter(|c| kind_of(*c) != "!").collect();
-        let statements = self.statements(&inner);
-        let list = statements.into_iter().map(|s| (Join::Any, s)).collect();
-        Statement::Negated(Box::new(Statement::List(list)))
-    }
+fn read_negated(builder: &mut Builder<'_>, node: Node<'_>) -> Statement {
+    let children = children_of(node);
+    builder.check_gaps(node.start_byte(), node.end_byte(), &children);
+    let inner: Vec<_> = children.into_iter().filter(|c| kind_of(*c) != "!").collect();
+    let statements = builder.statements(&inner);
+    let list = statements.into_iter().map(|s| (Join::Any, s)).collect();
+    Statement::Negated(Box::new(Statement::List(list)))
 }
 
 /// Whether an expansion ends where the node begins: bash reads both as one word.

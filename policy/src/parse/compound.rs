@@ -3,9 +3,10 @@
 
 use tree_sitter::Node;
 
+use super::arithmetic::test_operator;
 use super::build::Builder;
-use super::grammar::kind_of;
-use super::heredoc::HeredocParts;
+use super::grammar::{children_of, is_word, kind_of};
+use super::heredoc::{HeredocParts, dash_before_heredoc};
 use super::tree::{Join, Nested, Redir, Simple, Statement, Word};
 use super::values::ValueProperties;
 use crate::decision::Nesting;
@@ -32,68 +33,14 @@ impl Builder<'_> {
             words: Vec::new(),
             redirects: Vec::new(),
             binds: None,
-            span: self.span_of(node),
+            span: self.source.span_of(node),
         };
-        self.compound_parts(node, &mut nested);
+        compound_parts(self, node, &mut nested);
         Statement::Nested(nested)
     }
 
-    fn compound_parts(&mut self, node: Node<'_>, nested: &mut Nested) {
-        let children = self.children(node);
-        self.check_gaps(node.start_byte(), node.end_byte(), &children);
-        if children.iter().any(|child| kind_of(*child) == "((") {
-            self.arithmetic_frame(node, &children, nested);
-            return;
-        }
-        let mut words: Vec<Node<'_>> = Vec::new();
-        for child in children {
-            match kind_of(child) {
-                _ if child.is_missing() => self.incomplete(child),
-                "variable_name" if kind_of(node) == "for_statement" => {
-                    nested.binds = Some(self.slice(child).to_vec());
-                }
-                "do_group" | "elif_clause" | "else_clause" | "case_item" => {
-                    self.compound_parts(child, nested);
-                }
-                kind if ENDS_OF_ITEMS.contains(&kind) && kind_of(node) != "case_item" => {
-                    self.incomplete(child);
-                }
-                kind if FRAME.contains(&kind) || ENDS_OF_ITEMS.contains(&kind) => {}
-                _ if self.is_word(child) => words.push(child),
-                _ => nested.body.extend(self.statement(child)),
-            }
-        }
-        self.words_of(&words, &mut nested.words);
-        if let Some(name) = nested.binds.clone().filter(|_| kind_of(node) == "for_statement") {
-            let alone = matches!(words.as_slice(), [word] if kind_of(*word) == "command_substitution");
-            let made = nested.words.iter().flat_map(|word| &word.substitutions);
-            let counted = alone && made.clone().count() == 1 && made.clone().all(|one| one.is_sequence());
-            let properties =
-                if counted { ValueProperties::NUMBER } else { ValueProperties::of(&nested.words) };
-            self.note_value(name, properties, nested.span);
-        }
-    }
-
-    /// Handles `(( ... ))` and `for (( ... ))`.
-    fn arithmetic_frame(&mut self, node: Node<'_>, children: &[Node<'_>], nested: &mut Nested) {
-        let open = children.iter().find(|child| kind_of(**child) == "((");
-        let close = children.iter().find(|child| kind_of(**child) == "))");
-        let (Some(open), Some(close)) = (open, close) else {
-            self.incomplete(node);
-            return;
-        };
-        let word = self.arithmetic_region(open.end_byte(), close.start_byte(), node);
-        nested.words.push(word);
-        for child in children {
-            match kind_of(*child) {
-                "do_group" | "compound_statement" => self.compound_parts(*child, nested),
-                _ => {}
-            }
-        }
-    }
-
     pub(super) fn function(&mut self, node: Node<'_>) -> Statement {
-        let children = self.children(node);
+        let children = children_of(node);
         self.check_gaps(node.start_byte(), node.end_byte(), &children);
         let mut name = Vec::new();
         let mut body = Vec::new();
@@ -102,7 +49,7 @@ impl Builder<'_> {
         for child in children {
             match kind_of(child) {
                 "function" | "(" | ")" => {}
-                "word" if name.is_empty() => name = self.slice(child).to_vec(),
+                "word" if name.is_empty() => name = self.source.text_of(child).to_vec(),
                 "file_redirect" | "herestring_redirect" => {
                     self.redirect(child, &mut redirects, &mut words);
                 }
@@ -117,18 +64,18 @@ impl Builder<'_> {
         } else if !redirects.is_empty() {
             self.incomplete(node);
         }
-        Statement::Function { name, body, span: self.span_of(node) }
+        Statement::Function { name, body, span: self.source.span_of(node) }
     }
 
     pub(super) fn redirected(&mut self, node: Node<'_>) -> Statement {
-        let children = self.children(node);
+        let children = children_of(node);
         let mut dashes = Vec::new();
         let mut body = None;
         let mut parts = HeredocParts::default();
         let mut before = node.start_byte();
         for child in children.iter().copied() {
-            if let Some(at) = self.dash_before_heredoc(before, child) {
-                parts.words.push(Word { bare: true, ..Word::known(b"-", self.span(at, at + 1)) });
+            if let Some(at) = dash_before_heredoc(self, before, child) {
+                parts.words.push(Word { bare: true, ..Word::known(b"-", self.source.span(at, at + 1)) });
                 dashes.push(at);
             }
             before = child.end_byte();
@@ -142,8 +89,9 @@ impl Builder<'_> {
             }
         }
         self.check_gaps_around(node.start_byte(), node.end_byte(), &children, &dashes);
-        let mut body = body
-            .unwrap_or_else(|| Statement::Simple(Simple { span: self.span_of(node), ..Simple::default() }));
+        let mut body = body.unwrap_or_else(|| {
+            Statement::Simple(Simple { span: self.source.span_of(node), ..Simple::default() })
+        });
         let gets_words = !parts.words.is_empty();
         if !attach(&mut body, parts.redirects, parts.words) {
             self.incomplete(node);
@@ -168,15 +116,15 @@ impl Builder<'_> {
     /// the substitutions in its words.
     pub(super) fn test_command(&mut self, node: Node<'_>) -> Statement {
         let mut leaves = Vec::new();
-        self.leaves(node, &mut leaves);
+        collect_leaves(node, &mut leaves);
         self.check_gaps(node.start_byte(), node.end_byte(), &leaves);
         let double = leaves.first().is_some_and(|leaf| kind_of(*leaf) == "[[");
         if double {
-            return self.double_brackets(node, &leaves);
+            return double_brackets(self, node, &leaves);
         }
         // A line feed ends the command before its `]`.
         let broken = leaves.windows(2).any(|pair| match pair {
-            [before, after] => self.bytes(before.end_byte(), after.start_byte()).contains(&b'\n'),
+            [before, after] => self.source.slice(before.end_byte(), after.start_byte()).contains(&b'\n'),
             _ => false,
         });
         if broken || leaves.first().is_none_or(|leaf| kind_of(*leaf) != "[") {
@@ -185,48 +133,101 @@ impl Builder<'_> {
         let mut words = Vec::new();
         self.words_of(&leaves, &mut words);
         self.check_evaluated_words(&words);
-        Statement::Simple(Simple { words, span: self.span_of(node), ..Simple::default() })
+        Statement::Simple(Simple { words, span: self.source.span_of(node), ..Simple::default() })
     }
+}
 
-    fn leaves<'t>(&self, node: Node<'t>, out: &mut Vec<Node<'t>>) {
-        for child in self.children(node) {
-            if self.is_word(child) || child.child_count() == 0 {
-                out.push(child);
-            } else {
-                self.leaves(child, out);
+fn compound_parts(builder: &mut Builder<'_>, node: Node<'_>, nested: &mut Nested) {
+    let children = children_of(node);
+    builder.check_gaps(node.start_byte(), node.end_byte(), &children);
+    if children.iter().any(|child| kind_of(*child) == "((") {
+        arithmetic_frame(builder, node, &children, nested);
+        return;
+    }
+    let mut words: Vec<Node<'_>> = Vec::new();
+    for child in children {
+        match kind_of(child) {
+            _ if child.is_missing() => builder.incomplete(child),
+            "variable_name" if kind_of(node) == "for_statement" => {
+                nested.binds = Some(builder.source.text_of(child).to_vec());
             }
+            "do_group" | "elif_clause" | "else_clause" | "case_item" => {
+                compound_parts(builder, child, nested);
+            }
+            kind if ENDS_OF_ITEMS.contains(&kind) && kind_of(node) != "case_item" => {
+                builder.incomplete(child);
+            }
+            kind if FRAME.contains(&kind) || ENDS_OF_ITEMS.contains(&kind) => {}
+            _ if is_word(child) => words.push(child),
+            _ => nested.body.extend(builder.statement(child)),
         }
     }
-
-    fn double_brackets(&mut self, node: Node<'_>, leaves: &[Node<'_>]) -> Statement {
-        let mut words = Vec::new();
-        for (index, leaf) in leaves.iter().enumerate() {
-            if leaf.is_missing() || leaf.is_error() {
-                self.incomplete(*leaf);
-            }
-            match kind_of(*leaf) {
-                "[[" | "]]" | "(" | ")" | "&&" | "||" | "!" | "<" | ">" | "=~" | "==" | "=" | "!=" => {}
-                "test_operator" => {
-                    let before = index.checked_sub(1).and_then(|i| leaves.get(i));
-                    self.test_operator(*leaf, before.copied(), leaves.get(index + 1).copied());
-                }
-                "regex" | "extglob_pattern" => {
-                    self.check_process_substitution(*leaf);
-                    words.push(self.loose_region(*leaf));
-                }
-                _ if self.is_word(*leaf) => self.words_of(&[*leaf], &mut words),
-                _ => self.incomplete(*leaf),
-            }
-        }
-        Statement::Nested(Nested {
-            kind: Nesting::Compound,
-            body: Vec::new(),
-            words,
-            redirects: Vec::new(),
-            binds: None,
-            span: self.span_of(node),
-        })
+    builder.words_of(&words, &mut nested.words);
+    if let Some(name) = nested.binds.clone().filter(|_| kind_of(node) == "for_statement") {
+        let alone = matches!(words.as_slice(), [word] if kind_of(*word) == "command_substitution");
+        let made = nested.words.iter().flat_map(|word| &word.substitutions);
+        let counted = alone && made.clone().count() == 1 && made.clone().all(|one| one.is_sequence());
+        let properties = if counted { ValueProperties::NUMBER } else { ValueProperties::of(&nested.words) };
+        builder.note_value(name, properties, nested.span);
     }
+}
+
+/// Handles `(( ... ))` and `for (( ... ))`.
+fn arithmetic_frame(builder: &mut Builder<'_>, node: Node<'_>, children: &[Node<'_>], nested: &mut Nested) {
+    let open = children.iter().find(|child| kind_of(**child) == "((");
+    let close = children.iter().find(|child| kind_of(**child) == "))");
+    let (Some(open), Some(close)) = (open, close) else {
+        builder.incomplete(node);
+        return;
+    };
+    let word = builder.arithmetic_region(open.end_byte(), close.start_byte(), node);
+    nested.words.push(word);
+    for child in children {
+        match kind_of(*child) {
+            "do_group" | "compound_statement" => compound_parts(builder, *child, nested),
+            _ => {}
+        }
+    }
+}
+
+fn collect_leaves<'t>(node: Node<'t>, out: &mut Vec<Node<'t>>) {
+    for child in children_of(node) {
+        if is_word(child) || child.child_count() == 0 {
+            out.push(child);
+        } else {
+            collect_leaves(child, out);
+        }
+    }
+}
+
+fn double_brackets(builder: &mut Builder<'_>, node: Node<'_>, leaves: &[Node<'_>]) -> Statement {
+    let mut words = Vec::new();
+    for (index, leaf) in leaves.iter().enumerate() {
+        if leaf.is_missing() || leaf.is_error() {
+            builder.incomplete(*leaf);
+        }
+        match kind_of(*leaf) {
+            "[[" | "]]" | "(" | ")" | "&&" | "||" | "!" | "<" | ">" | "=~" | "==" | "=" | "!=" => {}
+            "test_operator" => {
+                let before = index.checked_sub(1).and_then(|i| leaves.get(i));
+                test_operator(builder, *leaf, before.copied(), leaves.get(index + 1).copied());
+            }
+            "regex" | "extglob_pattern" => {
+                builder.check_process_substitution(*leaf);
+                words.push(builder.loose_region(*leaf));
+            }
+            _ if is_word(*leaf) => builder.words_of(&[*leaf], &mut words),
+            _ => builder.incomplete(*leaf),
+        }
+    }
+    Statement::Nested(Nested {
+        kind: Nesting::Compound,
+        body: Vec::new(),
+        words,
+        redirects: Vec::new(),
+        binds: None,
+        span: builder.source.span_of(node),
+    })
 }
 
 /// Returns the simple command at the end of the statement.

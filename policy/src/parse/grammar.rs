@@ -44,3 +44,40 @@ static KINDS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
 pub(super) fn kind_of(node: Node<'_>) -> &'static str {
     KINDS.get(usize::from(node.kind_id())).copied().unwrap_or("ERROR")
 }
+
+/// Returns the children of a node.
+pub(super) fn children_of<'t>(node: Node<'t>) -> Vec<Node<'t>> {
+    match node.child_count() {
+        0 => return Vec::new(),
+        1 => return node.child(0).into_iter().collect(),
+        _ => {}
+    }
+    let mut cursor = node.walk();
+    node.children(&mut cursor).collect()
+}
+
+/// Reports whether the node is a word or a part of one.
+pub(super) fn is_word(node: Node<'_>) -> bool {
+    matches!(
+        kind_of(node),
+        "word"
+            | "string"
+            | "raw_string"
+            | "ansi_c_string"
+            | "translated_string"
+            | "concatenation"
+            | "simple_expansion"
+            | "expansion"
+            | "command_substitution"
+            | "process_substitution"
+            | "arithmetic_expansion"
+            | "brace_expression"
+            | "number"
+            | "variable_name"
+            | "special_variable_name"
+            | "extglob_pattern"
+            | "regex"
+            | "command_name"
+            | "test_operator"
+    )
+}

@@ -4,7 +4,7 @@
 use tree_sitter::Node;
 
 use super::build::Builder;
-use super::grammar::kind_of;
+use super::grammar::{children_of, is_word, kind_of};
 use super::tree::{Redir, RedirOp, Statement, Word};
 
 /// Reads the delimiter word after `<<`. Returns its text, whether it was quoted, and its length
@@ -81,39 +81,29 @@ struct Lines {
 }
 
 impl Builder<'_> {
-    /// Returns the offset of a `-` that is a word directly before `<<`. The grammar omits it from
-    /// its tree, or includes it in the operator.
-    pub(super) fn dash_before_heredoc(&self, before: usize, node: Node<'_>) -> Option<usize> {
-        let gap = self.bytes(before, node.start_byte());
-        let blanks = gap.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
-        let behind = self.text_from(before + blanks).strip_prefix(b"-")?;
-        let alone = [&b" "[..], b"\t", b"<<"].iter().any(|end| behind.starts_with(end));
-        (kind_of(node) == "heredoc_redirect" && blanks > 0 && alone).then_some(before + blanks)
-    }
-
     /// Reads a `heredoc_redirect` node.
     pub(super) fn heredoc(&mut self, node: Node<'_>, parts: &mut HeredocParts) {
-        let children = self.children(node);
+        let children = children_of(node);
         self.check_gaps(node.start_byte(), node.end_byte(), &children);
         let mut descriptor = None;
         let mut strip_tabs = false;
         let mut start = None;
         for child in children {
             match kind_of(child) {
-                "<<" => self.check_dash(child),
+                "<<" => check_dash(self, child),
                 "<<-" => {
-                    self.check_dash(child);
+                    check_dash(self, child);
                     strip_tabs = true;
                 }
                 "file_descriptor" => {
-                    descriptor = self.number(child);
+                    descriptor = self.source.number(child);
                     if descriptor.is_none() {
                         // In bash this is a word, such as `-5`.
                         self.incomplete(child);
                     }
                 }
                 "heredoc_start" => {
-                    let behind = self.bytes(child.end_byte(), child.end_byte() + 1);
+                    let behind = self.source.slice(child.end_byte(), child.end_byte() + 1);
                     if !behind.iter().all(|byte| b" \t\n;&|<>()".contains(byte)) {
                         self.incomplete(child);
                     }
@@ -122,11 +112,11 @@ impl Builder<'_> {
                 "file_redirect" | "herestring_redirect" => {
                     self.redirect(child, &mut parts.redirects, &mut parts.words);
                 }
-                "pipeline" => self.piped_parts(child, &mut parts.piped),
+                "pipeline" => piped_parts(self, child, &mut parts.piped),
                 "&&" | "||" => {}
                 "heredoc_body" => {
-                    let word = self.heredoc_body(start, child, strip_tabs);
-                    let span = self.span_of(child);
+                    let word = read_body(self, start, child, strip_tabs);
+                    let span = self.source.span_of(child);
                     parts.redirects.push(Redir {
                         op: RedirOp::Heredoc,
                         text: "<<",
@@ -135,68 +125,78 @@ impl Builder<'_> {
                         span,
                     });
                 }
-                "heredoc_end" => self.check_end(start, child, strip_tabs),
-                _ if self.is_word(child) => self.words_of(&[child], &mut parts.words),
+                "heredoc_end" => check_end(self, start, child, strip_tabs),
+                _ if is_word(child) => self.words_of(&[child], &mut parts.words),
                 _ if child.is_named() => parts.then.extend(self.statement(child)),
                 _ => self.incomplete(child),
             }
         }
     }
+}
 
-    /// Checks a dash in the operator node: it is a word only after a space.
-    fn check_dash(&mut self, operator: Node<'_>) {
-        let at = operator.start_byte();
-        let is_word = matches!(self.bytes(at.saturating_sub(1), at), b" " | b"\t");
-        if self.slice(operator).starts_with(b"-") && !is_word {
-            self.incomplete(operator);
+/// Returns the offset of a `-` that is a word directly before `<<`. The grammar omits it from
+/// its tree, or includes it in the operator.
+pub(super) fn dash_before_heredoc(builder: &Builder<'_>, before: usize, node: Node<'_>) -> Option<usize> {
+    let gap = builder.source.slice(before, node.start_byte());
+    let blanks = gap.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+    let behind = builder.source.text_from(before + blanks).strip_prefix(b"-")?;
+    let alone = [&b" "[..], b"\t", b"<<"].iter().any(|end| behind.starts_with(end));
+    (kind_of(node) == "heredoc_redirect" && blanks > 0 && alone).then_some(before + blanks)
+}
+
+/// Checks a dash in the operator node: it is a word only after a space.
+fn check_dash(builder: &mut Builder<'_>, operator: Node<'_>) {
+    let at = operator.start_byte();
+    let is_word = matches!(builder.source.slice(at.saturating_sub(1), at), b" " | b"\t");
+    if builder.source.text_of(operator).starts_with(b"-") && !is_word {
+        builder.incomplete(operator);
+    }
+}
+
+/// Reads a pipeline node on a heredoc's line, which contains only the part after the bar.
+fn piped_parts(builder: &mut Builder<'_>, node: Node<'_>, out: &mut Vec<Statement>) {
+    let children = children_of(node);
+    builder.check_gaps(node.start_byte(), node.end_byte(), &children);
+    for child in children {
+        match kind_of(child) {
+            "|" | "|&" => {}
+            _ => out.extend(builder.statement(child)),
         }
     }
+}
 
-    /// Reads a pipeline node on a heredoc's line, which contains only the part after the bar.
-    fn piped_parts(&mut self, node: Node<'_>, out: &mut Vec<Statement>) {
-        let children = self.children(node);
-        self.check_gaps(node.start_byte(), node.end_byte(), &children);
-        for child in children {
-            match kind_of(child) {
-                "|" | "|&" => {}
-                _ => out.extend(self.statement(child)),
-            }
-        }
+/// Checks that bash ends the body at the same line. For some delimiters the grammar finds a
+/// later line, and includes all text before it in the body.
+fn check_end(builder: &mut Builder<'_>, start: Option<Node<'_>>, end: Node<'_>, strip_tabs: bool) {
+    let ends = body_lines(builder, start, strip_tabs).map(|lines| lines.from + lines.length + lines.line);
+    if ends != Some(end.end_byte()) {
+        builder.incomplete(end);
     }
+}
 
-    /// Returns the body that bash finds for this delimiter.
-    fn lines(&self, start: Option<Node<'_>>, strip_tabs: bool) -> Option<Lines> {
-        let start = start?;
-        let (name, quoted, _) = delimiter(self.slice(start));
-        let from = self.line_after(start.end_byte());
-        let (length, line) = find_end(self.text_from(from), &name, strip_tabs)?;
-        Some(Lines { from, length, line, quoted })
-    }
+/// Returns the body that bash finds for this delimiter.
+fn body_lines(builder: &Builder<'_>, start: Option<Node<'_>>, strip_tabs: bool) -> Option<Lines> {
+    let start = start?;
+    let (name, quoted, _) = delimiter(builder.source.text_of(start));
+    let from = builder.source.line_after(start.end_byte());
+    let (length, line) = find_end(builder.source.text_from(from), &name, strip_tabs)?;
+    Some(Lines { from, length, line, quoted })
+}
 
-    /// Checks that bash ends the body at the same line. For some delimiters the grammar finds a
-    /// later line, and includes all text before it in the body.
-    fn check_end(&mut self, start: Option<Node<'_>>, end: Node<'_>, strip_tabs: bool) {
-        let ends = self.lines(start, strip_tabs).map(|lines| lines.from + lines.length + lines.line);
-        if ends != Some(end.end_byte()) {
-            self.incomplete(end);
-        }
+fn read_body(builder: &mut Builder<'_>, start: Option<Node<'_>>, body: Node<'_>, strip_tabs: bool) -> Word {
+    let Some(Lines { from, length, line, quoted }) = body_lines(builder, start, strip_tabs) else {
+        builder.incomplete(body);
+        return Word::unknown(true, builder.source.span_of(body));
+    };
+    let agrees = body.start_byte() >= from && body.end_byte() <= from + length + line;
+    let parent_end = body.parent().map_or(0, |parent| parent.end_byte());
+    if !agrees || parent_end < from + length {
+        builder.incomplete(body);
     }
-
-    fn heredoc_body(&mut self, start: Option<Node<'_>>, body: Node<'_>, strip_tabs: bool) -> Word {
-        let Some(Lines { from, length, line, quoted }) = self.lines(start, strip_tabs) else {
-            self.incomplete(body);
-            return Word::unknown(true, self.span_of(body));
-        };
-        let agrees = body.start_byte() >= from && body.end_byte() <= from + length + line;
-        let parent_end = body.parent().map_or(0, |parent| parent.end_byte());
-        if !agrees || parent_end < from + length {
-            self.incomplete(body);
-        }
-        if quoted {
-            let lines = self.text_from(from).get(..length).unwrap_or_default();
-            let text = if strip_tabs { without_tabs(lines) } else { lines.to_vec() };
-            return Word { literal: true, ..Word::known(&text, self.span_of(body)) };
-        }
-        self.quoted_region(from, from + length, body)
+    if quoted {
+        let lines = builder.source.text_from(from).get(..length).unwrap_or_default();
+        let text = if strip_tabs { without_tabs(lines) } else { lines.to_vec() };
+        return Word { literal: true, ..Word::known(&text, builder.source.span_of(body)) };
     }
+    builder.quoted_region(from, from + length, body)
 }

@@ -1,5 +1,10 @@
 //! The text that is parsed: without line continuations, with offsets mapped to the original.
 
+use std::collections::HashMap;
+
+use tree_sitter::Node;
+
+use super::grammar::{children_of, kind_of};
 use crate::decision::Span;
 
 /// The position of a parsed text in the original command.
@@ -81,6 +86,60 @@ impl MappedText {
         match self.map {
             SpanMap::Word(span) => span,
             SpanMap::Whole => Span::new(at, at + 1),
+        }
+    }
+}
+
+/// The text of the grammar's nodes, and their positions in the original text.
+impl MappedText {
+    pub(super) fn text_of(&self, node: Node<'_>) -> &[u8] {
+        self.slice(node.start_byte(), node.end_byte())
+    }
+
+    pub(super) fn text_from(&self, start: usize) -> &[u8] {
+        self.text().get(start..).unwrap_or_default()
+    }
+
+    /// Returns the offset of the line after the one that contains `at`.
+    pub(super) fn line_after(&self, at: usize) -> usize {
+        let rest = self.text_from(at);
+        let length = rest.iter().position(|byte| *byte == b'\n');
+        at + length.map_or(rest.len(), |length| length + 1)
+    }
+
+    pub(super) fn span_of(&self, node: Node<'_>) -> Span {
+        self.span(node.start_byte(), node.end_byte())
+    }
+
+    pub(super) fn number(&self, node: Node<'_>) -> Option<u32> {
+        std::str::from_utf8(self.text_of(node)).ok()?.parse().ok()
+    }
+
+    /// Returns the start of an expansion: in a string the grammar includes the spaces between two
+    /// expansions in the second.
+    pub(super) fn start_of(&self, node: Node<'_>) -> usize {
+        let text = self.text_of(node);
+        node.start_byte() + text.len() - text.trim_ascii_start().len()
+    }
+
+    /// Collects the expansions in a node by their start.
+    pub(super) fn collect_expansions<'t>(
+        &self,
+        node: Node<'t>,
+        from: usize,
+        out: &mut HashMap<usize, Node<'t>>,
+    ) {
+        let opens = matches!(
+            kind_of(node),
+            "command_substitution" | "process_substitution" | "expansion" | "arithmetic_expansion"
+        );
+        let start = opens.then(|| self.start_of(node)).filter(|start| *start >= from);
+        if let Some(start) = start {
+            out.insert(start, node);
+            return;
+        }
+        for child in children_of(node) {
+            self.collect_expansions(child, from, out);
         }
     }
 }

@@ -10,55 +10,23 @@ use std::rc::Rc;
 use tree_sitter::Node;
 
 use super::build::Builder;
-use super::grammar::kind_of;
+use super::grammar::{children_of, kind_of};
 use super::piece::Mode;
 use super::tree::{Hazard, Simple, Statement, SubKind, Substitution, Word};
+use finish::finish_word;
 
 impl Builder<'_> {
-    pub(super) fn is_word(&self, node: Node<'_>) -> bool {
-        matches!(
-            kind_of(node),
-            "word"
-                | "string"
-                | "raw_string"
-                | "ansi_c_string"
-                | "translated_string"
-                | "concatenation"
-                | "simple_expansion"
-                | "expansion"
-                | "command_substitution"
-                | "process_substitution"
-                | "arithmetic_expansion"
-                | "brace_expression"
-                | "number"
-                | "variable_name"
-                | "special_variable_name"
-                | "extglob_pattern"
-                | "regex"
-                | "command_name"
-                | "test_operator"
-        )
-    }
-
     /// Reads the words of these nodes; adjacent nodes form one word.
     pub(super) fn words_of(&mut self, nodes: &[Node<'_>], out: &mut Vec<Word>) {
         let mut group: Vec<Node<'_>> = Vec::new();
         for node in nodes {
             let touches = group.last().is_some_and(|last| last.end_byte() == node.start_byte());
             if !touches {
-                self.flush(&mut group, out);
+                flush(self, &mut group, out);
             }
             group.push(*node);
         }
-        self.flush(&mut group, out);
-    }
-
-    fn flush(&mut self, group: &mut Vec<Node<'_>>, out: &mut Vec<Word>) {
-        if let (Some(first), Some(last)) = (group.first(), group.last()) {
-            let (start, end) = (first.start_byte(), last.end_byte());
-            self.region(start, end, group, Mode::Argument, out);
-        }
-        group.clear();
+        flush(self, &mut group, out);
     }
 
     /// Lexes the bytes from `start` to `end`; `nodes` are the grammar's nodes in this region.
@@ -72,39 +40,12 @@ impl Builder<'_> {
     ) {
         let mut expansions = HashMap::new();
         for node in nodes {
-            self.collect_expansions(*node, start, &mut expansions);
+            self.source.collect_expansions(*node, start, &mut expansions);
         }
         let mut lexer = lex::Lexer::new(start, end, mode, &expansions);
         lexer.run(self);
         let lexed = lexer.into_parts();
-        self.finish_word(&lexed, start, end, mode, out);
-    }
-
-    pub(super) fn collect_expansions<'t>(
-        &self,
-        node: Node<'t>,
-        from: usize,
-        out: &mut HashMap<usize, Node<'t>>,
-    ) {
-        let opens = matches!(
-            kind_of(node),
-            "command_substitution" | "process_substitution" | "expansion" | "arithmetic_expansion"
-        );
-        let start = opens.then(|| self.opening(node)).filter(|start| *start >= from);
-        if let Some(start) = start {
-            out.insert(start, node);
-            return;
-        }
-        for child in self.children(node) {
-            self.collect_expansions(child, from, out);
-        }
-    }
-
-    /// Returns the start of an expansion: in a string the grammar includes the spaces between two
-    /// expansions in the second.
-    pub(super) fn opening(&self, node: Node<'_>) -> usize {
-        let text = self.slice(node);
-        node.start_byte() + text.len() - text.trim_ascii_start().len()
+        finish_word(self, &lexed, start, end, mode, out);
     }
 
     pub(super) fn loose_region(&mut self, node: Node<'_>) -> Word {
@@ -113,7 +54,7 @@ impl Builder<'_> {
 
     pub(super) fn loose_region_in(&mut self, start: usize, end: usize, node: Node<'_>) -> Word {
         let mut words = Vec::new();
-        let children = self.children(node);
+        let children = children_of(node);
         let inner = if children.is_empty() { vec![node] } else { children };
         self.region(start, end, &inner, Mode::Loose, &mut words);
         words.pop().unwrap_or_default()
@@ -127,7 +68,7 @@ impl Builder<'_> {
 
     /// Reads the statements of a substitution node.
     pub(super) fn substitution(&mut self, node: Node<'_>) -> Rc<Substitution> {
-        let text = self.slice(node).trim_ascii_start();
+        let text = self.source.text_of(node).trim_ascii_start();
         let kind = match text.first() {
             Some(b'<') => SubKind::ProcessIn,
             Some(b'>') => SubKind::ProcessOut,
@@ -136,9 +77,9 @@ impl Builder<'_> {
         if text.starts_with(b"`") && text.contains(&b'\\') {
             self.incomplete(node);
         }
-        let children = self.children(node);
+        let children = children_of(node);
         self.check_gaps(node.start_byte(), node.end_byte(), &children);
-        let mut simple = Simple { span: self.span_of(node), ..Simple::default() };
+        let mut simple = Simple { span: self.source.span_of(node), ..Simple::default() };
         let mut inner = Vec::new();
         for child in children {
             match kind_of(child) {
@@ -159,8 +100,16 @@ impl Builder<'_> {
     }
 
     pub(super) fn hazard(&self, code: &'static str, start: usize, end: usize) -> Hazard {
-        Hazard { code, span: self.span(start, end) }
+        Hazard { code, span: self.source.span(start, end) }
     }
+}
+
+fn flush(builder: &mut Builder<'_>, group: &mut Vec<Node<'_>>, out: &mut Vec<Word>) {
+    if let (Some(first), Some(last)) = (group.first(), group.last()) {
+        let (start, end) = (first.start_byte(), last.end_byte());
+        builder.region(start, end, group, Mode::Argument, out);
+    }
+    group.clear();
 }
 
 /// Returns the output of a single `cat <<'EOF'`, without the line feeds that a substitution

@@ -8,80 +8,80 @@ use crate::parse::piece::{Mode, Piece};
 use crate::parse::tree::Word;
 use crate::parse::unicode::misleads;
 
-impl Builder<'_> {
-    pub(super) fn finish_word(
-        &mut self,
-        lexed: &LexedWord,
-        start: usize,
-        end: usize,
-        mode: Mode,
-        out: &mut Vec<Word>,
-    ) {
-        let first = out.len();
-        self.make_words(lexed, self.span(start, end), mode, out);
-        for word in out.iter_mut().skip(first).filter(|word| word.text.is_none()) {
-            word.written = self.bytes(start, end).to_vec();
-        }
+/// Adds the words that the pieces make.
+pub(super) fn finish_word(
+    builder: &mut Builder<'_>,
+    lexed: &LexedWord,
+    start: usize,
+    end: usize,
+    mode: Mode,
+    out: &mut Vec<Word>,
+) {
+    let first = out.len();
+    let span = builder.source.span(start, end);
+    make_words(builder, lexed, span, mode, out);
+    for word in out.iter_mut().skip(first).filter(|word| word.text.is_none()) {
+        word.written = builder.source.slice(start, end).to_vec();
     }
+}
 
-    fn make_words(&mut self, lexed: &LexedWord, span: Span, mode: Mode, out: &mut Vec<Word>) {
-        if mode != Mode::Quoted {
-            self.check_unquoted(&lexed.pieces, span);
-        }
-        if mode != Mode::Argument {
-            out.push(make_word(lexed, &lexed.pieces, span, false));
-            return;
-        }
-        self.check_shape(&lexed.pieces, span);
-        if !lexed.pieces.contains(&Piece::Byte { byte: b'{', quoted: false }) {
-            out.push(make_word(lexed, &lexed.pieces, span, true));
-            return;
-        }
-        let words = braces::expand(&lexed.pieces);
-        let certain = |words: &Vec<Vec<Piece>>| !lexed.assigned_home || *words == [lexed.pieces.clone()];
-        let Some(words) = words.filter(certain) else {
-            self.problem("brace_expansion", span);
-            let mut word = make_word(lexed, &lexed.pieces, span, true);
-            word.text = None;
-            word.exactly_one = false;
-            out.push(word);
-            return;
-        };
-        let braced = words.len() > 1;
-        // An empty unquoted result is not a word.
-        for pieces in words.iter().filter(|pieces| !(braced && pieces.is_empty())) {
-            out.push(Word { braced, ..make_word(lexed, pieces, span, true) });
-        }
+fn make_words(builder: &mut Builder<'_>, lexed: &LexedWord, span: Span, mode: Mode, out: &mut Vec<Word>) {
+    if mode != Mode::Quoted {
+        check_unquoted(builder, &lexed.pieces, span);
     }
-
-    fn check_unquoted(&mut self, pieces: &[Piece], span: Span) {
-        let unquoted = pieces.iter().filter_map(|piece| match piece {
-            Piece::Byte { byte, quoted: false } => Some(*byte),
-            _ => None,
-        });
-        if !unquoted.clone().all(|byte| byte.is_ascii()) && misleads(&unquoted.collect::<Vec<u8>>()) {
-            self.problem("unicode_whitespace", span);
-        }
+    if mode != Mode::Argument {
+        out.push(make_word(lexed, &lexed.pieces, span, false));
+        return;
     }
+    check_shape(builder, &lexed.pieces, span);
+    if !lexed.pieces.contains(&Piece::Byte { byte: b'{', quoted: false }) {
+        out.push(make_word(lexed, &lexed.pieces, span, true));
+        return;
+    }
+    let words = braces::expand(&lexed.pieces);
+    let certain = |words: &Vec<Vec<Piece>>| !lexed.assigned_home || *words == [lexed.pieces.clone()];
+    let Some(words) = words.filter(certain) else {
+        builder.problem("brace_expansion", span);
+        let mut word = make_word(lexed, &lexed.pieces, span, true);
+        word.text = None;
+        word.exactly_one = false;
+        out.push(word);
+        return;
+    };
+    let braced = words.len() > 1;
+    // An empty unquoted result is not a word.
+    for pieces in words.iter().filter(|pieces| !(braced && pieces.is_empty())) {
+        out.push(Word { braced, ..make_word(lexed, pieces, span, true) });
+    }
+}
 
-    fn check_shape(&mut self, pieces: &[Piece], span: Span) {
-        if mixes_quotes_in_flag(pieces) {
-            self.problem("obfuscated_flags", span);
+fn check_unquoted(builder: &mut Builder<'_>, pieces: &[Piece], span: Span) {
+    let unquoted = pieces.iter().filter_map(|piece| match piece {
+        Piece::Byte { byte, quoted: false } => Some(*byte),
+        _ => None,
+    });
+    if !unquoted.clone().all(|byte| byte.is_ascii()) && misleads(&unquoted.collect::<Vec<u8>>()) {
+        builder.problem("unicode_whitespace", span);
+    }
+}
+
+fn check_shape(builder: &mut Builder<'_>, pieces: &[Piece], span: Span) {
+    if mixes_quotes_in_flag(pieces) {
+        builder.problem("obfuscated_flags", span);
+    }
+    let mut depth = 0_i32;
+    let mut lowest = 0;
+    for piece in pieces {
+        match piece {
+            Piece::Byte { byte: b'{', quoted: false } => depth += 1,
+            Piece::Byte { byte: b'}', quoted: false } => depth -= 1,
+            _ => {}
         }
-        let mut depth = 0_i32;
-        let mut lowest = 0;
-        for piece in pieces {
-            match piece {
-                Piece::Byte { byte: b'{', quoted: false } => depth += 1,
-                Piece::Byte { byte: b'}', quoted: false } => depth -= 1,
-                _ => {}
-            }
-            lowest = lowest.min(depth);
-        }
-        let bytes = pieces.iter().filter(|p| matches!(p, Piece::Byte { .. })).count();
-        if (depth != 0 || lowest < 0) && bytes > 1 {
-            self.problem("malformed_token_injection", span);
-        }
+        lowest = lowest.min(depth);
+    }
+    let bytes = pieces.iter().filter(|p| matches!(p, Piece::Byte { .. })).count();
+    if (depth != 0 || lowest < 0) && bytes > 1 {
+        builder.problem("malformed_token_injection", span);
     }
 }
 

@@ -74,7 +74,7 @@ impl<'n, 't> Lexer<'n, 't> {
             self.step(builder);
         }
         if self.quoted && self.mode != Mode::Quoted {
-            builder.problem("incomplete_command", builder.span(self.start, self.end));
+            builder.problem("incomplete_command", builder.source.span(self.start, self.end));
         }
     }
 
@@ -83,7 +83,7 @@ impl<'n, 't> Lexer<'n, 't> {
         if at >= self.end {
             return 0;
         }
-        builder.bytes(at, at + 1).first().copied().unwrap_or(0)
+        builder.source.slice(at, at + 1).first().copied().unwrap_or(0)
     }
 
     fn byte(&mut self, byte: u8, quoted: bool) {
@@ -91,7 +91,7 @@ impl<'n, 't> Lexer<'n, 't> {
     }
 
     fn problem(&self, builder: &mut Builder<'_>, code: &'static str) {
-        builder.problem(code, builder.span(self.at, (self.at + 1).min(self.end)));
+        builder.problem(code, builder.source.span(self.at, (self.at + 1).min(self.end)));
     }
 
     fn step(&mut self, builder: &mut Builder<'_>) {
@@ -134,7 +134,7 @@ impl<'n, 't> Lexer<'n, 't> {
         match byte {
             b'\r' => self.problem(builder, "carriage_return"),
             // bash does not take `${` for a brace, even after `$$`.
-            b'{' if self.at > self.start && builder.bytes(self.at - 1, self.at) == b"$" => {
+            b'{' if self.at > self.start && builder.source.slice(self.at - 1, self.at) == b"$" => {
                 self.problem(builder, "brace_expansion");
             }
             // Brace expansion comes first: it turns `$HOM{E,}` into `$HOME`.
@@ -151,7 +151,7 @@ impl<'n, 't> Lexer<'n, 't> {
                 self.problem(builder, "parse_incomplete");
             }
             b'#' if self.at > self.start && self.mode == Mode::Argument => {
-                let before = builder.bytes(self.at - 1, self.at);
+                let before = builder.source.slice(self.at - 1, self.at);
                 if matches!(before, b"'" | b"\"") {
                     self.problem(builder, "mid_word_hash");
                 }
@@ -191,7 +191,7 @@ impl<'n, 't> Lexer<'n, 't> {
     /// commands.
     fn touching_escape(&self, builder: &mut Builder<'_>, escaped: u8) {
         let at_end = self.at == self.end;
-        let after = builder.bytes(self.end, self.end + 1);
+        let after = builder.source.slice(self.end, self.end + 1);
         if !at_end || !matches!(after, b";" | b"|" | b"&" | b"<" | b">") {
             return;
         }
@@ -206,11 +206,11 @@ impl<'n, 't> Lexer<'n, 't> {
     }
 
     fn problem_behind(&self, builder: &mut Builder<'_>, code: &'static str) {
-        builder.problem(code, builder.span(self.at.saturating_sub(2), self.at));
+        builder.problem(code, builder.source.span(self.at.saturating_sub(2), self.at));
     }
 
     fn separator_follows(&self, builder: &Builder<'_>) -> bool {
-        let rest = builder.bytes(self.at, self.end);
+        let rest = builder.source.slice(self.at, self.end);
         let next = rest.iter().find(|byte| !matches!(byte, b' ' | b'\t'));
         matches!(next, Some(b';' | b'|' | b'&'))
     }
@@ -218,7 +218,7 @@ impl<'n, 't> Lexer<'n, 't> {
     /// Detects a line feed inside quotes followed by `#`, which misleads a reader who splits at
     /// lines.
     fn quoted_newline(&self, builder: &mut Builder<'_>) {
-        let rest = builder.bytes(self.at + 1, self.end);
+        let rest = builder.source.slice(self.at + 1, self.end);
         let next = rest.iter().find(|byte| !matches!(byte, b' ' | b'\t'));
         if next == Some(&b'#') && self.mode != Mode::Quoted {
             self.problem(builder, "quoted_newline");
@@ -252,7 +252,7 @@ impl<'n, 't> Lexer<'n, 't> {
         let next = self.peek(builder, 1);
         match next {
             b'\'' if !self.quoted => {
-                let body = builder.bytes(self.at + 2, self.end);
+                let body = builder.source.slice(self.at + 2, self.end);
                 let (decoded, used) = crate::parse::quoting::ansi_c(body);
                 self.lexed.bare = false;
                 if self.lexed.pieces.is_empty() && decoded.starts_with(b"-") && decoded.len() > 1 {
@@ -290,7 +290,7 @@ impl<'n, 't> Lexer<'n, 't> {
     /// Checks literal line feeds inside `$'...'`.
     fn ansi_newlines(&mut self, builder: &mut Builder<'_>, length: usize) {
         let start = self.at;
-        let body = builder.bytes(start + 2, start + 2 + length);
+        let body = builder.source.slice(start + 2, start + 2 + length);
         for (at, _) in body.iter().enumerate().filter(|(_, byte)| **byte == b'\n') {
             self.at = start + 2 + at;
             self.quoted_newline(builder);
@@ -306,7 +306,7 @@ impl<'n, 't> Lexer<'n, 't> {
     }
 
     fn variable(&mut self, builder: &mut Builder<'_>) {
-        let rest = builder.bytes(self.at + 1, self.end);
+        let rest = builder.source.slice(self.at + 1, self.end);
         let length = rest.iter().take_while(|byte| is_name_byte(**byte)).count();
         let name = rest.get(..length).unwrap_or_default().to_vec();
         if name == b"IFS" && !self.quoted && self.mode == Mode::Argument {
@@ -364,7 +364,7 @@ impl<'n, 't> Lexer<'n, 't> {
                 let unsplit = self.quoted || self.mode == Mode::Value;
                 match substitution.text.as_ref().filter(|_| unsplit) {
                     Some(text) => {
-                        builder.note("safe_heredoc_substitution", builder.span_of(node));
+                        builder.note("safe_heredoc_substitution", builder.source.span_of(node));
                         self.lexed.heredoc_text = true;
                         self.lexed.pieces.push(Piece::Empty);
                         text.iter().for_each(|byte| self.byte(*byte, true));
@@ -378,8 +378,8 @@ impl<'n, 't> Lexer<'n, 't> {
     }
 
     fn arithmetic(&mut self, builder: &mut Builder<'_>, node: Node<'_>) {
-        let start = builder.opening(node);
-        let open = if builder.bytes(start, node.end_byte()).starts_with(b"$((") { 3 } else { 2 };
+        let start = builder.source.start_of(node);
+        let open = if builder.source.slice(start, node.end_byte()).starts_with(b"$((") { 3 } else { 2 };
         if open == 2 {
             self.lexed.hazards.push(builder.hazard(
                 "command_substitution",
@@ -423,7 +423,7 @@ impl<'n, 't> Lexer<'n, 't> {
         if self.peek(builder, 1) != b'~' {
             return false;
         }
-        let before = builder.bytes(self.start, self.at + 1);
+        let before = builder.source.slice(self.start, self.at + 1);
         if self.peek(builder, 0) == b'=' && before.iter().filter(|byte| **byte == b'=').count() > 1 {
             return false;
         }
@@ -442,7 +442,7 @@ impl<'n, 't> Lexer<'n, 't> {
         if self.peek(builder, 0) != b'~' {
             return;
         }
-        let rest = builder.bytes(self.at + 1, self.end);
+        let rest = builder.source.slice(self.at + 1, self.end);
         let length = rest.iter().take_while(|b| !matches!(b, b'/' | b':')).count();
         let user = rest.get(..length).unwrap_or_default();
         if user.iter().any(|b| matches!(b, b'\\' | b'\'' | b'"' | b'$' | b'`' | b'<' | b'>')) {

@@ -17,6 +17,7 @@ pub mod chaos;
 pub mod chart;
 pub mod cluster;
 pub mod collector;
+pub mod crates;
 pub mod cutter;
 pub mod desk;
 pub mod engines;

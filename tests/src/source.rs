@@ -53,3 +53,33 @@ pub fn texts(ending: &str) -> Result<Vec<(PathBuf, String)>, String> {
         })
         .collect()
 }
+
+/// Returns the root files of the workspace's crates, relative to the root of the repository: libraries, programs,
+/// benchmarks and build scripts, without tests.
+///
+/// # Errors
+/// If cargo cannot be run.
+pub fn crates() -> Result<Vec<PathBuf>, String> {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version", "1", "--no-deps", "--locked", "--offline"])
+        .current_dir(root())
+        .output()
+        .map_err(|error| format!("cargo cannot be run: {error}"))?;
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).into_owned());
+    }
+    let metadata: serde_json::Value =
+        serde_json::from_slice(&output.stdout).map_err(|error| format!("cargo metadata: {error}"))?;
+    let list = |value: &serde_json::Value| value.as_array().cloned().unwrap_or_default();
+    let is_test = |target: &serde_json::Value| list(&target["kind"]).iter().any(|kind| kind == "test");
+    let mut roots: Vec<PathBuf> = list(&metadata["packages"])
+        .iter()
+        .flat_map(|package| list(&package["targets"]))
+        .filter(|target| !is_test(target))
+        .filter_map(|target| {
+            Some(Path::new(target["src_path"].as_str()?).strip_prefix(root()).ok()?.to_owned())
+        })
+        .collect();
+    roots.sort();
+    Ok(roots)
+}

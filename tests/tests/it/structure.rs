@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
 
+mod imports;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::Path,

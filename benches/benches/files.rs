@@ -6,7 +6,7 @@
 use std::{fs, path::Path, process::Command, time::Duration};
 
 use airlock_benches::{Way, print};
-use airlock_client::{Client, FolderOptions, OutputPiece, Progress, Selection, v1};
+use airlock_client::{Client, DirectoryOptions, OutputPiece, Progress, Selection, v1};
 use airlock_tests::{
     reader::{run, spec_in},
     site::Site,
@@ -16,23 +16,23 @@ const ROUNDS: usize = 10;
 const FILES: usize = 2000;
 const FILE_BYTES: usize = 16 * 1024;
 
-fn make(folder: &Path) {
+fn make(directory: &Path) {
     for number in 0..FILES {
-        let inner = folder.join(format!("d{}", number % 50));
+        let inner = directory.join(format!("d{}", number % 50));
         fs::create_dir_all(&inner).unwrap();
         fs::write(inner.join(format!("f{number}")), format!("{number:016}\n").repeat(FILE_BYTES / 17))
             .unwrap();
     }
 }
 
-fn shell(script: &str, folder: &Path) {
+fn shell(script: &str, directory: &Path) {
     let mut command = Command::new("sh");
-    let output = command.args(["-c", script]).current_dir(folder).output().unwrap();
+    let output = command.args(["-c", script]).current_dir(directory).output().unwrap();
     assert!(output.status.success(), "{output:?}");
 }
 
 async fn up_and_down(client: &Client, session: &str, from: &Path, into: &Path, ways: &mut [Way; 3]) {
-    let options = FolderOptions::new(std::env::temp_dir());
+    let options = DirectoryOptions::new(std::env::temp_dir());
     let [tar, up, down] = ways;
     // Each measurement creates new files. Those of the previous round are removed before the clock
     // starts.
@@ -41,11 +41,11 @@ async fn up_and_down(client: &Client, session: &str, from: &Path, into: &Path, w
     assert_eq!(emptied.exit_code(), Some(0));
     tar.measure(|| shell("tar -C tree -cf - . | tar -C copy -xf -", into));
     let began = std::time::Instant::now();
-    client.upload_folder(session, from, b"tree", &options, &Progress::default()).await.unwrap();
+    client.upload_directory(session, from, b"tree", &options, &Progress::default()).await.unwrap();
     up.note(began.elapsed());
     let target = into.join("down");
     let began = std::time::Instant::now();
-    client.download_folder(session, b"tree", &target, &options, &Progress::default()).await.unwrap();
+    client.download_directory(session, b"tree", &target, &options, &Progress::default()).await.unwrap();
     down.note(began.elapsed());
 }
 

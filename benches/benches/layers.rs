@@ -35,32 +35,32 @@ struct Start {
 
 /// The host for all measurements.
 struct Host {
-    folder: PathBuf,
+    directory: PathBuf,
     profile: Profile,
 }
 
 impl Host {
     fn start(&self, name: &str, network: Network, cgroup: CgroupMode, masks: usize) -> Start {
-        let folder = self.folder.join(name);
-        fs::create_dir(&folder).unwrap();
+        let directory = self.directory.join(name);
+        fs::create_dir(&directory).unwrap();
         let uid_isolation = UidIsolation::detect();
         let launcher = Launcher::new(Config {
             bwrap: BWRAP.into(),
-            state: folder.join("launcher"),
+            state: directory.join("launcher"),
             uid_isolation,
             cgroup: CgroupConfig { mode: cgroup, parent: None },
         })
         .unwrap();
         let ids = (uid_isolation == UidIsolation::PerSession).then_some(HostIds { uid: UID, gid: UID });
-        let folders = SessionDirectories::create(&folder, ids).unwrap();
+        let directories = SessionDirectories::create(&directory, ids).unwrap();
         let mask = |number: usize| {
             let path = PathBuf::from(format!("file-{number}"));
-            fs::write(folders.workspace.join(&path), "x").unwrap();
+            fs::write(directories.workspace.join(&path), "x").unwrap();
             let kind = if number.is_multiple_of(2) { MaskKind::Hidden } else { MaskKind::ReadOnly };
             Mask { directory: SessionDirectory::Workspace, path, kind }
         };
         let masks = (0..masks).map(mask).collect();
-        let session = Session { directories: folders, ids, net: Some(launcher.session_net(ids).unwrap()) };
+        let session = Session { directories, ids, net: Some(launcher.session_net(ids).unwrap()) };
         let env = airlock_sandbox::env::build_env(&EnvRequest {
             profile: &self.profile,
             session_id: "bench",
@@ -98,13 +98,13 @@ impl Host {
 
 /// Returns Airlock's own bubblewrap arguments, with bash instead of airlock-init.
 fn bubblewrap_arguments(host: &Host, start: &Start) -> Vec<OsString> {
-    let folders = &start.session.directories;
-    let entries = fs::read_dir(folders.root.parent().unwrap().join("launcher")).unwrap();
+    let directories = &start.session.directories;
+    let entries = fs::read_dir(directories.root.parent().unwrap().join("launcher")).unwrap();
     let runtime = entries.map(|entry| entry.unwrap().path()).find(|path| path.is_dir()).unwrap();
     let sources = Sources {
-        workspace: folders.workspace.clone(),
-        home: folders.home.clone(),
-        tmp: folders.tmp.clone(),
+        workspace: directories.workspace.clone(),
+        home: directories.home.clone(),
+        tmp: directories.tmp.clone(),
         runtime,
     };
     let shape = Shape { read_only: false, network: Network::Empty };
@@ -130,10 +130,10 @@ fn bubblewrap(before: &[&str], arguments: &[OsString], filter: Option<&Path>) {
 }
 
 fn main() {
-    let folder = airlock_mounts::ScratchDir::new();
-    fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o711)).unwrap();
-    let host = Host { folder: folder.path().to_owned(), profile: Profile::minimal() };
-    let filter = folder.path().join("filter");
+    let directory = airlock_mounts::ScratchDir::new();
+    fs::set_permissions(directory.path(), PermissionsExt::from_mode(0o711)).unwrap();
+    let host = Host { directory: directory.path().to_owned(), profile: Profile::minimal() };
+    let filter = directory.path().join("filter");
     fs::write(&filter, seccomp_filter(&Sockets::default())).unwrap();
 
     let least = host.start("least", Network::Empty, CgroupMode::Off, 0);

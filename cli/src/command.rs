@@ -41,7 +41,7 @@ mod watch;
 
 use std::{io::Write as _, process::ExitCode, time::Duration};
 
-use clap::{FromArgMatches as _, Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::render::escape;
 use failure::Failure;
@@ -101,13 +101,13 @@ enum Command {
 /// Returns the whole command line: subcommands, options and help texts. Tools and tests use it.
 #[must_use]
 pub fn command_line() -> clap::Command {
-    help::command()
+    help::with_pages(Cli::command())
 }
 
 /// Parses the arguments of the process, runs the subcommand and returns its exit code.
 #[must_use]
 pub fn main() -> ExitCode {
-    let parsed = help::command().try_get_matches().and_then(|matches| {
+    let parsed = command_line().try_get_matches().and_then(|matches| {
         let name = matches.subcommand_name().map(str::to_owned);
         Cli::from_arg_matches(&matches).map(|cli| (cli, name))
     });
@@ -124,7 +124,7 @@ pub fn main() -> ExitCode {
         Command::Check(check) => check.run(),
         Command::Policy(policy) => policy.run(),
         Command::Keys(keys) => keys.run(),
-        Command::Completions(completions) => completions.run(),
+        Command::Completions(completions) => completions.run(command_line()),
         // The server and the runner of `airlock dev` have their own telemetry.
         dev @ Command::Dev(_) => in_runtime(dev, None),
         command => in_runtime(command, name),
@@ -132,7 +132,7 @@ pub fn main() -> ExitCode {
     match done {
         Ok(code) => ExitCode::from(code),
         Err(failure) => {
-            failure.say();
+            output::report(&failure);
             ExitCode::from(failure.code())
         }
     }
@@ -186,7 +186,7 @@ async fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::Rules(rules) => rules.run().await,
         Command::Profile(profile) => profile.run().await,
         Command::Doctor(doctor) => doctor.run().await,
-        Command::Completions(completions) => completions.run(),
+        Command::Completions(completions) => completions.run(command_line()),
         Command::Keys(keys) => keys.run(),
         Command::Runners(runners) => runners.run().await,
     }

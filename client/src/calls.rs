@@ -1,33 +1,39 @@
 //! The unary calls, one method each. Each call is safe to repeat, and is repeated while the server
 //! cannot be reached and the client's patience lasts.
 
-use std::{future::Future, time::Duration};
+use std::time::Duration;
 
-use tonic::{Request, Response, Status};
+use tonic::Request;
 
 use super::{
-    ANSWER_BYTES, CALL_TIMEOUT, Client, ClientError, SLOW_CALL_TIMEOUT,
-    retry::retrying,
-    settings::Wire,
+    Client, ClientError,
+    client::with_request_id,
+    connection::ANSWER_BYTES,
     v1::{
         self, execution_service_client::ExecutionServiceClient, session_service_client::SessionServiceClient,
     },
-    with_request_id,
 };
 
+/// The timeout of a call that does not wait.
+const CALL_TIMEOUT: Duration = Duration::from_secs(30);
+/// The timeout of a call that waits for a runner.
+const SLOW_CALL_TIMEOUT: Duration = Duration::from_secs(90);
+
 macro_rules! call {
-    ($self:ident, $client:ident :: $method:ident, $request:expr, $timeout:expr) => {{
+    ($connection:expr, $client:ident :: $method:ident, $request:expr, $timeout:expr) => {{
         let request = $request;
         let send = |wire, timeout| {
             let request = with_timeout(request.clone(), timeout);
             async move { $client::new(wire).max_decoding_message_size(ANSWER_BYTES).$method(request).await }
         };
-        $self.call($timeout, send).await
+        $connection.call($timeout, send).await
     }};
 }
 
-mod admin;
+pub(super) mod admin;
+mod approvals;
 mod files;
+pub(super) mod policy;
 
 impl Client {
     /// Starts a command without a view. A spec without `request_id` gets one, so that the start can be
@@ -40,8 +46,8 @@ impl Client {
         let spec = with_request_id(spec);
         let request_id = spec.request_id.clone();
         let request = v1::ExecutionServiceStartRequest { spec: Some(spec) };
-        match call!(self, ExecutionServiceClient::start, request, SLOW_CALL_TIMEOUT) {
-            Ok(answer) => self.present(answer.execution, "execution"),
+        match call!(self.connection, ExecutionServiceClient::start, request, SLOW_CALL_TIMEOUT) {
+            Ok(answer) => self.connection.present(answer.execution, "execution"),
             Err(last @ ClientError::Transport { .. }) => {
                 Err(ClientError::StartUnknown { request_id, last: Box::new(last) })
             }
@@ -60,8 +66,8 @@ impl Client {
             timeout: prost_types::Duration::try_from(timeout).ok(),
         };
         let deadline = timeout.saturating_add(CALL_TIMEOUT);
-        let answer = call!(self, ExecutionServiceClient::wait, request, deadline)?;
-        self.present(answer.execution, "execution")
+        let answer = call!(self.connection, ExecutionServiceClient::wait, request, deadline)?;
+        self.connection.present(answer.execution, "execution")
     }
 
     /// Returns one execution, with its command and decision.
@@ -73,8 +79,8 @@ impl Client {
             execution_id: execution_id.to_owned(),
             view: v1::ExecutionView::Full.into(),
         };
-        let answer = call!(self, ExecutionServiceClient::get, request, CALL_TIMEOUT)?;
-        self.present(answer.execution, "execution")
+        let answer = call!(self.connection, ExecutionServiceClient::get, request, CALL_TIMEOUT)?;
+        self.connection.present(answer.execution, "execution")
     }
 
     /// Returns one page of executions, newest first.
@@ -85,7 +91,7 @@ impl Client {
         &self,
         request: v1::ExecutionServiceListRequest,
     ) -> Result<v1::ExecutionServiceListResponse, ClientError> {
-        call!(self, ExecutionServiceClient::list, request, CALL_TIMEOUT)
+        call!(self.connection, ExecutionServiceClient::list, request, CALL_TIMEOUT)
     }
 
     /// Requests the end of an execution, and returns its current state.
@@ -94,8 +100,8 @@ impl Client {
     /// As for any call; `NOT_FOUND` for an unknown ID.
     pub async fn cancel(&self, execution_id: &str) -> Result<v1::Execution, ClientError> {
         let request = v1::ExecutionServiceCancelRequest { execution_id: execution_id.to_owned() };
-        let answer = call!(self, ExecutionServiceClient::cancel, request, CALL_TIMEOUT)?;
-        self.present(answer.execution, "execution")
+        let answer = call!(self.connection, ExecutionServiceClient::cancel, request, CALL_TIMEOUT)?;
+        self.connection.present(answer.execution, "execution")
     }
 
     /// Sends a signal to every process of a running command, and returns the execution as it was then.
@@ -108,8 +114,8 @@ impl Client {
             execution_id: execution_id.to_owned(),
             signal: signal.into(),
         };
-        let answer = call!(self, ExecutionServiceClient::signal, request, CALL_TIMEOUT)?;
-        self.present(answer.execution, "execution")
+        let answer = call!(self.connection, ExecutionServiceClient::signal, request, CALL_TIMEOUT)?;
+        self.connection.present(answer.execution, "execution")
     }
 
     /// Changes the size of a running command's terminal, and returns the execution as it was then.
@@ -123,8 +129,8 @@ impl Client {
     ) -> Result<v1::Execution, ClientError> {
         let request =
             v1::ExecutionServiceResizeRequest { execution_id: execution_id.to_owned(), size: Some(size) };
-        let answer = call!(self, ExecutionServiceClient::resize, request, CALL_TIMEOUT)?;
-        self.present(answer.execution, "execution")
+        let answer = call!(self.connection, ExecutionServiceClient::resize, request, CALL_TIMEOUT)?;
+        self.connection.present(answer.execution, "execution")
     }
 
     /// Sends a running command to the background, and returns the execution.
@@ -133,8 +139,8 @@ impl Client {
     /// As for any call; `FAILED_PRECONDITION` (`NOT_RUNNING`) before its start and after its end.
     pub async fn detach(&self, execution_id: &str) -> Result<v1::Execution, ClientError> {
         let request = v1::ExecutionServiceDetachRequest { execution_id: execution_id.to_owned() };
-        let answer = call!(self, ExecutionServiceClient::detach, request, CALL_TIMEOUT)?;
-        self.present(answer.execution, "execution")
+        let answer = call!(self.connection, ExecutionServiceClient::detach, request, CALL_TIMEOUT)?;
+        self.connection.present(answer.execution, "execution")
     }
 
     /// Creates a session and waits until it is usable. A request without `request_id` gets one.
@@ -148,8 +154,8 @@ impl Client {
         if request.request_id.is_empty() {
             request.request_id = uuid::Uuid::new_v4().to_string();
         }
-        let answer = call!(self, SessionServiceClient::create, request, SLOW_CALL_TIMEOUT)?;
-        self.present(answer.session, "session")
+        let answer = call!(self.connection, SessionServiceClient::create, request, SLOW_CALL_TIMEOUT)?;
+        self.connection.present(answer.session, "session")
     }
 
     /// Returns one session.
@@ -158,8 +164,8 @@ impl Client {
     /// As for any call; `NOT_FOUND` for an unknown ID.
     pub async fn session(&self, session_id: &str) -> Result<v1::Session, ClientError> {
         let request = v1::SessionServiceGetRequest { session_id: session_id.to_owned() };
-        let answer = call!(self, SessionServiceClient::get, request, CALL_TIMEOUT)?;
-        self.present(answer.session, "session")
+        let answer = call!(self.connection, SessionServiceClient::get, request, CALL_TIMEOUT)?;
+        self.connection.present(answer.session, "session")
     }
 
     /// Returns one page of sessions, newest first.
@@ -170,7 +176,7 @@ impl Client {
         &self,
         request: v1::SessionServiceListRequest,
     ) -> Result<v1::SessionServiceListResponse, ClientError> {
-        call!(self, SessionServiceClient::list, request, CALL_TIMEOUT)
+        call!(self.connection, SessionServiceClient::list, request, CALL_TIMEOUT)
     }
 
     /// Changes the mode or the idle timeout of a session. Omitted fields keep their values.
@@ -182,8 +188,8 @@ impl Client {
         &self,
         request: v1::SessionServiceUpdateRequest,
     ) -> Result<v1::Session, ClientError> {
-        let answer = call!(self, SessionServiceClient::update, request, CALL_TIMEOUT)?;
-        self.present(answer.session, "session")
+        let answer = call!(self.connection, SessionServiceClient::update, request, CALL_TIMEOUT)?;
+        self.connection.present(answer.session, "session")
     }
 
     /// Ends the running commands of a session and removes its workspace.
@@ -192,26 +198,8 @@ impl Client {
     /// As for any call; `NOT_FOUND` for an unknown ID.
     pub async fn close_session(&self, session_id: &str) -> Result<v1::Session, ClientError> {
         let request = v1::SessionServiceCloseRequest { session_id: session_id.to_owned() };
-        let answer = call!(self, SessionServiceClient::close, request, SLOW_CALL_TIMEOUT)?;
-        self.present(answer.session, "session")
-    }
-
-    async fn call<T, F, Fut>(&self, timeout: Duration, send: F) -> Result<T, ClientError>
-    where
-        F: Fn(Wire, Duration) -> Fut,
-        Fut: Future<Output = Result<Response<T>, Status>>,
-    {
-        retrying(&self.patience(), || async {
-            match send(self.calls(), timeout).await {
-                Ok(answer) => Ok(answer.into_inner()),
-                Err(status) => Err(self.error(&status)),
-            }
-        })
-        .await
-    }
-
-    fn present<T>(&self, part: Option<T>, what: &str) -> Result<T, ClientError> {
-        part.ok_or_else(|| self.contract(&format!("its answer contains no {what}")))
+        let answer = call!(self.connection, SessionServiceClient::close, request, SLOW_CALL_TIMEOUT)?;
+        self.connection.present(answer.session, "session")
     }
 }
 

@@ -12,7 +12,8 @@ use tokio::{
 use tonic::Streaming;
 
 use super::{
-    ANSWER_BYTES, Client, ClientError, OPEN_TIMEOUT, Progress,
+    Client, ClientError, Progress,
+    connection::{ANSWER_BYTES, Connection, OPEN_TIMEOUT},
     retry::Backoff,
     v1::{
         DownloadDone, DownloadHeader, FileChunk, FileServiceDownloadRequest, FileServiceDownloadResponse,
@@ -26,7 +27,7 @@ const GONE: &str = "TRANSFER_GONE";
 /// A download of a file or an archive.
 #[derive(Debug)]
 pub struct Download {
-    client: Client,
+    connection: Connection,
     request: FileServiceDownloadRequest,
     most: u64,
     view: Option<Streaming<FileServiceDownloadResponse>>,
@@ -45,7 +46,7 @@ impl Client {
     #[must_use]
     pub fn download(&self, request: FileServiceDownloadRequest, most: u64) -> Download {
         Download {
-            client: self.clone(),
+            connection: self.connection.clone(),
             request,
             most,
             view: None,
@@ -54,7 +55,7 @@ impl Client {
             since: Instant::now(),
             hash: Sha256::new(),
             done: None,
-            backoff: Backoff::new(&self.patience()),
+            backoff: Backoff::new(&self.connection.patience()),
         }
     }
 }
@@ -138,8 +139,8 @@ impl Download {
         let Some(view) = &mut self.view else {
             return Ok(None);
         };
-        let Some(message) = self.client.heard(view, self.since).await? else {
-            return Err(self.client.transport("the download ended before its last byte"));
+        let Some(message) = self.connection.heard(view, self.since).await? else {
+            return Err(self.connection.transport("the download ended before its last byte"));
         };
         let part = message.part;
         match part {
@@ -156,18 +157,19 @@ impl Download {
             request.transfer_id.clone_from(&header.transfer_id);
             request.offset = self.have;
         }
-        let mut client = FileServiceClient::new(self.client.views()).max_decoding_message_size(ANSWER_BYTES);
+        let mut client =
+            FileServiceClient::new(self.connection.views()).max_decoding_message_size(ANSWER_BYTES);
         match tokio::time::timeout(OPEN_TIMEOUT, client.download(request)).await {
             Ok(Ok(answer)) => Ok(answer.into_inner()),
-            Ok(Err(status)) => Err(self.client.error(&status)),
-            Err(_) => Err(self.client.transport("the download did not start in time")),
+            Ok(Err(status)) => Err(self.connection.error(&status)),
+            Err(_) => Err(self.connection.transport("the download did not start in time")),
         }
     }
 
     fn take_header(&mut self, header: DownloadHeader) -> Result<(), ClientError> {
         match &self.header {
             Some(known) if known.transfer_id != header.transfer_id || known.format != header.format => {
-                Err(self.client.contract("it continued with another transfer"))
+                Err(self.connection.contract("it continued with another transfer"))
             }
             Some(_) => Ok(()),
             None => {
@@ -179,10 +181,10 @@ impl Download {
 
     fn take_chunk(&mut self, chunk: &FileChunk) -> Result<Option<Bytes>, ClientError> {
         if self.header.is_none() {
-            return Err(self.client.contract("it sent bytes before it described the file"));
+            return Err(self.connection.contract("it sent bytes before it described the file"));
         }
         let Some(known) = self.have.checked_sub(chunk.offset) else {
-            return Err(self.client.contract("it skipped bytes without reporting a gap"));
+            return Err(self.connection.contract("it skipped bytes without reporting a gap"));
         };
         let known = usize::try_from(known).unwrap_or(usize::MAX).min(chunk.data.len());
         let data = chunk.data.slice(known..);
@@ -204,7 +206,7 @@ impl Download {
 
     fn take_done(&mut self, done: DownloadDone) -> Result<(), ClientError> {
         if done.size != self.have || done.sha256 != self.hash.clone().finalize().as_slice() {
-            return Err(self.client.contract("the received bytes do not match the announced hash"));
+            return Err(self.connection.contract("the received bytes do not match the announced hash"));
         }
         self.done = Some(done);
         Ok(())
@@ -217,6 +219,6 @@ impl Download {
         if gone && self.have == 0 && self.header.take().is_some() {
             return Ok(());
         }
-        self.backoff.outlast(error, self.client.patience().call).await
+        self.backoff.outlast(error, self.connection.patience().call).await
     }
 }

@@ -180,12 +180,12 @@ impl ClientError {
 
 /// Returns an error for a failed operation on a local path, with a remedy if one is known.
 pub(super) fn local(doing: &str, path: &Path, error: &io::Error) -> ClientError {
-    let cure = cure(error.kind());
-    ClientError::Local(format!("{doing} `{}`: {error}{cure}", path.display()))
+    let remedy = remedy(error.kind());
+    ClientError::Local(format!("{doing} `{}`: {error}{remedy}", path.display()))
 }
 
 /// Returns the remedy for an error on a local path, or an empty string.
-pub(super) fn cure(kind: io::ErrorKind) -> &'static str {
+pub(super) fn remedy(kind: io::ErrorKind) -> &'static str {
     match kind {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             "; free space there, or choose another directory"

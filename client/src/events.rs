@@ -6,9 +6,10 @@ use tokio::{sync::watch, time::Instant};
 use tonic::{Code, Status, Streaming};
 
 use super::{
-    Client, ClientError,
+    ClientError,
+    connection::{ANSWER_BYTES, Connection, OPEN_TIMEOUT},
+    position::{Admission, ReaderPosition},
     retry::Backoff,
-    seen::{Admission, Seen},
     v1::{
         self, Event, ExecutionSpec, event::Event as Kind, execution_service_attach_request::From as WireFrom,
         execution_service_client::ExecutionServiceClient,
@@ -35,12 +36,12 @@ pub enum From {
 /// The events of one execution, each exactly once.
 #[derive(Debug)]
 pub struct Events {
-    client: Client,
+    connection: Connection,
     source: Source,
     view: Option<View>,
     /// The time of the view's first event.
     began: Option<Instant>,
-    seen: Seen,
+    reader: ReaderPosition,
     backoff: Backoff,
     finished: bool,
     trouble: watch::Sender<Option<String>>,
@@ -75,28 +76,28 @@ impl View {
 }
 
 impl Events {
-    pub(super) fn run(client: Client, spec: ExecutionSpec) -> Self {
+    pub(super) fn run(connection: Connection, spec: ExecutionSpec) -> Self {
         let source = Source::Start { spec: Box::new(spec), sent: false };
-        Self::new(client, source, Seen::at(0, 0))
+        Self::new(connection, source, ReaderPosition::at(0, 0))
     }
 
-    pub(super) fn attach(client: Client, id: String, from: From) -> Self {
-        let seen = match &from {
-            From::Beginning => Seen::at(0, 0),
-            From::Cursor(_) => Seen::default(),
-            From::Offsets { stdout, stderr } => Seen::at(*stdout, *stderr),
+    pub(super) fn attach(connection: Connection, id: String, from: From) -> Self {
+        let reader = match &from {
+            From::Beginning => ReaderPosition::at(0, 0),
+            From::Cursor(_) => ReaderPosition::default(),
+            From::Offsets { stdout, stderr } => ReaderPosition::at(*stdout, *stderr),
         };
-        Self::new(client, Source::Execution { id, from }, seen)
+        Self::new(connection, Source::Execution { id, from }, reader)
     }
 
-    fn new(client: Client, source: Source, seen: Seen) -> Self {
-        let backoff = Backoff::new(&client.patience());
+    fn new(connection: Connection, source: Source, reader: ReaderPosition) -> Self {
+        let backoff = Backoff::new(&connection.patience());
         Self {
-            client,
+            connection,
             source,
             view: None,
             began: None,
-            seen,
+            reader,
             backoff,
             finished: false,
             trouble: watch::Sender::default(),
@@ -170,15 +171,15 @@ impl Events {
         };
         let mut event = match view.next().await {
             Ok(Some(event)) => event,
-            Ok(None) => return Err(self.client.transport("the view ended before the execution did")),
-            Err(status) => return Err(self.client.error(&status)),
+            Ok(None) => return Err(self.connection.transport("the view ended before the execution did")),
+            Err(status) => return Err(self.connection.error(&status)),
         };
         self.began.get_or_insert_with(Instant::now);
         self.trouble.send_if_modified(|trouble| trouble.take().is_some());
         self.adopt_id(&event);
-        match self.seen.admit(&mut event) {
+        match self.reader.admit(&mut event) {
             Admission::Old => Ok(None),
-            Admission::Broken(what) => Err(self.client.contract(what)),
+            Admission::Broken(what) => Err(self.connection.contract(what)),
             Admission::New => {
                 self.backoff.reset();
                 if let Source::Execution { from, .. } = &mut self.source {
@@ -192,7 +193,7 @@ impl Events {
 
     async fn open(&mut self) -> Result<View, ClientError> {
         let mut client =
-            ExecutionServiceClient::new(self.client.views()).max_decoding_message_size(super::ANSWER_BYTES);
+            ExecutionServiceClient::new(self.connection.views()).max_decoding_message_size(ANSWER_BYTES);
         let opening = async {
             match &mut self.source {
                 Source::Start { spec, sent } => {
@@ -208,10 +209,10 @@ impl Events {
                 }
             }
         };
-        match tokio::time::timeout(super::OPEN_TIMEOUT, opening).await {
+        match tokio::time::timeout(OPEN_TIMEOUT, opening).await {
             Ok(Ok(view)) => Ok(view),
-            Ok(Err(status)) => Err(self.client.error(&status)),
-            Err(_) => Err(self.client.transport("the view did not open in time")),
+            Ok(Err(status)) => Err(self.connection.error(&status)),
+            Err(_) => Err(self.connection.transport("the view did not open in time")),
         }
     }
 
@@ -228,7 +229,7 @@ impl Events {
 
     /// Pauses if `error` may pass, otherwise returns it.
     async fn pause_after(&mut self, error: ClientError) -> Result<(), ClientError> {
-        let patience = self.client.patience();
+        let patience = self.connection.patience();
         let limit = match &self.source {
             Source::Start { .. } => patience.call,
             Source::Execution { .. } => patience.view,

@@ -14,6 +14,7 @@ use tonic::Status;
 
 use super::{
     Client, ClientError,
+    connection::Connection,
     retry::Backoff,
     v1::{
         ExecutionServiceWriteStdinRequest, ExecutionServiceWriteStdinResponse,
@@ -105,14 +106,14 @@ impl Client {
         R: AsyncRead + Unpin + Send,
     {
         let mut held = Held { at: offset, bytes: BytesMut::new(), ended: false };
-        let mut backoff = Backoff::new(&self.patience());
+        let mut backoff = Backoff::new(&self.connection.patience());
         loop {
             let began = Instant::now();
-            match self.forward(execution_id, &mut held, source, Manner::ToItsEnd).await {
+            match forward(&self.connection, execution_id, &mut held, source, Manner::ToItsEnd).await {
                 Ok(answer) => {
                     let moved = answer.accepted > held.at;
                     if !held.confirm(answer.accepted) {
-                        return Err(self.contract("it confirmed input that was not sent"));
+                        return Err(self.connection.contract("it confirmed input that was not sent"));
                     }
                     // The input ended with its source or with the command.
                     if answer.ended && held.bytes.is_empty() {
@@ -121,13 +122,13 @@ impl Client {
                     if moved {
                         backoff.reset();
                     } else {
-                        let slow = self.transport("it accepts no input");
-                        backoff.outlast(slow, self.patience().view).await?;
+                        let slow = self.connection.transport("it accepts no input");
+                        backoff.outlast(slow, self.connection.patience().view).await?;
                     }
                 }
                 Err(error) => {
                     backoff.held_since(began);
-                    backoff.outlast(error, self.patience().view).await?;
+                    backoff.outlast(error, self.connection.patience().view).await?;
                 }
             }
         }
@@ -151,23 +152,26 @@ impl Client {
         R: AsyncRead + Unpin + Send,
     {
         let mut held = Held { at: offset.unwrap_or(0), bytes: BytesMut::new(), ended: false };
-        let mut backoff = Backoff::new(&self.patience());
+        let mut backoff = Backoff::new(&self.connection.patience());
         let mut is_known = offset.is_some();
         loop {
             let began = Instant::now();
             let answer = if is_known {
-                self.forward(execution_id, &mut held, source, Manner::Keys).await
+                forward(&self.connection, execution_id, &mut held, source, Manner::Keys).await
             } else {
                 // The first request sends no data. It only finds the current position of the input.
                 let mut nothing = Held { at: 0, bytes: BytesMut::new(), ended: true };
-                self.forward(execution_id, &mut nothing, &mut tokio::io::empty(), Manner::Keys).await
+                forward(&self.connection, execution_id, &mut nothing, &mut tokio::io::empty(), Manner::Keys)
+                    .await
             };
             match answer {
                 Ok(ExecutionServiceWriteStdinResponse { accepted, ended }) => {
                     let moved = !is_known || accepted > held.at;
                     let fits = if is_known { held.confirm(accepted) } else { held.catch_up(accepted) };
                     if !fits {
-                        return Err(self.contract("it confirmed input that differs from what was sent"));
+                        return Err(self
+                            .connection
+                            .contract("it confirmed input that differs from what was sent"));
                     }
                     if (held.ended || (is_known && ended)) && held.bytes.is_empty() {
                         return Ok(Written { accepted });
@@ -176,42 +180,42 @@ impl Client {
                     if moved {
                         backoff.reset();
                     } else {
-                        let slow = self.transport("it accepts no input");
-                        backoff.outlast(slow, self.patience().view).await?;
+                        let slow = self.connection.transport("it accepts no input");
+                        backoff.outlast(slow, self.connection.patience().view).await?;
                     }
                 }
                 Err(error) => {
                     is_known = false;
                     backoff.held_since(began);
-                    backoff.outlast(error, self.patience().view).await?;
+                    backoff.outlast(error, self.connection.patience().view).await?;
                 }
             }
         }
     }
+}
 
-    /// Forwards until the window is full, the source has ended or the server responds.
-    async fn forward<R>(
-        &self,
-        execution_id: &str,
-        held: &mut Held,
-        source: &mut R,
-        manner: Manner,
-    ) -> Result<ExecutionServiceWriteStdinResponse, ClientError>
-    where
-        R: AsyncRead + Unpin + Send,
-    {
-        let (queue, taken) = mpsc::channel(QUEUE);
-        let mut client = ExecutionServiceClient::new(self.own_wire());
-        let mut answer = std::pin::pin!(client.write_stdin(ReceiverStream::new(taken)));
-        let answer = tokio::select! {
-            answer = &mut answer => answer,
-            pumped = pump(queue, execution_id, held, source, manner) => {
-                pumped?;
-                answer.await
-            }
-        };
-        answer.map(tonic::Response::into_inner).map_err(|status: Status| self.error(&status))
-    }
+/// Forwards until the window is full, the source has ended or the server responds.
+async fn forward<R>(
+    connection: &Connection,
+    execution_id: &str,
+    held: &mut Held,
+    source: &mut R,
+    manner: Manner,
+) -> Result<ExecutionServiceWriteStdinResponse, ClientError>
+where
+    R: AsyncRead + Unpin + Send,
+{
+    let (queue, taken) = mpsc::channel(QUEUE);
+    let mut client = ExecutionServiceClient::new(connection.separate());
+    let mut answer = std::pin::pin!(client.write_stdin(ReceiverStream::new(taken)));
+    let answer = tokio::select! {
+        answer = &mut answer => answer,
+        pumped = pump(queue, execution_id, held, source, manner) => {
+            pumped?;
+            answer.await
+        }
+    };
+    answer.map(tonic::Response::into_inner).map_err(|status: Status| connection.error(&status))
 }
 
 /// Sends the held bytes and the further bytes of the source. Cancel-safe: bytes that were read are held.

@@ -12,8 +12,8 @@ use tonic::transport::Channel;
 
 use super::{
     ClientError, Settings,
+    connector::Connector,
     settings::{Credentials, Files, Headers},
-    way::Way,
 };
 
 /// The interval between two checks of the files.
@@ -27,7 +27,7 @@ pub(super) struct Live(Arc<RwLock<Arc<Made>>>);
 #[derive(Debug)]
 pub(super) struct Made {
     pub(super) headers: Headers,
-    pub(super) way: Way,
+    pub(super) connector: Connector,
     pub(super) calls: Channel,
     // Views have a separate connection, so that unread output cannot block a Cancel.
     pub(super) views: Channel,
@@ -40,8 +40,8 @@ impl Live {
     /// # Errors
     /// [`ClientError::Settings`] if the settings are invalid.
     pub(super) fn new(settings: &Settings, calls: Channel) -> Result<Self, ClientError> {
-        let way = settings.way()?;
-        let made = Made { headers: settings.headers()?, views: way.connect_lazy(), way, calls };
+        let connector = settings.connector()?;
+        let made = Made { headers: settings.headers()?, views: connector.connect_lazy(), connector, calls };
         let this = Self(Arc::new(RwLock::new(Arc::new(made))));
         if let Some(files) = settings.files.clone() {
             tokio::spawn(follow(Arc::downgrade(&this.0), settings.clone(), files));
@@ -56,8 +56,13 @@ impl Live {
 
 impl Made {
     fn with(settings: &Settings) -> Result<Self, ClientError> {
-        let way = settings.way()?;
-        Ok(Self { headers: settings.headers()?, calls: way.connect_lazy(), views: way.connect_lazy(), way })
+        let connector = settings.connector()?;
+        Ok(Self {
+            headers: settings.headers()?,
+            calls: connector.connect_lazy(),
+            views: connector.connect_lazy(),
+            connector,
+        })
     }
 }
 

@@ -6,71 +6,25 @@ use tokio::time::Instant;
 use tonic::Streaming;
 
 use super::{
-    ANSWER_BYTES, Client, ClientError, OPEN_TIMEOUT,
+    Client, ClientError, OutputPiece, Selection,
+    connection::{ANSWER_BYTES, Connection, OPEN_TIMEOUT},
     retry::Backoff,
-    search,
+    search::SearchPosition,
     v1::{
-        self, ExecutionServiceReadOutputRequest, ExecutionServiceReadOutputResponse, OutputDone, OutputEdge,
-        OutputRange, execution_service_client::ExecutionServiceClient,
+        self, ExecutionServiceReadOutputRequest, ExecutionServiceReadOutputResponse, OutputEdge, OutputRange,
+        execution_service_client::ExecutionServiceClient,
         execution_service_read_output_request::Selection as WireSelection,
         execution_service_read_output_response::Part, output_edge::Amount,
     },
 };
 
-/// A part of a stream.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Selection {
-    /// The whole stream as it is now.
-    All,
-    /// The bytes from an offset on.
-    Range {
-        /// The offset of the first byte.
-        offset: u64,
-        /// The number of bytes; 0 means up to the end.
-        length: u64,
-    },
-    /// A number of bytes at the start.
-    HeadBytes(u64),
-    /// A number of lines at the start.
-    HeadLines(u64),
-    /// A number of bytes at the end.
-    TailBytes(u64),
-    /// A number of lines at the end.
-    TailLines(u64),
-    /// The lines that match a pattern.
-    Search(v1::OutputSearch),
-}
-
-/// A piece of the selected output.
-#[derive(Debug, Clone, PartialEq)]
-pub enum OutputPiece {
-    /// Bytes, with the offset of the first one.
-    Bytes {
-        /// The offset from the start of the stream.
-        offset: u64,
-        /// The bytes; never empty.
-        data: Bytes,
-    },
-    /// Bytes that are no longer held.
-    Gap {
-        /// The offset of the first missing byte.
-        from: u64,
-        /// The offset after the last missing byte.
-        to: u64,
-    },
-    /// A matching line or a context line. After a broken connection its number may be unknown.
-    Line(v1::OutputLine),
-    /// The last piece.
-    Done(OutputDone),
-}
-
 /// A reader of one part of one output stream.
 #[derive(Debug)]
 pub struct OutputReader {
-    client: Client,
+    connection: Connection,
     execution_id: String,
     stream: v1::OutputStream,
-    place: Place,
+    position: Position,
     view: Option<Streaming<ExecutionServiceReadOutputResponse>>,
     /// The time of the last new data or of the last new view.
     since: Instant,
@@ -89,13 +43,13 @@ impl Client {
         selection: Selection,
     ) -> OutputReader {
         OutputReader {
-            client: self.clone(),
+            connection: self.connection.clone(),
             execution_id: execution_id.into(),
             stream,
-            place: Place::of(selection),
+            position: Position::of(selection),
             view: None,
             since: Instant::now(),
-            backoff: Backoff::new(&self.patience()),
+            backoff: Backoff::new(&self.connection.patience()),
             finished: false,
         }
     }
@@ -119,8 +73,8 @@ impl OutputReader {
                 Ok(None) => {}
                 Err(error) => {
                     self.view = None;
-                    self.place.cut();
-                    self.backoff.outlast(error, self.client.patience().call).await?;
+                    self.position.cut();
+                    self.backoff.outlast(error, self.connection.patience().call).await?;
                 }
             }
         }
@@ -135,14 +89,14 @@ impl OutputReader {
         let Some(view) = &mut self.view else {
             return Ok(None);
         };
-        let Some(message) = self.client.heard(view, self.since).await? else {
-            return Err(self.client.transport("the output ended before it was complete"));
+        let Some(message) = self.connection.heard(view, self.since).await? else {
+            return Err(self.connection.transport("the output ended before it was complete"));
         };
         let piece = match message.part {
-            Some(part) => self.place.admit(part).map_err(|what| self.client.contract(what))?,
+            Some(part) => self.position.admit(part).map_err(|what| self.connection.contract(what))?,
             None => None,
         };
-        if self.place.has_all() {
+        if self.position.has_all() {
             self.view = None;
         }
         Ok(piece)
@@ -152,50 +106,50 @@ impl OutputReader {
         let request = ExecutionServiceReadOutputRequest {
             execution_id: self.execution_id.clone(),
             stream: self.stream.into(),
-            selection: self.place.request(),
+            selection: self.position.request(),
         };
         let mut client =
-            ExecutionServiceClient::new(self.client.views()).max_decoding_message_size(ANSWER_BYTES);
+            ExecutionServiceClient::new(self.connection.views()).max_decoding_message_size(ANSWER_BYTES);
         match tokio::time::timeout(OPEN_TIMEOUT, client.read_output(request)).await {
             Ok(Ok(answer)) => Ok(answer.into_inner()),
-            Ok(Err(status)) => Err(self.client.error(&status)),
-            Err(_) => Err(self.client.transport("the output did not start in time")),
+            Ok(Err(status)) => Err(self.connection.error(&status)),
+            Err(_) => Err(self.connection.transport("the output did not start in time")),
         }
     }
 }
 
 /// The position of a reader.
 #[derive(Debug)]
-enum Place {
-    Bytes(BytesPlace),
-    Search(search::Place),
+enum Position {
+    Bytes(BytesPosition),
+    Search(SearchPosition),
 }
 
-impl Place {
+impl Position {
     fn of(selection: Selection) -> Self {
         match selection {
-            Selection::Search(search) => Self::Search(search::Place::new(search)),
-            other => Self::Bytes(BytesPlace::new(&other)),
+            Selection::Search(search) => Self::Search(SearchPosition::new(search)),
+            other => Self::Bytes(BytesPosition::new(&other)),
         }
     }
 
     fn request(&mut self) -> Option<WireSelection> {
         match self {
-            Self::Bytes(place) => place.request(),
-            Self::Search(place) => Some(WireSelection::Search(place.request())),
+            Self::Bytes(position) => position.request(),
+            Self::Search(position) => Some(WireSelection::Search(position.request())),
         }
     }
 
     fn admit(&mut self, part: Part) -> Result<Option<OutputPiece>, &'static str> {
         match self {
-            Self::Bytes(place) => place.admit(part),
-            Self::Search(place) => place.admit(part),
+            Self::Bytes(position) => position.admit(part),
+            Self::Search(position) => position.admit(part),
         }
     }
 
     fn cut(&mut self) {
-        if let Self::Search(place) = self {
-            place.cut();
+        if let Self::Search(position) = self {
+            position.cut();
         }
     }
 
@@ -203,7 +157,7 @@ impl Place {
     /// piece in time.
     fn has_all(&mut self) -> bool {
         match self {
-            Self::Bytes(place) => place.wants_end(),
+            Self::Bytes(position) => position.wants_end(),
             Self::Search(_) => false,
         }
     }
@@ -218,7 +172,7 @@ enum Left {
 }
 
 #[derive(Debug)]
-struct BytesPlace {
+struct BytesPosition {
     first: Option<WireSelection>,
     /// The offset of the next byte; `None` before the first byte of a tail.
     at: Option<u64>,
@@ -239,7 +193,7 @@ enum ViewOf {
     End,
 }
 
-impl BytesPlace {
+impl BytesPosition {
     fn new(selection: &Selection) -> Self {
         let head = |amount| Some(WireSelection::Head(OutputEdge { amount: Some(amount) }));
         let tail = |amount| Some(WireSelection::Tail(OutputEdge { amount: Some(amount) }));
@@ -361,8 +315,8 @@ mod tests {
 
     #[test]
     fn bytes_past_the_last_offset_are_refused() {
-        let mut place = BytesPlace::new(&Selection::TailBytes(10));
+        let mut position = BytesPosition::new(&Selection::TailBytes(10));
         let output = v1::Output { offset: u64::MAX, data: Bytes::from_static(b"xy"), ..Default::default() };
-        assert!(place.admit(Part::Output(output)).is_err());
+        assert!(position.admit(Part::Output(output)).is_err());
     }
 }

@@ -8,7 +8,7 @@
 use airlock_domain::limits::MATCHES_DEFAULT;
 
 use super::{
-    output::OutputPiece,
+    OutputPiece,
     v1::{OutputSearch, execution_service_read_output_response::Part},
 };
 
@@ -16,7 +16,7 @@ use super::{
 const VAIN: u32 = 2;
 
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct SearchPosition {
     search: OutputSearch,
     /// The offset of the last line that was returned.
     last_line: Option<u64>,
@@ -32,7 +32,7 @@ pub(super) struct Place {
     by_offset: bool,
 }
 
-impl Place {
+impl SearchPosition {
     pub(super) fn new(search: OutputSearch) -> Self {
         Self {
             search,
@@ -107,11 +107,11 @@ mod tests {
 
     #[test]
     fn a_gap_that_has_grown_is_given_once() {
-        let mut place = Place::new(OutputSearch::default());
+        let mut position = SearchPosition::new(OutputSearch::default());
         let gap = |from, to| Part::Gap(Gap { from, to, ..Default::default() });
-        assert_eq!(place.admit(gap(100, 200)), Ok(Some(OutputPiece::Gap { from: 100, to: 200 })));
-        place.cut();
-        assert_eq!(place.admit(gap(100, 200)), Ok(None));
-        assert_eq!(place.admit(gap(100, 300)), Ok(Some(OutputPiece::Gap { from: 200, to: 300 })));
+        assert_eq!(position.admit(gap(100, 200)), Ok(Some(OutputPiece::Gap { from: 100, to: 200 })));
+        position.cut();
+        assert_eq!(position.admit(gap(100, 200)), Ok(None));
+        assert_eq!(position.admit(gap(100, 300)), Ok(Some(OutputPiece::Gap { from: 200, to: 300 })));
     }
 }

@@ -10,7 +10,7 @@ use tonic::{
     transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity, Uri},
 };
 
-use super::{ClientError, way::Way};
+use super::{ClientError, Patience, connector::Connector};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(10);
@@ -72,34 +72,6 @@ pub struct Files {
     pub certificate: Option<(PathBuf, PathBuf)>,
 }
 
-/// The time to retry without success.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Patience {
-    /// The time for a call or for the start of a command.
-    pub call: Duration,
-    /// The time for a view of an execution, since its last event or keepalive.
-    pub view: Duration,
-    /// The time for a download or an output reader that receives nothing new on an open connection. It must be longer
-    /// than the server's wait for its runner.
-    pub silence: Duration,
-    /// The pause before the first retry; it doubles with each retry.
-    pub backoff_first: Duration,
-    /// The longest pause between two attempts.
-    pub backoff_max: Duration,
-}
-
-impl Default for Patience {
-    fn default() -> Self {
-        Self {
-            call: Duration::from_secs(20),
-            view: Duration::from_secs(120),
-            silence: Duration::from_secs(600),
-            backoff_first: Duration::from_millis(50),
-            backoff_max: Duration::from_secs(3),
-        }
-    }
-}
-
 impl Settings {
     /// Returns settings for a server at `address`, without credentials.
     #[must_use]
@@ -120,19 +92,19 @@ impl Settings {
     ///
     /// # Errors
     /// [`ClientError::Settings`] for an invalid address or PEM text.
-    pub(super) fn way(&self) -> Result<Way, ClientError> {
+    pub(super) fn connector(&self) -> Result<Connector, ClientError> {
         let addresses: Vec<&str> = self.address.split(',').map(str::trim).collect();
         let mut endpoints = addresses.iter().map(|address| self.endpoint(address));
         let first = endpoints.next().ok_or_else(|| bad(&self.address, "names no host"))??;
         let rest = endpoints.collect::<Result<Vec<_>, _>>()?;
         if rest.is_empty() {
-            return Ok(Way::new(first, None));
+            return Ok(Connector::new(first, None));
         }
         let servers = [&first].into_iter().chain(&rest).map(|endpoint| endpoint.uri().clone()).collect();
         if rest.iter().any(|other| other.uri().scheme_str() != first.uri().scheme_str()) {
             return Err(bad(&self.address, "mixes https:// with http://"));
         }
-        Ok(Way::new(first, Some(servers)))
+        Ok(Connector::new(first, Some(servers)))
     }
 
     fn endpoint(&self, address: &str) -> Result<Endpoint, ClientError> {
@@ -274,21 +246,21 @@ mod tests {
         ] {
             let mut settings = Settings::new(address);
             settings.insecure_loopback = insecure;
-            let error = settings.way().unwrap_err().to_string();
+            let error = settings.connector().unwrap_err().to_string();
             assert!(error.contains(says), "{address}: {error}");
         }
         let mut settings = Settings::new("http://[::1]:1");
         settings.insecure_loopback = true;
-        assert!(settings.way().is_ok());
+        assert!(settings.connector().is_ok());
         settings.address = "http://127.0.0.1:1, http://127.0.0.1:2".to_owned();
-        assert!(settings.way().is_ok(), "two servers of one store");
+        assert!(settings.connector().is_ok(), "two servers of one store");
         for (more, says) in [
             (",", "is not an address"),
             (",http://example.com:1", "never allowed"),
             (",x y", "not an address"),
         ] {
             settings.address = format!("http://127.0.0.1:1{more}");
-            let error = settings.way().unwrap_err().to_string();
+            let error = settings.connector().unwrap_err().to_string();
             assert!(error.contains(says), "{more}: {error}");
         }
     }

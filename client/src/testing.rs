@@ -13,19 +13,19 @@ use super::{Client, Patience, Settings};
 
 /// A generator of small pseudo-random numbers that depend only on the seed.
 #[derive(Debug, Clone)]
-pub(super) struct Dice(u64);
+pub(super) struct Rng(u64);
 
-impl Dice {
+impl Rng {
     pub(super) fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
-    /// Returns a number below `sides`.
-    pub(super) fn roll(&mut self, sides: usize) -> usize {
+    /// Returns a number below `limit`.
+    pub(super) fn below(&mut self, limit: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
-        (self.0 >> 11) as usize % sides
+        (self.0 >> 11) as usize % limit
     }
 }
 
@@ -51,18 +51,18 @@ pub(super) fn client(address: SocketAddr, patience: Patience) -> Client {
 
 /// The direction in which a relay counts bytes.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Way {
+pub(super) enum Direction {
     Up,
     Down,
 }
 
 /// Relays connections to `to`, and cuts the first `cuts` connections after a few bytes in the direction
-/// `way`.
+/// `direction`.
 pub(super) async fn relay(
     to: SocketAddr,
-    way: Way,
+    direction: Direction,
     cuts: usize,
-    mut dice: Dice,
+    mut rng: Rng,
     tasks: &mut JoinSet<()>,
 ) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -71,26 +71,26 @@ pub(super) async fn relay(
         let mut connections = JoinSet::new();
         for number in 0.. {
             let (client, _) = listener.accept().await.unwrap();
-            let most = match way {
-                Way::Up => 40_000,
-                Way::Down => 6000,
+            let most = match direction {
+                Direction::Up => 40_000,
+                Direction::Down => 6000,
             };
-            let budget = if number < cuts { 60 + dice.roll(most) as u64 } else { u64::MAX };
-            connections.spawn(carry(client, to, way, budget));
+            let budget = if number < cuts { 60 + rng.below(most) as u64 } else { u64::MAX };
+            connections.spawn(carry(client, to, direction, budget));
         }
     });
     address
 }
 
-async fn carry(client: TcpStream, to: SocketAddr, way: Way, budget: u64) {
+async fn carry(client: TcpStream, to: SocketAddr, direction: Direction, budget: u64) {
     let server = TcpStream::connect(to).await.unwrap();
     client.set_nodelay(true).unwrap();
     server.set_nodelay(true).unwrap();
     let (from_client, mut to_client) = client.into_split();
     let (from_server, mut to_server) = server.into_split();
-    let (up, down) = match way {
-        Way::Up => (budget, u64::MAX),
-        Way::Down => (u64::MAX, budget),
+    let (up, down) = match direction {
+        Direction::Up => (budget, u64::MAX),
+        Direction::Down => (u64::MAX, budget),
     };
     let (mut from_client, mut from_server) = (from_client.take(up), from_server.take(down));
     tokio::select! {

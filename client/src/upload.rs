@@ -23,6 +23,7 @@ use tonic::{Code, Response, Status};
 
 use super::{
     Client, ClientError,
+    connection::Connection,
     retry::Backoff,
     v1::{
         self, FileServiceUploadRequest, FileServiceUploadResponse, UploadHeader,
@@ -77,12 +78,12 @@ impl Client {
         if header.transfer_id.is_empty() {
             header.transfer_id = uuid::Uuid::new_v4().to_string();
         }
-        let mut backoff = Backoff::new(&self.patience());
+        let mut backoff = Backoff::new(&self.connection.patience());
         let (mut from, mut there) = (0, 0);
         loop {
             progress.set(from);
             let mut sent = from;
-            let error = match self.send(&header, size, source, &mut sent, progress).await {
+            let error = match send(&self.connection, &header, size, source, &mut sent, progress).await {
                 Ok(answer) => return Ok(answer),
                 Err(error) => error,
             };
@@ -94,53 +95,53 @@ impl Client {
                 }
                 Some(end) if end <= size => {
                     from = end;
-                    let slow = self.transport("it does not keep the sent bytes");
-                    backoff.outlast(slow, self.patience().call).await?;
+                    let slow = self.connection.transport("it does not keep the sent bytes");
+                    backoff.outlast(slow, self.connection.patience().call).await?;
                 }
                 _ => {
-                    backoff.outlast(error, self.patience().call).await?;
+                    backoff.outlast(error, self.connection.patience().call).await?;
                     from = sent;
                 }
             }
         }
     }
+}
 
-    /// Sends the bytes after `sent`, and updates `sent`.
-    async fn send<S>(
-        &self,
-        header: &UploadHeader,
-        size: u64,
-        source: &mut S,
-        sent: &mut u64,
-        progress: &Progress,
-    ) -> Result<FileServiceUploadResponse, ClientError>
-    where
-        S: AsyncRead + AsyncSeek + Unpin + Send,
-    {
-        source.seek(SeekFrom::Start(*sent)).await.map_err(|error| unreadable(&error))?;
-        let (queue, taken) = mpsc::channel(QUEUE);
-        let mut client = FileServiceClient::new(self.own_wire());
-        let mut answer = std::pin::pin!(client.upload(ReceiverStream::new(taken)));
-        let pumped = tokio::select! {
-            answer = &mut answer => return self.answered(answer),
-            pumped = pump(queue, header, size, source, sent, progress) => pumped,
-        };
-        match pumped {
-            Ok(()) => {}
-            // The response contains the reason.
-            Err(Halt::NotTaken) => return self.answered(answer.await),
-            Err(Halt::Stalled) => return Err(self.transport("it accepts no more bytes")),
-            Err(Halt::Source(error)) => return Err(error),
-        }
-        match timeout(ANSWER, answer).await {
-            Ok(answer) => self.answered(answer),
-            Err(_) => Err(self.transport("the upload was not answered in time")),
-        }
+/// Sends the bytes after `sent`, and updates `sent`.
+async fn send<S>(
+    connection: &Connection,
+    header: &UploadHeader,
+    size: u64,
+    source: &mut S,
+    sent: &mut u64,
+    progress: &Progress,
+) -> Result<FileServiceUploadResponse, ClientError>
+where
+    S: AsyncRead + AsyncSeek + Unpin + Send,
+{
+    source.seek(SeekFrom::Start(*sent)).await.map_err(|error| unreadable(&error))?;
+    let (queue, taken) = mpsc::channel(QUEUE);
+    let mut client = FileServiceClient::new(connection.separate());
+    let mut answer = std::pin::pin!(client.upload(ReceiverStream::new(taken)));
+    let pumped = tokio::select! {
+        answer = &mut answer => return answered(connection, answer),
+        pumped = pump(queue, header, size, source, sent, progress) => pumped,
+    };
+    match pumped {
+        Ok(()) => {}
+        // The response contains the reason.
+        Err(Halt::NotTaken) => return answered(connection, answer.await),
+        Err(Halt::Stalled) => return Err(connection.transport("it accepts no more bytes")),
+        Err(Halt::Source(error)) => return Err(error),
     }
+    match timeout(ANSWER, answer).await {
+        Ok(answer) => answered(connection, answer),
+        Err(_) => Err(connection.transport("the upload was not answered in time")),
+    }
+}
 
-    fn answered<T>(&self, answer: Result<Response<T>, Status>) -> Result<T, ClientError> {
-        answer.map(Response::into_inner).map_err(|status| self.error(&status))
-    }
+fn answered<T>(connection: &Connection, answer: Result<Response<T>, Status>) -> Result<T, ClientError> {
+    answer.map(Response::into_inner).map_err(|status| connection.error(&status))
 }
 
 /// The reason why a pump stopped before the end.

@@ -4,7 +4,8 @@ use bytes::Bytes;
 use tonic::Streaming;
 
 use super::{
-    Client, ClientError, OPEN_TIMEOUT,
+    Client, ClientError,
+    connection::{Connection, OPEN_TIMEOUT},
     retry::Backoff,
     v1::{
         ExecutionServiceWatchRequest, ExecutionServiceWatchResponse, WatchKind,
@@ -15,10 +16,10 @@ use super::{
 /// A watch of executions.
 #[derive(Debug)]
 pub struct Watch {
-    client: Client,
+    connection: Connection,
     session_id: String,
     cursor: Bytes,
-    stands: bool,
+    active: bool,
     view: Option<Streaming<ExecutionServiceWatchResponse>>,
     backoff: Backoff,
 }
@@ -30,12 +31,12 @@ impl Client {
     #[must_use]
     pub fn watch(&self, session_id: impl Into<String>, cursor: Bytes) -> Watch {
         Watch {
-            client: self.clone(),
+            connection: self.connection.clone(),
             session_id: session_id.into(),
             cursor,
-            stands: false,
+            active: false,
             view: None,
-            backoff: Backoff::new(&self.patience()),
+            backoff: Backoff::new(&self.connection.patience()),
         }
     }
 }
@@ -54,14 +55,14 @@ impl Watch {
                     self.backoff.reset();
                     self.cursor.clone_from(&event.cursor);
                     let header = event.kind() == WatchKind::Unspecified && event.execution.is_none();
-                    if header && std::mem::replace(&mut self.stands, true) {
+                    if header && std::mem::replace(&mut self.active, true) {
                         continue;
                     }
                     return Ok(event);
                 }
                 Err(error) => {
                     self.view = None;
-                    self.backoff.outlast(error, self.client.patience().view).await?;
+                    self.backoff.outlast(error, self.connection.patience().view).await?;
                 }
             }
         }
@@ -77,19 +78,19 @@ impl Watch {
         };
         match view.message().await {
             Ok(Some(event)) => Ok(event),
-            Ok(None) => Err(self.client.transport("the watch ended")),
-            Err(status) => Err(self.client.error(&status)),
+            Ok(None) => Err(self.connection.transport("the watch ended")),
+            Err(status) => Err(self.connection.error(&status)),
         }
     }
 
     async fn open(&self) -> Result<Streaming<ExecutionServiceWatchResponse>, ClientError> {
         let request =
             ExecutionServiceWatchRequest { session_id: self.session_id.clone(), cursor: self.cursor.clone() };
-        let mut client = ExecutionServiceClient::new(self.client.views());
+        let mut client = ExecutionServiceClient::new(self.connection.views());
         match tokio::time::timeout(OPEN_TIMEOUT, client.watch(request)).await {
             Ok(Ok(answer)) => Ok(answer.into_inner()),
-            Ok(Err(status)) => Err(self.client.error(&status)),
-            Err(_) => Err(self.client.transport("the watch did not start in time")),
+            Ok(Err(status)) => Err(self.connection.error(&status)),
+            Err(_) => Err(self.connection.transport("the watch did not start in time")),
         }
     }
 }

@@ -52,7 +52,7 @@ printf '[package]\nname = "canary"\nversion = "0.1.0"\nedition = "2021"\n[depend
 printf '# generated\nversion = 3\n\n[[package]]\nname = "canary"\nversion = "0.1.0"\n' >Cargo.lock
 
 ln -s ../notes.txt links/to-file
-ln -s ../src links/to-folder
+ln -s ../src links/to-directory
 ln -s nowhere links/dangling
 ln -s loop links/loop
 ln notes.txt links/hard

@@ -6,15 +6,16 @@ pub mod claim;
 mod decider;
 pub mod grammar;
 mod mutate;
+mod options;
 pub mod sandbox;
 mod shrink;
 pub mod stops;
+pub mod table;
 pub mod tally;
 pub mod worker;
 mod workers;
 
 use std::io;
-use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -26,30 +27,7 @@ use tally::{Report, Tally};
 use workers::Worker;
 
 pub use decider::Judged;
-
-/// The options of a run.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// The seed that determines every command.
-    pub seed: u64,
-    /// The minimum number of commands to generate in total. Each construct gets an equal share.
-    pub count: usize,
-    /// How many commands of each construct bash runs, of those with a claim. Allowed commands
-    /// continue to run beyond this number until `enough` of them ran.
-    pub tried: usize,
-    /// How many commands of a construct must be complete, and how many allowed, if there are any.
-    pub enough: usize,
-    /// The number of workers.
-    pub jobs: usize,
-    /// Limits the run to the construct of this name.
-    pub only: Option<String>,
-    /// The program that contains the worker.
-    pub worker: PathBuf,
-    /// Whether to print progress.
-    pub progress: bool,
-    /// Removes the last command from each prediction, so that the check must fail.
-    pub withhold: bool,
-}
+pub use options::Options;
 
 /// The percentage of commands with text that is changed at random.
 const MUTATED: u8 = 25;
@@ -58,9 +36,6 @@ const BEHIND_SNAPSHOT: u8 = 20;
 /// The maximum number of shares that a construct gets to reach enough complete and allowed
 /// commands.
 const MOST_SHARES: usize = 12;
-/// The maximum number of findings of one construct. More findings most likely have the same cause.
-const MOST_FINDINGS: usize = 3;
-
 /// Generates commands, decides them, runs them and compares the results.
 ///
 /// # Errors
@@ -83,7 +58,7 @@ pub fn run(options: &Options) -> io::Result<Report> {
             .map(|_| {
                 scope.spawn(|| -> io::Result<()> {
                     let mut worker = Worker::start(&options.worker, root.path())?;
-                    let decider = Decider::new(options.withhold);
+                    let decider = Decider::new(options.drop_last_prediction);
                     loop {
                         let index = next.fetch_add(1, Ordering::Relaxed);
                         let Some(construct) = all.get(index) else {
@@ -131,7 +106,7 @@ fn try_construct(
         if !judged.claimed || !tally.wants_run(&judged, options) {
             continue;
         }
-        let trace = worker.run(&text, judged.way)?;
+        let trace = worker.run(&text, judged.mode)?;
         tally.ran(&judged, &trace);
         if let Some(exec) = claim::unpredicted(&trace, &judged.commands) {
             let finding = shrink::finding((&text, snapshot), exec, decider, worker)?;

@@ -3,6 +3,7 @@
 //! policy's own tables, `place` is the sandbox, `inside` runs in it, `judge` compares, and `run`
 //! counts. No generated command runs outside the sandbox.
 
+mod command;
 pub mod forced;
 pub mod generate;
 pub mod inside;

@@ -6,10 +6,10 @@
 //! injection.
 
 pub mod actor;
-pub mod cast;
+pub mod actors;
+pub mod consistency_check;
 pub mod ledger;
 pub mod plan;
-pub mod play;
-pub mod reckoning;
 pub mod rows;
+pub mod scenario;
 pub mod scene;

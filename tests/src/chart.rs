@@ -54,7 +54,7 @@ impl Rendered {
 
 /// Returns the chart's directory.
 #[must_use]
-pub fn folder() -> PathBuf {
+pub fn directory() -> PathBuf {
     source::root().join("helm/airlock")
 }
 
@@ -64,7 +64,7 @@ pub fn folder() -> PathBuf {
 /// If they cannot be listed.
 #[must_use]
 pub fn sets() -> Vec<PathBuf> {
-    let listed = std::fs::read_dir(folder().join("ci")).unwrap();
+    let listed = std::fs::read_dir(directory().join("ci")).unwrap();
     let mut sets: Vec<PathBuf> = listed.map(|entry| entry.unwrap().path()).collect();
     sets.sort();
     sets
@@ -81,7 +81,7 @@ pub fn render(options: &[&str]) -> Result<Rendered, String> {
     let first = format!("{}.0", KUBERNETES[0]);
     let output = Command::new(tool("helm"))
         .args(["template", "r"])
-        .arg(folder())
+        .arg(directory())
         .args(["--namespace", "default", "--kube-version", &first])
         .args(options)
         .output()

@@ -31,7 +31,7 @@ const CONTAINERS: &str = "[containers]\ndefault_ulimits = [\"nofile=1024:1024\",
 /// The images, built from this workspace's programs and a Debian root file system from the cache.
 #[derive(Debug)]
 pub struct Images {
-    folder: PathBuf,
+    directory: PathBuf,
     /// The lock with which one test at a time uses podman's storage and cgroups.
     _turn: File,
 }
@@ -43,32 +43,32 @@ impl Images {
     /// If the script fails, with its output.
     #[must_use]
     pub fn build() -> Self {
-        let folder = tools().parent().unwrap().join("images");
-        fs::create_dir_all(&folder).unwrap();
-        let turn = File::create(folder.join("lock")).unwrap();
+        let directory = tools().parent().unwrap().join("images");
+        fs::create_dir_all(&directory).unwrap();
+        let turn = File::create(directory.join("lock")).unwrap();
         turn.lock().unwrap();
-        let conf = folder.join("containers.conf");
+        let conf = directory.join("containers.conf");
         fs::write(&conf, CONTAINERS).unwrap();
         let programs = program("airlock");
-        let store = folder.join("store");
+        let store = directory.join("store");
         let podman = format!(
             "podman --root {} --runroot {}/run --runtime runc --storage-driver overlay",
             store.display(),
-            folder.display()
+            directory.display()
         );
         let built = private_command(&[])
             .arg(source::root().join("scripts/images.sh"))
             .args(["--base", "archive", "--programs"])
             .arg(programs.parent().unwrap())
             .arg("--out")
-            .arg(&folder)
+            .arg(&directory)
             .envs([("PODMAN", podman), ("PATH", path())])
             .env("CONTAINERS_CONF", &conf)
             .output()
             .unwrap();
         assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-        fs::write(folder.join("sizes"), built.stdout).unwrap();
-        Self { folder, _turn: turn }
+        fs::write(directory.join("sizes"), built.stdout).unwrap();
+        Self { directory, _turn: turn }
     }
 
     /// Returns the report of `scripts/images.sh`, one line per image: name, size, packages.
@@ -77,7 +77,7 @@ impl Images {
     /// If it cannot be read.
     #[must_use]
     pub fn sizes(&self) -> Vec<String> {
-        fs::read_to_string(self.folder.join("sizes")).unwrap().lines().map(str::to_owned).collect()
+        fs::read_to_string(self.directory.join("sizes")).unwrap().lines().map(str::to_owned).collect()
     }
 
     /// Returns a file next to the images, such as `airlock-server.cdx.json`.
@@ -86,11 +86,11 @@ impl Images {
     /// If it is not JSON.
     #[must_use]
     pub fn bill(&self, file: &str) -> Value {
-        serde_json::from_slice(&fs::read(self.folder.join(file)).unwrap()).unwrap()
+        serde_json::from_slice(&fs::read(self.directory.join(file)).unwrap()).unwrap()
     }
 
     fn store(&self) -> PathBuf {
-        self.folder.join("store")
+        self.directory.join("store")
     }
 }
 
@@ -110,7 +110,7 @@ pub struct Field {
 /// Pods that run until this is dropped.
 #[derive(Debug)]
 pub struct Cluster {
-    folder: ScratchDir,
+    directory: ScratchDir,
     /// The process that holds the namespaces.
     holder: Process,
     addresses: BTreeMap<String, String>,
@@ -125,14 +125,14 @@ impl Cluster {
     /// If `rendered` contains a document without a replacement.
     #[must_use]
     pub fn new(images: Images, rendered: &str) -> Self {
-        let folder = ScratchDir::with_prefix("airlock-kube-");
+        let directory = ScratchDir::with_prefix("airlock-kube-");
         // Root in a pod's user namespace must be able to enter the directory.
-        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        let file = folder.path().join("rendered.yaml");
+        fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let file = directory.path().join("rendered.yaml");
         fs::write(&file, rendered).unwrap();
         let converted = Command::new("python3")
             .arg(source::root().join("tests/pods/convert.py"))
-            .args([&file, folder.path()])
+            .args([&file, directory.path()])
             .arg(source::root().join("deploy/seccomp"))
             .env("PYTHONPATH", python_packages("kubernetes"))
             .output()
@@ -145,12 +145,12 @@ impl Cluster {
             documents.map(|one| (text(one, "kind"), text(one, "name"), text(one, "how"))).collect();
         let pods = said["pods"].as_object().unwrap().iter();
         let addresses = pods.map(|(name, at)| (name.clone(), at.as_str().unwrap().to_owned())).collect();
-        write_settings(folder.path(), &images.store());
+        write_settings(directory.path(), &images.store());
         let holder = Process::start(
             private_command(&["--net"]).args(["sleep", "infinity"]),
-            &folder.path().join("holder.log"),
+            &directory.path().join("holder.log"),
         );
-        let cluster = Self { folder, holder, addresses, documents, images };
+        let cluster = Self { directory, holder, addresses, documents, images };
         cluster.switch();
         cluster
     }
@@ -199,7 +199,7 @@ impl Cluster {
     /// # Panics
     /// If podman refuses it.
     pub fn start(&self, pod: &str) {
-        let file = self.folder.path().join(format!("play/{pod}.yaml"));
+        let file = self.directory.path().join(format!("play/{pod}.yaml"));
         done(self.podman(&["kube", "play", "--start=false", "--network", "none", "--no-hosts"]).arg(file));
         let infra = done(&mut self.podman(&["pod", "inspect", pod, "--format", "{{.InfraContainerID}}"]));
         done(&mut self.podman(&["start", &infra]));
@@ -292,7 +292,7 @@ impl Cluster {
     /// If it was not started.
     #[must_use]
     pub fn applied(&self, pod: &str) -> Vec<Field> {
-        let file = self.folder.path().join(format!("applied/{pod}.json"));
+        let file = self.directory.path().join(format!("applied/{pod}.json"));
         let fields: Vec<Value> = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
         let field = |value: &Value| Field {
             name: value["field"].as_str().unwrap().to_owned(),
@@ -321,12 +321,16 @@ impl Cluster {
     }
 
     fn podman(&self, words: &[&str]) -> Command {
-        let folder = self.folder.path();
+        let directory = self.directory.path();
         let mut command = self.inside("podman");
-        command.arg("--runtime").arg(folder.join("runtime")).arg("--tmpdir").arg(folder.join("run/libpod"));
+        command
+            .arg("--runtime")
+            .arg(directory.join("runtime"))
+            .arg("--tmpdir")
+            .arg(directory.join("run/libpod"));
         command.args(words);
-        command.env("CONTAINERS_CONF", folder.join("containers.conf"));
-        command.env("CONTAINERS_STORAGE_CONF", folder.join("storage.conf"));
+        command.env("CONTAINERS_CONF", directory.join("containers.conf"));
+        command.env("CONTAINERS_STORAGE_CONF", directory.join("storage.conf"));
         command
     }
 }
@@ -353,16 +357,16 @@ impl Drop for Cluster {
 }
 
 /// Writes podman's settings: this cluster's storage on top of the images' storage, and the runtime.
-fn write_settings(folder: &Path, images: &Path) {
-    let (shown, images) = (folder.display(), images.display());
-    fs::write(folder.join("containers.conf"), CONTAINERS).unwrap();
+fn write_settings(directory: &Path, images: &Path) {
+    let (shown, images) = (directory.display(), images.display());
+    fs::write(directory.join("containers.conf"), CONTAINERS).unwrap();
     let storage = format!(
         "[storage]\ndriver = \"overlay\"\ngraphroot = \"{shown}/store\"\nrunroot = \"{shown}/run\"\n\
          [storage.options]\nadditionalimagestores = [\"{images}\"]\n"
     );
-    fs::write(folder.join("storage.conf"), storage).unwrap();
+    fs::write(directory.join("storage.conf"), storage).unwrap();
     let shim = source::root().join("tests/pods/runtime.py");
-    let runtime = folder.join("runtime");
+    let runtime = directory.join("runtime");
     let script = format!("#!/bin/sh\nexec python3 {} {shown} \"$@\"\n", shim.display());
     fs::write(&runtime, script).unwrap();
     fs::set_permissions(&runtime, fs::Permissions::from_mode(0o755)).unwrap();

@@ -21,10 +21,7 @@ use crate::source;
 pub fn of_workspace() -> Result<Vec<(PathBuf, Tree)>, String> {
     let root = source::root();
     let read = |path: &Path| std::fs::read_to_string(root.join(path)).ok();
-    source::crates()?
-        .into_iter()
-        .map(|path| Tree::read(&path, &read).map(|tree| (path, tree)))
-        .collect()
+    source::crates()?.into_iter().map(|path| Tree::read(&path, &read).map(|tree| (path, tree))).collect()
 }
 
 #[cfg(test)]

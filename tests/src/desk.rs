@@ -14,14 +14,14 @@ const LONGEST: &str = "30m";
 
 /// A fixture with a running server and a running runner.
 #[derive(Debug)]
-pub struct World {
+pub struct Fixture {
     _server: Process,
     _runner: Process,
     /// Their directory.
     pub site: Site,
 }
 
-impl World {
+impl Fixture {
     /// Starts them, and waits until they are ready.
     ///
     /// # Panics

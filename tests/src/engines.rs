@@ -23,7 +23,7 @@ const PATIENT_STORAGE: &str = "connect_timeout = \"60s\"\nrequest_timeout = \"60
 /// A new database.
 #[derive(Debug)]
 pub struct Database {
-    folder: PathBuf,
+    directory: PathBuf,
     port: u16,
     name: String,
 }
@@ -42,9 +42,9 @@ impl Database {
     /// If PostgreSQL is not installed.
     #[must_use]
     pub fn new() -> Self {
-        let (folder, port) = engine("postgres");
+        let (directory, port) = engine("postgres");
         let name = format!("test_{}", Uuid::new_v4().simple());
-        let database = Self { folder, port, name };
+        let database = Self { directory, port, name };
         let name = &database.name;
         database.say("postgres", &format!("CREATE ROLE {name} LOGIN PASSWORD '{PASSWORD}'"));
         database.say("postgres", &format!("CREATE DATABASE {name} OWNER {name} TEMPLATE template0"));
@@ -72,13 +72,13 @@ impl Database {
     /// If the password file cannot be written.
     #[must_use]
     pub fn table_at(&self, authority: &str, notify: bool, limits: &str) -> String {
-        let password = self.folder.join(format!("{}.password", self.name));
+        let password = self.directory.join(format!("{}.password", self.name));
         fs::write(&password, PASSWORD).unwrap();
         format!(
             "[store.postgres]\nurl = \"postgres://{name}@{authority}/{name}\"\npassword_file = \"{}\"\n\
              ca = \"{}\"\nnotify = {notify}\n{limits}",
             password.display(),
-            self.folder.join("ca.pem").display(),
+            self.directory.join("ca.pem").display(),
             name = self.name,
         )
     }
@@ -121,7 +121,7 @@ impl Database {
     fn client(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command.args(["--username", "airlock", "--port", &self.port.to_string(), "--host"]);
-        command.arg(self.folder.join("run"));
+        command.arg(self.directory.join("run"));
         command
     }
 
@@ -214,9 +214,9 @@ impl Default for Bucket {
 /// them.
 fn engine(kind: &str) -> (PathBuf, u16) {
     let script = source::root().join("scripts/engine.sh");
-    let folder = PathBuf::from(said(Command::new(script).arg(kind).arg(parent_id().to_string())));
-    let port = fs::read_to_string(folder.join("port")).unwrap().trim().parse().unwrap();
-    (folder, port)
+    let directory = PathBuf::from(said(Command::new(script).arg(kind).arg(parent_id().to_string())));
+    let port = fs::read_to_string(directory.join("port")).unwrap().trim().parse().unwrap();
+    (directory, port)
 }
 
 fn said(command: &mut Command) -> String {

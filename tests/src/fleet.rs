@@ -42,7 +42,7 @@ const TOKEN: &str = "a-token-of-the-fleet-that-is-long-enough";
 #[derive(Debug)]
 pub struct Fleet {
     /// The directory; present until the fleet is dropped.
-    folder: Option<ScratchDir>,
+    directory: Option<ScratchDir>,
     /// The CA that all trust.
     pub pki: Pki,
     /// The addresses of the servers, which they keep after a restart.
@@ -134,12 +134,13 @@ impl Fleet {
         uids: u32,
         database: Option<Database>,
     ) -> Self {
-        let folder = ScratchDir::with_prefix("airlock-fleet-");
-        let pki = Pki::new(&folder.path().join("pki"));
+        let directory = ScratchDir::with_prefix("airlock-fleet-");
+        let pki = Pki::new(&directory.path().join("pki"));
         let hosts: Vec<String> = servers.iter().map(|address| address.ip().to_string()).collect();
         let names: Vec<&str> = std::iter::once("localhost").chain(hosts.iter().map(String::as_str)).collect();
         let server = pki.issue("server", &names);
-        let fleet = Self { folder: Some(folder), pki, servers, server, place, uids, _database: database };
+        let fleet =
+            Self { directory: Some(directory), pki, servers, server, place, uids, _database: database };
         for number in 0..fleet.servers.len() {
             fleet.write_server(number, runners.len(), shared);
         }
@@ -152,7 +153,7 @@ impl Fleet {
     /// Returns the directory of this fleet.
     #[must_use]
     pub fn path(&self) -> &Path {
-        self.folder.as_ref().expect("it is there until it is dropped").path()
+        self.directory.as_ref().expect("it is there until it is dropped").path()
     }
 
     /// Returns the address of a server.
@@ -255,7 +256,7 @@ impl Fleet {
         let client = self.client(&[server]);
         let deadline = tokio::time::Instant::now() + PATIENCE;
         loop {
-            let page = client.runners(AdminServiceListRunnersRequest::default()).await;
+            let page = client.admin().runners(AdminServiceListRunnersRequest::default()).await;
             let connected = v1::RunnerState::Connected as i32;
             let seen = page
                 .as_ref()
@@ -301,8 +302,8 @@ impl Fleet {
 impl Drop for Fleet {
     fn drop(&mut self) {
         sweep(self.path());
-        if let Some(folder) = self.folder.take_if(|_| std::thread::panicking()) {
-            eprintln!("the fleet's logs are in {}", folder.keep().display());
+        if let Some(directory) = self.directory.take_if(|_| std::thread::panicking()) {
+            eprintln!("the fleet's logs are in {}", directory.keep().display());
         }
     }
 }

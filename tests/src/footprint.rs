@@ -63,13 +63,13 @@ impl Footprint {
 
 /// Returns the processes with one of these uids.
 fn of_users(uids: &std::ops::Range<u32>) -> Vec<String> {
-    let folders = fs::read_dir("/proc").into_iter().flatten().flatten().map(|entry| entry.path());
-    let of_user = |folder: &PathBuf| {
-        let status = fs::read_to_string(folder.join("status")).unwrap_or_default();
+    let directories = fs::read_dir("/proc").into_iter().flatten().flatten().map(|entry| entry.path());
+    let of_user = |directory: &PathBuf| {
+        let status = fs::read_to_string(directory.join("status")).unwrap_or_default();
         let line = status.lines().find(|line| line.starts_with("Uid:")).unwrap_or_default();
         line.split_whitespace().skip(1).any(|uid| uid.parse().is_ok_and(|uid| uids.contains(&uid)))
     };
-    folders.filter(of_user).map(|folder| folder.display().to_string()).collect()
+    directories.filter(of_user).map(|directory| directory.display().to_string()).collect()
 }
 
 /// Returns the open descriptors without the numbers that distinguish sockets, pipes or namespaces.
@@ -97,8 +97,8 @@ fn cgroups(state: &Path) -> BTreeSet<PathBuf> {
     entries.filter(|path| path.is_dir()).collect()
 }
 
-fn walk(folder: &Path, found: &mut BTreeSet<PathBuf>) {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+fn walk(directory: &Path, found: &mut BTreeSet<PathBuf>) {
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let path = entry.path();
         if path.is_dir() && !path.is_symlink() {
             walk(&path, found);

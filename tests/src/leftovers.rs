@@ -34,30 +34,30 @@ impl Leftovers {
             cgroups: BTreeSet::new(),
             temporary: BTreeSet::new(),
         };
-        for folder in entries("/proc") {
-            let number = folder.file_name().and_then(|name| name.to_str()?.parse::<u32>().ok());
+        for directory in entries("/proc") {
+            let number = directory.file_name().and_then(|name| name.to_str()?.parse::<u32>().ok());
             if number.is_some_and(|pid| pid != std::process::id()) {
-                found.process(&folder, mark);
+                found.process(&directory, mark);
             }
         }
         for line in read("/proc/net/unix").lines().filter(|line| line.contains(mark)) {
             found.sockets.insert(line.split_whitespace().last().unwrap_or_default().to_owned());
         }
         cgroups(Path::new("/sys/fs/cgroup"), 0, &mut found.cgroups);
-        for folder in ["/tmp", "/var/tmp", "/dev/shm", "/run"] {
-            found.temporary.extend(entries(folder).into_iter().filter(|path| {
+        for directory in ["/tmp", "/var/tmp", "/dev/shm", "/run"] {
+            found.temporary.extend(entries(directory).into_iter().filter(|path| {
                 path.file_name().is_some_and(|name| name.to_string_lossy().to_lowercase().contains("airlock"))
             }));
         }
         found
     }
 
-    fn process(&mut self, folder: &Path, mark: &str) {
-        let text = |name: &str| read(folder.join(name)).replace('\0', " ");
+    fn process(&mut self, directory: &Path, mark: &str) {
+        let text = |name: &str| read(directory.join(name)).replace('\0', " ");
         let line = text("cmdline");
-        let current = fs::read_link(folder.join("cwd")).unwrap_or_default();
+        let current = fs::read_link(directory.join("cwd")).unwrap_or_default();
         if line.contains(mark) || text("environ").contains(mark) || current.to_string_lossy().contains(mark) {
-            self.processes.insert(format!("{}: {line}", folder.display()));
+            self.processes.insert(format!("{}: {line}", directory.display()));
         }
         for mount in text("mountinfo").lines().filter(|mount| mount.contains(mark)) {
             self.mounts.insert(mount.to_owned());
@@ -68,19 +68,19 @@ impl Leftovers {
 /// Returns the network namespaces of all processes.
 #[must_use]
 pub fn network_namespaces() -> BTreeSet<PathBuf> {
-    entries("/proc").iter().filter_map(|folder| fs::read_link(folder.join("ns/net")).ok()).collect()
+    entries("/proc").iter().filter_map(|directory| fs::read_link(directory.join("ns/net")).ok()).collect()
 }
 
 fn read(path: impl AsRef<Path>) -> String {
     String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned()
 }
 
-fn entries(folder: impl AsRef<Path>) -> Vec<PathBuf> {
-    fs::read_dir(folder).map(|all| all.flatten().map(|entry| entry.path()).collect()).unwrap_or_default()
+fn entries(directory: impl AsRef<Path>) -> Vec<PathBuf> {
+    fs::read_dir(directory).map(|all| all.flatten().map(|entry| entry.path()).collect()).unwrap_or_default()
 }
 
-fn cgroups(folder: &Path, depth: u32, found: &mut BTreeSet<PathBuf>) {
-    for path in entries(folder).into_iter().filter(|path| path.is_dir() && !path.is_symlink()) {
+fn cgroups(directory: &Path, depth: u32, found: &mut BTreeSet<PathBuf>) {
+    for path in entries(directory).into_iter().filter(|path| path.is_dir() && !path.is_symlink()) {
         if path.file_name().is_some_and(|name| name.to_string_lossy().contains("airlock")) {
             found.insert(path.clone());
         }

@@ -13,7 +13,7 @@ use rcgen::{
 /// A CA, and the directory of all its files.
 #[derive(Debug)]
 pub struct Pki {
-    folder: PathBuf,
+    directory: PathBuf,
     issuer: CertifiedIssuer<'static, KeyPair>,
 }
 
@@ -27,26 +27,26 @@ pub struct Pair {
 }
 
 impl Pki {
-    /// Creates a CA with its files in `folder`.
+    /// Creates a CA with its files in `directory`.
     ///
     /// # Panics
     /// If a file cannot be written.
     #[must_use]
-    pub fn new(folder: &Path) -> Self {
-        fs::create_dir_all(folder).unwrap();
+    pub fn new(directory: &Path) -> Self {
+        fs::create_dir_all(directory).unwrap();
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
         params.distinguished_name = named("airlock test authority");
         let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
-        fs::write(folder.join("ca.pem"), issuer.pem()).unwrap();
-        Self { folder: folder.to_owned(), issuer }
+        fs::write(directory.join("ca.pem"), issuer.pem()).unwrap();
+        Self { directory: directory.to_owned(), issuer }
     }
 
     /// Returns the CA certificate.
     #[must_use]
     pub fn ca(&self) -> PathBuf {
-        self.folder.join("ca.pem")
+        self.directory.join("ca.pem")
     }
 
     /// Issues a certificate with this common name for these hosts.
@@ -78,8 +78,8 @@ impl Pki {
         change(&mut params);
         let certificate = params.signed_by(&key, &self.issuer).unwrap();
         let pair = Pair {
-            certificate: self.folder.join(format!("{name}.pem")),
-            key: self.folder.join(format!("{name}.key")),
+            certificate: self.directory.join(format!("{name}.pem")),
+            key: self.directory.join(format!("{name}.key")),
         };
         fs::write(&pair.certificate, certificate.pem()).unwrap();
         fs::write(&pair.key, key.serialize_pem()).unwrap();

@@ -110,7 +110,7 @@ pub struct SecurityContext {
 /// A pod of a test: its root file system, and Airlock's programs at `/opt/airlock`.
 #[derive(Debug)]
 pub struct Pod {
-    folder: ScratchDir,
+    directory: ScratchDir,
     name: String,
 }
 
@@ -121,25 +121,25 @@ impl Pod {
     /// If the root file system cannot be created, or a program was not built.
     #[must_use]
     pub fn new() -> Self {
-        let folder = ScratchDir::with_prefix("airlock-pod-");
+        let directory = ScratchDir::with_prefix("airlock-pod-");
         // Root in the pod's user namespace must be able to enter the directory.
-        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        let name = folder.path().file_name().unwrap().to_string_lossy().into_owned();
+        fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let name = directory.path().file_name().unwrap().to_string_lossy().into_owned();
         let made = Command::new(source::root().join("tests/pods/rootfs.sh")).output().unwrap();
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
         let rootfs = PathBuf::from(String::from_utf8(made.stdout).unwrap().trim());
-        let own = folder.path().join("rootfs");
+        let own = directory.path().join("rootfs");
         // The cache may be on another file system, or below a directory that only root can enter.
         let linked = Command::new("cp").arg("-al").args([&rootfs, &own]).output().unwrap();
         if !linked.status.success() {
             remove_tree(&own).unwrap();
             assert!(Command::new("cp").arg("-a").args([&rootfs, &own]).status().unwrap().success());
         }
-        let programs = folder.path().join("programs");
+        let programs = directory.path().join("programs");
         fs::create_dir_all(programs.join("base")).unwrap();
         strip(&program("airlock"), &programs.join("airlock"));
         strip(&program("airlock-probe"), &programs.join("base/airlock-probe"));
-        Self { folder, name }
+        Self { directory, name }
     }
 
     /// Runs a shell script in a container to its end, with a timeout of four minutes.
@@ -148,7 +148,7 @@ impl Pod {
     /// If `runc` is missing.
     #[must_use]
     pub fn run(&self, context: &SecurityContext, script: &str) -> Output {
-        let bundle = self.folder.path();
+        let bundle = self.directory.path();
         let config = config(context, bundle, &self.name, script);
         fs::write(bundle.join("config.json"), serde_json::to_vec(&config).unwrap()).unwrap();
         let run = ["-k", "5", SECONDS, "runc", "--root"];
@@ -170,7 +170,7 @@ impl Pod {
         drop(
             private_command(&[])
                 .args(["runc", "--root"])
-                .arg(self.folder.path().join("runc"))
+                .arg(self.directory.path().join("runc"))
                 .args(["delete", "--force", &self.name])
                 .output(),
         );

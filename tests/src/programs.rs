@@ -10,9 +10,9 @@ use std::path::PathBuf;
 #[must_use]
 pub fn program(name: &str) -> PathBuf {
     let test = std::env::current_exe().expect("the test knows where it is");
-    let beside = test.parent().expect("a program is in a folder");
-    let folder = if beside.ends_with("deps") { beside.parent().unwrap_or(beside) } else { beside };
-    let path = folder.join(name);
+    let beside = test.parent().expect("a program is in a directory");
+    let directory = if beside.ends_with("deps") { beside.parent().unwrap_or(beside) } else { beside };
+    let path = directory.join(name);
     assert!(path.is_file(), "{} is not built; run `cargo build --workspace --bins`", path.display());
     path
 }

@@ -32,7 +32,7 @@ const TOKEN: &str = "a-token-of-the-test-that-is-long-enough";
 #[derive(Debug)]
 pub struct Site {
     _swept: Swept,
-    folder: ScratchDir,
+    directory: ScratchDir,
     /// The CA that both trust.
     pub pki: Pki,
     /// The address of the server, which it keeps after a restart.
@@ -83,11 +83,11 @@ impl Site {
     /// If files cannot be written.
     #[must_use]
     pub fn with(extras: Extras) -> Self {
-        let folder = ScratchDir::with_prefix("airlock-site-");
-        let pki = Pki::new(&folder.path().join("pki"));
+        let directory = ScratchDir::with_prefix("airlock-site-");
+        let pki = Pki::new(&directory.path().join("pki"));
         let port = Port::reserve();
-        let swept = Swept(folder.path().to_owned());
-        let site = Self { _swept: swept, folder, pki, address: port.address, _port: port, extras };
+        let swept = Swept(directory.path().to_owned());
+        let site = Self { _swept: swept, directory, pki, address: port.address, _port: port, extras };
         site.write();
         site
     }
@@ -95,7 +95,7 @@ impl Site {
     /// Returns the directory of this site.
     #[must_use]
     pub fn path(&self) -> &Path {
-        self.folder.path()
+        self.directory.path()
     }
 
     /// Returns a part of the path that is unique on this host.
@@ -306,7 +306,7 @@ base = "{path}/base"
         let client = self.client().await;
         let deadline = tokio::time::Instant::now() + PATIENCE;
         loop {
-            let page = client.runners(AdminServiceListRunnersRequest::default()).await;
+            let page = client.admin().runners(AdminServiceListRunnersRequest::default()).await;
             if page.is_ok_and(|page| page.runners.iter().any(|runner| runner.state == 1)) {
                 return client;
             }
@@ -331,7 +331,7 @@ base = "{path}/base"
     /// Keeps the directory, for an examination after a failure.
     #[must_use]
     pub fn keep(self) -> PathBuf {
-        self.folder.keep()
+        self.directory.keep()
     }
 }
 
@@ -359,8 +359,8 @@ impl Drop for Swept {
 }
 
 /// Removes the cgroups of killed runners with state directories in this directory.
-pub(crate) fn sweep(folder: &Path) {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+pub(crate) fn sweep(directory: &Path) {
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         if let Err(error) = airlock_sandbox::sweep_cgroups(&entry.path().join("launcher")) {
             eprintln!("a cgroup is left behind: {error}");
         }

@@ -28,9 +28,9 @@ impl Screen {
     /// # Panics
     /// If tmux does not start it.
     #[must_use]
-    pub fn new(airlock: &Airlock<'_>, folder: &Path, (cols, rows): (u16, u16)) -> Self {
-        let number = fs::read_dir(folder).map_or(0, Iterator::count);
-        let screen = Self { socket: folder.join(format!("tmux-{number}")) };
+    pub fn new(airlock: &Airlock<'_>, directory: &Path, (cols, rows): (u16, u16)) -> Self {
+        let number = fs::read_dir(directory).map_or(0, Iterator::count);
+        let screen = Self { socket: directory.join(format!("tmux-{number}")) };
         let program = airlock.command(&[]);
         let path = Path::new(program.get_program()).parent().unwrap();
         let mut tmux = screen.tmux(&["new-session", "-d"]);
@@ -42,7 +42,7 @@ impl Screen {
             tmux.env(name, value.unwrap());
         }
         tmux.env("PATH", format!("{}:{}", path.display(), std::env::var("PATH").unwrap()));
-        tmux.env("LC_ALL", "C.UTF-8").env_remove("TMUX").current_dir(folder);
+        tmux.env("LC_ALL", "C.UTF-8").env_remove("TMUX").current_dir(directory);
         done(&mut tmux);
         screen.resize(cols, rows);
         screen.wait("the shell asks", |shown| shown.trim_end() == PROMPT.trim_end());

@@ -11,7 +11,7 @@ use crate::programs::program;
 #[must_use]
 pub fn tools() -> PathBuf {
     let cache = std::env::var_os("XDG_CACHE_HOME").map_or_else(
-        || PathBuf::from(std::env::var_os("HOME").expect("a home folder")).join(".cache"),
+        || PathBuf::from(std::env::var_os("HOME").expect("a home directory")).join(".cache"),
         PathBuf::from,
     );
     cache.join("airlock/tools")
@@ -32,8 +32,8 @@ pub fn tool(name: &str) -> PathBuf {
 /// # Panics
 /// If it is missing.
 #[must_use]
-pub fn python_packages(folder: &str) -> PathBuf {
-    present(tools().join(folder))
+pub fn python_packages(directory: &str) -> PathBuf {
+    present(tools().join(directory))
 }
 
 /// Returns the source archive of a project.
@@ -61,7 +61,7 @@ pub fn package(file: &str) -> PathBuf {
 #[must_use]
 pub fn path() -> String {
     let built = program("airlock");
-    let own = built.parent().map(|folder| folder.display().to_string()).unwrap_or_default();
+    let own = built.parent().map(|directory| directory.display().to_string()).unwrap_or_default();
     let inherited = std::env::var("PATH").unwrap_or_default();
     format!("{own}:{inherited}:{}", tools().join("bin").display())
 }

@@ -10,15 +10,15 @@ pub(crate) struct Command {
 
 pub(crate) fn load() -> Vec<Command> {
     let commands = match std::env::var_os("CORPUS") {
-        Some(folder) => from_corpus(Path::new(&folder)),
+        Some(directory) => from_corpus(Path::new(&directory)),
         None => generated(),
     };
     assert!(!commands.is_empty(), "there are commands to measure");
     commands
 }
 
-fn from_corpus(folder: &Path) -> Vec<Command> {
-    let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+fn from_corpus(directory: &Path) -> Vec<Command> {
+    let mut files: Vec<_> = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.retain(|path| path.extension().is_some_and(|ending| ending == "jsonl"));
     files.sort();
     let texts: Vec<String> = files.iter().map(|path| fs::read_to_string(path).unwrap()).collect();

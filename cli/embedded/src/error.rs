@@ -55,14 +55,14 @@ pub enum DevError {
     },
     /// The target of a bind is below a read-only directory and does not exist there.
     #[error(
-        "cannot mount anything at `{target}`: `{folder}` is read-only inside and has no such path; take a \
+        "cannot mount anything at `{target}`: `{directory}` is read-only inside and has no such path; take a \
          TARGET such as `/opt/tools`"
     )]
     NoPlace {
         /// The target.
         target: String,
         /// The read-only directory.
-        folder: String,
+        directory: String,
     },
     /// Two bases have the same name.
     #[error("two bases have the name `{0}`; give each base its own name")]

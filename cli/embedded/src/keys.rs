@@ -53,8 +53,11 @@ pub struct Files {
 
 impl Files {
     /// Returns the paths `NAME.pem` and `NAME.key`.
-    pub fn named(folder: &Path, name: &str) -> Self {
-        Self { certificate: folder.join(format!("{name}.pem")), key: folder.join(format!("{name}.key")) }
+    pub fn named(directory: &Path, name: &str) -> Self {
+        Self {
+            certificate: directory.join(format!("{name}.pem")),
+            key: directory.join(format!("{name}.key")),
+        }
     }
 }
 
@@ -78,14 +81,14 @@ pub enum KeysError {
 }
 
 impl Keys {
-    /// Returns the keys in `folder`. Keys that are missing, or invalid at `now`, are created. Only one process
+    /// Returns the keys in `directory`. Keys that are missing, or invalid at `now`, are created. Only one process
     /// may call this at a time.
     ///
     /// # Errors
     /// See [`KeysError`].
-    pub(super) fn ensure(folder: &Path, now: SystemTime) -> Result<Self, KeysError> {
-        make_folder(folder)?;
-        let files = |name: &str| Files::named(folder, name);
+    pub(super) fn ensure(directory: &Path, now: SystemTime) -> Result<Self, KeysError> {
+        make_directory(directory)?;
+        let files = |name: &str| Files::named(directory, name);
         let authority = match Authority::open(&files("ca"), AUTHORITY_NAME, now) {
             Some(authority) => authority,
             None => Authority::make(&files("ca"), AUTHORITY_NAME, now)?,
@@ -94,16 +97,16 @@ impl Keys {
         let names = [SERVER_NAME, "127.0.0.1", "::1"].map(str::to_owned);
         authority.ensure(&server, &Leaf::server(&names)?, now)?;
         authority.ensure(&runner, &Leaf::named_only(RUNNER_NAME), now)?;
-        let token_file = folder.join("client.token");
+        let token_file = directory.join("client.token");
         let token_sha256 = ensure_token(&token_file)?;
         Ok(Self { ca: files("ca").certificate, server, runner, token_file, token_sha256 })
     }
 }
 
 /// Creates a directory that only its owner can read.
-pub fn make_folder(folder: &Path) -> Result<(), StateError> {
-    let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
-    made.map_err(|source| StateError::Io { what: "making", path: folder.to_owned(), source })
+pub fn make_directory(directory: &Path) -> Result<(), StateError> {
+    let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(directory);
+    made.map_err(|source| StateError::Io { what: "making", path: directory.to_owned(), source })
 }
 
 /// A CA.

@@ -29,7 +29,7 @@ use airlock_server::{
 pub use error::DevError;
 pub use keys::KeysError;
 
-use crate::state::{Connection, StateFolder, Tenure, read_bounded};
+use crate::state::{Connection, StateDirectory, StateLock, read_bounded};
 use airlock_client::{Credentials, Settings};
 use keys::Keys;
 pub use uids::UidBlock;
@@ -87,13 +87,13 @@ impl Default for Options {
 
 /// A running dev. Stop it with [`Dev::stop`]; dropping it ends everything at once.
 pub struct Dev {
-    folder: StateFolder,
+    directory: StateDirectory,
     connection: Connection,
     // Fields are dropped in this order: the runner before its server, the lock of the directory last.
     runner: RunningRunner,
     server: RunningServer,
     _uids: Option<UidBlock>,
-    _tenure: Tenure,
+    _lock: StateLock,
     temporary: Option<TemporaryDir>,
 }
 
@@ -103,8 +103,8 @@ impl Dev {
     ///
     /// # Errors
     /// See [`DevError`]. After an error nothing runs.
-    pub async fn start(folder: StateFolder, options: Options) -> Result<Self, DevError> {
-        Self::start_in(folder, None, options).await
+    pub async fn start(directory: StateDirectory, options: Options) -> Result<Self, DevError> {
+        Self::start_in(directory, None, options).await
     }
 
     /// Starts a dev in a temporary directory that is removed with it.
@@ -113,24 +113,24 @@ impl Dev {
     /// As for [`Dev::start`].
     pub async fn start_temporary(options: Options) -> Result<Self, DevError> {
         let temporary = TemporaryDir::new("airlock-local-").map_err(DevError::Temporary)?;
-        let folder = StateFolder::locate(Some(temporary.path()))?;
-        Self::start_in(folder, Some(temporary), options).await
+        let directory = StateDirectory::locate(Some(temporary.path()))?;
+        Self::start_in(directory, Some(temporary), options).await
     }
 
     async fn start_in(
-        folder: StateFolder,
+        directory: StateDirectory,
         temporary: Option<TemporaryDir>,
         options: Options,
     ) -> Result<Self, DevError> {
         if !options.listen.ip().is_loopback() {
             return Err(DevError::NotLoopback(options.listen));
         }
-        let tenure = folder.take()?;
-        let keys = Keys::ensure(&folder.path().join("keys"), SystemTime::now())?;
-        let uids = UidBlock::reserve(folder.path())?;
+        let lock = directory.take()?;
+        let keys = Keys::ensure(&directory.path().join("keys"), SystemTime::now())?;
+        let uids = UidBlock::reserve(directory.path())?;
 
         let ground = ground(&options)?;
-        let config = server_config(&folder, &options, &keys, ground.clone())?;
+        let config = server_config(&directory, &options, &keys, ground.clone())?;
         // The check comes first because it has better error messages than the start of the telemetry.
         Server::check(&config).map_err(|error| match error {
             StartError::Profiles(error) => DevError::Profiles(error),
@@ -143,7 +143,8 @@ impl Dev {
         let server = Server::start_with(config, parts).await.map_err(DevError::Server)?;
         let address = format!("https://{}", server.local_addr());
 
-        let config = runner_config(&folder, (&options, ground), &keys, uids.as_ref(), server.local_addr())?;
+        let config =
+            runner_config(&directory, (&options, ground), &keys, uids.as_ref(), server.local_addr())?;
         let started = match Runner::start(config).await {
             Ok(runner) => linked(runner).await,
             Err(error) => Err(DevError::Runner(error)),
@@ -163,8 +164,8 @@ impl Dev {
             profile: options.profile,
             profiles: options.profiles,
         };
-        folder.publish(&connection)?;
-        Ok(Self { folder, connection, runner, server, _uids: uids, _tenure: tenure, temporary })
+        directory.publish(&connection)?;
+        Ok(Self { directory, connection, runner, server, _uids: uids, _lock: lock, temporary })
     }
 
     /// Returns the address: `https://HOST:PORT`.
@@ -175,8 +176,8 @@ impl Dev {
 
     /// Returns the state directory.
     #[must_use]
-    pub fn folder(&self) -> &Path {
-        self.folder.path()
+    pub fn directory(&self) -> &Path {
+        self.directory.path()
     }
 
     /// Returns the settings for a client.
@@ -199,7 +200,7 @@ impl Dev {
     /// Takes no new work, lets commands run for the drain time, ends them, and stops. Returns the number of
     /// commands that were ended. Not cancel-safe: do not drop the future.
     pub async fn stop(self) -> usize {
-        self.folder.withdraw();
+        self.directory.withdraw();
         let cut = self.runner.shut_down().await;
         self.server.shut_down().await;
         if let Some(Err(error)) = self.temporary.map(TemporaryDir::close) {
@@ -224,12 +225,12 @@ async fn linked(runner: RunningRunner) -> Result<RunningRunner, DevError> {
 }
 
 fn server_config(
-    folder: &StateFolder,
+    directory: &StateDirectory,
     options: &Options,
     keys: &Keys,
     ground: Ground,
 ) -> Result<Config, DevError> {
-    let mut server = Config::embedded(NAME, folder.path());
+    let mut server = Config::embedded(NAME, directory.path());
     server.listen = Listen {
         address: options.listen,
         probes: None,
@@ -265,8 +266,8 @@ fn ground(options: &Options) -> Result<Ground, DevError> {
     let system = if options.rootfs.is_some() { Vec::new() } else { airlock_runner::shown_of_host() };
     let mut root_binds: Vec<Bind> = Vec::new();
     for (source, target) in &options.binds {
-        if let Some(folder) = read_only_without(&system, &root_binds, target) {
-            return Err(DevError::NoPlace { target: target.clone(), folder });
+        if let Some(directory) = read_only_without(&system, &root_binds, target) {
+            return Err(DevError::NoPlace { target: target.clone(), directory });
         }
         root_binds.push(Bind { source: real(source)?, target: target.clone() });
     }
@@ -282,11 +283,12 @@ fn ground(options: &Options) -> Result<Ground, DevError> {
 fn read_only_without(system: &[PathBuf], root_binds: &[Bind], target: &str) -> Option<String> {
     let bound = root_binds.iter().map(|bind| (Path::new(&bind.source), Path::new(&bind.target)));
     let mut shown = bound.chain(system.iter().map(|path| (path.as_path(), path.as_path())));
-    let (_, folder) = shown.find(|(source, folder)| {
-        let below = Path::new(target).strip_prefix(folder).ok().filter(|below| !below.as_os_str().is_empty());
+    let (_, directory) = shown.find(|(source, directory)| {
+        let below =
+            Path::new(target).strip_prefix(directory).ok().filter(|below| !below.as_os_str().is_empty());
         below.is_some_and(|below| !source.join(below).exists())
     })?;
-    Some(folder.display().to_string())
+    Some(directory.display().to_string())
 }
 
 /// Returns the identity of the user, with all roles, and that of the runner.
@@ -312,7 +314,7 @@ fn identities(options: &Options, keys: &Keys) -> Vec<Identity> {
 }
 
 fn runner_config(
-    folder: &StateFolder,
+    directory: &StateDirectory,
     (options, ground): (&Options, Ground),
     keys: &Keys,
     uids: Option<&UidBlock>,
@@ -327,7 +329,7 @@ fn runner_config(
         insecure_loopback: false,
         discover: false,
     };
-    let mut config = RunnerConfig::new(keys::RUNNER_NAME, folder.path().join("runner"), dial);
+    let mut config = RunnerConfig::new(keys::RUNNER_NAME, directory.path().join("runner"), dial);
     if let Some(uids) = uids {
         config.uids.first = uids.first();
         config.uids.count = uids::COUNT;
@@ -343,8 +345,8 @@ fn runner_config(
         if !path.is_dir() {
             return Err(bad(std::io::ErrorKind::NotADirectory.into()));
         }
-        if std::fs::canonicalize(folder.path()).is_ok_and(|state| state.starts_with(&path)) {
-            return Err(DevError::BaseHoldsState { base: path, state: folder.path().to_owned() });
+        if std::fs::canonicalize(directory.path()).is_ok_and(|state| state.starts_with(&path)) {
+            return Err(DevError::BaseHoldsState { base: path, state: directory.path().to_owned() });
         }
         if config.bases.insert(name.clone(), path).is_some() {
             return Err(DevError::BaseTwice(name.clone()));

@@ -13,7 +13,7 @@ use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
 
 /// The mode of the directory: accessible only to its owner.
-const FOLDER_MODE: u32 = 0o700;
+const DIRECTORY_MODE: u32 = 0o700;
 /// The mode of files with secrets.
 const SECRET_MODE: u32 = 0o600;
 /// The number of attempts to take the lock. Commands that check for a running dev hold the lock
@@ -25,7 +25,7 @@ const CONNECTION_BYTES: u64 = 64 * 1024;
 
 /// A state directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StateFolder {
+pub struct StateDirectory {
     path: PathBuf,
 }
 
@@ -49,7 +49,7 @@ pub struct Connection {
 
 /// The exclusive lock of a state directory, held by its dev.
 #[derive(Debug)]
-pub struct Tenure {
+pub struct StateLock {
     _lock: Flock<fs::File>,
 }
 
@@ -58,10 +58,10 @@ pub struct Tenure {
 pub enum StateError {
     /// No location is configured.
     #[error("no state directory: set HOME, or name a directory with --state DIR")]
-    NoPlace,
+    NoLocation,
     /// The directory cannot be created.
     #[error("cannot create the state directory {}: {source}; name another with --state DIR", path.display())]
-    NoFolder {
+    NotCreated {
         /// The directory.
         path: PathBuf,
         /// The cause.
@@ -110,18 +110,18 @@ pub enum StateError {
     },
 }
 
-impl StateFolder {
+impl StateDirectory {
     /// Returns the named directory, or the default one.
     ///
     /// # Errors
-    /// [`StateError::NoPlace`] if no directory was named and the environment contains no home.
+    /// [`StateError::NoLocation`] if no directory was named and the environment contains no home.
     pub fn locate(named: Option<&Path>) -> Result<Self, StateError> {
         let absolute = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let path = match named {
             Some(path) => std::path::absolute(path).map_err(io_error("finding", path))?,
             None => absolute("XDG_STATE_HOME")
                 .or_else(|| absolute("HOME").map(|home| home.join(".local/state")))
-                .ok_or(StateError::NoPlace)?
+                .ok_or(StateError::NoLocation)?
                 .join("airlock"),
         };
         Ok(Self { path })
@@ -138,19 +138,19 @@ impl StateFolder {
     /// # Errors
     /// [`StateError::InUse`] if another dev holds the lock, [`StateError::NotOurs`] if another user
     /// owns the directory.
-    pub fn take(&self) -> Result<Tenure, StateError> {
+    pub fn take(&self) -> Result<StateLock, StateError> {
         let path = &self.path;
         fs::DirBuilder::new()
             .recursive(true)
-            .mode(FOLDER_MODE)
+            .mode(DIRECTORY_MODE)
             .create(path)
-            .map_err(|source| StateError::NoFolder { path: path.clone(), source })?;
+            .map_err(|source| StateError::NotCreated { path: path.clone(), source })?;
         let metadata = fs::metadata(path).map_err(io_error("looking at", path))?;
         if metadata.uid() != nix::unistd::geteuid().as_raw() {
             return Err(StateError::NotOurs(path.clone()));
         }
-        if metadata.mode() & 0o777 != FOLDER_MODE {
-            fs::set_permissions(path, fs::Permissions::from_mode(FOLDER_MODE))
+        if metadata.mode() & 0o777 != DIRECTORY_MODE {
+            fs::set_permissions(path, fs::Permissions::from_mode(DIRECTORY_MODE))
                 .map_err(io_error("protecting", path))?;
         }
         for attempt in 0..LOCK_TRIES {
@@ -160,7 +160,7 @@ impl StateFolder {
             if let Some(lock) = self.lock()? {
                 // A connection file from an earlier dev is stale.
                 self.withdraw();
-                return Ok(Tenure { _lock: lock });
+                return Ok(StateLock { _lock: lock });
             }
         }
         let pid = self.read_connection().ok().map(|connection| connection.pid);

@@ -34,11 +34,11 @@ pub struct UidBlock {
 impl UidBlock {
     /// Reserves a block that no other dev uses. One state directory gets the same block each time, if it is free.
     /// Returns `None` if this process cannot assign uids because it is not root.
-    pub fn reserve(folder: &Path) -> Result<Option<Self>, DevError> {
+    pub fn reserve(directory: &Path) -> Result<Option<Self>, DevError> {
         if !nix::unistd::geteuid().is_root() {
             return Ok(None);
         }
-        let digest = Sha256::digest(folder.as_os_str().as_encoded_bytes());
+        let digest = Sha256::digest(directory.as_os_str().as_encoded_bytes());
         let wanted = digest.iter().take(2).fold(0, |number, byte| number << 8 | u32::from(*byte));
         for step in 0..BLOCKS {
             let index = (wanted + step) % BLOCKS;

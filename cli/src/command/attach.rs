@@ -6,7 +6,7 @@ use clap::Args;
 use super::{
     Failure, args,
     connect::Connect,
-    follow::{How, follow},
+    follow::{ViewOptions, follow},
     terminal::TerminalOptions,
 };
 use airlock_client::{Client, From, OutputPiece, Selection, v1};
@@ -59,9 +59,9 @@ impl Attach {
             (None, None) if on_terminal => last_lines(&client, &self.id).await?,
             (None, None) => From::Beginning,
         };
-        let (dev, notes) = (self.connect.dev_folder(), self.notes.wanted());
-        let how = How { json: self.json, dev, terminal, notes, ..How::default() };
-        follow(&client, client.attach(self.id, from), how).await
+        let (dev, notes) = (self.connect.dev_directory(), self.notes.wanted());
+        let options = ViewOptions { json: self.json, dev, terminal, notes, ..ViewOptions::default() };
+        follow(&client, client.attach(self.id, from), options).await
     }
 }
 

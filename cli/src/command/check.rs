@@ -1,6 +1,6 @@
 //! `airlock check`: decides a command without a server, with the profile that a server would use.
 
-mod usual;
+mod default_profile;
 
 use std::{
     ffi::OsString,
@@ -21,7 +21,7 @@ use super::{
     connect::Connect,
     local_profile, output,
 };
-use usual::Usual;
+use default_profile::DefaultProfile;
 
 /// The longest line of --jsonl, in bytes. The longest command fits, however it is escaped.
 const LINE_BYTES: usize = 4 * 1024 * 1024;
@@ -100,7 +100,7 @@ impl Check {
             Some(named) => local_profile::tested(named),
             None if self.jsonl => local_profile::tested(PROFILE.as_ref()),
             None => {
-                let Usual { profile, whose } = usual::of(&self.connect)?;
+                let DefaultProfile { profile, whose } = default_profile::of(&self.connect)?;
                 output::note(&format!(
                     "decided by the profile `{}`, the default of {whose}; use --profile to select another",
                     profile.name()

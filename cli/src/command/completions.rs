@@ -19,14 +19,15 @@ pub(super) struct Completions {
 }
 
 impl Completions {
-    pub(super) fn run(&self) -> Result<u8, Failure> {
+    /// Prints the script for this command line.
+    pub(super) fn run(&self, mut command_line: clap::Command) -> Result<u8, Failure> {
         let shell = match self.shell.as_str() {
             "zsh" => Shell::Zsh,
             "fish" => Shell::Fish,
             _ => Shell::Bash,
         };
         let mut text = Vec::new();
-        clap_complete::generate(shell, &mut super::help::command(), "airlock", &mut text);
+        clap_complete::generate(shell, &mut command_line, "airlock", &mut text);
         output::print_bytes(&text)?;
         Ok(0)
     }

@@ -12,7 +12,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _};
 
 use super::{Failure, trace::traceparent};
 use airlock_client::{Client, ClientError, Credentials, Files, Settings};
-use airlock_embedded::state::{Connection, StateFolder, read_bounded};
+use airlock_embedded::state::{Connection, StateDirectory, read_bounded};
 
 /// The largest certificate, key or token file, in bytes.
 const FILE_BYTES: u64 = 1024 * 1024;
@@ -70,10 +70,10 @@ impl Connect {
     }
 
     /// Returns the state directory of the dev to use, or `None` if an address was given.
-    pub(super) fn dev_folder(&self) -> Option<StateFolder> {
+    pub(super) fn dev_directory(&self) -> Option<StateDirectory> {
         match &self.address {
             Some(_) => None,
-            None => StateFolder::locate(self.state.as_deref()).ok(),
+            None => StateDirectory::locate(self.state.as_deref()).ok(),
         }
     }
 
@@ -84,10 +84,10 @@ impl Connect {
             format!("{} (from {})", value.display(), if variable { name } else { flag })
         };
         let Some(address) = &self.address else {
-            let folder = StateFolder::locate(self.state.as_deref());
-            let source = match (&self.state, &folder) {
+            let directory = StateDirectory::locate(self.state.as_deref());
+            let source = match (&self.state, &directory) {
                 (Some(state), _) => from("--state", "AIRLOCK_STATE", state.as_os_str()),
-                (None, Ok(folder)) => format!("{} (the default)", folder.path().display()),
+                (None, Ok(directory)) => format!("{} (the default)", directory.path().display()),
                 (None, Err(error)) => error.to_string(),
             };
             return vec![("state directory", source)];
@@ -116,7 +116,7 @@ impl Connect {
             Ok(client) => Ok(client),
             Err(error @ ClientError::Transport { .. }) => {
                 // If the dev has just ended, that is the better error.
-                let gone = self.dev_folder().and_then(|folder| folder.connection().err());
+                let gone = self.dev_directory().and_then(|directory| directory.connection().err());
                 Err(gone.map_or_else(|| error.into(), Failure::from))
             }
             Err(error) => Err(error.into()),
@@ -148,11 +148,11 @@ impl Connect {
     }
 
     fn of_dev(&self) -> Result<Settings, Failure> {
-        let folder = StateFolder::locate(self.state.as_deref())?;
-        let Connection { address, ca, token_file, .. } = folder.connection()?;
+        let directory = StateDirectory::locate(self.state.as_deref())?;
+        let Connection { address, ca, token_file, .. } = directory.connection()?;
         let mut settings = Settings::new(address);
         settings.patience.call = DEV_PATIENCE;
-        let (ca, token) = (folder.path().join(ca), folder.path().join(token_file));
+        let (ca, token) = (directory.path().join(ca), directory.path().join(token_file));
         settings.ca = Some(read(&ca)?);
         settings.credentials = Credentials::Token(token_in(&token)?);
         settings.files = Some(Files { ca: Some(ca), token: Some(token), certificate: None });

@@ -14,7 +14,7 @@ use super::{
     interrupt::Interrupts,
     place::{self, EXAMPLE, Place, Remote},
 };
-use airlock_client::{Client, ClientError, FolderOptions, Progress, v1};
+use airlock_client::{Client, ClientError, DirectoryOptions, Progress, v1};
 
 /// The exit code of a copy that Ctrl-C interrupted.
 const LEFT: u8 = 130;
@@ -62,21 +62,8 @@ pub(super) struct Cp {
 /// A copy in progress.
 struct Copy<'a> {
     client: &'a Client,
-    options: FolderOptions,
+    options: DirectoryOptions,
     progress: Progress,
-}
-
-/// The totals of a finished copy.
-#[derive(Debug, Default)]
-struct Copied {
-    files: u64,
-    directories: u64,
-    links: u64,
-    /// The size of the files' contents.
-    bytes: u64,
-    /// The path and the reason for each skipped entry, up to a limit.
-    left_out: Vec<(Vec<u8>, String)>,
-    left_out_total: u64,
 }
 
 impl Cp {
@@ -87,7 +74,7 @@ impl Cp {
             .map_err(|error| Failure::usage(format!("--exclude: {error}")))?;
         let client = self.connect.client().await?;
         let mut interrupts = Interrupts::new()?;
-        let mut options = FolderOptions::new(std::env::temp_dir());
+        let mut options = DirectoryOptions::new(std::env::temp_dir());
         options.exclude = self.exclude;
         let copy = Copy { client: &client, options, progress: Progress::default() };
         let progress = copy.progress.clone();
@@ -123,7 +110,7 @@ pub(super) async fn upload_contents(
     session: &str,
     quiet: bool,
 ) -> Result<u8, Failure> {
-    let options = FolderOptions::new(std::env::temp_dir());
+    let options = DirectoryOptions::new(std::env::temp_dir());
     let copy = Copy { client, options, progress: Progress::default() };
     let to = Remote { session: session.to_owned(), path: Vec::new() };
     let copied = copy.upload(&from.join("."), &to).await?;
@@ -187,10 +174,10 @@ fn name_of(path: &[u8]) -> Option<&[u8]> {
     (!matches!(name, b"" | b"." | b"..")).then_some(name)
 }
 
-fn joined(folder: &[u8], name: &[u8]) -> Vec<u8> {
-    match path_of(folder) {
+fn joined(directory: &[u8], name: &[u8]) -> Vec<u8> {
+    match path_of(directory) {
         b"" => name.to_vec(),
-        folder => [folder, b"/", name].concat(),
+        directory => [directory, b"/", name].concat(),
     }
 }
 

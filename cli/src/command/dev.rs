@@ -13,7 +13,7 @@ use clap::Args;
 use super::{Failure, args, interrupt::Interrupts, output, trace::traceparent};
 use crate::render::cause;
 use airlock_client::Settings;
-use airlock_embedded::state::StateFolder;
+use airlock_embedded::state::StateDirectory;
 use airlock_embedded::{Dev as Instance, DevError, Options, PROFILE};
 
 /// The default log filter: warnings, except those that `airlock runners` shows anyway.
@@ -66,7 +66,7 @@ pub(super) struct Dev {
 impl Dev {
     pub(super) async fn run(self) -> Result<u8, Failure> {
         let mut interrupts = Interrupts::new()?;
-        let folder = StateFolder::locate(self.state.as_deref())?;
+        let directory = StateDirectory::locate(self.state.as_deref())?;
         let bases = self.base.iter().map(|text| named_base(text)).collect::<Result<_, _>>()?;
         let binds = self.bind.iter().map(|text| shown(text)).collect::<Result<_, _>>()?;
         let options = Options {
@@ -83,7 +83,7 @@ impl Dev {
             ..Options::default()
         };
         let profile = options.profile.clone();
-        let starting = Box::pin(Instance::start(folder, options));
+        let starting = Box::pin(Instance::start(directory, options));
         let mut instance = tokio::select! {
             started = starting => started?,
             () = interrupts.next() => return Err(Failure::new("stopped before the start was complete")),
@@ -106,16 +106,16 @@ impl Dev {
 }
 
 fn greeting(instance: &Instance, profile: &str) -> String {
-    let folder = instance.folder();
-    let usual = StateFolder::locate(None).is_ok_and(|usual| usual.path() == folder);
+    let directory = instance.directory();
+    let usual = StateDirectory::locate(None).is_ok_and(|usual| usual.path() == directory);
     let state = match usual {
         true => String::new(),
-        false => format!("  export AIRLOCK_STATE={}\n", folder.display()),
+        false => format!("  export AIRLOCK_STATE={}\n", directory.display()),
     };
     format!(
         "airlock dev listens on {} with the profile `{profile}`; its state is in {}\n\nTry in another terminal:\n{state}  airlock run -- 'echo hello from $(hostname); ls -la'\n  airlock session create\n  airlock check 'git push --force'\n  airlock runners\n\nCtrl-C stops it.\n",
         instance.address(),
-        folder.display(),
+        directory.display(),
     )
 }
 
@@ -148,10 +148,10 @@ fn named_base(text: &OsStr) -> Result<(String, PathBuf), Failure> {
     let wrong = || Failure::usage(format!("--base `{}` is not NAME=DIR", shown.escape_debug()));
     let bytes = text.as_bytes();
     let at = bytes.iter().position(|byte| *byte == b'=').ok_or_else(wrong)?;
-    let (name, folder) = bytes.split_at(at);
+    let (name, directory) = bytes.split_at(at);
     let name = std::str::from_utf8(name).ok().filter(|name| !name.is_empty()).ok_or_else(wrong)?;
-    let folder = folder.get(1..).filter(|folder| !folder.is_empty()).ok_or_else(wrong)?;
-    Ok((name.to_owned(), PathBuf::from(OsStr::from_bytes(folder))))
+    let directory = directory.get(1..).filter(|directory| !directory.is_empty()).ok_or_else(wrong)?;
+    Ok((name.to_owned(), PathBuf::from(OsStr::from_bytes(directory))))
 }
 
 /// Parses the base of `airlock run --local --base`: `NAME=DIR` or only a directory.

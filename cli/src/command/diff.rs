@@ -74,7 +74,7 @@ impl Diff {
         loop {
             let answer = client.changes(request.clone()).await?;
             if self.stat {
-                let files = answer.changes.iter().filter(|change| !changes::is_folder(change));
+                let files = answer.changes.iter().filter(|change| !changes::is_directory(change));
                 all.extend(files.map(changes::Line::of));
             } else {
                 answer.changes.iter().try_for_each(|change| self.show(change, colours))?;
@@ -108,7 +108,7 @@ impl Diff {
             return output::print_bytes(&line);
         }
         // Like git, a patch contains only files.
-        if changes::is_folder(change) {
+        if changes::is_directory(change) {
             return Ok(());
         }
         let patch = changes::patch(change);

@@ -105,7 +105,7 @@ fn target(settings: &Settings) -> Option<Target> {
 /// Reports the caller's identity and profiles, as far as the server's answers show them, and the server's
 /// runners.
 async fn identity(client: &Client, found: &mut Vec<Finding>) {
-    let profiles = client.profiles(v1::PolicyServiceListProfilesRequest::default()).await;
+    let profiles = client.policy().profiles(v1::PolicyServiceListProfilesRequest::default()).await;
     match &profiles {
         Ok(answer) => {
             let names: Vec<String> = answer.profiles.iter().map(|profile| shown(&profile.name)).collect();
@@ -132,7 +132,7 @@ async fn identity(client: &Client, found: &mut Vec<Finding>) {
     if client.approvals(v1::ApprovalServiceListRequest::default()).await.is_ok() {
         roles.push("may see approvals");
     }
-    let capabilities = client.capabilities("").await;
+    let capabilities = client.admin().capabilities("").await;
     if capabilities.is_ok() {
         roles.push("may administer");
     }
@@ -207,7 +207,9 @@ fn runners(answer: &v1::AdminServiceGetCapabilitiesResponse, found: &mut Vec<Fin
 
 /// Compares the clocks: a connected runner's `last_seen` is the current time of the server.
 async fn skew(client: &Client, found: &mut Vec<Finding>) {
-    let Ok(answer) = client.runners(v1::AdminServiceListRunnersRequest::default()).await else { return };
+    let Ok(answer) = client.admin().runners(v1::AdminServiceListRunnersRequest::default()).await else {
+        return;
+    };
     let seen = answer
         .runners
         .iter()

@@ -134,12 +134,12 @@ fn of_option(subcommand: &str, option: &str) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::help;
+    use super::super::command_line;
     use super::*;
 
     #[test]
     fn nothing_is_called_foreign_that_is_here() {
-        let root = help::command();
+        let root = command_line();
         for word in SUBCOMMANDS.iter().flat_map(|(words, _)| words.iter()) {
             assert!(root.find_subcommand(word).is_none(), "{word}");
         }

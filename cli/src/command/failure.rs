@@ -71,13 +71,6 @@ impl Failure {
     pub(super) fn is_broken_pipe(&self) -> bool {
         self.code == BROKEN_PIPE
     }
-
-    /// Writes the message to standard error.
-    pub(super) fn say(&self) {
-        if !self.message.is_empty() {
-            super::output::note(&self.message);
-        }
-    }
 }
 
 impl From<ClientError> for Failure {

@@ -3,8 +3,10 @@
 
 mod background;
 mod denied;
+mod ending;
 mod input;
 mod marks;
+mod options;
 mod screen;
 
 use std::{pin::Pin, time::Duration};
@@ -19,14 +21,17 @@ use super::{
     terminal::{Left, Terminal, is_raw},
 };
 
-use crate::render::{cause, escape, json, names, text};
+use crate::render::{cause, escape, json, names};
 use airlock_client::{
     Client, ClientError, Events,
     v1::{
         Event, Execution, ExecutionState, LinkState, Opened, OutputStream, StateChanged, event::Event as Kind,
     },
 };
-use airlock_embedded::state::{StateError, StateFolder};
+use airlock_embedded::state::{StateDirectory, StateError};
+
+pub(super) use ending::end_of;
+pub(super) use options::ViewOptions;
 
 use marks::Marks;
 use screen::Screen;
@@ -41,39 +46,18 @@ const ENDING_PAUSE: Duration = Duration::from_millis(50);
 /// Shorter connection trouble is not reported.
 const LASTING: Duration = Duration::from_secs(2);
 
-/// The options of a view.
-#[derive(Debug, Clone, Default)]
-pub(super) struct How {
-    /// Print events as JSON lines instead of the output.
-    pub(super) json: bool,
-    /// This view started the command, so Ctrl-C and a closed standard output end it.
-    pub(super) owns: bool,
-    /// Forward standard input to the command.
-    pub(super) input: bool,
-    /// Connect this terminal to the command.
-    pub(super) terminal: Option<Terminal>,
-    /// Show only the output, and return 0 for every result.
-    pub(super) log: bool,
-    /// The server stops with the view, so nothing can keep running.
-    pub(super) local: bool,
-    /// Print notes about the result, and mark output that looks like one.
-    pub(super) notes: bool,
-    /// The state directory of the server if it is a dev. When the dev has ended, the view stops waiting.
-    pub(super) dev: Option<StateFolder>,
-}
-
 /// Shows all events and returns the exit code.
-pub(super) async fn follow(client: &Client, events: Events, how: How) -> Result<u8, Failure> {
+pub(super) async fn follow(client: &Client, events: Events, options: ViewOptions) -> Result<u8, Failure> {
     let known = watch::Sender::new(events.execution_id().map(str::to_owned));
     let id = known.subscribe();
-    let screen = Screen::new(!how.json && !how.log && how.terminal.is_none());
+    let screen = Screen::new(!options.json && !options.log && options.terminal.is_none());
     let address = client.address();
-    let mut trouble = Trouble { text: events.trouble(), dev: how.dev.clone(), address, screen: &screen };
+    let mut trouble = Trouble { text: events.trouble(), dev: options.dev.clone(), address, screen: &screen };
     let runs = watch::Sender::new(false);
-    let mut input = Box::pin(give_input(client, &how, id.clone(), runs.subscribe()));
-    let mut view = std::pin::pin!(View::new(&how, known, runs, &screen).show(events));
+    let mut input = Box::pin(give_input(client, &options, id.clone(), runs.subscribe()));
+    let mut view = std::pin::pin!(View::new(&options, known, runs, &screen).show(events));
     let mut interrupts = Interrupts::new()?;
-    let mut key = background::Key::new(&how);
+    let mut key = background::Key::new(&options);
     let (mut asked, mut sent) = (Asked::Not, Asked::Not);
     let mut forwarded = false;
     let end = loop {
@@ -81,7 +65,7 @@ pub(super) async fn follow(client: &Client, events: Events, how: How) -> Result<
             end = &mut view => break end,
             failure = trouble.hopeless(&id) => return Err(failure),
             left = &mut input, if !forwarded => match left? {
-                Some(left) => return Ok(say_terminal_left(left, id.borrow().as_deref(), &how)),
+                Some(left) => return Ok(say_terminal_left(left, id.borrow().as_deref(), &options)),
                 None => forwarded = true,
             },
             () = asked.done(), if matches!(asked, Asked::Asking(_)) => {}
@@ -92,8 +76,8 @@ pub(super) async fn follow(client: &Client, events: Events, how: How) -> Result<
             () = interrupts.next() => {
                 // On a raw terminal Ctrl-C is a byte for the command; here the signal comes from another
                 // process.
-                if how.owns && matches!(asked, Asked::Not) && !is_raw() {
-                    let again = if how.local { "end it at once" } else { "leave without waiting for its end" };
+                if options.owns && matches!(asked, Asked::Not) && !is_raw() {
+                    let again = if options.local { "end it at once" } else { "leave without waiting for its end" };
                     screen.note(&format!("cancelling the command; press Ctrl-C again to {again}"));
                     asked = Asked::Asking(Box::pin(cancel(client.clone(), id.clone())));
                     continue;
@@ -104,7 +88,7 @@ pub(super) async fn follow(client: &Client, events: Events, how: How) -> Result<
                     end = &mut view => break end,
                     _ = timeout(LAST_WORD, asked.done()) => {}
                 }
-                if !how.local {
+                if !options.local {
                     say_left(id.borrow().as_deref());
                 }
                 return Ok(LEFT);
@@ -114,16 +98,16 @@ pub(super) async fn follow(client: &Client, events: Events, how: How) -> Result<
     match end {
         Ok(End::Finished(code)) => Ok(code),
         Ok(End::Failed(error)) => {
-            if how.json {
+            if options.json {
                 // The error is also written to standard error for a person.
                 output::print_json(&json::error(&error))?;
             }
-            let started = id.borrow().is_some() || !how.owns;
+            let started = id.borrow().is_some() || !options.owns;
             Ok(denied::not_followed(client, &error, started).await)
         }
         Err(failure) => {
             // As in a local pipeline, a command is ended when its output has no reader.
-            if failure.is_broken_pipe() && how.owns {
+            if failure.is_broken_pipe() && options.owns {
                 let id = id.borrow().clone();
                 if let Some(id) = id {
                     let _ = client.cancel(&id).await;
@@ -137,13 +121,13 @@ pub(super) async fn follow(client: &Client, events: Events, how: How) -> Result<
 /// Forwards the terminal or standard input to the command. Returns the reason if the terminal was left.
 async fn give_input(
     client: &Client,
-    how: &How,
+    options: &ViewOptions,
     id: watch::Receiver<Option<String>>,
     runs: watch::Receiver<bool>,
 ) -> Result<Option<Left>, Failure> {
-    match &how.terminal {
+    match &options.terminal {
         Some(terminal) => terminal.attend(client, id, runs).await.map(Some),
-        None if how.input => {
+        None if options.input => {
             input::forward(client, id, runs).await;
             Ok(None)
         }
@@ -171,7 +155,7 @@ impl Asked {
 /// Reports trouble that keeps the view from continuing.
 struct Trouble<'a> {
     text: watch::Receiver<Option<String>>,
-    dev: Option<StateFolder>,
+    dev: Option<StateDirectory>,
     address: &'a str,
     screen: &'a Screen,
 }
@@ -199,13 +183,13 @@ impl Trouble<'_> {
     }
 
     fn dev_is_gone(&self) -> bool {
-        self.dev.as_ref().is_some_and(|folder| is_gone(folder, self.address))
+        self.dev.as_ref().is_some_and(|directory| is_gone(directory, self.address))
     }
 }
 
 /// Reports whether the dev at `address` has ended, or another dev has replaced it.
-pub(super) fn is_gone(folder: &StateFolder, address: &str) -> bool {
-    match folder.connection() {
+pub(super) fn is_gone(directory: &StateDirectory, address: &str) -> bool {
+    match directory.connection() {
         Ok(connection) => connection.address != address,
         Err(error) => matches!(error, StateError::NotRunning(_)),
     }
@@ -213,9 +197,9 @@ pub(super) fn is_gone(folder: &StateFolder, address: &str) -> bool {
 
 /// Reports whether a dev that does not answer is stopping: it closes its connections before it releases its
 /// directory.
-pub(super) async fn is_ending(folder: &StateFolder) -> bool {
+pub(super) async fn is_ending(directory: &StateDirectory) -> bool {
     for _ in 0..ENDING_LOOKS {
-        if matches!(folder.connection(), Err(StateError::NotRunning(_))) {
+        if matches!(directory.connection(), Err(StateError::NotRunning(_))) {
             return true;
         }
         tokio::time::sleep(ENDING_PAUSE).await;
@@ -238,7 +222,7 @@ enum End {
 }
 
 struct View<'a> {
-    how: &'a How,
+    options: &'a ViewOptions,
     known: watch::Sender<Option<String>>,
     /// Whether the command can take input.
     runs: watch::Sender<bool>,
@@ -252,14 +236,14 @@ struct View<'a> {
 
 impl<'a> View<'a> {
     fn new(
-        how: &'a How,
+        options: &'a ViewOptions,
         known: watch::Sender<Option<String>>,
         runs: watch::Sender<bool>,
         screen: &'a Screen,
     ) -> Self {
-        let in_line = how.terminal.as_ref().is_some_and(Terminal::is_joined);
-        let marks = Marks::new(how.notes && !how.json && !how.log && how.terminal.is_none());
-        Self { how, known, runs, stdout: io::stdout(), stderr: io::stderr(), screen, marks, in_line }
+        let in_line = options.terminal.as_ref().is_some_and(Terminal::is_joined);
+        let marks = Marks::new(options.notes && !options.json && !options.log && options.terminal.is_none());
+        Self { options, known, runs, stdout: io::stdout(), stderr: io::stderr(), screen, marks, in_line }
     }
 
     async fn show(mut self, mut events: Events) -> Result<End, Failure> {
@@ -282,16 +266,16 @@ impl<'a> View<'a> {
             self.event(id, &event).await?;
             if let Some(Kind::Finished(finished)) = &event.event {
                 let execution = finished.execution.clone().unwrap_or_default();
-                if self.how.log {
+                if self.options.log {
                     return Ok(End::Finished(0));
                 }
                 self.unhold().await?;
-                self.screen.end(&execution, self.how.notes && !self.how.json);
+                self.screen.end(&execution, self.options.notes && !self.options.json);
                 return Ok(End::Finished(cause::exit_code(execution.result.as_ref())));
             }
             if let Some(Kind::Backgrounded(_)) = &event.event {
                 self.unhold().await?;
-                if self.how.owns && self.how.terminal.is_none() {
+                if self.options.owns && self.options.terminal.is_none() {
                     say_backgrounded(id);
                     return Ok(End::Finished(cause::BACKGROUNDED));
                 }
@@ -313,12 +297,12 @@ impl<'a> View<'a> {
     }
 
     async fn event(&mut self, id: &str, event: &Event) -> Result<(), Failure> {
-        if self.how.json {
+        if self.options.json {
             let line = format!("{}\n", json::event(id, event));
             output::write(&mut self.stdout, escape::json(&line).as_bytes()).await?;
         }
         match &event.event {
-            Some(Kind::Output(out)) if !self.how.json => {
+            Some(Kind::Output(out)) if !self.options.json => {
                 let is_stdout = out.stream() != OutputStream::Stderr;
                 let cut = std::mem::take(&mut self.in_line) && out.offset > 0;
                 let shown = if cut { from_next_line(&out.data) } else { &out.data };
@@ -387,18 +371,6 @@ fn say_state(change: &StateChanged, screen: &Screen) {
     }
 }
 
-/// Reports the result if the exit code alone does not show it.
-fn say_end(execution: &Execution) {
-    let exited = execution
-        .result
-        .as_ref()
-        .and_then(|outcome| outcome.cause.as_ref())
-        .is_some_and(|cause| matches!(cause.detail, Some(airlock_client::v1::cause::Detail::Exited(_))));
-    if !exited {
-        output::note(&cause::sentence(execution.result.as_ref()));
-    }
-}
-
 /// Reports why a start was refused, and returns the exit code.
 pub(super) async fn not_started(client: &Client, error: &ClientError) -> u8 {
     denied::not_followed(client, error, false).await
@@ -419,14 +391,14 @@ fn say_left(id: Option<&str>) {
     }
 }
 
-/// Reports how to return to a terminal, and returns the exit code.
-fn say_terminal_left(left: Left, id: Option<&str>, how: &How) -> u8 {
+/// Reports options to return to a terminal, and returns the exit code.
+fn say_terminal_left(left: Left, id: Option<&str>, options: &ViewOptions) -> u8 {
     let why = match left {
         Left::Detached => "detached from",
         Left::Taken => "another client took",
     };
     match id {
-        Some(id) if !how.local => output::note(&format!(
+        Some(id) if !options.local => output::note(&format!(
             "{why} the terminal of execution {id}; the command continues\n  to return: airlock attach -it {id}\n  to end it: airlock kill {id}"
         )),
         _ => output::note("detached from the terminal; the command ends with its server"),
@@ -446,13 +418,4 @@ async fn cancel(client: Client, mut id: watch::Receiver<Option<String>>) {
     if let Err(error) = client.cancel(&known).await {
         output::note(&format!("cannot cancel the command: {}", describe(&error)));
     }
-}
-
-/// Returns the exit code of an ended execution, and writes its result to standard error.
-pub(super) fn end_of(execution: &Execution, notes: bool) -> u8 {
-    say_end(execution);
-    for note in text::notes(execution.result.as_ref()).iter().filter(|_| notes) {
-        output::note(note);
-    }
-    cause::exit_code(execution.result.as_ref())
 }

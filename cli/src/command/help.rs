@@ -1,9 +1,7 @@
 //! The help pages. The first page groups subcommands by task. A subcommand's page contains its description, a
 //! table of options with one line each, and examples.
 
-use clap::{Command, CommandFactory as _};
-
-use super::Cli;
+use clap::Command;
 
 /// Subcommands by task. A subcommand in no group is shown last, under its own heading.
 pub(super) const GROUPS: [(&str, &[&str]); 6] = [
@@ -19,9 +17,8 @@ const OTHERS: &str = "More";
 /// The columns of a line of text.
 const WIDTH: usize = 100;
 
-/// Returns the whole command line.
-pub(super) fn command() -> Command {
-    let command = Cli::command();
+/// Returns the command line with its help pages.
+pub(super) fn with_pages(command: Command) -> Command {
     let groups = groups(&command);
     let template =
         format!("{{about}}\n\n{{usage-heading}} {{usage}}\n\n{groups}Options:\n{{options}}{{after-help}}");

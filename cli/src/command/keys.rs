@@ -8,7 +8,7 @@ use std::{
 use clap::Args;
 
 use super::{Failure, args, output};
-use airlock_embedded::keys::{Authority, Files, KeysError, Leaf, make_folder, make_token};
+use airlock_embedded::keys::{Authority, Files, KeysError, Leaf, make_directory, make_token};
 
 const AUTHORITY: &str = "ca";
 const AUTHORITY_NAME: &str = "airlock authority";
@@ -25,7 +25,7 @@ const SERVER: &str = "server";
 pub(super) struct Keys {
     /// The directory; it is created if it does not exist.
     #[arg(value_name = "DIR")]
-    folder: PathBuf,
+    directory: PathBuf,
     /// Create a server certificate for these host names and addresses.
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     server: Vec<String>,
@@ -41,9 +41,9 @@ pub(super) struct Keys {
 impl Keys {
     pub(super) fn run(self) -> Result<u8, Failure> {
         let now = SystemTime::now();
-        let files = |name: &str| Files::named(&self.folder, name);
+        let files = |name: &str| Files::named(&self.directory, name);
         let tokens: Vec<PathBuf> =
-            self.token.iter().map(|name| self.folder.join(format!("{name}.token"))).collect();
+            self.token.iter().map(|name| self.directory.join(format!("{name}.token"))).collect();
         let server = (!self.server.is_empty()).then(|| files(SERVER));
         let clients: Vec<Files> = self.client.iter().map(|(file, _)| files(file)).collect();
         // Everything is checked before anything is created.
@@ -57,7 +57,7 @@ impl Keys {
         let leaves = self.client.iter().map(|(_, name)| Ok(Leaf::client(name)?));
         let leaves: Vec<Leaf> = leaves.collect::<Result<_, Failure>>()?;
 
-        make_folder(&self.folder).map_err(KeysError::from)?;
+        make_directory(&self.directory).map_err(KeysError::from)?;
         let authority = self.authority(now)?;
         let mut said =
             format!("{}: the CA certificate, for every program\n", files(AUTHORITY).certificate.display());
@@ -85,14 +85,14 @@ impl Keys {
     /// Returns the CA of the directory, and creates it if there is none. An unusable CA is not replaced:
     /// its certificates would become invalid.
     fn authority(&self, now: SystemTime) -> Result<Authority, Failure> {
-        let files = Files::named(&self.folder, AUTHORITY);
+        let files = Files::named(&self.directory, AUTHORITY);
         if !files.certificate.exists() && !files.key.exists() {
             return Ok(Authority::make(&files, AUTHORITY_NAME, now)?);
         }
         Authority::open(&files, AUTHORITY_NAME, now).ok_or_else(|| {
             Failure::new(format!(
                 "cannot use the CA in `{}`: its files do not match, expire within 30 days, or are readable by other users; `chmod 600` them, or use another directory",
-                self.folder.display()
+                self.directory.display()
             ))
         })
     }

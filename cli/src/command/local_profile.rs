@@ -45,9 +45,9 @@ mod tests {
     fn profiles_are_found_by_name_and_by_file() {
         assert_eq!(tested("demo".as_ref()).unwrap().name(), "demo");
         assert_eq!(tested("no-such".as_ref()).unwrap_err().code(), 2);
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &str| {
-            let path = folder.path().join(name);
+            let path = directory.path().join(name);
             std::fs::write(&path, text).unwrap();
             path.into_os_string()
         };

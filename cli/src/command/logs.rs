@@ -7,7 +7,7 @@ use clap::Args;
 use super::{
     Failure, args,
     connect::Connect,
-    follow::{How, follow},
+    follow::{ViewOptions, follow},
 };
 use airlock_client::{
     Client, From, Selection,
@@ -162,8 +162,13 @@ impl Logs {
             }
             None => From::Beginning,
         };
-        let how = How { json: self.json, log: true, dev: self.connect.dev_folder(), ..How::default() };
-        follow(client, client.attach(self.id.as_str(), from), how).await
+        let options = ViewOptions {
+            json: self.json,
+            log: true,
+            dev: self.connect.dev_directory(),
+            ..ViewOptions::default()
+        };
+        follow(client, client.attach(self.id.as_str(), from), options).await
     }
 
     async fn searched(&self, client: &Client, pattern: &str) -> Result<u8, Failure> {

@@ -73,17 +73,17 @@ impl Ls {
         }
     }
 
-    fn show(&self, list: &[FileInfo], folder: &[u8]) -> Result<(), Failure> {
+    fn show(&self, list: &[FileInfo], directory: &[u8]) -> Result<(), Failure> {
         if self.json {
             return list.iter().try_for_each(|file| output::print_json(&json::file(file)));
         }
         if self.long {
-            return output::print(&files::long(list, |file| files::below(file.path(), folder)));
+            return output::print(&files::long(list, |file| files::below(file.path(), directory)));
         }
         let escaped = std::io::stdout().is_terminal();
         let mut out = Vec::new();
         for file in list {
-            let name = files::below(file.path(), folder);
+            let name = files::below(file.path(), directory);
             match escaped {
                 true => out.extend_from_slice(escape::name(name).as_bytes()),
                 false => out.extend_from_slice(name),

@@ -49,6 +49,13 @@ pub(super) fn note(text: &str) {
     };
 }
 
+/// Writes the message of a failure to standard error, if it has one.
+pub(super) fn report(failure: &Failure) {
+    if !failure.message().is_empty() {
+        note(failure.message());
+    }
+}
+
 /// Writes a note below a line of output that has not ended yet.
 pub(super) fn note_below(text: &str) {
     let _ = writeln!(io::stderr(), "\nairlock: {}", escape::guard(text));

@@ -71,7 +71,7 @@ impl List {
         let list = every_page(async |page| {
             let filter = filter.clone();
             let request = v1::PolicyServiceListProfilesRequest { page, filter, ..Default::default() };
-            let answer = client.profiles(request).await?;
+            let answer = client.policy().profiles(request).await?;
             Ok((answer.profiles, answer.next_page_token))
         })
         .await?;
@@ -86,7 +86,7 @@ impl List {
 impl Show {
     async fn run(self) -> Result<u8, Failure> {
         let client = self.connect.client().await?;
-        let one = client.profile(&self.name, v1::ProfileView::Full).await?;
+        let one = client.policy().profile(&self.name, v1::ProfileView::Full).await?;
         match self.json {
             true => output::print_json(&profile(&one))?,
             false => output::print(&page::profile(&one))?,

@@ -9,7 +9,7 @@ use super::{
     args::Notes,
     connect::Connect,
     dev,
-    follow::{How, follow},
+    follow::{ViewOptions, follow},
     spec::Spec,
     start::start,
     terminal::{Terminal, TerminalOptions},
@@ -21,8 +21,8 @@ use airlock_client::{Client, v1};
 ///
 /// One word after `--` is the text for the shell, unchanged. Several words are joined with single spaces, as ssh
 /// does, so quotes for the shell inside need quotes of their own. Standard input is read only with -i. Ctrl-C ends
-/// the command; a second Ctrl-C leaves at once and prints how to return. Ctrl-B on a terminal sends the command to
-/// the background, where it runs on, and prints how to follow it.
+/// the command; a second Ctrl-C leaves at once and prints options to return. Ctrl-B on a terminal sends the command to
+/// the background, where it runs on, and prints options to follow it.
 ///
 /// `airlock run -it bash` opens a shell in the sandbox, as ssh does. The command has a terminal, and every key,
 /// including Ctrl-C, goes to it. Policy asks for an approval (--wait-approval), because what will be typed is
@@ -64,40 +64,45 @@ impl Run {
         }
         let input = self.interactive && terminal.is_none();
         let notes = self.notes.wanted();
-        let how = How { json: self.json, owns: true, input, terminal, notes, ..How::default() };
+        let options =
+            ViewOptions { json: self.json, owns: true, input, terminal, notes, ..ViewOptions::default() };
         if self.local {
             let base = self.spec.base.as_deref().map(dev::local_base).transpose()?;
-            let spec = self.wire(base.as_ref().map(|(name, _)| name.clone()), &how)?;
-            return run_local(spec, base.into_iter().collect(), How { local: true, ..how }).await;
+            let spec = self.wire(base.as_ref().map(|(name, _)| name.clone()), &options)?;
+            return run_local(spec, base.into_iter().collect(), ViewOptions { local: true, ..options }).await;
         }
         let connect = self.connect.clone();
         let base = self.spec.base_name()?;
         if self.spec.background {
             let json = self.json;
-            return start(&connect, self.wire(base, &how)?, json).await;
+            return start(&connect, self.wire(base, &options)?, json).await;
         }
-        let spec = self.wire(base, &how)?;
-        let how = How { dev: connect.dev_folder(), ..how };
+        let spec = self.wire(base, &options)?;
+        let options = ViewOptions { dev: connect.dev_directory(), ..options };
         let client = connect.client().await.map_err(|failure| failure.with_code(cause::NOT_RUN))?;
-        follow(&client, client.run(spec), how).await
+        follow(&client, client.run(spec), options).await
     }
 
-    fn wire(self, base: Option<String>, how: &How) -> Result<v1::ExecutionSpec, Failure> {
+    fn wire(self, base: Option<String>, options: &ViewOptions) -> Result<v1::ExecutionSpec, Failure> {
         Ok(v1::ExecutionSpec {
             kill_on_disconnect: self.kill_on_disconnect,
             stdin: self.interactive,
-            pty: how.terminal.as_ref().map(|_| Terminal::wire()),
+            pty: options.terminal.as_ref().map(|_| Terminal::wire()),
             ..self.spec.wire(base)?
         })
     }
 }
 
 /// Runs the command in a temporary instance that is removed before this returns.
-async fn run_local(spec: v1::ExecutionSpec, bases: Vec<(String, PathBuf)>, how: How) -> Result<u8, Failure> {
+async fn run_local(
+    spec: v1::ExecutionSpec,
+    bases: Vec<(String, PathBuf)>,
+    options: ViewOptions,
+) -> Result<u8, Failure> {
     let local = dev::Local::start(bases).await.map_err(|failure| failure.with_code(cause::NOT_RUN))?;
     let client = Client::connect(local.settings()?).await;
     let done = match client {
-        Ok(client) => follow(&client, client.run(spec), how).await,
+        Ok(client) => follow(&client, client.run(spec), options).await,
         Err(error) => Err(Failure::from(error).with_code(cause::NOT_RUN)),
     };
     local.stop().await;

@@ -112,7 +112,7 @@ pub(super) async fn all(connect: &Connect) -> Result<Vec<v1::Runner>, Failure> {
     let client = connect.client().await?;
     every_page(async |page| {
         let request = v1::AdminServiceListRunnersRequest { page, ..Default::default() };
-        let answer = client.runners(request).await?;
+        let answer = client.admin().runners(request).await?;
         Ok((answer.runners, answer.next_page_token))
     })
     .await
@@ -142,7 +142,7 @@ async fn show(connect: &Connect, name: &str, as_json: bool) -> Result<u8, Failur
 
 async fn drain(named: &Named, undo: bool) -> Result<u8, Failure> {
     let client = named.connect.client().await?;
-    let runner = client.drain_runner(&named.name, undo).await?;
+    let runner = client.admin().drain_runner(&named.name, undo).await?;
     let running = runner.running;
     output::print(&match (undo, running) {
         (true, _) => format!("{} takes commands again\n", named.name),

@@ -91,8 +91,11 @@ pub(super) struct Create {
 
 impl Create {
     async fn run(self) -> Result<u8, Failure> {
-        if let Some(folder) = self.upload.as_deref().filter(|folder| !folder.is_dir()) {
-            return Err(Failure::usage(format!("--upload: `{}` is not a local directory", folder.display())));
+        if let Some(directory) = self.upload.as_deref().filter(|directory| !directory.is_dir()) {
+            return Err(Failure::usage(format!(
+                "--upload: `{}` is not a local directory",
+                directory.display()
+            )));
         }
         let client = self.connect.client().await?;
         let request = v1::SessionServiceCreateRequest {
@@ -108,8 +111,9 @@ impl Create {
         };
         let session = client.create_session(request.with_env(args::variables(&self.env)?)).await?;
         let mut code = 0;
-        if let Some(folder) = &self.upload {
-            code = cp::upload_contents(&client, folder, &session.session_id, self.json || self.quiet).await?;
+        if let Some(directory) = &self.upload {
+            code =
+                cp::upload_contents(&client, directory, &session.session_id, self.json || self.quiet).await?;
         }
         if self.json {
             output::print_json(&json::session(&session))?;
@@ -228,7 +232,7 @@ impl Close {
                 Ok(_) => output::print(&format!("{id}\n"))?,
                 Err(error) => {
                     let failure = Failure::from(error);
-                    failure.say();
+                    output::report(&failure);
                     failed = Some(failure.code());
                 }
             }

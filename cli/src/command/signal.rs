@@ -78,7 +78,7 @@ async fn each(
             Ok(_) => output::print(&format!("{id}\n"))?,
             Err(error) => {
                 let failure = Failure::from(error).about(id);
-                failure.say();
+                output::report(&failure);
                 code = failure.code();
             }
         }

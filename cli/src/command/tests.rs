@@ -1,6 +1,6 @@
 //! Tests of argument parsing: accepted arguments, and the errors for wrong ones.
 
-use clap::{CommandFactory as _, error::ErrorKind};
+use clap::error::ErrorKind;
 
 use super::*;
 

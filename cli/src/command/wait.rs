@@ -43,8 +43,8 @@ pub(super) struct Wait {
 
 impl Wait {
     pub(super) async fn run(self) -> Result<u8, Failure> {
-        let client = match (self.connect.client().await, self.connect.dev_folder()) {
-            (Err(failure), Some(folder)) if failure.is_passing() && is_ending(&folder).await => {
+        let client = match (self.connect.client().await, self.connect.dev_directory()) {
+            (Err(failure), Some(directory)) if failure.is_passing() && is_ending(&directory).await => {
                 return Err(dev_has_ended(Some(&self.id)));
             }
             (client, _) => client?,
@@ -72,7 +72,7 @@ impl Wait {
     }
 
     fn dev_is_gone(&self, client: &Client) -> bool {
-        self.connect.dev_folder().is_some_and(|folder| is_gone(&folder, client.address()))
+        self.connect.dev_directory().is_some_and(|directory| is_gone(&directory, client.address()))
     }
 }
 
@@ -112,7 +112,7 @@ impl Kill {
                 Ok(execution) => output::print(&format!("{id}: {}\n", fate(&execution)))?,
                 Err(error) => {
                     let failure = Failure::from(error);
-                    failure.say();
+                    output::report(&failure);
                     failed = Some(failure.code());
                 }
             }

@@ -214,7 +214,7 @@ fn scaled(count: u64, most: u64) -> u64 {
 
 /// Reports whether the change is only about a directory, which a patch does not contain.
 #[must_use]
-pub fn is_folder(change: &FileChange) -> bool {
+pub fn is_directory(change: &FileChange) -> bool {
     let file = change.after.as_ref().or(change.before.as_ref());
     file.is_some_and(|file| file.r#type() == FileType::Directory)
 }

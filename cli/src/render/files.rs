@@ -14,10 +14,10 @@ pub fn typed(path: &[u8]) -> &[u8] {
     path.strip_prefix(WORKSPACE).unwrap_or(path)
 }
 
-/// Returns a path relative to `folder` if it is below it.
+/// Returns a path relative to `directory` if it is below it.
 #[must_use]
-pub fn below<'a>(path: &'a [u8], folder: &[u8]) -> &'a [u8] {
-    let rest = path.strip_prefix(folder).and_then(|rest| rest.strip_prefix(b"/"));
+pub fn below<'a>(path: &'a [u8], directory: &[u8]) -> &'a [u8] {
+    let rest = path.strip_prefix(directory).and_then(|rest| rest.strip_prefix(b"/"));
     rest.filter(|rest| !rest.is_empty()).unwrap_or(path)
 }
 

@@ -4,6 +4,7 @@
 mod approval;
 mod files;
 mod output;
+mod parts;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
@@ -20,6 +21,7 @@ use airlock_client::{
         Started, Verdict, ViolationAction, cause::Detail, event::Event as Kind,
     },
 };
+use parts::{bytes, insert, known};
 
 /// Formats one event as an object with `event` (its kind), `execution_id`, `cursor`, and its contents
 /// under the name of its kind.
@@ -325,28 +327,6 @@ pub fn rule(one: &RememberedRule) -> Value {
         "decided_by": one.decided_by,
         "created": time::rfc3339(one.created.as_ref()),
     })
-}
-
-/// Formats bytes as text and, if they are not UTF-8, also as base64.
-fn bytes(data: &[u8]) -> Value {
-    match std::str::from_utf8(data) {
-        Ok(text) => json!({"text": text, "lossy": false}),
-        Err(_) => json!({
-            "text": String::from_utf8_lossy(data),
-            "lossy": true,
-            "base64": STANDARD.encode(data),
-        }),
-    }
-}
-
-fn known<T: Into<Value>>(is: bool, value: impl FnOnce() -> T) -> Value {
-    if is { value().into() } else { Value::Null }
-}
-
-fn insert(object: &mut Value, name: &str, value: Value) {
-    if let Value::Object(fields) = object {
-        fields.insert(name.to_owned(), value);
-    }
 }
 
 #[cfg(test)]

@@ -94,8 +94,8 @@ fn lines_are_answered_one_by_one_at_once() {
 
 #[test]
 fn mistakes_are_named_with_their_place() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("team.toml");
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("team.toml");
     let path = file.to_str().unwrap();
     for (text, piece) in [
         (

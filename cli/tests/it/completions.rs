@@ -59,11 +59,11 @@ fn bash_completes_subcommands_options_and_values() {
 
 #[test]
 fn the_scripts_are_read_by_their_shells() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     for shell in ["bash", "zsh", "fish"] {
         let text = script(shell);
         assert!(text.contains("doctor") && text.contains("airlock"), "{shell}");
-        let file = folder.path().join(shell);
+        let file = directory.path().join(shell);
         std::fs::write(&file, text).unwrap();
         match Command::new(shell).arg("-n").arg(&file).output() {
             Ok(output) => assert!(output.status.success(), "{shell}: {output:?}"),

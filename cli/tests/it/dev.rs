@@ -165,9 +165,9 @@ fn bad_settings_are_refused_with_what_to_do() {
     for (arguments, code, piece) in [
         (&["dev", "--listen", "0.0.0.0:0"][..], 1, "loopback only"),
         (&["dev", "--profile", "nope"], 1, "nope"),
-        (&["dev", "--profiles", "/no/such/folder"], 1, "/no/such/folder"),
+        (&["dev", "--profiles", "/no/such/directory"], 1, "/no/such/directory"),
         (&["dev", "--base", "repo"], 2, "NAME=DIR"),
-        (&["dev", "--base", "repo=/no/such/folder"], 1, "/no/such/folder"),
+        (&["dev", "--base", "repo=/no/such/directory"], 1, "/no/such/directory"),
         (&["dev", "--state", file], 1, "name another with --state"),
         (&["dev", "--log", "=="], 1, "log_level"),
         (&["dev", "--listen", "localhost:0"], 2, "such as 127.0.0.1:7443"),
@@ -189,11 +189,11 @@ const READ: &str = "perl -e 'for (q(/opt/tools/hello)) { open F, $_ or die; prin
 fn it_shows_what_of_the_host_it_is_told_to_and_lets_commands_run_as_long() {
     let host = tempfile::tempdir().unwrap();
     let at = |name: &str| host.path().join(name);
-    for folder in ["tools", "root/usr", "root/etc"] {
-        fs::create_dir_all(at(folder)).unwrap();
+    for directory in ["tools", "root/usr", "root/etc"] {
+        fs::create_dir_all(at(directory)).unwrap();
     }
-    for folder in ["", "tools", "root", "root/usr", "root/etc"] {
-        fs::set_permissions(at(folder), fs::Permissions::from_mode(0o755)).unwrap();
+    for directory in ["", "tools", "root", "root/usr", "root/etc"] {
+        fs::set_permissions(at(directory), fs::Permissions::from_mode(0o755)).unwrap();
     }
     fs::write(at("tools/hello"), "from tools\n").unwrap();
     fs::write(at("root/marker"), "from the root\n").unwrap();

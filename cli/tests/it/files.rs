@@ -246,15 +246,15 @@ fn changes_are_a_patch_that_git_applies() {
     assert!(desk.text(&["diff", "--stat", &desk.session]).contains("sub/numbers | 2 +-\n"));
 }
 
-fn git(folder: &Path, arguments: &[&str]) -> ExitStatus {
+fn git(directory: &Path, arguments: &[&str]) -> ExitStatus {
     let mut git = Command::new("git");
     // A repository that may contain the directory must not be found.
-    git.env("GIT_CEILING_DIRECTORIES", folder.parent().unwrap());
-    git.args(arguments).current_dir(folder).status().unwrap()
+    git.env("GIT_CEILING_DIRECTORIES", directory.parent().unwrap());
+    git.args(arguments).current_dir(directory).status().unwrap()
 }
 
 #[test]
-fn a_session_can_begin_with_a_folder() {
+fn a_session_can_begin_with_a_directory() {
     let desk = Desk::new();
     let id = desk.text(&["session", "create", "--quiet", "--upload", "project"]).trim().to_owned();
     assert_eq!(desk.text(&["run", "--session", &id, "--", "sh hello.sh"]), "hello\n");

@@ -27,10 +27,10 @@ fn examples() -> Vec<(String, Vec<String>)> {
 
 /// Runs the lines as one script in an empty directory with an empty HOME, against a dev.
 fn run(site: &Site, path: &str, lines: &[String]) {
-    let folder = tempfile::Builder::new().prefix("airlock-test-help-").tempdir().unwrap();
+    let directory = tempfile::Builder::new().prefix("airlock-test-help-").tempdir().unwrap();
     fs::copy(
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/examples/team.toml"),
-        folder.path().join("team.toml"),
+        directory.path().join("team.toml"),
     )
     .unwrap();
     // The exit code of a check is its verdict, so only wrong usage fails the test.
@@ -42,8 +42,8 @@ fn run(site: &Site, path: &str, lines: &[String]) {
     let programs = Path::new(env!("CARGO_BIN_EXE_airlock")).parent().unwrap().display();
     let output = Command::new("timeout")
         .args(["120", "bash", "-eu", "-c", &script])
-        .current_dir(folder.path())
-        .env("HOME", folder.path())
+        .current_dir(directory.path())
+        .env("HOME", directory.path())
         .env("PATH", format!("{programs}:{}", std::env::var("PATH").unwrap()))
         .env("AIRLOCK_STATE", site.state())
         .stdin(std::process::Stdio::null())

@@ -135,8 +135,8 @@ fn a_follower_goes_on_when_the_command_goes_to_the_background() {
 #[test]
 fn a_watch_shows_starts_and_ends_and_can_be_taken_up_again() {
     let site = Site::with_dev(&[]);
-    let folder = tempfile::tempdir().unwrap();
-    let log = folder.path().join("events");
+    let directory = tempfile::tempdir().unwrap();
+    let log = directory.path().join("events");
     let mut watch = site.airlock(&["watch", "--json", "--count", "2"]);
     let mut watch = watch.stdout(File::create(&log).unwrap()).spawn().unwrap();
     let events = || -> Vec<Value> {

@@ -4,8 +4,8 @@ use std::{fs, io::Write as _, path::Path, process::Output};
 
 use crate::support::{airlock, stderr};
 
-fn in_folder(folder: &Path, arguments: &[&str]) -> Output {
-    airlock(&[&["policy"], arguments].concat()).current_dir(folder).output().unwrap()
+fn in_directory(directory: &Path, arguments: &[&str]) -> Output {
+    airlock(&[&["policy"], arguments].concat()).current_dir(directory).output().unwrap()
 }
 
 fn stdout(output: &Output) -> String {
@@ -24,11 +24,11 @@ reason = "allow_rule"
 
 #[test]
 fn cases_are_decided_and_those_that_come_out_otherwise_are_shown() {
-    let folder = tempfile::tempdir().unwrap();
-    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs::write(directory.path().join(name), text).unwrap();
     write("base.toml", "name = \"base\"\nextends = \"strict\"\n[policy]\ndeny = [\"Bash(git push:*)\"]\n");
     write("team.toml", TEAM);
-    let output = in_folder(folder.path(), &["test", "team.toml"]);
+    let output = in_directory(directory.path(), &["test", "team.toml"]);
     assert_eq!(
         (output.status.code(), stdout(&output).as_str()),
         (Some(0), "1 profile, 1 case: all passed\n")
@@ -38,7 +38,7 @@ fn cases_are_decided_and_those_that_come_out_otherwise_are_shown() {
         "more.toml",
         "[[test]]\ncommand = \"git push\"\nexpect = \"deny\"\n[[test]]\ncommand = \"ls\"\nexpect = \"ask\"\n",
     );
-    let output = in_folder(folder.path(), &["test", "team.toml", "base.toml", "--cases", "more.toml"]);
+    let output = in_directory(directory.path(), &["test", "team.toml", "base.toml", "--cases", "more.toml"]);
     let text = stdout(&output);
     assert_eq!(output.status.code(), Some(1), "{text}");
     assert!(
@@ -49,7 +49,7 @@ fn cases_are_decided_and_those_that_come_out_otherwise_are_shown() {
     assert!(text.ends_with("2 profiles, 5 cases: 3 passed, 2 failed\n"), "{text}");
 
     write("team.toml", &TEAM.replace("allow_rule", "read_only"));
-    let output = in_folder(folder.path(), &["test", "team.toml", "strict"]);
+    let output = in_directory(directory.path(), &["test", "team.toml", "strict"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(
         stdout(&output).starts_with("team.toml:5:1: `policy.test[0]` by `team`: "),
@@ -60,16 +60,16 @@ fn cases_are_decided_and_those_that_come_out_otherwise_are_shown() {
 
 #[test]
 fn a_broken_profile_is_told_with_file_line_and_cure_and_the_others_go_on() {
-    let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("broken.toml"), "name = \"broken\"\n[policy]\ndeny = [\"Bosh(x)\"]\n")
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("broken.toml"), "name = \"broken\"\n[policy]\ndeny = [\"Bosh(x)\"]\n")
         .unwrap();
-    let output = in_folder(folder.path(), &["test", "broken.toml", "strict"]);
+    let output = in_directory(directory.path(), &["test", "broken.toml", "strict"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("broken.toml:3:9: `policy.deny[0]`: `Bosh(x)` names the tool `Bosh`"));
     assert!(stderr(&output).contains("; correct or remove the rule"), "{}", stderr(&output));
     assert_eq!(stdout(&output), "2 profiles, 0 cases: all passed; 1 profile not loaded\n");
     for arguments in [&["test", "nowhere.toml"][..], &["test", "strict", "--cases", "nowhere.toml"]] {
-        let output = in_folder(folder.path(), arguments);
+        let output = in_directory(directory.path(), arguments);
         assert!(matches!(output.status.code(), Some(1 | 2)) && output.stdout.is_empty());
         assert!(stderr(&output).contains("nowhere.toml"), "{}", stderr(&output));
     }
@@ -77,23 +77,23 @@ fn a_broken_profile_is_told_with_file_line_and_cure_and_the_others_go_on() {
 
 #[test]
 fn settings_become_a_profile_that_decides_and_what_was_left_out_is_said() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let settings = r#"{"permissions": {"deny": ["Bash(git push:*)"], "allow": ["WebFetch(domain:x.org)"]}, "model": "m"}"#;
-    fs::write(folder.path().join("settings.json"), settings).unwrap();
-    let output = in_folder(folder.path(), &["import", "settings.json", "-o", "agent.toml"]);
+    fs::write(directory.path().join("settings.json"), settings).unwrap();
+    let output = in_directory(directory.path(), &["import", "settings.json", "-o", "agent.toml"]);
     assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
     let said = stderr(&output);
     assert!(output.stdout.is_empty() && said.lines().count() == 2, "{said}");
     assert!(said.contains(
         "not converted: permissions.allow[0]: \"WebFetch(domain:x.org)\": the rule is about a tool of the agent"
     ));
-    let made = fs::read_to_string(folder.path().join("agent.toml")).unwrap();
+    let made = fs::read_to_string(directory.path().join("agent.toml")).unwrap();
     assert!(made.contains("name = \"agent\"") && made.contains("# permissions.deny[0]"), "{made}");
     let check = airlock(&["check", "--profile", "agent.toml", "git push"]);
-    let output = { check }.current_dir(folder.path()).output().unwrap();
+    let output = { check }.current_dir(directory.path()).output().unwrap();
     assert_eq!(output.status.code(), Some(11), "{}", stderr(&output));
 
-    let output = in_folder(folder.path(), &["import", "settings.json", "-o", "agent.toml"]);
+    let output = in_directory(directory.path(), &["import", "settings.json", "-o", "agent.toml"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("`agent.toml` already exists; use another file"));
 }

@@ -23,18 +23,18 @@ fn a_local_run_gives_the_bytes_that_bash_gives_and_leaves_nothing() {
 }
 
 #[test]
-fn a_local_run_works_on_a_copy_of_a_folder() {
+fn a_local_run_works_on_a_copy_of_a_directory() {
     let site = Site::empty();
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("file"), "original").unwrap();
-    let base = folder.path().to_str().unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("file"), "original").unwrap();
+    let base = directory.path().to_str().unwrap();
     let text =
         site.text(&["run", "--local", "--base", base, "--", "cat file; echo changed > file; cat file"]);
     assert_eq!(text, "originalchanged\n");
-    assert_eq!(std::fs::read(folder.path().join("file")).unwrap(), b"original");
-    let (code, why) = site.fails(&["run", "--local", "--base", "/no/such/folder", "--", "ls"]);
+    assert_eq!(std::fs::read(directory.path().join("file")).unwrap(), b"original");
+    let (code, why) = site.fails(&["run", "--local", "--base", "/no/such/directory", "--", "ls"]);
     assert_eq!(code, 125);
-    assert!(why.contains("/no/such/folder"), "{why}");
+    assert!(why.contains("/no/such/directory"), "{why}");
 }
 
 #[test]

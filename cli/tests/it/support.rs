@@ -17,14 +17,14 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A state directory, and its dev while one is started.
 pub(crate) struct Site {
-    folder: TempDir,
+    directory: TempDir,
     dev: Option<Child>,
 }
 
 impl Site {
     /// Creates a state directory without a dev.
     pub(crate) fn empty() -> Self {
-        Self { folder: tempfile::Builder::new().prefix("airlock-cli-test-").tempdir().unwrap(), dev: None }
+        Self { directory: tempfile::Builder::new().prefix("airlock-cli-test-").tempdir().unwrap(), dev: None }
     }
 
     /// Creates a state directory with a dev that accepts commands.
@@ -35,13 +35,13 @@ impl Site {
     }
 
     pub(crate) fn state(&self) -> PathBuf {
-        self.folder.path().join("state")
+        self.directory.path().join("state")
     }
 
     /// Returns the command with the state directory in its environment.
     pub(crate) fn airlock(&self, arguments: &[&str]) -> Command {
         let mut command = airlock(arguments);
-        command.env("AIRLOCK_STATE", self.state()).env("TMPDIR", self.folder.path());
+        command.env("AIRLOCK_STATE", self.state()).env("TMPDIR", self.directory.path());
         command
     }
 
@@ -64,7 +64,7 @@ impl Site {
 
     pub(crate) fn start(&mut self, arguments: &[&str]) {
         let mut command = self.airlock(&["dev"]);
-        let log = std::fs::File::create(self.folder.path().join("dev.log")).unwrap();
+        let log = std::fs::File::create(self.directory.path().join("dev.log")).unwrap();
         let errors = log.try_clone().unwrap();
         self.dev = Some(command.args(arguments).stdout(log).stderr(errors).spawn().unwrap());
         eventually("the dev takes commands", || {
@@ -82,12 +82,12 @@ impl Site {
     }
 
     pub(crate) fn log(&self) -> String {
-        std::fs::read_to_string(self.folder.path().join("dev.log")).unwrap_or_default()
+        std::fs::read_to_string(self.directory.path().join("dev.log")).unwrap_or_default()
     }
 
     /// Returns all entries of the test's directory except the state directory and the log.
     pub(crate) fn leftovers(&self) -> Vec<String> {
-        let entries = std::fs::read_dir(self.folder.path()).unwrap().flatten();
+        let entries = std::fs::read_dir(self.directory.path()).unwrap().flatten();
         let names = entries.map(|entry| entry.file_name().into_string().unwrap());
         names.filter(|name| name != "state" && name != "dev.log").collect()
     }

@@ -1,10 +1,11 @@
 //! The calls that list a session's files and its quarantine. They transfer no content.
 
 use super::super::{
-    ANSWER_BYTES, CALL_TIMEOUT, Client, ClientError, SLOW_CALL_TIMEOUT,
+    Client, ClientError,
+    connection::ANSWER_BYTES,
     v1::{self, file_service_client::FileServiceClient},
 };
-use super::with_timeout;
+use super::{CALL_TIMEOUT, SLOW_CALL_TIMEOUT, with_timeout};
 
 impl Client {
     /// Returns information about one file of a session. Links are not followed. An empty path is the
@@ -15,8 +16,8 @@ impl Client {
     pub async fn stat(&self, session_id: &str, path: &[u8]) -> Result<v1::FileInfo, ClientError> {
         let request = v1::FileServiceStatRequest { session_id: session_id.to_owned(), ..Default::default() }
             .with_path(path.to_vec());
-        let answer = call!(self, FileServiceClient::stat, request, CALL_TIMEOUT)?;
-        self.present(answer.file, "file")
+        let answer = call!(self.connection, FileServiceClient::stat, request, CALL_TIMEOUT)?;
+        self.connection.present(answer.file, "file")
     }
 
     /// Returns one page of the files in a directory, or of all files below it, ordered by path.
@@ -27,7 +28,7 @@ impl Client {
         &self,
         request: v1::FileServiceListRequest,
     ) -> Result<v1::FileServiceListResponse, ClientError> {
-        call!(self, FileServiceClient::list, request, SLOW_CALL_TIMEOUT)
+        call!(self.connection, FileServiceClient::list, request, SLOW_CALL_TIMEOUT)
     }
 
     /// Returns one page of the quarantine, oldest entry first.
@@ -38,7 +39,7 @@ impl Client {
         &self,
         request: v1::FileServiceListQuarantineRequest,
     ) -> Result<v1::FileServiceListQuarantineResponse, ClientError> {
-        call!(self, FileServiceClient::list_quarantine, request, SLOW_CALL_TIMEOUT)
+        call!(self.connection, FileServiceClient::list_quarantine, request, SLOW_CALL_TIMEOUT)
     }
 
     /// Restores an entry of the quarantine to its previous path.
@@ -52,7 +53,7 @@ impl Client {
     ) -> Result<v1::FileServiceRestoreQuarantineResponse, ClientError> {
         let (session_id, quarantine_id) = (session_id.to_owned(), quarantine_id.to_owned());
         let request = v1::FileServiceRestoreQuarantineRequest { session_id, quarantine_id };
-        call!(self, FileServiceClient::restore_quarantine, request, SLOW_CALL_TIMEOUT)
+        call!(self.connection, FileServiceClient::restore_quarantine, request, SLOW_CALL_TIMEOUT)
     }
 
     /// Returns one page of the changes in a workspace since it was created, ordered by path.
@@ -63,6 +64,6 @@ impl Client {
         &self,
         request: v1::FileServiceDiffRequest,
     ) -> Result<v1::FileServiceDiffResponse, ClientError> {
-        call!(self, FileServiceClient::diff, request, SLOW_CALL_TIMEOUT)
+        call!(self.connection, FileServiceClient::diff, request, SLOW_CALL_TIMEOUT)
     }
 }

@@ -14,11 +14,11 @@ use self::fake::{Fake, cursor, serve};
 use super::*;
 use crate::{
     Patience,
-    testing::{Dice, Way, client, quick, relay},
+    testing::{Direction, Rng, client, quick, relay},
 };
 
 /// Returns a script: states, output of both streams, a gap, and the closing event.
-fn script(dice: &mut Dice) -> Vec<Event> {
+fn script(rng: &mut Rng) -> Vec<Event> {
     let mut offsets = [0_u64, 0];
     let mut kinds = vec![Kind::StateChanged(v1::StateChanged {
         version: 1,
@@ -26,12 +26,12 @@ fn script(dice: &mut Dice) -> Vec<Event> {
         ..Default::default()
     })];
     for number in 0..60_u64 {
-        let which = dice.roll(2);
+        let which = rng.below(2);
         let stream = [v1::OutputStream::Stdout, v1::OutputStream::Stderr][which];
         let from = offsets[which];
-        let length = 1 + dice.roll(300);
+        let length = 1 + rng.below(300);
         offsets[which] += length as u64;
-        kinds.push(match dice.roll(12) {
+        kinds.push(match rng.below(12) {
             0 => Kind::Gap(v1::Gap { stream: stream.into(), from, to: offsets[which] }),
             1 => {
                 offsets[which] = from;
@@ -84,17 +84,17 @@ async fn collect(mut events: Events) -> Vec<Event> {
 async fn every_byte_and_state_comes_once_through_every_cut() {
     for seed in 0..12 {
         let mut tasks = JoinSet::new();
-        let mut dice = Dice::new(seed);
-        let script = script(&mut dice);
+        let mut rng = Rng::new(seed);
+        let script = script(&mut rng);
         let fake = Arc::new(Fake {
             events: script.clone(),
-            dice: Mutex::new(dice.clone()),
+            rng: Mutex::new(rng.clone()),
             request_ids: Mutex::new(HashSet::new()),
             views: Mutex::new(0),
             faults: 25,
         });
         let server = serve(Arc::clone(&fake), &mut tasks).await;
-        let address = relay(server, Way::Down, 10, dice, &mut tasks).await;
+        let address = relay(server, Direction::Down, 10, rng, &mut tasks).await;
         let events = collect(client(address, quick()).run(ExecutionSpec::default())).await;
         assert!(matches!(events[0].event, Some(Kind::Opened(_))), "seed {seed}");
         let opened = |event: &&Event| matches!(event.event, Some(Kind::Opened(_)));
@@ -113,8 +113,8 @@ async fn every_byte_and_state_comes_once_through_every_cut() {
 async fn a_view_that_never_ends_well_is_an_error_and_not_a_success() {
     let mut tasks = JoinSet::new();
     let fake = Arc::new(Fake {
-        events: script(&mut Dice::new(1)),
-        dice: Mutex::new(Dice::new(1)),
+        events: script(&mut Rng::new(1)),
+        rng: Mutex::new(Rng::new(1)),
         request_ids: Mutex::new(HashSet::new()),
         views: Mutex::new(0),
         faults: usize::MAX,

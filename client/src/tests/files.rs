@@ -7,7 +7,7 @@ use tokio::task::JoinSet;
 use super::fake::{Fake, Lie, serve};
 use crate::{
     ClientError, Patience, Progress,
-    testing::{Dice, Way, client, quick, relay},
+    testing::{Direction, Rng, client, quick, relay},
     v1::{FileFormat, FileServiceDownloadRequest, UploadHeader},
 };
 
@@ -25,7 +25,7 @@ async fn an_upload_arrives_whole_and_once_through_every_cut() {
         let mut tasks = JoinSet::new();
         let fake = Fake::new("", FileFormat::File, Lie::None);
         let server = serve(fake.clone(), &mut tasks).await;
-        let address = relay(server, Way::Up, 12, Dice::new(seed), &mut tasks).await;
+        let address = relay(server, Direction::Up, 12, Rng::new(seed), &mut tasks).await;
         let sent = content(100_000 + 40_000 * seed as usize);
         let progress = Progress::default();
         let mut source = Cursor::new(sent.clone());
@@ -80,7 +80,7 @@ async fn a_download_arrives_whole_through_every_cut() {
         let sent = content(60_000);
         let fake = Fake::new(sent.clone(), FileFormat::File, Lie::None);
         let server = serve(fake.clone(), &mut tasks).await;
-        let address = relay(server, Way::Down, 12, Dice::new(seed), &mut tasks).await;
+        let address = relay(server, Direction::Down, 12, Rng::new(seed), &mut tasks).await;
         let mut came = Vec::new();
         let mut download = client(address, quick()).download(FileServiceDownloadRequest::default(), u64::MAX);
         let done = download.copy_to(&mut came, &Progress::default()).await.unwrap();
@@ -103,8 +103,8 @@ async fn a_lying_download_is_an_error_and_its_file_never_appears() {
     ] {
         let mut tasks = JoinSet::new();
         let address = serve(Fake::new(content(9000), FileFormat::File, lie), &mut tasks).await;
-        let folder = tempfile::tempdir().unwrap();
-        let to = folder.path().join("file");
+        let directory = tempfile::tempdir().unwrap();
+        let to = directory.path().join("file");
         std::fs::write(&to, "before").unwrap();
         // A lie is detected even if it arrives slowly. A silent server is given up after `silence`.
         let silence = if lie == Lie::Silent { 4 * short } else { patience.silence };
@@ -112,7 +112,7 @@ async fn a_lying_download_is_an_error_and_its_file_never_appears() {
         let error = client.download_file("s", b"file", &to, &Progress::default()).await.unwrap_err();
         assert!(error.to_string().contains(says), "{lie:?}: {error}");
         assert_eq!(std::fs::read(&to).unwrap(), b"before", "{lie:?}");
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "{lie:?}");
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1, "{lie:?}");
     }
     let mut tasks = JoinSet::new();
     let address = serve(Fake::new("", FileFormat::File, Lie::Endless), &mut tasks).await;
@@ -125,8 +125,8 @@ async fn a_lying_download_is_an_error_and_its_file_never_appears() {
 async fn a_downloaded_file_replaces_the_one_that_a_link_leads_to() {
     let mut tasks = JoinSet::new();
     let address = serve(Fake::new("new", FileFormat::File, Lie::None), &mut tasks).await;
-    let folder = tempfile::tempdir().unwrap();
-    let (real, link) = (folder.path().join("real"), folder.path().join("link"));
+    let directory = tempfile::tempdir().unwrap();
+    let (real, link) = (directory.path().join("real"), directory.path().join("link"));
     std::fs::write(&real, "old").unwrap();
     std::os::unix::fs::symlink(&real, &link).unwrap();
     let client = client(address, quick());

@@ -12,17 +12,17 @@ use tokio::task::JoinSet;
 
 use super::fake::{Fake, Lie, serve};
 use crate::{
-    Client, ClientError, FolderDownloaded, FolderOptions, Progress,
+    Client, ClientError, DirectoryDownloaded, DirectoryOptions, Progress,
     testing::{client, quick},
     v1::FileFormat,
 };
 
 /// Returns each file, directory and link, with its content or target.
-fn tree(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+fn tree(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut all = BTreeMap::new();
-    let mut open = vec![folder.to_owned()];
-    while let Some(folder) = open.pop() {
-        for entry in std::fs::read_dir(folder).unwrap().flatten() {
+    let mut open = vec![directory.to_owned()];
+    while let Some(directory) = open.pop() {
+        for entry in std::fs::read_dir(directory).unwrap().flatten() {
             let meta = entry.metadata().unwrap();
             let content = match (meta.is_symlink(), meta.is_file()) {
                 (true, _) => std::fs::read_link(entry.path()).unwrap().into_os_string().into_encoded_bytes(),
@@ -38,14 +38,14 @@ fn tree(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     all
 }
 
-fn options(scratch: &Path) -> FolderOptions {
-    let mut options = FolderOptions::new(scratch);
+fn options(scratch: &Path) -> DirectoryOptions {
+    let mut options = DirectoryOptions::new(scratch);
     options.limits = Limits { entries: 100_000, bytes: 1 << 30, ..Limits::PATHS };
     options
 }
 
-async fn fetch(client: &Client, into: &Path, scratch: &Path) -> Result<FolderDownloaded, ClientError> {
-    client.download_folder("s", b"src", into, &options(scratch), &Progress::default()).await
+async fn fetch(client: &Client, into: &Path, scratch: &Path) -> Result<DirectoryDownloaded, ClientError> {
+    client.download_directory("s", b"src", into, &options(scratch), &Progress::default()).await
 }
 
 #[tokio::test]
@@ -84,7 +84,7 @@ async fn no_archive_of_a_hostile_server_touches_anything() {
 }
 
 #[tokio::test]
-async fn a_folder_comes_back_as_it_went() {
+async fn a_directory_comes_back_as_it_went() {
     let home = tempfile::tempdir().unwrap();
     let from = home.path().join("from");
     std::fs::create_dir_all(from.join("deep/er")).unwrap();
@@ -96,7 +96,7 @@ async fn a_folder_comes_back_as_it_went() {
     let sender = client(serve(up.clone(), &mut tasks).await, quick());
     let mut how = options(home.path());
     how.exclude = vec!["*.out".to_owned()];
-    let sent = sender.upload_folder("s", &from, b"src", &how, &Progress::default()).await.unwrap();
+    let sent = sender.upload_directory("s", &from, b"src", &how, &Progress::default()).await.unwrap();
     assert_eq!((sent.packed.counts.files, sent.packed.counts.links), (1, 1));
     let archive = up.uploads.lock().unwrap().values().next().unwrap().clone();
     let down = serve(Fake::new(archive, FileFormat::Tar, Lie::None), &mut tasks).await;
@@ -130,7 +130,7 @@ async fn what_everybody_could_write_to_in_a_session_only_its_owner_can_here() {
     let mut tasks = JoinSet::new();
     let up = Fake::new("", FileFormat::Tar, Lie::None);
     let sender = client(serve(up.clone(), &mut tasks).await, quick());
-    sender.upload_folder("s", &from, b"", &options(home.path()), &Progress::default()).await.unwrap();
+    sender.upload_directory("s", &from, b"", &options(home.path()), &Progress::default()).await.unwrap();
     let archive = up.uploads.lock().unwrap().values().next().unwrap().clone();
     let down = serve(Fake::new(archive, FileFormat::Tar, Lie::None), &mut tasks).await;
     let new = home.path().join("new");
@@ -143,7 +143,7 @@ async fn what_everybody_could_write_to_in_a_session_only_its_owner_can_here() {
 }
 
 #[tokio::test]
-async fn a_folder_that_nobody_waits_for_any_more_leaves_nothing() {
+async fn a_directory_that_nobody_waits_for_any_more_leaves_nothing() {
     let home = tempfile::tempdir().unwrap();
     let scratch = tempfile::tempdir().unwrap();
     let mut archive = airlock_archive::hostile::Tar::default();
@@ -169,7 +169,7 @@ async fn a_folder_that_nobody_waits_for_any_more_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn a_folder_whose_archive_breaks_off_does_not_appear() {
+async fn a_directory_whose_archive_breaks_off_does_not_appear() {
     let mut tasks = JoinSet::new();
     let fake = Fake::new(vec![0; 4096], FileFormat::Tar, Lie::Hash);
     let client = client(serve(fake, &mut tasks).await, quick());

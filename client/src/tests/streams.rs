@@ -9,7 +9,7 @@ use tokio::{io::AsyncWriteExt as _, task::JoinSet};
 use self::fake::{Fake, serve, text};
 use crate::{
     Client, OutputPiece, Patience, Selection,
-    testing::{Dice, Way, client, quick, relay},
+    testing::{Direction, Rng, client, quick, relay},
     v1::{OutputDone, OutputLine, OutputSearch, OutputStream},
 };
 
@@ -44,7 +44,7 @@ async fn read(client: &Client, selection: Selection) -> Read {
 async fn both(seed: u64, tasks: &mut JoinSet<()>) -> (Client, Client, Arc<Fake>) {
     let fake = Fake::new(seed);
     let server = serve(fake.clone(), tasks).await;
-    let bad = relay(server, Way::Down, 12, Dice::new(seed), tasks).await;
+    let bad = relay(server, Direction::Down, 12, Rng::new(seed), tasks).await;
     (client(server, quick()), client(bad, quick()), fake)
 }
 
@@ -121,7 +121,7 @@ async fn input_arrives_once_and_in_order_through_every_cut() {
         let mut tasks = JoinSet::new();
         let fake = Fake::new(seed);
         let server = serve(fake.clone(), &mut tasks).await;
-        let address = relay(server, Way::Up, 10, Dice::new(seed), &mut tasks).await;
+        let address = relay(server, Direction::Up, 10, Rng::new(seed), &mut tasks).await;
         let sent: Vec<u8> =
             (0..2_500_000 + 100_000 * seed as usize).map(|index| (index % 253) as u8).collect();
         let written = client(address, quick()).write_stdin("e", 0, &mut sent.as_slice()).await.unwrap();
@@ -137,7 +137,7 @@ async fn keys_arrive_once_and_in_order_through_every_cut_and_end_nothing() {
         let mut tasks = JoinSet::new();
         let fake = Fake::new(seed);
         let server = serve(fake.clone(), &mut tasks).await;
-        let address = relay(server, Way::Up, 10, Dice::new(seed), &mut tasks).await;
+        let address = relay(server, Direction::Up, 10, Rng::new(seed), &mut tasks).await;
         // Input from an earlier client.
         fake.input.lock().unwrap().bytes = b"before".to_vec();
         let sent: Vec<u8> = (0..2_500_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();

@@ -3,7 +3,7 @@
 use airlock_policy::{Decision, FoundCommand, Mode, Profile, Request, Snapshot, Verdict, decide};
 
 use super::claim;
-use super::sandbox::{SNAPSHOT, Way};
+use super::sandbox::{RunMode, SNAPSHOT};
 use super::stops::{self, Stop};
 
 /// A profile that allows some programs, and edits inside the workspace.
@@ -30,7 +30,7 @@ pub(super) struct Decider {
     strict: Profile,
     sandboxed: Profile,
     snapshot: Snapshot,
-    withhold: bool,
+    drop_last_prediction: bool,
 }
 
 /// The result for one command.
@@ -47,13 +47,13 @@ pub struct Judged {
     /// The commands found.
     pub commands: Vec<FoundCommand>,
     /// How to run the command.
-    pub way: Way,
+    pub mode: RunMode,
 }
 
 impl Decider {
-    /// Creates a decider. With `withhold`, it removes the last command found from each result.
+    /// Creates a decider. With `drop_last_prediction`, it removes the last command found from each result.
     #[must_use]
-    pub(super) fn new(withhold: bool) -> Self {
+    pub(super) fn new(drop_last_prediction: bool) -> Self {
         let strict = || Profile::builtin("strict").unwrap_or_else(|| unreachable!("it is built in"));
         let profile = |text: &str| {
             Profile::from_toml(text, "fuzz", &|_| None).unwrap_or_else(|error| unreachable!("{error}"))
@@ -64,7 +64,7 @@ impl Decider {
             strict: strict(),
             sandboxed: Profile::builtin("sandboxed").unwrap_or_else(strict),
             snapshot: Snapshot::parse(SNAPSHOT.as_bytes()),
-            withhold,
+            drop_last_prediction,
         }
     }
 
@@ -78,17 +78,17 @@ impl Decider {
                 .into_iter()
                 .any(|(profile, mode)| asked.decided(profile, mode).verdict == Verdict::Allow);
         let stop = (!allowed).then(|| self.stop(&asked, &widest)).flatten();
-        let way = Way { read_only: widest.read_only, snapshot: snapshot && !widest.read_only };
+        let mode = RunMode { read_only: widest.read_only, snapshot: snapshot && !widest.read_only };
         // The policy predicts neither the programs that a snapshot's function starts nor a text that is parsed after
         // its aliases. It asks about both.
         let asked_about = widest.reasons.iter().any(|reason| reason.code == SNAPSHOT_NAME);
         let claimed = allowed || (claim::is_claimed(&widest) && !asked_about);
         let complete = widest.parse_complete;
         let mut commands = widest.commands;
-        if self.withhold {
+        if self.drop_last_prediction {
             commands.pop();
         }
-        Judged { complete, allowed, claimed, stop, commands, way }
+        Judged { complete, allowed, claimed, stop, commands, mode }
     }
 
     fn stop(&self, asked: &Asked<'_>, widest: &Decision) -> Option<Stop> {

@@ -3,6 +3,7 @@
 //! correct or safe.
 
 mod arithmetic;
+mod construct;
 mod flags;
 mod launchers;
 mod redirects;
@@ -18,17 +19,7 @@ use std::rc::Rc;
 
 use fastrand::Rng;
 
-/// A construct and its forms.
-#[derive(Debug, Clone, Copy)]
-pub struct Construct {
-    /// Its name, also used in `docs/constructs.md`.
-    pub name: &'static str,
-    templates: &'static [&'static str],
-}
-
-const fn construct(name: &'static str, templates: &'static [&'static str]) -> Construct {
-    Construct { name, templates }
-}
+pub use construct::Construct;
 
 /// Returns every construct.
 #[must_use]

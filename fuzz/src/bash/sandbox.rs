@@ -39,7 +39,7 @@ const WORKER: &str = "/worker";
 
 /// How to run a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Way {
+pub struct RunMode {
     /// Runs it as a read-only command: without aliases and without a snapshot.
     pub read_only: bool,
     /// Runs it after [`SNAPSHOT`].
@@ -72,7 +72,7 @@ alias touch='alpha '
 
 /// Returns the environment of a command as Airlock sets it.
 #[must_use]
-pub fn environment(way: Way) -> Vec<(OsString, OsString)> {
+pub fn environment(mode: RunMode) -> Vec<(OsString, OsString)> {
     let variables = [
         ("AIRLOCK", "1"),
         ("GIT_EDITOR", "true"),
@@ -86,7 +86,7 @@ pub fn environment(way: Way) -> Vec<(OsString, OsString)> {
         ("TMPDIR", "/tmp"),
         ("USER", "agent"),
     ];
-    let snapshot = way.snapshot.then_some(("BASH_ENV", INSIDE_BASH_ENV));
+    let snapshot = mode.snapshot.then_some(("BASH_ENV", INSIDE_BASH_ENV));
     variables.into_iter().chain(snapshot).map(|(name, value)| (name.into(), value.into())).collect()
 }
 
@@ -95,8 +95,8 @@ pub fn environment(way: Way) -> Vec<(OsString, OsString)> {
 /// # Errors
 ///
 /// Returns an error if a file cannot be written or a launcher is not installed.
-pub fn write_root(folder: &Path) -> io::Result<()> {
-    let programs = folder.join("bin");
+pub fn write_root(directory: &Path) -> io::Result<()> {
+    let programs = directory.join("bin");
     fs::create_dir(&programs)?;
     let executable = |path: &Path, bytes: &[u8]| {
         fs::write(path, bytes)?;
@@ -114,7 +114,7 @@ pub fn write_root(folder: &Path) -> io::Result<()> {
         })?;
         executable(&programs.join(name), &bytes)?;
     }
-    fs::write(folder.join("bash_env"), airlock_sandbox::bash_env())
+    fs::write(directory.join("bash_env"), airlock_sandbox::bash_env())
 }
 
 /// Returns the command that starts the worker inside a new sandbox.

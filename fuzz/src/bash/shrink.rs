@@ -30,7 +30,7 @@ pub(super) fn finding(
             let judged = decider.judge(&shorter, snapshot);
             let seen = if judged.claimed {
                 runs += 1;
-                let trace = worker.run(&shorter, judged.way)?;
+                let trace = worker.run(&shorter, judged.mode)?;
                 claim::unpredicted(&trace, &judged.commands).map(|exec| words(&exec.argv))
             } else {
                 None

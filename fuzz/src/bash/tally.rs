@@ -4,9 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::decider::Judged;
+use super::options::Options;
 use super::stops::Stop;
-use super::{MOST_FINDINGS, Options};
 use crate::trace::{Ended, Trace};
+
+/// The maximum number of findings of one construct. More findings most likely have the same cause.
+const MOST_FINDINGS: usize = 3;
 
 /// A program that was started without a prediction.
 #[derive(Debug, Clone)]

@@ -11,13 +11,13 @@ use std::time::Duration;
 use airlock_sandbox::{COMMAND_DIRECTORY, COMMAND_FILE, INSIDE_BASH_ENV, SNAPSHOT_FILE, Shell, shell_words};
 use serde::{Deserialize, Serialize};
 
-use super::sandbox::{self, Way};
+use super::sandbox::{self, RunMode};
 use crate::trace::{self, Limits, Program, Trace};
 
 /// The maximum size of a message between driver and worker, in bytes.
 const MAX_FRAME: u32 = 8 << 20;
 /// The directories in which commands run and can write.
-const FOLDERS: &[&str] = &["/workspace", "/tmp", "/home/agent"];
+const DIRECTORIES: &[&str] = &["/workspace", "/tmp", "/home/agent"];
 /// The content of the workspace before each command.
 const FILES: &[(&str, &str)] = &[
     ("f1", "one\ntwo\n"),
@@ -31,7 +31,7 @@ const FILES: &[(&str, &str)] = &[
 #[derive(Debug, Serialize, Deserialize)]
 struct Order {
     command: Vec<u8>,
-    way: Way,
+    mode: RunMode,
 }
 
 /// Encodes a message that tells the worker to run a command.
@@ -39,8 +39,8 @@ struct Order {
 /// # Errors
 ///
 /// Returns an error if the message cannot be encoded.
-pub fn order(command: &[u8], way: Way) -> io::Result<Vec<u8>> {
-    postcard::to_allocvec(&Order { command: command.to_vec(), way }).map_err(io::Error::other)
+pub fn order(command: &[u8], mode: RunMode) -> io::Result<Vec<u8>> {
+    postcard::to_allocvec(&Order { command: command.to_vec(), mode }).map_err(io::Error::other)
 }
 
 /// Runs commands until standard input ends.
@@ -65,9 +65,9 @@ pub fn serve() -> io::Result<()> {
         let order: Order = postcard::from_bytes(&message).map_err(io::Error::other)?;
         reset()?;
         let script = write_files(&order)?;
-        let words = shell_words(Shell::Bash, order.way.read_only);
+        let words = shell_words(Shell::Bash, order.mode.read_only);
         let args = words.into_iter().map(<[u8]>::to_vec).chain([script]).collect();
-        let environment = sandbox::environment(order.way);
+        let environment = sandbox::environment(order.mode);
         let program =
             Program { path: Path::new("/bin/bash"), args, env: &environment, cwd: Path::new("/workspace") };
         let trace = trace::run(&program, &limits)?;
@@ -125,22 +125,23 @@ pub fn decode(bytes: &[u8]) -> io::Result<Trace> {
 
 /// Writes the files that bash reads, as pid 1 does. Returns the script's path.
 fn write_files(order: &Order) -> io::Result<Vec<u8>> {
-    let folder = Path::new(COMMAND_DIRECTORY);
-    fs::set_permissions(folder, Permissions::from_mode(0o700))?;
-    remove_strangers(folder)?;
-    let snapshot = order.way.snapshot.then_some((SNAPSHOT_FILE, sandbox::SNAPSHOT.as_bytes()));
+    let directory = Path::new(COMMAND_DIRECTORY);
+    fs::set_permissions(directory, Permissions::from_mode(0o700))?;
+    remove_strangers(directory)?;
+    let snapshot = order.mode.snapshot.then_some((SNAPSHOT_FILE, sandbox::SNAPSHOT.as_bytes()));
     for (name, content) in [(COMMAND_FILE, order.command.as_slice())].into_iter().chain(snapshot) {
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o400).open(folder.join(name))?;
+        let mut file =
+            OpenOptions::new().write(true).create_new(true).mode(0o400).open(directory.join(name))?;
         file.write_all(content)?;
     }
-    Ok(folder.join(COMMAND_FILE).into_os_string().into_vec())
+    Ok(directory.join(COMMAND_FILE).into_os_string().into_vec())
 }
 
 /// Restores the directories to their state before the first command.
 fn reset() -> io::Result<()> {
-    for folder in FOLDERS {
-        fs::set_permissions(folder, Permissions::from_mode(0o755))?;
-        remove_strangers(Path::new(folder))?;
+    for directory in DIRECTORIES {
+        fs::set_permissions(directory, Permissions::from_mode(0o755))?;
+        remove_strangers(Path::new(directory))?;
     }
     for (name, text) in FILES {
         let path = Path::new("/workspace").join(name);
@@ -154,14 +155,14 @@ fn reset() -> io::Result<()> {
     Ok(())
 }
 
-fn remove_strangers(folder: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(folder)? {
+fn remove_strangers(directory: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(directory)? {
         let entry: DirEntry = entry?;
         let path: PathBuf = entry.path();
-        let is_folder = entry.file_type()?.is_dir();
-        if is_folder && path == Path::new("/workspace/d") {
+        let is_directory = entry.file_type()?.is_dir();
+        if is_directory && path == Path::new("/workspace/d") {
             remove_strangers(&path)?;
-        } else if is_folder {
+        } else if is_directory {
             fs::remove_dir_all(&path)?;
         } else if !FILES.iter().any(|(name, _)| Path::new("/workspace").join(name) == path) {
             fs::remove_file(&path)?;

@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdin, ChildStdout};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use super::sandbox::{self, Way};
+use super::sandbox::{self, RunMode};
 use super::worker;
 use crate::trace::{Ended, Trace};
 
@@ -17,7 +17,7 @@ use crate::trace::{Ended, Trace};
 const LONGEST: u16 = 60_000;
 /// How many workers may end in succession before the run fails.
 const MOST_LOST: usize = 5;
-const PLAIN: Way = Way { read_only: false, snapshot: false };
+const PLAIN: RunMode = RunMode { read_only: false, snapshot: false };
 
 pub(super) struct Worker {
     program: PathBuf,
@@ -46,9 +46,9 @@ impl Worker {
     }
 
     /// Returns the programs that the command started, or an empty trace if it ended the worker.
-    pub(super) fn run(&mut self, command: &[u8], way: Way) -> io::Result<Trace> {
+    pub(super) fn run(&mut self, command: &[u8], mode: RunMode) -> io::Result<Trace> {
         for _ in 0..MOST_LOST {
-            match self.running.ask(command, way) {
+            match self.running.ask(command, mode) {
                 Ok(Some(answer)) => return worker::decode(&answer),
                 Ok(None) | Err(_) => {
                     self.running.end();
@@ -81,8 +81,8 @@ impl Running {
         Ok(Self { child, input, output })
     }
 
-    fn ask(&mut self, command: &[u8], way: Way) -> io::Result<Option<Vec<u8>>> {
-        worker::write_frame(&mut self.input, &worker::order(command, way)?)?;
+    fn ask(&mut self, command: &[u8], mode: RunMode) -> io::Result<Option<Vec<u8>>> {
+        worker::write_frame(&mut self.input, &worker::order(command, mode)?)?;
         self.input.flush()?;
         let mut fds = [PollFd::new(self.output.as_fd(), PollFlags::POLLIN)];
         if poll(&mut fds, PollTimeout::from(LONGEST))? == 0 {

@@ -20,7 +20,7 @@ use serde::Deserialize;
 )]
 struct Args {
     /// Directory with the labelled commands, in files with one JSON object per line
-    folder: PathBuf,
+    directory: PathBuf,
     /// Time limit for one command, in seconds
     #[arg(long, default_value_t = 5)]
     seconds: u64,
@@ -77,11 +77,11 @@ fn main() -> ExitCode {
 }
 
 fn work(args: &Args) -> Result<bool, String> {
-    let traps = traps(&args.folder)?;
+    let traps = traps(&args.directory)?;
     if traps.is_empty() {
         return Err(format!(
             "`{}` holds no command that must not be allowed by itself",
-            args.folder.display()
+            args.directory.display()
         ));
     }
     let (next, report) = (AtomicUsize::new(0), Mutex::new(Report::default()));
@@ -125,8 +125,8 @@ fn worker(
     report: &Mutex<Report>,
 ) -> Result<(), ForcedError> {
     let wall = Duration::from_secs(args.seconds);
-    let mut folder = tempfile::tempdir()?;
-    let mut forced = Forced::new(folder.path(), number, wall)?;
+    let mut directory = tempfile::tempdir()?;
+    let mut forced = Forced::new(directory.path(), number, wall)?;
     while let Some(trap) = traps.get(next.fetch_add(1, Ordering::SeqCst)) {
         let (tried, changes) = forced.try_one(&trap.command)?;
         let how = match tried {
@@ -137,17 +137,17 @@ fn worker(
         note(report, |report| *report.ended.entry(how).or_default() += 1);
         if !changes.is_empty() {
             note(report, |report| report.changed.push((trap.place.clone(), changes)));
-            folder = tempfile::tempdir()?;
-            forced = Forced::new(folder.path(), number, wall)?;
+            directory = tempfile::tempdir()?;
+            forced = Forced::new(directory.path(), number, wall)?;
         }
     }
     Ok(())
 }
 
 /// Reads the relevant commands from the files of the directory.
-fn traps(folder: &Path) -> Result<Vec<Trap>, String> {
+fn traps(directory: &Path) -> Result<Vec<Trap>, String> {
     let failed = |path: &Path, error: &dyn std::fmt::Display| format!("`{}`: {error}", path.display());
-    let entries = fs::read_dir(folder).map_err(|error| failed(folder, &error))?;
+    let entries = fs::read_dir(directory).map_err(|error| failed(directory, &error))?;
     let mut files: Vec<PathBuf> = entries.filter_map(Result::ok).map(|entry| entry.path()).collect();
     files.retain(|path| path.extension().is_some_and(|extension| extension == "jsonl"));
     files.sort();

@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use airlock_fuzz::bash::{self, Options, stops, worker};
+use airlock_fuzz::bash::{self, Options, table, worker};
 use clap::Parser;
 
 /// The document that lists the constructs that are never allowed.
@@ -62,7 +62,7 @@ fn run(args: Args) -> io::Result<ExitCode> {
         only: args.only,
         worker,
         progress: true,
-        withhold: false,
+        drop_last_prediction: false,
     };
     eprintln!("fuzz-bash: seed {}", options.seed);
     let report = bash::run(&options)?;
@@ -72,7 +72,7 @@ fn run(args: Args) -> io::Result<ExitCode> {
         println!("fewer than {} complete or allowed: {}", options.enough, tally.name);
     }
     let differing =
-        if options.only.is_none() { stops::differing(CONSTRUCTS, &report.tallies) } else { Vec::new() };
+        if options.only.is_none() { table::differing(CONSTRUCTS, &report.tallies) } else { Vec::new() };
     for name in &differing {
         println!("docs/constructs.md is wrong about {name}");
     }

@@ -67,25 +67,25 @@ pub enum ForcedError {
 }
 
 impl Forced {
-    /// Creates the session below `folder`, which must be empty. `number` distinguishes sessions that exist
+    /// Creates the session below `directory`, which must be empty. `number` distinguishes sessions that exist
     /// at the same time. `wall` is the time limit of each command.
     ///
     /// # Errors
     ///
     /// Returns an error if no sandbox starts or the files cannot be made.
-    pub fn new(folder: &Path, number: u32, wall: Duration) -> Result<Self, ForcedError> {
+    pub fn new(directory: &Path, number: u32, wall: Duration) -> Result<Self, ForcedError> {
         let launcher = Launcher::new(Config {
             bwrap: "/usr/bin/bwrap".into(),
-            state: folder.join("state"),
+            state: directory.join("state"),
             uid_isolation: UidIsolation::detect(),
             cgroup: CgroupConfig::default(),
         })?;
         let id = FIRST_UID + std::process::id() * UIDS + number % UIDS;
         let ids =
             (launcher.uid_isolation() == UidIsolation::PerSession).then_some(HostIds { uid: id, gid: id });
-        let folders =
-            SessionDirectories::create(folder, ids).map_err(|error| ForcedError::Tree(error.to_string()))?;
-        let session = Session { directories: folders, ids, net: Some(launcher.session_net(ids)?) };
+        let directories = SessionDirectories::create(directory, ids)
+            .map_err(|error| ForcedError::Tree(error.to_string()))?;
+        let session = Session { directories, ids, net: Some(launcher.session_net(ids)?) };
         let limits = Limits { nproc: 256, fsize: Some(64 << 20), start_timeout: MAKING, ..Limits::default() };
         let (profile, before) = (Profile::minimal(), Snapshot::default());
         let mut forced = Self { launcher, profile, session, limits, wall: MAKING, before };

@@ -4,31 +4,12 @@
 
 use std::io;
 
+pub use super::command::Generated;
+use super::command::{Line, Source};
 use super::random::Random;
 use super::tables::{self, Flag, Globals, Program, Takes};
 use super::vocabulary::list;
 use super::{languages, shell, words};
-
-/// A command for bash, and what it tries.
-#[derive(Debug, Clone)]
-pub struct Generated {
-    /// The text.
-    pub command: String,
-    /// Indices of programs, each with the indices of its flags.
-    pub tries: Vec<(usize, Vec<usize>)>,
-    /// The program, and its flag if any, for which the command was made.
-    pub planned: Option<(usize, Option<usize>)>,
-    /// The construct that contains it.
-    pub construct: &'static str,
-}
-
-/// A program with its words, without any bash construct.
-#[derive(Debug, Clone)]
-pub(super) struct Line {
-    pub(super) text: String,
-    pub(super) program: usize,
-    pub(super) flags: Vec<usize>,
-}
 
 /// Generates commands.
 #[derive(Debug)]
@@ -41,6 +22,18 @@ pub struct Generator {
     usable: Vec<usize>,
     /// The planned combinations, the next one last.
     planned: Vec<(usize, Option<usize>)>,
+}
+
+impl Source for Generator {
+    fn random(&mut self) -> &mut Random {
+        &mut self.random
+    }
+
+    fn line(&mut self) -> Line {
+        let at = self.random.up_to(self.usable.len());
+        let program = self.usable.get(at).copied().unwrap_or_default();
+        self.line_of(program, None)
+    }
 }
 
 impl Generator {
@@ -107,17 +100,6 @@ impl Generator {
             };
         }
         shell::around(self)
-    }
-
-    pub(super) fn random(&mut self) -> &mut Random {
-        &mut self.random
-    }
-
-    /// Generates a program with random words.
-    pub(super) fn line(&mut self) -> Line {
-        let at = self.random.up_to(self.usable.len());
-        let program = self.usable.get(at).copied().unwrap_or_default();
-        self.line_of(program, None)
     }
 
     fn line_of(&mut self, index: usize, flag: Option<usize>) -> Line {
@@ -226,7 +208,7 @@ impl Parts {
 
     fn operands(&mut self, random: &mut Random, program: &Program) {
         if program.name == "find" {
-            self.operands.push(words::folder(random));
+            self.operands.push(words::directory(random));
             self.operands.push(languages::find(random));
             return;
         }

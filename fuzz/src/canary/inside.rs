@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::obeyed::{self, Held};
+use super::obeyed::{self, ConfigFiles};
 use super::place::{Planted, WATCHED};
 use super::snapshot::Snapshot;
 use crate::trace::{self, Ended, Limits, Program};
@@ -30,7 +30,7 @@ pub struct Task {
     pub command: Option<String>,
     /// The configuration files that its programs read. The command does not run if one of them
     /// names a program.
-    pub held: Vec<Held>,
+    pub held: Vec<ConfigFiles>,
 }
 
 /// The observations of one task.

@@ -79,7 +79,7 @@ fn helps(starter: &Started, program: &Started) -> bool {
         *known == from && program.argv.len() >= words.len() && same
     });
     let is_git = |name: &str| name == "git" || name.starts_with("git-");
-    let in_core = GIT_CORE.iter().any(|folder| program.path.starts_with(folder)) || name == "git";
+    let in_core = GIT_CORE.iter().any(|directory| program.path.starts_with(directory)) || name == "git";
     let in_list = |list: &str, name: &str| list.split(' ').any(|known| known == name);
     let by_script = SCRIPTS.iter().any(|(scripts, all, _)| in_list(scripts, from) && in_list(all, name));
     by_table || by_script || (is_git(from) && is_git(name) && in_core)

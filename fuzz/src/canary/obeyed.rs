@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 /// Files, and the settings in them that can name a program.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Held {
+pub struct ConfigFiles {
     paths: Vec<String>,
     format: Format,
     settings: Vec<String>,
@@ -27,8 +27,8 @@ enum Format {
 
 /// Returns the files that the decision depends on.
 #[must_use]
-pub fn of(decision: &Decision) -> Vec<Held> {
-    let held = |files: &airlock_policy::Obeyed| Held {
+pub fn of(decision: &Decision) -> Vec<ConfigFiles> {
+    let held = |files: &airlock_policy::Obeyed| ConfigFiles {
         paths: files.paths.clone(),
         format: match files.format {
             ObeyedFormat::Toml => Format::Toml,
@@ -43,7 +43,7 @@ pub fn of(decision: &Decision) -> Vec<Held> {
 }
 
 /// Returns whether one of the files names a program or cannot be read.
-pub(super) fn names_a_program(all: &[Held]) -> bool {
+pub(super) fn names_a_program(all: &[ConfigFiles]) -> bool {
     all.iter().any(|held| {
         let files: io::Result<Vec<Vec<PathBuf>>> = held.paths.iter().map(|path| matching(path)).collect();
         let Ok(files) = files else { return true };
@@ -51,7 +51,7 @@ pub(super) fn names_a_program(all: &[Held]) -> bool {
     })
 }
 
-impl Held {
+impl ConfigFiles {
     fn is_named_in(&self, path: &Path) -> bool {
         match self.format {
             Format::Present => path.exists(),

@@ -66,20 +66,20 @@ impl Planted {
 
 /// The directories of one sandbox, removed on drop.
 #[derive(Debug)]
-pub struct Place {
-    folder: TempDir,
+pub struct CanarySandbox {
+    directory: TempDir,
     aliases: Vec<Alias>,
     planted: Planted,
 }
 
-impl Place {
+impl CanarySandbox {
     /// Creates the directories. `driver` is the program that runs inside.
     ///
     /// # Errors
     ///
     /// Returns an error if a directory or file cannot be created.
     pub fn new(driver: &Path, aliases: Vec<Alias>, planted: Planted) -> io::Result<Self> {
-        let place = Self { folder: tempfile::tempdir()?, aliases, planted };
+        let place = Self { directory: tempfile::tempdir()?, aliases, planted };
         for name in ["workspace", "home", "tmp", "runtime", "runtime/etc"] {
             fs::create_dir(place.at(name))?;
         }
@@ -102,7 +102,7 @@ impl Place {
     }
 
     fn at(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+        self.directory.path().join(name)
     }
 
     /// Returns the command that starts the driver inside.
@@ -132,12 +132,13 @@ impl Place {
 
 /// Makes the three directories writable. Airlock binds them read-only for such a command.
 fn make_writable(args: &mut [OsString], sources: &Sources) {
-    let folders = [&sources.workspace, &sources.home, &sources.tmp];
+    let directories = [&sources.workspace, &sources.home, &sources.tmp];
     for index in 1..args.len() {
         let (before, from) = args.split_at_mut(index);
-        let is_folder =
-            from.first().is_some_and(|word| folders.iter().any(|folder| folder.as_os_str() == word));
-        if let Some(option) = before.last_mut().filter(|_| is_folder) {
+        let is_directory = from
+            .first()
+            .is_some_and(|word| directories.iter().any(|directory| directory.as_os_str() == word));
+        if let Some(option) = before.last_mut().filter(|_| is_directory) {
             *option = OsString::from("--bind");
         }
     }
@@ -165,8 +166,8 @@ fn environment() -> Vec<(OsString, OsString)> {
 #[must_use]
 pub fn installed(name: &str) -> Option<PathBuf> {
     let profile = Profile::minimal();
-    let mut folders = profile.path.split(':').map(Path::new);
-    folders.find_map(|folder| Some(folder.join(name)).filter(|file| is_program(file)))
+    let mut directories = profile.path.split(':').map(Path::new);
+    directories.find_map(|directory| Some(directory.join(name)).filter(|file| is_program(file)))
 }
 
 fn is_program(file: &Path) -> bool {

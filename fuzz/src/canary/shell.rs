@@ -1,7 +1,7 @@
 //! Wraps commands in bash constructs: pipes, lists, loops, redirects, substitutions, and programs
 //! that run others. Some of these write; the policy must detect that.
 
-use super::generate::{Generated, Generator, Line};
+use super::command::{Generated, Line, Source};
 use super::random::Random;
 use super::words;
 
@@ -95,9 +95,9 @@ const CONSTRUCTS: &[(&str, &str)] = &[
 ];
 
 /// Returns a command: alone in half of the cases, otherwise in a construct.
-pub(super) fn around(generator: &mut Generator) -> Generated {
-    if generator.random().once_in(2) {
-        let line = generator.line();
+pub(super) fn around(source: &mut impl Source) -> Generated {
+    if source.random().once_in(2) {
+        let line = source.line();
         return Generated {
             command: line.text,
             tries: vec![(line.program, line.flags)],
@@ -105,7 +105,7 @@ pub(super) fn around(generator: &mut Generator) -> Generated {
             construct: "plain",
         };
     }
-    let at = generator.random().up_to(CONSTRUCTS.len());
+    let at = source.random().up_to(CONSTRUCTS.len());
     let (construct, template) = CONSTRUCTS.get(at).copied().unwrap_or(("plain", "A"));
     let mut command = String::new();
     let mut tries = Vec::new();
@@ -116,18 +116,18 @@ pub(super) fn around(generator: &mut Generator) -> Generated {
             && characters.peek().is_none_or(|next| !next.is_ascii_alphanumeric());
         match character {
             'A' | 'B' | 'C' if alone && before != '-' => {
-                let Line { text, program, flags } = generator.line();
+                let Line { text, program, flags } = source.line();
                 let text = if before == '\'' { text.replace('\'', "'\\''") } else { text };
                 command.push_str(&text);
                 tries.push((program, flags));
             }
-            'P' if alone => command.push_str(&words::path(generator.random())),
-            'D' if alone => command.push_str(&words::folder(generator.random())),
+            'P' if alone => command.push_str(&words::path(source.random())),
+            'D' if alone => command.push_str(&words::directory(source.random())),
             other => command.push(other),
         }
         before = character;
     }
-    spoiled(generator.random(), &mut command);
+    spoiled(source.random(), &mut command);
     Generated { command, tries, planned: None, construct }
 }
 

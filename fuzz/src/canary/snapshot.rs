@@ -39,10 +39,10 @@ impl Snapshot {
     /// # Errors
     ///
     /// Returns an error if a directory cannot be listed or a name disappears during the read.
-    pub fn take(folders: &[&Path], contents: bool) -> io::Result<Self> {
+    pub fn take(directories: &[&Path], contents: bool) -> io::Result<Self> {
         let mut snapshot = Self::default();
-        for folder in folders {
-            snapshot.add(folder, contents)?;
+        for directory in directories {
+            snapshot.add(directory, contents)?;
         }
         Ok(snapshot)
     }

@@ -8,16 +8,16 @@ use super::Snapshot;
 
 /// Returns the differences after `change` on a small tree.
 fn noticed(change: impl FnOnce(&Path)) -> Vec<String> {
-    let folder = tempfile::tempdir().unwrap();
-    let at = |name: &str| folder.path().join(name);
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
     fs::write(at("file"), "text").unwrap();
-    fs::create_dir(at("folder")).unwrap();
+    fs::create_dir(at("directory")).unwrap();
     symlink("file", at("link")).unwrap();
-    let before = Snapshot::take(&[folder.path()], true).unwrap();
+    let before = Snapshot::take(&[directory.path()], true).unwrap();
     until_the_clock_of_files_ticks();
-    change(folder.path());
-    let after = Snapshot::take(&[folder.path()], true).unwrap();
-    let quick = Snapshot::take(&[folder.path()], false).unwrap();
+    change(directory.path());
+    let after = Snapshot::take(&[directory.path()], true).unwrap();
+    let quick = Snapshot::take(&[directory.path()], false).unwrap();
     assert_eq!(
         before.differences(&after).is_empty(),
         before.differences(&quick).is_empty(),
@@ -38,9 +38,9 @@ fn until_the_clock_of_files_ticks() {
 
 #[test]
 fn reading_is_no_change() {
-    let found = noticed(|folder| {
-        fs::read(folder.join("file")).unwrap();
-        assert_eq!(fs::read_dir(folder).unwrap().count(), 3);
+    let found = noticed(|directory| {
+        fs::read(directory.join("file")).unwrap();
+        assert_eq!(fs::read_dir(directory).unwrap().count(), 3);
     });
     assert!(found.is_empty(), "{found:?}");
 }
@@ -49,22 +49,22 @@ fn reading_is_no_change() {
 fn every_kind_of_change_is_noticed() {
     type Change = fn(&Path);
     let changes: [(&str, Change); 8] = [
-        ("bytes", |folder| fs::write(folder.join("file"), "TEXT").unwrap()),
-        ("the same bytes", |folder| fs::write(folder.join("file"), "text").unwrap()),
-        ("mode", |folder| {
-            fs::set_permissions(folder.join("file"), PermissionsExt::from_mode(0o600)).unwrap();
+        ("bytes", |directory| fs::write(directory.join("file"), "TEXT").unwrap()),
+        ("the same bytes", |directory| fs::write(directory.join("file"), "text").unwrap()),
+        ("mode", |directory| {
+            fs::set_permissions(directory.join("file"), PermissionsExt::from_mode(0o600)).unwrap();
         }),
-        ("a new name", |folder| fs::write(folder.join("folder/new"), "").unwrap()),
-        ("made and removed", |folder| {
-            fs::write(folder.join("folder/new"), "").unwrap();
-            fs::remove_file(folder.join("folder/new")).unwrap();
+        ("a new name", |directory| fs::write(directory.join("directory/new"), "").unwrap()),
+        ("made and removed", |directory| {
+            fs::write(directory.join("directory/new"), "").unwrap();
+            fs::remove_file(directory.join("directory/new")).unwrap();
         }),
-        ("renamed", |folder| fs::rename(folder.join("file"), folder.join("other")).unwrap()),
-        ("another target", |folder| {
-            fs::remove_file(folder.join("link")).unwrap();
-            symlink("folder", folder.join("link")).unwrap();
+        ("renamed", |directory| fs::rename(directory.join("file"), directory.join("other")).unwrap()),
+        ("another target", |directory| {
+            fs::remove_file(directory.join("link")).unwrap();
+            symlink("directory", directory.join("link")).unwrap();
         }),
-        ("gone", |folder| fs::remove_dir(folder.join("folder")).unwrap()),
+        ("gone", |directory| fs::remove_dir(directory.join("directory")).unwrap()),
     ];
     for (name, change) in changes {
         assert!(!noticed(change).is_empty(), "{name} goes unnoticed");

@@ -10,7 +10,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 /// The directory of the tables.
-const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../policy/tables");
+const DIRECTORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../policy/tables");
 
 /// A program, or a program with its subcommand.
 #[derive(Debug)]
@@ -63,7 +63,7 @@ pub type Globals = BTreeMap<String, Vec<Flag>>;
 /// Returns an error if a file cannot be read or is not a valid table.
 pub fn load() -> io::Result<(Vec<Program>, Globals)> {
     let mut all = File::default();
-    for entry in fs::read_dir(Path::new(FOLDER))? {
+    for entry in fs::read_dir(Path::new(DIRECTORY))? {
         let path = entry?.path();
         if path.extension().is_some_and(|end| end == "toml") {
             let text = fs::read_to_string(&path)?;

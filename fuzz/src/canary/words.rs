@@ -31,7 +31,7 @@ pub(super) fn quoted(random: &mut Random, word: &str) -> String {
 pub(super) fn path(random: &mut Random) -> String {
     match random.up_to(12) {
         0 => random.pick(list("globs")).to_owned(),
-        1 => folder(random),
+        1 => directory(random),
         2 => format!("\"$PWD/{}\"", random.pick(list("texts"))),
         3..=6 => {
             let text = random.pick(list("texts"));
@@ -44,8 +44,8 @@ pub(super) fn path(random: &mut Random) -> String {
     }
 }
 
-pub(super) fn folder(random: &mut Random) -> String {
-    random.pick(list("folders")).to_owned()
+pub(super) fn directory(random: &mut Random) -> String {
+    random.pick(list("directories")).to_owned()
 }
 
 /// Returns a value for a flag: one that fits the flag's name and the tables' name for the value, or
@@ -66,7 +66,7 @@ fn likely(random: &mut Random, program: &str, flag: &str, called: &str) -> &'sta
     if says(&["file"]) || says(&["path"]) {
         random.pick(list("files"))
     } else if says(&["dir"]) {
-        random.pick(list("folders"))
+        random.pick(list("directories"))
     } else if says(&["color", "colour", "when"]) {
         random.pick(&["always", "never", "auto"])
     } else if says(&["format", "pretty", "printf"]) {
@@ -94,7 +94,7 @@ pub(super) fn text(random: &mut Random, program: &str) -> String {
     let known = operands(program);
     let word = match program {
         _ if !known.is_empty() => random.pick(known),
-        "cd" | "pushd" => random.pick(list("folders")),
+        "cd" | "pushd" => random.pick(list("directories")),
         "basename" | "dirname" | "pathchk" => random.pick(list("files")),
         _ if program.starts_with("git ") && random.once_in(3) => random.pick(list("texts")),
         _ if program.starts_with("git ") => random.pick(list("revisions")),

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout};
 
 use super::inside::{Seen, Task};
-use super::obeyed::Held;
-use super::place::{self, Alias, Place, Planted};
+use super::obeyed::ConfigFiles;
+use super::place::{self, Alias, CanarySandbox, Planted};
 
 /// After this number of commands, all bytes are compared and a new sandbox starts with the next
 /// awk.
@@ -32,7 +32,7 @@ struct Running {
     ran: Vec<String>,
     planted: Planted,
     /// Removed when everything inside has ended.
-    _place: Place,
+    _place: CanarySandbox,
 }
 
 impl<'a> Worker<'a> {
@@ -62,7 +62,7 @@ impl<'a> Worker<'a> {
     /// # Errors
     ///
     /// Returns an error in the same cases as [`run`](Self::run).
-    pub fn run_held(&mut self, command: &str, held: Vec<Held>) -> io::Result<Seen> {
+    pub fn run_held(&mut self, command: &str, held: Vec<ConfigFiles>) -> io::Result<Seen> {
         let mut running = match self.running.take() {
             Some(running) => running,
             None => self.start()?,
@@ -112,7 +112,7 @@ impl<'a> Worker<'a> {
         let planted = self.next_planted();
         self.turn += 1;
         let aliases: Vec<Alias> = place::renamed().into_iter().chain(awk).collect();
-        let place = Place::new(self.driver, aliases, planted)?;
+        let place = CanarySandbox::new(self.driver, aliases, planted)?;
         let mut child = place.command().spawn()?;
         let missing = || io::Error::other("the sandbox has no pipes");
         let input = Some(child.stdin.take().ok_or_else(missing)?);

@@ -16,7 +16,7 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
 use super::clock::Clock;
-use super::{Ended, Exec, GATE, Limits, Trace};
+use super::record::{Ended, Exec, GATE, Limits, Trace};
 
 /// Reports when a child has an event.
 pub(super) struct ChildSignals(SignalFd);

@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
-use airlock_fuzz::bash::{self, Options, stops, tally::Report};
+use airlock_fuzz::bash::{self, Options, table, tally::Report};
 
 fn options() -> Options {
     Options {
@@ -18,7 +18,7 @@ fn options() -> Options {
         only: None,
         worker: env!("CARGO_BIN_EXE_fuzz-bash").into(),
         progress: false,
-        withhold: false,
+        drop_last_prediction: false,
     }
 }
 
@@ -41,18 +41,19 @@ fn what_bash_starts_was_predicted_and_the_documented_constructs_never_come_throu
     }
     assert!(report.too_few(2).is_empty(), "{:?}", report.too_few(2));
 
-    let seen = stops::never_allowed(&report.tallies);
+    let seen = table::never_allowed(&report.tallies);
     let text = std::fs::read_to_string(document()).unwrap();
     if std::env::var_os("UPDATE_EXPECT").is_some() {
-        std::fs::write(document(), stops::with_table(&text, &seen)).unwrap();
+        std::fs::write(document(), table::with_table(&text, &seen)).unwrap();
         return;
     }
-    assert_eq!(stops::documented(&text), seen, "the table of docs/constructs.md is what the run saw");
+    assert_eq!(table::documented(&text), seen, "the table of docs/constructs.md is what the run saw");
 }
 
 #[test]
 fn the_check_fires_where_a_command_is_withheld() {
-    let options = Options { only: Some("subshell".to_owned()), count: 20, withhold: true, ..options() };
+    let options =
+        Options { only: Some("subshell".to_owned()), count: 20, drop_last_prediction: true, ..options() };
     let report = run(&options);
     let (_, finding) = report.findings().next().unwrap();
     assert!(finding.small.len() <= finding.text.len());

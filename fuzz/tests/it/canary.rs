@@ -159,7 +159,9 @@ fn generated_names_are_in_the_tree() {
     let driver = driver();
     let mut worker = Worker::new(&driver, 0);
     assert!(list("files").len() > 50, "the vocabulary is read");
-    for name in list("files").iter().chain(list("folders")).filter(|name| !ABSENT.contains(&name.as_str())) {
+    for name in
+        list("files").iter().chain(list("directories")).filter(|name| !ABSENT.contains(&name.as_str()))
+    {
         let path = Path::new("/workspace").join(name);
         let quoted = format!("'{}'", path.to_str().unwrap().replace('\'', "'\\''"));
         // The command reports a missing file by a change.

@@ -16,8 +16,8 @@ const MARK: &str = "mark";
 
 /// Runs the text with one writable directory, and returns whether the program left its file.
 fn runs(text: &str) -> bool {
-    let folder = tempfile::tempdir().unwrap();
-    let programs = folder.path().join("bin");
+    let directory = tempfile::tempdir().unwrap();
+    let programs = directory.path().join("bin");
     fs::create_dir(&programs).unwrap();
     fs::copy("/usr/bin/touch", programs.join(PROGRAM)).unwrap();
     let path = "/work/bin:/usr/bin:/bin";
@@ -27,7 +27,7 @@ fn runs(text: &str) -> bool {
         .args(["--symlink", "usr/lib64", "/lib64", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"])
         .args(["--ro-bind-try", "/etc/alternatives", "/etc/alternatives"])
         .arg("--bind")
-        .arg(folder.path())
+        .arg(directory.path())
         .args(["/work", "--chdir", "/work", "--setenv", "PATH", path, "--setenv", "HOME", "/work"])
         .args(["/usr/bin/timeout", "120", "/bin/bash", "--norc", "--noprofile", "-c", text])
         .stdin(Stdio::null())
@@ -36,7 +36,7 @@ fn runs(text: &str) -> bool {
         .status();
     assert!(bash.is_ok(), "bubblewrap is needed: {bash:?}");
     let found = |path: &Path| path.join(MARK).exists();
-    found(folder.path()) || found(&programs)
+    found(directory.path()) || found(&programs)
 }
 
 #[test]

@@ -38,14 +38,14 @@ const WRITERS: [&str; 24] = [
 ];
 
 fn forced(number: u32) -> (tempfile::TempDir, Forced) {
-    let folder = tempfile::tempdir().unwrap();
-    let forced = Forced::new(folder.path(), number, Duration::from_secs(3)).unwrap();
-    (folder, forced)
+    let directory = tempfile::tempdir().unwrap();
+    let forced = Forced::new(directory.path(), number, Duration::from_secs(3)).unwrap();
+    (directory, forced)
 }
 
 #[test]
 fn what_writes_changes_nothing_when_it_is_forced_through_as_read_only() {
-    let (_folder, forced) = forced(0);
+    let (_directory, forced) = forced(0);
     assert!(forced.names() > 50, "files, links and a repository are watched");
     for command in WRITERS {
         let (tried, changed) = forced.try_one(command).unwrap();
@@ -57,34 +57,34 @@ fn what_writes_changes_nothing_when_it_is_forced_through_as_read_only() {
 }
 
 #[test]
-fn the_control_sees_a_change_of_bytes_modes_and_names_in_every_folder() {
+fn the_control_sees_a_change_of_bytes_modes_and_names_in_every_directory() {
     let commands =
         ["echo x >> notes.txt", "chmod 600 notes.txt", "rm notes.txt", "touch ~/x", "touch /tmp/x"];
     for (number, command) in (1..).zip(commands) {
-        let (_folder, forced) = forced(number);
+        let (_directory, forced) = forced(number);
         assert!(!forced.try_writable(command).unwrap().is_empty(), "{command}");
     }
 }
 
 #[test]
-fn a_folder_of_labelled_commands_is_forced_through_and_counted() {
-    let folder = tempfile::tempdir().unwrap();
+fn a_directory_of_labelled_commands_is_forced_through_and_counted() {
+    let directory = tempfile::tempdir().unwrap();
     let rows = [
         r#"{"cmd": "touch made", "why": "writes"}"#,
         r#"{"cmd": "echo x > notes.txt", "class": "redirect", "expect": "not-auto-allowed"}"#,
         r#"{"cmd": "Remove-Item x", "why": "writes", "shell": "pwsh"}"#,
         r#"{"cmd": "ls", "tier": "core"}"#,
     ];
-    fs::write(folder.path().join("traps.jsonl"), rows.join("\n")).unwrap();
-    let run = |folder: &std::path::Path| {
-        let output = Command::new(env!("CARGO_BIN_EXE_corpus-forced")).arg(folder).output().unwrap();
+    fs::write(directory.path().join("traps.jsonl"), rows.join("\n")).unwrap();
+    let run = |directory: &std::path::Path| {
+        let output = Command::new(env!("CARGO_BIN_EXE_corpus-forced")).arg(directory).output().unwrap();
         (output.status.code(), String::from_utf8(output.stdout).unwrap())
     };
-    let (code, said) = run(folder.path());
+    let (code, said) = run(directory.path());
     assert_eq!(
         (code, said.as_str()),
         (Some(0), "as if read-only: 2 commands, 2 ended; 0 changed something\n")
     );
-    fs::write(folder.path().join("traps.jsonl"), r#"{"cmd": "ls"}"#).unwrap();
-    assert_eq!(run(folder.path()).0, Some(2), "a folder without any is an error");
+    fs::write(directory.path().join("traps.jsonl"), r#"{"cmd": "ls"}"#).unwrap();
+    assert_eq!(run(directory.path()).0, Some(2), "a directory without any is an error");
 }

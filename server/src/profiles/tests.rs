@@ -238,7 +238,10 @@ fn every_mistake_names_file_place_key_and_cure() {
             "3:11: `shell.prefix[0]`: its first word is not an absolute path; write the absolute path",
         ),
         ("name = \"other\"\n", "1:1: `name`: the file `mine.toml` defines the profile `other`; use"),
-        ("name = \"mine\"\nextends = \"nowhere\"\n", "2:1: `extends`: the profile `nowhere` is not loaded; name"),
+        (
+            "name = \"mine\"\nextends = \"nowhere\"\n",
+            "2:1: `extends`: the profile `nowhere` is not loaded; name",
+        ),
         (
             "name = \"mine\"\n[sandbox]\nroot_binds = [{ source = \"/a/../etc\" }]\n",
             "3:26: `sandbox.root_binds[0].source`: it is the text `/a/../etc`; write an absolute path",

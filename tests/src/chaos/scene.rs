@@ -315,9 +315,9 @@ impl Scene {
     /// If something remains.
     pub async fn nothing_is_left(&self) {
         let state = self.seen_state();
-        for folder in ["sessions", "trash", "spool"] {
-            let is_empty = async || names(&state.join(folder)).is_empty().then_some(());
-            eventually(&format!("{folder} is empty"), is_empty).await;
+        for directory in ["sessions", "trash", "spool"] {
+            let is_empty = async || names(&state.join(directory)).is_empty().then_some(());
+            eventually(&format!("{directory} is empty"), is_empty).await;
         }
         let mark = self.site.mark();
         eventually("no process is left", async || {
@@ -346,6 +346,6 @@ fn is_one_of_the_two(line: &str) -> bool {
     line.contains("airlock-server") || line.contains("airlock-runner")
 }
 
-fn names(folder: &Path) -> Vec<PathBuf> {
-    fs::read_dir(folder).map(|all| all.flatten().map(|entry| entry.path()).collect()).unwrap_or_default()
+fn names(directory: &Path) -> Vec<PathBuf> {
+    fs::read_dir(directory).map(|all| all.flatten().map(|entry| entry.path()).collect()).unwrap_or_default()
 }

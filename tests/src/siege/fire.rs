@@ -17,8 +17,9 @@ use tokio::{
 };
 
 use super::{
-    Field, RUNNERS, SERVERS,
+    field::Field,
     load::{insist, until},
+    plan::{RUNNERS, SERVERS},
     points::{OF_RUNNERS, OF_SERVERS},
 };
 use crate::{
@@ -315,7 +316,7 @@ impl Slot {
 
 async fn drain(field: &Field, number: usize, pause: Duration) {
     let (client, name) = (field.client(number), runner_name(number));
-    insist("a runner is drained", || client.drain_runner(&name, false)).await;
+    insist("a runner is drained", || client.admin().drain_runner(&name, false)).await;
     tokio::time::sleep(pause).await;
-    insist("that is undone", || client.drain_runner(&name, true)).await;
+    insist("that is undone", || client.admin().drain_runner(&name, true)).await;
 }

@@ -14,7 +14,10 @@ use airlock_client::{Client, v1};
 use fastrand::Rng;
 use sha2::{Digest as _, Sha256};
 
-use super::{Field, LIMIT, Plan, RUNNERS};
+use super::{
+    field::Field,
+    plan::{LIMIT, Plan, RUNNERS},
+};
 use crate::chaos::{
     actor::{Ending, Part, follow, lines},
     ledger::Ledger,

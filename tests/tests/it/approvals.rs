@@ -24,7 +24,7 @@ const SHARED: &str = "name = \"shared\"\nextends = \"strict\"\n[approvals]\nreme
 const BOB: &str = "bobs-own-token-of-the-test-which-is-long-enough";
 const EVE: &str = "eves-own-token-of-the-test-which-is-long-enough";
 
-struct World {
+struct Fixture {
     agent: Client,
     bob: Client,
     eve: Client,
@@ -33,7 +33,7 @@ struct World {
     site: Site,
 }
 
-impl World {
+impl Fixture {
     async fn new() -> Self {
         let identity = |name: &str, tenant: &str, token: &str| {
             format!(
@@ -137,148 +137,150 @@ fn reason_of(error: &ClientError) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_allowed_once_runs_once_and_a_no_says_why() {
-    let world = World::new().await;
-    let session = world.session("strict").await;
+    let fixture = Fixture::new().await;
+    let session = fixture.session("strict").await;
     let command = "echo ran >> ran.txt; cat ran.txt";
-    let (execution, approval) = world.asks(&session, command).await;
+    let (execution, approval) = fixture.asks(&session, command).await;
     let own = v1::ApprovalServiceDecideRequest {
         approval_id: approval.approval_id.clone(),
         binding: approval.binding.clone(),
         answer: Some(once()),
     };
-    let refused = reason_of(&world.agent.decide(own.clone()).await.unwrap_err());
+    let refused = reason_of(&fixture.agent.decide(own.clone()).await.unwrap_err());
     assert!(refused.contains("PermissionDenied"), "one's own: {refused}");
-    let unseen = world.eve.approvals(v1::ApprovalServiceListRequest::default()).await.unwrap();
+    let unseen = fixture.eve.approvals(v1::ApprovalServiceListRequest::default()).await.unwrap();
     assert!(unseen.approvals.is_empty(), "another tenant sees nothing");
-    let refused = reason_of(&world.eve.decide(own.clone()).await.unwrap_err());
+    let refused = reason_of(&fixture.eve.decide(own.clone()).await.unwrap_err());
     assert!(refused.contains("NotFound"), "{refused}");
     let other = v1::ApprovalServiceDecideRequest { binding: vec![0; 32].into(), ..own };
-    let refused = reason_of(&world.bob.decide(other).await.unwrap_err());
+    let refused = reason_of(&fixture.bob.decide(other).await.unwrap_err());
     assert!(refused.contains("BINDING_MISMATCH"), "{refused}");
 
-    let (one, two) = tokio::join!(world.answers(&approval, once()), world.answers(&approval, once()));
+    let (one, two) = tokio::join!(fixture.answers(&approval, once()), fixture.answers(&approval, once()));
     assert_eq!(usize::from(one.is_ok()) + usize::from(two.is_ok()), 1, "exactly one wins: {one:?} {two:?}");
-    assert_eq!(exit_code(&world.ended(&execution).await), Some(0));
-    assert_eq!(world.output(&execution).await, "ran\n", "once");
+    assert_eq!(exit_code(&fixture.ended(&execution).await), Some(0));
+    assert_eq!(fixture.output(&execution).await, "ran\n", "once");
 
-    let (second, approval) = world.asks(&session, command).await;
+    let (second, approval) = fixture.asks(&session, command).await;
     let deny = decide::Answer::Deny(decide::Deny { reason: "once is enough".to_owned() });
-    world.answers(&approval, deny).await.unwrap();
-    let ended = world.ended(&second).await;
+    fixture.answers(&approval, deny).await.unwrap();
+    let ended = fixture.ended(&second).await;
     assert_eq!(cause(&ended), v1::CauseCode::Denied);
     assert!(format!("{:?}", ended.result).contains("once is enough"), "the agent sees why: {ended:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_remembered_is_asked_no_more_where_it_counts() {
-    let world = World::new().await;
-    let [here, there] = [world.session("shared").await, world.session("shared").await];
+    let fixture = Fixture::new().await;
+    let [here, there] = [fixture.session("shared").await, fixture.session("shared").await];
     let command = "touch made.txt";
-    let (execution, approval) = world.asks(&here, command).await;
+    let (execution, approval) = fixture.asks(&here, command).await;
     let suggested = approval.decision.clone().unwrap().suggested_rules;
-    world.answers(&approval, remembered(v1::RuleScope::Session)).await.unwrap();
-    assert_eq!(exit_code(&world.ended(&execution).await), Some(0));
-    world.does(&here, command).await;
-    let asked = run(&world.agent, spec_in(&there, command)).await.unwrap_err();
+    fixture.answers(&approval, remembered(v1::RuleScope::Session)).await.unwrap();
+    assert_eq!(exit_code(&fixture.ended(&execution).await), Some(0));
+    fixture.does(&here, command).await;
+    let asked = run(&fixture.agent, spec_in(&there, command)).await.unwrap_err();
     assert!(reason_of(&asked).contains("APPROVAL_REQUIRED"), "another session asks: {asked:?}");
 
-    let (execution, approval) = world.asks(&there, command).await;
-    world.answers(&approval, remembered(v1::RuleScope::Tenant)).await.unwrap();
-    assert_eq!(exit_code(&world.ended(&execution).await), Some(0));
-    let third = world.session("shared").await;
-    world.does(&third, command).await;
+    let (execution, approval) = fixture.asks(&there, command).await;
+    fixture.answers(&approval, remembered(v1::RuleScope::Tenant)).await.unwrap();
+    assert_eq!(exit_code(&fixture.ended(&execution).await), Some(0));
+    let third = fixture.session("shared").await;
+    fixture.does(&third, command).await;
 
-    let rules = world.bob.rules(v1::ApprovalServiceListRulesRequest::default()).await.unwrap().rules;
+    let rules = fixture.bob.rules(v1::ApprovalServiceListRulesRequest::default()).await.unwrap().rules;
     let texts: Vec<_> = rules.iter().map(|rule| (rule.rule.clone(), rule.scope())).collect();
     let rule = suggested.first().unwrap().clone();
     assert_eq!(texts, [(rule.clone(), v1::RuleScope::Session), (rule, v1::RuleScope::Tenant)]);
-    world.bob.remove_rule(&rules.last().unwrap().rule_id).await.unwrap();
-    let asked = run(&world.agent, spec_in(&third, command)).await.unwrap_err();
+    fixture.bob.remove_rule(&rules.last().unwrap().rule_id).await.unwrap();
+    let asked = run(&fixture.agent, spec_in(&third, command)).await.unwrap_err();
     assert!(reason_of(&asked).contains("APPROVAL_REQUIRED"), "removed: {asked:?}");
-    assert!(world.eve.rules(v1::ApprovalServiceListRulesRequest::default()).await.unwrap().rules.is_empty());
+    assert!(
+        fixture.eve.rules(v1::ApprovalServiceListRulesRequest::default()).await.unwrap().rules.is_empty()
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_script_that_changed_between_question_and_start_is_asked_about_again() {
-    let world = World::new().await;
+    let fixture = Fixture::new().await;
     for (change, expected) in [
         ("echo 'echo two' > x.sh", "two\n"),
         ("echo 'echo other' > other; rm x.sh; ln -s other x.sh", "other\n"),
         ("rm x.sh; mkdir kept; echo 'echo late' > kept/late; mv kept/late x.sh", "late\n"),
     ] {
-        let session = world.session("asks").await;
-        world.does(&session, "echo 'echo one' > x.sh").await;
-        let (execution, approval) = world.asks(&session, "bash x.sh").await;
+        let session = fixture.session("asks").await;
+        fixture.does(&session, "echo 'echo one' > x.sh").await;
+        let (execution, approval) = fixture.asks(&session, "bash x.sh").await;
         let file = approval.files.first().unwrap();
         assert_eq!((file.state(), file.path()), (v1::BoundFileState::Digest, &b"/workspace/x.sh"[..]));
         assert_eq!(sha256(b"echo one\n"), file.sha256.iter().map(|b| format!("{b:02x}")).collect::<String>());
-        world.does(&session, change).await;
-        world.answers(&approval, once()).await.unwrap();
-        let again = world.asked_again(&execution, &approval).await;
+        fixture.does(&session, change).await;
+        fixture.answers(&approval, once()).await.unwrap();
+        let again = fixture.asked_again(&execution, &approval).await;
         assert_eq!(again.decision.as_ref().unwrap().reasons.first().unwrap().code, "files_changed");
         assert_ne!(again.files, approval.files);
-        world.answers(&again, once()).await.unwrap();
-        assert_eq!(exit_code(&world.ended(&execution).await), Some(0), "{change}");
-        assert_eq!(world.output(&execution).await, expected, "{change}");
+        fixture.answers(&again, once()).await.unwrap();
+        assert_eq!(exit_code(&fixture.ended(&execution).await), Some(0), "{change}");
+        assert_eq!(fixture.output(&execution).await, expected, "{change}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_script_that_is_gone_asks_again_and_one_that_is_back_does_not() {
-    let world = World::new().await;
-    let session = world.session("asks").await;
-    world.does(&session, "echo 'echo one' > x.sh").await;
-    let (execution, approval) = world.asks(&session, "bash x.sh").await;
-    world.does(&session, "mv x.sh kept").await;
-    world.answers(&approval, once()).await.unwrap();
-    let again = world.asked_again(&execution, &approval).await;
+    let fixture = Fixture::new().await;
+    let session = fixture.session("asks").await;
+    fixture.does(&session, "echo 'echo one' > x.sh").await;
+    let (execution, approval) = fixture.asks(&session, "bash x.sh").await;
+    fixture.does(&session, "mv x.sh kept").await;
+    fixture.answers(&approval, once()).await.unwrap();
+    let again = fixture.asked_again(&execution, &approval).await;
     assert_eq!(again.files.first().unwrap().state(), v1::BoundFileState::Absent);
-    world.agent.cancel(&execution).await.unwrap();
+    fixture.agent.cancel(&execution).await.unwrap();
 
-    world.does(&session, "mv kept x.sh").await;
-    let (execution, approval) = world.asks(&session, "bash x.sh").await;
-    world.does(&session, "echo 'echo two' > x.sh").await;
-    world.does(&session, "echo 'echo one' > x.sh").await;
-    world.answers(&approval, once()).await.unwrap();
-    assert_eq!(exit_code(&world.ended(&execution).await), Some(0));
-    assert_eq!(world.output(&execution).await, "one\n", "the same contents are what was approved");
+    fixture.does(&session, "mv kept x.sh").await;
+    let (execution, approval) = fixture.asks(&session, "bash x.sh").await;
+    fixture.does(&session, "echo 'echo two' > x.sh").await;
+    fixture.does(&session, "echo 'echo one' > x.sh").await;
+    fixture.answers(&approval, once()).await.unwrap();
+    assert_eq!(exit_code(&fixture.ended(&execution).await), Some(0));
+    assert_eq!(fixture.output(&execution).await, "one\n", "the same contents are what was approved");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_question_outlives_its_server_and_an_answer_waits_for_its_runner() {
-    let mut world = World::new().await;
-    let session = world.session("strict").await;
-    let (execution, approval) = world.asks(&session, "touch made; ls").await;
-    world.server.signal(Signal::SIGKILL);
-    assert!(world.server.wait(PATIENCE).is_some());
-    world.server = world.site.server(&[]);
-    world.site.ready().await;
-    let stands = world.open(&execution).await.unwrap();
+    let mut fixture = Fixture::new().await;
+    let session = fixture.session("strict").await;
+    let (execution, approval) = fixture.asks(&session, "touch made; ls").await;
+    fixture.server.signal(Signal::SIGKILL);
+    assert!(fixture.server.wait(PATIENCE).is_some());
+    fixture.server = fixture.site.server(&[]);
+    fixture.site.ready().await;
+    let stands = fixture.open(&execution).await.unwrap();
     assert_eq!(stands, approval);
 
-    world.runner.signal(Signal::SIGKILL);
-    assert!(world.runner.wait(PATIENCE).is_some());
-    world.answers(&approval, once()).await.unwrap();
-    let waits = world.agent.execution(&execution).await.unwrap();
+    fixture.runner.signal(Signal::SIGKILL);
+    assert!(fixture.runner.wait(PATIENCE).is_some());
+    fixture.answers(&approval, once()).await.unwrap();
+    let waits = fixture.agent.execution(&execution).await.unwrap();
     assert_ne!(waits.state(), v1::ExecutionState::Finished);
-    world.runner = world.site.runner(&[]);
-    assert_eq!(exit_code(&world.ended(&execution).await), Some(0));
-    assert_eq!(world.output(&execution).await, "made\n");
+    fixture.runner = fixture.site.runner(&[]);
+    assert_eq!(exit_code(&fixture.ended(&execution).await), Some(0));
+    assert_eq!(fixture.output(&execution).await, "made\n");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_answers_or_the_session_closes_and_the_question_is_over() {
-    let world = World::new().await;
-    let brief = world.session("brief").await;
-    let (execution, approval) = world.asks(&brief, "touch x").await;
-    assert_eq!(cause(&world.ended(&execution).await), v1::CauseCode::ApprovalExpired);
-    let refused = reason_of(&world.answers(&approval, once()).await.unwrap_err());
+    let fixture = Fixture::new().await;
+    let brief = fixture.session("brief").await;
+    let (execution, approval) = fixture.asks(&brief, "touch x").await;
+    assert_eq!(cause(&fixture.ended(&execution).await), v1::CauseCode::ApprovalExpired);
+    let refused = reason_of(&fixture.answers(&approval, once()).await.unwrap_err());
     assert!(refused.contains("APPROVAL_NOT_OPEN"), "{refused}");
 
-    let session = world.session("strict").await;
-    let (execution, approval) = world.asks(&session, "touch x").await;
-    world.agent.close_session(&session).await.unwrap();
-    assert_eq!(cause(&world.ended(&execution).await), v1::CauseCode::Cancelled);
-    let refused = reason_of(&world.answers(&approval, once()).await.unwrap_err());
+    let session = fixture.session("strict").await;
+    let (execution, approval) = fixture.asks(&session, "touch x").await;
+    fixture.agent.close_session(&session).await.unwrap();
+    assert_eq!(cause(&fixture.ended(&execution).await), v1::CauseCode::Cancelled);
+    let refused = reason_of(&fixture.answers(&approval, once()).await.unwrap_err());
     assert!(refused.contains("APPROVAL_NOT_OPEN") && refused.contains("withdrawn"), "{refused}");
 }

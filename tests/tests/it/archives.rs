@@ -29,7 +29,7 @@ use airlock_tests::{
 /// Limits that are small enough to detect the bombs early.
 const TRANSFERS: &str = "[transfers]\nunpacked_bytes = 1073741824\n";
 
-struct World {
+struct Fixture {
     client: Client,
     session: String,
     _server: Process,
@@ -37,15 +37,17 @@ struct World {
     site: Site,
 }
 
-impl World {
+impl Fixture {
     async fn new() -> Self {
         let site = Site::with_tables("", TRANSFERS);
         let (server, runner) = (site.server(&[]), site.runner(&[]));
         let client = site.ready().await;
         let created = client.create_session(v1::SessionServiceCreateRequest::default()).await.unwrap();
-        let world = Self { client, session: created.session_id, _server: server, _runner: runner, site };
-        world.run_script("mkdir canary target && echo sings > canary/file && echo kept > target/kept").await;
-        world
+        let fixture = Self { client, session: created.session_id, _server: server, _runner: runner, site };
+        fixture
+            .run_script("mkdir canary target && echo sings > canary/file && echo kept > target/kept")
+            .await;
+        fixture
     }
 
     async fn run(&self, command: &str) -> String {
@@ -107,9 +109,9 @@ impl World {
 }
 
 /// Returns everything below a directory, with all attributes that an attack could change.
-fn snapshot(folder: &Path) -> BTreeMap<PathBuf, String> {
+fn snapshot(directory: &Path) -> BTreeMap<PathBuf, String> {
     let mut found = BTreeMap::new();
-    let mut left = vec![folder.to_owned()];
+    let mut left = vec![directory.to_owned()];
     while let Some(path) = left.pop() {
         let Ok(meta) = fs::symlink_metadata(&path) else { continue };
         if meta.is_dir() {
@@ -126,18 +128,18 @@ fn snapshot(folder: &Path) -> BTreeMap<PathBuf, String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn hostile_archives_are_refused_on_the_way_up_and_touch_nothing() {
-    let world = World::new().await;
+    let fixture = Fixture::new().await;
     let all: Vec<Hostile> = cases().into_iter().filter(|case| case.refusal.is_some()).collect();
     assert!(all.len() >= 30, "{} cases", all.len());
-    let before = world.disk();
+    let before = fixture.disk();
     assert!(before.keys().any(|path| path.ends_with("canary/file")), "the canary is on this disk");
     for case in &all {
-        let Err(error) = world.upload(case, "target").await else { panic!("`{}` was taken", case.name) };
+        let Err(error) = fixture.upload(case, "target").await else { panic!("`{}` was taken", case.name) };
         let rejection = error.rejection().unwrap_or_else(|| panic!("`{}`: {error}", case.name));
         let told = rejection.message.clone();
         assert!(told.contains(case.refusal.unwrap()), "`{}`: {told}", case.name);
         assert!(!told.contains('\n') && told.len() < 1000, "`{}`: one line: {told}", case.name);
-        assert_eq!(world.disk(), before, "`{}` has touched something", case.name);
+        assert_eq!(fixture.disk(), before, "`{}` has touched something", case.name);
     }
     assert!(!Path::new("/tmp/airlock-canary").exists());
     // The control: a harmless archive is accepted in the same way.
@@ -145,9 +147,9 @@ async fn hostile_archives_are_refused_on_the_way_up_and_touch_nothing() {
     assert!(!harmless.is_empty());
     for (index, case) in harmless.iter().enumerate() {
         let path = format!("harmless-{index}");
-        world.upload(case, &path).await.unwrap_or_else(|error| panic!("`{}`: {error}", case.name));
+        fixture.upload(case, &path).await.unwrap_or_else(|error| panic!("`{}`: {error}", case.name));
     }
-    assert_eq!(world.run("cat canary/file target/kept").await, "sings\nkept\n");
+    assert_eq!(fixture.run("cat canary/file target/kept").await, "sings\nkept\n");
 }
 
 /// Creates a workspace that attacks a client that downloads it.
@@ -162,14 +164,14 @@ truncate -s 300M sparse; ln sparse hard; echo plain > deep/plain"#;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hostile_workspace_is_taken_home_without_harm() {
-    let world = World::new().await;
-    world.run_script(TRAPS).await;
-    let home = world.site.path().join("home");
+    let fixture = Fixture::new().await;
+    fixture.run_script(TRAPS).await;
+    let home = fixture.site.path().join("home");
     fs::create_dir_all(home.join("canary")).unwrap();
     fs::write(home.join("canary/file"), "sings\n").unwrap();
     let before = snapshot(&home.join("canary"));
-    let airlock = Airlock::at(&world.site);
-    let there = format!("{}:traps", world.session);
+    let airlock = Airlock::at(&fixture.site);
+    let there = format!("{}:traps", fixture.session);
     let target = home.join("target");
     let output = airlock.run(&["cp", &there, &target.display().to_string()]);
     let told = said(&output);
@@ -192,44 +194,45 @@ async fn a_hostile_workspace_is_taken_home_without_harm() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_workspace_is_never_a_window_to_the_host() {
-    let world = World::new().await;
-    world
+    let fixture = Fixture::new().await;
+    fixture
         .run_script("ln -s /etc etc; ln -s /etc/shadow shadow; ln -s ../../.. up; ln -s /proc/self/root root")
         .await;
     for path in ["etc/shadow", "shadow", "up", "root/etc/shadow", "etc", "/etc/shadow", "../runner-1.toml"] {
         let request = v1::FileServiceDownloadRequest {
-            session_id: world.session.clone(),
+            session_id: fixture.session.clone(),
             path: path.to_owned(),
             ..Default::default()
         };
-        let refused = world.client.download(request, 1 << 20).header().await;
+        let refused = fixture.client.download(request, 1 << 20).header().await;
         let error = refused.err().unwrap_or_else(|| panic!("`{path}` was given"));
         assert!(error.rejection().is_some(), "{path}: {error}");
         let list = v1::FileServiceListRequest {
-            session_id: world.session.clone(),
+            session_id: fixture.session.clone(),
             path: path.to_owned(),
             recursive: true,
             ..Default::default()
         };
-        let listed = world.client.files(list).await;
+        let listed = fixture.client.files(list).await;
         assert!(listed.is_err(), "`{path}` was listed: {listed:?}");
     }
     // A link itself can be shown as a link.
-    let link = world.client.stat(&world.session, b"shadow").await.unwrap();
+    let link = fixture.client.stat(&fixture.session, b"shadow").await.unwrap();
     assert_eq!((link.r#type(), link.link_target()), (v1::FileType::Symlink, &b"/etc/shadow"[..]));
     let list = v1::FileServiceListRequest {
-        session_id: world.session.clone(),
+        session_id: fixture.session.clone(),
         recursive: true,
         ..Default::default()
     };
-    let all = world.client.files(list).await.unwrap();
+    let all = fixture.client.files(list).await.unwrap();
     let beyond = all.files.iter().filter(|file| file.path.contains("root/"));
     assert_eq!(beyond.count(), 0, "{all:?}");
     // The runner parses the pattern, and the server returns the error.
     let include = vec!["a[".to_owned()];
     let filter = Some(v1::FileFilter { include, ..Default::default() });
-    let list = v1::FileServiceListRequest { session_id: world.session.clone(), filter, ..Default::default() };
-    let error = world.client.files(list).await.unwrap_err();
+    let list =
+        v1::FileServiceListRequest { session_id: fixture.session.clone(), filter, ..Default::default() };
+    let error = fixture.client.files(list).await.unwrap_err();
     let rejection = error.rejection().unwrap();
     assert_eq!(rejection.code, tonic::Code::InvalidArgument, "{rejection:?}");
     assert!(rejection.message.contains("`a[`"), "{rejection:?}");

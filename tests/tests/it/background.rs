@@ -43,14 +43,14 @@ const BOUNDED: &str = "name = \"bounded\"\nextends = \"sandboxed\"\n[limits]\nou
 /// A profile with a short timeout in the background, too.
 const BRIEF: &str = "name = \"brief\"\nextends = \"bounded\"\n[limits]\ntimeout_max = \"3s\"\n";
 
-struct World {
+struct Fixture {
     client: Client,
     server: Option<Process>,
     _runner: Process,
     site: Site,
 }
 
-impl World {
+impl Fixture {
     async fn new() -> Self {
         let profiles = [("bounded", BOUNDED), ("brief", BRIEF)];
         let profiles = profiles.map(|(name, text)| (name.to_owned(), text.to_owned())).to_vec();
@@ -104,47 +104,47 @@ fn curl() -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_a_watcher_and_a_build_go_on_beside_each_other_in_one_session() {
-    let world = World::new().await;
-    let (session, other) = (world.session("sandboxed").await, world.session("sandboxed").await);
-    let mut watch = world.client.watch(session.clone(), Default::default());
+    let fixture = Fixture::new().await;
+    let (session, other) = (fixture.session("sandboxed").await, fixture.session("sandboxed").await);
+    let mut watch = fixture.client.watch(session.clone(), Default::default());
     watch.next().await.unwrap();
-    world.said(&session, MAKEFILE).await;
+    fixture.said(&session, MAKEFILE).await;
     // Each is started when the previous one runs, because background commands that are started together have no
     // order.
-    let server = world.start(&session, &server_on(PORT)).await;
-    world.until_logged(&server, "Serving");
-    let watcher = world.start(&session, WATCHER).await;
-    world.until_logged(&watcher, "watching");
-    let build = world.start(&session, BUILD).await;
-    world.until_logged(&build, "building step-1\n");
+    let server = fixture.start(&session, &server_on(PORT)).await;
+    fixture.until_logged(&server, "Serving");
+    let watcher = fixture.start(&session, WATCHER).await;
+    fixture.until_logged(&watcher, "watching");
+    let build = fixture.start(&session, BUILD).await;
+    fixture.until_logged(&build, "building step-1\n");
 
     // A later command of the same session reaches the server; one of another session, and the host, do not.
-    let page = world.said(&session, &curl()).await;
+    let page = fixture.said(&session, &curl()).await;
     assert!(page.starts_with("all: ") && page.ends_with("curl: 0\n"), "{page}");
-    let refused = world.said(&other, &curl()).await;
+    let refused = fixture.said(&other, &curl()).await;
     assert!(refused.ends_with("curl: 7\n"), "nobody listens there: {refused}");
     assert!(TcpStream::connect(("127.0.0.1", PORT)).is_err(), "nor on the host");
     // The control: the other session reaches its own server on the same port.
-    let own = world.start(&other, &server_on(PORT)).await;
-    world.until_logged(&own, "Serving");
-    assert!(world.said(&other, &curl()).await.ends_with("curl: 0\n"));
+    let own = fixture.start(&other, &server_on(PORT)).await;
+    fixture.until_logged(&own, "Serving");
+    assert!(fixture.said(&other, &curl()).await.ends_with("curl: 0\n"));
 
-    assert_eq!(exit_code(&world.end(&build).await), Some(0), "{}", world.logs(&build));
-    assert!(world.logs(&build).ends_with("building step-40\nbuilt"));
-    world.until_logged(&watcher, "new: inbox/step-40");
+    assert_eq!(exit_code(&fixture.end(&build).await), Some(0), "{}", fixture.logs(&build));
+    assert!(fixture.logs(&build).ends_with("building step-40\nbuilt"));
+    fixture.until_logged(&watcher, "new: inbox/step-40");
     for step in 1..=40 {
         let line = format!("new: inbox/step-{step}\n");
-        assert_eq!(format!("{}\n", world.logs(&watcher)).matches(&line).count(), 1, "{line}");
+        assert_eq!(format!("{}\n", fixture.logs(&watcher)).matches(&line).count(), 1, "{line}");
     }
     let running = (ExecutionState::Running, BackgroundedBy::Request);
-    assert_eq!((world.state(&server).await, world.state(&watcher).await), (running, running));
+    assert_eq!((fixture.state(&server).await, fixture.state(&watcher).await), (running, running));
 
     for id in [&server, &watcher] {
-        world.client.cancel(id).await.unwrap();
-        assert_eq!(cause(&world.end(id).await), CauseCode::Cancelled);
+        fixture.client.cancel(id).await.unwrap();
+        assert_eq!(cause(&fixture.end(id).await), CauseCode::Cancelled);
     }
-    assert!(world.said(&session, &curl()).await.ends_with("curl: 7\n"), "it has ended");
-    assert!(world.said(&other, &curl()).await.ends_with("curl: 0\n"), "and that of the other has not");
+    assert!(fixture.said(&session, &curl()).await.ends_with("curl: 7\n"), "it has ended");
+    assert!(fixture.said(&other, &curl()).await.ends_with("curl: 0\n"), "and that of the other has not");
 
     // The watch reports each start and each end once.
     let (mut started, mut ended) = (Vec::new(), Vec::new());
@@ -181,60 +181,60 @@ async fn go_on(mut events: Events, mut story: Story) -> Story {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_of_them_is_detached_followed_read_waited_for_and_killed() {
-    let world = World::new().await;
-    let session = world.session("sandboxed").await;
-    world.said(&session, MAKEFILE).await;
+    let fixture = Fixture::new().await;
+    let session = fixture.session("sandboxed").await;
+    fixture.said(&session, MAKEFILE).await;
     let endless = format!("{BUILD}; while :; do sleep 0.1; done");
     let server = server_on(PORT);
     for (command, ready) in
         [(server.as_str(), "Serving"), (WATCHER, "watching"), (endless.as_str(), "building step-2\n")]
     {
-        let mut watch = world.client.watch(session.clone(), Default::default());
+        let mut watch = fixture.client.watch(session.clone(), Default::default());
         watch.next().await.unwrap();
-        let mut events = world.client.run(spec_in(&session, command));
+        let mut events = fixture.client.run(spec_in(&session, command));
         let mut story = Story::default();
         read_until(&mut events, &mut story, ready).await;
         let id = events.execution_id().unwrap().to_owned();
         // The command keeps its place in the session until it is detached.
-        let next = world.client.start(spec_in(&session, "cd /tmp; pwd; cd /workspace")).await.unwrap();
+        let next = fixture.client.start(spec_in(&session, "cd /tmp; pwd; cd /workspace")).await.unwrap();
         assert_eq!(next.state(), ExecutionState::Queued);
-        let detached = world.client.detach(&id).await.unwrap();
+        let detached = fixture.client.detach(&id).await.unwrap();
         assert_eq!(detached.backgrounded_by(), BackgroundedBy::Client);
         while story.end.is_none() {
             story.take(events.next().await.unwrap().unwrap());
         }
         assert_eq!(story.end.as_ref().unwrap().state(), ExecutionState::Running, "it goes on");
-        assert_eq!(exit_code(&world.end(&next.execution_id).await), Some(0), "{command}");
+        assert_eq!(exit_code(&fixture.end(&next.execution_id).await), Some(0), "{command}");
         for kind in [v1::WatchKind::Started, v1::WatchKind::Backgrounded] {
             let told = watch.next().await.unwrap();
             assert_eq!((told.kind(), told.execution.unwrap().execution_id), (kind, id.clone()));
         }
         // It is followed from the end of its stream, while another client waits for its result.
-        let followed = tokio::spawn(go_on(world.client.attach(&id, events.position()), story));
+        let followed = tokio::spawn(go_on(fixture.client.attach(&id, events.position()), story));
         let waiting = {
-            let (client, id) = (world.client.clone(), id.clone());
+            let (client, id) = (fixture.client.clone(), id.clone());
             tokio::spawn(async move { ended(&client, &id).await })
         };
         if command == endless {
-            world.until_logged(&id, "built");
+            fixture.until_logged(&id, "built");
         }
-        world.client.cancel(&id).await.unwrap();
+        fixture.client.cancel(&id).await.unwrap();
         assert_eq!(cause(&waiting.await.unwrap()), CauseCode::Cancelled);
         let followed = followed.await.unwrap();
-        let whole = replay(&world.client, &id).await.unwrap();
+        let whole = replay(&fixture.client, &id).await.unwrap();
         assert_eq!((followed.missing, whole.missing), (0, 0));
         assert_eq!(followed.stdout, whole.stdout, "no byte twice, none missing");
-        assert_eq!(world.logs(&id).trim_end(), String::from_utf8_lossy(&whole.stdout).trim_end());
+        assert_eq!(fixture.logs(&id).trim_end(), String::from_utf8_lossy(&whole.stdout).trim_end());
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn time_silence_and_output_are_bounded_in_the_background_too() {
-    let world = World::new().await;
-    let (session, brief) = (world.session("bounded").await, world.session("brief").await);
+    let fixture = Fixture::new().await;
+    let (session, brief) = (fixture.session("bounded").await, fixture.session("brief").await);
     let begin = async |spec: v1::ExecutionSpec| {
         let spec = v1::ExecutionSpec { background: true, ..spec };
-        world.client.start(spec).await.unwrap().execution_id
+        fixture.client.start(spec).await.unwrap().execution_id
     };
     let quiet = "sleep 100";
     let seconds = |seconds| Some(prost_types::Duration { seconds, nanos: 0 });
@@ -244,7 +244,7 @@ async fn time_silence_and_output_are_bounded_in_the_background_too() {
     let longer = begin(spec_in(&session, "sleep 3; echo through")).await;
     let loud = begin(spec_in(&session, "yes")).await;
     let kind = async |id: &str| {
-        let end = world.end(id).await;
+        let end = fixture.end(id).await;
         match end.result.clone().unwrap().cause.unwrap().detail {
             Some(v1::cause::Detail::TimedOut(out)) => (cause(&end), out.kind()),
             _ => (cause(&end), v1::TimeoutKind::Unspecified),
@@ -253,13 +253,13 @@ async fn time_silence_and_output_are_bounded_in_the_background_too() {
     assert_eq!(kind(&given).await, (CauseCode::TimedOut, v1::TimeoutKind::Wall));
     assert_eq!(kind(&silent).await, (CauseCode::TimedOut, v1::TimeoutKind::Idle));
     assert_eq!(kind(&by_default).await, (CauseCode::TimedOut, v1::TimeoutKind::Wall), "the profile's most");
-    assert_eq!(exit_code(&world.end(&longer).await), Some(0), "longer than the foreground has by default");
-    assert_eq!(cause(&world.end(&loud).await), CauseCode::OutputLimit);
+    assert_eq!(exit_code(&fixture.end(&longer).await), Some(0), "longer than the foreground has by default");
+    assert_eq!(cause(&fixture.end(&loud).await), CauseCode::OutputLimit);
     // The controls in the foreground.
-    let story = run(&world.client, spec_in(&session, "sleep 3; echo through")).await.unwrap();
+    let story = run(&fixture.client, spec_in(&session, "sleep 3; echo through")).await.unwrap();
     assert_eq!(cause(&story.end.unwrap()), CauseCode::TimedOut);
     let much = v1::ExecutionSpec { timeout: seconds(600), ..spec_in(&session, "yes | head -c 3000000") };
-    let story = run(&world.client, much).await.unwrap();
+    let story = run(&fixture.client, much).await.unwrap();
     assert_eq!(story.exit_code(), Some(0), "what is over it is cut");
 }
 
@@ -279,9 +279,9 @@ fn with_budget(session: &str, milliseconds: i32) -> v1::ExecutionSpec {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_budget_hands_back_and_the_process_goes_on_to_a_whole_end() {
-    let world = World::new().await;
-    let session = world.session("sandboxed").await;
-    let mut events = world.client.run(with_budget(&session, 500));
+    let fixture = Fixture::new().await;
+    let session = fixture.session("sandboxed").await;
+    let mut events = fixture.client.run(with_budget(&session, 500));
     let mut story = Story::default();
     while let Some(event) = events.next().await.unwrap() {
         if let Some(Kind::Backgrounded(closing)) = &event.event {
@@ -292,48 +292,48 @@ async fn a_budget_hands_back_and_the_process_goes_on_to_a_whole_end() {
     let handed_back = story.end.clone().unwrap();
     assert_eq!(handed_back.state(), ExecutionState::Running);
     // It could not end before the session's next command ran.
-    assert_eq!(world.said(&session, "touch go; pwd").await, "/workspace\n");
+    assert_eq!(fixture.said(&session, "touch go; pwd").await, "/workspace\n");
     let id = handed_back.execution_id;
-    assert_eq!(exit_code(&world.end(&id).await), Some(7));
-    let whole = go_on(world.client.attach(&id, events.position()), story).await;
+    assert_eq!(exit_code(&fixture.end(&id).await), Some(7));
+    let whole = go_on(fixture.client.attach(&id, events.position()), story).await;
     assert_eq!((whole.exit_code(), whole.missing), (Some(7), 0));
     assert_eq!(whole.stdout, numbers());
-    assert_eq!(replay(&world.client, &id).await.unwrap().stdout, numbers());
-    assert_eq!(world.said(&session, "pwd").await, "/workspace\n", "its `cd` moved nothing");
+    assert_eq!(replay(&fixture.client, &id).await.unwrap().stdout, numbers());
+    assert_eq!(fixture.said(&session, "pwd").await, "/workspace\n", "its `cd` moved nothing");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_budget_outlives_the_view_and_the_server() {
-    let mut world = World::new().await;
-    let session = world.session("sandboxed").await;
-    let mut events = world.client.run(with_budget(&session, 900));
+    let mut fixture = Fixture::new().await;
+    let session = fixture.session("sandboxed").await;
+    let mut events = fixture.client.run(with_budget(&session, 900));
     let mut story = Story::default();
     read_until(&mut events, &mut story, "begun").await;
     let id = events.execution_id().unwrap().to_owned();
     drop(events);
-    world.server.take().unwrap().kill();
-    world.server = Some(world.site.server(&[]));
-    world.client = world.site.ready().await;
+    fixture.server.take().unwrap().kill();
+    fixture.server = Some(fixture.site.server(&[]));
+    fixture.client = fixture.site.ready().await;
     let deadline = Instant::now() + PATIENCE;
-    while world.state(&id).await != (ExecutionState::Running, BackgroundedBy::Budget) {
-        assert!(Instant::now() < deadline, "{:?}", world.state(&id).await);
+    while fixture.state(&id).await != (ExecutionState::Running, BackgroundedBy::Budget) {
+        assert!(Instant::now() < deadline, "{:?}", fixture.state(&id).await);
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    world.said(&session, "touch go").await;
-    assert_eq!(exit_code(&world.end(&id).await), Some(7));
-    assert_eq!(replay(&world.client, &id).await.unwrap().stdout, numbers());
-    let from_the_beginning = world.client.attach(&id, From::Beginning);
+    fixture.said(&session, "touch go").await;
+    assert_eq!(exit_code(&fixture.end(&id).await), Some(7));
+    assert_eq!(replay(&fixture.client, &id).await.unwrap().stdout, numbers());
+    let from_the_beginning = fixture.client.attach(&id, From::Beginning);
     assert_eq!(read(from_the_beginning).await.unwrap().exit_code(), Some(7));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_command_line_begins_in_the_background_and_comes_back_with_the_id() {
-    let world = World::new().await;
-    let session = world.session("sandboxed").await;
-    let airlock = Airlock::at(&world.site);
+    let fixture = Fixture::new().await;
+    let session = fixture.session("sandboxed").await;
+    let airlock = Airlock::at(&fixture.site);
     let patient = "echo begun; until [ -e go ]; do sleep 0.05; done; echo gone";
     let id = airlock.text(&["run", "--background", "--session", &session, "--", patient]);
-    assert_eq!(world.client.execution(&id).await.unwrap().backgrounded_by(), BackgroundedBy::Request);
+    assert_eq!(fixture.client.execution(&id).await.unwrap().backgrounded_by(), BackgroundedBy::Request);
     let shown = airlock.text(&["run", "-b", "--json", "--session", &session, "--", "true"]);
     let shown: serde_json::Value = serde_json::from_str(&shown).unwrap();
     assert_eq!(shown["backgrounded_by"], "REQUEST");

@@ -35,7 +35,7 @@ async fn until_alone(client: &Client) {
         page.runners.iter().any(|runner| runner.state() == v1::RunnerState::Connected)
     };
     let deadline = tokio::time::Instant::now() + PATIENCE;
-    while connected(client.runners(Default::default()).await.unwrap()) {
+    while connected(client.admin().runners(Default::default()).await.unwrap()) {
         assert!(tokio::time::Instant::now() < deadline, "the runner is still there");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }

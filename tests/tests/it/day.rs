@@ -16,7 +16,7 @@ use std::{
 use airlock_tests::{
     airlock::{Airlock, said},
     cutter::Cutter,
-    desk::{Desk, World, stdout_of},
+    desk::{Desk, Fixture, stdout_of},
     site::Extras,
     source,
     tools::project,
@@ -30,13 +30,13 @@ const CUTS: usize = 3;
 const MOST_TICKS: usize = 10_000;
 
 /// Returns everything below a directory: relative names, and the content of files.
-fn tree(folder: &Path) -> Vec<(PathBuf, Option<Vec<u8>>)> {
+fn tree(directory: &Path) -> Vec<(PathBuf, Option<Vec<u8>>)> {
     let mut found = Vec::new();
-    let mut left = vec![folder.to_owned()];
+    let mut left = vec![directory.to_owned()];
     while let Some(next) = left.pop() {
         for entry in fs::read_dir(next).unwrap().flatten() {
             let (path, kind) = (entry.path(), entry.file_type().unwrap());
-            let name = path.strip_prefix(folder).unwrap().to_owned();
+            let name = path.strip_prefix(directory).unwrap().to_owned();
             found.push((name, kind.is_file().then(|| fs::read(&path).unwrap())));
             left.extend(kind.is_dir().then_some(path));
         }
@@ -111,7 +111,7 @@ fn vendored(name: &str) -> PathBuf {
 /// Returns a directory that every user may enter, with the Rust toolchain of the test's user, which may
 /// be inaccessible to others.
 fn toolchain() -> TempDir {
-    let folder = tempfile::Builder::new()
+    let directory = tempfile::Builder::new()
         .prefix("airlock-test-rust-")
         .permissions(fs::Permissions::from_mode(0o755))
         .tempdir()
@@ -121,12 +121,12 @@ fn toolchain() -> TempDir {
         // Hard links avoid copying the data if possible.
         let copied = |option: &str| {
             let mut command = Command::new("cp");
-            command.args([option, &format!("{own}/{part}")]).arg(folder.path());
+            command.args([option, &format!("{own}/{part}")]).arg(directory.path());
             command.output().unwrap().status.success()
         };
         assert!(copied("-al") || copied("-a"), "{own}/{part} is copied");
     }
-    folder
+    directory
 }
 
 /// Returns a profile with this toolchain in its sandbox.
@@ -175,26 +175,26 @@ fn a_day_with_rust(airlock: Airlock<'_>, home: &Path) {
 
 #[test]
 fn a_day_with_a_python_project() {
-    let world = World::new(Extras::default());
-    a_day_with_python(Airlock::at(&world.site), &world.site.path().join("home"));
+    let fixture = Fixture::new(Extras::default());
+    a_day_with_python(Airlock::at(&fixture.site), &fixture.site.path().join("home"));
 }
 
 #[test]
 fn a_day_with_a_vendored_crate() {
     let rust = toolchain();
-    let world = World::new(with_rust(rust.path()));
-    a_day_with_rust(Airlock::at(&world.site), &world.site.path().join("home"));
+    let fixture = Fixture::new(with_rust(rust.path()));
+    a_day_with_rust(Airlock::at(&fixture.site), &fixture.site.path().join("home"));
 }
 
 #[test]
 fn a_day_over_a_connection_that_is_cut_every_two_seconds() {
     let rust = toolchain();
-    let world = World::new(with_rust(rust.path()));
-    let cutter = Cutter::new(world.site.address, CUT_EVERY);
-    let home = world.site.path().join("home");
-    a_day_with_python(Airlock::through(&world.site, cutter.address), &home.join("python"));
-    a_day_with_rust(Airlock::through(&world.site, cutter.address), &home.join("rust"));
-    lasts_longer_than_any_connection(Airlock::through(&world.site, cutter.address), &cutter, &home);
+    let fixture = Fixture::new(with_rust(rust.path()));
+    let cutter = Cutter::new(fixture.site.address, CUT_EVERY);
+    let home = fixture.site.path().join("home");
+    a_day_with_python(Airlock::through(&fixture.site, cutter.address), &home.join("python"));
+    a_day_with_rust(Airlock::through(&fixture.site, cutter.address), &home.join("rust"));
+    lasts_longer_than_any_connection(Airlock::through(&fixture.site, cutter.address), &cutter, &home);
 }
 
 /// Runs one command until its connection was cut several times.

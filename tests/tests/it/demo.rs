@@ -7,11 +7,11 @@ use std::{path::Path, process::Command};
 use airlock_tests::{programs::program, source};
 
 /// Clones the committed files, and adds uncommitted changes.
-fn clone_to(folder: &Path) {
+fn clone_to(directory: &Path) {
     let run = |command: &mut Command| assert!(command.status().unwrap().success(), "{command:?}");
-    run(Command::new("git").args(["clone", "--quiet", "--no-hardlinks"]).arg(source::root()).arg(folder));
+    run(Command::new("git").args(["clone", "--quiet", "--no-hardlinks"]).arg(source::root()).arg(directory));
     for file in source::files().unwrap() {
-        let target = folder.join(&file);
+        let target = directory.join(&file);
         std::fs::create_dir_all(target.parent().unwrap()).unwrap();
         std::fs::copy(source::root().join(&file), target).unwrap();
     }
@@ -19,15 +19,15 @@ fn clone_to(folder: &Path) {
 
 #[test]
 fn the_demo_shows_an_agents_short_day() {
-    let folder = tempfile::Builder::new().prefix("airlock-test-demo-").tempdir().unwrap();
-    let clone = folder.path().join("clone");
+    let directory = tempfile::Builder::new().prefix("airlock-test-demo-").tempdir().unwrap();
+    let clone = directory.path().join("clone");
     clone_to(&clone);
-    std::fs::create_dir(folder.path().join("home")).unwrap();
+    std::fs::create_dir(directory.path().join("home")).unwrap();
     let target = program("airlock").ancestors().nth(2).unwrap().to_owned();
     let output = Command::new("scripts/demo.sh")
         .current_dir(&clone)
-        .env("HOME", folder.path().join("home"))
-        .env("TMPDIR", folder.path())
+        .env("HOME", directory.path().join("home"))
+        .env("TMPDIR", directory.path())
         .env("CARGO_TARGET_DIR", target)
         .env_remove("XDG_STATE_HOME")
         .output()
@@ -46,7 +46,7 @@ fn the_demo_shows_an_agents_short_day() {
         assert!(text.contains(piece), "`{piece}` is in:\n{text}\n{errors}");
     }
     let left: Vec<_> =
-        std::fs::read_dir(folder.path()).unwrap().flatten().map(|entry| entry.file_name()).collect();
+        std::fs::read_dir(directory.path()).unwrap().flatten().map(|entry| entry.file_name()).collect();
     assert_eq!(left.len(), 2, "only the clone and the home are left: {left:?}");
 }
 

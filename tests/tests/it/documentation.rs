@@ -105,7 +105,7 @@ fn blocks(page: &str) -> Vec<String> {
 }
 
 /// Runs the commands of a reader in one shell, in a clone, with an empty HOME.
-fn typed(folder: &Path, script: &str) -> Output {
+fn typed(directory: &Path, script: &str) -> Output {
     let path = format!(
         "{}:{}",
         program("airlock").parent().unwrap().display(),
@@ -114,7 +114,7 @@ fn typed(folder: &Path, script: &str) -> Output {
     Command::new("bash")
         .args(["-euo", "pipefail", "-c", script])
         .current_dir(source::root())
-        .env("HOME", folder)
+        .env("HOME", directory)
         .env("PATH", path)
         .env_remove("XDG_STATE_HOME")
         .env_remove("AIRLOCK_STATE")
@@ -124,7 +124,7 @@ fn typed(folder: &Path, script: &str) -> Output {
 
 #[test]
 fn the_commands_of_the_readme_run() {
-    let folder = tempfile::Builder::new().prefix("airlock-test-readme-").tempdir().unwrap();
+    let directory = tempfile::Builder::new().prefix("airlock-test-readme-").tempdir().unwrap();
     let readme = page("README.md");
     let blocks = blocks(&readme);
     let makefile = page("Makefile");
@@ -142,7 +142,7 @@ fn the_commands_of_the_readme_run() {
         }
     }
     assert!(script.lines().count() > 12, "commands were found:\n{script}");
-    let output = typed(folder.path(), &script);
+    let output = typed(directory.path(), &script);
     let text = String::from_utf8_lossy(&output.stdout);
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{script}\n{text}\n{errors}");
@@ -154,7 +154,7 @@ fn the_commands_of_the_readme_run() {
 
 #[test]
 fn the_commands_of_the_other_pages_run() {
-    let folder = tempfile::Builder::new().prefix("airlock-test-docs-").tempdir().unwrap();
+    let directory = tempfile::Builder::new().prefix("airlock-test-docs-").tempdir().unwrap();
     let mut count = 0;
     for path in source::files().unwrap() {
         let name = path.to_string_lossy();
@@ -163,7 +163,7 @@ fn the_commands_of_the_other_pages_run() {
         }
         for block in blocks(&page(&name)) {
             count += 1;
-            let output = typed(folder.path(), &block);
+            let output = typed(directory.path(), &block);
             let errors = String::from_utf8_lossy(&output.stderr);
             assert!(output.status.success(), "{name}:\n{block}\n{errors}");
         }

@@ -19,14 +19,14 @@ use v1::{CancelledBy, ExecutionState, SessionState, Started};
 const SERVER: &str = "setsid sleep 1000 & (sleep 1000 & sleep 1000) & \
     python3 -u -m http.server 8000 --bind 127.0.0.1 >/dev/null 2>&1 & echo begun; tail -f /dev/null";
 
-struct World {
+struct Fixture {
     client: Client,
     server: Option<Process>,
     runner: Process,
     site: Site,
 }
 
-impl World {
+impl Fixture {
     async fn new(server_tables: &str, runner_tables: &str) -> Self {
         let site = Site::with_tables(server_tables, runner_tables);
         let (server, runner) = (site.server(&[]), site.runner(&[]));
@@ -143,28 +143,28 @@ async fn until_closed(client: &Client, id: &str) -> v1::Session {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_closed_session_leaves_nothing_of_what_went_on_in_it() {
-    let world = World::new("", "").await;
-    let before = world.settled();
-    let session = session(&world.client, None).await;
-    let [behind, front, queued, asks] = busy(&world.client, &session).await;
+    let fixture = Fixture::new("", "").await;
+    let before = fixture.settled();
+    let session = session(&fixture.client, None).await;
+    let [behind, front, queued, asks] = busy(&fixture.client, &session).await;
     until("the control: six processes and some files more", PATIENCE, || {
-        let during = Footprint::of(&world.site, &world.runner);
+        let during = Footprint::of(&fixture.site, &fixture.runner);
         during.processes.len() >= before.processes.len() + 6 && during.files.len() > before.files.len()
     });
-    close(&world.client, &session).await;
+    close(&fixture.client, &session).await;
     for (id, began) in
         [(&behind, Started::Yes), (&front, Started::Yes), (&queued, Started::No), (&asks, Started::No)]
     {
-        assert_eq!(cancelled(&world.client, id).await, (CancelledBy::Session, began), "{id}");
+        assert_eq!(cancelled(&fixture.client, id).await, (CancelledBy::Session, began), "{id}");
     }
-    world.until_as(&before);
+    fixture.until_as(&before);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_idle_session_is_closed_a_busy_one_is_not_and_an_update_keeps_it() {
-    let world = World::new("", "").await;
-    let before = world.settled();
-    let client = &world.client;
+    let fixture = Fixture::new("", "").await;
+    let before = fixture.settled();
+    let client = &fixture.client;
     let kept = kept(client).await;
     // A background command keeps the session open far beyond its idle timeout.
     let busy = session(client, None).await;
@@ -186,18 +186,18 @@ async fn an_idle_session_is_closed_a_busy_one_is_not_and_an_update_keeps_it() {
     assert_eq!(state(client, &kept).await, SessionState::Open, "it has an hour");
     assert_eq!(run(client, spec_in(&kept, "echo on")).await.unwrap().stdout, b"on\n");
     client.close_session(&kept).await.unwrap();
-    world.until_as(&before);
+    fixture.until_as(&before);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_runner_that_drains_says_what_it_cut_and_leaves_sessions_alone() {
     // The timeouts are long enough for a busy host to place and to end all executions that it can.
     let tables = "[drain]\ngrace = \"15s\"\nhandover = \"60s\"\n";
-    let mut world = World::new("[limits]\nqueue_wait = \"10s\"\n", tables).await;
-    let client = world.client.clone();
+    let mut fixture = Fixture::new("[limits]\nqueue_wait = \"10s\"\n", tables).await;
+    let client = fixture.client.clone();
     let session = session(&client, None).await;
     run(&client, spec_in(&session, "echo kept > file")).await.unwrap();
-    let before = Footprint::of(&world.site, &world.runner).files;
+    let before = Footprint::of(&fixture.site, &fixture.runner).files;
     let [behind, front, queued, asks] = busy(&client, &session).await;
     let in_time = v1::ExecutionSpec {
         background: true,
@@ -206,9 +206,9 @@ async fn a_runner_that_drains_says_what_it_cut_and_leaves_sessions_alone() {
     };
     let in_time = client.start(in_time).await.unwrap().execution_id;
     written(&client, &in_time, "begun").await;
-    world.runner.signal(Signal::SIGTERM);
+    fixture.runner.signal(Signal::SIGTERM);
     // A client that retries only briefly.
-    let mut settings = world.site.settings();
+    let mut settings = fixture.site.settings();
     settings.patience.call = std::time::Duration::from_millis(500);
     let hasty = Client::connect(settings).await.unwrap();
     let refused = loop {
@@ -222,14 +222,14 @@ async fn a_runner_that_drains_says_what_it_cut_and_leaves_sessions_alone() {
     };
     let reason = refused.rejection().map(|rejection| rejection.reason.clone());
     assert_eq!(reason.as_deref(), Some("RUNNER_DRAINING"), "{refused}");
-    std::fs::write(world.workspace_with("file").join("drains"), "").unwrap();
+    std::fs::write(fixture.workspace_with("file").join("drains"), "").unwrap();
     assert_eq!(exit_code(&end(&client, &in_time).await), Some(0), "what can end does");
     for id in [&behind, &front] {
         assert_eq!(cancelled(&client, id).await, (CancelledBy::Drain, Started::Yes), "{id}");
     }
-    let status = world.runner.wait(PATIENCE).unwrap_or_else(|| panic!("it does not end"));
+    let status = fixture.runner.wait(PATIENCE).unwrap_or_else(|| panic!("it does not end"));
     assert!(status.success());
-    let held = Footprint::without_runner(&world.site);
+    let held = Footprint::without_runner(&fixture.site);
     let nothing = Footprint { files: held.files.clone(), ..Footprint::default() };
     assert_eq!(held, nothing, "no process, mount, loop device, socket or cgroup");
     let waits = end(&client, &queued).await.result.unwrap();
@@ -246,19 +246,19 @@ async fn a_runner_that_drains_says_what_it_cut_and_leaves_sessions_alone() {
     assert_eq!(cancelled(&client, &asks).await, (CancelledBy::Client, Started::No));
 
     // The session is unchanged when its runner is back.
-    world.runner = world.site.runner(&[]);
-    world.site.ready().await;
+    fixture.runner = fixture.site.runner(&[]);
+    fixture.site.ready().await;
     assert_eq!(run(&client, spec_in(&session, "cat file; pwd")).await.unwrap().stdout, b"kept\n/workspace\n");
     assert!(before.iter().all(|path| !path.to_string_lossy().contains("sessions") || path.exists()));
     client.close_session(&session).await.unwrap();
-    let sessions = world.site.path().join("runner-1/sessions");
-    until("its folder is gone", PATIENCE, || std::fs::read_dir(&sessions).unwrap().next().is_none());
+    let sessions = fixture.site.path().join("runner-1/sessions");
+    until("its directory is gone", PATIENCE, || std::fs::read_dir(&sessions).unwrap().next().is_none());
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_stops_hands_over_all_of_it_to_its_next_life() {
-    let mut world = World::new("", "").await;
-    let client = world.client.clone();
+    let mut fixture = Fixture::new("", "").await;
+    let client = fixture.client.clone();
     let session = session(&client, None).await;
     let [behind, front, queued, asks] = busy(&client, &session).await;
     let view = {
@@ -267,10 +267,10 @@ async fn a_server_that_stops_hands_over_all_of_it_to_its_next_life() {
         // The view continues across the restart without repeating or losing a byte.
         tokio::spawn(async move { replay(&client, &behind).await })
     };
-    let stopped = world.server.take().unwrap().terminate(PATIENCE);
+    let stopped = fixture.server.take().unwrap().terminate(PATIENCE);
     assert!(stopped.success());
-    world.server = Some(world.site.server(&[]));
-    let client = world.site.ready().await;
+    fixture.server = Some(fixture.site.server(&[]));
+    let client = fixture.site.ready().await;
     let state = async |id: &str| client.execution(id).await.unwrap().state();
     for (id, wanted) in [
         (&behind, ExecutionState::Running),
@@ -294,15 +294,15 @@ async fn a_server_that_stops_hands_over_all_of_it_to_its_next_life() {
 /// The sequence of a pod's or unit's stop hook before SIGTERM.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_host_that_is_to_go_down_begins_nothing_new_and_waits_for_what_runs() {
-    let world = World::new("", "").await;
-    let client = world.client.clone();
+    let fixture = Fixture::new("", "").await;
+    let client = fixture.client.clone();
     let session = session(&client, None).await;
     let runs = client.start(spec_in(&session, "echo begun; tail -f /dev/null")).await.unwrap().execution_id;
     written(&client, &runs, "begun").await;
 
     let drain = |wait: &str| {
         let mut command = std::process::Command::new(program("airlock-runner"));
-        command.args(["drain", "--wait", wait, "--config"]).arg(world.site.path().join("runner-1.toml"));
+        command.args(["drain", "--wait", wait, "--config"]).arg(fixture.site.path().join("runner-1.toml"));
         command
     };
     // The shortest time in which this host responds.
@@ -313,7 +313,7 @@ async fn a_host_that_is_to_go_down_begins_nothing_new_and_waits_for_what_runs() 
     });
     early.expect("it says what still runs");
     until_draining(&client).await;
-    let mut hook = Process::start(&mut drain("10m"), &world.site.log("drain"));
+    let mut hook = Process::start(&mut drain("10m"), &fixture.site.log("drain"));
     assert_eq!(client.execution(&runs).await.unwrap().state(), ExecutionState::Running);
     assert_eq!(hook.wait(std::time::Duration::ZERO), None, "it waits");
     client.cancel(&runs).await.unwrap();
@@ -325,7 +325,8 @@ async fn a_host_that_is_to_go_down_begins_nothing_new_and_waits_for_what_runs() 
 async fn until_draining(client: &Client) {
     let deadline = tokio::time::Instant::now() + PATIENCE;
     loop {
-        let runners = client.runners(v1::AdminServiceListRunnersRequest::default()).await.unwrap().runners;
+        let runners =
+            client.admin().runners(v1::AdminServiceListRunnersRequest::default()).await.unwrap().runners;
         if runners.iter().all(|runner| runner.state() == v1::RunnerState::Draining) {
             return;
         }

@@ -18,7 +18,7 @@ use airlock_tests::{
 const NUMBERS: &str = "seq 1 20000";
 
 /// The database and the bucket are each behind a relay.
-struct World {
+struct Fixture {
     client: Client,
     server: Option<Process>,
     _runner: Process,
@@ -27,7 +27,7 @@ struct World {
     site: Site,
 }
 
-impl World {
+impl Fixture {
     async fn new(notify: bool) -> Self {
         let (database, bucket) = (Database::new(), Bucket::new());
         let (to_database, to_bucket) = (Cutter::still(database.address()), Cutter::still(bucket.address()));
@@ -79,68 +79,70 @@ fn numbers() -> Vec<u8> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_ran_is_there_after_a_restart_and_its_output_is_in_the_bucket() {
-    let mut world = World::new(true).await;
-    let story = run(&world.client, spec(NUMBERS)).await.unwrap();
+    let mut fixture = Fixture::new(true).await;
+    let story = run(&fixture.client, spec(NUMBERS)).await.unwrap();
     assert_eq!((story.exit_code(), story.stdout), (Some(0), numbers()));
     let id = story.end.unwrap().execution_id;
-    world.until_stored(&id).await;
-    assert!(world.bucket.0.list().contains(&format!("<Key>{id}/manifest.json</Key>")));
-    assert!(!world.site.path().join("outputs").exists() && !world.site.path().join("airlock.db").exists());
-    assert_eq!(world.database.0.ask("SELECT count(*) FROM audit_closed"), "1");
+    fixture.until_stored(&id).await;
+    assert!(fixture.bucket.0.list().contains(&format!("<Key>{id}/manifest.json</Key>")));
+    assert!(
+        !fixture.site.path().join("outputs").exists() && !fixture.site.path().join("airlock.db").exists()
+    );
+    assert_eq!(fixture.database.0.ask("SELECT count(*) FROM audit_closed"), "1");
 
-    world.restart();
-    world.client = world.site.ready().await;
-    assert_eq!(exit_code(&world.client.execution(&id).await.unwrap()), Some(0));
-    assert_eq!(world.read(&id).await, numbers());
+    fixture.restart();
+    fixture.client = fixture.site.ready().await;
+    assert_eq!(exit_code(&fixture.client.execution(&id).await.unwrap()), Some(0));
+    assert_eq!(fixture.read(&id).await, numbers());
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn output_waits_on_its_runner_while_the_bucket_is_away() {
-    let world = World::new(true).await;
-    world.bucket.1.set_down(true);
-    let story = run(&world.client, spec(NUMBERS)).await.unwrap();
+    let fixture = Fixture::new(true).await;
+    fixture.bucket.1.set_down(true);
+    let story = run(&fixture.client, spec(NUMBERS)).await.unwrap();
     assert_eq!((story.exit_code(), story.stdout), (Some(0), numbers()));
     let id = story.end.unwrap().execution_id;
-    assert_eq!(world.read(&id).await, numbers(), "from the runner");
-    let state = world.output_state(&id).await;
+    assert_eq!(fixture.read(&id).await, numbers(), "from the runner");
+    let state = fixture.output_state(&id).await;
     assert!(matches!(state, v1::OutputState::Live | v1::OutputState::Storing), "{state:?}");
-    assert!(!world.bucket.0.list().contains(&id));
-    world.bucket.1.set_down(false);
-    world.until_stored(&id).await;
-    assert_eq!(world.read(&id).await, numbers(), "from the bucket");
+    assert!(!fixture.bucket.0.list().contains(&id));
+    fixture.bucket.1.set_down(false);
+    fixture.until_stored(&id).await;
+    assert_eq!(fixture.read(&id).await, numbers(), "from the bucket");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn while_the_database_is_away_commands_go_on_and_new_ones_are_refused() {
-    let world = World::new(false).await;
+    let fixture = Fixture::new(false).await;
     let request = v1::SessionServiceCreateRequest::default();
-    let session = world.client.create_session(request).await.unwrap().session_id;
+    let session = fixture.client.create_session(request).await.unwrap().session_id;
     let hold = spec_in(&session, "until [ -e go ]; do sleep 0.05; done; echo done");
-    let held = world.client.start(hold).await.unwrap().execution_id;
-    running(&world.client, &held).await;
+    let held = fixture.client.start(hold).await.unwrap().execution_id;
+    running(&fixture.client, &held).await;
 
-    world.database.1.set_down(true);
+    fixture.database.1.set_down(true);
     // A client that does not retry.
-    let mut settings = world.site.settings();
+    let mut settings = fixture.site.settings();
     settings.patience.call = Duration::ZERO;
     let hasty = Client::connect(settings).await.unwrap();
     let refused = hasty.start(spec("echo never")).await.unwrap_err();
     assert_eq!(refused.rejection().unwrap().reason, "STORE_UNAVAILABLE", "{refused}");
     assert!(refused.is_passing() && refused.retry_after().is_some(), "{refused}");
-    world.database.1.set_down(false);
+    fixture.database.1.set_down(false);
 
     let beside = v1::ExecutionSpec { allow_concurrent: true, ..spec_in(&session, "touch go") };
     let deadline = tokio::time::Instant::now() + PATIENCE;
     let touched = loop {
-        match run(&world.client, beside.clone()).await {
+        match run(&fixture.client, beside.clone()).await {
             Ok(story) => break story,
             Err(error) => assert!(error.is_passing() && tokio::time::Instant::now() < deadline, "{error}"),
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     };
     assert_eq!(touched.exit_code(), Some(0));
-    assert_eq!(exit_code(&ended(&world.client, &held).await), Some(0));
-    assert_eq!(world.read(&held).await, b"done\n");
-    let commands = world.database.0.ask("SELECT count(*) FROM executions");
+    assert_eq!(exit_code(&ended(&fixture.client, &held).await), Some(0));
+    assert_eq!(fixture.read(&held).await, b"done\n");
+    let commands = fixture.database.0.ask("SELECT count(*) FROM executions");
     assert_eq!(commands, "2", "what was refused left nothing");
 }

@@ -32,7 +32,7 @@ fn helm_finds_nothing_wrong_with_any_set_of_values() {
             .args(["lint", "--strict", "--quiet", "--kube-version"])
             .arg(format!("{}.0", KUBERNETES[0]))
             .arg("--values")
-            .args([&set, &chart::folder()])
+            .args([&set, &chart::directory()])
             .output()
             .unwrap();
         assert!(linted.status.success(), "{}: {}", set.display(), String::from_utf8_lossy(&linted.stdout));
@@ -68,10 +68,10 @@ fn every_document_of_every_set_fits_the_schemas_of_kubernetes() {
 }
 
 /// Writes the files of ConfigMaps and Secrets, and of a new Pki if the chart has no Secret.
-fn configs(rendered: &Rendered, folder: &Path) {
-    let pki = Pki::new(folder);
+fn configs(rendered: &Rendered, directory: &Path) {
+    let pki = Pki::new(directory);
     let pair = pki.issue("some", &["localhost"]);
-    let tls = folder.join("tls");
+    let tls = directory.join("tls");
     fs::create_dir_all(&tls).unwrap();
     for (from, to) in [(&pki.ca(), "ca.crt"), (&pair.certificate, "tls.crt"), (&pair.key, "tls.key")] {
         fs::copy(from, tls.join(to)).unwrap();
@@ -82,33 +82,33 @@ fn configs(rendered: &Rendered, folder: &Path) {
             fs::write(tls.join(name), BASE64.decode(data.as_str().unwrap()).unwrap()).unwrap();
         }
     }
-    fs::create_dir_all(folder.join("bases/monorepo")).unwrap();
+    fs::create_dir_all(directory.join("bases/monorepo")).unwrap();
     for (name, files) in [
         ("postgres", ["password", "ca.crt"].as_slice()),
         ("s3", &["access_key_id", "secret_access_key"]),
         ("telemetry", &["ca.crt"]),
     ] {
-        fs::create_dir_all(folder.join(name)).unwrap();
+        fs::create_dir_all(directory.join(name)).unwrap();
         for (from, to) in files
             .iter()
             .map(|file| (pki.ca(), *file))
             .chain([(pair.certificate.clone(), "tls.crt"), (pair.key.clone(), "tls.key")])
         {
-            fs::copy(from, folder.join(name).join(to)).unwrap();
+            fs::copy(from, directory.join(name).join(to)).unwrap();
         }
     }
     let profiles = rendered.document("ConfigMap", "r-airlock-profiles");
-    fs::create_dir_all(folder.join("profiles")).unwrap();
+    fs::create_dir_all(directory.join("profiles")).unwrap();
     for (name, text) in profiles["data"].as_object().into_iter().flatten() {
-        fs::write(folder.join("profiles").join(name), text.as_str().unwrap()).unwrap();
+        fs::write(directory.join("profiles").join(name), text.as_str().unwrap()).unwrap();
     }
-    let here = folder.display().to_string();
+    let here = directory.display().to_string();
     for map in rendered.of("ConfigMap") {
         for (name, text) in map["data"].as_object().into_iter().flatten().filter(|(name, _)| is_config(name))
         {
             let text = text.as_str().unwrap().replace("/etc/airlock", &here).replace("/srv/airlock", &here);
             let of = map["metadata"]["name"].as_str().unwrap();
-            fs::write(folder.join(format!("{of}.{name}")), text).unwrap();
+            fs::write(directory.join(format!("{of}.{name}")), text).unwrap();
         }
     }
 }
@@ -120,10 +120,10 @@ fn is_config(name: &str) -> bool {
 #[test]
 fn the_programs_accept_every_configuration_that_is_rendered() {
     for set in chart::sets() {
-        let folder = tempfile::tempdir().unwrap();
-        configs(&rendered(&set), folder.path());
+        let directory = tempfile::tempdir().unwrap();
+        configs(&rendered(&set), directory.path());
         let mut seen = BTreeSet::new();
-        for entry in fs::read_dir(folder.path()).unwrap() {
+        for entry in fs::read_dir(directory.path()).unwrap() {
             let file = entry.unwrap().path();
             let name = file.file_name().unwrap().to_string_lossy().into_owned();
             let Some(kind) =
@@ -157,7 +157,7 @@ fn a_runners_pod_has_what_its_sandboxes_need_and_nothing_else() {
             json!({ "type": "Localhost", "localhostProfile": "airlock/runner.json" }),
         ),
     ] {
-        let rendered = rendered(&chart::folder().join(format!("ci/{set}-values.yaml")));
+        let rendered = rendered(&chart::directory().join(format!("ci/{set}-values.yaml")));
         let set = rendered.document("StatefulSet", "r-airlock-default");
         let spec = &set["spec"]["template"]["spec"];
         assert_eq!(spec["hostUsers"], false);
@@ -186,7 +186,7 @@ fn a_runners_pod_has_what_its_sandboxes_need_and_nothing_else() {
 
 #[test]
 fn a_runner_is_called_by_nobody_and_calls_servers_and_names_alone() {
-    let rendered = rendered(&chart::folder().join("ci/default-values.yaml"));
+    let rendered = rendered(&chart::directory().join("ci/default-values.yaml"));
     let policy = &rendered.document("NetworkPolicy", "r-airlock-runners")["spec"];
     assert_eq!(policy["policyTypes"], json!(["Ingress", "Egress"]));
     assert_eq!(policy["ingress"], json!([]));
@@ -205,9 +205,9 @@ fn a_runner_is_called_by_nobody_and_calls_servers_and_names_alone() {
         assert_eq!(&labels[key], value);
     }
 
-    let none = self::rendered(&chart::folder().join("ci/no-network-policies-values.yaml"));
+    let none = self::rendered(&chart::directory().join("ci/no-network-policies-values.yaml"));
     assert_eq!(none.count("NetworkPolicy"), 0);
-    let telemetry = self::rendered(&chart::folder().join("ci/telemetry-values.yaml"));
+    let telemetry = self::rendered(&chart::directory().join("ci/telemetry-values.yaml"));
     let policy = &telemetry.document("NetworkPolicy", "r-airlock-runners")["spec"];
     let ports: Vec<&Value> =
         policy["egress"].as_array().unwrap().iter().map(|rule| &rule["ports"][0]["port"]).collect();
@@ -222,7 +222,7 @@ fn a_runner_is_called_by_nobody_and_calls_servers_and_names_alone() {
 
 #[test]
 fn images_come_from_where_the_values_say() {
-    let rendered = rendered(&chart::folder().join("ci/private-registry-values.yaml"));
+    let rendered = rendered(&chart::directory().join("ci/private-registry-values.yaml"));
     let server = rendered.document("Deployment", "r-airlock-server");
     let image = container(server)["image"].as_str().unwrap();
     assert!(image.starts_with("registry.example/team/airlock-server@sha256:"), "{image}");
@@ -256,7 +256,7 @@ fn one_server_on_sqlite_never_has_a_second_beside_it() {
 
 #[test]
 fn several_servers_share_a_store_and_roll_one_after_the_other() {
-    let rendered = rendered(&chart::folder().join("ci/postgres-s3-values.yaml"));
+    let rendered = rendered(&chart::directory().join("ci/postgres-s3-values.yaml"));
     let server = rendered.document("Deployment", "r-airlock-server");
     assert_eq!(server["spec"]["replicas"], 3);
     assert_eq!(server["spec"]["strategy"]["rollingUpdate"], json!({ "maxUnavailable": 0, "maxSurge": 1 }));
@@ -288,7 +288,7 @@ fn several_servers_share_a_store_and_roll_one_after_the_other() {
     let ports: Vec<&Value> = egress.iter().map(|rule| &rule["ports"][0]["port"]).collect();
     assert_eq!(ports, [&json!(7443), &json!(53), &json!(5432), &json!(9000)]);
 
-    let scaled = self::rendered(&chart::folder().join("ci/autoscaling-values.yaml"));
+    let scaled = self::rendered(&chart::directory().join("ci/autoscaling-values.yaml"));
     let scaler = &scaled.document("HorizontalPodAutoscaler", "r-airlock-server")["spec"];
     assert_eq!((&scaler["minReplicas"], &scaler["maxReplicas"]), (&json!(3), &json!(12)));
     let server = scaled.document("Deployment", "r-airlock-server");
@@ -301,7 +301,7 @@ fn several_servers_share_a_store_and_roll_one_after_the_other() {
 fn a_cluster_that_is_too_old_is_refused() {
     let output = Command::new(tool("helm"))
         .args(["template", "r", "--kube-version", "1.32.9"])
-        .arg(chart::folder())
+        .arg(chart::directory())
         .output()
         .unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);

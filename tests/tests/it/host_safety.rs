@@ -55,7 +55,7 @@ fn in_rust(but: &[&str], find: impl Fn(&str, &str) -> Vec<String>) -> Vec<(Strin
     let mut found = Vec::new();
     for (path, text) in texts {
         let path = path.to_string_lossy().into_owned();
-        if !but.iter().any(|folder| path.starts_with(folder)) {
+        if !but.iter().any(|directory| path.starts_with(directory)) {
             found.extend(find(&path, &text).into_iter().map(|what| (path.clone(), what)));
         }
     }
@@ -64,8 +64,8 @@ fn in_rust(but: &[&str], find: impl Fn(&str, &str) -> Vec<String>) -> Vec<(Strin
 
 /// Reports whether only tests, benchmarks and fuzzing run the file.
 fn is_test(path: &str) -> bool {
-    let folders = ["tests/", "benches/", "fuzz/", "sandbox/examples/"];
-    folders.iter().any(|folder| path.starts_with(folder))
+    let directories = ["tests/", "benches/", "fuzz/", "sandbox/examples/"];
+    directories.iter().any(|directory| path.starts_with(directory))
         || path.contains("/tests/")
         || path.ends_with("/tests.rs")
         || path.ends_with("_tests.rs")

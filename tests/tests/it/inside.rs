@@ -73,16 +73,16 @@ fn findings(bytes: &[u8]) -> serde_json::Value {
 /// Returns the processes on the host with `text` in their command line.
 fn host_processes(text: &str) -> Vec<PathBuf> {
     let all = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
-    all.filter(|folder| {
-        let line = fs::read(folder.join("cmdline")).unwrap_or_default();
+    all.filter(|directory| {
+        let line = fs::read(directory.join("cmdline")).unwrap_or_default();
         let line = String::from_utf8_lossy(&line).replace('\0', " ");
         line.contains(text) && line.starts_with("sleep")
     })
     .collect()
 }
 
-fn host_uids(folder: &PathBuf) -> Vec<u32> {
-    let status = fs::read_to_string(PathBuf::from(folder).join("status")).unwrap();
+fn host_uids(directory: &PathBuf) -> Vec<u32> {
+    let status = fs::read_to_string(PathBuf::from(directory).join("status")).unwrap();
     let line = status.lines().find(|line| line.starts_with("Uid:")).unwrap();
     line.split_whitespace().skip(1).map(|uid| uid.parse().unwrap()).collect()
 }
@@ -230,6 +230,6 @@ async fn what_policy_calls_read_only_cannot_write_even_if_policy_is_wrong() {
     assert!(inside.decision(&private).await.read_only);
     assert_eq!(
         private.stdout, b"/var/tmp\n",
-        "a read-only command has a folder of its own for temporary files"
+        "a read-only command has a directory of its own for temporary files"
     );
 }

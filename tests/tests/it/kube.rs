@@ -260,9 +260,9 @@ fn what_images_sh_is_asked_wrongly_it_says() {
         (&["--programs", "/nowhere"], "/nowhere/airlock is not there"),
     ] {
         let mut images = Command::new(source::root().join("scripts/images.sh"));
-        let folder = airlock_mounts::ScratchDir::new();
+        let directory = airlock_mounts::ScratchDir::new();
         let output =
-            images.arg("--out").arg(folder.path()).args(options).env("PODMAN", "false").output().unwrap();
+            images.arg("--out").arg(directory.path()).args(options).env("PODMAN", "false").output().unwrap();
         let errors = String::from_utf8_lossy(&output.stderr);
         assert!(!output.status.success() && errors.contains(said), "{options:?}: {errors}");
     }

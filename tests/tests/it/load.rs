@@ -95,7 +95,7 @@ async fn five_hundred_commands_leave_nothing_behind() {
     let new: Vec<_> = network_namespaces().difference(&namespaces).cloned().collect();
     assert!(new.is_empty(), "network namespaces: {new:?}");
     let sessions: Vec<_> = std::fs::read_dir(site.path().join("runner-1/sessions")).unwrap().collect();
-    assert!(sessions.is_empty(), "folders of sessions: {sessions:?}");
+    assert!(sessions.is_empty(), "directories of sessions: {sessions:?}");
 }
 
 /// Waits until the server has stored all output and the runner has forgotten all jobs.

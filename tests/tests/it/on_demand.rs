@@ -48,7 +48,7 @@ fn expected() -> Vec<u8> {
     out
 }
 
-struct World {
+struct Fixture {
     client: Client,
     session: String,
     server: Process,
@@ -56,7 +56,7 @@ struct World {
     _site: Site,
 }
 
-impl World {
+impl Fixture {
     async fn new() -> Self {
         let site = Site::new();
         let (server, runner) = (site.server(&[]), site.runner(&[]));
@@ -178,12 +178,12 @@ fn ends(bytes: &[u8]) -> impl DoubleEndedIterator<Item = usize> + '_ {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn any_part_of_64_mib_is_read_live_and_stored_in_bounded_memory() {
-    let world = World::new().await;
+    let fixture = Fixture::new().await;
     let expected = expected();
-    let before = world.memory();
-    let spec = spec_in(&world.session, &format!("python3 -c '{WRITER}'; sleep 600"));
-    let id = world.client.start(spec).await.unwrap().execution_id;
-    let mut view = world.client.attach(&id, From::Beginning);
+    let before = fixture.memory();
+    let spec = spec_in(&fixture.session, &format!("python3 -c '{WRITER}'; sleep 600"));
+    let id = fixture.client.start(spec).await.unwrap().execution_id;
+    let mut view = fixture.client.attach(&id, From::Beginning);
     let mut seen = 0;
     while seen < SIZE {
         if let Some(v1::event::Event::Output(output)) = view.next().await.unwrap().unwrap().event {
@@ -196,23 +196,23 @@ async fn any_part_of_64_mib_is_read_live_and_stored_in_bounded_memory() {
         }
     }
     drop(view);
-    world.is_right(&id, &expected).await;
-    world.client.cancel(&id).await.unwrap();
+    fixture.is_right(&id, &expected).await;
+    fixture.client.cancel(&id).await.unwrap();
     let stored = async {
-        while world.client.execution(&id).await.unwrap().output_state() != v1::OutputState::Stored {
+        while fixture.client.execution(&id).await.unwrap().output_state() != v1::OutputState::Stored {
             tokio::time::sleep(std::time::Duration::from_millis(50)).await;
         }
     };
     tokio::time::timeout(airlock_tests::site::PATIENCE, stored).await.unwrap();
-    world.is_right(&id, &expected).await;
-    for (after, before) in world.memory().into_iter().zip(before) {
+    fixture.is_right(&id, &expected).await;
+    for (after, before) in fixture.memory().into_iter().zip(before) {
         assert!(after < before + MEMORY, "{before} bytes before, {after} after");
     }
     // A view from an offset and a read from it return the same bytes.
     let offset = SIZE as u64 - 5000;
     let from = From::Offsets { stdout: offset, stderr: 0 };
     let mut tail = Vec::new();
-    let mut view = world.client.attach(&id, from);
+    let mut view = fixture.client.attach(&id, from);
     while let Some(event) = view.next().await.unwrap() {
         if let Some(v1::event::Event::Output(output)) = event.event {
             tail.extend_from_slice(&output.data);
@@ -223,13 +223,14 @@ async fn any_part_of_64_mib_is_read_live_and_stored_in_bounded_memory() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_cut_from_the_middle_is_a_gap_at_the_same_place_everywhere() {
-    let world = World::new().await;
+    let fixture = Fixture::new().await;
     // 80 MiB, of which the first and the last 32 are kept.
-    let story = run(&world.client, spec_in(&world.session, "yes 0123456 | head -c 83886080")).await.unwrap();
+    let story =
+        run(&fixture.client, spec_in(&fixture.session, "yes 0123456 | head -c 83886080")).await.unwrap();
     let (cut, total) = (16 << 20, 80 << 20);
     assert_eq!(story.stdout.len() as u64 + story.missing, total, "whoever keeps pace may have seen it all");
     let id = story.end.unwrap().execution_id;
-    let mut reader = world.client.read_output(&id, OutputStream::Stdout, Selection::All);
+    let mut reader = fixture.client.read_output(&id, OutputStream::Stdout, Selection::All);
     let (mut position, mut gaps) = (0, Vec::new());
     while let Some(piece) = reader.next().await.unwrap() {
         match piece {
@@ -247,12 +248,12 @@ async fn what_was_cut_from_the_middle_is_a_gap_at_the_same_place_everywhere() {
         }
     }
     assert_eq!((position, gaps), (total, vec![(32 << 20, 48 << 20)]));
-    let view = read(world.client.attach(&id, From::Beginning)).await.unwrap();
+    let view = read(fixture.client.attach(&id, From::Beginning)).await.unwrap();
     assert_eq!(view.missing, cut, "a view of what is stored has the same gap");
     // Lines after the gap have no number, because the number of lines in the gap is unknown.
     let search = v1::OutputSearch { pattern: "0123456".to_owned(), ..Default::default() };
     let after = v1::OutputSearch { offset: 47 << 20, max_matches: 2, ..search.clone() };
-    let mut reader = world.client.read_output(&id, OutputStream::Stdout, Selection::Search(after));
+    let mut reader = fixture.client.read_output(&id, OutputStream::Stdout, Selection::Search(after));
     let mut numbers = Vec::new();
     while let Some(piece) = reader.next().await.unwrap() {
         if let OutputPiece::Line(line) = piece {

@@ -21,14 +21,14 @@ use airlock_tests::{
 /// The number of bytes of a stream that a profile keeps by default.
 const KEPT: usize = 64 << 20;
 
-struct World {
+struct Fixture {
     client: Client,
     _server: Process,
     _runner: Process,
     site: Site,
 }
 
-impl World {
+impl Fixture {
     async fn new() -> Self {
         let site = Site::new();
         let (server, runner) = (site.server(&[]), site.runner(&[]));
@@ -82,16 +82,16 @@ fn of_host(program: &str, path: &PathBuf) -> Vec<u8> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn binary_output_is_in_a_file_byte_for_byte_whole_and_in_parts() {
-    let world = World::new().await;
-    let (path, bytes) = world.blob();
+    let fixture = Fixture::new().await;
+    let (path, bytes) = fixture.blob();
     let wanted = v1::ExecutionSpec { base: "base".to_owned(), background: true, ..spec("cat blob") };
-    let id = world.client.start(wanted).await.unwrap().execution_id;
-    let end = ended(&world.client, &id).await;
+    let id = fixture.client.start(wanted).await.unwrap().execution_id;
+    let end = ended(&fixture.client, &id).await;
     assert_eq!(exit_code(&end), Some(0));
-    let (read, missing) = world.read(&id).await;
+    let (read, missing) = fixture.read(&id).await;
     assert_eq!((sha256(&read), missing), (sha256(&bytes), 0), "ReadOutput");
-    assert_eq!(sha256(&world.logs_in_file(&[], &id)), sha256(&bytes), "airlock logs > FILE");
-    assert_eq!(sha256(&world.logs_in_file(&["--follow"], &id)), sha256(&bytes));
+    assert_eq!(sha256(&fixture.logs_in_file(&[], &id)), sha256(&bytes), "airlock logs > FILE");
+    assert_eq!(sha256(&fixture.logs_in_file(&["--follow"], &id)), sha256(&bytes));
     for (options, program) in [
         (&["--head", "100"][..], "head -n 100"),
         (&["--tail", "100"], "tail -n 100"),
@@ -100,49 +100,49 @@ async fn binary_output_is_in_a_file_byte_for_byte_whole_and_in_parts() {
         (&["--grep", "needle"], "grep -a needle"),
         (&["--grep", "needle", "-F", "-n"], "grep -anF needle"),
     ] {
-        let (seen, wanted) = (world.logs_in_file(options, &id), of_host(program, &path));
+        let (seen, wanted) = (fixture.logs_in_file(options, &id), of_host(program, &path));
         assert!(!wanted.is_empty(), "the control: {program}");
         assert_eq!(sha256(&seen), sha256(&wanted), "{options:?}: {} and {}", seen.len(), wanted.len());
     }
     for (from, to) in [(0, 1), (255, 70_000), (1 << 20, (1 << 20) + 32 * 1024), (3 << 20, bytes.len())] {
-        let seen = world.logs_in_file(&["--range", &format!("{from}-{to}")], &id);
+        let seen = fixture.logs_in_file(&["--range", &format!("{from}-{to}")], &id);
         assert_eq!(sha256(&seen), sha256(&bytes[from..to]), "{from} to {to}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn in_the_background_a_run_ends_as_it_passes_the_limit_and_what_came_before_is_there() {
-    let world = World::new().await;
-    let new_session = || world.client.create_session(v1::SessionServiceCreateRequest::default());
+    let fixture = Fixture::new().await;
+    let new_session = || fixture.client.create_session(v1::SessionServiceCreateRequest::default());
     let (session, other) = (new_session().await.unwrap().session_id, new_session().await.unwrap().session_id);
     // The command does not end, so only its output limit can end it.
     let command = "seq 1 10000000 | head -c 80000000; echo over > over; tail -f /dev/null";
     let in_background = v1::ExecutionSpec { background: true, ..spec_in(&session, command) };
-    let loud = world.client.start(in_background).await.unwrap().execution_id;
-    let end = ended(&world.client, &loud).await;
+    let loud = fixture.client.start(in_background).await.unwrap().execution_id;
+    let end = ended(&fixture.client, &loud).await;
     assert_eq!(cause(&end), v1::CauseCode::OutputLimit, "{end:?}");
     let written = usize::try_from(end.result.unwrap().stdout_bytes).unwrap();
     assert!(written > KEPT, "{written}");
 
     let whole: Vec<u8> = (1..=10_000_000).flat_map(|number| format!("{number}\n").into_bytes()).collect();
-    let (read, missing) = world.read(&loud).await;
+    let (read, missing) = fixture.read(&loud).await;
     assert_eq!(read.len() + usize::try_from(missing).unwrap(), written);
     assert!(read.len() <= KEPT && read[..KEPT / 2] == whole[..KEPT / 2], "the first half");
     let last = read.len() - KEPT / 2;
     assert!(read[KEPT / 2..] == whole[written - last..written], "and the last");
-    assert_eq!(sha256(&world.logs_in_file(&[], &loud)), sha256(&read), "airlock logs > FILE");
+    assert_eq!(sha256(&fixture.logs_in_file(&[], &loud)), sha256(&read), "airlock logs > FILE");
 
     // The control: in the foreground the middle is cut, and the command continues.
-    let quiet = world.client.start(spec_in(&other, command)).await.unwrap().execution_id;
+    let quiet = fixture.client.start(spec_in(&other, command)).await.unwrap().execution_id;
     let seen = v1::ExecutionSpec {
         allow_concurrent: true,
         ..spec_in(&other, "until [ -e over ]; do sleep 0.05; done; cat over")
     };
-    let seen = airlock_tests::reader::run(&world.client, seen).await.unwrap();
+    let seen = airlock_tests::reader::run(&fixture.client, seen).await.unwrap();
     assert_eq!(seen.stdout, b"over\n");
-    assert_eq!(world.client.execution(&quiet).await.unwrap().state(), v1::ExecutionState::Running);
-    world.client.cancel(&quiet).await.unwrap();
-    let end = ended(&world.client, &quiet).await;
+    assert_eq!(fixture.client.execution(&quiet).await.unwrap().state(), v1::ExecutionState::Running);
+    fixture.client.cancel(&quiet).await.unwrap();
+    let end = ended(&fixture.client, &quiet).await;
     assert_eq!(cause(&end), v1::CauseCode::Cancelled);
     assert!(end.result.unwrap().stdout_bytes > KEPT as u64, "more than what ended the other");
 }

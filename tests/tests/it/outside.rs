@@ -16,14 +16,14 @@ const PROFILE: &str = "name = \"open\"\nextends = \"sandboxed\"\n[policy]\nallow
 /// A command that prints the host's name outside, and `airlock` inside.
 const NAME: &str = "uname -n";
 
-struct World {
+struct Fixture {
     client: Client,
     _server: Process,
     _runner: Process,
     site: Site,
 }
 
-impl World {
+impl Fixture {
     async fn new(unsandboxed: bool) -> Self {
         let site = Site::with(Extras {
             unsandboxed,
@@ -72,66 +72,66 @@ fn own_name() -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn with_all_three_keys_a_command_runs_outside_and_the_result_says_so() {
-    let world = World::new(true).await;
-    let asked = world.run("open", true, NAME).await.unwrap();
+    let fixture = Fixture::new(true).await;
+    let asked = fixture.run("open", true, NAME).await.unwrap();
     assert_eq!(String::from_utf8_lossy(&asked.stdout), own_name());
     assert!(result(&asked).unsandboxed);
     assert_eq!(result(&asked).landlock_abi, 0, "no layer is around it");
-    let excluded = world.run("open", false, NAME).await.unwrap();
+    let excluded = fixture.run("open", false, NAME).await.unwrap();
     assert!(result(&excluded).unsandboxed, "the profile's list stands for the request's key");
-    let inside = world.run("open", false, &format!("{NAME}; true")).await.unwrap();
+    let inside = fixture.run("open", false, &format!("{NAME}; true")).await.unwrap();
     assert_ne!(String::from_utf8_lossy(&inside.stdout), own_name(), "not every subcommand is on the list");
     assert!(!result(&inside).unsandboxed);
     assert!(result(&inside).landlock_abi >= 2, "this kernel has Landlock");
 
     let place =
-        world.run("open", true, "pwd; touch here; id -u; (setsid sleep 600 &); exit 3").await.unwrap();
+        fixture.run("open", true, "pwd; touch here; id -u; (setsid sleep 600 &); exit 3").await.unwrap();
     let said = String::from_utf8_lossy(&place.stdout).into_owned();
     let lines: Vec<&str> = said.lines().collect();
-    assert!(lines.first().unwrap().starts_with(&world.site.path().display().to_string()), "{said}");
+    assert!(lines.first().unwrap().starts_with(&fixture.site.path().display().to_string()), "{said}");
     assert!(lines.get(1).is_some_and(|uid| *uid != "0"), "{said}");
     assert!(result(&place).leftovers_killed);
 
     let id = asked.end.as_ref().unwrap().execution_id.clone();
-    let decision = world.client.execution(&id).await.unwrap().decision.unwrap();
+    let decision = fixture.client.execution(&id).await.unwrap().decision.unwrap();
     assert_eq!(decision.reasons.first().unwrap().code, "unsandboxed_allowed");
-    let refused = world.run("open", true, "git status").await.unwrap_err();
+    let refused = fixture.run("open", true, "git status").await.unwrap_err();
     assert!(refused.contains("APPROVAL_REQUIRED"), "git is always asked about: {refused}");
-    let refused = world.run("sandboxed", true, NAME).await.unwrap_err();
+    let refused = fixture.run("sandboxed", true, NAME).await.unwrap_err();
     assert!(refused.contains("DENIED"), "without the profile's key: {refused}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_the_runners_key_nothing_runs_outside() {
-    let world = World::new(false).await;
-    let refused = world.run("open", true, NAME).await.unwrap_err();
+    let fixture = Fixture::new(false).await;
+    let refused = fixture.run("open", true, NAME).await.unwrap_err();
     assert!(refused.contains("DENIED"), "{refused}");
-    let excluded = world.run("open", false, NAME).await.unwrap();
+    let excluded = fixture.run("open", false, NAME).await.unwrap();
     assert_ne!(String::from_utf8_lossy(&excluded.stdout), own_name());
     assert!(!result(&excluded).unsandboxed, "it runs sandboxed");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_passed_through_holds_no_secret_and_the_result_names_what_was_held_back() {
-    let world = World::new(false).await;
-    let story = world.run("open", false, "env | grep v4lue | sort").await.unwrap();
+    let fixture = Fixture::new(false).await;
+    let story = fixture.run("open", false, "env | grep v4lue | sort").await.unwrap();
     assert_eq!(String::from_utf8_lossy(&story.stdout), "OWN_TOKEN=v4lue\nPLAIN_VALUE=v4lue\n");
     assert_eq!(result(&story).scrubbed_env, ["NPM_TOKEN", "OTHER_TOKEN"]);
-    let other = world.run("sandboxed", false, "env | grep v4lue; true").await.unwrap();
+    let other = fixture.run("sandboxed", false, "env | grep v4lue; true").await.unwrap();
     assert_eq!((other.stdout.len(), result(&other).scrubbed_env.len()), (0, 0), "no profile, no variable");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_path_that_leads_elsewhere_than_it_says_is_refused_before_anything_runs() {
-    let world = World::new(false).await;
-    let session_id = world.session("sandboxed", v1::Mode::AcceptEdits).await;
+    let fixture = Fixture::new(false).await;
+    let session_id = fixture.session("sandboxed", v1::Mode::AcceptEdits).await;
     let start = async |command: &str| {
         let spec = v1::ExecutionSpec {
             command: command.to_owned(),
             session_id: session_id.clone(),
             ..Default::default()
         };
-        run(&world.client, spec).await.unwrap()
+        run(&fixture.client, spec).await.unwrap()
     };
     start("mkdir -p real").await;
     start("sh -c 'ln -s real link'").await;

@@ -19,13 +19,13 @@ use serde_json::{Value, json};
 /// The number of lines of `seq 1 20000`.
 const NUMBERS: u64 = 20_000;
 
-struct World {
+struct Fixture {
     _server: Process,
     _runner: Process,
     site: Site,
 }
 
-impl World {
+impl Fixture {
     fn new() -> Self {
         let site = Site::new();
         let (server, runner) = (site.server(&[]), site.runner(&[]));
@@ -56,12 +56,12 @@ fn stdout(output: &Output) -> &[u8] {
 
 #[test]
 fn pythons_grpc_does_a_whole_session_by_reflection() {
-    let world = World::new();
+    let fixture = Fixture::new();
     let output = Command::new("/usr/bin/python3")
         .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("clients/session.py"))
-        .arg(format!("localhost:{}", world.site.address.port()))
-        .arg(world.site.pki.ca())
-        .args([world.file("token"), world.file("project")])
+        .arg(format!("localhost:{}", fixture.site.address.port()))
+        .arg(fixture.site.pki.ca())
+        .args([fixture.file("token"), fixture.file("project")])
         .env("PYTHONPATH", python_packages("python"))
         .output()
         .unwrap();
@@ -77,30 +77,30 @@ fn pythons_grpc_does_a_whole_session_by_reflection() {
         "closed": 4,
     });
     assert_eq!(saw, expected);
-    let result = world.site.path().join("project.result");
+    let result = fixture.site.path().join("project.result");
     assert_eq!(fs::read_to_string(result.join("numbers.txt")).unwrap(), numbers());
     assert_eq!(fs::read_to_string(result.join("readme.txt")).unwrap(), "a project\nwritten\n");
     assert_eq!(fs::read_to_string(result.join("src/main.c")).unwrap(), "int main(void) { return 0; }\n");
 }
 
 /// `buf curl`, which has no copy of the contract.
-struct Curl<'a>(&'a World);
+struct Curl<'a>(&'a Fixture);
 
 impl Curl<'_> {
     /// Sends these messages, and returns the responses.
     fn call(&self, method: &str, messages: &[Value]) -> Vec<Value> {
-        let world = self.0;
-        let data = world.site.path().join("request.json");
+        let fixture = self.0;
+        let data = fixture.site.path().join("request.json");
         let text: Vec<String> = messages.iter().map(Value::to_string).collect();
         fs::write(&data, text.join("\n")).unwrap();
-        let token = fs::read_to_string(world.file("token")).unwrap();
+        let token = fs::read_to_string(fixture.file("token")).unwrap();
         let output = Command::new(tool("buf"))
             .args(["curl", "--protocol", "grpc", "--cacert"])
-            .arg(world.site.pki.ca())
+            .arg(fixture.site.pki.ca())
             .args(["--header", &format!("authorization: Bearer {token}"), "--data"])
             .arg(format!("@{}", data.display()))
-            .arg(format!("https://localhost:{}/airlock.v1.{method}", world.site.address.port()))
-            .env("HOME", world.site.path())
+            .arg(format!("https://localhost:{}/airlock.v1.{method}", fixture.site.address.port()))
+            .env("HOME", fixture.site.path())
             .output()
             .unwrap();
         serde_json::Deserializer::from_slice(stdout(&output)).into_iter().map(Result::unwrap).collect()
@@ -128,12 +128,12 @@ fn bytes_of(parts: &[Value], name: &str) -> Vec<u8> {
 
 #[test]
 fn buf_curl_does_a_whole_session_by_reflection() {
-    let world = World::new();
-    let curl = Curl(&world);
+    let fixture = Fixture::new();
+    let curl = Curl(&fixture);
     let created = curl.one("SessionService/Create", &json!({ "profile": "sandboxed" }));
     let session = &created["session"]["sessionId"];
 
-    let tar = Command::new("tar").args(["-C", &world.file("project"), "-cf", "-", "."]).output().unwrap();
+    let tar = Command::new("tar").args(["-C", &fixture.file("project"), "-cf", "-", "."]).output().unwrap();
     let header = json!({ "sessionId": session, "path": "project", "format": "FILE_FORMAT_TAR" });
     let mut parts = vec![json!({ "header": header })];
     for (index, chunk) in stdout(&tar).chunks(5000).enumerate() {
@@ -165,9 +165,9 @@ fn buf_curl_does_a_whole_session_by_reflection() {
     let file = json!({ "sessionId": session, "path": "/workspace/project/readme.txt" });
     let downloaded = curl.call("FileService/Download", &[file]);
     assert_eq!(bytes_of(&downloaded, "chunk"), b"a project\nwritten\n");
-    let folder = json!({ "sessionId": session, "path": "project" });
-    let archive = world.site.path().join("result.tar");
-    fs::write(&archive, bytes_of(&curl.call("FileService/Download", &[folder]), "chunk")).unwrap();
+    let directory = json!({ "sessionId": session, "path": "project" });
+    let archive = fixture.site.path().join("result.tar");
+    fs::write(&archive, bytes_of(&curl.call("FileService/Download", &[directory]), "chunk")).unwrap();
     let shown = Command::new("tar").arg("-xOf").arg(&archive).arg("./numbers.txt").output().unwrap();
     let shown = if shown.status.success() {
         shown

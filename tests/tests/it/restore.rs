@@ -30,18 +30,18 @@ const BACK_UP: [&str; 2] = [
 struct State {
     /// `None` for SQLite.
     database: Option<Database>,
-    folder: TempDir,
+    directory: TempDir,
 }
 
 impl State {
     fn new(database: Option<Database>) -> Self {
-        let folder = tempfile::Builder::new().prefix("airlock-state-").tempdir().unwrap();
-        fs::create_dir(folder.path().join("copy")).unwrap();
-        Self { database, folder }
+        let directory = tempfile::Builder::new().prefix("airlock-state-").tempdir().unwrap();
+        fs::create_dir(directory.path().join("copy")).unwrap();
+        Self { database, directory }
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+        self.directory.path().join(name)
     }
 
     /// Returns the tables for the server's configuration.
@@ -113,7 +113,7 @@ fn done(command: &mut Command) -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
-struct World {
+struct Fixture {
     client: Client,
     server: Option<Process>,
     _runner: Process,
@@ -121,7 +121,7 @@ struct World {
     state: State,
 }
 
-impl World {
+impl Fixture {
     async fn new(database: Option<Database>) -> Self {
         let state = State::new(database);
         let site = Site::with(Extras { state: state.tables(), ..Extras::default() });
@@ -196,30 +196,30 @@ struct Work {
 }
 
 /// Starts executions before and after the backup.
-async fn work(world: &World) -> Work {
-    let ended = run(&world.client, spec(NUMBERS)).await.unwrap().end.unwrap().execution_id;
-    world.until_stored(&ended).await;
-    let denied = run(&world.client, spec("echo 'not closed")).await.unwrap_err();
+async fn work(fixture: &Fixture) -> Work {
+    let ended = run(&fixture.client, spec(NUMBERS)).await.unwrap().end.unwrap().execution_id;
+    fixture.until_stored(&ended).await;
+    let denied = run(&fixture.client, spec("echo 'not closed")).await.unwrap_err();
     assert!(denied.rejection().is_some(), "{denied}");
-    let session = world.session().await;
+    let session = fixture.session().await;
     let waits = "echo once >> begun; until [ -e go ]; do sleep 0.05; done; echo went";
-    let waits = world.start(&session, waits).await;
-    let ended_later = world.start(&session, "until [ -e end ]; do sleep 0.05; done; echo ended").await;
+    let waits = fixture.start(&session, waits).await;
+    let ended_later = fixture.start(&session, "until [ -e end ]; do sleep 0.05; done; echo ended").await;
 
     // Other executions continue meanwhile.
     let others = async {
         for _ in 0..5 {
-            assert_eq!(run(&world.client, spec("true")).await.unwrap().exit_code(), Some(0));
+            assert_eq!(run(&fixture.client, spec("true")).await.unwrap().exit_code(), Some(0));
         }
     };
-    let backed_up = async { tokio::task::block_in_place(|| world.state.back_up()) };
+    let backed_up = async { tokio::task::block_in_place(|| fixture.state.back_up()) };
     tokio::join!(others, backed_up);
 
-    let late = world.run_in(&session, "touch end; echo late").await.end.unwrap().execution_id;
-    world.until_finished(&ended_later).await;
-    world.until_stored(&ended_later).await;
-    let unknown = world.start(&session, HOLDS).await;
-    world.run_in(&session, "until [ -e held ]; do sleep 0.05; done").await;
+    let late = fixture.run_in(&session, "touch end; echo late").await.end.unwrap().execution_id;
+    fixture.until_finished(&ended_later).await;
+    fixture.until_stored(&ended_later).await;
+    let unknown = fixture.start(&session, HOLDS).await;
+    fixture.run_in(&session, "until [ -e held ]; do sleep 0.05; done").await;
     Work { session, ended, waits, ended_later, late, unknown }
 }
 
@@ -230,33 +230,33 @@ fn is_settled(now: &v1::Execution) -> bool {
     now.state() == v1::ExecutionState::Finished && !matches!(now.output_state(), Live | Storing)
 }
 
-async fn assert_goes_on(world: &World, work: &Work) {
+async fn assert_goes_on(fixture: &Fixture, work: &Work) {
     let Work { session, ended, waits, ended_later, late, unknown } = work;
-    assert_eq!(exit_code(&world.client.execution(ended).await.unwrap()), Some(0));
-    assert_eq!(world.read(ended).await, numbers(), "of the outputs' copy");
+    assert_eq!(exit_code(&fixture.client.execution(ended).await.unwrap()), Some(0));
+    assert_eq!(fixture.read(ended).await, numbers(), "of the outputs' copy");
     for gone in [late, unknown] {
-        let error = world.client.execution(gone).await.unwrap_err();
+        let error = fixture.client.execution(gone).await.unwrap_err();
         assert_eq!(error.rejection().unwrap().reason, "NOT_FOUND", "{error}");
     }
     // The lock is free once the unknown command was ended.
-    assert_eq!(world.run_in(session, "flock alive echo free").await.stdout, b"free\n");
+    assert_eq!(fixture.run_in(session, "flock alive echo free").await.stdout, b"free\n");
     // A command that ran all the time was neither ended nor started again.
-    assert_eq!(world.run_in(session, "touch go; cat begun").await.stdout, b"once\n");
-    assert_eq!(exit_code(&world.until_finished(waits).await), Some(0));
-    assert_eq!(world.read(waits).await, b"went\n");
+    assert_eq!(fixture.run_in(session, "touch go; cat begun").await.stdout, b"once\n");
+    assert_eq!(exit_code(&fixture.until_finished(waits).await), Some(0));
+    assert_eq!(fixture.read(waits).await, b"went\n");
     // It ended after the backup and before the loss, so its result is lost.
-    let lost = until(&world.client, ended_later, is_settled).await;
+    let lost = until(&fixture.client, ended_later, is_settled).await;
     assert_eq!((cause(&lost), lost.output_state()), (v1::CauseCode::RunnerLost, v1::OutputState::Lost));
-    assert_eq!(run(&world.client, spec("echo new")).await.unwrap().stdout, b"new\n");
-    world.until_stored(waits).await;
-    world.state.assert_audit_is_whole();
+    assert_eq!(run(&fixture.client, spec("echo new")).await.unwrap().stdout, b"new\n");
+    fixture.until_stored(waits).await;
+    fixture.state.assert_audit_is_whole();
 }
 
 async fn drill(database: Option<Database>) {
-    let mut world = World::new(database).await;
-    let work = work(&world).await;
-    world.lose_and_restore().await;
-    assert_goes_on(&world, &work).await;
+    let mut fixture = Fixture::new(database).await;
+    let work = work(&fixture).await;
+    fixture.lose_and_restore().await;
+    assert_goes_on(&fixture, &work).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -16,14 +16,14 @@ fn profile(name: &str, shell: &str) -> (String, String) {
     (name.to_owned(), format!("name = \"{name}\"\nextends = \"sandboxed\"\n{rules}[shell]\n{shell}"))
 }
 
-struct World {
+struct Fixture {
     client: Client,
     _server: Process,
     _runner: Process,
     _site: Site,
 }
 
-impl World {
+impl Fixture {
     async fn new() -> Self {
         let init =
             "init = \"\"\"\nalias hi='echo hello'\nalias wipe='rm -rf'\nls() { touch deleted; }\n\"\"\"\n";
@@ -68,26 +68,27 @@ fn text(story: &Story) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_snapshot_is_sourced_and_decided_by() {
-    let world = World::new().await;
-    let session = world.session("aliases").await;
+    let fixture = Fixture::new().await;
+    let session = fixture.session("aliases").await;
     assert_eq!(session.snapshot_problem, "");
-    let story = world.run(spec(&session, "hi you; echo $FROM_SESSION; echo x > file 2>nul; cat file")).await;
+    let story =
+        fixture.run(spec(&session, "hi you; echo $FROM_SESSION; echo x > file 2>nul; cat file")).await;
     assert_eq!(text(&story), "hello you\nset\nx\n");
     assert_eq!(result(&story).snapshot_problem, "");
     // An alias counts as its expansion, and no rule can allow a function's name.
-    let denied = run(&world.client, spec(&session, "wipe file")).await.unwrap_err();
+    let denied = run(&fixture.client, spec(&session, "wipe file")).await.unwrap_err();
     assert!(format!("{denied:?}").contains("DENIED"), "{denied:?}");
-    let asked = run(&world.client, spec(&session, "ls")).await.unwrap_err();
+    let asked = run(&fixture.client, spec(&session, "ls")).await.unwrap_err();
     assert!(format!("{asked:?}").contains("APPROVAL_REQUIRED"), "{asked:?}");
     let check = v1::PolicyServiceCheckRequest {
         session_id: session.session_id.clone(),
         command: "ls".to_owned(),
         ..Default::default()
     };
-    let decision = world.client.check(check).await.unwrap();
+    let decision = fixture.client.policy().check(check).await.unwrap();
     assert_eq!(decision.reasons.first().unwrap().code, "snapshot_name");
     // Neither the redirect nor the function created a file.
-    let plain = world.run(spec(&session, "printf '%s,' *; touch seen")).await;
+    let plain = fixture.run(spec(&session, "printf '%s,' *; touch seen")).await;
     assert_eq!(text(&plain), "file,");
     // A session for one command has a snapshot, too.
     let alone = v1::ExecutionSpec {
@@ -95,54 +96,54 @@ async fn a_snapshot_is_sourced_and_decided_by() {
         profile: "aliases".to_owned(),
         ..Default::default()
     };
-    assert_eq!(text(&world.run(alone).await), "hello there\n");
+    assert_eq!(text(&fixture.run(alone).await), "hello there\n");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_snapshot_commands_run_and_their_results_say_so() {
-    let world = World::new().await;
-    let session = world.session("broken").await;
+    let fixture = Fixture::new().await;
+    let session = fixture.session("broken").await;
     let problem = "`shell.init` ended its shell before anything could be taken over";
     assert_eq!(session.snapshot_problem, problem);
-    let story = world.run(spec(&session, "touch a; echo ran")).await;
+    let story = fixture.run(spec(&session, "touch a; echo ran")).await;
     assert_eq!((text(&story).as_str(), result(&story).snapshot_problem.as_str()), ("ran\n", problem));
     // Read-only commands have no snapshot. A variable of the session would make the command not read-only.
     let request = v1::SessionServiceCreateRequest { profile: "broken".to_owned(), ..Default::default() };
-    let bare = world.client.create_session(request).await.unwrap();
-    let reads = world.run(spec(&bare, "ls")).await;
+    let bare = fixture.client.create_session(request).await.unwrap();
+    let reads = fixture.run(spec(&bare, "ls")).await;
     assert_eq!(result(&reads).snapshot_problem, "");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_shell_is_the_requests_else_the_sessions_else_the_profiles() {
-    let world = World::new().await;
+    let fixture = Fixture::new().await;
     // Nothing is proven for zsh and PowerShell.
     let request = v1::SessionServiceCreateRequest {
         profile: "zsh".to_owned(),
         mode: v1::Mode::Bypass.into(),
         ..Default::default()
     };
-    let session = world.client.create_session(request).await.unwrap();
+    let session = fixture.client.create_session(request).await.unwrap();
     assert_eq!(session.shell(), v1::Shell::Zsh);
     let in_zsh = "print -r -- ${(U):-zsh}; mkdir d; cd d";
-    assert_eq!(text(&world.run(spec(&session, in_zsh)).await), "ZSH\n");
+    assert_eq!(text(&fixture.run(spec(&session, in_zsh)).await), "ZSH\n");
     let in_bash = v1::ExecutionSpec {
         shell: v1::Shell::Bash.into(),
         ..spec(&session, "pwd; echo ${BASH_VERSION%%.*}")
     };
-    assert_eq!(text(&world.run(in_bash).await), "/workspace/d\n5\n");
+    assert_eq!(text(&fixture.run(in_bash).await), "/workspace/d\n5\n");
     // With a deny rule, PowerShell text needs an approval; this profile has no rules.
     let alone = v1::SessionServiceCreateRequest {
         profile: "sandboxed".to_owned(),
         mode: v1::Mode::Bypass.into(),
         ..Default::default()
     };
-    let alone = world.client.create_session(alone).await.unwrap();
+    let alone = fixture.client.create_session(alone).await.unwrap();
     let in_pwsh = v1::ExecutionSpec { shell: v1::Shell::Pwsh.into(), ..spec(&alone, "Get-Location") };
-    let missing = world.run(in_pwsh).await;
+    let missing = fixture.run(in_pwsh).await;
     assert_eq!(cause(missing.end.as_ref().unwrap()), v1::CauseCode::ShellUnavailable);
     let message = result(&missing).cause.unwrap().message;
-    let runners = world.client.runners(Default::default()).await.unwrap().runners;
+    let runners = fixture.client.admin().runners(Default::default()).await.unwrap().runners;
     let [runner] = &runners[..] else { panic!("{runners:?}") };
     let version = |name: &str| runner.shells.get(name).unwrap();
     assert!(version("bash").starts_with("5.") && version("zsh").starts_with("5."), "{:?}", runner.shells);
@@ -154,9 +155,9 @@ async fn the_shell_is_the_requests_else_the_sessions_else_the_profiles() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_operators_prefix_is_in_front_of_every_command() {
-    let world = World::new().await;
-    let session = world.session("nice").await;
-    let story = world.run(spec(&session, "echo $FROM_PREFIX; mkdir d; cd d")).await;
+    let fixture = Fixture::new().await;
+    let session = fixture.session("nice").await;
+    let story = fixture.run(spec(&session, "echo $FROM_PREFIX; mkdir d; cd d")).await;
     assert_eq!(text(&story), "yes\n");
     assert_eq!(result(&story).directory, "/workspace/d");
 }

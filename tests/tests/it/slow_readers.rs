@@ -20,7 +20,7 @@ const KEPT: usize = 4_000_000;
 const PROFILE: &str = "name = \"small\"\nextends = \"sandboxed\"\n[limits]\noutput_bytes = 4000000\ntimeout_default = \"10m\"\n";
 const LAST: usize = 2_000_000;
 
-struct World {
+struct Fixture {
     client: Client,
     session: String,
     _server: Process,
@@ -28,7 +28,7 @@ struct World {
     site: Site,
 }
 
-impl World {
+impl Fixture {
     async fn new() -> Self {
         let profiles = vec![("small".to_owned(), PROFILE.to_owned())];
         let site = Site::with(Extras { profiles, ..Extras::default() });
@@ -90,19 +90,19 @@ fn without_gaps(whole: &[u8], story: &Story) -> Vec<u8> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn they_hold_up_nobody_and_get_what_is_kept_and_a_gap() {
-    let world = World::new().await;
-    let id = world.start(&format!("until [ -e go ]; do sleep 0.05; done; seq 1 {LAST}")).await;
-    let ahead = world.start("seq 1 200000; until [ -e go ]; do sleep 0.05; done").await;
+    let fixture = Fixture::new().await;
+    let id = fixture.start(&format!("until [ -e go ]; do sleep 0.05; done; seq 1 {LAST}")).await;
+    let ahead = fixture.start("seq 1 200000; until [ -e go ]; do sleep 0.05; done").await;
     // They wait in the middle of one command's output, and before that of another.
-    let (slow, mut slow_too) = (world.slow_readers(&ahead).await, Vec::new());
+    let (slow, mut slow_too) = (fixture.slow_readers(&ahead).await, Vec::new());
     for _ in 0..READERS {
-        slow_too.push(Trickle::attach(&world.site, &id, KILOBYTE).await);
+        slow_too.push(Trickle::attach(&fixture.site, &id, KILOBYTE).await);
     }
     let fast = {
-        let (client, id) = (world.site.client().await, id.clone());
+        let (client, id) = (fixture.site.client().await, id.clone());
         tokio::spawn(async move { replay(&client, &id).await.unwrap() })
     };
-    world.start("touch go").await;
+    fixture.start("touch go").await;
 
     let whole = numbers();
     let fast = fast.await.unwrap();
@@ -112,9 +112,9 @@ async fn they_hold_up_nobody_and_get_what_is_kept_and_a_gap() {
         "with all of it, but for gaps that are said: {:?}",
         fast.gaps
     );
-    let end = ended(&world.client, &id).await;
+    let end = ended(&fixture.client, &id).await;
     assert_eq!(exit_code(&end), Some(0), "and so does the command");
-    let next = run(&world.client, spec_in(&world.session, "echo next")).await.unwrap();
+    let next = run(&fixture.client, spec_in(&fixture.session, "echo next")).await.unwrap();
     assert_eq!((next.exit_code(), next.stdout.as_slice()), (Some(0), &b"next\n"[..]), "and the one after it");
     for reader in slow.iter().chain(&slow_too) {
         assert!(reader.is_reading() && reader.taken() < KEPT / 2, "the control: {} taken", reader.taken());
@@ -134,12 +134,12 @@ async fn they_hold_up_nobody_and_get_what_is_kept_and_a_gap() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cancel_does_not_wait_for_them() {
-    let world = World::new().await;
-    let id = world.start("yes 'no end to this'").await;
-    let slow = world.slow_readers(&id).await;
-    world.written(&id, KEPT).await;
-    world.client.cancel(&id).await.unwrap();
-    let end = ended(&world.client, &id).await;
+    let fixture = Fixture::new().await;
+    let id = fixture.start("yes 'no end to this'").await;
+    let slow = fixture.slow_readers(&id).await;
+    fixture.written(&id, KEPT).await;
+    fixture.client.cancel(&id).await.unwrap();
+    let end = ended(&fixture.client, &id).await;
     assert_eq!(cause(&end), v1::CauseCode::Cancelled);
     for reader in &slow {
         assert!(reader.is_reading() && reader.taken() < KEPT / 2, "the control: {} taken", reader.taken());

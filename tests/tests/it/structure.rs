@@ -294,11 +294,11 @@ fn links_in_the_documentation_lead_somewhere() {
     let mut broken = Vec::new();
     let mut links = 0;
     for (path, text) in source::texts("md").unwrap() {
-        let folder = path.parent().unwrap_or(Path::new(""));
+        let directory = path.parent().unwrap_or(Path::new(""));
         for target in link_targets(&text) {
             links += 1;
             let (file, anchor) = target.split_once('#').unwrap_or((&target, ""));
-            let file = if file.is_empty() { path.clone() } else { folder.join(file) };
+            let file = if file.is_empty() { path.clone() } else { directory.join(file) };
             let full = source::root().join(&file);
             let holds = full.exists()
                 && (anchor.is_empty()

@@ -101,7 +101,7 @@ fn the_programs_know_the_commands_that_the_units_start() {
 }
 
 #[test]
-fn the_folders_and_files_are_those_of_the_example_configurations() {
+fn the_directories_and_files_are_those_of_the_example_configurations() {
     let units = units();
     let runner = units.get("deploy/systemd/airlock-runner.service").unwrap();
     let state = format!("/var/lib/{}", service(runner, "StateDirectory").unwrap());

@@ -21,7 +21,7 @@ use airlock_tests::{
 };
 use opentelemetry_proto::tonic::{logs::v1::LogRecord, trace::v1::status::StatusCode};
 
-fn collector(folder: &Path, port: &Port) -> Process {
+fn collector(directory: &Path, port: &Port) -> Process {
     let endpoint = port.address.to_string();
     let mut command = Command::new(tool("rotel-agent"));
     command.args([
@@ -33,8 +33,8 @@ fn collector(folder: &Path, port: &Port) -> Process {
         "--debug-log-verbosity=detailed",
     ]);
     command.args(["--otlp-grpc-endpoint", &endpoint, "--otlp-http-endpoint", "127.0.0.1:0"]);
-    command.current_dir(folder);
-    let collector = Process::start(&mut command, &folder.join("collector.log"));
+    command.current_dir(directory);
+    let collector = Process::start(&mut command, &directory.join("collector.log"));
     until("the collector listens", PATIENCE, || std::net::TcpStream::connect(port.address).is_ok());
     collector
 }
@@ -81,9 +81,9 @@ async fn with_postgresql_and_s3_a_collector_receives_the_same_metrics_and_the_sa
 
 #[expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
 async fn receives_everything(state: String, env: &[(&str, &str)]) {
-    let folder = tempfile::Builder::new().prefix("airlock-collector-").tempdir().unwrap();
+    let directory = tempfile::Builder::new().prefix("airlock-collector-").tempdir().unwrap();
     let port = Port::reserve();
-    let collector = collector(folder.path(), &port);
+    let collector = collector(directory.path(), &port);
     let mut exercise = Exercise::start_on(&format!("http://{}", port.address), state, env).await;
     let inside = exercise.traceparent().await;
     let inside: Vec<&str> = inside.split('-').collect();

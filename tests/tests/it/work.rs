@@ -11,7 +11,7 @@ use std::{
 
 use airlock_tests::{
     airlock::Airlock,
-    desk::{Desk, World},
+    desk::{Desk, Fixture},
     process::until,
     site::{Extras, PATIENCE},
 };
@@ -19,8 +19,8 @@ use tempfile::TempDir;
 
 /// Runs scripts, each in its own session with its files.
 fn works(files: &[(PathBuf, &str)], steps: &[(&str, &str)]) {
-    let world = World::new(Extras::default());
-    let desk = Desk::new(Airlock::at(&world.site), "sandboxed");
+    let fixture = Fixture::new(Extras::default());
+    let desk = Desk::new(Airlock::at(&fixture.site), "sandboxed");
     for (file, name) in files {
         desk.airlock.copy(file, &desk.there(name));
     }
@@ -43,30 +43,30 @@ const WHEEL: [(&str, &str); 4] = [
 ];
 
 /// Creates a directory with these files.
-fn folder_of(files: &[(&str, &str)]) -> TempDir {
-    let folder = tempfile::tempdir().unwrap();
+fn directory_of(files: &[(&str, &str)]) -> TempDir {
+    let directory = tempfile::tempdir().unwrap();
     for (name, text) in files {
-        let path = folder.path().join(name);
+        let path = directory.path().join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
-    folder
+    directory
 }
 
 /// Packs the content of a directory.
-fn packed(folder: &TempDir, program: &str, arguments: &[&str], name: &str) -> PathBuf {
-    let status = Command::new(program).args(arguments).current_dir(folder.path()).status().unwrap();
+fn packed(directory: &TempDir, program: &str, arguments: &[&str], name: &str) -> PathBuf {
+    let status = Command::new(program).args(arguments).current_dir(directory.path()).status().unwrap();
     assert!(status.success(), "{program} {arguments:?}: {status}");
-    folder.path().join(name)
+    directory.path().join(name)
 }
 
 #[test]
 fn pip_installs_a_package_and_its_tests_pass() {
     let name = "mine-1.0-py3-none-any.whl";
-    let folder = folder_of(&WHEEL);
+    let directory = directory_of(&WHEEL);
     let arguments = ["-m", "zipfile", "-c", name, "mine", "mine-1.0.dist-info"];
-    let wheel = packed(&folder, "python3", &arguments, name);
-    let tests = folder_of(&[(
+    let wheel = packed(&directory, "python3", &arguments, name);
+    let tests = directory_of(&[(
         "test_mine.py",
         "import unittest, mine\nclass Test(unittest.TestCase):\n    def test(self):\n        self.assertEqual(mine.double(4), 8)\n",
     )]);
@@ -100,10 +100,10 @@ fn npm_works(package: &Path, name: &str, uses: &str) {
            assert.deepStrictEqual(await Promise.all([one(), one(), one()]), [7, 7, 7]);\n\
          }});\n"
     );
-    let folder = folder_of(&[("package.json", &manifest), ("own.test.js", &test)]);
-    fs::copy(package, folder.path().join(format!("{name}.tgz"))).unwrap();
+    let directory = directory_of(&[("package.json", &manifest), ("own.test.js", &test)]);
+    fs::copy(package, directory.path().join(format!("{name}.tgz"))).unwrap();
     works(
-        &[(folder.path().to_owned(), "own")],
+        &[(directory.path().to_owned(), "own")],
         &[
             ("cd own && npm install --offline --no-audit --no-fund", "added 1 package"),
             ("npm test", "# pass 2"),
@@ -113,11 +113,11 @@ fn npm_works(package: &Path, name: &str, uses: &str) {
 
 #[test]
 fn npm_installs_a_package_and_runs_tests() {
-    let folder = folder_of(&[
+    let directory = directory_of(&[
         ("package/package.json", r#"{"name": "double", "version": "1.0.0", "main": "index.js"}"#),
         ("package/index.js", "module.exports = (number) => number * 2;\n"),
     ]);
-    let package = packed(&folder, "tar", &["-czf", "double.tgz", "package"], "double.tgz");
+    let package = packed(&directory, "tar", &["-czf", "double.tgz", "package"], "double.tgz");
     npm_works(&package, "double", "assert.strictEqual(used(4), 8);");
 }
 
@@ -131,12 +131,12 @@ fn make_builds_and_runs_a_program_in_c() {
                 for (int i = 0; i < 16; i++) { n[i] = i; pthread_create(&t[i], 0, one, &n[i]); }\n\
                 for (int i = 0; i < 16; i++) { pthread_join(t[i], 0); all += n[i]; }\n\
                 printf(\"sum %d\\n\", all); return 0; }\n";
-    let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("Makefile"), makefile).unwrap();
-    fs::write(folder.path().join("main.c"), main).unwrap();
-    fs::write(folder.path().join("add.c"), "int add(int a, int b) { return a + b; }\n").unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("Makefile"), makefile).unwrap();
+    fs::write(directory.path().join("main.c"), main).unwrap();
+    fs::write(directory.path().join("add.c"), "int add(int a, int b) { return a + b; }\n").unwrap();
     works(
-        &[(folder.path().to_owned(), "sum")],
+        &[(directory.path().to_owned(), "sum")],
         &[
             ("cd sum && make -j4", "cc"),
             ("make check", "sum 136"),
@@ -185,8 +185,8 @@ fn python_has_pools_of_processes_in_every_way_to_start_them() {
                    \x20   from multiprocessing import shared_memory\n\
                    \x20   block = shared_memory.SharedMemory(create=True, size=1 << 20)\n\
                    \x20   block.buf[0] = 42; print('memory', block.buf[0]); block.close(); block.unlink()\n";
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("pools.py");
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("pools.py");
     fs::write(&file, program).unwrap();
     let pools = "python3 pools.py";
     works(
@@ -226,16 +226,16 @@ fn a_jvm_compiles_and_runs_threads() {
                    for (Thread one : t) one.join();\n\
                    Path p = Files.createTempFile(\"x\", \".txt\"); Files.writeString(p, \"kept\");\n\
                    System.out.println(Files.readString(p)); } }\n";
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("Main.java");
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("Main.java");
     fs::write(&file, program).unwrap();
     works(&[(file, "Main.java")], &[("javac Main.java && java Main", "sum 4999950000\nkept")]);
 }
 
 #[test]
 fn a_server_of_one_command_is_reached_by_the_next_and_by_no_other_session() {
-    let world = World::new(Extras::default());
-    let airlock = || Airlock::at(&world.site);
+    let fixture = Fixture::new(Extras::default());
+    let airlock = || Airlock::at(&fixture.site);
     let (own, other) = (Desk::new(airlock(), "sandboxed"), Desk::new(airlock(), "sandboxed"));
     let server = "echo hello >page && exec python3 -u -m http.server --bind 127.0.0.1 8123";
     let execution = own.airlock.text(&["start", "--session", &own.session, "--", server]);

@@ -7,8 +7,8 @@ use super::*;
 const FILES: [&str; 7] =
     ["ca.key", "ca.pem", "client.token", "runner.key", "runner.pem", "server.key", "server.pem"];
 
-fn contents(folder: &Path) -> BTreeMap<String, Vec<u8>> {
-    fs::read_dir(folder)
+fn contents(directory: &Path) -> BTreeMap<String, Vec<u8>> {
+    fs::read_dir(directory)
         .unwrap()
         .map(|entry| {
             let entry = entry.unwrap();
@@ -28,25 +28,25 @@ fn changed(before: &BTreeMap<String, Vec<u8>>, after: &BTreeMap<String, Vec<u8>>
 #[test]
 fn keys_are_made_closed_and_kept() {
     let temp = tempfile::tempdir().unwrap();
-    let folder = temp.path().join("keys");
+    let directory = temp.path().join("keys");
     let now = SystemTime::now();
-    let keys = Keys::ensure(&folder, now).unwrap();
-    assert_eq!(contents(&folder).keys().map(String::as_str).collect::<Vec<_>>(), FILES);
+    let keys = Keys::ensure(&directory, now).unwrap();
+    assert_eq!(contents(&directory).keys().map(String::as_str).collect::<Vec<_>>(), FILES);
     for name in FILES {
-        assert_eq!(fs::metadata(folder.join(name)).unwrap().mode() & 0o777, 0o600, "{name}");
+        assert_eq!(fs::metadata(directory.join(name)).unwrap().mode() & 0o777, 0o600, "{name}");
     }
-    assert_eq!(fs::metadata(&folder).unwrap().mode() & 0o777, 0o700);
+    assert_eq!(fs::metadata(&directory).unwrap().mode() & 0o777, 0o700);
     let token = fs::read(&keys.token_file).unwrap();
     assert_eq!(keys.token_sha256, hex::encode(Sha256::digest(&token)));
-    let before = contents(&folder);
-    Keys::ensure(&folder, now + 300 * DAY).unwrap();
-    assert_eq!(before, contents(&folder), "what is good is kept");
+    let before = contents(&directory);
+    Keys::ensure(&directory, now + 300 * DAY).unwrap();
+    assert_eq!(before, contents(&directory), "what is good is kept");
 }
 
 #[test]
 fn what_is_no_good_is_made_anew_and_nothing_else() {
     let temp = tempfile::tempdir().unwrap();
-    let folder = temp.path().to_owned();
+    let directory = temp.path().to_owned();
     let now = SystemTime::now();
     let leaves = ["runner.key", "runner.pem", "server.key", "server.pem"];
     let server = ["server.key", "server.pem"];
@@ -70,17 +70,17 @@ fn what_is_no_good_is_made_anew_and_nothing_else() {
         ("the authority is gone", |f| fs::remove_file(f.join("ca.pem")).unwrap(), &authority_and_leaves),
         ("the token is gone", |f| fs::remove_file(f.join("client.token")).unwrap(), &["client.token"]),
     ];
-    Keys::ensure(&folder, now).unwrap();
+    Keys::ensure(&directory, now).unwrap();
     for (name, harm, expected) in harms {
-        let before = contents(&folder);
-        harm(&folder);
-        Keys::ensure(&folder, now).unwrap();
-        assert_eq!(changed(&before, &contents(&folder)), expected, "{name}");
+        let before = contents(&directory);
+        harm(&directory);
+        Keys::ensure(&directory, now).unwrap();
+        assert_eq!(changed(&before, &contents(&directory)), expected, "{name}");
     }
-    let before = contents(&folder);
-    Keys::ensure(&folder, now + 340 * DAY).unwrap();
-    assert_eq!(changed(&before, &contents(&folder)), leaves, "soon over");
-    let before = contents(&folder);
-    Keys::ensure(&folder, now + 3640 * DAY).unwrap();
-    assert_eq!(changed(&before, &contents(&folder)), authority_and_leaves, "all are over");
+    let before = contents(&directory);
+    Keys::ensure(&directory, now + 340 * DAY).unwrap();
+    assert_eq!(changed(&before, &contents(&directory)), leaves, "soon over");
+    let before = contents(&directory);
+    Keys::ensure(&directory, now + 3640 * DAY).unwrap();
+    assert_eq!(changed(&before, &contents(&directory)), authority_and_leaves, "all are over");
 }

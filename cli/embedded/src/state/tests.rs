@@ -2,9 +2,9 @@
 
 use super::*;
 
-fn folder() -> (tempfile::TempDir, StateFolder) {
+fn directory() -> (tempfile::TempDir, StateDirectory) {
     let temp = tempfile::tempdir().unwrap();
-    let state = StateFolder::locate(Some(&temp.path().join("deep/state"))).unwrap();
+    let state = StateDirectory::locate(Some(&temp.path().join("deep/state"))).unwrap();
     (temp, state)
 }
 
@@ -24,8 +24,8 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[test]
-fn the_folder_is_its_owners_alone() {
-    let (_temp, state) = folder();
+fn the_directory_is_its_owners_alone() {
+    let (_temp, state) = directory();
     let _tenure = state.take().unwrap();
     assert_eq!(mode(state.path()), 0o700);
     state.publish(&connection()).unwrap();
@@ -34,8 +34,8 @@ fn the_folder_is_its_owners_alone() {
 }
 
 #[test]
-fn a_folder_that_others_can_look_into_is_closed() {
-    let (_temp, state) = folder();
+fn a_directory_that_others_can_look_into_is_closed() {
+    let (_temp, state) = directory();
     fs::create_dir_all(state.path()).unwrap();
     fs::set_permissions(state.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let _tenure = state.take().unwrap();
@@ -44,7 +44,7 @@ fn a_folder_that_others_can_look_into_is_closed() {
 
 #[test]
 fn a_second_dev_is_refused_and_told_who_is_there() {
-    let (_temp, state) = folder();
+    let (_temp, state) = directory();
     let tenure = state.take().unwrap();
     state.publish(&connection()).unwrap();
     let error = state.take().unwrap_err().to_string();
@@ -56,7 +56,7 @@ fn a_second_dev_is_refused_and_told_who_is_there() {
 
 #[test]
 fn what_a_dead_dev_left_is_not_believed() {
-    let (_temp, state) = folder();
+    let (_temp, state) = directory();
     assert!(matches!(state.connection(), Err(StateError::NotRunning(_))));
     let tenure = state.take().unwrap();
     assert!(matches!(state.connection(), Err(StateError::NotReady(_))));
@@ -71,7 +71,7 @@ fn what_a_dead_dev_left_is_not_believed() {
 
 #[test]
 fn a_file_that_is_none_is_named() {
-    let (_temp, state) = folder();
+    let (_temp, state) = directory();
     let _tenure = state.take().unwrap();
     for text in ["", "{}", "{\"address\": 1}", "[]"] {
         fs::write(state.connection_path(), text).unwrap();
@@ -84,13 +84,13 @@ fn a_file_that_is_none_is_named() {
 
 #[test]
 fn a_look_makes_nothing() {
-    let (_temp, state) = folder();
+    let (_temp, state) = directory();
     fs::create_dir_all(state.path()).unwrap();
     assert!(matches!(state.connection(), Err(StateError::NotRunning(_))));
     assert_eq!(fs::read_dir(state.path()).unwrap().count(), 0);
     // A directory that cannot be read is not reported as a dev that does not run.
     fs::create_dir(state.lock_path()).unwrap();
-    let inside = StateFolder::locate(Some(&state.path().join("lock/file"))).unwrap();
+    let inside = StateDirectory::locate(Some(&state.path().join("lock/file"))).unwrap();
     fs::remove_dir(state.lock_path()).unwrap();
     fs::write(state.lock_path(), "").unwrap();
     assert!(matches!(inside.connection(), Err(StateError::Io { .. })));

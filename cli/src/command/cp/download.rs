@@ -9,7 +9,9 @@ use std::{
 
 use super::{
     super::{Failure, place::Remote},
-    Copied, Copy, name_of, path_of, wants_contents,
+    Copy, name_of, path_of,
+    summary::Copied,
+    wants_contents,
 };
 use crate::render::escape;
 use airlock_client::v1::{DownloadDone, FileFormat, FileInfo, FileServiceDownloadRequest, FileType};
@@ -23,26 +25,27 @@ impl Copy<'_> {
         let is_here = tokio::fs::metadata(to).await.ok();
         let slash = to.as_os_str().as_bytes().ends_with(b"/");
         let name = OsStr::from_bytes(name_of(&from.path).unwrap_or(ROOT));
-        let folder_here = is_here.as_ref().is_some_and(std::fs::Metadata::is_dir);
+        let directory_here = is_here.as_ref().is_some_and(std::fs::Metadata::is_dir);
         let path = path_of(&from.path);
         if info.r#type() == FileType::Directory {
-            if is_here.is_some() && !folder_here {
+            if is_here.is_some() && !directory_here {
                 return Err(Failure::new(format!(
                     "cannot copy to `{}`: it exists and is not a directory, but `{}` is one",
                     to.display(),
                     from.shown()
                 )));
             }
-            let into = if folder_here && !wants_contents(&from.path) { to.join(name) } else { to.to_owned() };
+            let into =
+                if directory_here && !wants_contents(&from.path) { to.join(name) } else { to.to_owned() };
             parent_is_there(&into)?;
             let (options, progress) = (&self.options, &self.progress);
-            let came = self.client.download_folder(&from.session, path, &into, options, progress).await?;
+            let came = self.client.download_directory(&from.session, path, &into, options, progress).await?;
             return Ok(Copied::from(&came.done).with_bytes(came.counts.bytes));
         }
         if wants_contents(&from.path) || from.path.ends_with(b"/") {
             return Err(Failure::usage(format!("`{}` is a file, not a directory", from.shown())));
         }
-        let to = match (folder_here, slash) {
+        let to = match (directory_here, slash) {
             (true, _) => to.join(name),
             (false, true) => {
                 return Err(Failure::new(format!(
@@ -58,17 +61,17 @@ impl Copy<'_> {
     }
 
     pub(super) async fn download_stream(&self, from: &Remote) -> Result<Copied, Failure> {
-        let folder = self.source(from).await?.r#type() == FileType::Directory;
-        if folder && std::io::stdout().is_terminal() {
+        let directory = self.source(from).await?.r#type() == FileType::Directory;
+        if directory && std::io::stdout().is_terminal() {
             return Err(Failure::usage(
                 "cannot write a tar archive to a terminal; redirect standard output to a file or a pipe",
             ));
         }
-        let format = if folder { FileFormat::Tar } else { FileFormat::File };
+        let format = if directory { FileFormat::Tar } else { FileFormat::File };
         let request = FileServiceDownloadRequest {
             session_id: from.session.clone(),
             format: format.into(),
-            exclude: if folder { self.options.exclude.clone() } else { Vec::new() },
+            exclude: if directory { self.options.exclude.clone() } else { Vec::new() },
             ..Default::default()
         }
         .with_path(path_of(&from.path).to_vec());

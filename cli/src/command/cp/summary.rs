@@ -4,12 +4,25 @@ use std::{io::IsTerminal as _, time::Duration};
 
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 
-use super::{super::output, Copied};
+use super::super::output;
 use crate::render::{cause, escape};
 use airlock_client::Progress;
 
 /// The interval of progress updates.
 const TICK: Duration = Duration::from_millis(100);
+
+/// The totals of a finished copy.
+#[derive(Debug, Default)]
+pub(super) struct Copied {
+    pub(super) files: u64,
+    pub(super) directories: u64,
+    pub(super) links: u64,
+    /// The size of the files' contents.
+    pub(super) bytes: u64,
+    /// The path and the reason for each skipped entry, up to a limit.
+    pub(super) left_out: Vec<(Vec<u8>, String)>,
+    pub(super) left_out_total: u64,
+}
 
 /// Shows the progress of a copy on a terminal. Never returns.
 pub(super) async fn show(progress: &Progress, quiet: bool) {

@@ -6,7 +6,9 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncSeekExt as _};
 
 use super::{
     super::{Failure, place::Remote},
-    Copied, Copy, joined, path_of, wants_contents,
+    Copy, joined, path_of,
+    summary::Copied,
+    wants_contents,
 };
 use airlock_client::v1::{FileFormat, FileInfo, FileServiceUploadResponse, FileType, UploadHeader};
 
@@ -37,7 +39,8 @@ impl Copy<'_> {
             }
             _ => path_of(&to.path).to_vec(),
         };
-        let sent = self.client.upload_folder(&to.session, from, &path, &self.options, &self.progress).await?;
+        let sent =
+            self.client.upload_directory(&to.session, from, &path, &self.options, &self.progress).await?;
         let mut copied = Copied::from(&sent.uploaded);
         copied.left_out =
             sent.packed.skipped.into_iter().map(|one| (one.path, one.reason.to_owned())).collect();
@@ -57,9 +60,9 @@ impl Copy<'_> {
 
     pub(super) async fn upload_stream(&self, to: &Remote) -> Result<Copied, Failure> {
         let there = self.look(to).await?;
-        let is_folder = there.is_some_and(|info| info.r#type() == FileType::Directory);
+        let is_directory = there.is_some_and(|info| info.r#type() == FileType::Directory);
         let mut file = self.kept(&mut tokio::io::stdin()).await?;
-        if !is_folder && !to.path.ends_with(b"/") {
+        if !is_directory && !to.path.ends_with(b"/") {
             return self.send(to.clone(), FileFormat::File, 0, file).await;
         }
         let mut begin = [0; GZIP.len()];

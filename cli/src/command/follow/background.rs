@@ -14,7 +14,7 @@ use tokio::{
     sync::watch,
 };
 
-use super::How;
+use super::ViewOptions;
 use crate::command::{failure::describe, output};
 use airlock_client::Client;
 
@@ -32,8 +32,8 @@ struct Armed {
 
 impl Key {
     /// Arms the key for a command that this view started, unless the terminal belongs to the command.
-    pub(super) fn new(how: &How) -> Self {
-        let wanted = how.owns && !how.local && !how.json && how.terminal.is_none();
+    pub(super) fn new(options: &ViewOptions) -> Self {
+        let wanted = options.owns && !options.local && !options.json && options.terminal.is_none();
         Self(if wanted && is_alone() { arm().ok() } else { None })
     }
 

@@ -10,7 +10,7 @@ use std::{
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::super::output;
+use super::{super::output, ending};
 use crate::render::{cause, text, time};
 use airlock_client::v1::{Execution, ExecutionState, LinkState};
 
@@ -110,7 +110,7 @@ impl Screen {
         if self.0.is_some() {
             self.note(&cause::summary(outcome));
         } else {
-            super::say_end(execution);
+            ending::report(execution);
         }
         for note in text::notes(outcome).iter().filter(|_| notes) {
             self.note(note);

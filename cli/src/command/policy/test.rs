@@ -59,7 +59,7 @@ impl Test {
                     }
                 }
                 Err(failure) if failure.code() == FAILED => {
-                    failure.say();
+                    output::report(&failure);
                     tally.broken += 1;
                 }
                 Err(failure) => return Err(failure),

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{bytes, known};
+use super::parts::{bytes, known};
 use airlock_client::v1::{ApprovalTerms, BoundPath, BoundVariable, Word};
 
 /// Formats the fields that an answer is bound to.

@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::{bytes, insert, known, names, time};
+use super::{
+    super::{names, time},
+    parts::{bytes, insert, known},
+};
 use airlock_client::{
     OutputPiece,
     v1::{ChangeKind, FileChange, FileInfo, FileType, OutputDone, OutputLine, QuarantinedFile},

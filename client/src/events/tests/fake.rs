@@ -13,7 +13,7 @@ use tokio_stream::wrappers::TcpListenerStream;
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::{
-    testing::Dice,
+    testing::Rng,
     v1::{
         self,
         execution_service_attach_request::From as WireFrom,
@@ -24,7 +24,7 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct Fake {
     pub(super) events: Vec<v1::Event>,
-    pub(super) dice: Mutex<Dice>,
+    pub(super) rng: Mutex<Rng>,
     /// The request IDs of all starts.
     pub(super) request_ids: Mutex<HashSet<String>>,
     pub(super) views: Mutex<usize>,
@@ -57,20 +57,20 @@ impl Fake {
 
     /// Returns a view from event `from` on, with a fault at a random place.
     fn view(&self, from: usize) -> Vec<Result<v1::Event, Status>> {
-        let mut dice = self.dice.lock().unwrap();
+        let mut rng = self.rng.lock().unwrap();
         let mut views = self.views.lock().unwrap();
         *views += 1;
         let faulty = *views <= self.faults;
         // Repeated events and bytes are faults that a client must hide, too.
-        let begin = if faulty && dice.roll(3) == 0 { from.saturating_sub(dice.roll(3)) } else { from };
+        let begin = if faulty && rng.below(3) == 0 { from.saturating_sub(rng.below(3)) } else { from };
         let mut out = vec![Ok(self.opened(from))];
         out.extend(self.events.iter().skip(begin).cloned().map(Ok));
         if !faulty {
             return out;
         }
         // A faulty view never reaches the closing event.
-        out.truncate(dice.roll(out.len().min(12)));
-        match dice.roll(5) {
+        out.truncate(rng.below(out.len().min(12)));
+        match rng.below(5) {
             0 => {}
             1 => out.push(Err(Status::unavailable("going away"))),
             2 => out.push(Err(Status::unknown("broken pipe"))),
@@ -101,7 +101,7 @@ impl ExecutionService for Fake {
     ) -> Result<Response<Self::RunStream>, Status> {
         let spec = request.into_inner().spec.unwrap();
         self.request_ids.lock().unwrap().insert(spec.request_id);
-        if self.dice.lock().unwrap().roll(3) == 0 && *self.views.lock().unwrap() < self.faults {
+        if self.rng.lock().unwrap().below(3) == 0 && *self.views.lock().unwrap() < self.faults {
             return Err(Status::unavailable("not yet"));
         }
         let view = self

@@ -13,7 +13,7 @@ use tokio_stream::wrappers::TcpListenerStream;
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::{
-    testing::Dice,
+    testing::Rng,
     v1::{
         self, Execution, ExecutionServiceReadOutputRequest, ExecutionServiceReadOutputResponse,
         ExecutionServiceWatchResponse, ExecutionServiceWriteStdinRequest, ExecutionServiceWriteStdinResponse,
@@ -45,7 +45,7 @@ pub(super) struct Input {
 #[derive(Debug)]
 pub(super) struct Fake {
     text: Bytes,
-    dice: Mutex<Dice>,
+    rng: Mutex<Rng>,
     pub(super) input: Mutex<Input>,
     /// The number of views that still end early.
     broken: Mutex<usize>,
@@ -57,7 +57,7 @@ impl Fake {
     pub(super) fn new(seed: u64) -> Arc<Self> {
         Arc::new(Self {
             text: text().into(),
-            dice: Mutex::new(Dice::new(seed)),
+            rng: Mutex::new(Rng::new(seed)),
             input: Mutex::default(),
             broken: Mutex::default(),
             most: Mutex::new(usize::MAX),
@@ -79,9 +79,9 @@ impl Fake {
         let mut broken = self.broken.lock().unwrap();
         if *broken > 0 {
             *broken -= 1;
-            let mut dice = self.dice.lock().unwrap();
-            out.truncate(dice.roll(out.len() + 1));
-            match dice.roll(3) {
+            let mut rng = self.rng.lock().unwrap();
+            out.truncate(rng.below(out.len() + 1));
+            match rng.below(3) {
                 0 => {}
                 1 => out.push(Err(Status::unavailable("going away"))),
                 _ => out.push(Err(Status::unknown("broken pipe"))),

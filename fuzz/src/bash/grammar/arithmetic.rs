@@ -1,6 +1,6 @@
 //! Arithmetic and subscripts, in every position where bash evaluates text.
 
-use super::{Construct, construct};
+use super::construct::{Construct, construct};
 
 pub(super) const CONSTRUCTS: &[Construct] = &[
     construct(

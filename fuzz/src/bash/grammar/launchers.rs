@@ -1,6 +1,6 @@
 //! Programs that run another program, and texts passed to shells.
 
-use super::{Construct, construct};
+use super::construct::{Construct, construct};
 
 pub(super) const CONSTRUCTS: &[Construct] = &[
     construct(

@@ -1,6 +1,6 @@
 //! Redirects of every kind and position, heredocs, and process substitutions.
 
-use super::{Construct, construct};
+use super::construct::{Construct, construct};
 
 pub(super) const CONSTRUCTS: &[Construct] = &[
     construct(

@@ -1,6 +1,6 @@
 //! Forms that bypassed other checkers, or about which this policy asked without need.
 
-use super::{Construct, construct};
+use super::construct::{Construct, construct};
 
 pub(super) const CONSTRUCTS: &[Construct] = &[
     construct(

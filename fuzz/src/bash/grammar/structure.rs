@@ -1,6 +1,6 @@
 //! Commands and the ways to combine them.
 
-use super::{Construct, construct};
+use super::construct::{Construct, construct};
 
 pub(super) const CONSTRUCTS: &[Construct] = &[
     construct("simple_command", &["«stub»«args»", "«ro»", "«prog»«args»", "«sp»«prog»«bl»«arg»«args»«sp»"]),

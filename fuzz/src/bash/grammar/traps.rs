@@ -1,6 +1,6 @@
 //! Texts that are easily parsed wrongly, which the misparsing validators must stop.
 
-use super::{Construct, construct};
+use super::construct::{Construct, construct};
 
 pub(super) const CONSTRUCTS: &[Construct] = &[
     construct(

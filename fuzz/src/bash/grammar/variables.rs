@@ -1,6 +1,6 @@
 //! Assignments, and the builtins that set or export variables, read input or run commands.
 
-use super::{Construct, construct};
+use super::construct::{Construct, construct};
 
 pub(super) const CONSTRUCTS: &[Construct] = &[
     construct(

@@ -1,6 +1,6 @@
 //! Words: quotes, escapes, expansions, braces and globs.
 
-use super::{Construct, construct};
+use super::construct::{Construct, construct};
 
 pub(super) const CONSTRUCTS: &[Construct] = &[
     construct(

@@ -7,7 +7,7 @@ use airlock_fuzz::canary::generate::Generator;
 use fastrand::Rng;
 
 /// The variable that names a directory with more commands, in `*.jsonl` files.
-const FOLDER: &str = "AIRLOCK_TEST_COMMANDS";
+const DIRECTORY: &str = "AIRLOCK_TEST_COMMANDS";
 
 /// The maximum length of these texts. An input check limits the length of a parsed text.
 const LONGEST: usize = 5_000;
@@ -28,9 +28,9 @@ impl Texts {
         let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../policy/test_data");
         let mut written: Vec<Vec<u8>> = files(&data, "toml").iter().flat_map(|path| cases(path)).collect();
         assert!(written.len() > 500, "the policy's cases are where they are looked for");
-        if let Some(folder) = std::env::var_os(FOLDER) {
-            let more = commands(Path::new(&folder));
-            assert!(!more.is_empty(), "{FOLDER} has no commands");
+        if let Some(directory) = std::env::var_os(DIRECTORY) {
+            let more = commands(Path::new(&directory));
+            assert!(!more.is_empty(), "{DIRECTORY} has no commands");
             written.extend(more);
         }
         written.retain(|text| !text.contains(&0) && text.len() <= LONGEST);
@@ -62,14 +62,14 @@ fn cases(table: &Path) -> Vec<Vec<u8>> {
 }
 
 /// Returns the files below the directory with this extension, sorted.
-fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
+fn files(directory: &Path, extension: &str) -> Vec<PathBuf> {
     let mut all = Vec::new();
-    let mut folders = vec![folder.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(&folder).unwrap() {
+    let mut directories = vec![directory.to_owned()];
+    while let Some(directory) = directories.pop() {
+        for entry in std::fs::read_dir(&directory).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
-                folders.push(path);
+                directories.push(path);
             } else if path.extension().is_some_and(|known| known == extension) {
                 all.push(path);
             }
@@ -79,8 +79,8 @@ fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
     all
 }
 
-fn commands(folder: &Path) -> Vec<Vec<u8>> {
-    let texts = files(folder, "jsonl").into_iter().map(|path| std::fs::read_to_string(path).unwrap());
+fn commands(directory: &Path) -> Vec<Vec<u8>> {
+    let texts = files(directory, "jsonl").into_iter().map(|path| std::fs::read_to_string(path).unwrap());
     let lines = texts.flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>());
     lines
         .filter_map(|line| {

@@ -9,9 +9,9 @@ use fastrand::Rng;
 use super::Row;
 use crate::chaos::{
     actor::{GATE, Permits},
-    cast::Cast,
+    actors::Actors,
+    consistency_check,
     plan::Plan,
-    reckoning,
     scene::{Scene, Setting, Side},
 };
 
@@ -57,18 +57,22 @@ pub(super) async fn short(plan: &Plan) {
     for (index, fault) in plan.choose(&SHORT) {
         let key = Row::Away.note(plan, index, &fault);
         let mut rng = plan.rng(index);
-        let mut cast = Cast::enter(&scene, &key).await;
+        let mut actors = Actors::enter(&scene, &key).await;
         pause(&mut rng, 600).await;
-        let approval = cast.open_approval(&scene).await;
-        inject(&scene, &cast, fault, &mut rng).await;
+        let approval = actors.open_approval(&scene).await;
+        inject(&scene, &actors, fault, &mut rng).await;
         scene.ready().await;
-        assert_eq!(cast.open_approval(&scene).await.approval_id, approval.approval_id, "it stands as it was");
-        cast.bow(&scene, Permits::default()).await;
+        assert_eq!(
+            actors.open_approval(&scene).await.approval_id,
+            approval.approval_id,
+            "it stands as it was"
+        );
+        actors.stop(&scene, Permits::default()).await;
     }
     scene.end().await;
 }
 
-async fn inject(scene: &Scene, cast: &Cast, fault: Fault, rng: &mut Rng) {
+async fn inject(scene: &Scene, actors: &Actors, fault: Fault, rng: &mut Rng) {
     match fault {
         Fault::Cut => scene.relay.cut(),
         Fault::CutOften => {
@@ -92,7 +96,7 @@ async fn inject(scene: &Scene, cast: &Cast, fault: Fault, rng: &mut Rng) {
         }
         Fault::Down => {
             scene.relay.set_down(true);
-            cast.is_unreachable(scene).await;
+            actors.is_unreachable(scene).await;
             pause(rng, 600).await;
             scene.relay.set_down(false);
         }
@@ -119,21 +123,21 @@ async fn moment(row: Row, side: Side, plan: &Plan) {
     for (index, _) in plan.choose(&list) {
         let key = row.note(plan, index, &side);
         let mut rng = plan.rng(index);
-        let mut cast = Cast::enter(&scene, &key).await;
+        let mut actors = Actors::enter(&scene, &key).await;
         let leaving = rng.bool();
         if leaving {
             scene.open_gate(GATE);
         }
         pause(&mut rng, 1500).await;
         scene.kill(side);
-        let written = cast.written(&scene);
+        let written = actors.written(&scene);
         pause(&mut rng, 300).await;
         scene.start(side, &[]);
         scene.ready().await;
         let permits = Permits { lost: side == Side::Runner, ..Permits::default() };
-        cast.bow(&scene, permits).await;
+        actors.stop(&scene, permits).await;
         if side == Side::Runner {
-            cast.have_kept(&scene, &written).await;
+            actors.have_kept(&scene, &written).await;
         }
     }
     scene.end().await;
@@ -156,7 +160,7 @@ pub(super) async fn long(plan: &Plan) {
     for (index, fault) in plan.choose(&[Long::Down, Long::Stalled, Long::ServerAway]) {
         let key = Row::AwayForGood.note(plan, index, &fault);
         let scene = Scene::new(Setting { server: server.clone(), ..Setting::default() }).await;
-        let mut cast = Cast::enter(&scene, &key).await;
+        let mut actors = Actors::enter(&scene, &key).await;
         scene.remember_who_ran();
         match fault {
             Long::Down => scene.relay.set_down(true),
@@ -169,19 +173,19 @@ pub(super) async fn long(plan: &Plan) {
         } else {
             // The results are decided without the runner's reports, and later reports do not change
             // them.
-            let ends = cast.lost(&scene).await;
+            let ends = actors.lost(&scene).await;
             scene.relay.set_down(false);
             scene.relay.set_stalled(false);
             scene.ready().await;
-            let after = cast.lost(&scene).await;
+            let after = actors.lost(&scene).await;
             let results =
                 |ends: &[v1::Execution]| ends.iter().map(|end| end.result.clone()).collect::<Vec<_>>();
             assert_eq!(results(&ends), results(&after), "a late report replaces nothing");
         }
         scene.ready().await;
-        cast.dismiss(&scene).await;
-        cast.reckon(&scene, LOST).await;
-        reckoning::close(&scene.client, &cast.session).await;
+        actors.dismiss(&scene).await;
+        actors.check(&scene, LOST).await;
+        consistency_check::close(&scene.client, &actors.session).await;
         scene.end().await;
     }
 }

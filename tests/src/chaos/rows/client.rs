@@ -12,10 +12,10 @@ use super::Row;
 use crate::{
     chaos::{
         actor::{Actor, GATE, Part, Permits, WAIT, follow, lines},
+        consistency_check,
         ledger::{Ledger, Told},
         plan::Plan,
-        play::open_session,
-        reckoning,
+        scenario::open_session,
         scene::{Scene, Setting},
     },
     cutter::Cutter,
@@ -90,7 +90,7 @@ pub(super) async fn over(plan: &Plan) {
     let scene = Scene::new(Setting::default()).await;
     let (session, mut actor) = story(&scene, &format!("story-{}", plan.seed)).await;
     let (end, live) = actor.ended(&scene.client).await;
-    reckoning::stored(&scene, &actor).await;
+    consistency_check::stored(&scene, &actor).await;
     let full = follow(scene.client.clone(), actor.id.clone()).await.unwrap();
     // In the background it exceeds its output limit, and is ended some time after that.
     let result = end.result.unwrap_or_default();
@@ -118,7 +118,7 @@ pub(super) async fn over(plan: &Plan) {
         let cut = cut_once(&scene, actor.id.clone(), after, by).await;
         full.assert_same(&cut, "the rest after the cut");
     }
-    reckoning::close(&scene.client, &session).await;
+    consistency_check::close(&scene.client, &session).await;
     scene.nothing_is_left().await;
     scene.end().await;
 }
@@ -157,7 +157,7 @@ pub(super) async fn live(plan: &Plan) {
         let (cut, ()) = tokio::join!(cut_once(&scene, actor.id.clone(), after, by), goes_on);
         let told = follow(scene.client.clone(), actor.id.clone()).await.unwrap();
         cut.assert_same(&told, "what was read over the cut, and what was read at once");
-        reckoning::reckon(&scene, &session, &mut [actor], Permits::default()).await;
+        consistency_check::check(&scene, &session, &mut [actor], Permits::default()).await;
     }
     scene.end().await;
 }

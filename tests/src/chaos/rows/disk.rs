@@ -4,13 +4,13 @@ use std::{fs, io::Write as _, path::PathBuf};
 
 use airlock_client::v1::{self, ExecutionState};
 
-use super::{Row, store::impatient};
+use super::{clients::impatient, row::Row};
 use crate::{
     chaos::{
         actor::{Actor, GATE, Part, Permits, WAIT, eventually, follow, lines},
+        consistency_check,
         plan::Plan,
-        play::open_session,
-        reckoning,
+        scenario::open_session,
         scene::{Scene, Setting},
     },
     reader::cause,
@@ -57,7 +57,7 @@ pub(super) async fn full(plan: &Plan) {
             By::Reserve | By::LastByte => fill_by_somebody(&scene, &session, &key, by).await,
         }
         scene.open_gate(GATE);
-        reckoning::reckon(&scene, &session, &mut [before, bystander], Permits::default()).await;
+        consistency_check::check(&scene, &session, &mut [before, bystander], Permits::default()).await;
     }
     scene.end().await;
 }
@@ -74,7 +74,7 @@ async fn fill_by_command(scene: &Scene, key: &str, file: &str) {
     let (end, told) = filler.ended(&scene.client).await;
     assert_eq!(cause(&end), v1::CauseCode::DiskLimit, "{:?}", end.result);
     assert_eq!(told.stdout.bytes, lines(1, 10), "what it wrote is there");
-    reckoning::close(&scene.client, &session).await;
+    consistency_check::close(&scene.client, &session).await;
 }
 
 /// Output that cannot be stored ends its command with a clear cause. Earlier output remains
@@ -97,11 +97,11 @@ async fn fill_while_it_writes(scene: &Scene, key: &str) {
     let (kept, script) = (&told.stdout.bytes, lines(1, 300_000));
     assert!(kept.len() >= lines(1, 5000).len() && script.starts_with(kept), "{} bytes", kept.len());
     assert_eq!((result.stdout_bytes, told.stdout.gaps.len()), (kept.len() as u64, 0));
-    reckoning::stored(scene, &writer).await;
+    consistency_check::stored(scene, &writer).await;
     let again = follow(scene.client.clone(), writer.id.clone()).await.unwrap();
     assert!(again.stdout.bytes == *kept, "what is stored is what was told");
     fs::remove_file(&ballast).unwrap();
-    reckoning::close(&scene.client, &session).await;
+    consistency_check::close(&scene.client, &session).await;
 }
 
 /// New commands are refused, and earlier output remains readable. When there is space again,

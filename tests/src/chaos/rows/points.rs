@@ -10,9 +10,9 @@ use super::Row;
 use crate::{
     chaos::{
         actor::{Actor, Part, eventually},
+        consistency_check,
         plan::Plan,
-        play::{open_session, play},
-        reckoning,
+        scenario::{self, open_session},
         scene::{Scene, Setting, Side},
     },
     reader::cause,
@@ -86,7 +86,7 @@ async fn each(
         let mut died = false;
         for attempt in 0..TRIES {
             begin(&[("AIRLOCK_FAULT", &point)]);
-            died = play(scene, &format!("{key}-{attempt}"), side, true).await;
+            died = scenario::run(scene, &format!("{key}-{attempt}"), side, true).await;
             if !died && point.contains("/Told") {
                 // The runner writes it some heartbeats after its report, possibly after the scenario.
                 eventually("the runner dies of it", async || scene.mend(side).then_some(())).await;
@@ -96,7 +96,7 @@ async fn each(
                 break;
             }
         }
-        assert!(died, "{point} is a step of the play, and was not come to");
+        assert!(died, "{point} is a step of the scenario, and was not reached");
     }
     scene.restart(side, &[]);
     scene.ready().await;
@@ -106,14 +106,14 @@ async fn each(
 async fn survey(scene: &Scene, side: Side, kinds: &[Point], begin: impl Fn(&[(&str, &str)])) -> Vec<String> {
     let trace = scene.site.path().join("trace");
     begin(&[("AIRLOCK_FAULT_TRACE", &trace.display().to_string())]);
-    play(scene, &format!("survey-{side:?}"), side, false).await;
+    scenario::run(scene, &format!("survey-{side:?}"), side, false).await;
     if side == Side::Runner {
         scene.vouched_for().await;
     }
     scene.kill(side);
     let text = fs::read_to_string(&trace).unwrap();
     for kind in kinds {
-        assert!(text.contains(kind.as_str()), "no step of the kind {} in a play", kind.as_str());
+        assert!(text.contains(kind.as_str()), "no step of the kind {} in a scenario", kind.as_str());
     }
     let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
     let mut points = Vec::new();
@@ -151,7 +151,7 @@ pub async fn accepted_and_no_more(seed: u64) {
         assert_eq!((cause(&end), started), (v1::CauseCode::RunnerLost, Some(v1::Started::No)), "{is_new}");
         assert_eq!((end.output_state(), told.stdout.bytes.len()), (v1::OutputState::None, 0));
         assert!(!scene.ran().contains_key("never"), "{:?}", scene.ran());
-        reckoning::close(&scene.client, &session).await;
+        consistency_check::close(&scene.client, &session).await;
         scene.nothing_is_left().await;
     }
     scene.end().await;

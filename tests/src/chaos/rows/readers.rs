@@ -9,7 +9,7 @@ use super::{Row, client::through};
 use crate::{
     chaos::{
         actor::{Actor, Ending, Part, Permits, follow, lines},
-        cast::Cast,
+        actors::Actors,
         ledger::Ledger,
         plan::{Extent, Plan},
         scene::{Scene, Setting},
@@ -41,7 +41,7 @@ struct Laggard {
 pub(super) async fn slow(plan: &Plan) {
     let scene = Scene::new(Setting::default()).await;
     let of_whom: Vec<(Manner, usize)> =
-        MANNERS.iter().flat_map(|manner| (0..Cast::SIZE).map(|actor| (*manner, actor))).collect();
+        MANNERS.iter().flat_map(|manner| (0..Actors::SIZE).map(|actor| (*manner, actor))).collect();
     let chosen = plan.choose(&of_whom);
     for manner in MANNERS {
         let mine: Vec<_> = chosen.iter().filter(|(_, (chosen, _))| *chosen == manner).collect();
@@ -49,16 +49,16 @@ pub(super) async fn slow(plan: &Plan) {
             continue;
         }
         let key = format!("slow-{manner:?}-{}", plan.seed);
-        let mut cast = Cast::enter(&scene, &key).await;
+        let mut actors = Actors::enter(&scene, &key).await;
         let mut laggards = Vec::new();
         for (index, (_, actor)) in mine {
-            let id = cast.actors.get(*actor).expect("it is in the cast").id.clone();
+            let id = actors.all.get(*actor).expect("it is in the actors").id.clone();
             Row::SlowReader.note(plan, *index, &(manner, *actor));
             laggards.push(lag(&scene, id, manner).await);
         }
-        let cancelled = cancel_another(&scene, &cast.session, &key).await;
-        cast.actors.push(cancelled);
-        cast.bow(&scene, Permits::default()).await;
+        let cancelled = cancel_another(&scene, &actors.session, &key).await;
+        actors.all.push(cancelled);
+        actors.stop(&scene, Permits::default()).await;
         for laggard in laggards {
             catch_up(&scene, laggard, manner).await;
         }

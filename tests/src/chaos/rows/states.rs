@@ -8,9 +8,9 @@ use airlock_client::v1::{ExecutionState, LinkState, OutputState};
 use super::Row;
 use crate::chaos::{
     actor::{Actor, Part, Permits, eventually, lines, persist},
+    consistency_check,
     plan::Plan,
-    play::open_session,
-    reckoning,
+    scenario::open_session,
     scene::{Scene, Setting, Side},
 };
 
@@ -65,7 +65,8 @@ pub(super) async fn held(plan: &Plan) {
         scene.ready().await;
         // An execution that the runner had accepted when it died is lost, and reported as lost.
         let lost = matches!(fault, Fault::RunnerKilled | Fault::BothKilled) && held == Held::Starting;
-        reckoning::reckon(&scene, &session, &mut [actor], Permits { lost, ..Permits::default() }).await;
+        consistency_check::check(&scene, &session, &mut [actor], Permits { lost, ..Permits::default() })
+            .await;
     }
     scene.end().await;
 }
@@ -105,24 +106,24 @@ async fn inject(scene: &Scene, actor: &Actor, fault: Fault, held: Held, outputs:
 
 /// An output storage that accepts nothing: a file exists in place of its directory.
 struct Blocked {
-    folder: PathBuf,
+    directory: PathBuf,
     aside: PathBuf,
 }
 
 impl Blocked {
     fn new(scene: &Scene) -> Self {
-        let folder = scene.site.path().join("outputs");
+        let directory = scene.site.path().join("outputs");
         let aside = scene.site.path().join("outputs-aside");
-        fs::create_dir_all(&folder).unwrap();
-        fs::rename(&folder, &aside).unwrap();
-        fs::write(&folder, "").unwrap();
-        Self { folder, aside }
+        fs::create_dir_all(&directory).unwrap();
+        fs::rename(&directory, &aside).unwrap();
+        fs::write(&directory, "").unwrap();
+        Self { directory, aside }
     }
 }
 
 impl Drop for Blocked {
     fn drop(&mut self) {
-        fs::remove_file(&self.folder).unwrap();
-        fs::rename(&self.aside, &self.folder).unwrap();
+        fs::remove_file(&self.directory).unwrap();
+        fs::rename(&self.aside, &self.directory).unwrap();
     }
 }

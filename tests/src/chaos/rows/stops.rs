@@ -2,22 +2,19 @@
 
 use std::time::Duration;
 
-use airlock_client::{
-    Credentials, From,
-    v1::{self, execution_service_client::ExecutionServiceClient},
-};
+use airlock_client::{From, v1};
 use bytes::Bytes;
 use sqlx::Connection as _;
-use tonic::{
-    Code, Request, Streaming,
-    transport::{Certificate, ClientTlsConfig, Endpoint},
-};
+use tonic::Code;
 use tonic_types::StatusExt as _;
 
-use super::{Row, store::impatient};
+use super::{
+    clients::{impatient, view},
+    row::Row,
+};
 use crate::chaos::{
     actor::{GATE, Part, Permits, eventually, lines},
-    cast::Cast,
+    actors::Actors,
     ledger::Ledger,
     plan::Plan,
     scene::{Scene, Setting, Side},
@@ -43,33 +40,37 @@ pub(super) async fn runner(plan: &Plan) {
     let scene = Scene::new(Setting { runner: drain, ..Setting::default() }).await;
     for (index, when) in plan.choose(&WHEN) {
         let key = Row::RunnerStops.note(plan, index, &when);
-        let mut cast = Cast::enter(&scene, &key).await;
-        let approval = cast.open_approval(&scene).await;
+        let mut actors = Actors::enter(&scene, &key).await;
+        let approval = actors.open_approval(&scene).await;
         pass(&scene, when).await;
-        let (said, ()) = tokio::join!(scene.stop(Side::Runner), refuses(&scene, &cast, &key));
-        let cut = cast.ended_by_drain(&scene).await;
+        let (said, ()) = tokio::join!(scene.stop(Side::Runner), refuses(&scene, &actors, &key));
+        let cut = actors.ended_by_drain(&scene).await;
         let told =
             said.lines().rev().find_map(|line| line.split_once(" commands were ended")).map(|found| found.0);
         let told: usize = told.and_then(|line| line.rsplit(' ').next()?.parse().ok()).unwrap_or_default();
         assert_eq!(told, cut, "it says how many were cut:\n{said}");
         scene.start(Side::Runner, &[]);
         scene.ready().await;
-        assert_eq!(cast.open_approval(&scene).await.approval_id, approval.approval_id, "it stands as it was");
-        cast.bow(&scene, Permits { drained: true, ..Permits::default() }).await;
+        assert_eq!(
+            actors.open_approval(&scene).await.approval_id,
+            approval.approval_id,
+            "it stands as it was"
+        );
+        actors.stop(&scene, Permits { drained: true, ..Permits::default() }).await;
     }
     scene.end().await;
 }
 
 /// Checks that nothing new is accepted during a drain.
-async fn refuses(scene: &Scene, cast: &Cast, key: &str) {
+async fn refuses(scene: &Scene, actors: &Actors, key: &str) {
     let draining = v1::RunnerState::Draining;
     eventually("it is said to drain", async || {
-        let page = scene.client.runners(v1::AdminServiceListRunnersRequest::default()).await.ok()?;
+        let page = scene.client.admin().runners(v1::AdminServiceListRunnersRequest::default()).await.ok()?;
         page.runners.iter().any(|runner| runner.state() == draining).then_some(())
     })
     .await;
     let part = Part::new("refused", "exit 7", lines(1, 0));
-    let error = impatient(scene).start(part.spec(&cast.session, key)).await.unwrap_err();
+    let error = impatient(scene).start(part.spec(&actors.session, key)).await.unwrap_err();
     assert_eq!(error.rejection().map(|no| no.reason.as_str()), Some("RUNNER_DRAINING"), "{error:?}");
 }
 
@@ -77,8 +78,8 @@ pub(super) async fn server(plan: &Plan) {
     let scene = Scene::new(Setting::default()).await;
     for (index, when) in plan.choose(&WHEN) {
         let key = Row::ServerStops.note(plan, index, &when);
-        let mut cast = Cast::enter(&scene, &key).await;
-        let approval = cast.open_approval(&scene).await;
+        let mut actors = Actors::enter(&scene, &key).await;
+        let approval = actors.open_approval(&scene).await;
         let id = approval.execution_id.clone();
         let mut view = view(&scene, &id).await;
         let (mut ledger, mut cursor) = (Ledger::default(), Bytes::new());
@@ -107,31 +108,22 @@ pub(super) async fn server(plan: &Plan) {
 
         scene.start(Side::Server, &[]);
         scene.ready().await;
-        assert_eq!(cast.open_approval(&scene).await.approval_id, approval.approval_id, "it stands as it was");
+        assert_eq!(
+            actors.open_approval(&scene).await.approval_id,
+            approval.approval_id,
+            "it stands as it was"
+        );
         let follow_on = async {
             let mut view = scene.client.attach(id, From::Cursor(cursor));
             while let Some(event) = view.next().await.unwrap() {
                 ledger.take(event);
             }
         };
-        tokio::join!(follow_on, cast.dismiss(&scene));
+        tokio::join!(follow_on, actors.dismiss(&scene));
         assert!(ledger.end.is_some(), "the view went on to the end");
-        cast.reckon(&scene, Permits::default()).await;
+        actors.check(&scene, Permits::default()).await;
     }
     scene.end().await;
-}
-
-/// Opens a view that is not reopened automatically.
-pub(super) async fn view(scene: &Scene, id: &str) -> Streaming<v1::ExecutionServiceAttachResponse> {
-    let settings = scene.site.settings();
-    let tls = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(settings.ca.unwrap_or_default()));
-    let endpoint = Endpoint::from_shared(settings.address).unwrap().tls_config(tls).unwrap();
-    let Credentials::Token(token) = settings.credentials else { panic!("the agent has a token") };
-    let request = v1::ExecutionServiceAttachRequest { execution_id: id.to_owned(), from: None };
-    let mut request = Request::new(request);
-    request.metadata_mut().insert("authorization", format!("Bearer {token}").parse().unwrap());
-    let mut client = ExecutionServiceClient::new(endpoint.connect().await.unwrap());
-    client.attach(request).await.unwrap().into_inner()
 }
 
 /// Checks that no lease of the stopped server remains.

@@ -3,17 +3,20 @@
 
 use std::{fs, path::PathBuf, time::Duration};
 
-use airlock_client::{Client, ClientError, Patience, Settings, v1::event::Event as Kind};
+use airlock_client::{ClientError, v1::event::Event as Kind};
 use sqlx::{Connection as _, SqliteConnection};
 use tokio::task::JoinHandle;
 use tonic::Code;
 use tonic_types::StatusExt as _;
 
-use super::{Row, stops::view};
+use super::{
+    clients::{impatient, view},
+    row::Row,
+};
 use crate::{
     chaos::{
         actor::{Actor, GATE, Part, Permits, allow_once, eventually, lines, persist},
-        cast::Cast,
+        actors::Actors,
         plan::Plan,
         scene::{Scene, Setting, Side},
     },
@@ -99,10 +102,10 @@ impl Gone {
                 Self::Broken(away(scene))
             }
             How::Moved => {
-                let folder = scene.site.path().join("moved");
-                fs::create_dir_all(&folder).unwrap();
+                let directory = scene.site.path().join("moved");
+                fs::create_dir_all(&directory).unwrap();
                 let files = ["airlock.db", "airlock.db-wal", "airlock.db-shm"];
-                let files = files.map(|name| (scene.site.path().join(name), folder.join(name)));
+                let files = files.map(|name| (scene.site.path().join(name), directory.join(name)));
                 for (from, to) in &files {
                     fs::rename(from, to).unwrap();
                 }
@@ -133,21 +136,15 @@ fn away(scene: &Scene) -> PathBuf {
     scene.site.path().join("store-is-away")
 }
 
-/// Returns a client that does not retry.
-pub(super) fn impatient(scene: &Scene) -> Client {
-    let patience = Patience { call: Duration::ZERO, view: Duration::ZERO, ..Patience::default() };
-    Client::connect_lazy(Settings { patience, ..scene.site.settings() }).unwrap()
-}
-
 pub(super) async fn gone(plan: &Plan) {
     let scene = Scene::new(Setting::default()).await;
     scene.restart(Side::Server, &[("AIRLOCK_FAULT_STORE", &away(&scene).display().to_string())]);
     scene.ready().await;
     for (index, (how, meanwhile)) in plan.choose(&LIST) {
         let key = Row::StoreGone.note(plan, index, &(how, meanwhile));
-        let mut cast = Cast::enter(&scene, &key).await;
-        let approval = cast.open_approval(&scene).await;
-        let attached = attach(&scene, &cast).await;
+        let mut actors = Actors::enter(&scene, &key).await;
+        let approval = actors.open_approval(&scene).await;
+        let attached = attach(&scene, &actors).await;
 
         let gone = Gone::take(&scene, how).await;
         if meanwhile == Meanwhile::Ends {
@@ -156,7 +153,7 @@ pub(super) async fn gone(plan: &Plan) {
             attached.sees_or_is_told(lines(1, 200).len()).await;
         }
         let part = Part::new("late", "seq 1 10; exit 7", lines(1, 10));
-        let started = impatient(&scene).start(part.spec(&cast.session, &key)).await;
+        let started = impatient(&scene).start(part.spec(&actors.session, &key)).await;
         match (how, started) {
             (How::Moved, Ok(_)) => {}
             (_, Err(refused)) => is_unavailable(&refused),
@@ -170,16 +167,16 @@ pub(super) async fn gone(plan: &Plan) {
         scene.ready().await;
         if how != How::Moved {
             assert_eq!(
-                cast.open_approval(&scene).await.approval_id,
+                actors.open_approval(&scene).await.approval_id,
                 approval.approval_id,
                 "it stands as it was"
             );
         }
-        persist(|| scene.client.session(&cast.session)).await;
+        persist(|| scene.client.session(&actors.session)).await;
         // No part of the refused execution was written.
-        let late = Actor::start(&scene.client, &cast.session, &key, part).await;
-        cast.actors.push(late);
-        cast.bow(&scene, Permits::default()).await;
+        let late = Actor::start(&scene.client, &actors.session, &key, part).await;
+        actors.all.push(late);
+        actors.stop(&scene, Permits::default()).await;
         attached.ended_with_a_word().await;
     }
     scene.end().await;
@@ -192,8 +189,8 @@ struct Attached {
 }
 
 /// Attaches to a command that waits for the file.
-async fn attach(scene: &Scene, cast: &Cast) -> Attached {
-    let mut view = view(scene, cast.quiet()).await;
+async fn attach(scene: &Scene, actors: &Actors) -> Attached {
+    let mut view = view(scene, actors.quiet()).await;
     let (told, bytes) = tokio::sync::watch::channel(0);
     let reads = tokio::spawn(async move {
         loop {

@@ -19,14 +19,14 @@ use tonic::{Code, transport::Channel};
 const PEER: &str = "/airlock.server.v1.Peer/";
 
 /// Two servers; only the first has a link to the runner.
-struct World {
+struct Fixture {
     agent: Client,
     _processes: [Process; 3],
     /// The last field, so that its directory is removed after the processes have ended.
     fleet: Fleet,
 }
 
-impl World {
+impl Fixture {
     async fn new() -> Self {
         let fleet = Fleet::new(2, &[&[0]], Timers::Patient);
         let processes = [fleet.server(0, &[]), fleet.server(1, &[]), fleet.runner(0)];
@@ -53,13 +53,13 @@ fn tell(runner: &str, message: Told) -> server_v1::TellRequest {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_but_a_server_is_a_peer_and_a_server_is_nothing_else() {
-    let world = World::new().await;
+    let fixture = Fixture::new().await;
     let schema = Schema::of_the_contract();
-    let runner = world.fleet.pki.issue("runner", &[]);
-    let stranger = world.fleet.pki.issue("somebody", &[]);
-    let address = world.fleet.servers[0];
-    let ca = world.fleet.pki.ca();
-    let bearer = format!("Bearer {}", world.fleet.token());
+    let runner = fixture.fleet.pki.issue("runner", &[]);
+    let stranger = fixture.fleet.pki.issue("somebody", &[]);
+    let address = fixture.fleet.servers[0];
+    let ca = fixture.fleet.pki.ca();
+    let bearer = format!("Bearer {}", fixture.fleet.token());
     let mut peers = 0;
     for method in &schema.methods {
         let call = async |pair: Option<&Pair>, token: Option<&str>| {
@@ -68,7 +68,7 @@ async fn nobody_but_a_server_is_a_peer_and_a_server_is_nothing_else() {
                 token.map(|token| ("authorization", token.as_bytes())).into_iter().collect();
             connection.call(&method.path, &headers, frame(&[])).await.unwrap()
         };
-        let server = call(Some(world.fleet.server_pair()), None).await;
+        let server = call(Some(fixture.fleet.server_pair()), None).await;
         if !method.path.starts_with(PEER) {
             assert_eq!(server.status.code(), Code::PermissionDenied, "{}: a server", method.path);
             continue;
@@ -80,7 +80,7 @@ async fn nobody_but_a_server_is_a_peer_and_a_server_is_nothing_else() {
             (Some(&stranger), None, Code::Unauthenticated),
             (None, Some(bearer.as_str()), Code::PermissionDenied),
             // A token takes precedence over a certificate.
-            (Some(world.fleet.server_pair()), Some(bearer.as_str()), Code::PermissionDenied),
+            (Some(fixture.fleet.server_pair()), Some(bearer.as_str()), Code::PermissionDenied),
             (None, None, Code::Unauthenticated),
         ] {
             let answer = call(pair, token).await;
@@ -92,10 +92,10 @@ async fn nobody_but_a_server_is_a_peer_and_a_server_is_nothing_else() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_asked_of_a_server_without_a_link_is_not_passed_on() {
-    let world = World::new().await;
-    let mut near = world.peer(0, world.fleet.server_pair()).await;
+    let fixture = Fixture::new().await;
+    let mut near = fixture.peer(0, fixture.fleet.server_pair()).await;
     near.tell(forget("runner-1")).await.expect("the control: it has the link");
-    let mut far = world.peer(1, world.fleet.server_pair()).await;
+    let mut far = fixture.peer(1, fixture.fleet.server_pair()).await;
     for status in [
         far.tell(forget("runner-1")).await.unwrap_err(),
         near.tell(forget("runner-7")).await.unwrap_err(),
@@ -121,8 +121,8 @@ fn open_exchange(runner: &str) -> server_v1::RelayExchangeRequest {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_peer_has_nothing_told_but_what_any_server_may_say_at_any_time() {
-    let world = World::new().await;
-    let mut near = world.peer(0, world.fleet.server_pair()).await;
+    let fixture = Fixture::new().await;
+    let mut near = fixture.peer(0, fixture.fleet.server_pair()).await;
     let id = || uuid::Uuid::now_v7().to_string();
     for message in [
         Told::OpenSession(runner_v1::OpenSession { session_id: id(), ..Default::default() }),
@@ -155,13 +155,13 @@ async fn a_peer_has_nothing_told_but_what_any_server_may_say_at_any_time() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_relay_that_says_nothing_or_nonsense_ends_with_what_it_had() {
-    let world = World::new().await;
+    let fixture = Fixture::new().await;
     let session = v1::SessionServiceCreateRequest { profile: "demo".to_owned(), ..Default::default() };
-    let session = world.agent.create_session(session).await.unwrap().session_id;
-    let id = world.agent.start(spec_in(&session, "echo hello; sleep 1000")).await.unwrap().execution_id;
-    let mut events = world.agent.attach(&id, From::Beginning);
+    let session = fixture.agent.create_session(session).await.unwrap().session_id;
+    let id = fixture.agent.start(spec_in(&session, "echo hello; sleep 1000")).await.unwrap().execution_id;
+    let mut events = fixture.agent.attach(&id, From::Beginning);
     while !matches!(events.next().await.unwrap().unwrap().event, Some(v1::event::Event::Output(_))) {}
-    let mut near = world.peer(0, world.fleet.server_pair()).await;
+    let mut near = fixture.peer(0, fixture.fleet.server_pair()).await;
     let open = server_v1::OutputOpen { runner_id: "runner-1".to_owned(), execution_id: id.clone() };
     let open =
         server_v1::RelayOutputRequest { message: Some(server_v1::relay_output_request::Message::Open(open)) };
@@ -181,9 +181,9 @@ async fn a_relay_that_says_nothing_or_nonsense_ends_with_what_it_had() {
     let mut answers = near.relay_output(tokio_stream::iter(requests)).await.unwrap().into_inner();
     while let Ok(Some(_)) = answers.message().await {}
     // Other readers of the output are not affected.
-    world.agent.cancel(&id).await.unwrap();
-    let story = airlock_tests::reader::replay(&world.agent, &id).await.unwrap();
+    fixture.agent.cancel(&id).await.unwrap();
+    let story = airlock_tests::reader::replay(&fixture.agent, &id).await.unwrap();
     assert_eq!(story.stdout, b"hello\n");
-    let ended = ended(&world.agent, &id).await;
+    let ended = ended(&fixture.agent, &id).await;
     assert_eq!(airlock_tests::reader::cause(&ended), v1::CauseCode::Cancelled);
 }

@@ -14,7 +14,7 @@ use airlock_tests::{
 use bytes::Bytes;
 
 /// Two servers; only the first has a link to the runner.
-struct World {
+struct Fixture {
     near: Client,
     far: Client,
     processes: Vec<Process>,
@@ -22,7 +22,7 @@ struct World {
     fleet: Fleet,
 }
 
-impl World {
+impl Fixture {
     async fn new() -> Self {
         let fleet = Fleet::new(2, &[&[0]], Timers::Patient);
         let processes = vec![fleet.server(0, &[]), fleet.server(1, &[]), fleet.runner(0)];
@@ -50,14 +50,14 @@ async fn output(client: &Client, id: &str, selection: Selection) -> Vec<u8> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_command_runs_through_a_server_without_a_link_and_every_server_tells_the_same_of_it() {
-    let world = World::new().await;
-    let session = world.session().await;
-    let story = run(&world.far, spec_in(&session, "seq 1 200000")).await.unwrap();
+    let fixture = Fixture::new().await;
+    let session = fixture.session().await;
+    let story = run(&fixture.far, spec_in(&session, "seq 1 200000")).await.unwrap();
     assert_eq!(story.exit_code(), Some(0), "{:?}", story.end);
     let expected: String = (1..=200_000).map(|n| format!("{n}\n")).collect();
     assert!(story.stdout == expected.as_bytes(), "{} bytes", story.stdout.len());
     let id = story.end.unwrap().execution_id;
-    for client in [&world.near, &world.far] {
+    for client in [&fixture.near, &fixture.far] {
         let again = replay(client, &id).await.unwrap();
         assert!(again.stdout == expected.as_bytes(), "{} bytes", again.stdout.len());
         assert_eq!(ended(client, &id).await.execution_id, id);
@@ -68,23 +68,23 @@ async fn a_command_runs_through_a_server_without_a_link_and_every_server_tells_t
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_view_across_two_servers_follows_live_and_is_gone_on_with_anywhere() {
-    let world = World::new().await;
-    let session = world.session().await;
+    let fixture = Fixture::new().await;
+    let session = fixture.session().await;
     let started =
-        world.near.start(spec_in(&session, "for i in $(seq 1 400); do echo line $i; sleep 0.01; done"));
+        fixture.near.start(spec_in(&session, "for i in $(seq 1 400); do echo line $i; sleep 0.01; done"));
     let id = started.await.unwrap().execution_id;
     let expected: Vec<u8> = (1..=400).flat_map(|n| format!("line {n}\n").into_bytes()).collect();
     // A part at one server, the rest at the other from the cursor; and at the same time everything
     // at both.
-    let whole = tokio::join!(replay(&world.far, &id), replay(&world.near, &id), async {
-        let (mut bytes, mut events, mut turn) = (Vec::new(), world.far.attach(&id, From::Beginning), 0);
+    let whole = tokio::join!(replay(&fixture.far, &id), replay(&fixture.near, &id), async {
+        let (mut bytes, mut events, mut turn) = (Vec::new(), fixture.far.attach(&id, From::Beginning), 0);
         loop {
             let Some(event) = events.next().await.unwrap() else { return bytes };
             if let Some(Kind::Output(output)) = event.event {
                 assert_eq!(output.offset, bytes.len() as u64, "neither lost nor doubled");
                 bytes.extend_from_slice(&output.data);
                 turn += 1;
-                let client = if turn % 2 == 0 { &world.far } else { &world.near };
+                let client = if turn % 2 == 0 { &fixture.far } else { &fixture.near };
                 events = client.attach(&id, events.position());
             }
         }
@@ -92,26 +92,26 @@ async fn a_view_across_two_servers_follows_live_and_is_gone_on_with_anywhere() {
     assert!(whole.0.unwrap().stdout == expected);
     assert!(whole.1.unwrap().stdout == expected);
     assert!(whole.2 == expected);
-    assert_eq!(output(&world.far, &id, Selection::TailBytes(9)).await, b"line 400\n");
+    assert_eq!(output(&fixture.far, &id, Selection::TailBytes(9)).await, b"line 400\n");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_reader_that_stands_still_across_two_servers_holds_up_nobody() {
-    let world = World::new().await;
-    let session = world.session().await;
-    let started = world.far.start(spec_in(&session, "seq 1 5500000; sleep 1000"));
+    let fixture = Fixture::new().await;
+    let session = fixture.session().await;
+    let started = fixture.far.start(spec_in(&session, "seq 1 5500000; sleep 1000"));
     let id = started.await.unwrap().execution_id;
-    let (mut still, mut story) = (world.far.attach(&id, From::Beginning), Story::default());
+    let (mut still, mut story) = (fixture.far.attach(&id, From::Beginning), Story::default());
     while story.stdout.is_empty() {
         story.take(still.next().await.unwrap().unwrap());
     }
     // Through the same two servers: other output, input, and a cancel.
     let beside =
-        run(&world.far, v1::ExecutionSpec { allow_concurrent: true, ..spec_in(&session, "seq 1 100000") });
+        run(&fixture.far, v1::ExecutionSpec { allow_concurrent: true, ..spec_in(&session, "seq 1 100000") });
     assert_eq!(beside.await.unwrap().exit_code(), Some(0));
-    assert_eq!(output(&world.far, &id, Selection::HeadBytes(4)).await, b"1\n2\n");
-    world.far.cancel(&id).await.unwrap();
-    let ended = ended(&world.far, &id).await;
+    assert_eq!(output(&fixture.far, &id, Selection::HeadBytes(4)).await, b"1\n2\n");
+    fixture.far.cancel(&id).await.unwrap();
+    let ended = ended(&fixture.far, &id).await;
     assert_eq!(cause(&ended), v1::CauseCode::Cancelled);
     while let Some(event) = still.next().await.unwrap() {
         story.take(event);
@@ -121,30 +121,30 @@ async fn a_reader_that_stands_still_across_two_servers_holds_up_nobody() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn input_signals_and_the_background_reach_a_command_through_another_server() {
-    let world = World::new().await;
-    let session = world.session().await;
+    let fixture = Fixture::new().await;
+    let session = fixture.session().await;
     let reading = v1::ExecutionSpec { stdin: true, ..spec_in(&session, "wc -c") };
-    let id = world.near.start(reading).await.unwrap().execution_id;
-    running(&world.far, &id).await;
+    let id = fixture.near.start(reading).await.unwrap().execution_id;
+    running(&fixture.far, &id).await;
     let text = vec![b'x'; 300_000];
-    let written = world.far.write_stdin(&id, 0, &mut text.as_slice()).await.unwrap();
+    let written = fixture.far.write_stdin(&id, 0, &mut text.as_slice()).await.unwrap();
     assert_eq!(written.accepted, 300_000);
-    let story = replay(&world.far, &id).await.unwrap();
+    let story = replay(&fixture.far, &id).await.unwrap();
     assert_eq!(String::from_utf8_lossy(&story.stdout).trim(), "300000");
 
-    let id = world.far.start(spec_in(&session, "sleep 1000")).await.unwrap().execution_id;
-    running(&world.far, &id).await;
-    world.far.detach(&id).await.unwrap();
-    world.far.signal(&id, v1::Signal::Int).await.unwrap();
-    let ended = ended(&world.far, &id).await;
+    let id = fixture.far.start(spec_in(&session, "sleep 1000")).await.unwrap().execution_id;
+    running(&fixture.far, &id).await;
+    fixture.far.detach(&id).await.unwrap();
+    fixture.far.signal(&id, v1::Signal::Int).await.unwrap();
+    let ended = ended(&fixture.far, &id).await;
     assert!(matches!(cause(&ended), v1::CauseCode::Signaled | v1::CauseCode::Exited), "{ended:?}");
     assert_ne!(exit_code(&ended), Some(0));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn files_go_through_another_server_both_ways() {
-    let world = World::new().await;
-    let session = world.session().await;
+    let fixture = Fixture::new().await;
+    let session = fixture.session().await;
     let bytes: Vec<u8> = (0..3_000_000_u32).map(|n| (n % 251) as u8).collect();
     let header = v1::UploadHeader {
         session_id: session.clone(),
@@ -152,27 +152,27 @@ async fn files_go_through_another_server_both_ways() {
         format: v1::FileFormat::File.into(),
         ..Default::default()
     };
-    world.far.upload(header, &mut Cursor::new(&bytes), &Progress::default()).await.unwrap();
-    assert_eq!(world.far.stat(&session, b"in.bin").await.unwrap().size, 3_000_000);
-    let story = run(&world.near, spec_in(&session, "cp in.bin out.bin && wc -c < out.bin")).await.unwrap();
+    fixture.far.upload(header, &mut Cursor::new(&bytes), &Progress::default()).await.unwrap();
+    assert_eq!(fixture.far.stat(&session, b"in.bin").await.unwrap().size, 3_000_000);
+    let story = run(&fixture.near, spec_in(&session, "cp in.bin out.bin && wc -c < out.bin")).await.unwrap();
     assert_eq!(String::from_utf8_lossy(&story.stdout).trim(), "3000000");
-    let to = world.fleet.path().join("out.bin");
-    world.far.download_file(&session, b"out.bin", &to, &Progress::default()).await.unwrap();
+    let to = fixture.fleet.path().join("out.bin");
+    fixture.far.download_file(&session, b"out.bin", &to, &Progress::default()).await.unwrap();
     assert!(std::fs::read(&to).unwrap() == bytes);
     let files = v1::FileServiceListRequest { session_id: session.clone(), ..Default::default() };
-    assert_eq!(world.far.files(files).await.unwrap().files.len(), 2);
+    assert_eq!(fixture.far.files(files).await.unwrap().files.len(), 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn watches_and_answers_count_at_every_server() {
-    let world = World::new().await;
-    let session = world.session().await;
-    let mut watch = world.near.watch("", Bytes::new());
+    let fixture = Fixture::new().await;
+    let session = fixture.session().await;
+    let mut watch = fixture.near.watch("", Bytes::new());
     assert!(watch.next().await.unwrap().execution.is_none(), "it stands");
     let asked = v1::ExecutionSpec { on_ask: v1::OnAsk::Wait.into(), ..spec_in(&session, "make --version") };
-    let execution = world.far.start(asked).await.unwrap();
+    let execution = fixture.far.start(asked).await.unwrap();
     assert_eq!(execution.state(), v1::ExecutionState::PendingApproval);
-    let lead = world.fleet.lead(0);
+    let lead = fixture.fleet.lead(0);
     let open = lead.approvals(v1::ApprovalServiceListRequest::default()).await.unwrap().approvals;
     let [approval] = open.as_slice() else { panic!("{open:?}") };
     let answer = decide::Answer::AllowOnce(decide::AllowOnce {});
@@ -182,7 +182,7 @@ async fn watches_and_answers_count_at_every_server() {
         answer: Some(answer),
     };
     lead.decide(request).await.unwrap();
-    let ended = ended(&world.far, &execution.execution_id).await;
+    let ended = ended(&fixture.far, &execution.execution_id).await;
     assert_eq!(ended.state(), v1::ExecutionState::Finished, "{ended:?}");
     let mut kinds = Vec::new();
     while kinds.len() < 2 {
@@ -195,32 +195,32 @@ async fn watches_and_answers_count_at_every_server() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_runner_is_drained_through_another_server_and_nothing_else_is_given_it() {
-    let world = World::new().await;
-    let session = world.session().await;
+    let fixture = Fixture::new().await;
+    let session = fixture.session().await;
     let name = runner_name(0);
-    let drained = world.far.drain_runner(&name, false).await.unwrap();
+    let drained = fixture.far.admin().drain_runner(&name, false).await.unwrap();
     assert_eq!(drained.state(), v1::RunnerState::Draining);
     let patience = airlock_client::Patience { call: Duration::ZERO, ..Default::default() };
-    let hasty = world.fleet.client_with(&[1], patience);
+    let hasty = fixture.fleet.client_with(&[1], patience);
     let refused = hasty.start(spec_in(&session, "true")).await.unwrap_err();
     assert_eq!(refused.rejection().unwrap().reason, "RUNNER_DRAINING");
     let none = hasty.start(spec("true")).await.unwrap_err();
     assert_eq!(none.rejection().unwrap().reason, "NO_RUNNER");
-    let back = world.far.drain_runner(&name, true).await.unwrap();
+    let back = fixture.far.admin().drain_runner(&name, true).await.unwrap();
     assert_eq!(back.state(), v1::RunnerState::Connected);
-    assert_eq!(run(&world.far, spec_in(&session, "true")).await.unwrap().exit_code(), Some(0));
-    close(&world.far, &session).await;
+    assert_eq!(run(&fixture.far, spec_in(&session, "true")).await.unwrap().exit_code(), Some(0));
+    close(&fixture.far, &session).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_runner_that_no_server_reaches_is_unavailable_with_a_time_to_come_back() {
-    let mut world = World::new().await;
-    let session = world.session().await;
-    let id = world.far.start(spec_in(&session, "sleep 1000")).await.unwrap().execution_id;
-    running(&world.far, &id).await;
-    world.processes.remove(0).kill();
+    let mut fixture = Fixture::new().await;
+    let session = fixture.session().await;
+    let id = fixture.far.start(spec_in(&session, "sleep 1000")).await.unwrap().execution_id;
+    running(&fixture.far, &id).await;
+    fixture.processes.remove(0).kill();
     let patience = airlock_client::Patience { call: Duration::ZERO, ..Default::default() };
-    let hasty = world.fleet.client_with(&[1], patience);
+    let hasty = fixture.fleet.client_with(&[1], patience);
     let refused = hasty.signal(&id, v1::Signal::Int).await.unwrap_err();
     let rejection = refused.rejection().unwrap();
     assert_eq!((rejection.code, rejection.reason.as_str()), (tonic::Code::Unavailable, "RUNNER_UNREACHABLE"));

@@ -86,7 +86,7 @@ async fn come_and_go(seed: u64, rounds: usize) {
                 befall(&fleet, server, number, fate, &mut rng).await;
             }
         }
-        commands.reckon(&client).await;
+        commands.check(&client).await;
         for (number, server) in servers.iter_mut().enumerate() {
             if let Some(process) = server.take() {
                 process.kill();

@@ -92,7 +92,7 @@ impl Commands {
     }
 
     /// Waits for all commands, and compares each output with its script. Returns their number.
-    pub(crate) async fn reckon(mut self, client: &Client) -> usize {
+    pub(crate) async fn check(mut self, client: &Client) -> usize {
         let mut count = 0;
         while let Some(done) = self.readers.join_next().await {
             let (number, name, story) = done.unwrap();
@@ -159,7 +159,7 @@ async fn a_rolling_restart_is_seen_by_nobody() {
     }
     running(&client, ROLLED).await;
     commands.go(&client).await;
-    assert_eq!(commands.reckon(&client).await, ROLLED);
+    assert_eq!(commands.check(&client).await, ROLLED);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -175,7 +175,7 @@ async fn a_server_that_is_killed_loses_no_command_and_no_byte() {
     servers[0].take().unwrap().kill();
     let other = fleet.client(&[1]);
     commands.go(&other).await;
-    commands.reckon(&other).await;
+    commands.check(&other).await;
 }
 
 /// Returns the status from `grpc.health.v1`, or `None` if the server does not respond.

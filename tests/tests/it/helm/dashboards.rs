@@ -43,18 +43,18 @@ fn each_dashboard_is_a_configmap_that_grafanas_sidecar_finds_and_none_is_there_u
 
 #[test]
 fn the_chart_as_an_archive_has_the_dashboards_as_files_and_renders_the_same() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let packed = Command::new(tool("helm"))
         .args(["package", "--destination"])
-        .arg(folder.path())
-        .arg(chart::folder())
+        .arg(directory.path())
+        .arg(chart::directory())
         .output()
         .unwrap();
     assert!(packed.status.success(), "{}", String::from_utf8_lossy(&packed.stderr));
     let unpacked =
-        Command::new("sh").args(["-c", "tar xzf airlock-*.tgz"]).current_dir(folder.path()).status();
+        Command::new("sh").args(["-c", "tar xzf airlock-*.tgz"]).current_dir(directory.path()).status();
     assert!(unpacked.unwrap().success());
-    let chart = folder.path().join("airlock");
+    let chart = directory.path().join("airlock");
     for (name, text) in dashboards() {
         let file = chart.join("dashboards").join(&name);
         assert!(!file.is_symlink(), "{name} is there itself");

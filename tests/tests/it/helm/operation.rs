@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{container, rendered};
 
 fn set(name: &str) -> Rendered {
-    rendered(&chart::folder().join(format!("ci/{name}-values.yaml")))
+    rendered(&chart::directory().join(format!("ci/{name}-values.yaml")))
 }
 
 fn pod(workload: &Value) -> &Value {

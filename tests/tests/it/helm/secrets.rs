@@ -16,7 +16,7 @@ use super::{container, rendered};
 
 #[test]
 fn each_runner_sees_the_key_of_its_own_name_alone() {
-    let rendered = rendered(&chart::folder().join("ci/pools-values.yaml"));
+    let rendered = rendered(&chart::directory().join("ci/pools-values.yaml"));
     let config = rendered.document("ConfigMap", "r-airlock-server")["data"]["server.toml"].as_str().unwrap();
     let config: toml::Table = config.parse().unwrap();
     let identities = config["identity"].as_array().unwrap();
@@ -63,12 +63,12 @@ fn no_mount_keeps_a_renewed_secret_from_a_pod() {
 
 #[test]
 fn a_runners_pod_copies_its_own_certificates_whenever_they_change() {
-    let rendered = rendered(&chart::folder().join("ci/pools-values.yaml"));
+    let rendered = rendered(&chart::directory().join("ci/pools-values.yaml"));
     let set = rendered.document("StatefulSet", "r-airlock-default");
     let containers = set["spec"]["template"]["spec"]["containers"].as_array().unwrap();
     let copier = containers.iter().find(|one| one["name"] == "certificates").unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let [from, to] = ["from", "to"].map(|name| folder.path().join(name));
+    let directory = tempfile::tempdir().unwrap();
+    let [from, to] = ["from", "to"].map(|name| directory.path().join(name));
     fs::create_dir(&from).unwrap();
     fs::create_dir(&to).unwrap();
     let put = |text: &str| {
@@ -87,7 +87,7 @@ fn a_runners_pod_copies_its_own_certificates_whenever_they_change() {
     let script = copier["args"][0].as_str().unwrap().replace("sleep 10", "sleep 0.1");
     let mut command = Command::new("bash");
     command.args(["-c", &script]).env("FROM", &from).env("TO", &to);
-    let copying = Process::start(&mut command, &folder.path().join("log"));
+    let copying = Process::start(&mut command, &directory.path().join("log"));
     until("the first are there", PATIENCE, || has("one"));
     put("two");
     until("the renewed ones are there", PATIENCE, || has("two"));
@@ -104,18 +104,18 @@ fn what_the_chart_makes_itself_fits_together() {
     };
     let authority = data(&rendered, "r-airlock-ca", "tls.crt");
     assert_ne!(authority, data(&again, "r-airlock-ca", "tls.crt"), "each installation has its own");
-    let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("ca"), &authority).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("ca"), &authority).unwrap();
     for (secret, name) in [
         ("r-airlock-server-tls", "r-airlock-server.default.svc"),
         ("r-airlock-default-0-tls", "r-airlock-default-0.r-airlock-runners.default.svc"),
         ("r-airlock-default-1-tls", "r-airlock-default-1.r-airlock-runners.default.svc"),
     ] {
         assert_eq!(data(&rendered, secret, "ca.crt"), authority);
-        fs::write(folder.path().join("certificate"), data(&rendered, secret, "tls.crt")).unwrap();
+        fs::write(directory.path().join("certificate"), data(&rendered, secret, "tls.crt")).unwrap();
         let verified = Command::new("openssl")
             .args(["verify", "-verify_hostname", name, "-CAfile", "ca", "certificate"])
-            .current_dir(folder.path())
+            .current_dir(directory.path())
             .output()
             .unwrap();
         assert!(verified.status.success(), "{secret}: {verified:?}");
@@ -126,9 +126,9 @@ fn what_the_chart_makes_itself_fits_together() {
         assert_eq!(token.len(), 48);
         assert!(!rendered.document("ConfigMap", "r-airlock-server").to_string().contains(&token));
         let mut hash = Command::new(program("airlock-server"));
-        fs::write(folder.path().join("token"), &token).unwrap();
+        fs::write(directory.path().join("token"), &token).unwrap();
         let hashed =
-            hash.arg("hash-token").stdin(fs::File::open(folder.path().join("token")).unwrap()).output();
+            hash.arg("hash-token").stdin(fs::File::open(directory.path().join("token")).unwrap()).output();
         let line = String::from_utf8(hashed.unwrap().stdout).unwrap();
         let config =
             rendered.document("ConfigMap", "r-airlock-server")["data"]["server.toml"].as_str().unwrap();
@@ -138,21 +138,21 @@ fn what_the_chart_makes_itself_fits_together() {
 
 /// The objects of a release in the cluster, as far as helm reads them.
 struct Installed {
-    folder: tempfile::TempDir,
+    directory: tempfile::TempDir,
     _api: Process,
     address: String,
 }
 
 impl Installed {
     fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let log = folder.path().join("port");
+        let directory = tempfile::tempdir().unwrap();
+        let log = directory.path().join("port");
         let mut api = Command::new("python3");
-        api.arg(source::root().join("tests/pods/api.py")).arg(folder.path());
+        api.arg(source::root().join("tests/pods/api.py")).arg(directory.path());
         let api = Process::start(&mut api, &log);
         until("the API listens", PATIENCE, || api.output().ends_with('\n'));
         let address = format!("http://127.0.0.1:{}", api.output().trim());
-        Self { folder, _api: api, address }
+        Self { directory, _api: api, address }
     }
 
     /// Installs or upgrades.
@@ -161,7 +161,7 @@ impl Installed {
         let rendered = render(&[&online, options].concat()).unwrap();
         for secret in rendered.of("Secret") {
             let name = secret["metadata"]["name"].as_str().unwrap();
-            fs::write(self.folder.path().join(format!("{name}.json")), secret.to_string()).unwrap();
+            fs::write(self.directory.path().join(format!("{name}.json")), secret.to_string()).unwrap();
         }
         rendered
     }
@@ -188,7 +188,7 @@ fn an_upgrade_keeps_what_the_chart_made_and_makes_what_is_missing() {
     );
 
     // A new CA signs new certificates.
-    fs::remove_file(installed.folder.path().join("r-airlock-ca.json")).unwrap();
+    fs::remove_file(installed.directory.path().join("r-airlock-ca.json")).unwrap();
     let renewed = installed.upgrade(&["--set", "runner.replicas=3"]);
     for secret in ["r-airlock-server-tls", "r-airlock-default-0-tls"] {
         assert_ne!(data(&renewed, secret)["ca.crt"], authority);

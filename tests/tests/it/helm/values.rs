@@ -174,15 +174,16 @@ const REFUSED: &[(&str, &str)] = &[
 
 #[test]
 fn a_wrong_value_is_refused_with_where_and_what() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("values.json");
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("values.json");
     for (values, said) in REFUSED {
         fs::write(&file, values).unwrap();
         let Err(error) = render(&["--values", file.to_str().unwrap()]) else { panic!("{values} was taken") };
         assert!(error.contains(said), "{values}: {error}");
     }
     // At every level of the default values, no unknown key is accepted.
-    let defaults = Command::new(tool("helm")).args(["show", "values"]).arg(chart::folder()).output().unwrap();
+    let defaults =
+        Command::new(tool("helm")).args(["show", "values"]).arg(chart::directory()).output().unwrap();
     let defaults = chart::read(format!(
         "apiVersion: v1\nkind: Secret\nmetadata: {{name: x}}\nvalues:\n{}",
         indented(&String::from_utf8(defaults.stdout).unwrap())
@@ -240,7 +241,7 @@ const COLLECTOR: [&str; 5] =
 #[test]
 fn the_chart_knows_the_keys_of_the_programs_and_no_others() {
     let schema: Value =
-        serde_json::from_slice(&fs::read(chart::folder().join("values.schema.json")).unwrap()).unwrap();
+        serde_json::from_slice(&fs::read(chart::directory().join("values.schema.json")).unwrap()).unwrap();
     // Keys that the chart sets itself, that a pod cannot have, or that need no change there.
     let own: BTreeMap<&str, &[&str]> = BTreeMap::from([
         ("server.telemetry", COLLECTOR.as_slice()),

@@ -12,7 +12,7 @@ use airlock_tests::{
 use prost::Message as _;
 use tonic::Code;
 
-use crate::hostile::world::{World, tables};
+use crate::hostile::fixture::{Fixture, tables};
 
 const LIST: &str = "/airlock.v1.SessionService/List";
 const HEALTH: &str = "/grpc.health.v1.Health/Check";
@@ -23,9 +23,9 @@ fn unauthenticated(reason: &str) -> (Code, String) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wrong_authorization_is_refused_by_what_is_wrong_with_it() {
-    let world = World::new().await;
-    let connection = world.connect().await;
-    let agent = world.agent();
+    let fixture = Fixture::new().await;
+    let connection = fixture.connect().await;
+    let agent = fixture.agent();
     let token = agent.strip_prefix("Bearer ").unwrap();
     let long = [b"Bearer ".to_vec(), vec![b'x'; 12_000]].concat();
     let cases: Vec<(Vec<u8>, &str)> = vec![
@@ -61,24 +61,24 @@ async fn a_wrong_authorization_is_refused_by_what_is_wrong_with_it() {
     );
     let control = connection.call(LIST, &[("authorization", agent.as_bytes())], frame(&[])).await.unwrap();
     assert_eq!(control.status.code(), Code::Ok, "control");
-    assert!(!world.server.output().contains(token), "no token in the log");
-    world.runs_on().await;
+    assert!(!fixture.server.output().contains(token), "no token in the log");
+    fixture.runs_on().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn headers_without_end_cost_their_own_stream_alone() {
-    let world = World::new().await;
-    let connection = world.connect().await;
+    let fixture = Fixture::new().await;
+    let connection = fixture.connect().await;
     let endless = vec![b'x'; 64 * 1024];
     let answer = connection.call(LIST, &[("authorization", &endless)], frame(&[])).await;
     if let Ok(answer) = &answer {
         assert_ne!(answer.status.code(), Code::Ok, "{answer:?}");
     }
-    let agent = world.agent();
+    let agent = fixture.agent();
     let control =
-        world.connect().await.call(LIST, &[("authorization", agent.as_bytes())], frame(&[])).await.unwrap();
+        fixture.connect().await.call(LIST, &[("authorization", agent.as_bytes())], frame(&[])).await.unwrap();
     assert_eq!(control.status.code(), Code::Ok, "control");
-    world.runs_on().await;
+    fixture.runs_on().await;
 }
 
 /// Asserts that no call on such a connection is answered.
@@ -92,45 +92,45 @@ async fn is_shut_out(what: &str, opened: Result<Connection, String>) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn certificates_of_others_of_nobody_and_of_long_ago_open_nothing() {
-    let world = World::new().await;
-    let pki = &world.site.pki;
-    let foreign = Pki::new(&world.site.path().join("foreign"));
+    let fixture = Fixture::new().await;
+    let pki = &fixture.site.pki;
+    let foreign = Pki::new(&fixture.site.path().join("foreign"));
 
     // A certificate of a foreign CA with the name of an existing runner.
-    is_shut_out("foreign", world.connect_with(&foreign.issue("runner-1", &[])).await).await;
-    is_shut_out("expired", world.connect_with(&pki.issue_expired("runner-2")).await).await;
+    is_shut_out("foreign", fixture.connect_with(&foreign.issue("runner-1", &[])).await).await;
+    is_shut_out("expired", fixture.connect_with(&pki.issue_expired("runner-2")).await).await;
 
     // Certificates of the right CA without a configured identity.
     for name in ["nobody", "agent", "executor", "Runner-1", "runner-1 ", "server"] {
-        let connection = world.connect_with(&pki.issue(name, &["runner-1.example.org"])).await.unwrap();
+        let connection = fixture.connect_with(&pki.issue(name, &["runner-1.example.org"])).await.unwrap();
         for path in [LIST, "/airlock.runner.v1.RunnerLink/Connect"] {
             let answer = connection.call(path, &[], frame(&[])).await.unwrap();
             let got = (answer.status.code(), answer.reason());
             assert_eq!(got, unauthenticated("CERTIFICATE_UNKNOWN"), "{name} {path}: {:?}", answer.status);
         }
     }
-    let control = world.connect_with(&pki.issue("runner-2", &[])).await.unwrap();
+    let control = fixture.connect_with(&pki.issue("runner-2", &[])).await.unwrap();
     let answer = control.call(LIST, &[], frame(&[])).await.unwrap();
     assert_eq!(answer.reason(), "FORBIDDEN", "control: it is somebody: {:?}", answer.status);
-    world.runs_on().await;
+    fixture.runs_on().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_does_not_talk_to_a_server_of_a_foreign_authority() {
-    let world = World::new().await;
-    let foreign = Pki::new(&world.site.path().join("foreign"));
-    let opened = Connection::open(world.site.address, tls(&foreign.ca(), None)).await;
+    let fixture = Fixture::new().await;
+    let foreign = Pki::new(&fixture.site.path().join("foreign"));
+    let opened = Connection::open(fixture.site.address, tls(&foreign.ca(), None)).await;
     assert!(opened.is_err(), "the server proves to be one of ours: {opened:?}");
-    assert!(world.connect().await.call(HEALTH, &[], frame(&[])).await.is_ok(), "control");
+    assert!(fixture.connect().await.call(HEALTH, &[], frame(&[])).await.is_ok(), "control");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn too_many_wrong_tokens_close_the_door_to_tokens_and_to_nothing_else() {
     const FAILURES: u32 = 6;
-    let world = World::with(&tables(FAILURES)).await;
-    let connection = world.connect().await;
-    let agent = world.agent();
-    let id = world.client.start(airlock_tests::reader::spec("sleep 300")).await.unwrap().execution_id;
+    let fixture = Fixture::with(&tables(FAILURES)).await;
+    let connection = fixture.connect().await;
+    let agent = fixture.agent();
+    let id = fixture.client.start(airlock_tests::reader::spec("sleep 300")).await.unwrap().execution_id;
     let request = v1::ExecutionServiceAttachRequest { execution_id: id, from: None };
     let mut view = connection
         .begin("/airlock.v1.ExecutionService/Attach", &[("authorization", agent.as_bytes())])
@@ -174,11 +174,11 @@ async fn too_many_wrong_tokens_close_the_door_to_tokens_and_to_nothing_else() {
     assert!(read >= FAILURES, "{read}");
 
     // Certificates, public methods and existing views are not affected.
-    let runner = world.connect_with(&world.site.pki.issue("runner-2", &[])).await.unwrap();
+    let runner = fixture.connect_with(&fixture.site.pki.issue("runner-2", &[])).await.unwrap();
     assert_eq!(runner.call(LIST, &[], frame(&[])).await.unwrap().reason(), "FORBIDDEN");
     assert_eq!(connection.call(HEALTH, &[], frame(&[])).await.unwrap().status.code(), Code::Ok);
     assert!(!view.body().is_end_stream(), "the view is still open");
-    world.unharmed();
+    fixture.unharmed();
 
     // The rate limit recovers.
     let deadline = Instant::now() + PATIENCE;
@@ -190,5 +190,5 @@ async fn too_many_wrong_tokens_close_the_door_to_tokens_and_to_nothing_else() {
         assert!(Instant::now() < deadline, "{:?}", answer.status);
         tokio::time::sleep(Duration::from_millis(250)).await;
     }
-    world.runs_on().await;
+    fixture.runs_on().await;
 }

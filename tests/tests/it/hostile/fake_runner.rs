@@ -20,18 +20,18 @@ use tonic::{
     transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity},
 };
 
-use crate::hostile::world::World;
+use crate::hostile::fixture::Fixture;
 
 const QUEUE: usize = 256;
 
 /// Opens a channel to the fixture's server with this certificate.
-pub(crate) async fn channel(world: &World, pair: &Pair) -> Channel {
+pub(crate) async fn channel(fixture: &Fixture, pair: &Pair) -> Channel {
     let read = |path: &std::path::Path| std::fs::read(path).unwrap();
     let tls = ClientTlsConfig::new()
-        .ca_certificate(Certificate::from_pem(read(&world.site.pki.ca())))
+        .ca_certificate(Certificate::from_pem(read(&fixture.site.pki.ca())))
         .identity(Identity::from_pem(read(&pair.certificate), read(&pair.key)))
         .domain_name("localhost");
-    let address = format!("https://localhost:{}", world.site.address.port());
+    let address = format!("https://localhost:{}", fixture.site.address.port());
     Endpoint::from_shared(address).unwrap().tls_config(tls).unwrap().connect().await.unwrap()
 }
 
@@ -73,8 +73,8 @@ pub(crate) async fn connect(channel: Channel, first: Vec<Option<Up>>) -> Result<
 
 impl FakeRunner {
     /// Returns `runner-2`, connected and reconciled without jobs.
-    pub(crate) async fn linked(world: &World) -> Self {
-        let channel = channel(world, &world.site.pki.issue("runner-2", &[])).await;
+    pub(crate) async fn linked(fixture: &Fixture) -> Self {
+        let channel = channel(fixture, &fixture.site.pki.issue("runner-2", &[])).await;
         let first = vec![Some(Up::Hello(hello("runner-2"))), Some(Up::Reconciled(wire::Reconciled {}))];
         let mut runner = connect(channel, first).await.unwrap();
         runner.until(|message| matches!(message, Down::Welcome(_)).then_some(())).await;

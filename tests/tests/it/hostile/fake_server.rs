@@ -282,7 +282,7 @@ impl Link {
         let report = self.answer(&self.offer(grant(session, &format!("echo ran > /workspace/{mark}")))).await;
         assert_eq!(exit_code(&report), Some(0), "{report:?}");
         assert_eq!(marks(site, &mark), 1, "its mark is there");
-        crate::hostile::world::no_panic("runner", runner);
+        crate::hostile::fixture::no_panic("runner", runner);
     }
 }
 

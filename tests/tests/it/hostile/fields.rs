@@ -16,7 +16,7 @@ use cases::{Case, all, worst_spec};
 use prost_types::field_descriptor_proto::Type;
 use tonic::Code;
 
-use crate::hostile::world::{World, call};
+use crate::hostile::fixture::{Fixture, call};
 
 /// Methods and fields for which every value is valid, and the reason.
 const ANY_VALUE: [(&str, &str, &str); 13] = [
@@ -74,18 +74,18 @@ fn assert_names_exactly(answer: &Answer, fields: &[&str], place: &str) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_bad_value_is_refused_by_the_name_of_its_field() {
-    let world = World::new().await;
-    let connection = world.connect().await;
+    let fixture = Fixture::new().await;
+    let connection = fixture.connect().await;
     let cases = all();
     assert!(cases.len() > 100, "{} cases", cases.len());
     for Case { path, field, description, request } in cases {
         let place = format!("{path} {field} ({description})");
-        let answer = call(&connection, path, &world.agent(), &request).await;
+        let answer = call(&connection, path, &fixture.agent(), &request).await;
         assert_names_exactly(&answer, &[field], &place);
         let said = answer.violations();
         assert!(said.iter().any(|(_, text)| text.contains(description)), "{place}: {said:?}");
     }
-    world.runs_on().await;
+    fixture.runs_on().await;
 }
 
 #[test]
@@ -110,12 +110,12 @@ fn every_field_of_the_contract_has_a_case() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn all_bad_fields_are_named_at_once() {
-    let world = World::new().await;
-    let connection = world.connect().await;
+    let fixture = Fixture::new().await;
+    let connection = fixture.connect().await;
     let (spec, fields) = worst_spec();
     for path in ["/airlock.v1.ExecutionService/Run", "/airlock.v1.ExecutionService/Start"] {
         let request = v1::ExecutionServiceStartRequest { spec: Some(spec.clone()) };
-        let answer = world.call(&connection, path, &request).await;
+        let answer = fixture.call(&connection, path, &request).await;
         assert_names_exactly(&answer, &fields, path);
     }
     let check = v1::PolicyServiceCheckRequest {
@@ -127,26 +127,26 @@ async fn all_bad_fields_are_named_at_once() {
         mode: 99,
         ..Default::default()
     };
-    let answer = world.call(&connection, "/airlock.v1.PolicyService/Check", &check).await;
+    let answer = fixture.call(&connection, "/airlock.v1.PolicyService/Check", &check).await;
     assert_names_exactly(
         &answer,
         &["command", "shell", "session_id", "profile", "directory", "mode"],
         "Check",
     );
     let decide = v1::ApprovalServiceDecideRequest::default();
-    let answer = world.call(&connection, "/airlock.v1.ApprovalService/Decide", &decide).await;
+    let answer = fixture.call(&connection, "/airlock.v1.ApprovalService/Decide", &decide).await;
     assert_names_exactly(&answer, &["approval_id", "binding", "answer"], "Decide");
-    world.runs_on().await;
+    fixture.runs_on().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn more_bad_fields_than_fit_are_counted_and_no_secret_is_repeated() {
-    let world = World::new().await;
-    let connection = world.connect().await;
+    let fixture = Fixture::new().await;
+    let connection = fixture.connect().await;
     let entry = |index: usize| (format!("{index}-{}", "n".repeat(100)), "s3cr3t-value\0".to_owned());
     let spec = v1::ExecutionSpec { env: (0..250).map(entry).collect(), ..Default::default() };
     let request = v1::ExecutionServiceStartRequest { spec: Some(spec) };
-    let answer = world.call(&connection, "/airlock.v1.ExecutionService/Start", &request).await;
+    let answer = fixture.call(&connection, "/airlock.v1.ExecutionService/Start", &request).await;
     assert_eq!(answer.status.code(), Code::InvalidArgument);
     assert!(answer.status.details().len() <= ERROR_DETAIL_BYTES, "{} bytes", answer.status.details().len());
     let violations = answer.violations();
@@ -154,27 +154,27 @@ async fn more_bad_fields_than_fit_are_counted_and_no_secret_is_repeated() {
     assert!(told.len() > 10 && told.iter().all(|(field, _)| field.starts_with("spec.env[")), "{told:?}");
     assert!(last.1.contains("more"), "{last:?}");
     assert!(!format!("{answer:?}{violations:?}").contains("s3cr3t"), "values stay untold");
-    assert!(!world.server.output().contains("s3cr3t"), "in the log, too");
-    world.runs_on().await;
+    assert!(!fixture.server.output().contains("s3cr3t"), "in the log, too");
+    fixture.runs_on().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn offsets_past_the_end_are_out_of_range_and_say_where_the_end_is() {
-    let world = World::new().await;
-    let connection = world.connect().await;
-    let execution_id = world.finished().await.execution_id;
+    let fixture = Fixture::new().await;
+    let connection = fixture.connect().await;
+    let execution_id = fixture.finished().await.execution_id;
     let attach = |stdout, stderr| v1::ExecutionServiceAttachRequest {
         execution_id: execution_id.clone(),
         from: Some(v1::execution_service_attach_request::From::Offsets(v1::OutputOffsets { stdout, stderr })),
     };
     let path = "/airlock.v1.ExecutionService/Attach";
-    let control = world.call(&connection, path, &attach(5, 0)).await;
+    let control = fixture.call(&connection, path, &attach(5, 0)).await;
     assert_eq!(control.status.code(), Code::Ok, "control: the end itself: {:?}", control.status);
     for (offsets, end) in [((6, 0), "5"), ((u64::MAX, 0), "5"), ((0, 1), "0"), ((0, u64::MAX), "0")] {
-        let answer = world.call(&connection, path, &attach(offsets.0, offsets.1)).await;
+        let answer = fixture.call(&connection, path, &attach(offsets.0, offsets.1)).await;
         let got = (answer.status.code(), answer.reason());
         assert_eq!(got, (Code::OutOfRange, "OFFSET_PAST_END".to_owned()), "{offsets:?}: {:?}", answer.status);
         assert_eq!(answer.metadata()["end"], end, "{offsets:?}");
     }
-    world.runs_on().await;
+    fixture.runs_on().await;
 }

@@ -345,7 +345,7 @@ async fn grants_of_nothing_at_all_end_and_break_nothing() {
     ] {
         let report = link.answer(&link.offer(grant)).await;
         assert!(report.result.is_some(), "it has an outcome: {report:?}");
-        crate::hostile::world::no_panic("runner", &runner);
+        crate::hostile::fixture::no_panic("runner", &runner);
     }
     link.an_honest_job_runs(&site, &runner).await;
 }

@@ -18,7 +18,7 @@ use prost_types::field_descriptor_proto::Type;
 use tokio::task::JoinHandle;
 use tonic::Code;
 
-use crate::hostile::world::World;
+use crate::hostile::fixture::Fixture;
 
 const ATTACH: &str = "/airlock.v1.ExecutionService/Attach";
 const GET: &str = "/airlock.v1.SessionService/Get";
@@ -30,19 +30,19 @@ struct Witness {
 }
 
 impl Witness {
-    async fn new(world: &World, connection: &Connection) -> Self {
+    async fn new(fixture: &Fixture, connection: &Connection) -> Self {
         let long = Some(prost_types::Duration { seconds: 1800, nanos: 0 });
         let sleeps = v1::ExecutionSpec { timeout: long, ..spec("sleep 3600") };
-        let id = world.client.start(sleeps).await.unwrap().execution_id;
+        let id = fixture.client.start(sleeps).await.unwrap().execution_id;
         let request = v1::ExecutionServiceAttachRequest { execution_id: id.clone(), from: None };
         let mut call =
-            connection.begin(ATTACH, &[("authorization", world.agent().as_bytes())]).await.unwrap();
+            connection.begin(ATTACH, &[("authorization", fixture.agent().as_bytes())]).await.unwrap();
         call.body.send_data(frame(&request.encode_to_vec()), true).unwrap();
         Self { id, story: tokio::spawn(call.answer_within(Duration::from_secs(3600))) }
     }
 
-    async fn ends_unharmed(self, world: &World) {
-        world.client.cancel(&self.id).await.unwrap();
+    async fn ends_unharmed(self, fixture: &Fixture) {
+        fixture.client.cancel(&self.id).await.unwrap();
         let answer = self.story.await.unwrap().unwrap();
         assert_eq!(answer.status.code(), Code::Ok, "{:?}", answer.status);
         let last =
@@ -115,40 +115,40 @@ async fn every_wrong_value(
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_field_of_every_method_in_every_wrong_form_is_refused_and_no_other_stream_is_harmed() {
-    let world = World::new().await;
+    let fixture = Fixture::new().await;
     let schema = Schema::of_the_contract();
-    let connection = world.connect().await;
-    let witness = Witness::new(&world, &connection).await;
-    let agent = world.agent();
+    let connection = fixture.connect().await;
+    let witness = Witness::new(&fixture, &connection).await;
+    let agent = fixture.agent();
     let mut count = 0;
     for method in schema.public() {
         count +=
             every_wrong_value(&schema, method, &connection, &[("authorization", agent.as_bytes())]).await;
     }
     assert!(count > 1000, "{count} cases");
-    witness.ends_unharmed(&world).await;
-    world.runs_on().await;
+    witness.ends_unharmed(&fixture).await;
+    fixture.runs_on().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_field_of_the_runners_methods_in_every_wrong_form_is_refused() {
-    let world = World::new().await;
+    let fixture = Fixture::new().await;
     let schema = Schema::of_the_contract();
-    let pair = world.site.pki.issue("runner-2", &[]);
-    let connection = world.connect_with(&pair).await.unwrap();
+    let pair = fixture.site.pki.issue("runner-2", &[]);
+    let connection = fixture.connect_with(&pair).await.unwrap();
     let mut count = 0;
     for method in schema.methods.iter().filter(|method| method.path.contains("RunnerLink")) {
         count += every_wrong_value(&schema, method, &connection, &[]).await;
     }
     assert!(count > 300, "{count} cases");
-    world.runs_on().await;
+    fixture.runs_on().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_unknown_number_of_an_enum_names_its_field() {
-    let world = World::new().await;
+    let fixture = Fixture::new().await;
     let schema = Schema::of_the_contract();
-    let connection = world.connect().await;
+    let connection = fixture.connect().await;
     let mut count = 0;
     for method in schema.public() {
         for field in schema.fields(&method.request).iter().filter(|field| field.kind == Type::Enum) {
@@ -156,7 +156,8 @@ async fn an_unknown_number_of_an_enum_names_its_field() {
                 let (last, way) = field.numbers.split_last().unwrap();
                 let message = wrapped(way, &[tag(*last, 0), varint(number)].concat());
                 let answer =
-                    crate::hostile::world::call(&connection, &method.path, &world.agent(), &message).await;
+                    crate::hostile::fixture::call(&connection, &method.path, &fixture.agent(), &message)
+                        .await;
                 let path = if field.repeated { format!("{}[0]", field.path) } else { field.path.clone() };
                 assert_eq!(
                     answer.status.code(),
@@ -172,14 +173,14 @@ async fn an_unknown_number_of_an_enum_names_its_field() {
         }
     }
     assert!(count >= 3 * 10, "{count} cases");
-    world.runs_on().await;
+    fixture.runs_on().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn unknown_fields_are_ignored() {
-    let world = World::new().await;
-    let connection = world.connect().await;
-    let execution = world.finished().await;
+    let fixture = Fixture::new().await;
+    let connection = fixture.connect().await;
+    let execution = fixture.finished().await;
     let get = v1::ExecutionServiceGetRequest { execution_id: execution.execution_id.clone(), view: 2 };
     let list = v1::ExecutionServiceListRequest {
         page: Some(v1::PageRequest { page_size: 1, page_token: String::new() }),
@@ -204,14 +205,14 @@ async fn unknown_fields_are_ignored() {
         [tag(536_870_911, 0), varint(1)].concat(),
     ];
     for (path, request) in requests {
-        let plain = crate::hostile::world::call(&connection, path, &world.agent(), &request).await;
+        let plain = crate::hostile::fixture::call(&connection, path, &fixture.agent(), &request).await;
         assert_eq!(plain.status.code(), Code::Ok, "control: {path}: {:?}", plain.status);
         let with = [unknown.concat(), request, unknown.concat()].concat();
-        let answer = crate::hostile::world::call(&connection, path, &world.agent(), &with).await;
+        let answer = crate::hostile::fixture::call(&connection, path, &fixture.agent(), &with).await;
         assert_eq!(answer.status.code(), Code::Ok, "{path}: {:?}", answer.status);
         assert_eq!(answer.messages.len(), plain.messages.len(), "{path}");
     }
-    world.runs_on().await;
+    fixture.runs_on().await;
 }
 
 trait Alone {
@@ -238,10 +239,10 @@ fn noise(seed: u64, length: usize) -> Vec<u8> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn garbage_gets_an_answer_and_breaks_nothing() {
-    let world = World::new().await;
+    let fixture = Fixture::new().await;
     let schema = Schema::of_the_contract();
-    let connection = world.connect().await;
-    let witness = Witness::new(&world, &connection).await;
+    let connection = fixture.connect().await;
+    let witness = Witness::new(&fixture, &connection).await;
     let mut refused = 0;
     for (index, method) in (0u64..).zip(schema.public()) {
         for length in [1, 2, 3, 7, 31, 200, 5000] {
@@ -252,7 +253,7 @@ async fn garbage_gets_an_answer_and_breaks_nothing() {
                 continue;
             }
             let answer =
-                crate::hostile::world::call(&connection, &method.path, &world.agent(), &message).await;
+                crate::hostile::fixture::call(&connection, &method.path, &fixture.agent(), &message).await;
             let code = answer.status.code();
             // Some noise is a valid message of unknown fields. No noise causes a server error.
             let faults =
@@ -262,19 +263,20 @@ async fn garbage_gets_an_answer_and_breaks_nothing() {
         }
         // A hundred thousand nested groups must not be parsed recursively.
         let nested = tag(2000, 3).repeat(100_000);
-        let answer = crate::hostile::world::call(&connection, &method.path, &world.agent(), &nested).await;
+        let answer =
+            crate::hostile::fixture::call(&connection, &method.path, &fixture.agent(), &nested).await;
         assert_eq!(answer.reason(), "MALFORMED_MESSAGE", "{}: {:?}", method.path, answer.status);
     }
     assert!(refused > 60, "{refused} refused");
-    witness.ends_unharmed(&world).await;
-    world.runs_on().await;
+    witness.ends_unharmed(&fixture).await;
+    fixture.runs_on().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn frames_of_the_wrong_size_or_kind_are_refused() {
-    let world = World::new().await;
-    let connection = world.connect().await;
-    let witness = Witness::new(&world, &connection).await;
+    let fixture = Fixture::new().await;
+    let connection = fixture.connect().await;
+    let witness = Witness::new(&fixture, &connection).await;
     let id = v1::SessionServiceGetRequest { session_id: "00000000-0000-7000-8000-000000000000".to_owned() }
         .encode_to_vec();
     let length = u32::try_from(id.len()).unwrap();
@@ -292,7 +294,7 @@ async fn frames_of_the_wrong_size_or_kind_are_refused() {
         ("compressed without saying how", framed(1, length, &id), invalid("MALFORMED_MESSAGE")),
         ("an unknown flag", framed(7, length, &id), invalid("MALFORMED_MESSAGE")),
     ];
-    let agent = world.agent();
+    let agent = fixture.agent();
     for (what, body, expected) in cases {
         let answer = connection.call(GET, &[("authorization", agent.as_bytes())], body).await;
         let answer = answer.unwrap_or_else(|error| panic!("{what}: {error}"));
@@ -313,6 +315,6 @@ async fn frames_of_the_wrong_size_or_kind_are_refused() {
             "{path}"
         );
     }
-    witness.ends_unharmed(&world).await;
-    world.runs_on().await;
+    witness.ends_unharmed(&fixture).await;
+    fixture.runs_on().await;
 }

@@ -14,8 +14,8 @@ use airlock_tests::{
 use tonic::Code;
 
 use crate::hostile::{
+    fixture::{Fixture, call},
     tenants::{Ids, request},
-    world::{World, call},
 };
 
 /// A configuration in which a runner is lost after seconds. A server has it only while the runner should be lost,
@@ -58,13 +58,13 @@ fn expected(path: &str, field: &str) -> Expected {
 
 /// Creates a session with three commands: one in the background, one that waits for its turn, one that waits for an
 /// approval.
-async fn busy(world: &World) -> (Ids, [String; 3]) {
+async fn busy(fixture: &Fixture) -> (Ids, [String; 3]) {
     let wanted = v1::SessionServiceCreateRequest { profile: "demo".to_owned(), ..Default::default() };
-    let session = world.client.create_session(wanted).await.unwrap().session_id;
-    let start = async |spec: v1::ExecutionSpec| world.client.start(spec).await.unwrap();
+    let session = fixture.client.create_session(wanted).await.unwrap().session_id;
+    let start = async |spec: v1::ExecutionSpec| fixture.client.start(spec).await.unwrap();
     let runs = v1::ExecutionSpec { background: true, ..spec_in(&session, "echo begun; tail -f /dev/null") };
     let runs = start(runs).await.execution_id;
-    written(&world.client, &runs, "begun\n").await;
+    written(&fixture.client, &runs, "begun\n").await;
     start(spec_in(&session, "touch first; tail -f /dev/null")).await;
     let queued = start(spec_in(&session, "touch second")).await.execution_id;
     let on_ask = v1::OnAsk::Wait.into();
@@ -72,7 +72,7 @@ async fn busy(world: &World) -> (Ids, [String; 3]) {
     assert_eq!(asks.state(), v1::ExecutionState::PendingApproval);
     let filter = v1::ApprovalFilter { session_id: session.clone(), states: vec![] };
     let list = v1::ApprovalServiceListRequest { filter: Some(filter), page: None };
-    let binding = world.client.approvals(list).await.unwrap().approvals[0].binding.to_vec();
+    let binding = fixture.client.approvals(list).await.unwrap().approvals[0].binding.to_vec();
     let approval = asks.approval_id.clone();
     let ids = Ids { session, execution: runs.clone(), approval, rule: String::new(), binding };
     (ids, [runs, queued, asks.execution_id])
@@ -87,7 +87,7 @@ fn code_of(answer: &Answer) -> (Code, String) {
 }
 
 /// Calls every method that takes the session.
-async fn assert_told(world: &World, connection: &Connection, ids: &Ids, reason: &str, words: &str) {
+async fn assert_told(fixture: &Fixture, connection: &Connection, ids: &Ids, reason: &str, words: &str) {
     let mut count = 0;
     let schema = Schema::of_the_contract();
     for method in schema.public() {
@@ -102,7 +102,7 @@ async fn assert_told(world: &World, connection: &Connection, ids: &Ids, reason: 
                 continue;
             }
             let place = format!("{} {}", method.path, field.path);
-            let (agent, request) = (world.agent(), request(&method.path, &field.path, ids));
+            let (agent, request) = (fixture.agent(), request(&method.path, &field.path, ids));
             let answer = call(connection, &method.path, &agent, &request);
             let answer =
                 tokio::time::timeout(PATIENCE, answer).await.unwrap_or_else(|_| panic!("{place} hangs"));
@@ -138,20 +138,20 @@ async fn assert_told(world: &World, connection: &Connection, ids: &Ids, reason: 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_closed_session_and_a_lost_one_say_what_they_are_wherever_they_are_named() {
-    let world = World::new().await;
-    let connection = world.connect().await;
-    let (closed, ends) = busy(&world).await;
-    close(&world.client, &closed.session).await;
+    let fixture = Fixture::new().await;
+    let connection = fixture.connect().await;
+    let (closed, ends) = busy(&fixture).await;
+    close(&fixture.client, &closed.session).await;
     for id in &ends {
-        let cause = end_of(&world.client, id).await;
+        let cause = end_of(&fixture.client, id).await;
         let Some(v1::cause::Detail::Cancelled(by)) = &cause.detail else { panic!("{cause:?}") };
         assert_eq!(by.by(), v1::CancelledBy::Session, "{cause:?}");
     }
-    assert_told(&world, &connection, &closed, "SESSION_CLOSED", "it was closed (on request)").await;
+    assert_told(&fixture, &connection, &closed, "SESSION_CLOSED", "it was closed (on request)").await;
 
     // Its runner is away for too long. The runner's outputs are readable when it is back.
-    let (lost, ends) = busy(&world).await;
-    let World { server, runner, site, .. } = world;
+    let (lost, ends) = busy(&fixture).await;
+    let Fixture { server, runner, site, .. } = fixture;
     runner.kill();
     let (patient, short) = (site.path().join("server.toml"), site.path().join("short.toml"));
     std::fs::write(&short, std::fs::read_to_string(&patient).unwrap() + SHORT).unwrap();
@@ -167,10 +167,10 @@ async fn a_closed_session_and_a_lost_one_say_what_they_are_wherever_they_are_nam
     server.kill();
     let (server, runner) = (site.server(&[]), site.runner(&[]));
     let client = site.ready().await;
-    let world = World { client, server, runner, site };
-    let connection = world.connect().await;
+    let fixture = Fixture { client, server, runner, site };
+    let connection = fixture.connect().await;
     assert_told(
-        &world,
+        &fixture,
         &connection,
         &lost,
         "SESSION_LOST",
@@ -179,7 +179,7 @@ async fn a_closed_session_and_a_lost_one_say_what_they_are_wherever_they_are_nam
     .await;
     // The control: an open session.
     let open =
-        world.client.create_session(v1::SessionServiceCreateRequest::default()).await.unwrap().session_id;
-    assert_eq!(run(&world.client, spec_in(&open, "echo open")).await.unwrap().stdout, b"open\n");
-    world.runs_on().await;
+        fixture.client.create_session(v1::SessionServiceCreateRequest::default()).await.unwrap().session_id;
+    assert_eq!(run(&fixture.client, spec_in(&open, "echo open")).await.unwrap().stdout, b"open\n");
+    fixture.runs_on().await;
 }

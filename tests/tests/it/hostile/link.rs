@@ -12,15 +12,15 @@ use tonic_types::StatusExt as _;
 
 use crate::hostile::{
     fake_runner::{FakeRunner, channel, connect, exited, hello},
-    world::World,
+    fixture::Fixture,
 };
 
 fn reason(status: &Status) -> String {
     status.get_error_details().error_info().map(|info| info.reason.clone()).unwrap_or_default()
 }
 
-async fn refused(world: &World, first: Vec<Option<Up>>) -> Status {
-    let channel = channel(world, &world.site.pki.issue("runner-2", &[])).await;
+async fn refused(fixture: &Fixture, first: Vec<Option<Up>>) -> Status {
+    let channel = channel(fixture, &fixture.site.pki.issue("runner-2", &[])).await;
     match connect(channel, first).await {
         Err(status) => status,
         Ok(runner) => runner.end().await,
@@ -29,12 +29,12 @@ async fn refused(world: &World, first: Vec<Option<Up>>) -> Status {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_runner_of_another_version_is_told_both_versions() {
-    let world = World::new().await;
+    let fixture = Fixture::new().await;
     for version in [0, LINK_PROTOCOL_VERSION + 1, LINK_PROTOCOL_VERSION + 100, u32::MAX] {
         // The rest of its Hello may have an unknown form.
         for runner_id in ["runner-2", ""] {
             let hello = wire::Hello { protocol_version: version, ..hello(runner_id) };
-            let status = refused(&world, vec![Some(Up::Hello(hello))]).await;
+            let status = refused(&fixture, vec![Some(Up::Hello(hello))]).await;
             assert_eq!(status.code(), Code::FailedPrecondition, "{version}: {status:?}");
             let details = status.get_error_details();
             let info = details.error_info().unwrap();
@@ -44,12 +44,12 @@ async fn a_runner_of_another_version_is_told_both_versions() {
             assert!(status.message().contains(&version.to_string()), "{status:?}");
         }
     }
-    world.runs_on().await;
+    fixture.runs_on().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_link_that_does_not_begin_with_one_hello_of_its_own_ends() {
-    let world = World::new().await;
+    let fixture = Fixture::new().await;
     let good = || Some(Up::Hello(hello("runner-2")));
     let with = |change: fn(&mut wire::Hello)| {
         let mut hello = hello("runner-2");
@@ -99,22 +99,22 @@ async fn a_link_that_does_not_begin_with_one_hello_of_its_own_ends() {
         ),
     ];
     for (what, first, (code, expected)) in cases {
-        let status = refused(&world, first).await;
+        let status = refused(&fixture, first).await;
         assert_eq!((status.code(), reason(&status).as_str()), (code, expected), "{what}: {status:?}");
     }
     // A runner that sends nothing receives an error in time.
-    let status = refused(&world, vec![]).await;
+    let status = refused(&fixture, vec![]).await;
     assert_eq!(
         (status.code(), reason(&status).as_str()),
         (Code::InvalidArgument, "MALFORMED_MESSAGE"),
         "{status:?}"
     );
-    world.runs_on().await;
+    fixture.runs_on().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hello_of_excess_does_not_keep_others_from_being_listed() {
-    let world = World::new().await;
+    let fixture = Fixture::new().await;
     let excess: [fn(&mut wire::Hello); 5] = [
         |hello| hello.version = "v".repeat(900_000),
         |hello| hello.bases = (0..20_000).map(|index| format!("base-{index:030}")).collect(),
@@ -129,35 +129,36 @@ async fn a_hello_of_excess_does_not_keep_others_from_being_listed() {
     for change in excess {
         let mut hello = hello("runner-2");
         change(&mut hello);
-        let channel = channel(&world, &world.site.pki.issue("runner-2", &[])).await;
+        let channel = channel(&fixture, &fixture.site.pki.issue("runner-2", &[])).await;
         let link =
             connect(channel, vec![Some(Up::Hello(hello)), Some(Up::Reconciled(wire::Reconciled {}))]).await;
-        let list = world.client.runners(v1::AdminServiceListRunnersRequest::default()).await.unwrap();
+        let list =
+            fixture.client.admin().runners(v1::AdminServiceListRunnersRequest::default()).await.unwrap();
         assert!(list.runners.iter().any(|runner| runner.runner_id == "runner-1"), "the others are listed");
         drop(link);
-        world.alone_with_its_runner().await;
-        world.runs_on().await;
+        fixture.alone_with_its_runner().await;
+        fixture.runs_on().await;
     }
 }
 
 /// Starts a command on the honest runner that waits for a file.
-async fn waiting(world: &World) -> (String, v1::Execution) {
+async fn waiting(fixture: &Fixture) -> (String, v1::Execution) {
     let session =
-        world.client.create_session(v1::SessionServiceCreateRequest::default()).await.unwrap().session_id;
+        fixture.client.create_session(v1::SessionServiceCreateRequest::default()).await.unwrap().session_id;
     let command = "touch begun; until test -e go; do sleep 0.1; done; echo the truth; exit 3";
-    let execution = world.client.start(spec_in(&session, command)).await.unwrap();
-    let now = running(&world.client, &execution.execution_id).await;
+    let execution = fixture.client.start(spec_in(&session, command)).await.unwrap();
+    let now = running(&fixture.client, &execution.execution_id).await;
     assert_eq!(now.runner_id, "runner-1");
     (session, now)
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn reports_of_what_was_given_to_another_change_nothing() {
-    let world = World::new().await;
-    let (session, execution) = waiting(&world).await;
+    let fixture = Fixture::new().await;
+    let (session, execution) = waiting(&fixture).await;
     let id = execution.execution_id.as_str();
-    let queued = world.client.start(spec_in(&session, "echo behind > it")).await.unwrap().execution_id;
-    let mut thief = FakeRunner::linked(&world).await;
+    let queued = fixture.client.start(spec_in(&session, "echo behind > it")).await.unwrap().execution_id;
+    let mut thief = FakeRunner::linked(&fixture).await;
     for (id, attempts) in [(id, [execution.attempt, 0, 2, u32::MAX]), (queued.as_str(), [0, 1, 2, u32::MAX])]
     {
         for attempt in attempts {
@@ -180,39 +181,39 @@ async fn reports_of_what_was_given_to_another_change_nothing() {
     }
     // A report of an unknown execution does not create it.
     let unknown = thief.is_heard().await;
-    assert!(world.client.execution(&unknown).await.is_err());
+    assert!(fixture.client.execution(&unknown).await.is_err());
 
-    let now = world.client.execution(id).await.unwrap();
+    let now = fixture.client.execution(id).await.unwrap();
     assert_eq!((now.state(), now.version), (execution.state(), execution.version), "{now:?}");
     assert_eq!(
         (now.runner_id.as_str(), now.attempt, now.link()),
         ("runner-1", execution.attempt, v1::LinkState::Connected)
     );
-    let behind = world.client.execution(&queued).await.unwrap();
+    let behind = fixture.client.execution(&queued).await.unwrap();
     assert_eq!((behind.state(), behind.runner_id.as_str()), (v1::ExecutionState::Queued, ""), "{behind:?}");
-    let open = world.client.session(&session).await.unwrap();
+    let open = fixture.client.session(&session).await.unwrap();
     assert_eq!((open.state(), &open.directory[..]), (v1::SessionState::Open, "/workspace"));
 
     // The correct result arrives.
     let go = v1::ExecutionSpec { allow_concurrent: true, ..spec_in(&session, "touch go") };
-    world.client.start(go).await.unwrap();
-    let end = ended(&world.client, id).await;
+    fixture.client.start(go).await.unwrap();
+    let end = ended(&fixture.client, id).await;
     assert_eq!(exit_code(&end), Some(3), "{end:?}");
-    assert_eq!(exit_code(&ended(&world.client, &queued).await), Some(0));
+    assert_eq!(exit_code(&ended(&fixture.client, &queued).await), Some(0));
     drop(thief);
-    world.alone_with_its_runner().await;
-    world.runs_on().await;
+    fixture.alone_with_its_runner().await;
+    fixture.runs_on().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn reports_of_other_attempts_and_epochs_of_its_own_job_change_nothing() {
-    let world = World::new().await;
-    let mut runner = FakeRunner::linked(&world).await;
+    let fixture = Fixture::new().await;
+    let mut runner = FakeRunner::linked(&fixture).await;
     let spec = v1::ExecutionSpec { base: "only-here".to_owned(), ..spec("true") };
-    let id = world.client.start(spec).await.unwrap().execution_id;
+    let id = fixture.client.start(spec).await.unwrap().execution_id;
     let job = runner.takes_one().await;
     assert_eq!(job.execution_id, id);
-    running(&world.client, &id).await;
+    running(&fixture.client, &id).await;
     // An accepted job cannot be refused any more. Reports with another attempt or another epoch do not
     // apply.
     let other_epoch = |phase| wire::JobReport {
@@ -231,28 +232,28 @@ async fn reports_of_other_attempts_and_epochs_of_its_own_job_change_nothing() {
         runner.say(Up::Job(report)).await;
     }
     runner.is_heard().await;
-    let now = world.client.execution(&id).await.unwrap();
+    let now = fixture.client.execution(&id).await.unwrap();
     assert_eq!(now.state(), v1::ExecutionState::Running, "{now:?}");
 
     // The first result is accepted, and a second one does not replace it.
     let result = Some(exited(5, 0));
     runner.say(Up::Job(wire::JobReport { result, ..runner.report(&id, job.attempt, JobPhase::Ended) })).await;
-    let end = ended(&world.client, &id).await;
+    let end = ended(&fixture.client, &id).await;
     assert_eq!(exit_code(&end), Some(5), "{end:?}");
     runner.say(Up::Job(runner.report(&id, job.attempt, JobPhase::Ended))).await;
     runner.say(Up::Job(runner.report(&id, job.attempt, JobPhase::Running))).await;
     runner.is_heard().await;
-    let after = world.client.execution(&id).await.unwrap();
+    let after = fixture.client.execution(&id).await.unwrap();
     assert_eq!((exit_code(&after), after.version), (Some(5), end.version), "{after:?}");
     drop(runner);
-    world.alone_with_its_runner().await;
-    world.runs_on().await;
+    fixture.alone_with_its_runner().await;
+    fixture.runs_on().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn results_of_extremes_are_kept_or_cut_and_shown() {
-    let world = World::new().await;
-    let mut runner = FakeRunner::linked(&world).await;
+    let fixture = Fixture::new().await;
+    let mut runner = FakeRunner::linked(&fixture).await;
     let far = Some(prost_types::Duration { seconds: 315_576_000_000, nanos: 999_999_999 });
     let message = "m".repeat(200_000);
     let sandbox = v1::cause::SandboxFailed { step: "s".repeat(200_000), hint: "h\0\u{1b}[2J".repeat(10_000) };
@@ -276,16 +277,16 @@ async fn results_of_extremes_are_kept_or_cut_and_shown() {
     ];
     for result in results {
         let spec = v1::ExecutionSpec { base: "only-here".to_owned(), ..spec("true") };
-        let id = world.client.start(spec).await.unwrap().execution_id;
+        let id = fixture.client.start(spec).await.unwrap().execution_id;
         let job = runner.takes_one().await;
         let report =
             wire::JobReport { result: Some(result), ..runner.report(&id, job.attempt, JobPhase::Ended) };
         runner.say(Up::Job(report)).await;
-        ended(&world.client, &id).await;
-        let list = world.client.executions(v1::ExecutionServiceListRequest::default()).await.unwrap();
+        ended(&fixture.client, &id).await;
+        let list = fixture.client.executions(v1::ExecutionServiceListRequest::default()).await.unwrap();
         assert!(list.executions.iter().any(|one| one.execution_id == id), "and is listed");
     }
     drop(runner);
-    world.alone_with_its_runner().await;
-    world.runs_on().await;
+    fixture.alone_with_its_runner().await;
+    fixture.runs_on().await;
 }

@@ -26,7 +26,7 @@ use tonic_types::StatusExt as _;
 
 use crate::hostile::{
     fake_runner::{FakePush, FakeRunner, exited},
-    world::World,
+    fixture::Fixture,
 };
 
 /// The correct output of the command.
@@ -47,7 +47,7 @@ fn output_hello(runner_id: &str, execution_id: &str, ticket: &str) -> PushUp {
 
 /// A lying runner with one execution, and a reader of that execution.
 struct Stage {
-    world: World,
+    fixture: Fixture,
     runner: FakeRunner,
     job: wire::StartJob,
     reader: JoinHandle<Story>,
@@ -57,13 +57,13 @@ struct Stage {
 
 impl Stage {
     async fn new() -> Self {
-        let world = World::new().await;
-        let mut runner = FakeRunner::linked(&world).await;
+        let fixture = Fixture::new().await;
+        let mut runner = FakeRunner::linked(&fixture).await;
         let spec = v1::ExecutionSpec { base: "only-here".to_owned(), ..spec("true") };
-        let id = world.client.start(spec).await.unwrap().execution_id;
+        let id = fixture.client.start(spec).await.unwrap().execution_id;
         let shown = Arc::new(AtomicUsize::default());
         let reader = {
-            let (mut events, shown) = (world.client.attach(id, From::Beginning), Arc::clone(&shown));
+            let (mut events, shown) = (fixture.client.attach(id, From::Beginning), Arc::clone(&shown));
             tokio::spawn(async move {
                 let mut story = Story::default();
                 while let Some(event) = events.next().await.unwrap() {
@@ -74,7 +74,7 @@ impl Stage {
             })
         };
         let job = runner.takes_one().await;
-        Self { world, runner, job, reader, shown }
+        Self { fixture, runner, job, reader, shown }
     }
 
     fn id(&self) -> String {
@@ -114,8 +114,8 @@ impl Stage {
         assert_eq!((story.stderr.len(), story.missing), (0, 0));
         assert_eq!(exit_code(&story.end.unwrap()), Some(0));
         drop(self.runner);
-        self.world.alone_with_its_runner().await;
-        self.world.runs_on().await;
+        self.fixture.alone_with_its_runner().await;
+        self.fixture.runs_on().await;
     }
 }
 
@@ -271,12 +271,12 @@ async fn more_bytes_than_there_was_credit_for_end_the_stream() {
     let status = push.end().await;
     assert!(matches!(status.code(), Code::Ok | Code::InvalidArgument), "{status:?}");
     // The runner has only damaged its own command.
-    let Stage { world, runner, job, reader, .. } = stage;
-    world.client.cancel(&job.execution_id).await.unwrap();
+    let Stage { fixture, runner, job, reader, .. } = stage;
+    fixture.client.cancel(&job.execution_id).await.unwrap();
     reader.abort();
     drop(runner);
-    world.alone_with_its_runner().await;
-    world.runs_on().await;
+    fixture.alone_with_its_runner().await;
+    fixture.runs_on().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -9,7 +9,7 @@ use airlock_tests::{
 };
 use tonic::Code;
 
-use crate::hostile::world::{ROLES, World, call, token};
+use crate::hostile::fixture::{Fixture, ROLES, call, token};
 
 /// Each method, and whether executor, approver, auditor, admin, runner and server may call it.
 const MAY: [(&str, [bool; 6]); 42] = [
@@ -88,12 +88,12 @@ fn every_method_of_the_contract_is_in_the_table() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_method_wants_credentials_and_the_right_role() {
-    let world = World::new().await;
-    let connection = world.connect().await;
-    let pair = world.site.pki.issue("runner-2", &[]);
-    let as_runner = world.connect_with(&pair).await.unwrap();
-    let pair = world.site.pki.issue("server-2", &[]);
-    let as_server = world.connect_with(&pair).await.unwrap();
+    let fixture = Fixture::new().await;
+    let connection = fixture.connect().await;
+    let pair = fixture.site.pki.issue("runner-2", &[]);
+    let as_runner = fixture.connect_with(&pair).await.unwrap();
+    let pair = fixture.site.pki.issue("server-2", &[]);
+    let as_server = fixture.connect_with(&pair).await.unwrap();
     for (path, may) in MAY {
         let nobody = connection.call(path, &[], frame(UNREADABLE)).await.unwrap();
         let got = (nobody.status.code(), nobody.reason());
@@ -117,5 +117,5 @@ async fn every_method_wants_credentials_and_the_right_role() {
         let answer = call(&as_runner, path, &authorization, UNREADABLE).await;
         assert_admission(&answer, may[3], &format!("{path} as admin on a runner's connection"));
     }
-    world.runs_on().await;
+    fixture.runs_on().await;
 }

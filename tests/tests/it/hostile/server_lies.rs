@@ -335,7 +335,7 @@ async fn garbage_from_a_server_is_the_end_of_its_link_and_of_nothing_else() {
     ] {
         let served = tokio::time::timeout(PATIENCE, garbage_server(&site, site.address, bytes)).await;
         assert!(served.is_ok(), "the runner left the connection by itself:\n{}", runner.output());
-        crate::hostile::world::no_panic("runner", &runner);
+        crate::hostile::fixture::no_panic("runner", &runner);
     }
     let mut server = FakeServer::new(&site);
     let mut link = server.linked().await;

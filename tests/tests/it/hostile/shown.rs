@@ -107,15 +107,15 @@ async fn walk(lies: Lies, whereto: Whereto) {
     let (mut saw_escaped, mut said) = (0, 0);
     for (name, calls) in CALLS {
         for words in *calls {
-            let folder = tempfile::tempdir().unwrap();
-            prepare(folder.path());
+            let directory = tempfile::tempdir().unwrap();
+            prepare(directory.path());
             let arguments: Vec<String> = name
                 .split(' ')
                 .chain(words.iter().copied())
                 .map(|word| word.replace("SESSION", ID).replace("LIE", HOSTILE))
                 .collect();
             server.next_command();
-            let mut command = airlock(folder.path(), &address, &arguments);
+            let mut command = airlock(directory.path(), &address, &arguments);
             let shown = tokio::task::spawn_blocking(move || shown(&mut command, whereto)).await.unwrap();
             let is_exact = whereto == Whereto::Pipe && EXACT.contains(name) && !words.contains(&"--json");
             if !is_exact {
@@ -131,18 +131,18 @@ async fn walk(lies: Lies, whereto: Whereto) {
     );
 }
 
-fn prepare(folder: &Path) {
-    fs::write(folder.join("here"), "x").unwrap();
+fn prepare(directory: &Path) {
+    fs::write(directory.join("here"), "x").unwrap();
     let quoted = toml::Value::String(HOSTILE.to_owned());
     let profile = format!(
         "name = \"hostile\"\n[policy]\nask = [\"Bash(ls:*)\"]\n[[policy.test]]\ncommand = {quoted}\nexpect = \"allow\"\n"
     );
-    fs::write(folder.join("hostile.toml"), profile).unwrap();
+    fs::write(directory.join("hostile.toml"), profile).unwrap();
     let settings = serde_json::json!({"permissions": {"allow": [HOSTILE, format!("Bash({HOSTILE})")]}, HOSTILE: HOSTILE});
-    fs::write(folder.join("settings.json"), settings.to_string()).unwrap();
+    fs::write(directory.join("settings.json"), settings.to_string()).unwrap();
 }
 
-fn airlock(folder: &Path, address: &str, arguments: &[String]) -> Command {
+fn airlock(directory: &Path, address: &str, arguments: &[String]) -> Command {
     let mut command = Command::new(program("airlock"));
     let local = ["check", "policy", "keys"].contains(&arguments[0].as_str());
     command.args(arguments.iter().take_while(|word| *word != "--"));
@@ -150,7 +150,7 @@ fn airlock(folder: &Path, address: &str, arguments: &[String]) -> Command {
         command.args(["--address", address, "--insecure-loopback"]);
     }
     command.args(arguments.iter().skip_while(|word| *word != "--"));
-    command.current_dir(folder).env("HOME", folder).env("TERM", "xterm-256color").stdin(Stdio::null());
+    command.current_dir(directory).env("HOME", directory).env("TERM", "xterm-256color").stdin(Stdio::null());
     for name in ["AIRLOCK_STATE", "AIRLOCK_ADDRESS", "AIRLOCK_CA", "AIRLOCK_TOKEN_FILE", "NO_COLOR"] {
         command.env_remove(name);
     }

@@ -11,7 +11,7 @@ use airlock_tests::{
 use prost::Message;
 use tonic::Code;
 
-use crate::hostile::world::{STRANGER, World, call, token};
+use crate::hostile::fixture::{Fixture, STRANGER, call, token};
 
 const UNKNOWN: &str = "01900000-0000-7000-8000-000000000000";
 
@@ -114,30 +114,30 @@ fn told(answer: &Answer, ids: &Ids) -> String {
 }
 
 /// Creates executions of `acme` that wait for an approval.
-async fn made_by_acme(world: &World) -> Ids {
+async fn made_by_acme(fixture: &Fixture) -> Ids {
     let request = v1::SessionServiceCreateRequest { profile: "demo".to_owned(), ..Default::default() };
-    let session = world.client.create_session(request).await.unwrap().session_id;
+    let session = fixture.client.create_session(request).await.unwrap().session_id;
     let spec = v1::ExecutionSpec {
         session_id: session.clone(),
         on_ask: v1::OnAsk::Wait.into(),
         ..spec("make something")
     };
-    let execution = world.client.start(spec).await.unwrap();
+    let execution = fixture.client.start(spec).await.unwrap();
     assert_eq!(execution.state(), v1::ExecutionState::PendingApproval);
-    let list = world.client.approvals(v1::ApprovalServiceListRequest::default()).await.unwrap();
+    let list = fixture.client.approvals(v1::ApprovalServiceListRequest::default()).await.unwrap();
     let binding = list.approvals[0].binding.to_vec();
-    let rule = remembered_by_acme(world).await;
+    let rule = remembered_by_acme(fixture).await;
     Ids { session, execution: execution.execution_id, approval: execution.approval_id, rule, binding }
 }
 
 /// Creates a remembered rule of `acme`.
-async fn remembered_by_acme(world: &World) -> String {
+async fn remembered_by_acme(fixture: &Fixture) -> String {
     use v1::approval_service_decide_request::{AllowAndRemember, Answer};
     let session = v1::SessionServiceCreateRequest { profile: "strict".to_owned(), ..Default::default() };
-    let session_id = world.client.create_session(session).await.unwrap().session_id;
+    let session_id = fixture.client.create_session(session).await.unwrap().session_id;
     let spec = v1::ExecutionSpec { session_id, on_ask: v1::OnAsk::Wait.into(), ..spec("touch x") };
-    let approval_id = world.client.start(spec).await.unwrap().approval_id;
-    let approver = Client::connect_lazy(world.site.settings_with(&token("approver"))).unwrap();
+    let approval_id = fixture.client.start(spec).await.unwrap().approval_id;
+    let approver = Client::connect_lazy(fixture.site.settings_with(&token("approver"))).unwrap();
     let open = approver.approvals(v1::ApprovalServiceListRequest::default()).await.unwrap().approvals;
     let approval = open.into_iter().find(|open| open.approval_id == approval_id).unwrap();
     let remember = AllowAndRemember { scope: v1::RuleScope::Session.into(), rules: Vec::new() };
@@ -154,9 +154,9 @@ async fn ask(connection: &Connection, authorization: &str, path: &str, field: &s
 
 #[tokio::test(flavor = "multi_thread")]
 async fn another_tenants_ids_are_as_if_they_did_not_exist() {
-    let world = World::new().await;
-    let connection = world.connect().await;
-    let acme = made_by_acme(&world).await;
+    let fixture = Fixture::new().await;
+    let connection = fixture.connect().await;
+    let acme = made_by_acme(&fixture).await;
     let nothing = Ids {
         session: UNKNOWN.to_owned(),
         execution: UNKNOWN.to_owned(),
@@ -191,12 +191,12 @@ async fn another_tenants_ids_are_as_if_they_did_not_exist() {
         }
     }
     assert!(count >= 24, "{count} cases");
-    assert_lists_are_empty(&world, &connection, &stranger).await;
+    assert_lists_are_empty(&fixture, &connection, &stranger).await;
 
     // Nothing has changed. The control: the owner has access to everything.
-    let execution = world.client.execution(&acme.execution).await.unwrap();
+    let execution = fixture.client.execution(&acme.execution).await.unwrap();
     assert_eq!(execution.state(), v1::ExecutionState::PendingApproval);
-    let agent = world.agent();
+    let agent = fixture.agent();
     for (path, field) in [
         ("/airlock.v1.SessionService/Get", "session_id"),
         ("/airlock.v1.PolicyService/Check", "session_id"),
@@ -207,11 +207,11 @@ async fn another_tenants_ids_are_as_if_they_did_not_exist() {
         let answer = ask(&connection, &agent, path, field, &acme).await;
         assert_eq!(answer.status.code(), Code::Ok, "control: {path}: {:?}", answer.status);
     }
-    world.runs_on().await;
+    fixture.runs_on().await;
 }
 
-async fn assert_lists_are_empty(world: &World, connection: &Connection, stranger: &str) {
-    let agent = world.agent();
+async fn assert_lists_are_empty(fixture: &Fixture, connection: &Connection, stranger: &str) {
+    let agent = fixture.agent();
     for path in [
         "/airlock.v1.SessionService/List",
         "/airlock.v1.ExecutionService/List",
@@ -233,8 +233,8 @@ async fn assert_lists_are_empty(world: &World, connection: &Connection, stranger
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_of_another_tenant_is_nobodys() {
-    let world = World::new().await;
-    let connection = world.connect().await;
+    let fixture = Fixture::new().await;
+    let connection = fixture.connect().await;
     let with_key = |command: &str| {
         let spec = v1::ExecutionSpec { request_id: "the-key".to_owned(), ..spec(command) };
         v1::ExecutionServiceStartRequest { spec: Some(spec) }.encode_to_vec()
@@ -246,11 +246,11 @@ async fn a_key_of_another_tenant_is_nobodys() {
         let response = v1::ExecutionServiceStartResponse::decode(answer.messages[0].clone()).unwrap();
         response.execution.unwrap().execution_id
     };
-    let ours = id(&call(&connection, path, &world.agent(), &with_key("echo ours")).await);
+    let ours = id(&call(&connection, path, &fixture.agent(), &with_key("echo ours")).await);
     let theirs = id(&call(&connection, path, &stranger, &with_key("echo theirs")).await);
     assert_ne!(ours, theirs, "the same key of another tenant is another key");
-    assert_eq!(id(&call(&connection, path, &world.agent(), &with_key("echo ours")).await), ours, "control");
-    let other = call(&connection, path, &world.agent(), &with_key("echo other")).await;
+    assert_eq!(id(&call(&connection, path, &fixture.agent(), &with_key("echo ours")).await), ours, "control");
+    let other = call(&connection, path, &fixture.agent(), &with_key("echo other")).await;
     assert_eq!((other.status.code(), other.reason()), (Code::AlreadyExists, "REQUEST_ID_REUSED".to_owned()));
-    world.runs_on().await;
+    fixture.runs_on().await;
 }

@@ -19,7 +19,7 @@ use tokio::{
 };
 use tonic::Code;
 
-use crate::hostile::world::World;
+use crate::hostile::fixture::Fixture;
 
 /// The first bytes of a ClientHello.
 const HALF_A_HANDSHAKE: &[u8] = &[0x16, 0x03, 0x01, 0x02, 0x00, 0x01, 0x00, 0x01, 0xfc, 0x03, 0x03];
@@ -44,19 +44,19 @@ fn lets_go(what: &str, process: &Process, before: usize) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn connections_that_never_speak_are_let_go() {
-    let tables = crate::hostile::world::tables(1000)
+    let tables = crate::hostile::fixture::tables(1000)
         + "handshake_timeout = \"3s\"\nconnections = 64\nconnections_per_peer = 64\n";
-    let world = World::with(&tables).await;
-    let before = world.server.sockets();
+    let fixture = Fixture::with(&tables).await;
+    let before = fixture.server.sockets();
     let mut held = Vec::new();
     for bytes in [&b""[..], HALF_A_HANDSHAKE, GREETING, b"GET / HTTP/1.1\r\n\r\n", &[0; 4096]] {
         for _ in 0..5 {
-            drop(say(world.site.address, bytes).await);
-            held.push(say(world.site.address, bytes).await);
+            drop(say(fixture.site.address, bytes).await);
+            held.push(say(fixture.site.address, bytes).await);
         }
     }
-    world.runs_on().await;
-    lets_go("handshakes that stand still end by their time", &world.server, before);
+    fixture.runs_on().await;
+    lets_go("handshakes that stand still end by their time", &fixture.server, before);
     for stream in &mut held {
         let mut rest = Vec::new();
         let closed = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut rest)).await;
@@ -65,17 +65,17 @@ async fn connections_that_never_speak_are_let_go() {
     // More connections than the limit: the surplus is refused, and the server recovers.
     let mut many = Vec::new();
     for _ in 0..100 {
-        many.push(say(world.site.address, HALF_A_HANDSHAKE).await);
+        many.push(say(fixture.site.address, HALF_A_HANDSHAKE).await);
     }
     let deadline = tokio::time::Instant::now() + PATIENCE;
-    let tls = || tls(&world.site.pki.ca(), None);
-    while let Err(error) = Connection::open(world.site.address, tls()).await {
+    let tls = || tls(&fixture.site.pki.ca(), None);
+    while let Err(error) = Connection::open(fixture.site.address, tls()).await {
         assert!(tokio::time::Instant::now() < deadline, "no connection becomes free: {error}");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    world.runs_on().await;
+    fixture.runs_on().await;
     drop(many);
-    lets_go("and so do many", &world.server, before);
+    lets_go("and so do many", &fixture.server, before);
 }
 
 /// Methods with a single message or a stream of messages, and those of runners.
@@ -93,18 +93,18 @@ const METHODS: [&str; 9] = [
 
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_that_are_cut_start_nothing_and_leave_nothing() {
-    let world = World::new().await;
-    let pair = world.site.pki.issue("runner-2", &[]);
+    let fixture = Fixture::new().await;
+    let pair = fixture.site.pki.issue("runner-2", &[]);
     let request = v1::ExecutionServiceStartRequest { spec: Some(spec("sleep 777")) };
     let whole = frame(&request.encode_to_vec());
-    let before = world.server.sockets();
+    let before = fixture.server.sockets();
     for path in METHODS {
         for cut in [0, 1, 4, 5, 7, whole.len() - 1] {
-            let agent = world.agent();
+            let agent = fixture.agent();
             let (connection, headers) = if path.contains("RunnerLink") {
-                (world.connect_with(&pair).await.unwrap(), vec![])
+                (fixture.connect_with(&pair).await.unwrap(), vec![])
             } else {
-                (world.connect().await, vec![("authorization", agent.as_bytes())])
+                (fixture.connect().await, vec![("authorization", agent.as_bytes())])
             };
             // Reset in the middle of the body ...
             let mut call = connection.begin(path, &headers).await.unwrap();
@@ -127,10 +127,10 @@ async fn requests_that_are_cut_start_nothing_and_leave_nothing() {
             drop(connection);
         }
     }
-    let started = world.client.executions(v1::ExecutionServiceListRequest::default()).await.unwrap();
+    let started = fixture.client.executions(v1::ExecutionServiceListRequest::default()).await.unwrap();
     assert!(started.executions.is_empty(), "nothing was started: {:?}", started.executions);
-    world.runs_on().await;
-    lets_go("what was cut is let go", &world.server, before);
+    fixture.runs_on().await;
+    lets_go("what was cut is let go", &fixture.server, before);
 }
 
 async fn open(connection: &Connection, path: &str, agent: &str, message: Vec<u8>) -> h2::RecvStream {
@@ -143,22 +143,22 @@ async fn open(connection: &Connection, path: &str, agent: &str, message: Vec<u8>
 
 #[tokio::test(flavor = "multi_thread")]
 async fn views_whose_clients_vanish_leave_the_command_and_its_other_readers_alone() {
-    let world = World::new().await;
-    let agent = world.agent();
-    let before = world.server.sockets();
+    let fixture = Fixture::new().await;
+    let agent = fixture.agent();
+    let before = fixture.server.sockets();
     let session =
-        world.client.create_session(v1::SessionServiceCreateRequest::default()).await.unwrap().session_id;
+        fixture.client.create_session(v1::SessionServiceCreateRequest::default()).await.unwrap().session_id;
     let command = "seq 1 200000; until [ -e go ]; do sleep 0.1; done; seq 200001 400000";
-    let id = world.client.start(spec_in(&session, command)).await.unwrap().execution_id;
+    let id = fixture.client.start(spec_in(&session, command)).await.unwrap().execution_id;
     let reader = {
-        let (client, id) = (world.client.clone(), id.clone());
+        let (client, id) = (fixture.client.clone(), id.clone());
         tokio::spawn(async move { replay(&client, &id).await.unwrap() })
     };
     let attach = v1::ExecutionServiceAttachRequest { execution_id: id, from: None }.encode_to_vec();
     let runs = v1::ExecutionServiceRunRequest { spec: Some(spec("sleep 2; echo ran on > /dev/null")) }
         .encode_to_vec();
     for turn in 0..12 {
-        let connection = world.connect().await;
+        let connection = fixture.connect().await;
         let mut views = Vec::new();
         for _ in 0..4 {
             views
@@ -172,7 +172,7 @@ async fn views_whose_clients_vanish_leave_the_command_and_its_other_readers_alon
         drop(connection);
     }
     let go = v1::ExecutionSpec { allow_concurrent: true, ..spec_in(&session, "touch go") };
-    assert_eq!(run(&world.client, go).await.unwrap().exit_code(), Some(0));
+    assert_eq!(run(&fixture.client, go).await.unwrap().exit_code(), Some(0));
     let story = reader.await.unwrap();
     let expected: Vec<u8> = (1..=400_000).flat_map(|n: u32| format!("{n}\n").into_bytes()).collect();
     assert!(
@@ -187,7 +187,7 @@ async fn views_whose_clients_vanish_leave_the_command_and_its_other_readers_alon
     };
     let deadline = tokio::time::Instant::now() + PATIENCE;
     loop {
-        let list = world.client.executions(v1::ExecutionServiceListRequest::default()).await.unwrap();
+        let list = fixture.client.executions(v1::ExecutionServiceListRequest::default()).await.unwrap();
         assert_eq!(list.executions.len(), 14, "each Run has started one");
         if list.executions.iter().all(|one| exit_code(one) == Some(0)) {
             break;
@@ -195,14 +195,14 @@ async fn views_whose_clients_vanish_leave_the_command_and_its_other_readers_alon
         assert!(tokio::time::Instant::now() < deadline, "{:?}", states(&list));
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
-    world.runs_on().await;
-    lets_go("vanished views are let go", &world.server, before);
+    fixture.runs_on().await;
+    lets_go("vanished views are let go", &fixture.server, before);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_command_that_is_to_die_with_its_stream_does_and_another_does_not() {
-    let world = World::new().await;
-    let agent = world.agent();
+    let fixture = Fixture::new().await;
+    let agent = fixture.agent();
     let mut ids = Vec::new();
     for kill_on_disconnect in [true, false] {
         let spec = v1::ExecutionSpec {
@@ -210,30 +210,30 @@ async fn a_command_that_is_to_die_with_its_stream_does_and_another_does_not() {
             request_id: format!("k-{kill_on_disconnect}"),
             ..spec("sleep 300")
         };
-        let connection = world.connect().await;
+        let connection = fixture.connect().await;
         let message = v1::ExecutionServiceRunRequest { spec: Some(spec.clone()) }.encode_to_vec();
         let view = open(&connection, "/airlock.v1.ExecutionService/Run", &agent, message).await;
-        let id = world.client.start(spec).await.unwrap().execution_id;
+        let id = fixture.client.start(spec).await.unwrap().execution_id;
         drop((view, connection));
         ids.push(id);
     }
-    let end = ended(&world.client, &ids[0]).await;
+    let end = ended(&fixture.client, &ids[0]).await;
     let cause = end.result.unwrap().cause.unwrap();
     assert_eq!(
         cause.detail,
         Some(v1::cause::Detail::Cancelled(v1::cause::Cancelled { by: v1::CancelledBy::Disconnect.into() }))
     );
-    let other = world.client.execution(&ids[1]).await.unwrap();
+    let other = fixture.client.execution(&ids[1]).await.unwrap();
     assert_ne!(other.state(), v1::ExecutionState::Finished, "control: the other goes on");
-    world.client.cancel(&ids[1]).await.unwrap();
-    world.runs_on().await;
+    fixture.client.cancel(&ids[1]).await.unwrap();
+    fixture.runs_on().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn links_that_vanish_are_noticed_and_others_stay() {
-    let world = World::new().await;
-    let pair = world.site.pki.issue("runner-2", &[]);
-    let before = world.server.sockets();
+    let fixture = Fixture::new().await;
+    let pair = fixture.site.pki.issue("runner-2", &[]);
+    let before = fixture.server.sockets();
     let hello = runner_v1::Hello {
         protocol_version: airlock_proto::LINK_PROTOCOL_VERSION,
         runner_id: "runner-2".to_owned(),
@@ -245,7 +245,7 @@ async fn links_that_vanish_are_noticed_and_others_stay() {
         runner_v1::ConnectRequest { message: Some(runner_v1::connect_request::Message::Hello(hello)) };
     let hello = frame(&hello.encode_to_vec());
     for turn in 0..10 {
-        let connection = world.connect_with(&pair).await.unwrap();
+        let connection = fixture.connect_with(&pair).await.unwrap();
         let mut call = connection.begin("/airlock.runner.v1.RunnerLink/Connect", &[]).await.unwrap();
         call.body.send_data(hello.clone(), false).unwrap();
         let (mut body, response) = call.head().await.unwrap();
@@ -259,8 +259,9 @@ async fn links_that_vanish_are_noticed_and_others_stay() {
     let deadline = tokio::time::Instant::now() + PATIENCE;
     loop {
         let filter = v1::RunnerFilter { states: vec![1, 2, 3, 4] };
-        let page = world
+        let page = fixture
             .client
+            .admin()
             .runners(v1::AdminServiceListRunnersRequest { page: None, filter: Some(filter) })
             .await
             .unwrap();
@@ -273,7 +274,7 @@ async fn links_that_vanish_are_noticed_and_others_stay() {
         assert!(tokio::time::Instant::now() < deadline, "{:?}", state("runner-2"));
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    world.alone_with_its_runner().await;
-    world.runs_on().await;
-    lets_go("vanished links are let go", &world.server, before);
+    fixture.alone_with_its_runner().await;
+    fixture.runs_on().await;
+    lets_go("vanished links are let go", &fixture.server, before);
 }

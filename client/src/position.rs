@@ -5,7 +5,7 @@ use super::v1::{Event, OutputStream, event::Event as Kind};
 
 /// The position of a reader in an execution's events.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Seen {
+pub(super) struct ReaderPosition {
     opened: bool,
     state: Option<(u64, i32, i32)>,
     stdout: Option<u64>,
@@ -23,7 +23,7 @@ pub(super) enum Admission {
     Broken(&'static str),
 }
 
-impl Seen {
+impl ReaderPosition {
     /// Creates the position of a reader that starts at these offsets.
     pub(super) fn at(stdout: u64, stderr: u64) -> Self {
         Self { stdout: Some(stdout), stderr: Some(stderr), ..Self::default() }
@@ -38,7 +38,9 @@ impl Seen {
             Some(Kind::Opened(_)) => !std::mem::replace(&mut self.opened, true),
             Some(Kind::StateChanged(change)) => {
                 let now = (change.version, change.state, change.link);
-                let new = self.state.is_none_or(|seen| now.0 > seen.0 || (now.0 == seen.0 && now != seen));
+                let new = self
+                    .state
+                    .is_none_or(|position| now.0 > position.0 || (now.0 == position.0 && now != position));
                 if new {
                     self.state = Some(now);
                 }
@@ -106,49 +108,49 @@ mod tests {
     }
 
     /// Returns the rest of an event, if it is new.
-    fn admitted(seen: &mut Seen, mut event: Event) -> Option<Event> {
-        (seen.admit(&mut event) == Admission::New).then_some(event)
+    fn admitted(position: &mut ReaderPosition, mut event: Event) -> Option<Event> {
+        (position.admit(&mut event) == Admission::New).then_some(event)
     }
 
-    fn is_broken(seen: &mut Seen, mut event: Event) -> bool {
-        matches!(seen.admit(&mut event), Admission::Broken(_))
+    fn is_broken(position: &mut ReaderPosition, mut event: Event) -> bool {
+        matches!(position.admit(&mut event), Admission::Broken(_))
     }
 
     #[test]
     fn trims_what_was_seen() {
-        let mut seen = Seen::default();
-        assert_eq!(admitted(&mut seen, output(0, "abc")), Some(output(0, "abc")));
-        assert_eq!(admitted(&mut seen, output(0, "abc")), None);
-        assert_eq!(admitted(&mut seen, output(1, "bcde")), Some(output(3, "de")));
-        assert_eq!(admitted(&mut seen, gap(2, 9)), Some(gap(5, 9)));
-        assert_eq!(admitted(&mut seen, gap(2, 9)), None);
-        assert_eq!(admitted(&mut seen, output(9, "")), None);
-        assert!(is_broken(&mut seen, output(10, "x")));
-        assert!(is_broken(&mut seen, gap(11, 12)));
-        assert_eq!(admitted(&mut seen, output(9, "x")), Some(output(9, "x")));
+        let mut position = ReaderPosition::default();
+        assert_eq!(admitted(&mut position, output(0, "abc")), Some(output(0, "abc")));
+        assert_eq!(admitted(&mut position, output(0, "abc")), None);
+        assert_eq!(admitted(&mut position, output(1, "bcde")), Some(output(3, "de")));
+        assert_eq!(admitted(&mut position, gap(2, 9)), Some(gap(5, 9)));
+        assert_eq!(admitted(&mut position, gap(2, 9)), None);
+        assert_eq!(admitted(&mut position, output(9, "")), None);
+        assert!(is_broken(&mut position, output(10, "x")));
+        assert!(is_broken(&mut position, gap(11, 12)));
+        assert_eq!(admitted(&mut position, output(9, "x")), Some(output(9, "x")));
     }
 
     #[test]
     fn an_attach_by_cursor_begins_anywhere_and_one_by_offset_does_not() {
-        assert!(admitted(&mut Seen::default(), output(10, "x")).is_some());
-        assert!(admitted(&mut Seen::at(10, 0), output(10, "x")).is_some());
-        assert!(is_broken(&mut Seen::at(9, 0), output(10, "x")));
+        assert!(admitted(&mut ReaderPosition::default(), output(10, "x")).is_some());
+        assert!(admitted(&mut ReaderPosition::at(10, 0), output(10, "x")).is_some());
+        assert!(is_broken(&mut ReaderPosition::at(9, 0), output(10, "x")));
     }
 
     #[test]
     fn states_come_once() {
-        let mut seen = Seen::default();
-        assert!(admitted(&mut seen, state(2, v1::LinkState::Connected)).is_some());
-        assert!(admitted(&mut seen, state(2, v1::LinkState::Connected)).is_none());
-        assert!(admitted(&mut seen, state(2, v1::LinkState::Unreachable)).is_some());
-        assert!(admitted(&mut seen, state(1, v1::LinkState::Connected)).is_none());
+        let mut position = ReaderPosition::default();
+        assert!(admitted(&mut position, state(2, v1::LinkState::Connected)).is_some());
+        assert!(admitted(&mut position, state(2, v1::LinkState::Connected)).is_none());
+        assert!(admitted(&mut position, state(2, v1::LinkState::Unreachable)).is_some());
+        assert!(admitted(&mut position, state(1, v1::LinkState::Connected)).is_none());
     }
 
     #[test]
     fn the_header_comes_once() {
-        let mut seen = Seen::default();
+        let mut position = ReaderPosition::default();
         let opened = || event(Kind::Opened(v1::Opened { execution: None }));
-        assert!(admitted(&mut seen, opened()).is_some());
-        assert!(admitted(&mut seen, opened()).is_none());
+        assert!(admitted(&mut position, opened()).is_some());
+        assert!(admitted(&mut position, opened()).is_none());
     }
 }

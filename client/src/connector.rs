@@ -27,12 +27,12 @@ const HTTP_PORT: u16 = 80;
 
 /// A connector for the configured servers.
 #[derive(Debug, Clone)]
-pub(super) struct Way {
+pub(super) struct Connector {
     endpoint: Endpoint,
     servers: Option<Servers>,
 }
 
-impl Way {
+impl Connector {
     pub(super) fn new(endpoint: Endpoint, servers: Option<Vec<Uri>>) -> Self {
         Self { endpoint, servers: servers.map(Servers::new) }
     }

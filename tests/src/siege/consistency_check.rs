@@ -7,10 +7,11 @@ use airlock_client::v1;
 use futures::{StreamExt as _, stream};
 
 use super::{
-    Field, Plan, RUNNERS, SERVERS,
+    field::Field,
     fire::Trouble,
     load::{Done, Load, Told, close, insist, key, until},
     marks,
+    plan::{Plan, RUNNERS, SERVERS},
 };
 use crate::{
     chaos::actor::{Permits, follow},
@@ -25,12 +26,12 @@ const PAGE: i32 = 200;
 ///
 /// # Panics
 /// At the first violated guarantee.
-pub(super) async fn reckon(field: &Field, load: &Load, done: &[Done], plan: Plan, troubles: &[Trouble]) {
+pub(super) async fn check(field: &Field, load: &Load, done: &[Done], plan: Plan, troubles: &[Trouble]) {
     let ran = marks::anywhere(field.fleet.path(), RUNNERS);
     for (name, count) in &ran {
         assert_eq!(*count, 1, "{name} ran {count} times");
     }
-    let each = done.iter().enumerate().map(|(number, one)| reckon_one(field, one, plan, number, troubles));
+    let each = done.iter().enumerate().map(|(number, one)| check_one(field, one, plan, number, troubles));
     stream::iter(each).buffer_unordered(AT_ONCE).collect::<Vec<()>>().await;
     listed(field, done).await;
     let audit = "SELECT count(*), count(DISTINCT execution_id) FROM";
@@ -48,7 +49,7 @@ pub(super) async fn reckon(field: &Field, load: &Load, done: &[Done], plan: Plan
     tally.bytes = done.iter().map(|one| one.told.bytes).sum();
 }
 
-async fn reckon_one(field: &Field, one: &Done, plan: Plan, number: usize, troubles: &[Trouble]) {
+async fn check_one(field: &Field, one: &Done, plan: Plan, number: usize, troubles: &[Trouble]) {
     let (name, id) = (&one.part.name, &one.id);
     let mut first: Option<v1::Execution> = None;
     for server in 0..usize::from(SERVERS) {
@@ -111,10 +112,10 @@ async fn listed(field: &Field, done: &[Done]) {
 /// Checks that no runner has a session, a spool or a directory to remove.
 async fn nothing_is_left(fleet: &Path) {
     for number in 0..usize::from(RUNNERS) {
-        for folder in ["sessions", "trash", "spool"] {
-            let folder = fleet.join(runner_name(number)).join(folder);
-            until(&format!("{} is empty", folder.display()), async || {
-                let left = fs::read_dir(&folder).map(Iterator::count).unwrap_or_default();
+        for directory in ["sessions", "trash", "spool"] {
+            let directory = fleet.join(runner_name(number)).join(directory);
+            until(&format!("{} is empty", directory.display()), async || {
+                let left = fs::read_dir(&directory).map(Iterator::count).unwrap_or_default();
                 (left == 0).then_some(())
             })
             .await;

@@ -34,7 +34,7 @@ fn identity(name: &str, tenant: &str, roles: &[&str]) -> String {
 
 /// A server and a runner that honest clients also use.
 #[derive(Debug)]
-pub(crate) struct World {
+pub(crate) struct Fixture {
     pub(crate) client: Client,
     pub(crate) server: Process,
     pub(crate) runner: Process,
@@ -54,7 +54,7 @@ pub(crate) fn tables(failures_per_minute: u32) -> String {
     tables + &format!("[limits]\nauthentication_failures_per_minute = {failures_per_minute}\n")
 }
 
-impl World {
+impl Fixture {
     pub(crate) async fn new() -> Self {
         Self::with(&tables(100_000)).await
     }
@@ -95,7 +95,8 @@ impl World {
     pub(crate) async fn alone_with_its_runner(&self) {
         let alone = async {
             loop {
-                let list = self.client.runners(v1::AdminServiceListRunnersRequest::default()).await.unwrap();
+                let list =
+                    self.client.admin().runners(v1::AdminServiceListRunnersRequest::default()).await.unwrap();
                 let here = |runner: &&v1::Runner| runner.state() == v1::RunnerState::Connected;
                 if list.runners.iter().filter(here).count() == 1 {
                     return;

@@ -15,20 +15,20 @@ use super::{
 ///
 /// # Panics
 /// At the first violated guarantee.
-pub async fn reckon(scene: &Scene, session: &str, actors: &mut [Actor], permits: Permits) {
+pub async fn check(scene: &Scene, session: &str, actors: &mut [Actor], permits: Permits) {
     let mut ends = Vec::new();
     for actor in actors.iter_mut() {
         ends.push(actor.ended(&scene.client).await);
     }
     let ran = scene.ran();
     for (actor, (end, live)) in actors.iter().zip(&ends) {
-        reckon_one(scene, actor, end, live, &ran, permits).await;
+        check_one(scene, actor, end, live, &ran, permits).await;
     }
     close(&scene.client, session).await;
     scene.nothing_is_left().await;
 }
 
-async fn reckon_one(
+async fn check_one(
     scene: &Scene,
     actor: &Actor,
     end: &v1::Execution,

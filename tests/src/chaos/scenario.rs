@@ -14,7 +14,7 @@ use tonic::Code;
 
 use super::{
     actor::{Actor, Ending, Part, Permits, eventually, lines, persist},
-    reckoning::{self, close},
+    consistency_check::{self, close},
     scene::{Scene, Side},
 };
 
@@ -40,7 +40,7 @@ fn ended() -> Part {
 ///
 /// # Panics
 /// At the first violated guarantee.
-pub async fn play(scene: &Scene, key: &str, of: Side, dies: bool) -> bool {
+pub async fn run(scene: &Scene, key: &str, of: Side, dies: bool) -> bool {
     let dying = dies.then_some(of);
     let permits = Permits { lost: dying == Some(Side::Runner), ..Permits::default() };
     let mut all = Box::pin(async {
@@ -48,7 +48,7 @@ pub async fn play(scene: &Scene, key: &str, of: Side, dies: bool) -> bool {
             remembers(&scene.client, key).await;
         }
         let (session, mut actors) = acts(&scene.client, key).await;
-        reckoning::reckon(scene, &session, &mut actors, permits).await;
+        consistency_check::check(scene, &session, &mut actors, permits).await;
     });
     let mut died = false;
     loop {

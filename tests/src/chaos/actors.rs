@@ -6,19 +6,19 @@ use airlock_client::v1::{self, ExecutionState};
 
 use super::{
     actor::{Actor, Ending, GATE, Part, Permits, WAIT, eventually, follow, lines, persist},
-    play::open_session,
-    reckoning,
+    consistency_check,
+    scenario::open_session,
     scene::Scene,
 };
 use crate::reader::cause;
 
 /// The executions.
 #[derive(Debug)]
-pub struct Cast {
+pub struct Actors {
     /// Their session.
     pub session: String,
     /// The executions, in the order of [`parts`].
-    pub actors: Vec<Actor>,
+    pub all: Vec<Actor>,
 }
 
 /// The output of one execution that was certainly written when its runner died.
@@ -62,7 +62,7 @@ fn parts() -> Vec<Part> {
     ]
 }
 
-impl Cast {
+impl Actors {
     /// The number of executions.
     pub const SIZE: usize = 10;
 
@@ -78,16 +78,16 @@ impl Cast {
             actors.push(Actor::start(client, &session, key, part).await);
         }
         assert_eq!(actors.len(), Self::SIZE);
-        let cast = Self { session, actors };
+        let actors = Self { session, all: actors };
         for index in [QUIET, BACKGROUND, GRACE, STDIN] {
-            cast.actor(index).reaches(client, ExecutionState::Running).await;
+            actors.actor(index).reaches(client, ExecutionState::Running).await;
         }
-        cast.actor(DONE).reaches(client, ExecutionState::Finished).await;
-        cast.actor(BACKGROUND).detach(client).await;
-        cast.actor(GRACE).cancel(client).await;
-        assert_eq!(cast.state(scene, QUEUED).await, ExecutionState::Queued);
-        assert_eq!(cast.state(scene, PENDING).await, ExecutionState::PendingApproval);
-        cast
+        actors.actor(DONE).reaches(client, ExecutionState::Finished).await;
+        actors.actor(BACKGROUND).detach(client).await;
+        actors.actor(GRACE).cancel(client).await;
+        assert_eq!(actors.state(scene, QUEUED).await, ExecutionState::Queued);
+        assert_eq!(actors.state(scene, PENDING).await, ExecutionState::PendingApproval);
+        actors
     }
 
     /// Returns the execution that waits for the file before it writes more.
@@ -97,7 +97,7 @@ impl Cast {
     }
 
     fn actor(&self, index: usize) -> &Actor {
-        self.actors.get(index).expect("it is one of the parts")
+        self.all.get(index).expect("it is one of the parts")
     }
 
     async fn state(&self, scene: &Scene, index: usize) -> ExecutionState {
@@ -136,7 +136,7 @@ impl Cast {
     /// If one of them does not end.
     pub async fn lost(&self, scene: &Scene) -> Vec<v1::Execution> {
         let mut ends = Vec::new();
-        for (index, actor) in self.actors.iter().enumerate() {
+        for (index, actor) in self.all.iter().enumerate() {
             if index != PENDING {
                 ends.push(actor.reaches(&scene.client, ExecutionState::Finished).await);
             }
@@ -150,7 +150,7 @@ impl Cast {
     #[must_use]
     pub fn written(&self, scene: &Scene) -> Vec<Written> {
         let written = |actor: &Actor| Written { told: actor.told(), kept: scene.spooled(&actor.id) };
-        self.actors.iter().map(written).collect()
+        self.all.iter().map(written).collect()
     }
 
     /// Checks that the readable output of each lost execution is exactly that on the dead runner's disk, and that
@@ -159,7 +159,7 @@ impl Cast {
     /// # Panics
     /// If the output differs.
     pub async fn have_kept(&self, scene: &Scene, written: &[Written]) {
-        for (actor, written) in self.actors.iter().zip(written) {
+        for (actor, written) in self.all.iter().zip(written) {
             let now = persist(|| scene.client.execution(&actor.id)).await;
             if cause(&now) == v1::CauseCode::RunnerLost {
                 let (name, kept) = (&actor.part.name, written.kept.unwrap_or_default());
@@ -179,7 +179,7 @@ impl Cast {
     /// If an output is not stored.
     pub async fn ended_by_drain(&self, scene: &Scene) -> usize {
         let mut cut = 0;
-        for actor in &self.actors {
+        for actor in &self.all {
             let now = persist(|| scene.client.execution(&actor.id)).await;
             if now.state() != ExecutionState::Finished {
                 continue;
@@ -200,15 +200,15 @@ impl Cast {
         self.actor(STDIN).feed(&scene.client).await;
     }
 
-    /// Like [`Cast::dismiss`], followed by the consistency check.
-    pub async fn bow(&mut self, scene: &Scene, permits: Permits) {
+    /// Like [`Actors::dismiss`], followed by the consistency check.
+    pub async fn stop(&mut self, scene: &Scene, permits: Permits) {
         self.dismiss(scene).await;
-        self.reckon(scene, permits).await;
+        self.check(scene, permits).await;
     }
 
     /// Runs the consistency check.
-    pub async fn reckon(&mut self, scene: &Scene, permits: Permits) {
+    pub async fn check(&mut self, scene: &Scene, permits: Permits) {
         let session = self.session.clone();
-        reckoning::reckon(scene, &session, &mut self.actors, permits).await;
+        consistency_check::check(scene, &session, &mut self.all, permits).await;
     }
 }

@@ -15,7 +15,8 @@ use cap_std::{ambient_authority, fs::Dir};
 
 use super::{
     Client, ClientError, Progress,
-    error::{cure, local},
+    connection::Connection,
+    error::{local, remedy},
     v1::{DownloadDone, FileFormat, FileServiceDownloadRequest, FileServiceUploadResponse, UploadHeader},
 };
 
@@ -26,7 +27,7 @@ const BYTES: u64 = 64 * 1024 * 1024 * 1024;
 
 /// The options of a directory transfer.
 #[derive(Debug, Clone)]
-pub struct FolderOptions {
+pub struct DirectoryOptions {
     /// Globs for paths below the directory that are skipped: `*` does not match slashes, `**` does.
     pub exclude: Vec<String>,
     /// The limits of an archive; a larger archive is an error.
@@ -35,7 +36,7 @@ pub struct FolderOptions {
     pub scratch: PathBuf,
 }
 
-impl FolderOptions {
+impl DirectoryOptions {
     /// Returns options that exclude nothing and keep the archive in `scratch`: at most a million entries and 64 GiB.
     #[must_use]
     pub fn new(scratch: impl Into<PathBuf>) -> Self {
@@ -51,7 +52,7 @@ impl FolderOptions {
 
 /// The result of a directory upload.
 #[derive(Debug, Clone)]
-pub struct FolderUploaded {
+pub struct DirectoryUploaded {
     /// The server's counts of files and bytes that the session received.
     pub uploaded: FileServiceUploadResponse,
     /// The packed and the skipped entries.
@@ -60,7 +61,7 @@ pub struct FolderUploaded {
 
 /// The result of a directory download.
 #[derive(Debug, Clone)]
-pub struct FolderDownloaded {
+pub struct DirectoryDownloaded {
     /// The entries that the server sent, and those that it skipped.
     pub done: DownloadDone,
     /// The entries that were written to the local directory.
@@ -73,15 +74,15 @@ impl Client {
     ///
     /// # Errors
     /// As for [`Client::upload`]; [`ClientError::Archive`] if the directory cannot be packed.
-    pub async fn upload_folder(
+    pub async fn upload_directory(
         &self,
         session_id: &str,
         from: &Path,
         path: &[u8],
-        options: &FolderOptions,
+        options: &DirectoryOptions,
         progress: &Progress,
-    ) -> Result<FolderUploaded, ClientError> {
-        let (archive, packed) = self.packed(from, options).await?;
+    ) -> Result<DirectoryUploaded, ClientError> {
+        let (archive, packed) = packed(&self.connection, from, options).await?;
         let header = UploadHeader {
             session_id: session_id.to_owned(),
             format: FileFormat::Tar.into(),
@@ -90,7 +91,7 @@ impl Client {
         .with_path(path.to_vec());
         let mut archive = tokio::fs::File::from_std(archive);
         let uploaded = self.upload(header, &mut archive, progress).await?;
-        Ok(FolderUploaded { uploaded, packed })
+        Ok(DirectoryUploaded { uploaded, packed })
     }
 
     /// Downloads the content of the directory `path` of a session into the local directory `into`, which is created if
@@ -101,14 +102,14 @@ impl Client {
     /// # Errors
     /// As for [`Download::next`](super::Download::next); [`ClientError::Archive`] if the archive is refused or an
     /// existing file is in the way, with the number of entries that were written before.
-    pub async fn download_folder(
+    pub async fn download_directory(
         &self,
         session_id: &str,
         path: &[u8],
         into: &Path,
-        options: &FolderOptions,
+        options: &DirectoryOptions,
         progress: &Progress,
-    ) -> Result<FolderDownloaded, ClientError> {
+    ) -> Result<DirectoryDownloaded, ClientError> {
         let request = FileServiceDownloadRequest {
             session_id: session_id.to_owned(),
             format: FileFormat::Tar.into(),
@@ -120,92 +121,96 @@ impl Client {
         let mut download = self.download(request, options.limits.bytes);
         let header = download.header().await?;
         if header.format() != FileFormat::Tar {
-            return Err(self.contract("it sent something other than the requested archive"));
+            return Err(self.connection.contract("it sent something other than the requested archive"));
         }
         let full = |error: &io::Error| local("cannot keep the archive in", &options.scratch, error);
         let done = download.copy(&mut archive, progress, full).await?;
         let archive = archive.into_std().await;
         let mode = header.info.map_or(0, |info| info.mode);
-        let counts = self.unpacked(archive, into, mode, options.limits).await?;
-        Ok(FolderDownloaded { done, counts })
+        let counts = unpacked(&self.connection, archive, into, mode, options.limits).await?;
+        Ok(DirectoryDownloaded { done, counts })
     }
+}
 
-    async fn packed(&self, from: &Path, options: &FolderOptions) -> Result<(File, Packed), ClientError> {
-        let exclude = airlock_archive::globs(&options.exclude)
-            .map_err(|error| ClientError::Local(error.to_string()))?;
-        let (from, limits, archive) = (from.to_owned(), options.limits, options.scratch_file()?);
-        self.blocking(move |cancel| {
-            let folder = Dir::open_ambient_dir(&from, ambient_authority())
-                .map_err(|error| local("cannot read the directory", &from, &error))?;
-            let pack = Pack { exclude: &exclude, left_out: &BTreeMap::new(), limits: &limits, cancel };
-            let packed = airlock_archive::pack(&folder, Format::Tar, &archive, &pack)
+async fn packed(
+    connection: &Connection,
+    from: &Path,
+    options: &DirectoryOptions,
+) -> Result<(File, Packed), ClientError> {
+    let exclude =
+        airlock_archive::globs(&options.exclude).map_err(|error| ClientError::Local(error.to_string()))?;
+    let (from, limits, archive) = (from.to_owned(), options.limits, options.scratch_file()?);
+    blocking(connection, move |cancel| {
+        let directory = Dir::open_ambient_dir(&from, ambient_authority())
+            .map_err(|error| local("cannot read the directory", &from, &error))?;
+        let pack = Pack { exclude: &exclude, left_out: &BTreeMap::new(), limits: &limits, cancel };
+        let packed = airlock_archive::pack(&directory, Format::Tar, &archive, &pack)
+            .map_err(|error| refused(&error))?;
+        Ok((archive, packed))
+    })
+    .await
+}
+
+async fn unpacked(
+    connection: &Connection,
+    archive: File,
+    into: &Path,
+    mode: u32,
+    limits: Limits,
+) -> Result<Counts, ClientError> {
+    let (into, umask) = (into.to_owned(), umask());
+    blocking(connection, move |cancel| {
+        airlock_archive::check(rewound(&archive)?, Format::Tar, &limits, cancel)
+            .map_err(|error| refused(&error))?;
+        let unpack = |directory: &Dir| {
+            let how = Unpack { limits: &limits, umask, cancel };
+            airlock_archive::unpack(rewound(&archive)?, Format::Tar, directory, &how, |_| {})
+                .map_err(|error| refused(&error))
+        };
+        if into.symlink_metadata().is_ok() {
+            let directory = Dir::open_ambient_dir(&into, ambient_authority())
+                .map_err(|error| local("cannot open the directory", &into, &error))?;
+            let (archive, format) = (rewound(&archive)?, Format::Tar);
+            airlock_archive::conflicts(archive, format, &directory, &limits, cancel)
                 .map_err(|error| refused(&error))?;
-            Ok((archive, packed))
-        })
-        .await
-    }
-
-    async fn unpacked(
-        &self,
-        archive: File,
-        into: &Path,
-        mode: u32,
-        limits: Limits,
-    ) -> Result<Counts, ClientError> {
-        let (into, umask) = (into.to_owned(), umask());
-        self.blocking(move |cancel| {
-            airlock_archive::check(rewound(&archive)?, Format::Tar, &limits, cancel)
-                .map_err(|error| refused(&error))?;
-            let unpack = |folder: &Dir| {
-                let how = Unpack { limits: &limits, umask, cancel };
-                airlock_archive::unpack(rewound(&archive)?, Format::Tar, folder, &how, |_| {})
-                    .map_err(|error| refused(&error))
-            };
-            if into.symlink_metadata().is_ok() {
-                let folder = Dir::open_ambient_dir(&into, ambient_authority())
-                    .map_err(|error| local("cannot open the directory", &into, &error))?;
-                let (archive, format) = (rewound(&archive)?, Format::Tar);
-                airlock_archive::conflicts(archive, format, &folder, &limits, cancel)
-                    .map_err(|error| refused(&error))?;
-                return unpack(&folder);
-            }
-            let parent = match into.parent() {
-                Some(parent) if !parent.as_os_str().is_empty() => parent,
-                _ => Path::new("."),
-            };
-            let cannot = |error: io::Error| local("cannot create the directory", &into, &error);
-            let made = tempfile::Builder::new()
-                .prefix(airlock_archive::TEMPORARY_PREFIX)
-                .tempdir_in(parent)
-                .map_err(cannot)?;
-            let counts = unpack(&Dir::open_ambient_dir(made.path(), ambient_authority()).map_err(cannot)?)?;
-            // The owner can always enter the directory.
-            let mode = mode & 0o777 & !umask | 0o700;
-            fs::set_permissions(made.path(), Permissions::from_mode(mode)).map_err(cannot)?;
-            fs::rename(made.path(), &into).map_err(cannot)?;
-            Ok(counts)
-        })
-        .await
-    }
-
-    /// Runs blocking work on a thread of its own. The work is cancelled when the call is dropped.
-    async fn blocking<T, F>(&self, work: F) -> Result<T, ClientError>
-    where
-        T: Send + 'static,
-        F: FnOnce(&Cancel) -> Result<T, ClientError> + Send + 'static,
-    {
-        struct OnDrop(Cancel);
-        impl Drop for OnDrop {
-            fn drop(&mut self) {
-                self.0.cancel();
-            }
+            return unpack(&directory);
         }
-        let cancel = OnDrop(Cancel::new());
-        let seen = cancel.0.clone();
-        match self.disk.spawn_blocking(move || work(&seen)).await {
-            Ok(done) => done,
-            Err(_) => Err(ClientError::Local("the work on the disk was interrupted".to_owned())),
+        let parent = match into.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        let cannot = |error: io::Error| local("cannot create the directory", &into, &error);
+        let made = tempfile::Builder::new()
+            .prefix(airlock_archive::TEMPORARY_PREFIX)
+            .tempdir_in(parent)
+            .map_err(cannot)?;
+        let counts = unpack(&Dir::open_ambient_dir(made.path(), ambient_authority()).map_err(cannot)?)?;
+        // The owner can always enter the directory.
+        let mode = mode & 0o777 & !umask | 0o700;
+        fs::set_permissions(made.path(), Permissions::from_mode(mode)).map_err(cannot)?;
+        fs::rename(made.path(), &into).map_err(cannot)?;
+        Ok(counts)
+    })
+    .await
+}
+
+/// Runs blocking work on a thread of its own. The work is cancelled when the call is dropped.
+async fn blocking<T, F>(connection: &Connection, work: F) -> Result<T, ClientError>
+where
+    T: Send + 'static,
+    F: FnOnce(&Cancel) -> Result<T, ClientError> + Send + 'static,
+{
+    struct OnDrop(Cancel);
+    impl Drop for OnDrop {
+        fn drop(&mut self) {
+            self.0.cancel();
         }
+    }
+    let cancel = OnDrop(Cancel::new());
+    let seen = cancel.0.clone();
+    match connection.disk().spawn_blocking(move || work(&seen)).await {
+        Ok(done) => done,
+        Err(_) => Err(ClientError::Local("the work on the disk was interrupted".to_owned())),
     }
 }
 
@@ -223,9 +228,9 @@ fn rewound(mut file: &File) -> Result<io::BufReader<&File>, ClientError> {
 }
 
 fn refused(error: &ArchiveError) -> ClientError {
-    let cure = match &error.cause {
-        Cause::Folder { source, .. } | Cause::Write { source } => cure(source.kind()),
+    let remedy = match &error.cause {
+        Cause::Directory { source, .. } | Cause::Write { source } => remedy(source.kind()),
         _ => "",
     };
-    ClientError::Archive { message: format!("{error}{cure}"), put: error.put }
+    ClientError::Archive { message: format!("{error}{remedy}"), put: error.put }
 }

@@ -1,0 +1,122 @@
+//! The connections of a client, and the conversion of failures to its errors. Calls and streams hold a clone.
+
+use std::{future::Future, sync::Arc, time::Duration};
+
+use tokio::time::{Instant, timeout};
+use tokio_util::task::TaskTracker;
+use tonic::{Response, Status, Streaming, transport::Channel};
+
+use super::{ClientError, Patience, Settings, live::Live, retry::retrying, settings::Wire};
+
+/// The largest response, in bytes. The server bounds a page of full executions below this.
+pub(super) const ANSWER_BYTES: usize = 32 * 1024 * 1024;
+/// The timeout for the first message of a stream.
+pub(super) const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The connections of a client. Cheap to clone; clones share them.
+#[derive(Debug, Clone)]
+pub(super) struct Connection {
+    /// The settings as they were given. The CA and the credentials in use may be newer.
+    settings: Arc<Settings>,
+    live: Live,
+    /// Blocking work on local files.
+    disk: TaskTracker,
+}
+
+impl Connection {
+    /// Connects now.
+    pub(super) async fn open(settings: Settings) -> Result<Self, ClientError> {
+        let calls = settings.connector()?.connect(&settings.patience).await.map_err(|error| {
+            ClientError::from_status(&settings.address, &Status::from_error(error.into()))
+        })?;
+        Self::over(settings, calls)
+    }
+
+    /// Connects at the first call. Must be called within a tokio runtime.
+    pub(super) fn lazy(settings: Settings) -> Result<Self, ClientError> {
+        let calls = settings.connector()?.connect_lazy();
+        Self::over(settings, calls)
+    }
+
+    fn over(settings: Settings, calls: Channel) -> Result<Self, ClientError> {
+        let live = Live::new(&settings, calls)?;
+        Ok(Self { settings: Arc::new(settings), live, disk: TaskTracker::new() })
+    }
+
+    pub(super) fn address(&self) -> &str {
+        &self.settings.address
+    }
+
+    pub(super) fn patience(&self) -> Patience {
+        self.settings.patience
+    }
+
+    /// Returns the tracker of blocking work on local files.
+    pub(super) fn disk(&self) -> &TaskTracker {
+        &self.disk
+    }
+
+    /// Returns the connection for unary calls.
+    pub(super) fn calls(&self) -> Wire {
+        let now = self.live.now();
+        Wire::new(now.calls.clone(), now.headers.clone())
+    }
+
+    /// Returns the connection that all views share.
+    pub(super) fn views(&self) -> Wire {
+        let now = self.live.now();
+        Wire::new(now.views.clone(), now.headers.clone())
+    }
+
+    /// Returns a separate connection, for a stream that can block because the other side stops reading.
+    pub(super) fn separate(&self) -> Wire {
+        let now = self.live.now();
+        Wire::new(now.connector.connect_lazy(), now.headers.clone())
+    }
+
+    /// Makes a unary call, and repeats it while the server cannot be reached and the patience lasts.
+    pub(super) async fn call<T, F, Fut>(&self, timeout: Duration, send: F) -> Result<T, ClientError>
+    where
+        F: Fn(Wire, Duration) -> Fut,
+        Fut: Future<Output = Result<Response<T>, Status>>,
+    {
+        retrying(&self.patience(), || async {
+            match send(self.calls(), timeout).await {
+                Ok(answer) => Ok(answer.into_inner()),
+                Err(status) => Err(self.error(&status)),
+            }
+        })
+        .await
+    }
+
+    /// Returns a part that a response must contain.
+    pub(super) fn present<T>(&self, part: Option<T>, what: &str) -> Result<T, ClientError> {
+        part.ok_or_else(|| self.contract(&format!("its answer contains no {what}")))
+    }
+
+    /// Returns the next message of a view that received its last new data at `since`. Fails if the view stays silent
+    /// for too long. Cancel-safe.
+    pub(super) async fn heard<T>(
+        &self,
+        view: &mut Streaming<T>,
+        since: Instant,
+    ) -> Result<Option<T>, ClientError> {
+        let left = self.patience().silence.saturating_sub(since.elapsed());
+        match timeout(left, view.message()).await {
+            Ok(message) => message.map_err(|status| self.error(&status)),
+            Err(_) => Err(self.transport("the connection is up, but no data arrives")),
+        }
+    }
+
+    pub(super) fn transport(&self, message: &str) -> ClientError {
+        ClientError::Transport { address: self.address().to_owned(), message: message.to_owned() }
+    }
+
+    pub(super) fn contract(&self, message: &str) -> ClientError {
+        ClientError::Contract { address: self.address().to_owned(), message: message.to_owned() }
+    }
+
+    pub(super) fn error(&self, status: &Status) -> ClientError {
+        ClientError::from_status(&self.settings.address, status)
+    }
+}

@@ -45,7 +45,7 @@ fleet: setup-test ## test a fleet on separate hosts under faults: COUNT=2000 exe
 	@$(build) build_tests
 	@AIRLOCK_FLEET_COUNT=$(or $(COUNT),2000) AIRLOCK_FLEET_ROUNDS=$(or $(ROUNDS),20) $(if $(SEED),AIRLOCK_FLEET_SEED=$(SEED)) cargo nextest run --profile fleet --success-output immediate --locked --workspace --test it -E 'package(airlock-tests) & test(/^fleet::/)'
 
-lint: setup-lint ## run fmt, clippy, rustdoc, buf and cargo-deny
+lint: setup-lint ## run fmt, clippy, rustdoc, buf, cargo-deny and the check for retired terms
 	@scripts/lint.sh
 
 images: ## build the images of server, runner and client from source with podman, with their bills of materials
@@ -71,7 +71,7 @@ fuzz-read-only: setup-test ## run read-only commands with real programs, and che
 	@cargo run --quiet --locked --package airlock-fuzz --bin fuzz-read-only -- --count $(or $(COUNT),20000) $(if $(SEED),--seed $(SEED))
 
 corpus: setup-test ## measure policy and sandbox on a directory of labelled commands: make corpus CORPUS=DIR
-	@[ -n '$(CORPUS)' ] || { echo 'make corpus: name a folder of labelled commands, as in: make corpus CORPUS=DIR' >&2; exit 2; }
+	@[ -n '$(CORPUS)' ] || { echo 'make corpus: name a directory of labelled commands, as in: make corpus CORPUS=DIR' >&2; exit 2; }
 	@cargo run --quiet --locked --package airlock-policy --example corpus -- '$(CORPUS)'
 	@cargo run --quiet --locked --package airlock-fuzz --bin corpus-forced -- '$(CORPUS)'
 

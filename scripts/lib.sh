@@ -89,7 +89,7 @@ ROTEL='rotel==0.0.1a15 --hash=sha256:2f4117e58410c933e0dc042a268ef738dab2e3a5d63
 
 say() { printf '%s\n' "airlock: $*" >&2; }
 
-die() { # WHAT CURE
+die() { # WHAT REMEDY
     printf 'airlock: %s\n  %s\n' "$1" "$2" >&2
     exit 1
 }

@@ -1,6 +1,6 @@
 """Draws every panel of deploy/grafana from the data of a Prometheus server, with one picture for each dashboard.
 
-    panels.py PROMETHEUS OPENMETRICS FOLDER
+    panels.py PROMETHEUS OPENMETRICS DIRECTORY
 
 The OPENMETRICS file determines the time range. Empty panels are listed at the end, and the exit code is then 1: the query does
 not match the metrics, or the load did not produce them.
@@ -95,10 +95,10 @@ def draw(axes, panel, lines, long):
 
 
 def main():
-    prometheus, measured, folder = sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
+    prometheus, measured, directory = sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
     wait_for(prometheus)
     first, last = times(measured)
-    folder.mkdir(parents=True, exist_ok=True)
+    directory.mkdir(parents=True, exist_ok=True)
     empty = []
     for path in sorted(pathlib.Path("deploy/grafana").glob("*.json")):
         dashboard = json.loads(path.read_text())
@@ -118,7 +118,7 @@ def main():
         figure.savefig(picture, dpi=80)
         pyplot.close(figure)
         # A small palette is sufficient and makes the file small.
-        Image.open(picture).convert("RGB").quantize(32).save(folder / f"{path.stem}.png", optimize=True)
+        Image.open(picture).convert("RGB").quantize(32).save(directory / f"{path.stem}.png", optimize=True)
     if empty:
         sys.exit("panels that show nothing:\n  " + "\n  ".join(empty))
 

@@ -3,10 +3,10 @@
 It gets all knowledge of the service by reflection. Run it with grpcio, grpcio-reflection
 and protobuf in PYTHONPATH:
 
-    session.py TARGET CA-FILE TOKEN-FILE FOLDER
+    session.py TARGET CA-FILE TOKEN-FILE DIRECTORY
 
-It uploads FOLDER, runs a command in it, reads the output in three ways, searches it, downloads the
-result into FOLDER.result, and prints its observations as one JSON object.
+It uploads DIRECTORY, runs a command in it, reads the output in three ways, searches it, downloads the
+result into DIRECTORY.result, and prints its observations as one JSON object.
 """
 
 import hashlib
@@ -60,10 +60,10 @@ class Service:
         return invoke
 
 
-def packed(folder):
+def packed(directory):
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w") as archive:
-        archive.add(folder, arcname=".")
+        archive.add(directory, arcname=".")
     return out.getvalue()
 
 
@@ -110,10 +110,10 @@ def read(executions, execution, **selection):
     return parts
 
 
-def whole_session(services, folder):
+def whole_session(services, directory):
     sessions, executions, files = services
     session = sessions.Create(profile="sandboxed").session.session_id
-    uploaded = upload(files, session, packed(folder))
+    uploaded = upload(files, session, packed(directory))
     command = "cd project && seq 1 20000 | tee numbers.txt; echo written >> readme.txt"
     output, end = run(executions, command=command, session_id=session)
     execution = end.execution_id
@@ -121,7 +121,7 @@ def whole_session(services, folder):
     tail = read(executions, execution, tail={"lines": 2})
     found = read(executions, execution, search={"pattern": "^1999[0-9]$"})
     with tarfile.open(fileobj=io.BytesIO(download(files, session))) as archive:
-        archive.extractall(folder + ".result")
+        archive.extractall(directory + ".result")
     try:
         executions.Get(execution_id="0190b0c0-0000-7000-8000-000000000000")
         raise AssertionError("an execution that is not there was found")
@@ -145,7 +145,7 @@ def whole_session(services, folder):
 
 
 def main():
-    target, ca, token, folder = sys.argv[1:]
+    target, ca, token, directory = sys.argv[1:]
     with open(ca, "rb") as file:
         credentials = grpc.ssl_channel_credentials(file.read())
     with open(token, encoding="utf-8") as file:
@@ -154,7 +154,7 @@ def main():
         pool = descriptor_pool.DescriptorPool(ProtoReflectionDescriptorDatabase(channel))
         names = ["Session", "Execution", "File"]
         services = [Service(channel, pool, f"airlock.v1.{name}Service", metadata) for name in names]
-        print(json.dumps(whole_session(services, folder)))
+        print(json.dumps(whole_session(services, directory)))
 
 
 main()

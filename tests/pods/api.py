@@ -1,6 +1,6 @@
 """The part of the Kubernetes API that helm's `lookup` needs: the Secrets in a directory, in the namespace `default`.
 
-    api.py FOLDER
+    api.py DIRECTORY
 
 Prints its port on the loopback address, and serves until it is killed.
 """

@@ -1,9 +1,9 @@
 """Converts the rendered chart to input for `podman kube play`: Pods, with their volumes as directories of this host.
 
-    convert.py RENDERED FOLDER SECCOMP
+    convert.py RENDERED DIRECTORY SECCOMP
 
-SECCOMP replaces the nodes' directory of Localhost profiles. FOLDER/play/POD.yaml is a Pod to start, and
-FOLDER/settings/POD.json contains the settings that runtime.py applies. Prints, as JSON, the pods with their addresses, and for
+SECCOMP replaces the nodes' directory of Localhost profiles. DIRECTORY/play/POD.yaml is a Pod to start, and
+DIRECTORY/settings/POD.json contains the settings that runtime.py applies. Prints, as JSON, the pods with their addresses, and for
 every document whether it was kept, replaced or left out. A document of an unknown kind is an error.
 """
 
@@ -22,7 +22,7 @@ NETWORK = "10.244.17."
 REPLACED = {
     "ConfigMap": "files of its volumes",
     "Secret": "files of its volumes",
-    "PersistentVolumeClaim": "an empty folder",
+    "PersistentVolumeClaim": "an empty directory",
     "Deployment": "a Pod for each replica",
     "StatefulSet": "a Pod for each replica, by its name, with its claims",
     "Service": "lines of each pod's /etc/hosts",
@@ -38,8 +38,8 @@ LEFT_OUT = {
 class Cluster:
     """The rendered documents, and the output directory."""
 
-    def __init__(self, documents, folder, seccomp):
-        self.folder = folder
+    def __init__(self, documents, directory, seccomp):
+        self.directory = directory
         self.seccomp = seccomp
         self.documents = documents
         self.pods = {}
@@ -121,8 +121,8 @@ class Cluster:
         elif "emptyDir" in volume:
             written = None
         else:
-            raise SystemExit(f"no folder can stand for the volume {volume['name']}: {sorted(volume)}")
-        for path, folders, names in os.walk(target):
+            raise SystemExit(f"no directory can stand for the volume {volume['name']}: {sorted(volume)}")
+        for path, directories, names in os.walk(target):
             for name in names:
                 os.chown(os.path.join(path, name), 0, group)
                 os.chmod(os.path.join(path, name), written)
@@ -156,12 +156,12 @@ class Cluster:
             "container": copy.deepcopy(container["securityContext"]),
             "memory": container["resources"]["limits"]["memory"],
         }
-        with open(os.path.join(self.folder, "settings", f"{name}.json"), "w") as file:
+        with open(os.path.join(self.directory, "settings", f"{name}.json"), "w") as file:
             json.dump(settings, file)
 
         shift = 0 if settings["hostUsers"] else FIRST_ID
         group = spec["securityContext"]["fsGroup"] + shift
-        root = os.path.join(self.folder, "volumes", name)
+        root = os.path.join(self.directory, "volumes", name)
         for volume in spec.get("volumes", []):
             self.volume(volume, os.path.join(root, volume["name"]), group)
         for copier in copiers:
@@ -189,16 +189,16 @@ class Cluster:
         container["image"] = f"localhost/{container['image']}"
         # A test inspects the ended pod.
         spec["restartPolicy"] = "Never"
-        with open(os.path.join(self.folder, "play", f"{name}.yaml"), "w") as file:
+        with open(os.path.join(self.directory, "play", f"{name}.yaml"), "w") as file:
             yaml.safe_dump(pod, file)
 
 
-def main(rendered, folder, seccomp):
+def main(rendered, directory, seccomp):
     with open(rendered) as file:
         documents = [document for document in yaml.safe_load_all(file) if document]
     for part in ("play", "settings", "volumes"):
-        os.makedirs(os.path.join(folder, part))
-    cluster = Cluster(documents, folder, seccomp)
+        os.makedirs(os.path.join(directory, part))
+    cluster = Cluster(documents, directory, seccomp)
     cluster.collect()
     for name in cluster.pods:
         cluster.write(name)

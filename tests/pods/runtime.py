@@ -1,9 +1,9 @@
 """An OCI runtime for podman: runc, with the fields of a pod's securityContext applied that podman ignores.
 
-    runtime.py FOLDER RUNC-ARGUMENTS...
+    runtime.py DIRECTORY RUNC-ARGUMENTS...
 
-FOLDER is that of convert.py. Before a container is created, its OCI configuration is changed to what Kubernetes would
-have requested. FOLDER/applied/POD.json lists the value of each field in that configuration, and who set it.
+DIRECTORY is that of convert.py. Before a container is created, its OCI configuration is changed to what Kubernetes would
+have requested. DIRECTORY/applied/POD.json lists the value of each field in that configuration, and who set it.
 """
 
 import json
@@ -170,10 +170,10 @@ def memory(applied, settings):
     )
 
 
-def let_in(folder, config):
+def let_in(directory, config):
     """Lets root of the pod's user namespace traverse directories that podman reserves for the host's root."""
     for source in [config["root"]["path"], *(mount.get("source", "") for mount in config["mounts"])]:
-        while source.startswith(folder + "/"):
+        while source.startswith(directory + "/"):
             source = os.path.dirname(source)
             os.chmod(source, os.stat(source).st_mode | 0o011)
 
@@ -202,48 +202,48 @@ def write(path, value):
         json.dump(value, file)
 
 
-def create(folder, bundle, identity):
+def create(directory, bundle, identity):
     """Prepares a container. The name of a pod's first container is that of the pod; the others refer to the first."""
     path = os.path.join(bundle, "config.json")
     config = read(path)
     notes = config["annotations"]
     sandbox = notes.get("io.kubernetes.cri-o.ContainerType") != "container"
-    containers = os.path.join(folder, "containers")
+    containers = os.path.join(directory, "containers")
     name = config["hostname"] if sandbox else read(os.path.join(containers, notes["io.kubernetes.cri-o.SandboxID"]))
     write(os.path.join(containers, identity), name)
-    settings = read(os.path.join(folder, "settings", f"{name}.json"))
+    settings = read(os.path.join(directory, "settings", f"{name}.json"))
     applied = Applied(config)
     if not settings["hostUsers"]:
         namespaces(applied, settings, sandbox)
-        let_in(folder, config)
+        let_in(directory, config)
         mount_points(config)
     if not sandbox:
         user(applied, settings["pod"])
         rights(applied, settings["container"])
         confinement(applied, settings["pod"], settings["container"])
         memory(applied, settings)
-        write(os.path.join(folder, "applied", f"{name}.json"), applied.fields)
+        write(os.path.join(directory, "applied", f"{name}.json"), applied.fields)
     write(path, config)
 
 
-def execute(folder, path, identity):
+def execute(directory, path, identity):
     """Prepares another program in a container, such as a probe."""
     process = read(path)
-    name = read(os.path.join(folder, "containers", identity))
-    container = read(os.path.join(folder, "settings", f"{name}.json"))["container"]
+    name = read(os.path.join(directory, "containers", identity))
+    container = read(os.path.join(directory, "settings", f"{name}.json"))["container"]
     process["capabilities"] = capability_sets(container)
     process["noNewPrivileges"] = not container["allowPrivilegeEscalation"]
     write(path, process)
 
 
-def main(folder, arguments):
+def main(directory, arguments):
     def after(option):
         return arguments[arguments.index(option) + 1]
 
     if "create" in arguments:
-        create(folder, after("--bundle"), arguments[-1])
+        create(directory, after("--bundle"), arguments[-1])
     elif "exec" in arguments:
-        execute(folder, after("--process"), arguments[-1])
+        execute(directory, after("--process"), arguments[-1])
     os.execvp("runc", ["runc", *arguments])
 
 

@@ -64,9 +64,9 @@ impl Doctor {
         let mut settings = match self.connect.settings() {
             Ok(settings) => settings,
             Err(failure) if failure.is_passing() && !self.connect.names_address() => {
-                let cure =
+                let remedy =
                     "start one with `airlock dev`, or name a server with --address (or AIRLOCK_ADDRESS)";
-                found.push(Finding::degraded("server", failure.message(), "commands on other hosts", cure));
+                found.push(Finding::degraded("server", failure.message(), "commands on other hosts", remedy));
                 return false;
             }
             Err(failure) => {
@@ -119,9 +119,9 @@ async fn identity(client: &Client, found: &mut Vec<Finding>) {
             ));
         }
         Err(error) => {
-            let cure =
+            let remedy =
                 "add an [[identity]] that matches this token or certificate to the server's configuration";
-            found.push(Finding::failed("identity", describe(error), cure));
+            found.push(Finding::failed("identity", describe(error), remedy));
             return;
         }
     }
@@ -194,13 +194,13 @@ fn runners(answer: &v1::AdminServiceGetCapabilitiesResponse, found: &mut Vec<Fin
         let name = format!("runner {}", shown(&runner.runner_id));
         if runner.state() != v1::RunnerState::Connected {
             let what = crate::render::names::lower::<v1::RunnerState>(runner.state);
-            let cure = "see `airlock runners show NAME` and the runner's log";
-            found.push(Finding::degraded(&name, what, "its slots and its sessions", cure));
+            let remedy = "see `airlock runners show NAME` and the runner's log";
+            found.push(Finding::degraded(&name, what, "its slots and its sessions", remedy));
         }
         found.extend(runner.capabilities.iter().filter(|layer| !layer.enforced).map(|layer| {
             let seen = format!("{} is not enforced: {}", shown(&layer.name), shown(&layer.detail));
-            let cure = "run `airlock-runner doctor --config FILE` on the runner's host";
-            Finding::degraded(&name, seen, "", cure)
+            let remedy = "run `airlock-runner doctor --config FILE` on the runner's host";
+            Finding::degraded(&name, seen, "", remedy)
         }));
     }
 }

@@ -109,7 +109,7 @@ impl Kill {
         let mut failed = None;
         for id in &self.ids {
             match client.cancel(id).await {
-                Ok(execution) => output::print(&format!("{id}: {}\n", fate(&execution)))?,
+                Ok(execution) => output::print(&format!("{id}: {}\n", outcome(&execution)))?,
                 Err(error) => {
                     let failure = Failure::from(error);
                     output::report(&failure);
@@ -121,7 +121,7 @@ impl Kill {
     }
 }
 
-fn fate(execution: &Execution) -> String {
+fn outcome(execution: &Execution) -> String {
     match execution.state() {
         ExecutionState::Finished => status(execution),
         _ => format!("cancelling; current state: {}", status(execution)),

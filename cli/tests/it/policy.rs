@@ -59,7 +59,7 @@ fn cases_are_decided_and_those_that_come_out_otherwise_are_shown() {
 }
 
 #[test]
-fn a_broken_profile_is_told_with_file_line_and_cure_and_the_others_go_on() {
+fn a_broken_profile_is_told_with_file_line_and_remedy_and_the_others_go_on() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("broken.toml"), "name = \"broken\"\n[policy]\ndeny = [\"Bosh(x)\"]\n")
         .unwrap();

@@ -160,7 +160,7 @@ fn with<'a>(path: &'a [String], more: &[&'a str]) -> Vec<&'a str> {
 }
 
 #[test]
-fn every_option_has_a_case_and_each_wrong_value_is_told_with_a_cure() {
+fn every_option_has_a_case_and_each_wrong_value_is_told_with_a_remedy() {
     let (mut without, mut seen) = (Vec::new(), Vec::new());
     for (path, command) in all() {
         for (arg, long) in options(&command).filter(|(arg, _)| takes_value(arg)) {

@@ -61,7 +61,7 @@ async fn a_server_that_goes_on_elsewhere_each_time_is_not_followed_for_ever() {
 }
 
 #[tokio::test]
-async fn a_full_disk_is_told_with_its_path_and_a_cure() {
+async fn a_full_disk_is_told_with_its_path_and_a_remedy() {
     let mut tasks = JoinSet::new();
     let address = serve(Fake::new("new", FileFormat::File, Lie::None), &mut tasks).await;
     let client = client(address, quick());

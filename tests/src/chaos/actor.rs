@@ -171,7 +171,7 @@ impl Actor {
     /// # Panics
     /// If that takes too long.
     pub async fn reaches(&self, client: &Client, state: v1::ExecutionState) -> v1::Execution {
-        let what = format!("{} comes to {}", self.part.name, state.as_str_name());
+        let what = format!("{} reaches {}", self.part.name, state.as_str_name());
         eventually(&what, async || {
             let now = client.execution(&self.id).await.ok()?;
             (i32::from(now.state()) >= i32::from(state)).then_some(now)

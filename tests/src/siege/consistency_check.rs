@@ -75,13 +75,13 @@ async fn check_one(field: &Field, one: &Done, plan: Plan, number: usize, trouble
 
 /// Returns the deviations that the faults of its runner permit during its time span.
 fn permits(one: &Done, troubles: &[Trouble]) -> Permits {
-    let befell = |told: bool| {
+    let affected = |told: bool| {
         troubles.iter().any(|trouble| {
             let meets = trouble.span.0 <= one.span.1 && one.span.0 <= trouble.span.1;
             trouble.told == told && trouble.runner == one.end.runner_id && meets
         })
     };
-    Permits { lost: befell(false), drained: befell(true) }
+    Permits { lost: affected(false), drained: affected(true) }
 }
 
 /// Checks that every server lists exactly the accepted executions.

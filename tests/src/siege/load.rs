@@ -155,7 +155,7 @@ impl Load {
         let id = insist(&format!("{name} is started"), || client.start(spec.clone())).await.execution_id;
         self.accepted.lock().unwrap().insert(id.clone(), kind);
         let reader = tokio::spawn(follow(client.clone(), id.clone()));
-        befall(client, &part, kind, &id).await;
+        operate(client, &part, kind, &id).await;
         let ledger = tokio::time::timeout(LIMIT, reader).await;
         let ledger = ledger.unwrap_or_else(|_| panic!("{name}, {id}: its reader never came to the end"));
         let ledger = ledger.unwrap().unwrap_or_else(|error| panic!("{name}, {id}: {error}"));
@@ -174,7 +174,7 @@ impl Load {
 }
 
 /// Performs the operations on a command other than reading it.
-async fn befall(client: &Client, part: &Part, kind: Kind, id: &str) {
+async fn operate(client: &Client, part: &Part, kind: Kind, id: &str) {
     match kind {
         Kind::Stdin => {
             let input = part.stdin.as_deref().unwrap_or_default();

@@ -24,7 +24,7 @@ const MACHINES_DISK: &str = "tests/vm/image.sh";
 
 /// Compares the findings, as path and text, with a list in `allowed.toml`: none is missing there, and none is
 /// superfluous.
-fn assert_allowed(list: &str, found: &[(String, String)], cure: &str) {
+fn assert_allowed(list: &str, found: &[(String, String)], remedy: &str) {
     let allowed: toml::Table = toml::from_str(ALLOWED).unwrap();
     let mut left: BTreeMap<(String, String), i64> = BTreeMap::new();
     for entry in allowed[list].as_array().unwrap() {
@@ -43,7 +43,7 @@ fn assert_allowed(list: &str, found: &[(String, String)], cure: &str) {
             None => wrong.push(format!("{path}: {text}")),
         }
     }
-    assert!(wrong.is_empty(), "{cure}:\n  {}", wrong.join("\n  "));
+    assert!(wrong.is_empty(), "{remedy}:\n  {}", wrong.join("\n  "));
     left.retain(|_, times| *times > 0);
     assert!(left.is_empty(), "`{list}` of allowed.toml allows what is not there: {left:?}");
 }
@@ -80,8 +80,8 @@ fn only_the_helper_and_the_sandbox_call_what_mounts() {
 #[test]
 fn programs_that_mount_start_where_nobody_sees_it() {
     let found = in_rust(&[HELPER, SAMPLES, NEVER_RUNS], |path, text| find::programs(text, is_test(path)));
-    let cure = "start it by `airlock_mounts::private_command` or `inside_command`";
-    assert_allowed("programs", &found, cure);
+    let remedy = "start it by `airlock_mounts::private_command` or `inside_command`";
+    assert_allowed("programs", &found, remedy);
 }
 
 #[test]
@@ -93,8 +93,8 @@ fn trees_are_removed_by_what_stops_at_a_mount_point() {
 #[test]
 fn what_may_be_mounted_in_is_in_a_directory_that_guards_itself() {
     let found = in_rust(&[HELPER, SAMPLES], |_, text| find::unguarded(text));
-    let cure = "it is given to what mounts; make it an `airlock_mounts::ScratchDir`";
-    assert_allowed("directories", &found, cure);
+    let remedy = "it is given to what mounts; make it an `airlock_mounts::ScratchDir`";
+    assert_allowed("directories", &found, remedy);
 }
 
 #[test]
@@ -119,8 +119,8 @@ fn scripts_mount_and_remove_through_their_library() {
         found.extend(find::in_script(&name, &text).into_iter().map(|line| (name.clone(), line)));
     }
     assert!(scripts > 12, "the scripts were found: {scripts}");
-    let cure = "use `remove_tree` or `in_own_mounts` of scripts/lib.sh, or a check of tests/vm";
-    assert_allowed("scripts", &found, cure);
+    let remedy = "use `remove_tree` or `in_own_mounts` of scripts/lib.sh, or a check of tests/vm";
+    assert_allowed("scripts", &found, remedy);
 }
 
 #[test]

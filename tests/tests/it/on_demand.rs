@@ -228,7 +228,11 @@ async fn what_was_cut_from_the_middle_is_a_gap_at_the_same_place_everywhere() {
     let story =
         run(&fixture.client, spec_in(&fixture.session, "yes 0123456 | head -c 83886080")).await.unwrap();
     let (cut, total) = (16 << 20, 80 << 20);
-    assert_eq!(story.stdout.len() as u64 + story.missing, total, "whoever keeps pace may have seen it all");
+    assert_eq!(
+        story.stdout.len() as u64 + story.missing,
+        total,
+        "a reader that keeps pace may have seen it all"
+    );
     let id = story.end.unwrap().execution_id;
     let mut reader = fixture.client.read_output(&id, OutputStream::Stdout, Selection::All);
     let (mut position, mut gaps) = (0, Vec::new());

@@ -75,15 +75,15 @@ impl Seen {
     }
 
     /// Returns the remedies for everything that prevents commands from running.
-    fn cures(&self) -> String {
+    fn remedies(&self) -> String {
         let needed = |check: &&Value| {
             let is = |key: &str, value: &Value| check.get(key) == Some(value);
             is("needed", &true.into()) && !is("state", &"ok".into())
         };
-        let cures = self.checks.iter().filter(needed).filter_map(|check| check.get("cure")?.as_str());
-        let mut cures: Vec<&str> = cures.filter(|cure| !cure.is_empty()).collect();
-        cures.push(self.of("user_namespaces", "cure"));
-        cures.join("\n")
+        let remedies = self.checks.iter().filter(needed).filter_map(|check| check.get("cure")?.as_str());
+        let mut remedies: Vec<&str> = remedies.filter(|remedy| !remedy.is_empty()).collect();
+        remedies.push(self.of("user_namespaces", "cure"));
+        remedies.join("\n")
     }
 
     /// Asserts that nothing ran: the command was refused with a reason.
@@ -139,7 +139,7 @@ fn with_nothing_asked_for_no_command_runs_and_every_field_is_named() {
     for field in
         ["procMount: Unmasked", "hostUsers: false", "seccompProfile", "capabilities.add: [SYS_ADMIN]"]
     {
-        assert!(seen.cures().contains(field), "`{field}` in {}", seen.cures());
+        assert!(seen.remedies().contains(field), "`{field}` in {}", seen.remedies());
     }
     seen.assert_documented("default");
 }
@@ -149,7 +149,7 @@ fn with_everything_dropped_no_command_runs_and_every_field_is_named() {
     let seen = look(&RESTRICTED);
     seen.assert_refused();
     for field in ["procMount: Unmasked", "hostUsers: false", "seccompProfile", "Localhost"] {
-        assert!(seen.cures().contains(field), "`{field}` in {}", seen.cures());
+        assert!(seen.remedies().contains(field), "`{field}` in {}", seen.remedies());
     }
     seen.assert_documented("restricted");
 }

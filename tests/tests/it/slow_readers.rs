@@ -106,7 +106,7 @@ async fn they_hold_up_nobody_and_get_what_is_kept_and_a_gap() {
 
     let whole = numbers();
     let fast = fast.await.unwrap();
-    assert_eq!(fast.exit_code(), Some(0), "another reader comes to the end");
+    assert_eq!(fast.exit_code(), Some(0), "another reader reaches the end");
     assert!(
         fast.stdout == without_gaps(&whole, &fast),
         "with all of it, but for gaps that are said: {:?}",

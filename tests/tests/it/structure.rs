@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
 
 mod imports;
+mod terms;
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -145,7 +145,7 @@ gone() { # PID
         sleep 0.2
     done
     ls -A $STATE/sessions $STATE/trash
-    [ -z "$(ls -A $STATE/sessions | grep -v :)" ] || fail "folders are left"
+    [ -z "$(ls -A $STATE/sessions | grep -v :)" ] || fail "directories are left"
     if grep "$STATE/sessions/" "/proc/$1/mountinfo"; then fail "mounts are left"; fi
     for _ in $(seq 600); do
         [ "$(losetup -n -O BACK-FILE | grep -c sessions)" = 0 ] && break

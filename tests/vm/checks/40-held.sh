@@ -10,7 +10,7 @@ names() { # WORD FOUND
     jq -e --arg word "$1" 'any(.checks[]; .state != "ok" and (.seen + .cure | contains($word)))' <<<"$2" >/dev/null
 }
 
-held_back() { # SWITCH VALUE CURE
+held_back() { # SWITCH VALUE REMEDY
     local before found code=0
     before=$(sysctl -n "$1")
     if names "$3" "$(doctor)"; then fail "\`$3\` is named although nothing holds it back"; fi

@@ -26,7 +26,7 @@ fn mode(path: &Path) -> u32 {
 #[test]
 fn the_directory_is_its_owners_alone() {
     let (_temp, state) = directory();
-    let _tenure = state.take().unwrap();
+    let _lock = state.take().unwrap();
     assert_eq!(mode(state.path()), 0o700);
     state.publish(&connection()).unwrap();
     assert_eq!(mode(&state.connection_path()), 0o600);
@@ -38,19 +38,19 @@ fn a_directory_that_others_can_look_into_is_closed() {
     let (_temp, state) = directory();
     fs::create_dir_all(state.path()).unwrap();
     fs::set_permissions(state.path(), fs::Permissions::from_mode(0o755)).unwrap();
-    let _tenure = state.take().unwrap();
+    let _lock = state.take().unwrap();
     assert_eq!(mode(state.path()), 0o700);
 }
 
 #[test]
 fn a_second_dev_is_refused_and_told_who_is_there() {
     let (_temp, state) = directory();
-    let tenure = state.take().unwrap();
+    let lock = state.take().unwrap();
     state.publish(&connection()).unwrap();
     let error = state.take().unwrap_err().to_string();
     assert!(error.contains("another `airlock dev`") && error.contains("process 77"), "{error}");
     assert_eq!(state.connection().unwrap(), connection(), "it took nothing away");
-    drop(tenure);
+    drop(lock);
     let _next = state.take().unwrap();
 }
 
@@ -58,10 +58,10 @@ fn a_second_dev_is_refused_and_told_who_is_there() {
 fn what_a_dead_dev_left_is_not_believed() {
     let (_temp, state) = directory();
     assert!(matches!(state.connection(), Err(StateError::NotRunning(_))));
-    let tenure = state.take().unwrap();
+    let lock = state.take().unwrap();
     assert!(matches!(state.connection(), Err(StateError::NotReady(_))));
     state.publish(&connection()).unwrap();
-    drop(tenure);
+    drop(lock);
     let error = state.connection().unwrap_err();
     assert!(matches!(error, StateError::NotRunning(_)));
     assert!(error.to_string().contains("start one with `airlock dev`"));
@@ -72,7 +72,7 @@ fn what_a_dead_dev_left_is_not_believed() {
 #[test]
 fn a_file_that_is_none_is_named() {
     let (_temp, state) = directory();
-    let _tenure = state.take().unwrap();
+    let _lock = state.take().unwrap();
     for text in ["", "{}", "{\"address\": 1}", "[]"] {
         fs::write(state.connection_path(), text).unwrap();
         let error = state.connection().unwrap_err().to_string();

@@ -5,21 +5,21 @@ use airlock_embedded::state::StateDirectory;
 
 /// The options of a view.
 #[derive(Debug, Clone, Default)]
-pub(super) struct ViewOptions {
+pub(in crate::command) struct ViewOptions {
     /// Print events as JSON lines instead of the output.
-    pub(super) json: bool,
+    pub(in crate::command) json: bool,
     /// This view started the command, so Ctrl-C and a closed standard output end it.
-    pub(super) owns: bool,
+    pub(in crate::command) owns: bool,
     /// Forward standard input to the command.
-    pub(super) input: bool,
+    pub(in crate::command) input: bool,
     /// Connect this terminal to the command.
-    pub(super) terminal: Option<Terminal>,
+    pub(in crate::command) terminal: Option<Terminal>,
     /// Show only the output, and return 0 for every result.
-    pub(super) log: bool,
+    pub(in crate::command) log: bool,
     /// The server stops with the view, so nothing can keep running.
-    pub(super) local: bool,
+    pub(in crate::command) local: bool,
     /// Print notes about the result, and mark output that looks like one.
-    pub(super) notes: bool,
+    pub(in crate::command) notes: bool,
     /// The state directory of the server if it is a dev. When the dev has ended, the view stops waiting.
-    pub(super) dev: Option<StateDirectory>,
+    pub(in crate::command) dev: Option<StateDirectory>,
 }

@@ -15,7 +15,7 @@ use crate::fleet::restarts::{Commands, fleet, quick, session};
 
 /// The fault of a server.
 #[derive(Debug, Clone, Copy)]
-enum Fate {
+enum Fault {
     /// It is killed and restarted after a while.
     Killed,
     /// It is stopped and restarted.
@@ -43,27 +43,27 @@ pub(crate) fn seed() -> u64 {
     given("AIRLOCK_FLEET_SEED").unwrap_or_else(airlock_sampling::seed)
 }
 
-fn fate(rng: &mut Rng) -> Fate {
+fn fault(rng: &mut Rng) -> Fault {
     match rng.u8(0..3) {
-        0 => Fate::Killed,
-        1 => Fate::Replaced,
-        _ => Fate::DiesAt(POINTS[rng.usize(..POINTS.len())]),
+        0 => Fault::Killed,
+        1 => Fault::Replaced,
+        _ => Fault::DiesAt(POINTS[rng.usize(..POINTS.len())]),
     }
 }
 
-async fn befall(fleet: &Fleet, server: &mut Option<Process>, number: usize, fate: Fate, rng: &mut Rng) {
+async fn inject(fleet: &Fleet, server: &mut Option<Process>, number: usize, fault: Fault, rng: &mut Rng) {
     let Some(process) = server.take() else { return };
-    match fate {
-        Fate::Replaced => assert!(process.terminate(PATIENCE).success()),
-        Fate::Killed | Fate::DiesAt(_) => process.kill(),
+    match fault {
+        Fault::Replaced => assert!(process.terminate(PATIENCE).success()),
+        Fault::Killed | Fault::DiesAt(_) => process.kill(),
     }
     tokio::time::sleep(Duration::from_millis(rng.u64(0..1500))).await;
-    *server = Some(match fate {
+    *server = Some(match fault {
         // It dies again at the fault point, or in the next round at the latest.
-        Fate::DiesAt(point) => {
+        Fault::DiesAt(point) => {
             fleet.server(number, &[("AIRLOCK_FAULT", &format!("{point}:{}", rng.u8(1..6)))])
         }
-        Fate::Killed | Fate::Replaced => fleet.server(number, &[]),
+        Fault::Killed | Fault::Replaced => fleet.server(number, &[]),
     });
     tokio::time::sleep(Duration::from_millis(rng.u64(500..2500))).await;
 }
@@ -81,9 +81,9 @@ async fn come_and_go(seed: u64, rounds: usize) {
         let stays = rng.usize(..servers.len());
         for (number, server) in servers.iter_mut().enumerate() {
             if number != stays {
-                let fate = fate(&mut rng);
-                eprintln!("round {round}: server {number}: {fate:?}");
-                befall(&fleet, server, number, fate, &mut rng).await;
+                let fault = fault(&mut rng);
+                eprintln!("round {round}: server {number}: {fault:?}");
+                inject(&fleet, server, number, fault, &mut rng).await;
             }
         }
         commands.check(&client).await;

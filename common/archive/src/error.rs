@@ -65,7 +65,7 @@ pub enum Cause {
     },
     /// The directory could not be read or changed.
     #[error("cannot {doing} `{path}`: {source}")]
-    Folder {
+    Directory {
         /// The operation, as a verb.
         doing: &'static str,
         /// The escaped path relative to the directory, at most 200 bytes.
@@ -180,10 +180,10 @@ pub enum Rule {
     HardLinkToNone,
     /// An entry below a file or link of the archive.
     #[error("its directory is a file or a link earlier in the archive; leave one out")]
-    ParentNoFolder,
+    ParentNotDirectory,
     /// A name that is both a directory and something else in the archive.
     #[error("the same name is a directory and something else in the archive; leave one out")]
-    FolderAndOther,
+    DirectoryAndOther,
     /// A PAX header or long name that exceeds [`EXTENSION_BYTES`](crate::EXTENSION_BYTES).
     #[error("its extension header has more than 65536 bytes; make the archive without extended attributes")]
     LongExtension,
@@ -203,10 +203,10 @@ pub enum Rule {
 pub enum Obstacle {
     /// A link or a file in the position of a directory.
     #[error("is a link or a file where a directory is needed; remove it, or choose another directory")]
-    NotAFolder,
+    NotADirectory,
     /// A directory in the position of a file or link.
     #[error("is a directory where a file or a link is to be written; remove it, or choose another directory")]
-    AFolder,
+    ADirectory,
     /// The file was replaced after it was created.
     #[error("was changed by another program at the same time; try again when no other program writes there")]
     Changed,
@@ -252,7 +252,7 @@ impl ArchiveError {
     }
 
     pub(crate) fn folder(doing: &'static str, path: &[u8], source: impl Into<io::Error>) -> Self {
-        Cause::Folder { doing, path: shown(path), source: source.into() }.into()
+        Cause::Directory { doing, path: shown(path), source: source.into() }.into()
     }
 
     pub(crate) fn in_the_way(path: &[u8], obstacle: Obstacle) -> Self {

@@ -78,7 +78,7 @@ pub struct Skipped {
 /// read is filled with zeros, a file that grows is cut; both are listed as skipped.
 ///
 /// # Errors
-/// [`Cause::Limit`], [`Cause::Folder`] if the directory itself cannot be read, [`Cause::Write`],
+/// [`Cause::Limit`], [`Cause::Directory`] if the directory itself cannot be read, [`Cause::Write`],
 /// [`Cause::Cancelled`]. After an error the archive has no end marker.
 pub fn pack(from: &Dir, format: Format, out: impl Write, options: &Pack<'_>) -> Result<Packed, ArchiveError> {
     let mut packer = Packer {

@@ -42,7 +42,7 @@ pub(crate) type Written = (u64, [u8; 32]);
 /// content.
 ///
 /// # Errors
-/// [`Cause::Refused`] for its path or mode, [`Cause::InTheWay`], [`Cause::Folder`], [`Cause::Read`],
+/// [`Cause::Refused`] for its path or mode, [`Cause::InTheWay`], [`Cause::Directory`], [`Cause::Read`],
 /// [`Cause::Cancelled`]. No temporary file remains.
 pub fn write_file(
     into: &Dir,
@@ -197,7 +197,7 @@ impl<'a> Target<'a> {
     fn finish_folder(&self, path: &[u8], mode: u32, modified: u64) -> Result<(), ArchiveError> {
         let folder = match self.open(path) {
             Ok(folder) => folder,
-            Err(ArchiveError { cause: Cause::Folder { source, .. }, .. })
+            Err(ArchiveError { cause: Cause::Directory { source, .. }, .. })
                 if source.kind() == io::ErrorKind::NotFound =>
             {
                 return Ok(());
@@ -258,8 +258,8 @@ pub(crate) fn look(root: BorrowedFd<'_>, path: &[u8], folder: bool) -> Result<()
         Err(error) => Err(ArchiveError::folder("inspect", path, error)),
         Ok(now) => match (FileType::from_raw_mode(now.st_mode) == FileType::Directory, folder) {
             (true, true) | (false, false) => Ok(()),
-            (true, false) => Err(ArchiveError::in_the_way(path, Obstacle::AFolder)),
-            (false, true) => Err(ArchiveError::in_the_way(path, Obstacle::NotAFolder)),
+            (true, false) => Err(ArchiveError::in_the_way(path, Obstacle::ADirectory)),
+            (false, true) => Err(ArchiveError::in_the_way(path, Obstacle::NotADirectory)),
         },
     }
 }
@@ -292,7 +292,7 @@ impl<'f> Temporary<'f> {
     fn rename(self, name: &[u8], path: &[u8]) -> Result<(), ArchiveError> {
         match fs::renameat(self.folder, &self.name, self.folder, name) {
             Ok(()) => Ok(()),
-            Err(Errno::ISDIR | Errno::NOTEMPTY) => Err(ArchiveError::in_the_way(path, Obstacle::AFolder)),
+            Err(Errno::ISDIR | Errno::NOTEMPTY) => Err(ArchiveError::in_the_way(path, Obstacle::ADirectory)),
             Err(error) => Err(ArchiveError::folder("rename into place", path, error)),
         }
     }
@@ -354,7 +354,7 @@ fn at<E: Into<io::Error>>(doing: &'static str, path: &[u8]) -> impl FnOnce(E) ->
 
 fn not_opened(path: &[u8], error: Errno) -> ArchiveError {
     match error {
-        Errno::NOTDIR | Errno::LOOP => ArchiveError::in_the_way(path, Obstacle::NotAFolder),
+        Errno::NOTDIR | Errno::LOOP => ArchiveError::in_the_way(path, Obstacle::NotADirectory),
         error => ArchiveError::folder("open the directory", path, error),
     }
 }

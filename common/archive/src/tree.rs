@@ -35,7 +35,7 @@ impl Tree {
             }
             Entry::Occupied(mut place) => {
                 if (*place.get() == Node::Folder) != (node == Node::Folder) {
-                    return Err(Rule::FolderAndOther);
+                    return Err(Rule::DirectoryAndOther);
                 }
                 place.insert(node);
             }
@@ -47,7 +47,7 @@ impl Tree {
     fn add_folders(&mut self, folder: &[u8]) -> Result<u64, Rule> {
         match self.0.get(&key(folder)) {
             Some(Node::Folder) => return Ok(0),
-            Some(_) => return Err(Rule::ParentNoFolder),
+            Some(_) => return Err(Rule::ParentNotDirectory),
             None => {}
         }
         let ends = folder.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(end, _)| end);
@@ -59,7 +59,7 @@ impl Tree {
                     new += 1;
                 }
                 Entry::Occupied(place) if *place.get() == Node::Folder => {}
-                Entry::Occupied(_) => return Err(Rule::ParentNoFolder),
+                Entry::Occupied(_) => return Err(Rule::ParentNotDirectory),
             }
         }
         Ok(new)
@@ -87,10 +87,10 @@ mod tests {
         assert_eq!(tree.add(b"a/d", Node::Folder), Ok(1));
         assert_eq!(tree.add(b"a/b/c", Node::Symlink), Ok(0), "the later wins");
         assert!(!tree.is_file(b"a/b/c"));
-        assert_eq!(tree.add(b"a/b/c/d", Node::File), Err(Rule::ParentNoFolder));
-        assert_eq!(tree.add(b"a/b/c/d/e/f", Node::File), Err(Rule::ParentNoFolder));
-        assert_eq!(tree.add(b"a/b", Node::File), Err(Rule::FolderAndOther));
-        assert_eq!(tree.add(b"a/b/c", Node::Folder), Err(Rule::FolderAndOther));
+        assert_eq!(tree.add(b"a/b/c/d", Node::File), Err(Rule::ParentNotDirectory));
+        assert_eq!(tree.add(b"a/b/c/d/e/f", Node::File), Err(Rule::ParentNotDirectory));
+        assert_eq!(tree.add(b"a/b", Node::File), Err(Rule::DirectoryAndOther));
+        assert_eq!(tree.add(b"a/b/c", Node::Folder), Err(Rule::DirectoryAndOther));
         assert_eq!(tree.add(b"A", Node::File), Ok(0), "case matters");
     }
 }

@@ -251,7 +251,7 @@ impl<'a, R: Read> Walk<'a, R> {
         let (path, kind) = match (named, kind) {
             (Name::Root, Kind::Directory) if size == 0 => return Ok(None),
             (Name::Root, Kind::File) if size == 0 && name.ends_with(b"/") => return Ok(None),
-            (Name::Root, _) => return Err(self.refused(name, Rule::FolderAndOther)),
+            (Name::Root, _) => return Err(self.refused(name, Rule::DirectoryAndOther)),
             (Name::Below { path, slash: true }, Kind::File | Kind::Directory) => (path, Kind::Directory),
             (Name::Below { slash: true, .. }, _) => return Err(self.refused(name, Rule::NotNormalName)),
             (Name::Below { path, slash: false }, kind) => (path, kind),

@@ -143,15 +143,15 @@ pub(super) fn of_archive(error: &ArchiveError, stopped: Option<ExchangeFailed>) 
         Cause::Limit { limit: "bytes", value, .. } => exhausted("transfers.unpacked_bytes", *value, &said),
         Cause::Limit { limit, value, .. } => exhausted(limit, *value, &said),
         Cause::InTheWay { obstacle, .. } => match obstacle {
-            Obstacle::NotAFolder => precondition("NOT_A_DIRECTORY", said),
-            Obstacle::AFolder => precondition("IS_A_DIRECTORY", said),
+            Obstacle::NotADirectory => precondition("NOT_A_DIRECTORY", said),
+            Obstacle::ADirectory => precondition("IS_A_DIRECTORY", said),
             Obstacle::Changed => precondition("CHANGED_MEANWHILE", said),
         },
         Cause::Cancelled => unavailable("CANCELLED", "the transfer was interrupted; continue it"),
         Cause::Read { source } | Cause::Write { source } => {
             stopped.unwrap_or_else(|| of_own_io("a transfer's bytes", source))
         }
-        Cause::Folder { path, source, .. } => match source.raw_os_error() {
+        Cause::Directory { path, source, .. } => match source.raw_os_error() {
             Some(raw) => of_path(path.as_bytes(), Errno::from_raw_os_error(raw)),
             None => internal("a directory of a session", source),
         },

@@ -79,7 +79,7 @@ fn no_swap_of_folders_and_links_gets_an_unpacker_out() {
                 Ok(_) => done += 1,
                 Err(error) => {
                     assert!(
-                        matches!(&error.cause, Cause::InTheWay { obstacle: Obstacle::NotAFolder, .. }),
+                        matches!(&error.cause, Cause::InTheWay { obstacle: Obstacle::NotADirectory, .. }),
                         "{error}"
                     );
                     stopped += 1;
@@ -215,7 +215,7 @@ fn a_link_that_is_put_in_the_way_between_two_entries_is_not_followed() {
     };
     let springs = Springs { archive: Cursor::new(archive), at: 4 * 512, spring: &spring };
     let error = place.unpack(springs, Format::Tar).unwrap_err();
-    assert!(matches!(&error.cause, Cause::InTheWay { obstacle: Obstacle::NotAFolder, .. }), "{error}");
+    assert!(matches!(&error.cause, Cause::InTheWay { obstacle: Obstacle::NotADirectory, .. }), "{error}");
     assert!(error.to_string().starts_with("`d` is a link or a file where a directory is needed"), "{error}");
     assert_eq!(error.put, 4, "two folders and two files");
     assert_alive(&place);

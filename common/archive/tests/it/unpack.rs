@@ -151,11 +151,11 @@ fn what_stands_in_the_way_is_told_and_never_followed() {
     let put_folder = |path: &Path, _: &Place| fs::create_dir(path).unwrap();
     type Put<'a> = &'a dyn Fn(&Path, &Place);
     let cases: [(&[u8], Put<'_>, Obstacle); 5] = [
-        (&nested, &put_link, Obstacle::NotAFolder),
-        (&nested, &put_file, Obstacle::NotAFolder),
-        (&folder, &put_link, Obstacle::NotAFolder),
-        (&folder, &put_file, Obstacle::NotAFolder),
-        (&plain, &put_folder, Obstacle::AFolder),
+        (&nested, &put_link, Obstacle::NotADirectory),
+        (&nested, &put_file, Obstacle::NotADirectory),
+        (&folder, &put_link, Obstacle::NotADirectory),
+        (&folder, &put_file, Obstacle::NotADirectory),
+        (&plain, &put_folder, Obstacle::ADirectory),
     ];
     for (archive, put, wanted) in cases {
         let place = Place::new();
@@ -260,7 +260,7 @@ fn a_file_is_written_whole_with_folders_mode_and_digest() {
     let error = write("a/s", 0o4755).unwrap_err();
     assert!(matches!(error.cause, Cause::Refused { rule: Rule::SetId, .. }), "{error}");
     let error = write("a/b", 0o644).unwrap_err();
-    assert!(matches!(error.cause, Cause::InTheWay { obstacle: Obstacle::AFolder, .. }), "{error}");
+    assert!(matches!(error.cause, Cause::InTheWay { obstacle: Obstacle::ADirectory, .. }), "{error}");
     assert_eq!(place.inside().len(), 4, "and nothing else");
 }
 

@@ -42,7 +42,7 @@ impl Builder<'_> {
         for node in nodes {
             self.source.collect_expansions(*node, start, &mut expansions);
         }
-        let mut lexer = lex::Lexer::new(start, end, mode, &expansions);
+        let mut lexer = lex::WordLexer::new(start, end, mode, &expansions);
         lexer.run(self);
         let lexed = lexer.into_parts();
         finish_word(self, &lexed, start, end, mode, out);

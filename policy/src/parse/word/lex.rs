@@ -27,7 +27,7 @@ pub(in crate::parse) struct LexedWord {
     pub(in crate::parse) assigned_home: bool,
 }
 
-pub(super) struct Lexer<'n, 't> {
+pub(super) struct WordLexer<'n, 't> {
     at: usize,
     end: usize,
     start: usize,
@@ -39,7 +39,7 @@ pub(super) struct Lexer<'n, 't> {
     lexed: LexedWord,
 }
 
-impl<'n, 't> Lexer<'n, 't> {
+impl<'n, 't> WordLexer<'n, 't> {
     pub(super) fn new(
         start: usize,
         end: usize,

@@ -13,7 +13,7 @@ use std::{
 use airlock_domain::{RunnerId, Shell};
 use airlock_server::{
     fair,
-    placement::choose::{Candidate, Wants, Way, choose},
+    runners::choose::{Candidate, RunnerConnection, Wants, choose},
 };
 
 const EXECUTIONS: usize = 100_000;
@@ -233,7 +233,7 @@ impl<'w> Fleet<'w> {
                 shells: &none,
                 permits_unsandboxed: false,
                 holds_floor: true,
-                way: Way::Link,
+                connection: RunnerConnection::Link,
                 load: self.known[server][*runner] * 1000 / SLOTS,
             })
             .collect();

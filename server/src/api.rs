@@ -1,4 +1,4 @@
-//! The interface between the gRPC edge and the engine: domain requests, events and errors.
+//! The interface between the gRPC edge and the services: domain requests, events and errors.
 //!
 //! This module must not contain generated protobuf types or `tonic::Status`. The edge converts both ways.
 
@@ -36,7 +36,7 @@ pub struct CreateSession {
     pub idle_timeout: Option<Duration>,
 }
 
-/// A request to run a command. The edge has checked sizes and formats and reported all violations. The engine
+/// A request to run a command. The edge has checked sizes and formats and reported all violations. The service
 /// checks the conditions that depend on the session or the profile.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StartExecution {

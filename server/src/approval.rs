@@ -3,49 +3,76 @@
 //! The answer is stored first, bound to the hash of the question. Then the execution moves on. If the process
 //! dies between these steps, the reconcile loop completes the second one.
 
+mod answer;
+mod file_look;
 mod files;
+mod question;
 mod remember;
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use airlock_domain::{ApprovalId, Cause, DeniedBy, ExecutionResult, ExecutionState};
 
-pub use files::FileLook;
-
-pub(crate) use files::as_found;
-
+pub use self::{answer::ApproverAnswer, file_look::FileLook};
 use crate::{
     api::ApiError,
+    control::{Clock, Lifecycle, Observer},
     decision::Asked,
-    engine::{ApproverAnswer, Core},
-    execution::finish_with,
+    decisions::Decisions,
+    limits::ServiceLimits,
     model::{
         ApprovalRecord, ApprovalState, ExecutionRecord, LiveExecution, Micros, Principal, SessionRecord,
     },
-    store::{ApprovalAnswer, ApprovalQuery, Cas, Page, PageQuery, StoreError, Transition},
+    profiles::LiveProfiles,
+    store::{ApprovalAnswer, ApprovalQuery, Cas, Page, PageQuery, Store, StoreError, Transition},
+    transition::{Transitions, finish_with},
 };
 
-impl Core {
-    pub(crate) async fn list_approvals(
+/// The approvals and the remembered rules.
+pub struct Approvals {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) profiles: LiveProfiles,
+    pub(crate) decisions: Arc<Decisions>,
+    pub(crate) transitions: Arc<Transitions>,
+    /// Reads the state of files in sessions.
+    pub(crate) files: Arc<dyn FileLook>,
+    pub(crate) clock: Arc<Clock>,
+    pub(crate) lifecycle: Lifecycle,
+    pub(crate) observer: Arc<dyn Observer>,
+    pub(crate) limits: ServiceLimits,
+}
+
+impl Approvals {
+    /// Lists approvals of the caller's tenant, oldest first. Overrides the tenant of the query.
+    ///
+    /// # Errors
+    /// `Unavailable`.
+    pub async fn list(
         &self,
         who: &Principal,
         mut query: ApprovalQuery,
         page: &PageQuery,
     ) -> Result<Page<ApprovalRecord>, ApiError> {
         query.tenant = Some(who.tenant.clone());
-        Ok(self.store().approvals(&query, page).await?)
+        Ok(self.store.approvals(&query, page).await?)
     }
 
+    /// Answers an approval. `binding` is the binding that the approver was shown.
+    ///
+    /// # Errors
+    /// `NotFound`; `Forbidden` for the caller's own request; `FailedPrecondition` if the approval is no longer open,
+    /// has another binding, or must not be remembered by its profile; `Invalid` for rules that do not cover the command
+    /// or cover much more; `Exhausted` if there are too many rules.
     #[tracing::instrument(name = "approve", skip_all, fields(approval_id = %id))]
-    pub(crate) async fn decide_approval(
+    pub async fn decide(
         &self,
         who: &Principal,
         id: ApprovalId,
         binding: &[u8],
         answer: ApproverAnswer,
     ) -> Result<ApprovalRecord, ApiError> {
-        self.check_running()?;
-        let approval = self.store().approval(id).await?;
+        self.lifecycle.check_running()?;
+        let approval = self.store.approval(id).await?;
         let approval = approval
             .filter(|approval| approval.tenant == who.tenant)
             .ok_or_else(|| ApiError::NotFound { what: "approval", id: id.to_string() })?;
@@ -69,7 +96,7 @@ impl Core {
             ApproverAnswer::Deny { reason } => (ApprovalState::Denied, reason, None),
         };
         let answer = ApprovalAnswer { state, decided_by: who.name.clone(), reason, remember };
-        match self.store().answer_approval(id, &answer).await? {
+        match self.store.answer_approval(id, &answer).await? {
             Cas::Done(approval) => {
                 self.answered(&approval).await?;
                 Ok(approval)
@@ -84,8 +111,8 @@ impl Core {
         if approval.principal != who.name {
             return Ok(());
         }
-        let session = self.store().session(approval.session_id).await?;
-        let profile = session.and_then(|session| self.parts.profiles.get(&session.profile));
+        let session = self.store.session(approval.session_id).await?;
+        let profile = session.and_then(|session| self.profiles.get(&session.profile));
         if profile.is_some_and(|profile| profile.self_approval) {
             return Ok(());
         }
@@ -101,7 +128,7 @@ impl Core {
             ApprovalState::Denied => "denied",
             ApprovalState::Expired | ApprovalState::Open | ApprovalState::Withdrawn => "expired",
         };
-        self.parts.observer.approval_answered(answer, self.since(approval.created));
+        self.observer.approval_answered(answer, self.clock.since(approval.created));
         self.follow_answer(approval).await
     }
 
@@ -117,34 +144,35 @@ impl Core {
             ApprovalState::Expired => finish_with(ExecutionResult::not_started(Cause::ApprovalExpired)),
             ApprovalState::Open | ApprovalState::Withdrawn => return Ok(()),
         };
-        self.advance(approval.execution_id, |record| {
-            let waits_for_it =
-                record.state == ExecutionState::PendingApproval && record.approval_id == Some(approval.id);
-            waits_for_it.then(|| step.clone())
-        })
-        .await
-        .map(drop)
+        self.transitions
+            .advance(approval.execution_id, |record| {
+                let waits_for_it = record.state == ExecutionState::PendingApproval
+                    && record.approval_id == Some(approval.id);
+                waits_for_it.then(|| step.clone())
+            })
+            .await
+            .map(drop)
     }
 
     /// Moves on an execution if its approval was answered but the second step was not completed.
-    pub(crate) async fn tend_pending(&self, record: &LiveExecution) -> Result<(), StoreError> {
+    pub(crate) async fn reconcile_pending(&self, record: &LiveExecution) -> Result<(), StoreError> {
         let Some(id) = record.approval_id.filter(|_| record.is_answered) else { return Ok(()) };
-        match self.store().approval(id).await? {
+        match self.store.approval(id).await? {
             Some(approval) => self.follow_answer(&approval).await,
             None => Ok(()),
         }
     }
 
     /// Expires the approvals that were not answered in time.
-    pub(crate) async fn expire_approvals(&self, at_most: u32) -> Result<(), StoreError> {
-        for approval in self.store().expired_approvals(at_most).await? {
+    pub(crate) async fn expire_due(&self, at_most: u32) -> Result<(), StoreError> {
+        for approval in self.store.expired_approvals(at_most).await? {
             let answer = ApprovalAnswer {
                 state: ApprovalState::Expired,
                 decided_by: String::new(),
                 reason: String::new(),
                 remember: None,
             };
-            if let Cas::Done(approval) = self.store().answer_approval(approval.id, &answer).await? {
+            if let Cas::Done(approval) = self.store.answer_approval(approval.id, &answer).await? {
                 self.answered(&approval).await?;
             }
         }
@@ -176,9 +204,9 @@ impl Core {
     }
 
     /// Returns how long an approval stays open in this session.
-    pub(crate) fn approval_valid(&self, session: &SessionRecord) -> Duration {
-        let profile = self.parts.profiles.get(&session.profile);
-        profile.and_then(|profile| profile.approval_valid).unwrap_or(self.parts.limits.approval_valid)
+    pub(crate) fn valid_for(&self, session: &SessionRecord) -> Duration {
+        let profile = self.profiles.get(&session.profile);
+        profile.and_then(|profile| profile.approval_valid).unwrap_or(self.limits.approval_valid)
     }
 }
 

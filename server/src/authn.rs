@@ -40,7 +40,7 @@ pub struct Peer {
 /// An authenticated caller.
 #[derive(Debug, Clone)]
 pub struct Caller {
-    /// The principal for the engine.
+    /// The principal for the services.
     pub principal: Principal,
     identity: Arc<Identity>,
 }

@@ -14,8 +14,8 @@ use tokio::sync::watch;
 /// The notifiers of executions and tenants. An entry exists only while a watch on it exists.
 #[derive(Debug, Clone, Default)]
 pub struct Changes {
-    executions: Bells<ExecutionId>,
-    tenants: Bells<String>,
+    executions: Notifiers<ExecutionId>,
+    tenants: Notifiers<String>,
 }
 
 /// A watch on one execution.
@@ -25,7 +25,7 @@ pub type TenantWatch = Watch<String>;
 
 /// One notifier per watched key.
 #[derive(Debug)]
-struct Bells<K> {
+struct Notifiers<K> {
     senders: Arc<Mutex<HashMap<K, Weak<watch::Sender<u64>>>>>,
 }
 
@@ -35,7 +35,7 @@ pub struct Watch<K: Eq + Hash> {
     sender: Option<Arc<watch::Sender<u64>>>,
     receiver: watch::Receiver<u64>,
     key: K,
-    bells: Bells<K>,
+    notifiers: Notifiers<K>,
 }
 
 impl Changes {
@@ -47,7 +47,7 @@ impl Changes {
 
     /// Notifies every watch on `id`.
     pub fn notify(&self, id: ExecutionId) {
-        self.executions.ring(&id);
+        self.executions.notify(&id);
     }
 
     /// Creates a watch that sees every event in a tenant from now on.
@@ -58,23 +58,23 @@ impl Changes {
 
     /// Notifies every watch on a tenant.
     pub fn notify_tenant(&self, tenant: &str) {
-        self.tenants.ring(tenant);
+        self.tenants.notify(tenant);
     }
 }
 
-impl<K> Default for Bells<K> {
+impl<K> Default for Notifiers<K> {
     fn default() -> Self {
         Self { senders: Arc::default() }
     }
 }
 
-impl<K> Clone for Bells<K> {
+impl<K> Clone for Notifiers<K> {
     fn clone(&self) -> Self {
         Self { senders: Arc::clone(&self.senders) }
     }
 }
 
-impl<K: Eq + Hash + Clone> Bells<K> {
+impl<K: Eq + Hash + Clone> Notifiers<K> {
     fn watch(&self, key: K) -> Watch<K> {
         let mut senders = self.lock();
         let sender = senders.get(&key).and_then(Weak::upgrade).unwrap_or_else(|| {
@@ -84,12 +84,12 @@ impl<K: Eq + Hash + Clone> Bells<K> {
         });
         drop(senders);
         let receiver = sender.subscribe();
-        Watch { sender: Some(sender), receiver, key, bells: self.clone() }
+        Watch { sender: Some(sender), receiver, key, notifiers: self.clone() }
     }
 }
 
-impl<K: Eq + Hash> Bells<K> {
-    fn ring<Q>(&self, key: &Q)
+impl<K: Eq + Hash> Notifiers<K> {
+    fn notify<Q>(&self, key: &Q)
     where
         K: Borrow<Q>,
         Q: Eq + Hash + ?Sized,
@@ -116,7 +116,7 @@ impl<K: Eq + Hash> Watch<K> {
 
 impl<K: Eq + Hash> Drop for Watch<K> {
     fn drop(&mut self) {
-        let mut senders = self.bells.lock();
+        let mut senders = self.notifiers.lock();
         drop(self.sender.take());
         if senders.get(&self.key).is_some_and(|weak| weak.strong_count() == 0) {
             senders.remove(&self.key);

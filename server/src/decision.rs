@@ -5,9 +5,12 @@
 
 mod bound;
 mod decided;
+mod encoder;
 mod hash;
 mod lift;
+mod offer;
 mod outside;
+mod record;
 mod sleep;
 mod variables;
 
@@ -16,99 +19,28 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
 };
 
-use airlock_domain::{
-    BoundFile, Grant, Mode, Requirement, SandboxProfile, SessionId, SessionSnapshot, Shell,
-};
-use airlock_policy::{Answer, Binding, Decision, Permit, Snapshot, Unsandboxed, Verdict as Says};
+use airlock_domain::{BoundFile, Grant, Mode, SandboxProfile, SessionId, SessionSnapshot, Shell};
+use airlock_policy::{Answer, Binding, Decision, Permit, Snapshot, Unsandboxed, Verdict};
 use airlock_proto::convert::approval_terms;
 use tracing::{Span, field::Empty};
 
+pub use encoder::DecisionEncoder;
 pub(crate) use hash::{execution_hash, session_hash};
 pub(crate) use lift::{FILES_CHANGED, NAMES_A_PROGRAM, UNTRUSTED_PATH};
+pub(crate) use offer::{Asked, Decided, HOME, Offer, Ruling, TMP, WORKSPACE};
+pub(crate) use record::verdict_name;
 pub(crate) use sleep::leading_sleep;
 pub(crate) use variables::refused as refused_variables;
 
 use crate::{
-    engine::DecisionEncoder,
-    model::{ApprovalRecord, ApprovalState, DecisionRecord, ExecutionSpec, Verdict},
+    model::{ApprovalRecord, ApprovalState, ExecutionSpec},
     profiles::{ResolvedProfile, policy_mode},
 };
-
-/// The workspace inside every sandbox.
-pub(crate) const WORKSPACE: &str = "/workspace";
-/// HOME inside every sandbox.
-pub(crate) const HOME: &str = "/home/agent";
-/// The temporary directory inside every sandbox.
-pub(crate) const TMP: &str = "/tmp";
-
-/// A decision with the grant that it applies to.
-pub(crate) struct Decided {
-    pub(crate) decision: Decision,
-    pub(crate) grant: Grant,
-    /// The hash of the grant, which permits and approvals are bound to.
-    pub(crate) binding: Binding,
-    pub(crate) record: DecisionRecord,
-}
-
-/// The subject of an approval.
-pub(crate) struct Asked {
-    pub(crate) binding: Binding,
-    /// The files that the command would run, with their current state.
-    pub(crate) files: Vec<BoundFile>,
-    /// The other bound fields, encoded for people.
-    pub(crate) terms: Vec<u8>,
-}
-
-/// The consequence of a decision and, if there is one, of a person's answer.
-pub(crate) enum Ruling {
-    /// The execution may be placed with this offer.
-    Place(Box<Offer>),
-    /// A person must answer.
-    Ask,
-    /// The command must not run.
-    Deny,
-}
-
-/// A grant with its permit. Only an offer can be placed.
-pub(crate) struct Offer {
-    grant: Grant,
-    permit: Permit,
-    is_lifted: bool,
-}
-
-impl Offer {
-    /// Creates an offer. Returns `None` if the permit is for a different grant or promises less than the
-    /// grant requires.
-    fn new(grant: Grant, permit: Permit) -> Option<Self> {
-        let fits = permit.binding().as_bytes() == &grant.binding()
-            && permit.read_only() == grant.read_only
-            && requirements(permit.requires()) == grant.requires;
-        fits.then_some(Self { grant, permit, is_lifted: false })
-    }
-
-    /// Reports whether a person has lifted the decision's requirement for the runner.
-    pub(crate) fn is_lifted(&self) -> bool {
-        self.is_lifted
-    }
-
-    /// Returns the grant and its hash, for the runner.
-    pub(crate) fn into_parts(self) -> (Grant, [u8; 32]) {
-        (self.grant, *self.permit.binding().as_bytes())
-    }
-}
 
 /// Creates the span of a decision. It records the verdict and the deciding reason, but nothing of the
 /// command.
 pub(crate) fn span() -> Span {
     tracing::info_span!("decide", airlock.verdict = Empty, airlock.reason = Empty)
-}
-
-pub(crate) fn verdict_name(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Allow => "ALLOW",
-        Verdict::Ask => "ASK",
-        Verdict::Deny => "DENY",
-    }
 }
 
 /// Decides a command of a session in a directory. The mode can be tighter than the session's. `floor_permits`
@@ -147,7 +79,7 @@ pub(crate) fn decide(
         // The snapshot's digest binds the result of this script.
         profile: SandboxProfile { shell_init: String::new(), ..profile.sandbox.clone() },
         read_only: decision.read_only,
-        requires: requirements(&decision.requires),
+        requires: offer::requirements(&decision.requires),
         separate_stderr: spec.separate_stderr,
         timeout: spec.timeout,
         idle_timeout: spec.idle_timeout,
@@ -160,7 +92,7 @@ pub(crate) fn decide(
         pty: spec.pty.as_ref().map(|pty| pty.size),
     };
     let binding = Binding::new(grant.binding());
-    let record = record(&decision, profile.name(), encode);
+    let record = record::of(&decision, profile.name(), encode);
     let verdict = verdict_name(record.verdict);
     Span::current().record("airlock.verdict", verdict).record("airlock.reason", record.reason_code.as_str());
     Decided { decision, grant, binding, record }
@@ -186,12 +118,12 @@ impl Decided {
         });
         let files = approval.map_or(&[][..], |approval| &approval.files);
         let permit = match self.decision.verdict {
-            Says::Deny => return Ruling::Deny,
-            Says::Allow => match answer.and_then(|answer| self.lifted_by(&answer, files)) {
+            Verdict::Deny => return Ruling::Deny,
+            Verdict::Allow => match answer.and_then(|answer| self.lifted_by(&answer, files)) {
                 Some(offer) => return Ruling::Place(Box::new(offer)),
                 None => self.decision.permit(self.binding),
             },
-            Says::Ask => {
+            Verdict::Ask => {
                 let grant = bound::to_files(&self.grant, files);
                 let binding = Binding::new(grant.binding());
                 let permit =
@@ -225,7 +157,7 @@ pub(crate) fn not_allowed(
     let cwd = String::from_utf8_lossy(directory);
     let request = request((command, env), (shell, mode), &cwd);
     let parts = airlock_policy::parts(&request, &profile.policy);
-    parts.into_iter().find(|part| part.verdict != Says::Allow).map(|part| part.why)
+    parts.into_iter().find(|part| part.verdict != Verdict::Allow).map(|part| part.why)
 }
 
 /// Asks the policy about a command with the variables of session and request. A panic inside the policy
@@ -278,7 +210,7 @@ fn after_fault(profile: &ResolvedProfile) -> Decision {
         command_index: None,
     };
     Decision {
-        verdict: Says::Ask,
+        verdict: Verdict::Ask,
         reasons: vec![reason],
         commands: Vec::new(),
         read_only: false,
@@ -300,51 +232,12 @@ fn after_fault(profile: &ResolvedProfile) -> Decision {
     }
 }
 
-fn record(decision: &Decision, profile: &str, encode: DecisionEncoder) -> DecisionRecord {
-    let reason = decision.reasons.first();
-    let (code, message) = reason.map_or(("", ""), |reason| (reason.code, reason.message.as_str()));
-    let offset = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
-    let span = reason.and_then(|reason| reason.span);
-    DecisionRecord {
-        verdict: verdict(decision.verdict),
-        reason_code: code.to_owned(),
-        reason_message: message.to_owned(),
-        reason_span: span.map(|span| (offset(span.start), offset(span.end))),
-        read_only: decision.read_only,
-        concurrency_safe: decision.concurrency_safe,
-        policy_version: decision.policy_version.0.to_vec(),
-        encoded: encode(decision, profile),
-    }
-}
-
-fn verdict(says: Says) -> Verdict {
-    match says {
-        Says::Allow => Verdict::Allow,
-        Says::Ask => Verdict::Ask,
-        Says::Deny => Verdict::Deny,
-    }
-}
-
 fn policy_shell(shell: Shell) -> airlock_policy::Shell {
     match shell {
         Shell::Bash => airlock_policy::Shell::Bash,
         Shell::Zsh => airlock_policy::Shell::Zsh,
         Shell::Pwsh => airlock_policy::Shell::Pwsh,
     }
-}
-
-/// Converts requirements to the contract's names, sorted and without duplicates, as a grant requires.
-fn requirements(found: &[airlock_policy::Requirement]) -> Vec<Requirement> {
-    let mut requires: Vec<_> = found
-        .iter()
-        .map(|requirement| match requirement {
-            airlock_policy::Requirement::ReadOnlyMount => Requirement::ReadOnlyMount,
-            airlock_policy::Requirement::TrustedPath => Requirement::TrustedPath,
-        })
-        .collect();
-    requires.sort_unstable();
-    requires.dedup();
-    requires
 }
 
 #[cfg(test)]

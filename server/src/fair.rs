@@ -1,5 +1,5 @@
 //! Fairness between tenants: weighted virtual time for the queue, and a rate limit for starts. Pure functions that
-//! the store, the engine and the simulation in `benches/` share.
+//! the store, the services and the simulation in `benches/` share.
 //!
 //! Each placement advances the virtual time of its tenant. The advance is inversely proportional to the tenant's
 //! weight. The tenant with the least virtual time is next. An idle tenant does not collect unlimited credit: it

@@ -1,6 +1,7 @@
 //! File operations: each runs as an exchange with the session's runner, and the runner's response is checked
-//! against the request. The engine authorizes the caller.
+//! against the request. The services authorize the caller.
 
+mod check;
 mod digests;
 mod download;
 mod lists;
@@ -8,8 +9,9 @@ mod page;
 mod quarantine;
 mod upload;
 
-use airlock_domain::{ExchangeFromRunner, ExchangeOrder, FileInfo, RunnerId, SessionId, limits::PATH_BYTES};
+use airlock_domain::{ExchangeFromRunner, ExchangeOrder, FileInfo, RunnerId, SessionId};
 
+use self::check::can_be;
 use crate::{
     api::ApiError,
     exchange::{Exchanges, Violation},
@@ -44,10 +46,4 @@ pub async fn stat(
         Err(error) => Err(error),
     };
     exchange.settled(found)
-}
-
-/// Reports whether the runner's description of a file is valid.
-fn can_be(info: &FileInfo) -> bool {
-    let is_path = info.path.starts_with(b"/") && info.path.len() <= PATH_BYTES && !info.path.contains(&0);
-    is_path && info.link_target.len() <= PATH_BYTES
 }

@@ -4,6 +4,8 @@
 //! The list of servers can be some seconds old. It determines only the destination of a message, never the
 //! state of an execution.
 
+mod peer;
+
 use std::{
     collections::HashSet,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -12,12 +14,11 @@ use std::{
 use airlock_domain::{ExecutionId, RunnerId, SessionId, ToRunner};
 
 use crate::{
-    exchange_door::ExchangeDoor,
-    links::Links,
-    model::ServerRecord,
-    peer_door::PeerDoor,
-    stream_door::{DoorError, OutputDoor},
+    exchange::ExchangeLink, links::Links, model::ServerRecord, stream::OutputLink,
+    unavailable::LinkUnavailable,
 };
+
+pub use peer::{NoPeers, PeerClient};
 
 /// A cheap handle to the servers of one store. All clones share the same state.
 #[derive(Clone)]
@@ -28,14 +29,14 @@ pub struct Fleet {
 struct Inner {
     server_id: String,
     links: Links,
-    peers: Arc<dyn PeerDoor>,
+    peers: Arc<dyn PeerClient>,
     others: Mutex<Vec<ServerRecord>>,
 }
 
 impl Fleet {
     /// Creates a fleet without other servers.
     #[must_use]
-    pub fn new(server_id: impl Into<String>, links: Links, peers: Arc<dyn PeerDoor>) -> Self {
+    pub fn new(server_id: impl Into<String>, links: Links, peers: Arc<dyn PeerClient>) -> Self {
         let server_id = server_id.into();
         Self { inner: Arc::new(Inner { server_id, links, peers, others: Mutex::default() }) }
     }
@@ -66,12 +67,12 @@ impl Fleet {
     /// # Errors
     /// Returns an error if no link exists or it has just ended. If the response of another server was lost,
     /// the runner may have received the message.
-    pub(crate) async fn tell(&self, runner: &RunnerId, message: ToRunner) -> Result<(), DoorError> {
+    pub(crate) async fn tell(&self, runner: &RunnerId, message: ToRunner) -> Result<(), LinkUnavailable> {
         let inner = &self.inner;
         if inner.links.get(runner).is_some() {
             return inner.links.tell(runner, message).await;
         }
-        let mut last = DoorError::NotConnected;
+        let mut last = LinkUnavailable::NotConnected;
         for address in self.addresses(runner) {
             match inner.peers.tell(&address, runner, message.clone()).await {
                 Ok(()) => return Ok(()),
@@ -82,9 +83,9 @@ impl Fleet {
     }
 
     /// Hints to a server with a link to this runner that a session has pending work.
-    pub(crate) async fn nudge(&self, runner: &RunnerId, session: SessionId) {
+    pub(crate) async fn hint_session(&self, runner: &RunnerId, session: SessionId) {
         for address in self.addresses(runner) {
-            if self.inner.peers.nudge(&address, session).await.is_ok() {
+            if self.inner.peers.hint_session(&address, session).await.is_ok() {
                 return;
             }
         }
@@ -111,17 +112,17 @@ impl std::fmt::Debug for Fleet {
 }
 
 #[async_trait::async_trait]
-impl OutputDoor for Fleet {
+impl OutputLink for Fleet {
     async fn open_output(
         &self,
         runner: &RunnerId,
         execution: ExecutionId,
         ticket: &str,
-    ) -> Result<(), DoorError> {
+    ) -> Result<(), LinkUnavailable> {
         if self.inner.links.get(runner).is_some() {
             return self.inner.links.open_output(runner, execution, ticket).await;
         }
-        let mut last = DoorError::NotConnected;
+        let mut last = LinkUnavailable::NotConnected;
         for address in self.addresses(runner) {
             match self.inner.peers.open_output(&address, runner, execution, ticket).await {
                 Ok(()) => return Ok(()),
@@ -131,18 +132,18 @@ impl OutputDoor for Fleet {
         Err(last)
     }
 
-    async fn forget_job(&self, runner: &RunnerId, execution: ExecutionId) -> Result<(), DoorError> {
+    async fn forget_job(&self, runner: &RunnerId, execution: ExecutionId) -> Result<(), LinkUnavailable> {
         self.tell(runner, ToRunner::ForgetJob { execution_id: execution }).await
     }
 }
 
 #[async_trait::async_trait]
-impl ExchangeDoor for Fleet {
-    async fn open_exchange(&self, runner: &RunnerId, ticket: &str) -> Result<(), DoorError> {
+impl ExchangeLink for Fleet {
+    async fn open_exchange(&self, runner: &RunnerId, ticket: &str) -> Result<(), LinkUnavailable> {
         if self.inner.links.get(runner).is_some() {
             return self.inner.links.open_exchange(runner, ticket).await;
         }
-        let mut last = DoorError::NotConnected;
+        let mut last = LinkUnavailable::NotConnected;
         for address in self.addresses(runner) {
             match self.inner.peers.open_exchange(&address, runner, ticket).await {
                 Ok(()) => return Ok(()),

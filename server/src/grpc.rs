@@ -1,16 +1,17 @@
-//! The gRPC edge: thin services between the wire and the engine.
+//! The gRPC edge: thin handlers between the wire and the services.
 //!
-//! Generated protobuf types are not used beyond this module. The interceptor in `door` authenticates and
-//! authorizes every call first. A handler validates its request, calls the engine and converts the result.
+//! Generated protobuf types are not used beyond this module. The interceptor authenticates and
+//! authorizes every call first. A handler validates its request, calls a service and converts the result.
 
 mod admin;
 mod approval;
+mod call;
 pub(crate) mod decision;
-pub(crate) mod door;
 mod exchange;
 mod execution;
 mod file;
 mod incoming;
+pub(crate) mod interceptor;
 mod link;
 mod outcome;
 mod pages;
@@ -28,22 +29,31 @@ mod watch;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use airlock_domain::limits::MESSAGE_BYTES;
-use airlock_proto::{FILE_DESCRIPTOR_SET, runner_v1, server_v1, v1};
+use airlock_proto::{
+    FILE_DESCRIPTOR_SET,
+    runner_v1::runner_link_server::RunnerLinkServer,
+    server_v1::peer_server::PeerServer,
+    v1::{self, execution_service_server::ExecutionServiceServer},
+};
 use prost::Message as _;
 use prost_types::FileDescriptorSet;
 use tokio::sync::Semaphore;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use tonic::{Request, Status, service::Routes};
+use tonic::service::Routes;
 use tonic_health::pb::health_server::{Health, HealthServer};
 
+use self::{
+    admin::AdminHandler, approval::ApprovalHandler, execution::ExecutionHandler, file::FileHandler,
+    link::LinkHandler, peer::PeerHandler, policy::PolicyHandler, session::SessionHandler, view::Disconnects,
+};
 use crate::{
-    api::ApiError, authn::Caller, engine::Engine, exchange::Exchanges, status, stream::Streams,
-    telemetry::Metrics,
+    exchange::Exchanges, profiles::LiveProfiles, services::Services, stream::Streams, telemetry::Metrics,
 };
 
-/// The state that the services share.
-pub(crate) struct Edge {
-    pub(crate) engine: Engine,
+/// The dependencies of the handlers.
+pub(crate) struct EdgeParts {
+    pub(crate) services: Services,
+    pub(crate) profiles: LiveProfiles,
     pub(crate) streams: Streams,
     pub(crate) exchanges: Exchanges,
     pub(crate) metrics: Metrics,
@@ -86,58 +96,75 @@ fn public_descriptors() -> Result<Vec<u8>, prost::DecodeError> {
 ///
 /// # Errors
 /// Returns an error if the descriptors of the contract cannot be read.
-pub(crate) fn routes(edge: &Arc<Edge>, health: HealthServer<impl Health>) -> Result<Routes, ReflectionError> {
-    use runner_v1::runner_link_server::RunnerLinkServer;
-    use server_v1::peer_server::PeerServer;
+pub(crate) fn routes(parts: EdgeParts, health: HealthServer<impl Health>) -> Result<Routes, ReflectionError> {
     use v1::{
         admin_service_server::AdminServiceServer, approval_service_server::ApprovalServiceServer,
-        execution_service_server::ExecutionServiceServer, file_service_server::FileServiceServer,
-        policy_service_server::PolicyServiceServer, session_service_server::SessionServiceServer,
+        file_service_server::FileServiceServer, policy_service_server::PolicyServiceServer,
+        session_service_server::SessionServiceServer,
     };
 
-    let most = edge.message_bytes;
+    let most = parts.message_bytes;
     let public = public_descriptors()?;
     let reflection = || {
         tonic_reflection::server::Builder::configure()
             .register_encoded_file_descriptor_set(&public)
             .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
     };
+    let services = &parts.services;
+    let sessions = SessionHandler { sessions: services.sessions.clone() };
+    let approvals = ApprovalHandler { approvals: services.approvals.clone() };
+    let policy = PolicyHandler { decisions: services.decisions.clone(), profiles: parts.profiles.clone() };
+    let admin = AdminHandler { runners: services.runners.clone(), limits: parts.limits.clone() };
+    let files = FileHandler { sessions: services.sessions.clone(), exchanges: parts.exchanges.clone() };
     let mut routes = Routes::builder();
     routes
-        .add_service(
-            SessionServiceServer::new(session::Sessions(edge.clone())).max_decoding_message_size(most),
-        )
-        .add_service(
-            ExecutionServiceServer::new(execution::Executions(edge.clone())).max_decoding_message_size(most),
-        )
-        .add_service(FileServiceServer::new(file::Files(edge.clone())).max_decoding_message_size(most))
-        .add_service(PolicyServiceServer::new(policy::Policy(edge.clone())).max_decoding_message_size(most))
-        .add_service(
-            ApprovalServiceServer::new(approval::Approvals(edge.clone())).max_decoding_message_size(most),
-        )
-        .add_service(AdminServiceServer::new(admin::Admin(edge.clone())).max_decoding_message_size(most))
+        .add_service(SessionServiceServer::new(sessions).max_decoding_message_size(most))
+        .add_service(execution_service(&parts).max_decoding_message_size(most))
+        .add_service(FileServiceServer::new(files).max_decoding_message_size(most))
+        .add_service(PolicyServiceServer::new(policy).max_decoding_message_size(most))
+        .add_service(ApprovalServiceServer::new(approvals).max_decoding_message_size(most))
+        .add_service(AdminServiceServer::new(admin).max_decoding_message_size(most))
         // Pages of files can have the contract's maximum size, regardless of the limit for clients.
-        .add_service(
-            RunnerLinkServer::new(link::RunnerLinks(edge.clone())).max_decoding_message_size(MESSAGE_BYTES),
-        )
-        .add_service(PeerServer::new(peer::Peers(edge.clone())).max_decoding_message_size(MESSAGE_BYTES))
+        .add_service(runner_link(&parts).max_decoding_message_size(MESSAGE_BYTES))
+        .add_service(peer(parts).max_decoding_message_size(MESSAGE_BYTES))
         .add_service(health.max_decoding_message_size(most))
         .add_service(reflection().build_v1()?.max_decoding_message_size(most))
         .add_service(reflection().build_v1alpha()?.max_decoding_message_size(most));
     Ok(routes.routes())
 }
 
-/// Returns the caller that the interceptor has authenticated.
-///
-/// # Errors
-/// Returns INTERNAL if a call bypassed the interceptor, so that no call runs without a caller.
-fn caller<T>(request: &Request<T>) -> Result<Caller, Status> {
-    request.extensions().get::<Caller>().cloned().ok_or_else(|| {
-        refused(ApiError::Internal("a call reached its handler without authentication".to_owned()))
+fn execution_service(parts: &EdgeParts) -> ExecutionServiceServer<ExecutionHandler> {
+    let executions = parts.services.executions.clone();
+    ExecutionServiceServer::new(ExecutionHandler {
+        executions: executions.clone(),
+        watches: parts.services.watches.clone(),
+        streams: parts.streams.clone(),
+        exchanges: parts.exchanges.clone(),
+        metrics: parts.metrics.clone(),
+        disconnects: Disconnects { executions, tasks: parts.tasks.clone(), stopping: parts.stopping.clone() },
     })
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "`map_err` requires this signature")]
-fn refused(error: ApiError) -> Status {
-    status::from_api(&error)
+fn runner_link(parts: &EdgeParts) -> RunnerLinkServer<LinkHandler> {
+    RunnerLinkServer::new(LinkHandler {
+        links: parts.services.links.clone(),
+        streams: parts.streams.clone(),
+        exchanges: parts.exchanges.clone(),
+        tasks: parts.tasks.clone(),
+        hello_wait: parts.hello_wait,
+    })
+}
+
+fn peer(parts: EdgeParts) -> PeerServer<PeerHandler> {
+    PeerServer::new(PeerHandler {
+        links: parts.services.links,
+        sessions: parts.services.sessions,
+        streams: parts.streams,
+        exchanges: parts.exchanges,
+        tasks: parts.tasks,
+        stopping: parts.stopping,
+        hello_wait: parts.hello_wait,
+        relays: parts.relays,
+        relays_limit: parts.limits.get("peers.relays").copied().unwrap_or(0),
+    })
 }

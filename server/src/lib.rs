@@ -1,20 +1,21 @@
 //! Airlock's front service. It makes every decision.
 //!
-//! The modules in the order of a request: [`authn`] -> [`grpc`] (thin) -> [`decision`] (calls the policy) ->
-//! [`approval`] -> [`placement`] -> [`execution`] (a closed state machine) -> [`stream`] -> [`store`], which
-//! also holds the audit.
+//! The modules in the order of a request: [`authn`] -> [`grpc`] (thin) -> the services [`execution`], [`session`],
+//! [`approval`] and [`runners`] -> [`decision`] (calls the policy) -> `placement` -> `transition` (makes every change
+//! of an execution's state) -> [`stream`] -> [`store`], which also holds the audit. `reconcile` is above the services.
 
 #![forbid(unsafe_code)]
 
 pub mod api;
 pub mod approval;
 pub mod authn;
+mod background;
 pub mod changes;
 pub mod config;
+pub mod control;
 pub mod decision;
-pub mod engine;
+pub mod decisions;
 pub mod exchange;
-pub mod exchange_door;
 pub mod execution;
 pub mod fair;
 pub mod files;
@@ -25,22 +26,27 @@ pub mod links;
 mod listen;
 pub mod model;
 pub mod outputs;
-pub mod peer_door;
-pub mod placement;
+mod placement;
 mod probes;
 pub mod profiles;
+mod reconcile;
 mod renew;
+mod runner_events;
+pub mod runners;
+pub mod services;
 pub mod session;
 mod shares;
 mod slots;
 pub mod status;
 pub mod store;
 pub mod stream;
-pub mod stream_door;
 pub mod telemetry;
 pub mod tickets;
 pub mod tls;
+mod transition;
+pub mod unavailable;
 pub mod validate;
+pub mod watch;
 pub mod wiring;
 
 #[cfg(test)]

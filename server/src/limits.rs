@@ -1,4 +1,4 @@
-//! The named limits and times of the engine, and the relations between them. Plain data.
+//! The named limits and times of the services, and the relations between them. Plain data.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -9,7 +9,7 @@ pub(crate) const EXECUTIONS_PER_SESSION_MOST: u32 = 1000;
 
 /// Limits and times. Durations are measured on monotonic clocks unless stated otherwise.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EngineLimits {
+pub struct ServiceLimits {
     /// Open sessions per tenant.
     pub sessions_per_tenant: u64,
     /// Unfinished executions per tenant.
@@ -75,7 +75,7 @@ pub struct EngineLimits {
     pub stop_wait: Duration,
 }
 
-impl Default for EngineLimits {
+impl Default for ServiceLimits {
     fn default() -> Self {
         let seconds = Duration::from_secs;
         Self {
@@ -119,17 +119,17 @@ impl Default for EngineLimits {
 pub struct TenantLimits {
     /// Its share of contended resources. A tenant with twice the weight is served twice as often.
     pub weight: u32,
-    /// Replaces [`EngineLimits::executions_per_tenant`].
+    /// Replaces [`ServiceLimits::executions_per_tenant`].
     pub executions: Option<u64>,
-    /// Replaces [`EngineLimits::queue_per_tenant`].
+    /// Replaces [`ServiceLimits::queue_per_tenant`].
     pub queue: Option<u64>,
-    /// Replaces [`EngineLimits::sessions_per_tenant`].
+    /// Replaces [`ServiceLimits::sessions_per_tenant`].
     pub sessions: Option<u64>,
-    /// Replaces [`EngineLimits::starts_per_second`].
+    /// Replaces [`ServiceLimits::starts_per_second`].
     pub starts_per_second: Option<u64>,
-    /// Replaces [`EngineLimits::denials_per_second`].
+    /// Replaces [`ServiceLimits::denials_per_second`].
     pub denials_per_second: Option<u64>,
-    /// Replaces [`EngineLimits::output_bytes_per_day`].
+    /// Replaces [`ServiceLimits::output_bytes_per_day`].
     pub output_bytes_per_day: Option<u64>,
 }
 
@@ -157,7 +157,7 @@ pub struct LimitError {
     pub problem: String,
 }
 
-impl EngineLimits {
+impl ServiceLimits {
     /// Returns the limits of a tenant.
     #[must_use]
     pub fn room(&self, tenant: &str) -> Room {
@@ -255,22 +255,23 @@ mod tests {
 
     #[test]
     fn the_defaults_hold_together() {
-        assert_eq!(EngineLimits::default().check(GRACE), Ok(()));
+        assert_eq!(ServiceLimits::default().check(GRACE), Ok(()));
     }
 
     #[test]
     fn runner_lost_can_never_be_said_of_a_command_that_still_runs() {
-        let limits = EngineLimits { lost_after: Duration::from_secs(4 * 60 + 5), ..EngineLimits::default() };
+        let limits =
+            ServiceLimits { lost_after: Duration::from_secs(4 * 60 + 5), ..ServiceLimits::default() };
         assert_eq!(limits.check(GRACE).map_err(|error| error.limit), Err("lost_after"));
         let grace = Duration::from_secs(60);
-        assert_eq!(EngineLimits::default().check(grace).map_err(|error| error.limit), Err("lost_after"));
+        assert_eq!(ServiceLimits::default().check(grace).map_err(|error| error.limit), Err("lost_after"));
     }
 
     #[test]
     fn nothing_is_unlimited_or_nothing_at_all() {
-        let limits = EngineLimits { attempts: 0, ..EngineLimits::default() };
+        let limits = ServiceLimits { attempts: 0, ..ServiceLimits::default() };
         assert_eq!(limits.check(GRACE).map_err(|error| error.limit), Err("attempts"));
-        let limits = EngineLimits { queue_wait: Duration::ZERO, ..EngineLimits::default() };
+        let limits = ServiceLimits { queue_wait: Duration::ZERO, ..ServiceLimits::default() };
         assert_eq!(limits.check(GRACE).map_err(|error| error.limit), Err("queue_wait"));
     }
 }

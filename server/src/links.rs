@@ -4,11 +4,13 @@
 //! A link belongs to one epoch of one runner. A second link of the same epoch replaces the first. An epoch
 //! that was followed by another is fenced: its links are refused.
 
-mod handle;
+mod capabilities;
+mod error;
 mod link;
 mod registry;
 
-pub use handle::{LinkError, LinkHandle, LinkRefusal};
-pub(crate) use link::{FLOOR, JobOnLink, Link, UNSANDBOXED, lacks};
+pub(crate) use capabilities::{FLOOR, UNSANDBOXED, holds_floor, lacks, permits_unsandboxed, vouches_for};
+pub use error::{LinkError, LinkRefusal};
+pub(crate) use link::{JobOnLink, Link};
 pub(crate) use registry::LinkSink;
-pub use registry::Links;
+pub use registry::{LinkHandle, Links};

@@ -71,12 +71,12 @@ impl Probes {
                     continue;
                 }
             };
-            let Ok(seat) = askers.clone().try_acquire_owned() else { continue };
+            let Ok(permit) = askers.clone().try_acquire_owned() else { continue };
             let (readiness, end) = (readiness.clone(), end.clone());
             tokio::spawn(async move {
                 // A client that sends an invalid request or disconnects needs no response.
                 let _ = end.run_until_cancelled(timeout(ANSWER_WAIT, answer(asker, readiness))).await;
-                drop(seat);
+                drop(permit);
             });
         }
     }

@@ -88,7 +88,7 @@ pub fn unauthenticated(error: AuthenticationError) -> Status {
     status(Code::Unauthenticated, &error.to_string(), details)
 }
 
-/// Returns the status of a request that the engine or the edge refused.
+/// Returns the status of a request that a service or the edge refused.
 #[must_use]
 pub fn from_api(error: &ApiError) -> Status {
     refused(error, None)

@@ -1,4 +1,6 @@
-//! Records and engines for unit tests.
+//! Records and servers for unit tests.
+
+pub(crate) mod records;
 
 use std::{
     collections::BTreeMap,

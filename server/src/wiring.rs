@@ -8,6 +8,7 @@ mod error;
 mod followed;
 mod ready;
 mod stop;
+mod tokens;
 
 use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
@@ -24,30 +25,32 @@ use tonic_health::{ServingStatus, server::HealthReporter};
 pub use error::{ServeError, StartError};
 
 use followed::{Followed, follow};
+use tokens::Tokens;
 
 use crate::{
     authn::Authenticator,
     changes::Changes,
     config::{Config, Tenant},
-    engine::{Engine, EngineParts, TraceHooks},
+    control::TraceHooks,
     exchange::{ExchangeLimits, ExchangeParts, Exchanges},
     fleet::Fleet,
+    fleet::{NoPeers, PeerClient},
     grpc::{
-        self, Edge,
-        door::{
-            Door,
+        self, EdgeParts,
+        interceptor::{
+            Interceptor,
             calls::{CallLimits, Calls},
         },
         peers::PeerLinks,
     },
-    limits::{EngineLimits, TenantLimits},
+    limits::{ServiceLimits, TenantLimits},
     links::Links,
     listen::listen,
     model::ANY_PROFILE,
     outputs::{Outputs, retention::Retention},
-    peer_door::{NoPeers, PeerDoor},
     probes::{Probes, Readiness},
     profiles::{LiveProfiles, Needed, Profiles},
+    services::{ServiceParts, Services},
     store::Store,
     stream::{StreamLimits, StreamParts, Streams},
     telemetry::{self, Metrics, Telemetry},
@@ -88,7 +91,7 @@ pub struct RunningServer {
     health: HealthReporter,
     streams: Streams,
     exchanges: Exchanges,
-    engine: Engine,
+    services: Services,
     peers: Option<PeerLinks>,
     store: Arc<dyn Store>,
     telemetry: Telemetry,
@@ -99,17 +102,6 @@ pub struct RunningServer {
     tokens: Tokens,
     grace: Duration,
     _cut_when_dropped: [DropGuard; 2],
-}
-
-/// The steps of a shutdown that tasks wait for.
-#[derive(Debug, Clone, Default)]
-struct Tokens {
-    /// No new calls. Waiting calls end.
-    closed: CancellationToken,
-    /// No new connections. Open calls end with a status.
-    draining: CancellationToken,
-    /// All connections end.
-    cut: CancellationToken,
 }
 
 impl Server {
@@ -175,23 +167,25 @@ impl Server {
         let outputs = Arc::new(engines::outputs(&config).await?);
         let peers = config.peers.clone().map(PeerLinks::new);
         let state = State { store: store.clone(), outputs: outputs.clone(), changes, peers: peers.clone() };
-        let (engine, streams, exchanges) = start_engine(&config, profiles.clone(), state, &metrics).await?;
+        let (services, streams, exchanges) =
+            start_services(&config, profiles.clone(), state, &metrics).await?;
 
         let tasks = TaskTracker::new();
         if let Some(keep) = config.outputs.retention {
             let retention = Retention { outputs, store: store.clone(), keep };
             tasks.spawn(retention.run(tokens.closed.clone()));
         }
-        let live = (tls.clone(), peers.clone(), (authenticator.clone(), profiles, needed));
+        let live = (tls.clone(), peers.clone(), (authenticator.clone(), profiles.clone(), needed));
         follow(&config, followed, live, &metrics, (&tasks, &tokens));
-        let edge = edge(&config, (&engine, &streams, &exchanges), &metrics, (&tasks, &tokens));
+        let parts =
+            edge_parts(&config, (&services, &streams, &exchanges), &profiles, &metrics, (&tasks, &tokens));
         let (health, health_service) = tonic_health::server::health_reporter();
-        ready::follow(&config, &engine, &health, (&tasks, &readiness)).await;
-        let routes = grpc::routes(&edge, health_service)?;
-        let door = door(&config, authenticator, &metrics, &tokens);
+        ready::follow(&config, &services.runners, &health, (&tasks, &readiness)).await;
+        let routes = grpc::routes(parts, health_service)?;
+        let interceptor = interceptor(&config, authenticator, &metrics, &tokens);
         let (accepting, connections) = accept(&config, listener, tls, metrics, &tokens);
         let serving = transport(&config)
-            .layer(door)
+            .layer(interceptor)
             .add_routes(routes)
             .serve_with_incoming_shutdown(connections, tokens.draining.clone().cancelled_owned());
 
@@ -201,7 +195,7 @@ impl Server {
             health,
             streams,
             exchanges,
-            engine,
+            services,
             peers,
             store,
             telemetry,
@@ -216,8 +210,13 @@ impl Server {
     }
 }
 
-fn door(config: &Config, authenticator: Arc<Authenticator>, metrics: &Metrics, tokens: &Tokens) -> Door {
-    Door {
+fn interceptor(
+    config: &Config,
+    authenticator: Arc<Authenticator>,
+    metrics: &Metrics,
+    tokens: &Tokens,
+) -> Interceptor {
+    Interceptor {
         authenticator,
         calls: Calls::new(call_limits(config)),
         metrics: metrics.clone(),
@@ -275,29 +274,29 @@ fn probes(
     Ok(Some(AbortOnDropHandle::new(answering)))
 }
 
-/// Starts the engine, the streams and the exchanges, and connects their interfaces.
-async fn start_engine(
+/// Starts the services, the streams and the exchanges, and connects their interfaces.
+async fn start_services(
     config: &Config,
     profiles: LiveProfiles,
     State { store, outputs, changes, peers }: State,
     metrics: &Metrics,
-) -> Result<(Engine, Streams, Exchanges), StartError> {
-    let limits = engine_limits(config);
+) -> Result<(Services, Streams, Exchanges), StartError> {
+    let limits = service_limits(config);
     limits.check(config.link.ending_grace)?;
     let stream_limits = stream_limits(config);
     stream_limits.check()?;
     exchange_limits(config).check()?;
     let links = Links::new(config.server_id.clone(), limits.clone());
-    let peer_door: Arc<dyn PeerDoor> = match &peers {
+    let peer_client: Arc<dyn PeerClient> = match &peers {
         Some(peers) => Arc::new(peers.clone()),
         None => Arc::new(NoPeers),
     };
-    let fleet = Fleet::new(config.server_id.clone(), links.clone(), peer_door);
+    let fleet = Fleet::new(config.server_id.clone(), links.clone(), peer_client);
     let observer = Arc::new(metrics.clone());
     let streams = Streams::new(StreamParts {
         store: store.clone(),
         outputs,
-        door: Arc::new(fleet.clone()),
+        link: Arc::new(fleet.clone()),
         changes: changes.clone(),
         server_id: config.server_id.clone(),
         limits: stream_limits,
@@ -305,14 +304,14 @@ async fn start_engine(
         cancel: CancellationToken::new(),
     });
     let exchanges = Exchanges::new(ExchangeParts {
-        door: Arc::new(fleet.clone()),
+        link: Arc::new(fleet.clone()),
         limits: exchange_limits(config),
         observer: observer.clone(),
     });
     if let Some(peers) = &peers {
         peers.attach(streams.clone(), exchanges.clone());
     }
-    let engine = Engine::start_up(EngineParts {
+    let services = Services::start_up(ServiceParts {
         store,
         profiles,
         links,
@@ -330,21 +329,23 @@ async fn start_engine(
     .await?;
     if let Err(error) = streams.resume_storing().await {
         streams.shut_down().await;
-        engine.shut_down().await;
+        services.shut_down().await;
         return Err(StartError::Resume(error));
     }
-    Ok((engine, streams, exchanges))
+    Ok((services, streams, exchanges))
 }
 
-/// Creates the state that the services share.
-fn edge(
+/// Collects the dependencies of the handlers.
+fn edge_parts(
     config: &Config,
-    (engine, streams, exchanges): (&Engine, &Streams, &Exchanges),
+    (services, streams, exchanges): (&Services, &Streams, &Exchanges),
+    profiles: &LiveProfiles,
     metrics: &Metrics,
     (tasks, tokens): (&TaskTracker, &Tokens),
-) -> Arc<Edge> {
-    Arc::new(Edge {
-        engine: engine.clone(),
+) -> EdgeParts {
+    EdgeParts {
+        services: services.clone(),
+        profiles: profiles.clone(),
         streams: streams.clone(),
         exchanges: exchanges.clone(),
         metrics: metrics.clone(),
@@ -354,12 +355,12 @@ fn edge(
         hello_wait: config.link.heartbeat_timeout,
         relays: Arc::new(Semaphore::new(config.peers.as_ref().map_or(0, |peers| peers.relays))),
         limits: config.named_limits(),
-    })
+    }
 }
 
-fn engine_limits(config: &Config) -> EngineLimits {
+fn service_limits(config: &Config) -> ServiceLimits {
     let (limits, link) = (&config.limits, &config.link);
-    EngineLimits {
+    ServiceLimits {
         sessions_per_tenant: limits.sessions_per_tenant,
         executions_per_tenant: limits.executions_per_tenant,
         executions_per_session: limits.executions_per_session,
@@ -385,7 +386,7 @@ fn engine_limits(config: &Config) -> EngineLimits {
         lease: link.lease,
         open_wait: limits.open_wait,
         close_wait: limits.close_wait,
-        ..EngineLimits::default()
+        ..ServiceLimits::default()
     }
 }
 

@@ -3,35 +3,16 @@
 
 use std::time::Duration;
 
-use airlock_domain::{BoundFile, FileState, RunnerId, SessionId};
+use airlock_domain::{BoundFile, FileState};
 
-use crate::{
-    api::ApiError,
-    engine::Core,
-    model::{SessionRecord, SessionState},
-};
+use super::Approvals;
+use crate::model::{SessionRecord, SessionState};
 
 /// How long an approval waits for the runner. After it, the approval is created without the state of the
 /// files, and the runner is asked again before the start.
 const LOOK_WAIT: Duration = Duration::from_secs(10);
 
-/// Reads the state of files in sessions. The exchanges implement it.
-#[async_trait::async_trait]
-pub trait FileLook: Send + Sync {
-    /// Returns the states of these paths in the same order. The request ends when the future is dropped.
-    ///
-    /// # Errors
-    /// Returns `Unavailable`, `Exhausted`, or the runner's refusal.
-    async fn look(
-        &self,
-        tenant: &str,
-        runner: &RunnerId,
-        session_id: SessionId,
-        paths: Vec<Vec<u8>>,
-    ) -> Result<Vec<BoundFile>, ApiError>;
-}
-
-impl Core {
+impl Approvals {
     /// Returns the current state of these files.
     pub(crate) async fn look_at(&self, session: &SessionRecord, files: &[BoundFile]) -> Vec<BoundFile> {
         if files.is_empty() {
@@ -41,10 +22,10 @@ impl Core {
             return as_made(session, files);
         }
         let paths = files.iter().map(|file| file.path.clone()).collect();
-        let look = self.parts.files.look(&session.tenant, &session.runner_id, session.id, paths);
+        let look = self.files.look(&session.tenant, &session.runner_id, session.id, paths);
         let found = tokio::select! {
             found = tokio::time::timeout(LOOK_WAIT, look) => found.ok(),
-            () = self.stop.cancelled() => None,
+            () = self.lifecycle.stopped() => None,
         };
         match found {
             Some(Ok(found)) if is_about(&found, files) => found,
@@ -64,7 +45,7 @@ fn as_made(session: &SessionRecord, files: &[BoundFile]) -> Vec<BoundFile> {
 }
 
 /// Returns the states that a runner reported with its refusal, if they are for these files.
-pub(crate) fn as_found(files: &[BoundFile], found: &[BoundFile]) -> Vec<BoundFile> {
+pub(super) fn as_found(files: &[BoundFile], found: &[BoundFile]) -> Vec<BoundFile> {
     if is_about(found, files) { found.to_vec() } else { unseen(files) }
 }
 

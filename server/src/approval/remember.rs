@@ -9,15 +9,15 @@ use std::sync::Arc;
 use airlock_domain::{Mode, RuleId, SessionId};
 use airlock_policy::{Rule, Verdict};
 
+use super::Approvals;
 use crate::{
     api::{ApiError, FieldViolation},
-    decision::{self, Decided},
-    engine::{Core, DecisionEncoder},
+    control::violation,
+    decision::{self, Decided, DecisionEncoder},
     exchange::shown,
-    execution::violation,
     model::{ApprovalRecord, ExecutionRecord, Micros, Principal, RememberedRule, RuleScope, SessionRecord},
     profiles::ResolvedProfile,
-    store::{Page, PageQuery, Remember, RuleQuery, StoreError},
+    store::{Page, PageQuery, Remember, RuleQuery},
 };
 
 /// Bytes of a command that a message quotes.
@@ -25,23 +25,7 @@ const REPEATED_BYTES: usize = 64;
 /// The reason code of a command that no rule covers.
 const NOT_COVERED: &str = "not_read_only";
 
-impl Core {
-    /// Returns the profile with the rules that were remembered for this session.
-    pub(crate) async fn with_remembered(
-        &self,
-        profile: Arc<ResolvedProfile>,
-        tenant: &str,
-        session: SessionId,
-    ) -> Result<Arc<ResolvedProfile>, StoreError> {
-        let Some(most) = profile.remember else { return Ok(profile) };
-        let rules = self.store().rules_in_force(tenant, profile.name(), session).await?;
-        let counts = |rule: &&RememberedRule| rule.scope() <= most;
-        // A rule that this version cannot parse allows nothing.
-        let rules: Vec<Rule> =
-            rules.iter().filter(counts).filter_map(|rule| Rule::parse(&rule.rule).ok()).collect();
-        Ok(if rules.is_empty() { profile } else { Arc::new(profile.with_allowed(rules)) })
-    }
-
+impl Approvals {
     /// Returns the rules to remember with a positive answer to this approval.
     pub(super) async fn to_remember(
         &self,
@@ -50,24 +34,24 @@ impl Core {
         (scope, texts): (RuleScope, &[String]),
     ) -> Result<Remember, ApiError> {
         let gone = |what, id: String| ApiError::NotFound { what, id };
-        let record = self.store().execution(approval.execution_id).await?;
+        let record = self.store.execution(approval.execution_id).await?;
         let record = record.ok_or_else(|| gone("execution", approval.execution_id.to_string()))?;
-        let session = self.store().session(approval.session_id).await?;
+        let session = self.store.session(approval.session_id).await?;
         let session = session.ok_or_else(|| gone("session", approval.session_id.to_string()))?;
-        let profile = self.profile_of(&session)?;
+        let profile = self.decisions.profile_of(&session)?;
         check_scope(who, approval, &profile, scope)?;
-        let profile = self.with_remembered(profile, &session.tenant, session.id).await?;
+        let profile = self.decisions.with_remembered(profile, &session.tenant, session.id).await?;
         let stored = Stored {
             profile,
             session: session.clone(),
             record,
-            floor_permits: self.floor_permits(&session),
-            encode: self.parts.encode_decision,
+            floor_permits: self.decisions.floor_permits(&session),
+            encode: self.decisions.encode,
         };
         let texts = texts.to_vec();
-        let checked = self.judge(&session.tenant, move || stored.checked_rules(&texts)).await?;
+        let checked = self.decisions.judge(&session.tenant, move || stored.checked_rules(&texts)).await?;
         let rules = checked.map_err(ApiError::Invalid)?;
-        let limits = &self.parts.limits;
+        let limits = &self.limits;
         let (limit, at_most) = match scope {
             RuleScope::Session => ("rules_per_session", limits.rules_per_session),
             RuleScope::Tenant => ("rules_per_tenant", limits.rules_per_tenant),
@@ -85,19 +69,27 @@ impl Core {
         Ok(Remember { rules: rules.into_iter().map(rule).collect(), limit, at_most })
     }
 
-    pub(crate) async fn list_rules(
+    /// Lists remembered rules of the caller's tenant or of one of its sessions, oldest first.
+    ///
+    /// # Errors
+    /// `Unavailable`.
+    pub async fn list_rules(
         &self,
         who: &Principal,
         session_id: Option<SessionId>,
         page: &PageQuery,
     ) -> Result<Page<RememberedRule>, ApiError> {
         let query = RuleQuery { tenant: who.tenant.clone(), session_id };
-        Ok(self.store().rules(&query, page).await?)
+        Ok(self.store.rules(&query, page).await?)
     }
 
-    pub(crate) async fn remove_rule(&self, who: &Principal, id: RuleId) -> Result<RememberedRule, ApiError> {
-        self.check_running()?;
-        let removed = self.store().remove_rule(&who.tenant, id, &who.name).await?;
+    /// Removes a remembered rule of the caller's tenant.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub async fn remove_rule(&self, who: &Principal, id: RuleId) -> Result<RememberedRule, ApiError> {
+        self.lifecycle.check_running()?;
+        let removed = self.store.remove_rule(&who.tenant, id, &who.name).await?;
         removed.ok_or_else(|| ApiError::NotFound { what: "rule", id: id.to_string() })
     }
 }

@@ -2,7 +2,7 @@
 //! can write.
 
 use airlock_domain::{BoundFile, FileState, Grant, limits::BOUND_FILES};
-use airlock_policy::{Decision, Reason, Verdict as Says};
+use airlock_policy::{Decision, Reason, Verdict};
 
 /// The reason code of a command that runs more files than an answer can be bound to.
 const UNBOUND: &str = "too_many_files";
@@ -19,10 +19,10 @@ pub(super) fn named(decision: &Decision) -> Vec<BoundFile> {
 /// Changes an ASK to a DENY if it concerns more files than an answer can be bound to. An answer would cover
 /// only some of them.
 pub(super) fn deny_unbound(decision: &mut Decision) {
-    if decision.verdict != Says::Ask || decision.runs.len() <= BOUND_FILES {
+    if decision.verdict != Verdict::Ask || decision.runs.len() <= BOUND_FILES {
         return;
     }
-    decision.verdict = Says::Deny;
+    decision.verdict = Verdict::Deny;
     let message =
         format!("it runs more than {BOUND_FILES} files of its own session; run them in separate commands");
     let reason = Reason { code: UNBOUND, message, span: None, rule: None, command_index: None };

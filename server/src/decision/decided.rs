@@ -1,8 +1,10 @@
 //! The facts that a decision found in a command, in the form for the runner, and whether they are complete.
 //! This module must not decide.
 
+mod exact;
 mod git;
 
+use self::exact::is_exact;
 use super::bound;
 use airlock_domain::{
     Decided, DecidedPath, Obeyed, ObeyedFormat, PathAccess,
@@ -104,11 +106,6 @@ pub(super) fn of(decision: &Decision, directory: &[u8]) -> Told {
     Told { decided, whole }
 }
 
-/// Reports whether the text identifies the path exactly.
-fn is_exact(path: &str) -> bool {
-    path.starts_with('/') && !path.contains(char::REPLACEMENT_CHARACTER)
-}
-
 /// Returns the list sorted and without duplicates, or `None` if it exceeds the limit of a grant.
 fn fitting<T: Ord>(list: Vec<T>) -> Option<Vec<T>> {
     Some(sorted(list)).filter(|list| list.len() <= DECIDED_PATHS)
@@ -132,13 +129,12 @@ fn program(command: &FoundCommand) -> Option<&[u8]> {
 /// If there are more paths than a runner checks, the paths count as unknown, and the runner refuses the
 /// command.
 fn obeyed(files: &airlock_policy::Obeyed) -> Obeyed {
-    use airlock_policy::ObeyedFormat as Says;
     let format = match files.format {
-        Says::Toml => ObeyedFormat::Toml,
-        Says::Json => ObeyedFormat::Json,
-        Says::Git => ObeyedFormat::Git,
-        Says::Text => ObeyedFormat::Text,
-        Says::Present => ObeyedFormat::Present,
+        airlock_policy::ObeyedFormat::Toml => ObeyedFormat::Toml,
+        airlock_policy::ObeyedFormat::Json => ObeyedFormat::Json,
+        airlock_policy::ObeyedFormat::Git => ObeyedFormat::Git,
+        airlock_policy::ObeyedFormat::Text => ObeyedFormat::Text,
+        airlock_policy::ObeyedFormat::Present => ObeyedFormat::Present,
     };
     let paths = if files.paths.len() > OBEYED_NAMES { Vec::new() } else { files.paths.clone() };
     let settings = files.settings.iter().map(|setting| (*setting).to_owned()).collect();

@@ -2,10 +2,14 @@
 //! cannot be checked, a person is asked, and a positive answer lifts the requirement.
 
 use airlock_domain::{BoundFile, Grant, Requirement};
-use airlock_policy::{Answer, Binding, Decision, Reason, Requirement as Requires, Verdict as Says};
+use airlock_policy::{Answer, Binding, Decision, Reason, Requirement as Requires, Verdict};
 
-use super::{Decided, Offer, bound, record};
-use crate::engine::DecisionEncoder;
+use super::{
+    bound,
+    encoder::DecisionEncoder,
+    offer::{Decided, Offer},
+    record,
+};
 
 /// The reason of a runner's refusal that a person can lift.
 pub(crate) const UNTRUSTED_PATH: &str = "untrusted_path";
@@ -30,13 +34,13 @@ pub(super) fn ask_of_untold(decision: &mut Decision) {
 /// Reports whether the decision is an ALLOW that relies on programs and paths. A read-only command keeps the
 /// requirement in any case.
 fn is_liftable(decision: &Decision) -> bool {
-    decision.verdict == Says::Allow
+    decision.verdict == Verdict::Allow
         && decision.requires.contains(&Requires::TrustedPath)
         && !decision.read_only
 }
 
 fn ask(decision: &mut Decision, code: &'static str, message: String) {
-    decision.verdict = Says::Ask;
+    decision.verdict = Verdict::Ask;
     let reason = Reason { code, message, span: None, rule: None, command_index: None };
     decision.reasons.insert(0, reason);
 }
@@ -56,7 +60,7 @@ impl Decided {
         encode: DecisionEncoder,
     ) -> Option<Self> {
         let grant = match self.decision.verdict {
-            Says::Ask if code == FILES_CHANGED => self.grant.clone(),
+            Verdict::Ask if code == FILES_CHANGED => self.grant.clone(),
             _ if code == NAMES_A_PROGRAM => self.without_obeyed()?,
             _ => {
                 let grant = self.without_trusted_path()?;
@@ -66,7 +70,7 @@ impl Decided {
         };
         ask(&mut self.decision, code, why.to_owned());
         let binding = Binding::new(grant.binding());
-        let record = record(&self.decision, profile, encode);
+        let record = record::of(&self.decision, profile, encode);
         Some(Self { decision: self.decision, grant, binding, record })
     }
 
@@ -80,14 +84,14 @@ impl Decided {
                 without_requirement(&mut decision);
             }
             let permit = decision.permit_with_answer(Binding::new(grant.binding()), answer).ok()?;
-            Offer::new(grant, permit).map(|offer| Offer { is_lifted: true, ..offer })
+            Offer::new(grant, permit).map(Offer::lifted)
         })
     }
 
     /// Returns the same grant, which runs on read-only mounts, without the check of the files that its
     /// programs obey.
     fn without_obeyed(&self) -> Option<Grant> {
-        let is_held = self.decision.verdict == Says::Allow && !self.grant.decided.obeyed.is_empty();
+        let is_held = self.decision.verdict == Verdict::Allow && !self.grant.decided.obeyed.is_empty();
         is_held.then(|| {
             let mut grant = self.grant.clone();
             grant.decided.obeyed.clear();

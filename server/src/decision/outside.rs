@@ -3,7 +3,7 @@
 //! permission.
 
 use airlock_domain::Mode;
-use airlock_policy::{Decision, FoundCommand, Profile, Reason, Unsandboxed, Verdict as Says};
+use airlock_policy::{Decision, FoundCommand, Profile, Reason, Unsandboxed, Verdict};
 
 use crate::model::ExecutionSpec;
 
@@ -34,7 +34,7 @@ pub(super) fn decide(
 
 /// Adds a reason to the decision, so that approvers and the audit see the request to run outside.
 fn said(mut decision: Decision) -> (Decision, bool) {
-    if decision.verdict == Says::Deny {
+    if decision.verdict == Verdict::Deny {
         return (decision, false);
     }
     let is_said = decision.reasons.first().is_some_and(|reason| reason.code.starts_with(UNSANDBOXED));

@@ -1,9 +1,13 @@
 //! Tests of the consequences of a decision and an answer, and of the resulting grants.
 
-use airlock_domain::{ApprovalId, ExecutionState, FileState};
+use airlock_domain::{ApprovalId, ExecutionState, FileState, Requirement};
 
 use super::*;
-use crate::{engine::testing::record, model::Micros, profiles::Profiles};
+use crate::{
+    model::{Micros, Verdict},
+    profiles::Profiles,
+    testing::records::record,
+};
 
 fn decided(command: &str, directory: &str) -> Decided {
     decided_with(command, directory, &SessionSnapshot::default())
@@ -112,7 +116,10 @@ fn a_permit_for_one_grant_places_no_other() {
 #[test]
 fn a_fault_inside_the_policy_is_an_ask_of_its_own_kind() {
     let decision = after_fault(Profiles::builtin().get("sandboxed").unwrap());
-    assert_eq!((decision.verdict, decision.reasons[0].code), (Says::Ask, "internal_fault"));
+    assert_eq!(
+        (decision.verdict, decision.reasons[0].code),
+        (airlock_policy::Verdict::Ask, "internal_fault")
+    );
     assert!(decision.permit(Binding::new([0; 32])).is_none());
 }
 

@@ -5,7 +5,13 @@ use std::{future::Future, pin::pin};
 use airlock_domain::{ExchangeFailure, ExchangeFromRunner, ExchangeOrder, RunnerId};
 use tokio::time::sleep;
 
-use super::{Exchange, ExchangeRefusal, Exchanges, Pieces, Start, Violation, What};
+use super::{
+    fault::ExchangeRefusal,
+    messages::Violation,
+    pour::{Pieces, Start, What},
+    running::Exchange,
+    state::Exchanges,
+};
 use crate::{api::ApiError, model::Principal};
 
 /// The runner's reason code for a command that has ended.

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures::{StreamExt as _, stream::BoxStream};
 use tokio::time::{Instant, sleep_until};
 
-use super::{Exchange, ExchangeRefusal, Violation};
+use super::{fault::ExchangeRefusal, messages::Violation, running::Exchange};
 use crate::api::{ApiError, FieldViolation};
 
 /// A piece of an upload or an input.

@@ -5,9 +5,9 @@ use std::{collections::BTreeMap, time::Duration};
 
 use airlock_policy::Decision;
 
-use super::violation;
 use crate::{
     api::{ApiError, FieldViolation, StartExecution},
+    control::violation,
     decision::{leading_sleep, refused_variables},
     model::{ExecutionSpec, SessionRecord},
     profiles::ResolvedProfile,

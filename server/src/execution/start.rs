@@ -2,21 +2,22 @@
 
 use std::{sync::Arc, time::Duration};
 
-use airlock_domain::{
-    BackgroundedBy, Cause, DeniedBy, ExecutionId, ExecutionResult, ExecutionState, OutputState,
-};
-use airlock_policy::Verdict as Says;
+use airlock_domain::{BackgroundedBy, ExecutionId, ExecutionState, OutputState};
 use tracing::Instrument as _;
 
-use super::{exhausted, exhausted_for, spec, violation};
+use super::{
+    Executions,
+    fate::{Fate, denied, fate, refusal, repeated},
+    spec,
+};
 use crate::{
     api::{ApiError, StartExecution},
+    control::{check_open, exhausted, exhausted_for, micros, violation},
     decision::{self, Asked, Decided, execution_hash},
-    engine::{Core, micros},
     model::{ExecutionRecord, ExecutionSpec, Micros, Principal, SessionRecord, SessionState},
-    placement::choose::Wants,
     profiles::ResolvedProfile,
-    session::check_open,
+    runners::choose::Wants,
+    session::new::throwaway_session,
     store::{Created, NewExecution, StoreError},
 };
 
@@ -27,25 +28,18 @@ struct Setting {
     profile: Arc<ResolvedProfile>,
 }
 
-/// The outcome of a request, from the verdict and the request's `on_ask`.
-enum Fate {
-    Queue,
-    AskPerson,
-    Denied(DeniedBy),
-}
-
-impl Core {
+impl Executions {
     /// Decides a request and queues it unless it is denied. If the future is dropped, the execution is either
     /// stored completely or not at all; the client can repeat the request with its `request_id`.
-    pub(crate) async fn start(
-        &self,
-        who: &Principal,
-        request: StartExecution,
-    ) -> Result<ExecutionRecord, ApiError> {
-        self.check_running()?;
+    ///
+    /// # Errors
+    /// `Denied` with the finished execution, `AlreadyExists`, `NotFound`, `FailedPrecondition`, `Invalid`, `Exhausted`,
+    /// `Unavailable`.
+    pub async fn start(&self, who: &Principal, request: StartExecution) -> Result<ExecutionRecord, ApiError> {
+        self.lifecycle.check_running()?;
         let hash = execution_hash(&request);
         if let Some(key) = &request.request_id
-            && let Some(existing) = self.store().execution_by_request(&who.tenant, &who.name, key).await?
+            && let Some(existing) = self.store.execution_by_request(&who.tenant, &who.name, key).await?
         {
             return repeated(existing, hash, key);
         }
@@ -60,7 +54,7 @@ impl Core {
         let setting = self.settle_session(setting, &request, &decided, &fate)?;
         let asked = match fate {
             Fate::AskPerson => {
-                let files = self.look_at(&setting.session, &decided.grant.decided.files).await;
+                let files = self.approvals.look_at(&setting.session, &decided.grant.decided.files).await;
                 Some(decision::asked(&decided.grant, files))
             }
             Fate::Queue | Fate::Denied(_) => None,
@@ -68,7 +62,7 @@ impl Core {
         let new = self.new_execution(who, &request, hash, spec, (&decided, &fate, asked), setting);
         let key = request.request_id.unwrap_or_default();
         let span = tracing::info_span!("audit");
-        match self.store().create_execution(new).instrument(span).await? {
+        match self.store.create_execution(new).instrument(span).await? {
             Created::New(record) => self.entered(record),
             Created::Existing(existing) => repeated(existing, hash, &key),
             Created::Conflict => Err(ApiError::AlreadyExists { request_id: key }),
@@ -80,9 +74,9 @@ impl Core {
     /// Returns the session of a request, or a new throw-away session.
     async fn setting(&self, who: &Principal, request: &StartExecution) -> Result<Setting, ApiError> {
         let Some(id) = request.session_id else {
-            let profile = self.profile_for(who, request.profile.as_deref())?;
-            let session = self.throwaway_session(who, request, &profile)?;
-            let profile = self.with_remembered(profile, &who.tenant, session.id).await?;
+            let profile = self.decisions.profile_for(who, request.profile.as_deref())?;
+            let session = throwaway_session(who, request, &profile)?;
+            let profile = self.decisions.with_remembered(profile, &who.tenant, session.id).await?;
             return Ok(Setting { session, is_new: true, profile });
         };
         let given = [
@@ -98,29 +92,27 @@ impl Core {
         if !violations.is_empty() {
             return Err(ApiError::Invalid(violations));
         }
-        let session = self.session(who, id).await?;
+        let session = self.sessions.get(who, id).await?;
         check_open(&session)?;
-        let profile = self.profile_to_use(who, &session)?;
-        let profile = self.with_remembered(profile, &session.tenant, session.id).await?;
+        let profile = self.decisions.profile_to_use(who, &session)?;
+        let profile = self.decisions.with_remembered(profile, &session.tenant, session.id).await?;
         Ok(Setting { session, is_new: false, profile })
     }
 
     async fn decide(&self, setting: &Setting, spec: &ExecutionSpec) -> Result<Decided, StoreError> {
         let session = setting.session.clone();
-        let encode = self.parts.encode_decision;
+        let encode = self.decisions.encode;
         let permits = match setting.is_new {
-            true => self.some_runner_permits_unsandboxed(),
-            false => self.floor_permits(&session),
+            true => self.runners.some_runner_permits_unsandboxed(),
+            false => self.decisions.floor_permits(&session),
         };
         let (profile, spec, tenant) = (setting.profile.clone(), spec.clone(), session.tenant.clone());
         let decide = move || {
             let place = (session.directory.as_slice(), &session.snapshot);
             decision::decide(&profile, session.id, &spec, (spec.mode, permits), place, encode)
         };
-        let decided = self.judge(&tenant, decide).await?;
-        self.parts
-            .observer
-            .decided(decision::verdict_name(decided.record.verdict), &decided.record.reason_code);
+        let decided = self.decisions.judge(&tenant, decide).await?;
+        self.observer.decided(decision::verdict_name(decided.record.verdict), &decided.record.reason_code);
         Ok(decided)
     }
 
@@ -136,7 +128,7 @@ impl Core {
         let session = &mut setting.session;
         let denied = matches!(fate, Fate::Denied(_));
         if !setting.is_new {
-            if !denied && self.is_draining(&session.runner_id) {
+            if !denied && self.runners.is_draining(&session.runner_id) {
                 return Err(runner_draining(session));
             }
             return Ok(setting);
@@ -146,7 +138,7 @@ impl Core {
             session.state_message = "its command was not allowed".to_owned();
         } else {
             let grant = &decided.grant;
-            session.runner_id = self.pick_runner(&Wants {
+            session.runner_id = self.runners.pick_runner(&Wants {
                 labels: &request.runner_labels,
                 base: request.base.as_deref(),
                 shell: grant.shell,
@@ -171,7 +163,7 @@ impl Core {
             Fate::AskPerson => (ExecutionState::PendingApproval, None),
             Fate::Denied(by) => (ExecutionState::Finished, Some(denied(*by, &decided.record.reason_message))),
         };
-        let limits = &self.parts.limits;
+        let limits = &self.limits;
         let is_background = spec.background;
         let mut record = ExecutionRecord {
             id: ExecutionId::new(),
@@ -189,8 +181,8 @@ impl Core {
             runner_id: None,
             runner_epoch: None,
             attempt: 0,
-            owner_server: Some(self.parts.server_id.clone()),
-            lease_until: Micros(self.now().0.saturating_add(micros(limits.lease))),
+            owner_server: Some(self.server_id.clone()),
+            lease_until: Micros(self.clock.now().0.saturating_add(micros(limits.lease))),
             approval_id: None,
             cancel_requested: false,
             backgrounded: is_background.then_some(BackgroundedBy::Request),
@@ -202,13 +194,13 @@ impl Core {
             started: None,
             ended: None,
         };
-        let approval = asked.map(|asked| self.new_approval(&record, asked));
+        let approval = asked.map(|asked| self.approvals.new_approval(&record, asked));
         record.approval_id = approval.as_ref().map(|approval| approval.id);
         NewExecution {
             record,
             peer: who.peer.clone(),
             approval,
-            approval_valid_micros: micros(self.approval_valid(&session)),
+            approval_valid_micros: micros(self.approvals.valid_for(&session)),
             session: setting.is_new.then_some(session),
             room: limits.room(&who.tenant),
         }
@@ -216,50 +208,23 @@ impl Core {
 
     /// Completes a start after the execution is stored.
     fn entered(&self, record: ExecutionRecord) -> Result<ExecutionRecord, ApiError> {
-        self.parts.changes.notify(record.id);
+        self.changes.notify(record.id);
         match record.state {
             ExecutionState::Finished => {
-                self.parts.changes.notify_tenant(&record.tenant);
+                self.changes.notify_tenant(&record.tenant);
                 if let Some(result) = &record.result {
-                    self.parts.observer.finished(&result.cause, Duration::ZERO);
+                    self.observer.finished(&result.cause, Duration::ZERO);
                 }
                 return Err(refusal(record));
             }
             ExecutionState::Queued => {
-                self.open_queue_span(record.id, tracing::info_span!("queue"));
-                self.wake.wake(record.session_id);
+                self.transient.open_queue_span(record.id, tracing::info_span!("queue"));
+                self.hints.sessions.insert(record.session_id);
             }
             ExecutionState::PendingApproval | ExecutionState::Starting | ExecutionState::Running => {}
         }
         Ok(record)
     }
-}
-
-fn fate(decided: &Decided, wait_for_approval: bool) -> Fate {
-    match decided.decision.verdict {
-        Says::Allow => Fate::Queue,
-        Says::Ask if wait_for_approval => Fate::AskPerson,
-        Says::Ask => Fate::Denied(DeniedBy::NobodyToAsk),
-        Says::Deny => Fate::Denied(DeniedBy::Policy),
-    }
-}
-
-/// Returns the existing execution for a repeated key, with the original response.
-fn repeated(existing: ExecutionRecord, hash: [u8; 32], key: &str) -> Result<ExecutionRecord, ApiError> {
-    if existing.request_hash != hash {
-        return Err(ApiError::AlreadyExists { request_id: key.to_owned() });
-    }
-    let refused_at_once = matches!(
-        existing.result.as_ref().map(|result| &result.cause),
-        Some(Cause::Denied { by: DeniedBy::Policy | DeniedBy::NobodyToAsk, .. })
-    );
-    if refused_at_once { Err(refusal(existing)) } else { Ok(existing) }
-}
-
-fn refusal(execution: ExecutionRecord) -> ApiError {
-    let cause = execution.result.as_ref().map(|result| &result.cause);
-    let approval_required = matches!(cause, Some(Cause::Denied { by: DeniedBy::NobodyToAsk, .. }));
-    ApiError::Denied { execution: Box::new(execution), approval_required }
 }
 
 /// Returns the error for a draining runner. The execution could wait indefinitely, so the client should act
@@ -273,8 +238,4 @@ fn runner_draining(session: &SessionRecord) -> ApiError {
         ),
         retry_after: Duration::from_secs(5),
     }
-}
-
-fn denied(by: DeniedBy, reason: &str) -> ExecutionResult {
-    ExecutionResult::not_started(Cause::Denied { by, reason: reason.to_owned() })
 }

@@ -13,7 +13,7 @@ use tokio::{
 };
 use tracing::Instrument as _;
 
-use super::can_be;
+use super::check::can_be;
 use crate::{
     api::ApiError,
     exchange::{Exchange, Exchanges, Violation, shown},

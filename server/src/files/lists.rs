@@ -5,7 +5,7 @@ use airlock_domain::{
     limits::PATCH_BYTES,
 };
 
-use super::{can_be, page};
+use super::{check::can_be, page};
 use crate::{
     api::ApiError,
     exchange::{Exchange, Exchanges, Violation, shown},

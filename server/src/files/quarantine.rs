@@ -6,7 +6,11 @@ use airlock_domain::{
     limits::{PAGE_SIZE_MAX, PATH_BYTES},
 };
 
-use super::{Entry, Listed, can_be, lists::check, page};
+use super::{
+    check::can_be,
+    lists::{Entry, Listed, check},
+    page,
+};
 use crate::{
     api::ApiError,
     exchange::{ExchangeRefusal, Exchanges, Violation},

@@ -1,6 +1,6 @@
 //! The AdminService.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use airlock_domain::limits::{MESSAGE_BYTES, PAGE_SIZE_MAX};
 use airlock_proto::{
@@ -14,23 +14,33 @@ use airlock_proto::{
 use prost::Message as _;
 use tonic::{Request, Response, Status};
 
-use super::{Edge, pages, records, refused};
-use crate::{api::ApiError, engine::RunnerView, store::PageQuery, validate};
+use super::{call::refused, pages, records};
+use crate::{
+    api::ApiError,
+    runners::{RunnerView, Runners},
+    store::PageQuery,
+    validate,
+};
 
 /// The overhead of a list entry in bytes: its tag and its length.
 const FRAME_BYTES: usize = 8;
 
-pub(super) struct Admin(pub(super) Arc<Edge>);
+/// The handler of the AdminService.
+pub(super) struct AdminHandler {
+    pub(super) runners: Arc<Runners>,
+    /// Every limit of the configuration by name.
+    pub(super) limits: BTreeMap<String, u64>,
+}
 
 #[tonic::async_trait]
-impl AdminService for Admin {
+impl AdminService for AdminHandler {
     async fn list_runners(
         &self,
         request: Request<AdminServiceListRunnersRequest>,
     ) -> Result<Response<AdminServiceListRunnersResponse>, Status> {
         let (states, mut page) = validate::list_runners(request.into_inner()).map_err(refused)?;
         loop {
-            let found = self.0.engine.list_runners(&states, &page).await.map_err(refused)?;
+            let found = self.runners.list(&states, &page).await.map_err(refused)?;
             let answer = AdminServiceListRunnersResponse {
                 runners: found.items.into_iter().map(records::runner).collect(),
                 next_page_token: found.next.unwrap_or_default(),
@@ -45,7 +55,7 @@ impl AdminService for Admin {
         request: Request<AdminServiceDrainRunnerRequest>,
     ) -> Result<Response<AdminServiceDrainRunnerResponse>, Status> {
         let (id, undo) = validate::drain_runner(request.get_ref()).map_err(refused)?;
-        let runner = self.0.engine.drain_runner(&id, undo).await.map_err(refused)?;
+        let runner = self.runners.drain(&id, undo).await.map_err(refused)?;
         Ok(Response::new(AdminServiceDrainRunnerResponse { runner: Some(records::runner(runner)) }))
     }
 
@@ -57,12 +67,12 @@ impl AdminService for Admin {
         let mut answer = AdminServiceGetCapabilitiesResponse {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             link_protocol_version: LINK_PROTOCOL_VERSION,
-            limits: self.0.limits.clone(),
+            limits: self.limits.clone(),
             runners: Vec::new(),
         };
         let views = match id {
-            Some(id) => vec![self.0.engine.runner(&id).await.map_err(refused)?],
-            None => self.runners().await.map_err(refused)?,
+            Some(id) => vec![self.runners.get(&id).await.map_err(refused)?],
+            None => self.all_runners().await.map_err(refused)?,
         };
         let mut room = MESSAGE_BYTES.saturating_sub(answer.encoded_len());
         for view in views {
@@ -76,14 +86,14 @@ impl AdminService for Admin {
     }
 }
 
-impl Admin {
+impl AdminHandler {
     /// Returns the runners that are not lost, ordered by ID, up to the maximum of a response.
-    async fn runners(&self) -> Result<Vec<RunnerView>, ApiError> {
+    async fn all_runners(&self) -> Result<Vec<RunnerView>, ApiError> {
         let most = PAGE_SIZE_MAX.unsigned_abs();
         let mut page = PageQuery { size: most, token: None };
         let mut runners = Vec::new();
         loop {
-            let found = self.0.engine.list_runners(&[], &page).await?;
+            let found = self.runners.list(&[], &page).await?;
             runners.extend(found.items);
             runners.truncate(most as usize);
             match found.next {

@@ -10,13 +10,19 @@ use airlock_proto::v1::{
 };
 use tonic::{Request, Response, Status};
 
-use super::{Edge, caller, pages, records, refused};
-use crate::validate;
+use super::{
+    call::{caller, refused},
+    pages, records,
+};
+use crate::{approval::Approvals, validate};
 
-pub(super) struct Approvals(pub(super) Arc<Edge>);
+/// The handler of the ApprovalService.
+pub(super) struct ApprovalHandler {
+    pub(super) approvals: Arc<Approvals>,
+}
 
 #[tonic::async_trait]
-impl ApprovalService for Approvals {
+impl ApprovalService for ApprovalHandler {
     async fn list(
         &self,
         request: Request<ApprovalServiceListRequest>,
@@ -24,7 +30,7 @@ impl ApprovalService for Approvals {
         let who = caller(&request)?.principal;
         let (query, mut page) = validate::list_approvals(request.into_inner()).map_err(refused)?;
         loop {
-            let found = self.0.engine.list_approvals(&who, query.clone(), &page).await.map_err(refused)?;
+            let found = self.approvals.list(&who, query.clone(), &page).await.map_err(refused)?;
             let answer = ApprovalServiceListResponse {
                 approvals: found.items.into_iter().map(records::approval).collect(),
                 next_page_token: found.next.unwrap_or_default(),
@@ -41,7 +47,7 @@ impl ApprovalService for Approvals {
     ) -> Result<Response<ApprovalServiceDecideResponse>, Status> {
         let who = caller(&request)?.principal;
         let (id, binding, answer) = validate::decide(request.into_inner()).map_err(refused)?;
-        let approval = self.0.engine.decide_approval(&who, id, &binding, answer).await.map_err(refused)?;
+        let approval = self.approvals.decide(&who, id, &binding, answer).await.map_err(refused)?;
         Ok(Response::new(ApprovalServiceDecideResponse { approval: Some(records::approval(approval)) }))
     }
 
@@ -52,7 +58,7 @@ impl ApprovalService for Approvals {
         let who = caller(&request)?.principal;
         let (session, mut page) = validate::list_rules(request.into_inner()).map_err(refused)?;
         loop {
-            let found = self.0.engine.list_rules(&who, session, &page).await.map_err(refused)?;
+            let found = self.approvals.list_rules(&who, session, &page).await.map_err(refused)?;
             let answer = ApprovalServiceListRulesResponse {
                 rules: found.items.into_iter().map(records::rule).collect(),
                 next_page_token: found.next.unwrap_or_default(),
@@ -69,7 +75,7 @@ impl ApprovalService for Approvals {
     ) -> Result<Response<ApprovalServiceRemoveRuleResponse>, Status> {
         let who = caller(&request)?.principal;
         let id = validate::remove_rule(&request.into_inner()).map_err(refused)?;
-        let rule = self.0.engine.remove_rule(&who, id).await.map_err(refused)?;
+        let rule = self.approvals.remove_rule(&who, id).await.map_err(refused)?;
         Ok(Response::new(ApprovalServiceRemoveRuleResponse { rule: Some(records::rule(rule)) }))
     }
 }

@@ -7,7 +7,7 @@ use airlock_policy::{
 use airlock_proto::v1;
 use prost::Message as _;
 
-/// Encodes a decision in the contract's format, as the engine stores it.
+/// Encodes a decision in the contract's format, as the store holds it.
 pub(crate) fn encode(decision: &Decision, profile: &str) -> Vec<u8> {
     to_wire(decision, profile).encode_to_vec()
 }

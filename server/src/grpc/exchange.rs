@@ -1,6 +1,9 @@
 //! The Exchange call: connects the wire stream of a runner to the exchanges.
 
-use std::sync::{Arc, OnceLock};
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use airlock_domain::{ExchangeFromRunner, RunnerId};
 use airlock_proto::runner_v1::{ExchangeRequest, ExchangeResponse};
@@ -9,19 +12,23 @@ use tokio::time::timeout;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Code, Status, Streaming};
 
-use super::{Edge, incoming::is_of_transport, refused, view::Responses};
-use crate::{authn::Caller, exchange::ExchangeBroken, status};
+use super::{call::refused, incoming::is_of_transport, view::Responses};
+use crate::{
+    authn::Caller,
+    exchange::{ExchangeBroken, Exchanges},
+    status,
+};
 
 /// The reason why a stream failed, for its runner. Set at most once.
 type Fault = Arc<OnceLock<Status>>;
 
 /// Opens an exchange for the task that waits for its ticket.
 pub(super) async fn open(
-    edge: &Edge,
+    (exchanges, hello_wait): (&Exchanges, Duration),
     caller: &Caller,
     mut incoming: Streaming<ExchangeRequest>,
 ) -> Result<Responses<ExchangeResponse>, Status> {
-    let first = timeout(edge.hello_wait, incoming.message())
+    let first = timeout(hello_wait, incoming.message())
         .await
         .map_err(|_| status::link_message("hello", "was not received in time"))?
         .map_err(|error| status::adopt(error.code(), error.message()))?
@@ -30,8 +37,7 @@ pub(super) async fn open(
     caller.require_runner(&runner).map_err(refused)?;
 
     let fault = Fault::default();
-    let outgoing = edge
-        .exchanges
+    let outgoing = exchanges
         .accept(&runner, &ticket, messages(incoming, fault.clone()))
         .map_err(|refusal| status::ticket_refused(&refusal))?;
     let end = stream::once(async move { fault.get().cloned().map(Err) }).filter_map(std::future::ready);

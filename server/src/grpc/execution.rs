@@ -20,49 +20,63 @@ use tonic::{Request, Response, Status, Streaming};
 use tracing::Instrument as _;
 
 use super::{
-    Edge, caller, pages, read_output, records, refused, stdin,
-    view::{self, EndOnDisconnect, Responses},
+    call::{caller, refused},
+    pages, read_output, records, stdin,
+    view::{self, Disconnects, EndOnDisconnect, Responses},
     watch,
 };
 use crate::{
     api::ApiError,
+    exchange::Exchanges,
+    execution::Executions,
     model::{ExecutionRecord, Principal, Role},
-    status, telemetry,
+    status,
+    stream::Streams,
+    telemetry::{self, Metrics},
     validate::{self, Start},
+    watch::Watches,
 };
 
-pub(super) struct Executions(pub(super) Arc<Edge>);
+/// The handler of the ExecutionService.
+pub(super) struct ExecutionHandler {
+    pub(super) executions: Arc<Executions>,
+    pub(super) watches: Arc<Watches>,
+    pub(super) streams: Streams,
+    pub(super) exchanges: Exchanges,
+    pub(super) metrics: Metrics,
+    pub(super) disconnects: Disconnects,
+}
 
-impl Executions {
+impl ExecutionHandler {
     /// Starts a command that must end with its stream, even if the call is cancelled in the meantime.
     async fn start_for_stream(
         &self,
         who: &Principal,
         start: Start,
     ) -> Result<(ExecutionRecord, Option<EndOnDisconnect>), ApiError> {
-        let edge = &self.0;
         if !start.kill_on_disconnect {
-            return Ok((edge.engine.start(who, start.request).await?, None));
+            return Ok((self.executions.start(who, start.request).await?, None));
         }
         let (done, started) = oneshot::channel();
         let task = {
-            let (edge, who) = (edge.clone(), who.clone());
+            let (executions, disconnects, who) =
+                (self.executions.clone(), self.disconnects.clone(), who.clone());
             async move {
-                let result = edge.engine.start(&who, start.request).await.map(|record| {
-                    let guard = EndOnDisconnect::new(edge, who, record.id);
+                let result = executions.start(&who, start.request).await.map(|record| {
+                    let guard = EndOnDisconnect::new(disconnects, who, record.id);
                     (record, Some(guard))
                 });
                 // If the call has gone, the guard is dropped with the response and ends the command.
                 drop(done.send(result));
             }
         };
-        edge.tasks.spawn(task.in_current_span());
+        self.disconnects.tasks.spawn(task.in_current_span());
         started.await.unwrap_or_else(|_| Err(ApiError::Internal("a start was aborted".to_owned())))
     }
 }
 
 #[tonic::async_trait]
-impl ExecutionService for Executions {
+impl ExecutionService for ExecutionHandler {
     type RunStream = Responses<ExecutionServiceRunResponse>;
     type AttachStream = Responses<ExecutionServiceAttachResponse>;
     type ReadOutputStream = Responses<ExecutionServiceReadOutputResponse>;
@@ -79,10 +93,10 @@ impl ExecutionService for Executions {
         start.request.traceparent = traceparent;
         let (record, guard) = self.start_for_stream(&who, start).await.map_err(refused)?;
         let id = record.id;
-        let events = self.0.streams.attach_starter(record).await;
+        let events = self.streams.attach_starter(record).await;
         let events = events.map_err(|error| status::from_api_about(&error, id))?;
         let wrap = |event| ExecutionServiceRunResponse { event: Some(event) };
-        Ok(Response::new(view::responses(events, began, self.0.metrics.clone(), guard, wrap)))
+        Ok(Response::new(view::responses(events, began, self.metrics.clone(), guard, wrap)))
     }
 
     async fn start(
@@ -93,7 +107,7 @@ impl ExecutionService for Executions {
         let traceparent = telemetry::traceparent_of(request.metadata().as_ref());
         let mut start = validate::start(request.into_inner().spec).map_err(refused)?;
         start.request.traceparent = traceparent;
-        let record = self.0.engine.start(&who, start.request).await.map_err(refused)?;
+        let record = self.executions.start(&who, start.request).await.map_err(refused)?;
         Ok(Response::new(ExecutionServiceStartResponse { execution: Some(records::full_execution(record)) }))
     }
 
@@ -104,10 +118,10 @@ impl ExecutionService for Executions {
         let began = Instant::now();
         let who = caller(&request)?.principal;
         let attach = validate::attach(request.into_inner()).map_err(refused)?;
-        let record = self.0.engine.execution(&who, attach.execution).await.map_err(refused)?;
-        let events = self.0.streams.attach(record, attach.from).await.map_err(refused)?;
+        let record = self.executions.get(&who, attach.execution).await.map_err(refused)?;
+        let events = self.streams.attach(record, attach.from).await.map_err(refused)?;
         let wrap = |event| ExecutionServiceAttachResponse { event: Some(event) };
-        Ok(Response::new(view::responses(events, began, self.0.metrics.clone(), None, wrap)))
+        Ok(Response::new(view::responses(events, began, self.metrics.clone(), None, wrap)))
     }
 
     async fn wait(
@@ -116,10 +130,10 @@ impl ExecutionService for Executions {
     ) -> Result<Response<ExecutionServiceWaitResponse>, Status> {
         let who = caller(&request)?.principal;
         let (id, timeout) = validate::wait(request.get_ref()).map_err(refused)?;
-        let wait = self.0.engine.wait(&who, id, timeout);
+        let wait = self.executions.wait(&who, id, timeout);
         let record = tokio::select! {
             record = wait => record,
-            () = self.0.stopping.cancelled() => Err(ApiError::shutting_down()),
+            () = self.disconnects.stopping.cancelled() => Err(ApiError::shutting_down()),
         };
         let execution = Some(records::full_execution(record.map_err(refused)?));
         Ok(Response::new(ExecutionServiceWaitResponse { execution }))
@@ -131,7 +145,7 @@ impl ExecutionService for Executions {
     ) -> Result<Response<ExecutionServiceGetResponse>, Status> {
         let who = caller(&request)?.principal;
         let (id, full) = validate::get_execution(request.get_ref()).map_err(refused)?;
-        let record = self.0.engine.execution(&who, id).await.map_err(refused)?;
+        let record = self.executions.get(&who, id).await.map_err(refused)?;
         let execution = if full { records::full_execution(record) } else { records::execution(record) };
         Ok(Response::new(ExecutionServiceGetResponse { execution: Some(execution) }))
     }
@@ -144,7 +158,7 @@ impl ExecutionService for Executions {
         let (query, mut page, full) = validate::list_executions(request.into_inner()).map_err(refused)?;
         let wire = if full { records::full_execution } else { records::execution };
         loop {
-            let found = self.0.engine.list_executions(&who, query.clone(), &page).await.map_err(refused)?;
+            let found = self.executions.list(&who, query.clone(), &page).await.map_err(refused)?;
             let answer = ExecutionServiceListResponse {
                 executions: found.items.into_iter().map(wire).collect(),
                 next_page_token: found.next.unwrap_or_default(),
@@ -163,7 +177,7 @@ impl ExecutionService for Executions {
         let id = validate::execution_id(&request.get_ref().execution_id).map_err(refused)?;
         let runs = who.roles.contains(&Role::Executor);
         let by = if runs { CancelledBy::Client } else { CancelledBy::Admin };
-        let record = self.0.engine.cancel(&who, id, by).await.map_err(refused)?;
+        let record = self.executions.cancel(&who, id, by).await.map_err(refused)?;
         Ok(Response::new(ExecutionServiceCancelResponse { execution: Some(records::full_execution(record)) }))
     }
 
@@ -173,7 +187,7 @@ impl ExecutionService for Executions {
     ) -> Result<Response<ExecutionServiceSignalResponse>, Status> {
         let who = caller(&request)?.principal;
         let (id, signal) = validate::signal(request.get_ref()).map_err(refused)?;
-        let record = self.0.engine.signal(&who, id, signal).await.map_err(refused)?;
+        let record = self.executions.signal(&who, id, signal).await.map_err(refused)?;
         Ok(Response::new(ExecutionServiceSignalResponse { execution: Some(records::full_execution(record)) }))
     }
 
@@ -183,7 +197,7 @@ impl ExecutionService for Executions {
     ) -> Result<Response<ExecutionServiceResizeResponse>, Status> {
         let who = caller(&request)?.principal;
         let (id, size) = validate::resize(request.get_ref()).map_err(refused)?;
-        let record = self.0.engine.resize(&who, id, size).await.map_err(refused)?;
+        let record = self.executions.resize(&who, id, size).await.map_err(refused)?;
         Ok(Response::new(ExecutionServiceResizeResponse { execution: Some(records::full_execution(record)) }))
     }
 
@@ -193,7 +207,7 @@ impl ExecutionService for Executions {
     ) -> Result<Response<ExecutionServiceDetachResponse>, Status> {
         let who = caller(&request)?.principal;
         let id = validate::execution_id(&request.get_ref().execution_id).map_err(refused)?;
-        let record = self.0.engine.detach(&who, id).await.map_err(refused)?;
+        let record = self.executions.detach(&who, id).await.map_err(refused)?;
         Ok(Response::new(ExecutionServiceDetachResponse { execution: Some(records::full_execution(record)) }))
     }
 
@@ -202,7 +216,7 @@ impl ExecutionService for Executions {
         request: Request<Streaming<ExecutionServiceWriteStdinRequest>>,
     ) -> Result<Response<ExecutionServiceWriteStdinResponse>, Status> {
         let who = caller(&request)?.principal;
-        stdin::write(&self.0, &who, request).await.map(Response::new)
+        stdin::write((&self.executions, &self.exchanges), &who, request).await.map(Response::new)
     }
 
     async fn read_output(
@@ -210,7 +224,9 @@ impl ExecutionService for Executions {
         request: Request<ExecutionServiceReadOutputRequest>,
     ) -> Result<Response<Self::ReadOutputStream>, Status> {
         let who = caller(&request)?.principal;
-        read_output::open(&self.0, &who, request.into_inner()).await.map(Response::new)
+        read_output::open(&self.executions, &self.streams, &who, request.into_inner())
+            .await
+            .map(Response::new)
     }
 
     async fn watch(
@@ -218,6 +234,6 @@ impl ExecutionService for Executions {
         request: Request<ExecutionServiceWatchRequest>,
     ) -> Result<Response<Self::WatchStream>, Status> {
         let who = caller(&request)?.principal;
-        watch::open(&self.0, &who, request.get_ref()).await.map(Response::new)
+        watch::open(&self.watches, &who, request.get_ref()).await.map(Response::new)
     }
 }

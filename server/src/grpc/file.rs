@@ -15,17 +15,27 @@ use futures::{StreamExt as _, stream};
 use prost::Message;
 use tonic::{Request, Response, Status, Streaming};
 
-use super::{Edge, caller, incoming::Incoming, refused, view::Responses};
+use super::{
+    call::{caller, refused},
+    incoming::Incoming,
+    view::Responses,
+};
 use crate::{
-    engine::SessionInUse,
+    control::SessionInUse,
+    exchange::Exchanges,
     files::{self, Download, DownloadPart, Entry, Listed},
+    session::Sessions,
     validate,
 };
 
-pub(super) struct Files(pub(super) Arc<Edge>);
+/// The handler of the FileService.
+pub(super) struct FileHandler {
+    pub(super) sessions: Arc<Sessions>,
+    pub(super) exchanges: Exchanges,
+}
 
 #[tonic::async_trait]
-impl FileService for Files {
+impl FileService for FileHandler {
     type DownloadStream = Responses<FileServiceDownloadResponse>;
 
     async fn upload(
@@ -33,12 +43,12 @@ impl FileService for Files {
         request: Request<Streaming<FileServiceUploadRequest>>,
     ) -> Result<Response<FileServiceUploadResponse>, Status> {
         let who = caller(&request)?.principal;
-        let (engine, exchanges) = (&self.0.engine, &self.0.exchanges);
+        let exchanges = &self.exchanges;
         let mut incoming = Incoming::new(request);
         let wait = exchanges.limits().transfer_idle;
         let order = incoming.first("header", wait).await.and_then(validate::upload).map_err(refused)?;
-        let session = engine.session_for_files(&who, order.session_id).await.map_err(refused)?;
-        engine.check_may_write(&who, &session.record).map_err(refused)?;
+        let session = self.sessions.in_use(&who, order.session_id).await.map_err(refused)?;
+        self.sessions.check_may_write(&who, &session.record).map_err(refused)?;
         let transfer_id = order.transfer_id.clone();
         let pieces = incoming.pieces(None, validate::upload_chunk);
         let uploaded = files::upload(exchanges, &who, &session.record.runner_id, order, pieces).await;
@@ -53,9 +63,9 @@ impl FileService for Files {
     ) -> Result<Response<Self::DownloadStream>, Status> {
         let who = caller(&request)?.principal;
         let order = validate::download(request.into_inner()).map_err(refused)?;
-        let session = self.0.engine.session_for_files(&who, order.session_id).await.map_err(refused)?;
+        let session = self.sessions.in_use(&who, order.session_id).await.map_err(refused)?;
         let transfer_id = order.transfer_id.clone();
-        let download = files::download(&self.0.exchanges, &who, &session.record.runner_id, order).await;
+        let download = files::download(&self.exchanges, &who, &session.record.runner_id, order).await;
         Ok(Response::new(responses(session, transfer_id, download.map_err(refused)?)))
     }
 
@@ -65,8 +75,8 @@ impl FileService for Files {
     ) -> Result<Response<FileServiceStatResponse>, Status> {
         let who = caller(&request)?.principal;
         let (session_id, path) = validate::stat(request.into_inner()).map_err(refused)?;
-        let session = self.0.engine.session_for_files(&who, session_id).await.map_err(refused)?;
-        let found = files::stat(&self.0.exchanges, &who, &session.record.runner_id, session_id, path).await;
+        let session = self.sessions.in_use(&who, session_id).await.map_err(refused)?;
+        let found = files::stat(&self.exchanges, &who, &session.record.runner_id, session_id, path).await;
         Ok(Response::new(FileServiceStatResponse { file: Some(found.map_err(refused)?.into()) }))
     }
 
@@ -76,8 +86,8 @@ impl FileService for Files {
     ) -> Result<Response<FileServiceListResponse>, Status> {
         let who = caller(&request)?.principal;
         let (order, token) = validate::list_files(request.into_inner()).map_err(refused)?;
-        let session = self.0.engine.session_for_files(&who, order.session_id).await.map_err(refused)?;
-        let listed = files::list(&self.0.exchanges, &who, &session.record.runner_id, order, token).await;
+        let session = self.sessions.in_use(&who, order.session_id).await.map_err(refused)?;
+        let listed = files::list(&self.exchanges, &who, &session.record.runner_id, order, token).await;
         let answer = fitting(listed.map_err(refused)?, |listed| FileServiceListResponse {
             files: listed.items.iter().cloned().map(Into::into).collect(),
             next_page_token: listed.next_page_token(),
@@ -91,8 +101,8 @@ impl FileService for Files {
     ) -> Result<Response<FileServiceDiffResponse>, Status> {
         let who = caller(&request)?.principal;
         let (order, token) = validate::diff(request.into_inner()).map_err(refused)?;
-        let session = self.0.engine.session_for_files(&who, order.session_id).await.map_err(refused)?;
-        let listed = files::diff(&self.0.exchanges, &who, &session.record.runner_id, order, token).await;
+        let session = self.sessions.in_use(&who, order.session_id).await.map_err(refused)?;
+        let listed = files::diff(&self.exchanges, &who, &session.record.runner_id, order, token).await;
         let answer = fitting(listed.map_err(refused)?, |listed| FileServiceDiffResponse {
             changes: listed.items.iter().cloned().map(Into::into).collect(),
             next_page_token: listed.next_page_token(),
@@ -106,9 +116,9 @@ impl FileService for Files {
     ) -> Result<Response<FileServiceListQuarantineResponse>, Status> {
         let who = caller(&request)?.principal;
         let (order, token) = validate::list_quarantine(request.into_inner()).map_err(refused)?;
-        let session = self.0.engine.session_for_files(&who, order.session_id).await.map_err(refused)?;
+        let session = self.sessions.in_use(&who, order.session_id).await.map_err(refused)?;
         let listed =
-            files::list_quarantine(&self.0.exchanges, &who, &session.record.runner_id, order, token).await;
+            files::list_quarantine(&self.exchanges, &who, &session.record.runner_id, order, token).await;
         let answer = fitting(listed.map_err(refused)?, |listed| FileServiceListQuarantineResponse {
             files: listed.items.iter().cloned().map(Into::into).collect(),
             next_page_token: listed.next_page_token(),
@@ -122,13 +132,13 @@ impl FileService for Files {
     ) -> Result<Response<FileServiceRestoreQuarantineResponse>, Status> {
         let who = caller(&request)?.principal;
         let (session_id, id) = validate::restore_quarantine(request.into_inner()).map_err(refused)?;
-        let session = self.0.engine.session_for_files(&who, session_id).await.map_err(refused)?;
-        let (engine, exchanges, runner) = (&self.0.engine, &self.0.exchanges, &session.record.runner_id);
+        let session = self.sessions.in_use(&who, session_id).await.map_err(refused)?;
+        let (exchanges, runner) = (&self.exchanges, &session.record.runner_id);
         let item = files::quarantined(exchanges, &who, runner, session_id, &id).await.map_err(refused)?;
-        let begun = engine.begin_restore(&who, &session.record, &item).await.map_err(refused)?;
+        let begun = self.sessions.begin_restore(&who, &session.record, &item).await.map_err(refused)?;
         let restored = files::restore_quarantine(exchanges, &who, runner, session_id, id).await;
         let path = restored.as_ref().ok().map(|(path, _)| path.as_slice());
-        if let Err(error) = engine.end_restore(begun, path).await {
+        if let Err(error) = self.sessions.end_restore(begun, path).await {
             // The audit contains the begin of the restore, and the client needs the outcome.
             tracing::error!(%error, session = %session_id, "cannot close an audit entry");
         }

@@ -6,7 +6,7 @@ use futures::stream;
 use tokio::time::timeout;
 use tonic::{Code, Request, Status, Streaming};
 
-use super::door::RequestFault;
+use super::interceptor::RequestFault;
 use crate::{
     api::{ApiError, FieldViolation},
     exchange::{ClientFault, Piece, Pieces},

@@ -1,6 +1,6 @@
 //! The RunnerLink service: connects the control stream of a runner to the links.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use airlock_domain::{FromRunner, RunnerHello, ToRunner};
 use airlock_faults::{Point, hit, is_next, name_of};
@@ -13,21 +13,38 @@ use tokio::{
     sync::{mpsc, oneshot},
     time::timeout,
 };
+use tokio_util::task::TaskTracker;
 use tonic::{Request, Response, Status, Streaming};
 
-use super::{Edge, caller, exchange, push, refused, view::Responses};
+use super::{
+    call::{caller, refused},
+    exchange, push,
+    view::Responses,
+};
 use crate::{
+    exchange::Exchanges,
     links::{LinkError, LinkHandle, LinkRefusal, Links},
-    status, validate,
+    status,
+    stream::Streams,
+    validate,
 };
 
 /// The time for a message to be written out before a test stops the process.
 const LEAVING: Duration = Duration::from_millis(5);
 
-pub(super) struct RunnerLinks(pub(super) Arc<Edge>);
+/// The handler of the RunnerLink service.
+pub(super) struct LinkHandler {
+    pub(super) links: Links,
+    pub(super) streams: Streams,
+    pub(super) exchanges: Exchanges,
+    /// Owns the tasks of the links.
+    pub(super) tasks: TaskTracker,
+    /// The time from the first byte of a link to its Hello.
+    pub(super) hello_wait: Duration,
+}
 
 #[tonic::async_trait]
-impl RunnerLink for RunnerLinks {
+impl RunnerLink for LinkHandler {
     type ConnectStream = Responses<ConnectResponse>;
     type PushOutputStream = Responses<PushOutputResponse>;
     type ExchangeStream = Responses<ExchangeResponse>;
@@ -38,7 +55,7 @@ impl RunnerLink for RunnerLinks {
     ) -> Result<Response<Self::ConnectStream>, Status> {
         let caller = caller(&request)?;
         let mut incoming = request.into_inner();
-        let hello = timeout(self.0.hello_wait, incoming.message())
+        let hello = timeout(self.hello_wait, incoming.message())
             .await
             .map_err(|_| status::link_message("hello", "was not received in time"))?;
         let hello = hello_of(hello.map_err(|error| status::adopt(error.code(), error.message()))?)?;
@@ -46,8 +63,7 @@ impl RunnerLink for RunnerLinks {
         let hello = validate::hello(hello).map_err(refused)?;
 
         let runner = hello.runner_id.clone();
-        let mut handle =
-            self.0.engine.links().connect(hello).await.map_err(|refusal| status::link_refused(&refusal))?;
+        let mut handle = self.links.connect(hello).await.map_err(|refusal| status::link_refused(&refusal))?;
         let outgoing = handle.outgoing().ok_or_else(|| {
             status::link_refused(&LinkRefusal::Unavailable {
                 reason: "the link is already in use".to_owned(),
@@ -61,7 +77,7 @@ impl RunnerLink for RunnerLinks {
             drop(end.send(error));
         };
         // Not in the call's span: a link is open for days, and everything on it would be one trace.
-        self.0.tasks.spawn(listen);
+        self.tasks.spawn(listen);
         Ok(Response::new(speak(outgoing, ended)))
     }
 
@@ -70,7 +86,7 @@ impl RunnerLink for RunnerLinks {
         request: Request<Streaming<PushOutputRequest>>,
     ) -> Result<Response<Self::PushOutputStream>, Status> {
         let caller = caller(&request)?;
-        push::open(&self.0, &caller, request.into_inner()).await.map(Response::new)
+        push::open((&self.streams, self.hello_wait), &caller, request.into_inner()).await.map(Response::new)
     }
 
     async fn exchange(
@@ -78,7 +94,9 @@ impl RunnerLink for RunnerLinks {
         request: Request<Streaming<ExchangeRequest>>,
     ) -> Result<Response<Self::ExchangeStream>, Status> {
         let caller = caller(&request)?;
-        exchange::open(&self.0, &caller, request.into_inner()).await.map(Response::new)
+        exchange::open((&self.exchanges, self.hello_wait), &caller, request.into_inner())
+            .await
+            .map(Response::new)
     }
 }
 

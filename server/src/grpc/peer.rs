@@ -4,7 +4,7 @@
 //! The interceptor has verified that the caller is a server. The calling server is responsible for the
 //! authorization of its principals.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use airlock_domain::{ExchangeToRunner, ExecutionId, PushToRunner, RunnerId, SessionId, ToRunner};
 use airlock_faults::{Point, hit};
@@ -19,24 +19,43 @@ use airlock_proto::{
 };
 use futures::{Stream, StreamExt as _, stream};
 use tokio::{
-    sync::{OwnedSemaphorePermit, mpsc},
+    sync::{OwnedSemaphorePermit, Semaphore, mpsc},
     time::timeout,
 };
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tonic::{Request, Response, Status, Streaming};
 
-use super::{Edge, refused, view::Responses};
+use super::{call::refused, view::Responses};
 use crate::{
     api::{ApiError, FieldViolation},
-    engine::runner_unreachable,
-    exchange::LentExchange,
+    control::runner_unreachable,
+    exchange::{Exchanges, LentExchange},
+    links::Links,
+    session::Sessions,
     status,
-    stream::LentOutput,
+    stream::{LentOutput, Streams},
 };
 
-pub(super) struct Peers(pub(super) Arc<Edge>);
+/// The handler of the Peer service.
+pub(super) struct PeerHandler {
+    pub(super) links: Links,
+    pub(super) sessions: Arc<Sessions>,
+    pub(super) streams: Streams,
+    pub(super) exchanges: Exchanges,
+    /// Owns the tasks of the relays.
+    pub(super) tasks: TaskTracker,
+    /// The server shuts down.
+    pub(super) stopping: CancellationToken,
+    /// The time from the first byte of a relay to its first message.
+    pub(super) hello_wait: Duration,
+    /// The permits for streams that are relayed for other servers.
+    pub(super) relays: Arc<Semaphore>,
+    /// The number of these permits.
+    pub(super) relays_limit: u64,
+}
 
 #[tonic::async_trait]
-impl Peer for Peers {
+impl Peer for PeerHandler {
     type RelayOutputStream = Responses<RelayOutputResponse>;
     type RelayExchangeStream = Responses<RelayExchangeResponse>;
 
@@ -49,7 +68,7 @@ impl Peer for Peers {
             return Err(bad("message", "is not a message that another server may send"));
         }
         hit(Point::AfterPeerReceive, &"tell");
-        let told = self.0.engine.links().tell(&runner, message).await;
+        let told = self.links.tell(&runner, message).await;
         told.map_err(|_| refused(runner_unreachable(&runner)))?;
         Ok(Response::new(TellResponse {}))
     }
@@ -57,7 +76,7 @@ impl Peer for Peers {
     async fn nudge(&self, request: Request<NudgeRequest>) -> Result<Response<NudgeResponse>, Status> {
         hit(Point::AfterPeerReceive, &"nudge");
         let session: SessionId = parsed("session_id", &request.into_inner().session_id)?;
-        self.0.engine.nudged(session).await.map_err(refused)?;
+        self.sessions.hinted(session).await.map_err(refused)?;
         Ok(Response::new(NudgeResponse {}))
     }
 
@@ -69,11 +88,11 @@ impl Peer for Peers {
         let Some(relay_output_request::Message::Open(open)) = self.first(&mut incoming).await?.message else {
             return Err(bad("message", "the first message must be open"));
         };
-        let seat = self.seat()?;
+        let permit = self.permit()?;
         let runner: RunnerId = parsed("open.runner_id", &open.runner_id)?;
         let execution: ExecutionId = parsed("open.execution_id", &open.execution_id)?;
         hit(Point::AfterPeerReceive, &"relay_output");
-        let lent = self.0.streams.lend(self.0.engine.links(), &runner, execution).await;
+        let lent = self.streams.lend(&self.links, &runner, execution).await;
         let lent = lent.map_err(|_| refused(runner_unreachable(&runner)))?;
         let opened = |missing| {
             let message = relay_output_response::Message::Opened(OutputOpened { missing });
@@ -91,7 +110,7 @@ impl Peer for Peers {
             let message = relay_output_response::Message::FromRunner(message);
             Some(RelayOutputResponse { message: Some(message) })
         });
-        Ok(Response::new(self.relay(seat, to_runner, outgoing, opened(false), from_runner)))
+        Ok(Response::new(self.relay(permit, to_runner, outgoing, opened(false), from_runner)))
     }
 
     async fn relay_exchange(
@@ -103,10 +122,10 @@ impl Peer for Peers {
         else {
             return Err(bad("message", "the first message must be open"));
         };
-        let seat = self.seat()?;
+        let permit = self.permit()?;
         let runner: RunnerId = parsed("open.runner_id", &open.runner_id)?;
         hit(Point::AfterPeerReceive, &"relay_exchange");
-        let lent = self.0.exchanges.lend(self.0.engine.links(), &runner).await;
+        let lent = self.exchanges.lend(&self.links, &runner).await;
         let LentExchange { from: from_runner, to: outgoing } =
             lent.map_err(|_| refused(runner_unreachable(&runner)))?;
         let to_runner = incoming.map(|message| match message.ok()?.message? {
@@ -120,20 +139,20 @@ impl Peer for Peers {
         });
         let opened = relay_exchange_response::Message::Opened(ExchangeOpened {});
         let opened = Ok(RelayExchangeResponse { message: Some(opened) });
-        Ok(Response::new(self.relay(seat, to_runner, outgoing, opened, from_runner)))
+        Ok(Response::new(self.relay(permit, to_runner, outgoing, opened, from_runner)))
     }
 }
 
-impl Peers {
-    fn seat(&self) -> Result<OwnedSemaphorePermit, Status> {
-        self.0.relays.clone().try_acquire_owned().map_err(|_| {
-            let (limit, value) = ("peers.relays", self.0.limits.get("peers.relays").copied().unwrap_or(0));
-            refused(ApiError::Exhausted { limit, value, retry_after: std::time::Duration::from_secs(1) })
+impl PeerHandler {
+    fn permit(&self) -> Result<OwnedSemaphorePermit, Status> {
+        self.relays.clone().try_acquire_owned().map_err(|_| {
+            let (limit, value) = ("peers.relays", self.relays_limit);
+            refused(ApiError::Exhausted { limit, value, retry_after: Duration::from_secs(1) })
         })
     }
 
     async fn first<T>(&self, incoming: &mut Streaming<T>) -> Result<T, Status> {
-        let first = timeout(self.0.hello_wait, incoming.message()).await;
+        let first = timeout(self.hello_wait, incoming.message()).await;
         first
             .map_err(|_| bad("open", "was not received in time"))?
             .map_err(|error| status::adopt(error.code(), error.message()))?
@@ -144,16 +163,16 @@ impl Peers {
     /// shuts down. Data that one side does not accept is not read from the other.
     fn relay<To: Send + 'static, From: Send + 'static>(
         &self,
-        seat: OwnedSemaphorePermit,
+        permit: OwnedSemaphorePermit,
         to_runner: impl Stream<Item = Option<To>> + Send + 'static,
         outgoing: mpsc::Sender<To>,
         opened: Result<From, Status>,
         from_runner: impl Stream<Item = Option<From>> + Send + 'static,
     ) -> Responses<From> {
-        let stopping = self.0.stopping.clone();
-        let seat = Arc::new(seat);
-        let held = seat.clone();
-        self.0.tasks.spawn(async move {
+        let stopping = self.stopping.clone();
+        let permit = Arc::new(permit);
+        let held = permit.clone();
+        self.tasks.spawn(async move {
             tokio::pin!(to_runner);
             let pass_on = async {
                 while let Some(Some(message)) = to_runner.next().await {
@@ -169,13 +188,13 @@ impl Peers {
             }
             drop(held);
         });
-        let stopping = self.0.stopping.clone();
+        let stopping = self.stopping.clone();
         let answers = from_runner
             .take_while(|message| std::future::ready(message.is_some()))
             .filter_map(std::future::ready)
             .map(move |message| {
                 // The permit is released when both directions have ended.
-                let _held = &seat;
+                let _held = &permit;
                 Ok(message)
             })
             .take_until(stopping.cancelled_owned());

@@ -19,8 +19,8 @@ use airlock_proto::{
     runner_v1,
     server_v1::{
         ExchangeOpen, NudgeRequest, OutputOpen, RelayExchangeRequest, RelayExchangeResponse,
-        RelayOutputRequest, RelayOutputResponse, TellRequest, peer_client::PeerClient,
-        relay_exchange_request, relay_exchange_response, relay_output_request, relay_output_response,
+        RelayOutputRequest, RelayOutputResponse, TellRequest, peer_client, relay_exchange_request,
+        relay_exchange_response, relay_output_request, relay_output_response,
     },
 };
 use futures::StreamExt as _;
@@ -35,9 +35,9 @@ use tonic::{
 use crate::{
     config,
     exchange::{ExchangeBroken, Exchanges},
-    peer_door::PeerDoor,
+    fleet::PeerClient,
     stream::{PushBroken, PushHello, Streams},
-    stream_door::DoorError,
+    unavailable::LinkUnavailable,
 };
 
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
@@ -189,7 +189,7 @@ impl Inner {
         address: &str,
         method: &'static str,
         call: impl Future<Output = Result<T, Failure>>,
-    ) -> Result<T, DoorError> {
+    ) -> Result<T, LinkUnavailable> {
         hit(Point::BeforePeerAsk, &method);
         let answer = timeout(self.config.answer_wait, call).await;
         hit(Point::AfterPeerAsk, &method);
@@ -207,7 +207,7 @@ impl Inner {
                 self.lock().remove(address);
             }
         }
-        Err(DoorError::NotConnected)
+        Err(LinkUnavailable::NotConnected)
     }
 
     async fn relay_output(
@@ -305,15 +305,15 @@ impl Connections {
 }
 
 #[async_trait::async_trait]
-impl PeerDoor for PeerLinks {
-    async fn tell(&self, address: &str, runner: &RunnerId, message: ToRunner) -> Result<(), DoorError> {
+impl PeerClient for PeerLinks {
+    async fn tell(&self, address: &str, runner: &RunnerId, message: ToRunner) -> Result<(), LinkUnavailable> {
         let request = TellRequest { runner_id: runner.to_string(), message: Some(message.into()) };
         let call =
             async { client(self.inner.channel(address, false)?).tell(request).await.map(drop).map_err(said) };
         Box::pin(self.inner.ask(address, "tell", call)).await
     }
 
-    async fn nudge(&self, address: &str, session: SessionId) -> Result<(), DoorError> {
+    async fn hint_session(&self, address: &str, session: SessionId) -> Result<(), LinkUnavailable> {
         let request = NudgeRequest { session_id: session.to_string() };
         let call = async {
             client(self.inner.channel(address, false)?).nudge(request).await.map(drop).map_err(said)
@@ -327,19 +327,24 @@ impl PeerDoor for PeerLinks {
         runner: &RunnerId,
         execution: ExecutionId,
         ticket: &str,
-    ) -> Result<(), DoorError> {
+    ) -> Result<(), LinkUnavailable> {
         let call = self.inner.relay_output(address, (runner, execution), ticket);
         self.inner.ask(address, "relay_output", call).await
     }
 
-    async fn open_exchange(&self, address: &str, runner: &RunnerId, ticket: &str) -> Result<(), DoorError> {
+    async fn open_exchange(
+        &self,
+        address: &str,
+        runner: &RunnerId,
+        ticket: &str,
+    ) -> Result<(), LinkUnavailable> {
         let call = self.inner.relay_exchange(address, runner, ticket);
         self.inner.ask(address, "relay_exchange", call).await
     }
 }
 
-fn client(channel: Channel) -> PeerClient<Channel> {
-    PeerClient::new(channel).max_decoding_message_size(MESSAGE_BYTES)
+fn client(channel: Channel) -> peer_client::PeerClient<Channel> {
+    peer_client::PeerClient::new(channel).max_decoding_message_size(MESSAGE_BYTES)
 }
 
 /// Distinguishes a status of the other server from a failed connection.

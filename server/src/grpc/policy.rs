@@ -11,25 +11,33 @@ use airlock_proto::v1::{
 use prost::Message as _;
 use tonic::{Request, Response, Status};
 
-use super::{Edge, caller, decision, pages, records, refused};
+use super::{
+    call::{caller, refused},
+    decision, pages, records,
+};
 use crate::{
     api::ApiError,
+    decisions::Decisions,
     model::Principal,
-    profiles::{ResolvedProfile, default_of},
+    profiles::{LiveProfiles, ResolvedProfile, default_of},
     validate,
 };
 
-pub(super) struct Policy(pub(super) Arc<Edge>);
+/// The handler of the PolicyService.
+pub(super) struct PolicyHandler {
+    pub(super) decisions: Arc<Decisions>,
+    pub(super) profiles: LiveProfiles,
+}
 
 #[tonic::async_trait]
-impl PolicyService for Policy {
+impl PolicyService for PolicyHandler {
     async fn check(
         &self,
         request: Request<PolicyServiceCheckRequest>,
     ) -> Result<Response<PolicyServiceCheckResponse>, Status> {
         let who = caller(&request)?.principal;
         let request = validate::check(request.into_inner()).map_err(refused)?;
-        let (made, profile) = self.0.engine.check(&who, request).await.map_err(refused)?;
+        let (made, profile) = self.decisions.check(&who, request).await.map_err(refused)?;
         let decision = Some(decision::to_wire(&made, &profile));
         Ok(Response::new(PolicyServiceCheckResponse { decision }))
     }
@@ -40,7 +48,7 @@ impl PolicyService for Policy {
     ) -> Result<Response<PolicyServiceGetProfileResponse>, Status> {
         let who = caller(&request)?.principal;
         let (name, full) = validate::get_profile(request.into_inner()).map_err(refused)?;
-        let profiles = self.0.engine.profiles();
+        let profiles = self.profiles.now();
         let found = profiles.seen_by(&who, name.as_deref()).map_err(refused)?;
         let profile = to_wire(found, &who, full);
         check_size(&profile).map_err(refused)?;
@@ -54,7 +62,7 @@ impl PolicyService for Policy {
         let who = caller(&request)?.principal;
         let request = validate::list_profiles(request.into_inner()).map_err(refused)?;
         let mut page = request.page;
-        let profiles = self.0.engine.profiles();
+        let profiles = self.profiles.now();
         loop {
             let found = profiles.list_seen_by(&who, &request.prefix, &page);
             let found = found.map_err(refused)?;

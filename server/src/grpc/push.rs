@@ -1,6 +1,9 @@
 //! The PushOutput call: connects the wire stream of a runner to the output streams.
 
-use std::sync::{Arc, OnceLock};
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use airlock_domain::PushFromRunner;
 use airlock_proto::runner_v1::{PushOutputRequest, PushOutputResponse};
@@ -9,11 +12,11 @@ use tokio::time::timeout;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Status, Streaming};
 
-use super::{Edge, refused, view::Responses};
+use super::{call::refused, view::Responses};
 use crate::{
     authn::Caller,
     status,
-    stream::{PushBroken, PushHello},
+    stream::{PushBroken, PushHello, Streams},
 };
 
 /// The reason why a stream failed, for its runner. Set at most once.
@@ -21,11 +24,11 @@ type Fault = Arc<OnceLock<Status>>;
 
 /// Opens an output stream for the task that waits for its ticket.
 pub(super) async fn open(
-    edge: &Edge,
+    (streams, hello_wait): (&Streams, Duration),
     caller: &Caller,
     mut incoming: Streaming<PushOutputRequest>,
 ) -> Result<Responses<PushOutputResponse>, Status> {
-    let first = timeout(edge.hello_wait, incoming.message())
+    let first = timeout(hello_wait, incoming.message())
         .await
         .map_err(|_| status::link_message("hello", "was not received in time"))?
         .map_err(|error| status::adopt(error.code(), error.message()))?
@@ -40,8 +43,7 @@ pub(super) async fn open(
     caller.require_runner(&hello.runner_id).map_err(refused)?;
 
     let fault = Fault::default();
-    let outgoing = edge
-        .streams
+    let outgoing = streams
         .accept_push(&hello, messages(incoming, fault.clone()))
         .map_err(|refusal| status::ticket_refused(&refusal))?;
     let end = stream::once(async move { fault.get().cloned().map(Err) }).filter_map(std::future::ready);

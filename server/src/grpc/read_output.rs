@@ -7,22 +7,24 @@ use airlock_proto::v1::{
 use futures::StreamExt as _;
 use tonic::Status;
 
-use super::{Edge, refused, view::Responses};
+use super::{call::refused, view::Responses};
 use crate::{
+    execution::Executions,
     model::Principal,
-    stream::{OutputLine, ReadDone, ReadPart},
+    stream::{OutputLine, ReadDone, ReadPart, Streams},
     validate,
 };
 
 /// Opens the stream of a read.
 pub(super) async fn open(
-    edge: &Edge,
+    executions: &Executions,
+    streams: &Streams,
     who: &Principal,
     request: ExecutionServiceReadOutputRequest,
 ) -> Result<Responses<ExecutionServiceReadOutputResponse>, Status> {
     let (id, request) = validate::read_output(request).map_err(refused)?;
-    let record = edge.engine.execution(who, id).await.map_err(refused)?;
-    let parts = edge.streams.read_output(record, request).await.map_err(refused)?;
+    let record = executions.get(who, id).await.map_err(refused)?;
+    let parts = streams.read_output(record, request).await.map_err(refused)?;
     Ok(Box::pin(parts.map(|part| part.map(to_wire).map_err(refused))))
 }
 

@@ -8,11 +8,11 @@ use prost_types::{Duration as WireDuration, Timestamp};
 use super::outcome;
 use crate::{
     api::Progress,
-    engine::{RunnerState, RunnerView},
     model::{
         ApprovalRecord, ApprovalState, CapabilityRecord, DecisionRecord, ExecutionRecord, Micros,
         RememberedRule, RuleScope, SessionRecord, SessionState, StateChange, Verdict,
     },
+    runners::{RunnerState, RunnerView},
 };
 
 /// The maximum size of a message without its execution, in bytes.
@@ -331,7 +331,7 @@ mod tests {
         let cause = Cause::Exited { code: 0 };
         let result =
             ExecutionResult { inline: Some(Arc::new(inline)), ..ExecutionResult::not_started(cause) };
-        let mut record = crate::engine::testing::record(ExecutionState::Finished);
+        let mut record = testing::records::record(ExecutionState::Finished);
         record.result = Some(result);
         record.spec.command = vec![b'x'; COMMAND_BYTES];
         record.decision.encoded =

@@ -10,20 +10,26 @@ use airlock_proto::v1::{
 };
 use tonic::{Request, Response, Status};
 
-use super::{Edge, caller, pages, records, refused};
-use crate::validate;
+use super::{
+    call::{caller, refused},
+    pages, records,
+};
+use crate::{session::Sessions, validate};
 
-pub(super) struct Sessions(pub(super) Arc<Edge>);
+/// The handler of the SessionService.
+pub(super) struct SessionHandler {
+    pub(super) sessions: Arc<Sessions>,
+}
 
 #[tonic::async_trait]
-impl SessionService for Sessions {
+impl SessionService for SessionHandler {
     async fn create(
         &self,
         request: Request<SessionServiceCreateRequest>,
     ) -> Result<Response<SessionServiceCreateResponse>, Status> {
         let who = caller(&request)?.principal;
         let request = validate::create_session(request.into_inner()).map_err(refused)?;
-        let session = self.0.engine.create_session(&who, request).await.map_err(refused)?;
+        let session = self.sessions.create(&who, request).await.map_err(refused)?;
         Ok(Response::new(SessionServiceCreateResponse { session: Some(records::session(session)) }))
     }
 
@@ -33,7 +39,7 @@ impl SessionService for Sessions {
     ) -> Result<Response<SessionServiceGetResponse>, Status> {
         let who = caller(&request)?.principal;
         let id = validate::session_id(&request.get_ref().session_id).map_err(refused)?;
-        let session = self.0.engine.session(&who, id).await.map_err(refused)?;
+        let session = self.sessions.get(&who, id).await.map_err(refused)?;
         Ok(Response::new(SessionServiceGetResponse { session: Some(records::session(session)) }))
     }
 
@@ -44,7 +50,7 @@ impl SessionService for Sessions {
         let who = caller(&request)?.principal;
         let (query, mut page) = validate::list_sessions(request.into_inner()).map_err(refused)?;
         loop {
-            let found = self.0.engine.list_sessions(&who, query.clone(), &page).await.map_err(refused)?;
+            let found = self.sessions.list(&who, query.clone(), &page).await.map_err(refused)?;
             let answer = SessionServiceListResponse {
                 sessions: found.items.into_iter().map(records::session).collect(),
                 next_page_token: found.next.unwrap_or_default(),
@@ -61,7 +67,7 @@ impl SessionService for Sessions {
     ) -> Result<Response<SessionServiceCloseResponse>, Status> {
         let who = caller(&request)?.principal;
         let id = validate::session_id(&request.get_ref().session_id).map_err(refused)?;
-        let session = self.0.engine.close_session(&who, id).await.map_err(refused)?;
+        let session = self.sessions.close(&who, id).await.map_err(refused)?;
         Ok(Response::new(SessionServiceCloseResponse { session: Some(records::session(session)) }))
     }
 
@@ -71,7 +77,7 @@ impl SessionService for Sessions {
     ) -> Result<Response<SessionServiceUpdateResponse>, Status> {
         let who = caller(&request)?.principal;
         let (id, update) = validate::update_session(request.get_ref()).map_err(refused)?;
-        let session = self.0.engine.update_session(&who, id, update).await.map_err(refused)?;
+        let session = self.sessions.update(&who, id, update).await.map_err(refused)?;
         Ok(Response::new(SessionServiceUpdateResponse { session: Some(records::session(session)) }))
     }
 }

@@ -7,10 +7,14 @@ use airlock_proto::v1::{ExecutionServiceWriteStdinRequest, ExecutionServiceWrite
 use tokio::time::sleep;
 use tonic::{Request, Status, Streaming};
 
-use super::{Edge, incoming::Incoming, refused};
+use super::{call::refused, incoming::Incoming};
 use crate::{
     api::ApiError,
-    exchange::input::{self, Written},
+    exchange::{
+        Exchanges,
+        input::{self, Written},
+    },
+    execution::Executions,
     model::Principal,
     validate,
 };
@@ -20,23 +24,24 @@ const RETRY: Duration = Duration::from_secs(5);
 
 /// Forwards the client's data until its stream ends.
 pub(super) async fn write(
-    edge: &Edge,
+    (executions, exchanges): (&Executions, &Exchanges),
     who: &Principal,
     request: Request<Streaming<ExecutionServiceWriteStdinRequest>>,
 ) -> Result<ExecutionServiceWriteStdinResponse, Status> {
-    let Written { accepted, ended } = pass_on(edge, who, request).await.map_err(refused)?;
+    let Written { accepted, ended } =
+        pass_on((executions, exchanges), who, request).await.map_err(refused)?;
     Ok(ExecutionServiceWriteStdinResponse { accepted, ended })
 }
 
 async fn pass_on(
-    edge: &Edge,
+    (executions, exchanges): (&Executions, &Exchanges),
     who: &Principal,
     request: Request<Streaming<ExecutionServiceWriteStdinRequest>>,
 ) -> Result<Written, ApiError> {
     let mut incoming = Incoming::new(request);
-    let first = incoming.first("execution_id", edge.exchanges.limits().transfer_idle).await?;
+    let first = incoming.first("execution_id", exchanges.limits().transfer_idle).await?;
     let (id, take_over, first) = validate::write_stdin(first)?;
-    let execution = edge.engine.execution_to_write_to(who, id).await?;
+    let execution = executions.execution_to_write_to(who, id).await?;
     if !execution.spec.stdin {
         return Err(closed());
     }
@@ -44,13 +49,13 @@ async fn pass_on(
         execution.runner_id.ok_or_else(|| ApiError::Internal(format!("execution `{id}` has no runner")))?;
     let pieces = incoming.pieces(Some(first), validate::more_stdin);
     let order = ExchangeOrder::Stdin { execution_id: id, take_over };
-    input::write(&edge.exchanges, who, &runner, order, pieces, over(edge, who, id)).await
+    input::write(exchanges, who, &runner, order, pieces, over(executions, who, id)).await
 }
 
 /// Returns when the execution has ended.
-async fn over(edge: &Edge, who: &Principal, id: ExecutionId) {
+async fn over(executions: &Executions, who: &Principal, id: ExecutionId) {
     loop {
-        match edge.engine.wait(who, id, WAIT_MAX).await {
+        match executions.wait(who, id, WAIT_MAX).await {
             Ok(record) if record.state == ExecutionState::Finished => return,
             Ok(_) => {}
             Err(_) => sleep(RETRY).await,

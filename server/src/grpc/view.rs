@@ -5,12 +5,14 @@ use std::{pin::Pin, sync::Arc, time::Instant};
 use airlock_domain::{CancelledBy, ExecutionId};
 use airlock_proto::v1;
 use futures::{Stream, StreamExt as _};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tonic::Status;
 use tracing::{Instrument as _, Span, field::Empty};
 
-use super::{Edge, records, refused};
+use super::{call::refused, records};
 use crate::{
     api::{ApiError, Event, EventKind},
+    execution::Executions,
     model::Principal,
     stream::EventStream,
     telemetry::{Metrics, fail},
@@ -19,32 +21,43 @@ use crate::{
 /// The stream of responses.
 pub(super) type Responses<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
+/// What a disconnect of a client needs.
+#[derive(Clone)]
+pub(super) struct Disconnects {
+    pub(super) executions: Arc<Executions>,
+    /// Owns the tasks that outlive a call: starts and cancellations after their caller has disconnected.
+    pub(super) tasks: TaskTracker,
+    /// The server shuts down. A call that ends now was not ended by its client.
+    pub(super) stopping: CancellationToken,
+}
+
 /// Ends a command when it is dropped, unless the stream was complete or the server shuts down.
 pub(super) struct EndOnDisconnect {
-    edge: Arc<Edge>,
+    disconnects: Disconnects,
     who: Principal,
     execution: ExecutionId,
     armed: bool,
 }
 
 impl EndOnDisconnect {
-    pub(super) fn new(edge: Arc<Edge>, who: Principal, execution: ExecutionId) -> Self {
-        Self { edge, who, execution, armed: true }
+    pub(super) fn new(disconnects: Disconnects, who: Principal, execution: ExecutionId) -> Self {
+        Self { disconnects, who, execution, armed: true }
     }
 }
 
 impl Drop for EndOnDisconnect {
     fn drop(&mut self) {
-        if !self.armed || self.edge.stopping.is_cancelled() {
+        if !self.armed || self.disconnects.stopping.is_cancelled() {
             return;
         }
-        let (edge, who, execution) = (self.edge.clone(), self.who.clone(), self.execution);
+        let (executions, who, execution) =
+            (self.disconnects.executions.clone(), self.who.clone(), self.execution);
         let cancel = async move {
-            if let Err(error) = edge.engine.cancel(&who, execution, CancelledBy::Disconnect).await {
+            if let Err(error) = executions.cancel(&who, execution, CancelledBy::Disconnect).await {
                 tracing::warn!(%execution, %error, "cannot cancel a command after its client disconnected");
             }
         };
-        self.edge.tasks.spawn(cancel.in_current_span());
+        self.disconnects.tasks.spawn(cancel.in_current_span());
     }
 }
 

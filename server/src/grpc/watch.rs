@@ -4,21 +4,22 @@ use airlock_proto::v1::{ExecutionServiceWatchRequest, ExecutionServiceWatchRespo
 use futures::StreamExt as _;
 use tonic::Status;
 
-use super::{Edge, records, refused, view::Responses};
+use super::{call::refused, records, view::Responses};
 use crate::{
     api::WatchEvent,
     model::{Milestone, Principal},
     validate,
+    watch::Watches,
 };
 
 /// Opens a watch.
 pub(super) async fn open(
-    edge: &Edge,
+    watches: &Watches,
     who: &Principal,
     request: &ExecutionServiceWatchRequest,
 ) -> Result<Responses<ExecutionServiceWatchResponse>, Status> {
     let request = validate::watch(request).map_err(refused)?;
-    let events = edge.engine.watch(who, request).await.map_err(refused)?;
+    let events = watches.open(who, request).await.map_err(refused)?;
     Ok(Box::pin(events.map(|event| event.map(to_wire).map_err(refused))))
 }
 

@@ -1,24 +1,17 @@
 //! One link: the state of the runner at its other end, and the queue of messages to it.
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{HashMap, HashSet},
     sync::{Mutex, MutexGuard, OnceLock, PoisonError},
     time::{Duration, Instant},
 };
 
-use airlock_domain::{Capability, Epoch, ExecutionId, RunnerHello, SessionId, Shell, ToRunner};
+use airlock_domain::{ExecutionId, RunnerHello, SessionId, ToRunner};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::LinkError;
-use crate::stream_door::DoorError;
-
-/// The capability that states whether the runner's journal survived a restart of its host.
-const JOURNAL_INTACT: &str = "journal_intact";
-/// The capability without which a runner accepts no commands.
-pub(crate) const FLOOR: &str = "floor";
-/// The capability that states whether the runner's floor permits commands outside the sandbox.
-pub(crate) const UNSANDBOXED: &str = "unsandboxed";
+use super::error::LinkError;
+use crate::unavailable::LinkUnavailable;
 
 /// A link to one epoch of a runner.
 #[derive(Debug)]
@@ -101,11 +94,6 @@ pub(crate) enum JobOnLink {
     },
 }
 
-/// Reports whether a host's own root is known to lack a shell.
-pub(crate) fn lacks(shells: &BTreeMap<String, String>, shell: Shell) -> bool {
-    !shells.is_empty() && !shells.contains_key(shell.name())
-}
-
 impl Job {
     fn now(attempt: u32, standing: Standing) -> Self {
         Self { attempt, sent: Instant::now(), standing }
@@ -147,15 +135,15 @@ impl Link {
     }
 
     /// Sends `message`. Waits at most `wait` for room in the queue; if there is none, ends the link.
-    pub(crate) async fn send(&self, message: ToRunner, wait: Duration) -> Result<(), DoorError> {
+    pub(crate) async fn send(&self, message: ToRunner, wait: Duration) -> Result<(), LinkUnavailable> {
         let sent = tokio::select! {
             biased;
-            () = self.ended.cancelled() => return Err(DoorError::LinkEnded),
+            () = self.ended.cancelled() => return Err(LinkUnavailable::LinkEnded),
             sent = self.outgoing.send_timeout(message, wait) => sent,
         };
         sent.map_err(|_| {
             self.end("the runner does not read its messages");
-            DoorError::LinkEnded
+            LinkUnavailable::LinkEnded
         })?;
         self.body().sent = Instant::now();
         Ok(())
@@ -183,28 +171,6 @@ impl Link {
     pub(crate) async fn ended(&self) -> LinkError {
         self.ended.cancelled().await;
         LinkError::Ended(self.why.get().copied().unwrap_or("the runner disconnected"))
-    }
-
-    /// Reports whether the runner's floor permits commands outside the sandbox.
-    pub(crate) fn permits_unsandboxed(&self) -> bool {
-        self.hello.capabilities.iter().any(|found| found.name == UNSANDBOXED && found.enforced)
-    }
-
-    /// Reports whether a job that the runner does not report was never accepted by this epoch. This is
-    /// uncertain after the host went down, because the end of the journal can be missing.
-    pub(crate) fn vouches_for(&self, epoch: Epoch) -> bool {
-        let is_broken = |found: &Capability| found.name == JOURNAL_INTACT && !found.enforced;
-        self.hello.vouched_epochs.contains(&epoch) || !self.hello.capabilities.iter().any(is_broken)
-    }
-
-    /// Reports whether the runner can enforce its own floor. A runner that cannot refuses every session.
-    pub(crate) fn holds_floor(&self) -> bool {
-        !self.hello.capabilities.iter().any(|found| found.name == FLOOR && !found.enforced)
-    }
-
-    /// Reports whether the host's own root is known to lack a shell.
-    pub(crate) fn lacks(&self, shell: Shell) -> bool {
-        lacks(&self.hello.shells, shell)
     }
 
     pub(crate) fn heard(&self) {

@@ -1,4 +1,4 @@
-//! The registry of connected runners.
+//! The registry of connected runners, and the handle of one link.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -10,17 +10,18 @@ use airlock_domain::{Epoch, ExecutionId, FromRunner, RunnerHello, RunnerId, ToRu
 use airlock_proto::LINK_PROTOCOL_VERSION;
 use tokio::sync::mpsc;
 
-use super::{Link, LinkError, LinkHandle, LinkRefusal};
+use super::{
+    error::{LinkError, LinkRefusal},
+    link::Link,
+};
 use crate::{
-    exchange_door::ExchangeDoor,
-    limits::EngineLimits,
-    stream_door::{DoorError, OutputDoor},
+    exchange::ExchangeLink, limits::ServiceLimits, stream::OutputLink, unavailable::LinkUnavailable,
 };
 
 /// The number of fenced epochs that are remembered per runner.
 const FENCED_EPOCHS: usize = 16;
 
-/// The engine's side of the links. It outlives every call.
+/// The receiver of the links' events. It outlives every call.
 #[async_trait::async_trait]
 pub(crate) trait LinkSink: Send + Sync {
     /// A runner connects. Its messages are processed after this returns. Returns the runner's previous epoch
@@ -40,7 +41,7 @@ pub struct Links {
 
 struct Inner {
     server_id: String,
-    limits: EngineLimits,
+    limits: ServiceLimits,
     sink: OnceLock<Weak<dyn LinkSink>>,
     body: Mutex<Body>,
 }
@@ -75,10 +76,10 @@ impl std::fmt::Debug for Links {
 }
 
 impl Links {
-    /// Creates a registry without links. [`crate::engine::Engine::start_up`] attaches the engine. Until then,
+    /// Creates a registry without links. [`crate::services::Services::start_up`] attaches their receiver. Until then,
     /// every runner is told to retry.
     #[must_use]
-    pub fn new(server_id: impl Into<String>, limits: EngineLimits) -> Self {
+    pub fn new(server_id: impl Into<String>, limits: ServiceLimits) -> Self {
         let inner = Inner {
             server_id: server_id.into(),
             limits,
@@ -145,7 +146,7 @@ impl Links {
     }
 
     pub(crate) fn attach(&self, sink: Weak<dyn LinkSink>) {
-        // A second engine would be an error in the wiring. The first one stays.
+        // A second receiver would be an error in the wiring. The first one stays.
         let _ = self.inner.sink.set(sink);
     }
 
@@ -157,8 +158,8 @@ impl Links {
     ///
     /// # Errors
     /// Returns an error if no link exists or it has just ended.
-    pub(crate) async fn tell(&self, runner: &RunnerId, message: ToRunner) -> Result<(), DoorError> {
-        let link = self.get(runner).ok_or(DoorError::NotConnected)?;
+    pub(crate) async fn tell(&self, runner: &RunnerId, message: ToRunner) -> Result<(), LinkUnavailable> {
+        let link = self.get(runner).ok_or(LinkUnavailable::NotConnected)?;
         link.send(message, self.inner.limits.send_wait).await
     }
 
@@ -166,7 +167,7 @@ impl Links {
         self.body().live.values().cloned().collect()
     }
 
-    pub(super) async fn received(&self, link: &Arc<Link>, message: FromRunner) -> Result<(), LinkError> {
+    async fn received(&self, link: &Arc<Link>, message: FromRunner) -> Result<(), LinkError> {
         if link.has_ended() {
             return Err(link.ended().await);
         }
@@ -182,7 +183,7 @@ impl Links {
     }
 
     /// Removes a link unless another has replaced it.
-    pub(super) fn lost(&self, link: &Arc<Link>) {
+    fn lost(&self, link: &Arc<Link>) {
         link.end("the runner disconnected");
         let removed = {
             let mut body = self.body();
@@ -239,29 +240,65 @@ impl Links {
     }
 }
 
+/// The handle of a link for the gRPC edge. Dropping it marks the link as lost.
+#[derive(Debug)]
+pub struct LinkHandle {
+    links: Links,
+    link: Arc<Link>,
+    outgoing: Option<mpsc::Receiver<ToRunner>>,
+}
+
+impl LinkHandle {
+    /// Returns the messages for the runner, `Welcome` first. The channel closes when the server ends the
+    /// link. Returns `None` on a second call.
+    pub fn outgoing(&mut self) -> Option<mpsc::Receiver<ToRunner>> {
+        self.outgoing.take()
+    }
+
+    /// Processes a message of the runner and returns when it is stored. Messages must be passed in order, one
+    /// at a time. Cancel-safe: the runner repeats a message that was not stored on its next link.
+    ///
+    /// # Errors
+    /// Returns an error if the link must be closed. The runner may connect again.
+    pub async fn received(&self, message: FromRunner) -> Result<(), LinkError> {
+        self.links.received(&self.link, message).await
+    }
+
+    /// Returns when the server has ended the link, with the reason.
+    pub async fn ended(&self) -> LinkError {
+        self.link.ended().await
+    }
+}
+
+impl Drop for LinkHandle {
+    fn drop(&mut self) {
+        self.links.lost(&self.link);
+    }
+}
+
 fn starting() -> LinkRefusal {
     LinkRefusal::Unavailable { reason: "the server is not ready yet".to_owned() }
 }
 
 #[async_trait::async_trait]
-impl OutputDoor for Links {
+impl OutputLink for Links {
     async fn open_output(
         &self,
         runner: &RunnerId,
         execution: ExecutionId,
         ticket: &str,
-    ) -> Result<(), DoorError> {
+    ) -> Result<(), LinkUnavailable> {
         self.tell(runner, ToRunner::OpenOutput { execution_id: execution, ticket: ticket.to_owned() }).await
     }
 
-    async fn forget_job(&self, runner: &RunnerId, execution: ExecutionId) -> Result<(), DoorError> {
+    async fn forget_job(&self, runner: &RunnerId, execution: ExecutionId) -> Result<(), LinkUnavailable> {
         self.tell(runner, ToRunner::ForgetJob { execution_id: execution }).await
     }
 }
 
 #[async_trait::async_trait]
-impl ExchangeDoor for Links {
-    async fn open_exchange(&self, runner: &RunnerId, ticket: &str) -> Result<(), DoorError> {
+impl ExchangeLink for Links {
+    async fn open_exchange(&self, runner: &RunnerId, ticket: &str) -> Result<(), LinkUnavailable> {
         self.tell(runner, ToRunner::OpenExchange { ticket: ticket.to_owned() }).await
     }
 }

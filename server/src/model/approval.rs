@@ -2,7 +2,7 @@
 
 use airlock_domain::{ApprovalId, BoundFile, ExecutionId, RuleId, SessionId, Shell};
 
-use super::{DecisionRecord, Micros};
+use super::{decision::DecisionRecord, time::Micros};
 
 /// The state of an approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

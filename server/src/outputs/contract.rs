@@ -3,10 +3,15 @@
 
 use std::ops::Range;
 
-use futures::future::join_all;
+use airlock_domain::{ExecutionId, OutputStream, limits::CHUNK_BYTES};
+use futures::{TryStreamExt as _, future::join_all};
+use object_store::{ObjectStore as _, ObjectStoreExt as _, PutPayload};
 use sha2::{Digest as _, Sha256};
 
-use super::*;
+use super::{
+    names::{GAPS, folder},
+    *,
+};
 use crate::stream::{OutputShelf, Piece, ShelfError, Shelved};
 use OutputStream::{Stderr, Stdout};
 
@@ -237,12 +242,12 @@ pub(super) async fn a_stretch_out_of_place_is_refused(place: &Place) {
     }
     writer.gap(Stdout, 3, 5).unwrap();
     writer.gap(Stdout, 5, 8).unwrap();
-    for number in 1..manifest::GAPS as u64 {
+    for number in 1..GAPS as u64 {
         let offset = 8 + (number - 1) * 2;
         writer.append(Stdout, offset, bytes(offset..offset + 1)).await.unwrap();
         writer.gap(Stdout, offset + 1, offset + 2).unwrap();
     }
-    let end = 8 + (manifest::GAPS as u64 - 1) * 2;
+    let end = 8 + (GAPS as u64 - 1) * 2;
     writer.append(Stdout, end, bytes(end..end + 1)).await.unwrap();
     assert!(matches!(writer.gap(Stdout, end + 1, end + 2), Err(OutputError::TooManyGaps)));
     let error = writer.append(Stdout, 0, bytes(0..1)).await.unwrap_err();

@@ -7,10 +7,10 @@ use airlock_domain::{ExecutionId, OutputStream};
 use object_store::{ObjectStore, ObjectStoreExt as _, PutMode, PutPayload, path::Path};
 use serde::{Deserialize, Serialize};
 
-use super::{OutputError, folder, stream_name, unavailable};
-
-/// The maximum number of gaps per stream.
-pub(super) const GAPS: usize = crate::stream::GAPS_MOST;
+use super::{
+    error::{OutputError, unavailable},
+    names::{folder, stream_name},
+};
 
 const VERSION: u32 = 1;
 const BYTES: u64 = 64 * 1024;

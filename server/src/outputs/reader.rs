@@ -7,9 +7,10 @@ use bytes::Bytes;
 use object_store::{ObjectStoreExt as _, path::Path};
 
 use super::{
-    OutputError, Outputs, folder,
+    error::{OutputError, unavailable},
     manifest::{Part, StoredStream},
-    unavailable,
+    names::folder,
+    storage::Outputs,
 };
 use crate::stream::Piece;
 
@@ -25,12 +26,18 @@ pub struct OutputReader {
     fetched: (u64, Bytes),
 }
 
+impl Outputs {
+    /// Opens a stored stream.
+    ///
+    /// # Errors
+    /// [`OutputError::Missing`], and those of [`Outputs::stored`].
+    pub async fn open(&self, id: ExecutionId, stream: OutputStream) -> Result<OutputReader, OutputError> {
+        OutputReader::open(self, id, stream).await
+    }
+}
+
 impl OutputReader {
-    pub(super) async fn open(
-        outputs: &Outputs,
-        id: ExecutionId,
-        stream: OutputStream,
-    ) -> Result<Self, OutputError> {
+    async fn open(outputs: &Outputs, id: ExecutionId, stream: OutputStream) -> Result<Self, OutputError> {
         let stored = outputs.stored(id).await?.ok_or(OutputError::Missing(id))?.into_stream(stream);
         let data = stored.data.as_ref().map(|data| folder(id).join(data.as_str()));
         Ok(Self { outputs: outputs.clone(), id, data, stored, fetched: (0, Bytes::new()) })

@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 use airlock_domain::OutputState;
 use tokio_util::sync::CancellationToken;
 
-use super::Outputs;
+use super::storage::Outputs;
 use crate::{
     model::Micros,
     store::{OutputBy, Store, StoreError},

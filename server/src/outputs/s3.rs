@@ -10,7 +10,7 @@ use object_store::{
     prefix::PrefixStore,
 };
 
-use super::{OutputError, said};
+use super::error::{OutputError, said};
 
 /// The part size of an upload in bytes: the minimum that S3 accepts. A writer buffers at most one part per
 /// stream.

@@ -2,7 +2,7 @@
 
 use airlock_domain::{ExecutionId, OutputStream};
 
-use super::{OutputError, OutputReader, OutputWriter, Outputs};
+use super::{error::OutputError, reader::OutputReader, storage::Outputs, writer::OutputWriter};
 use crate::stream::{OutputShelf, Piece, ShelfError, ShelfReader, ShelfWriter, Shelved};
 
 #[async_trait::async_trait]

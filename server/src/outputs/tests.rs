@@ -5,13 +5,15 @@ mod bucket;
 mod middle;
 mod retention;
 
-use std::{os::unix::fs::PermissionsExt as _, time::Duration};
+use std::{os::unix::fs::PermissionsExt as _, sync::Arc, time::Duration};
 
+use airlock_domain::{ExecutionId, OutputStream, limits::CHUNK_BYTES};
 use object_store::memory::InMemory;
 use tempfile::TempDir;
 
 use super::{
     contract::{Place, check, contract_tests, is_missing, read, write},
+    storage::OWNER_ONLY,
     *,
 };
 use crate::testing::until;

@@ -9,9 +9,10 @@ use tokio::time::timeout;
 use uuid::Uuid;
 
 use super::{
-    OutputError, Outputs, folder,
-    manifest::{self, GAPS, Stored, StoredStream},
-    stream_name, unavailable,
+    error::{OutputError, unavailable},
+    manifest::{self, Stored, StoredStream},
+    names::{GAPS, folder, stream_name},
+    storage::Outputs,
 };
 
 /// The time limit for aborting an upload.
@@ -38,8 +39,20 @@ struct Track {
     upload: Option<Box<dyn MultipartUpload>>,
 }
 
+impl Outputs {
+    /// Starts to store the output of `id`, and replaces an unfinished attempt. At most one writer per execution may be
+    /// in use at a time.
+    ///
+    /// # Errors
+    /// [`OutputError::Unavailable`] if the files of an earlier writer cannot be removed.
+    pub async fn writer(&self, id: ExecutionId) -> Result<OutputWriter, OutputError> {
+        self.sweep(id).await?;
+        Ok(OutputWriter::new(self.clone(), id))
+    }
+}
+
 impl OutputWriter {
-    pub(super) fn new(outputs: Outputs, id: ExecutionId) -> Self {
+    fn new(outputs: Outputs, id: ExecutionId) -> Self {
         let [stdout, stderr] = [OutputStream::Stdout, OutputStream::Stderr].map(Track::new);
         Self { outputs, id, stdout, stderr, broken: false }
     }

@@ -8,17 +8,17 @@ use std::{
 
 use tokio::task::JoinSet;
 
-use crate::engine::Core;
+use super::Placement;
 
-/// Processes queues until the engine stops.
-pub(crate) async fn drive_sessions(core: Arc<Core>) {
+/// Processes queues until the task is dropped.
+pub(crate) async fn drive_sessions(placement: Arc<Placement>) {
     let mut workers = JoinSet::new();
     let mut busy = HashSet::new();
     let mut by_task = HashMap::new();
     loop {
-        let room = core.parts.limits.drives_at_once.saturating_sub(busy.len());
-        for id in core.wake.take(room, &busy) {
-            let worker = core.clone();
+        let room = placement.limits.drives_at_once.saturating_sub(busy.len());
+        for id in placement.hints.sessions.take(room, &busy) {
+            let worker = placement.clone();
             let task = workers.spawn(async move {
                 if let Err(error) = worker.drive(id).await {
                     // The reconcile loop schedules every session with a queue again.
@@ -41,7 +41,7 @@ pub(crate) async fn drive_sessions(core: Arc<Core>) {
                     busy.remove(&id);
                 }
             }
-            () = core.wake.notified() => {}
+            () = placement.hints.sessions.notified() => {}
         }
     }
 }

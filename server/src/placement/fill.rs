@@ -4,11 +4,12 @@ use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use airlock_domain::ExecutionId;
 
-use super::choose::Wants;
+use super::Placement;
 use crate::{
-    engine::{Core, micros},
+    control::micros,
     links::Link,
     model::{SessionRecord, SessionState},
+    runners::choose::Wants,
     store::{SessionChange, StoreError, TakeQueued},
 };
 
@@ -16,48 +17,41 @@ use crate::{
 /// can take it.
 const HOLD: Duration = Duration::from_secs(5);
 
-/// Assigns slots until the engine stops.
-pub(crate) async fn fill_vacancies(core: Arc<Core>) {
+/// Assigns slots until the task is dropped.
+pub(crate) async fn fill_vacancies(placement: Arc<Placement>) {
     loop {
-        for runner in core.vacant.take(usize::MAX, &HashSet::new()) {
-            let link = core.parts.links.get(&runner);
+        for runner in placement.hints.runners.take(usize::MAX, &HashSet::new()) {
+            let link = placement.links.get(&runner);
             if let Some(link) = link.filter(|link| link.is_reconciled() && !link.is_draining())
-                && let Err(error) = core.fill(&link).await
+                && let Err(error) = placement.fill(&link).await
             {
                 // The reconcile loop schedules every session with a queue again.
                 tracing::warn!(%runner, %error, "cannot fill the free slots of a runner; retrying");
             }
         }
-        core.vacant.notified().await;
+        placement.hints.runners.notified().await;
     }
 }
 
-impl Core {
-    /// Schedules the assignment of a runner's free slots if executions wait for them.
-    pub(crate) fn wake_waiting(&self, link: &Link) {
-        if self.seats.vacancy(&link.hello.runner_id, link.hello.slots).is_some() {
-            self.vacant.wake(link.hello.runner_id.clone());
-        }
-    }
-
+impl Placement {
     /// Takes as many executions from the queue as the runner has free slots, and schedules their sessions.
     async fn fill(&self, link: &Link) -> Result<(), StoreError> {
         let (runner, slots) = (&link.hello.runner_id, link.hello.slots);
-        let Some(vacancy) = self.seats.vacancy(runner, slots) else { return Ok(()) };
+        let Some(vacancy) = self.slots.vacancy(runner, slots) else { return Ok(()) };
         let take = TakeQueued {
-            server_id: self.parts.server_id.clone(),
+            server_id: self.server_id.clone(),
             runner: runner.clone(),
             at_most: vacancy.free,
-            lease_micros: micros(self.parts.limits.lease),
+            lease_micros: micros(self.limits.lease),
             hold_micros: micros(HOLD),
         };
-        let taken = self.store().take_queued(&take).await?;
+        let taken = self.store.take_queued(&take).await?;
         if taken.len() < vacancy.free as usize {
-            self.seats.none_waits(runner, vacancy);
+            self.slots.none_waits(runner, vacancy);
         }
         for (id, session) in taken {
-            if self.seats.hold(runner, slots, id) {
-                self.wake.wake(session);
+            if self.slots.hold(runner, slots, id) {
+                self.hints.sessions.insert(session);
             }
         }
         Ok(())
@@ -66,7 +60,7 @@ impl Core {
     /// Moves a throw-away session to a runner with a free slot, if there is one. Applies only if its runner
     /// was not asked for it yet and cannot create it at present.
     pub(super) async fn move_on(&self, session: &SessionRecord, id: ExecutionId) -> Result<(), StoreError> {
-        let asked = self.parts.links.get(&session.runner_id).is_some_and(|link| link.is_opening(session.id));
+        let asked = self.links.get(&session.runner_id).is_some_and(|link| link.is_opening(session.id));
         if !session.throwaway || session.state != SessionState::Opening || asked {
             return Ok(());
         }
@@ -76,17 +70,18 @@ impl Core {
             shell: session.shell,
             unsandboxed,
         };
-        if self.pick_free_runner(&wants(false)).is_none() {
+        if self.runners.pick_free_runner(&wants(false)).is_none() {
             return Ok(());
         }
-        let Some(record) = self.store().execution(id).await? else { return Ok(()) };
+        let Some(record) = self.store.execution(id).await? else { return Ok(()) };
         let wants = Wants { shell: record.spec.shell, ..wants(record.spec.dangerously_disable_sandbox) };
-        let Some(runner) = self.pick_free_runner(&wants) else { return Ok(()) };
-        self.change_session(session.id, |now| {
-            let is_same = now.state == SessionState::Opening && now.version == session.version;
-            is_same.then(|| SessionChange { runner_id: Some(runner.clone()), ..SessionChange::default() })
-        })
-        .await
-        .map(drop)
+        let Some(runner) = self.runners.pick_free_runner(&wants) else { return Ok(()) };
+        self.sessions
+            .change(session.id, |now| {
+                let is_same = now.state == SessionState::Opening && now.version == session.version;
+                is_same.then(|| SessionChange { runner_id: Some(runner.clone()), ..SessionChange::default() })
+            })
+            .await
+            .map(drop)
     }
 }

@@ -7,8 +7,8 @@
 use airlock_domain::ExecutionState;
 
 use crate::{
-    execution::PLACED,
     model::{LiveExecution, Micros},
+    transition::PLACED,
 };
 
 /// Returns the executions that may be placed now, from all unfinished ones of a session.
@@ -38,7 +38,7 @@ mod tests {
     use airlock_domain::ExecutionState::{self, Finished, PendingApproval, Queued, Running, Starting};
 
     use super::*;
-    use crate::engine::testing::live_execution;
+    use crate::testing::records::live_execution;
 
     fn live(states: &[(ExecutionState, bool)]) -> Vec<LiveExecution> {
         let made = states.iter().enumerate().map(|(index, (state, serial))| {

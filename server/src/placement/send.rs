@@ -2,26 +2,23 @@
 
 use std::sync::Arc;
 
-use airlock_domain::{
-    CancelledBy, Cause, ExecutionId, ExecutionResult, ExecutionState, OutputState, StartJob, Started,
-    ToRunner,
-};
+use airlock_domain::{CancelledBy, Cause, ExecutionResult, ExecutionState, StartJob, Started, ToRunner};
 use tracing::Instrument as _;
 
+use super::Placement;
 use crate::{
     decision::Offer,
-    engine::Core,
-    execution::{Advanced, PLACED, finish_with, lost_result},
-    links::{JobOnLink, Link},
+    links::{JobOnLink, Link, vouches_for},
     model::{ExecutionRecord, LiveExecution},
     store::{StoreError, Transition},
+    transition::{Advanced, PLACED, finish_with},
 };
 
-impl Core {
+impl Placement {
     /// Creates the span of a placement in the trace of the request.
     pub(super) fn place_span(&self, record: &ExecutionRecord) -> tracing::Span {
         let span = tracing::info_span!("place", execution_id = %record.id);
-        (self.parts.trace.adopt)(&span, &record.traceparent);
+        (self.trace.adopt)(&span, &record.traceparent);
         span
     }
 
@@ -35,9 +32,9 @@ impl Core {
         (record, not_after): (&ExecutionRecord, u64),
         offer: Offer,
     ) {
-        let limits = &self.parts.limits;
+        let limits = &self.limits;
         let (grant, binding) = offer.into_parts();
-        let here = (self.parts.trace.current)();
+        let here = (self.trace.current)();
         let job = StartJob {
             execution_id: record.id,
             attempt: record.attempt,
@@ -56,11 +53,11 @@ impl Core {
 
     /// Sends a cancellation that was requested between the offer and its sending.
     async fn end_if_asked_meanwhile(&self, record: &ExecutionRecord) {
-        if let Ok(Some(now)) = self.store().execution(record.id).await
+        if let Ok(Some(now)) = self.store.execution(record.id).await
             && now.cancel_requested
             && PLACED.contains(&now.state)
         {
-            self.send_end(&now).await;
+            self.transitions.send_end(&now).await;
         }
     }
 
@@ -71,9 +68,9 @@ impl Core {
         link: &Arc<Link>,
         seen: &LiveExecution,
     ) -> Result<(), StoreError> {
-        let not_after = link.clock_in(self.parts.limits.start_window);
+        let not_after = link.clock_in(self.limits.start_window);
         // `seen` can come from an older list.
-        let now = self.store().execution(seen.id).await?;
+        let now = self.store.execution(seen.id).await?;
         let same = |now: &ExecutionRecord| {
             now.state == seen.state && now.attempt == seen.attempt && now.owner_server == seen.owner_server
         };
@@ -81,12 +78,12 @@ impl Core {
         let record = &record;
         let is_of_this_life = record.runner_epoch == Some(link.hello.epoch);
         // A link of an earlier epoch cannot tell what a later one was offered.
-        if !is_of_this_life && !self.is_current(link).await? {
+        if !is_of_this_life && !self.runners.is_current(link).await? {
             return Ok(());
         }
         if record.state == ExecutionState::Running {
             if !link.is_surely_absent(record.id) {
-                self.send_probe(link).await;
+                self.runners.send_probe(link).await;
                 return Ok(());
             }
             return self.lose_unknown(record, Started::Yes).await;
@@ -94,7 +91,7 @@ impl Core {
         if is_of_this_life {
             return self.settle_sent(link, (record, not_after)).await;
         }
-        if !record.runner_epoch.is_some_and(|epoch| link.vouches_for(epoch)) {
+        if !record.runner_epoch.is_some_and(|epoch| vouches_for(&link.hello, epoch)) {
             return self.lose_unknown(record, Started::Unknown).await;
         }
         // It was never accepted, and that epoch has ended, so it can be offered again.
@@ -116,10 +113,10 @@ impl Core {
         }
         // The job must not run any more. An earlier offer can still be in transit until its deadline on the
         // runner's clock.
-        match link.withdraw(record.id, record.attempt, self.parts.limits.start_window) {
+        match link.withdraw(record.id, record.attempt, self.limits.start_window) {
             JobOnLink::Withdrawn { over: true } => self.take_back(record).await,
             JobOnLink::Withdrawn { over: false } => {
-                self.send_end(record).await;
+                self.transitions.send_end(record).await;
                 Ok(())
             }
             JobOnLink::Sent | JobOnLink::Reported => Ok(()),
@@ -140,44 +137,29 @@ impl Core {
     /// Returns the execution to the queue, where it is decided again, or ends it if a cancellation was
     /// requested.
     async fn take_back(&self, record: &ExecutionRecord) -> Result<(), StoreError> {
-        let by = self.cancelled_by(record.id).unwrap_or(CancelledBy::Client);
-        self.advance(record.id, |now| {
-            let is_same = now.state == ExecutionState::Starting && now.attempt == record.attempt;
-            is_same.then(|| {
-                if now.cancel_requested {
-                    finish_with(ExecutionResult::not_started(Cause::Cancelled(by)))
-                } else {
-                    Transition { state: Some(ExecutionState::Queued), ..Transition::default() }
-                }
+        let by = self.transient.cancelled_by(record.id).unwrap_or(CancelledBy::Client);
+        self.transitions
+            .advance(record.id, |now| {
+                let is_same = now.state == ExecutionState::Starting && now.attempt == record.attempt;
+                is_same.then(|| {
+                    if now.cancel_requested {
+                        finish_with(ExecutionResult::not_started(Cause::Cancelled(by)))
+                    } else {
+                        Transition { state: Some(ExecutionState::Queued), ..Transition::default() }
+                    }
+                })
             })
-        })
-        .await?;
-        self.wake.wake(record.session_id);
+            .await?;
+        self.hints.sessions.insert(record.session_id);
         Ok(())
     }
 
     /// Marks an execution as lost, because its runner is back and does not have it. Then asks the runner for
     /// the output.
     async fn lose_unknown(&self, record: &ExecutionRecord, started: Started) -> Result<(), StoreError> {
-        if let Advanced::Taken(record) = self.lose(record.id, record.attempt, started).await? {
-            self.parts.output.ended(&record).await;
+        if let Advanced::Taken(record) = self.transitions.lose(record.id, record.attempt, started).await? {
+            self.output.ended(&record).await;
         }
         Ok(())
-    }
-
-    /// Marks an execution as lost. The output is set to `LIVE`, because the runner can return with it, even if it
-    /// is unknown whether the command began.
-    pub(crate) async fn lose(
-        &self,
-        id: ExecutionId,
-        attempt: u32,
-        started: Started,
-    ) -> Result<Advanced, StoreError> {
-        self.advance(id, |now| {
-            let is_same = PLACED.contains(&now.state) && now.attempt == attempt;
-            is_same
-                .then(|| Transition { output: Some(OutputState::Live), ..finish_with(lost_result(started)) })
-        })
-        .await
     }
 }

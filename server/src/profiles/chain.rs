@@ -9,7 +9,11 @@ use std::{
 use airlock_config::ConfigError;
 use airlock_policy::limits::MAX_EXTENDS;
 
-use super::{ByName, ProfileFile, ResolvedProfile, folder::FileOrError, parse};
+use super::{
+    folder::{FileOrError, ProfileFile},
+    parse::{self, keys::File},
+    resolve::{ByName, ResolvedProfile},
+};
 
 /// The result of the resolution.
 pub(super) struct Resolved {
@@ -53,7 +57,7 @@ pub(super) fn resolve_all(files: &[FileOrError], built_in: &ByName, before: &ByN
     Resolved { profiles: done, refused }
 }
 
-type Texts<'a> = BTreeMap<String, (&'a ProfileFile, parse::File)>;
+type Texts<'a> = BTreeMap<String, (&'a ProfileFile, File)>;
 
 /// Removes a file and records the reason.
 fn refuse(
@@ -115,7 +119,7 @@ impl Chain<'_> {
     fn one(
         &self,
         from: &ProfileFile,
-        file: &parse::File,
+        file: &File,
         parent: Option<&ResolvedProfile>,
     ) -> Result<ResolvedProfile, ConfigError> {
         let mut found = Vec::new();

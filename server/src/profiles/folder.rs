@@ -9,13 +9,20 @@ use std::{
 
 use airlock_config::ConfigError;
 
-use super::{ProfileFile, ProfilesError};
+use super::error::ProfilesError;
 
 /// The maximum number of files in the directory.
 const FILES: usize = 1000;
 /// The coarsest resolution of a file system's timestamps. Within it, a second write may not change the
 /// timestamp.
 const TICK: Duration = Duration::from_secs(2);
+
+/// A profile file: its name without `.toml`, its path for messages, and its text.
+pub(super) struct ProfileFile {
+    pub(super) stem: String,
+    pub(super) path: String,
+    pub(super) text: String,
+}
 
 /// A file, or the profile's name and the reason why it could not be read.
 pub(super) type FileOrError = Result<ProfileFile, (String, ConfigError)>;

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, PoisonError, RwLock},
 };
 
-use super::{Profiles, ResolvedProfile};
+use super::{resolve::ResolvedProfile, set::Profiles};
 
 /// The active profiles. Cheap to clone; all clones share the same state.
 #[derive(Debug, Clone)]

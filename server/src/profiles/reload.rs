@@ -9,9 +9,12 @@ use airlock_config::ConfigError;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    LiveProfiles, Needed, Profiles, ProfilesError, ResolvedProfile,
     chain::{self, Resolved},
+    error::ProfilesError,
     folder::{self, FileOrError, Stamp},
+    live::{LiveProfiles, Needed},
+    resolve::ResolvedProfile,
+    set::Profiles,
 };
 use crate::telemetry::Metrics;
 

@@ -1,6 +1,6 @@
 //! A profile with all inherited settings. Plain data.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use airlock_domain::{
     Mode, NetworkMode, PathRules, Protect, SandboxLimits, SandboxProfile, Shell, Sockets,
@@ -8,11 +8,14 @@ use airlock_domain::{
 };
 use airlock_policy::{Profile, Rule};
 
-use super::policy_mode;
+use super::mode::policy_mode;
 use crate::model::RuleScope;
 
 /// The default PATH of commands.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// Profiles by name.
+pub(super) type ByName = BTreeMap<String, Arc<ResolvedProfile>>;
 
 /// A profile with all inherited settings.
 #[derive(Debug, Clone)]

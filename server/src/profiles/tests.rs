@@ -1,8 +1,11 @@
 //! Tests of loading profiles: inheritance, and the message for each mistake.
 
+use std::time::Duration;
+
 use airlock_domain::Bind;
 
 use super::*;
+use crate::config;
 
 fn load(files: &[(&str, &str)]) -> Result<Profiles, ProfilesError> {
     let folder = tempfile::tempdir().expect("a folder");
@@ -215,7 +218,7 @@ fn named(error: &ProfilesError) -> String {
 #[test]
 fn the_schema_knows_what_the_types_know() {
     airlock_config::cases::assert_same_keys(FULL, schema::SCHEMA, &|text| {
-        let own = toml::from_str::<parse::File>(text).err().map(|error| error.message().to_owned());
+        let own = toml::from_str::<parse::keys::File>(text).err().map(|error| error.message().to_owned());
         let policy = || airlock_policy::Profile::from_toml(text, "mine.toml", &|_| None).err();
         own.or_else(|| policy().map(|error| error.problems[0].what.clone()))
     });

@@ -3,7 +3,7 @@
 
 use std::{ops::Bound, sync::Arc};
 
-use super::{Profiles, ResolvedProfile};
+use super::{resolve::ResolvedProfile, set::Profiles};
 use crate::{
     api::ApiError,
     model::{Principal, Role},

@@ -2,30 +2,31 @@
 
 use airlock_domain::{CancelledBy, SessionId};
 
+use super::{Sessions, change::to_state};
 use crate::{
     api::ApiError,
-    engine::Core,
     model::{Principal, SessionRecord, SessionState},
-    store::{SessionChange, StoreError},
+    store::StoreError,
 };
 
-impl Core {
-    pub(crate) async fn close_session(
-        &self,
-        who: &Principal,
-        id: SessionId,
-    ) -> Result<SessionRecord, ApiError> {
-        self.session(who, id).await?;
+impl Sessions {
+    /// Ends the executions of a session and tells its runner to remove it. Waits for at most `close_wait`, and then
+    /// returns the session in its current state.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub async fn close(&self, who: &Principal, id: SessionId) -> Result<SessionRecord, ApiError> {
+        self.get(who, id).await?;
         self.begin_close(id, "on request").await?;
         let is_over =
             |session: &SessionRecord| matches!(session.state, SessionState::Closed | SessionState::Lost);
-        self.wait_session(id, self.parts.limits.close_wait, is_over).await
+        self.wait_session(id, self.limits.close_wait, is_over).await
     }
 
     /// Starts to close a session: ends its executions and asks its runner to remove it.
     pub(crate) async fn begin_close(&self, id: SessionId, why: &str) -> Result<(), StoreError> {
         let closing = self
-            .change_session(id, |session| {
+            .change(id, |session| {
                 let live = matches!(session.state, SessionState::Opening | SessionState::Open);
                 live.then(|| to_state(SessionState::Closing, why))
             })
@@ -39,8 +40,8 @@ impl Core {
     /// Ends the executions of a closing session and asks its runner to remove it. Repeated until it is
     /// removed.
     pub(crate) async fn close_on_runner(&self, session: &SessionRecord) -> Result<(), StoreError> {
-        for record in self.live_of_session(session.id).await? {
-            self.cancel_as(record.id, CancelledBy::Session).await?;
+        for record in self.transitions.live_of_session(session.id).await? {
+            self.transitions.cancel_as(record.id, CancelledBy::Session).await?;
         }
         self.ask_close(session).await;
         Ok(())
@@ -57,7 +58,7 @@ impl Core {
 
     /// Marks a session as lost.
     pub(crate) async fn lose_session(&self, id: SessionId, why: &str) -> Result<(), StoreError> {
-        self.change_session(id, |session| {
+        self.change(id, |session| {
             let live =
                 matches!(session.state, SessionState::Opening | SessionState::Open | SessionState::Closing);
             live.then(|| to_state(SessionState::Lost, why))
@@ -65,9 +66,4 @@ impl Core {
         .await
         .map(drop)
     }
-}
-
-/// Returns a change of only the state.
-pub(super) fn to_state(state: SessionState, why: &str) -> SessionChange {
-    SessionChange { state: Some((state, why.to_owned())), ..SessionChange::default() }
 }

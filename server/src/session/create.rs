@@ -1,34 +1,32 @@
 //! Creates sessions and waits until they are usable.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use airlock_domain::{SessionId, limits::IDLE_TIMEOUT_DEFAULT};
 
-use super::{THROWAWAY_IDLE, blank, no_such_session, not_permitted};
+use super::{Sessions, new::blank, not_permitted};
 use crate::{
-    api::{ApiError, CreateSession, StartExecution},
+    api::{ApiError, CreateSession},
+    control::{exhausted, exhausted_for, no_such_session},
     decision::{refused_variables, session_hash},
-    engine::Core,
-    execution::{exhausted, exhausted_for},
     model::{Principal, SessionRecord, SessionState},
-    placement::choose::Wants,
-    profiles::ResolvedProfile,
+    runners::choose::Wants,
     store::{Created, PageQuery, SessionQuery},
 };
 
 /// The interval at which a wait reads the store without a notification.
 const POLL: Duration = Duration::from_secs(1);
 
-impl Core {
+impl Sessions {
     /// Creates a session and waits until it is usable. If the future is dropped, the creation continues. The
     /// client can repeat the request with its `request_id`; otherwise the session ends by its idle timeout.
-    pub(crate) async fn create_session(
-        &self,
-        who: &Principal,
-        request: CreateSession,
-    ) -> Result<SessionRecord, ApiError> {
-        self.check_running()?;
-        let profile = self.profile_for(who, request.profile.as_deref())?;
+    ///
+    /// # Errors
+    /// `Forbidden` or `NotFound` for the profile, `Exhausted` if a limit is reached, `AlreadyExists`, `Unavailable`
+    /// without a runner, `FailedPrecondition` if no runner can ever match.
+    pub async fn create(&self, who: &Principal, request: CreateSession) -> Result<SessionRecord, ApiError> {
+        self.lifecycle.check_running()?;
+        let profile = self.decisions.profile_for(who, request.profile.as_deref())?;
         let mut session = blank(who, &profile)?;
         session.request_hash = session_hash(&request);
         session.mode = request.mode.unwrap_or(session.mode);
@@ -46,7 +44,7 @@ impl Core {
             shell: session.shell,
             unsandboxed: false,
         };
-        session.runner_id = match self.pick_runner(&wants) {
+        session.runner_id = match self.runners.pick_runner(&wants) {
             Ok(runner) => runner,
             // A repeated request returns its session even if no runner is available now.
             Err(error) => {
@@ -63,12 +61,12 @@ impl Core {
         session.runner_labels = request.runner_labels;
         session.idle_timeout = request.idle_timeout.unwrap_or(IDLE_TIMEOUT_DEFAULT);
         let key = session.request_id.clone().unwrap_or_default();
-        let per_tenant = self.parts.limits.room(&who.tenant).sessions_per_tenant;
-        match self.store().create_session(session, per_tenant).await? {
+        let per_tenant = self.limits.room(&who.tenant).sessions_per_tenant;
+        match self.store.create_session(session, per_tenant).await? {
             Created::New(session) => {
-                match self.parts.links.get(&session.runner_id) {
+                match self.links.get(&session.runner_id) {
                     Some(link) => self.ask_open(&link, session.id).await?,
-                    None => self.nudge(&session.runner_id, session.id).await,
+                    None => self.runners.hint_session(&session.runner_id, session.id).await,
                 }
                 self.wait_open(session).await
             }
@@ -104,7 +102,7 @@ impl Core {
         };
         let mut page = PageQuery { size: 1000, token: None };
         loop {
-            let found = self.store().sessions(&query, &page).await?;
+            let found = self.store.sessions(&query, &page).await?;
             let is_it = |session: &SessionRecord| session.request_id.as_deref() == Some(key);
             if let Some(session) = found.items.into_iter().find(is_it) {
                 return Ok(Some(session));
@@ -118,13 +116,13 @@ impl Core {
 
     /// Waits until a session is open or has failed.
     async fn wait_open(&self, session: SessionRecord) -> Result<SessionRecord, ApiError> {
-        let wait = self.parts.limits.open_wait;
+        let wait = self.limits.open_wait;
         let is_settled = |session: &SessionRecord| session.state != SessionState::Opening;
         let session = self.wait_session(session.id, wait, is_settled).await?;
         match session.state {
             SessionState::Open => Ok(session),
             SessionState::Opening => {
-                self.check_running()?;
+                self.lifecycle.check_running()?;
                 self.begin_close(session.id, "its runner did not create it in time").await?;
                 Err(ApiError::Unavailable {
                     reason: "SESSION_TIMED_OUT",
@@ -150,36 +148,20 @@ impl Core {
         done: impl Fn(&SessionRecord) -> bool,
     ) -> Result<SessionRecord, ApiError> {
         let deadline = tokio::time::Instant::now() + timeout;
-        let wait = self.session_waits.enter(id);
+        let wait = self.waits.enter(id);
         loop {
             // Subscribes before it reads, so that no change is missed.
             let changed = wait.notified();
-            let session = self.store().session(id).await?.ok_or_else(|| no_such_session(id))?;
-            if done(&session) || tokio::time::Instant::now() >= deadline || self.stop.is_cancelled() {
+            let session = self.store.session(id).await?.ok_or_else(|| no_such_session(id))?;
+            if done(&session) || tokio::time::Instant::now() >= deadline || self.lifecycle.is_stopping() {
                 return Ok(session);
             }
             tokio::select! {
                 () = changed => {}
                 () = tokio::time::sleep(POLL) => {}
                 () = tokio::time::sleep_until(deadline) => {}
-                () = self.stop.cancelled() => {}
+                () = self.lifecycle.stopped() => {}
             }
         }
-    }
-
-    /// Returns the throw-away session of a request, without a runner.
-    pub(crate) fn throwaway_session(
-        &self,
-        who: &Principal,
-        request: &StartExecution,
-        profile: &Arc<ResolvedProfile>,
-    ) -> Result<SessionRecord, ApiError> {
-        let mut session = blank(who, profile)?;
-        session.mode = request.mode.unwrap_or(session.mode);
-        session.base = request.base.clone().unwrap_or_default();
-        session.runner_labels.clone_from(&request.runner_labels);
-        session.idle_timeout = THROWAWAY_IDLE;
-        session.throwaway = true;
-        Ok(session)
     }
 }

@@ -6,24 +6,23 @@ use airlock_domain::{
     Cause, ExecutionResult, SessionId, SessionPhase, SessionReport, SessionSnapshot, ToRunner,
 };
 
-use super::close::to_state;
+use super::{Sessions, change::to_state};
 use crate::{
-    engine::Core,
     links::Link,
     model::{SessionRecord, SessionState},
     store::{SessionChange, StoreError},
 };
 
-impl Core {
+impl Sessions {
     /// Asks a runner to create a session, once on each link, if the session is still opening.
     pub(crate) async fn ask_open(&self, link: &Link, id: SessionId) -> Result<(), StoreError> {
         // Read again, because the runner may have just reported that it cannot create the session.
-        let session = self.store().session(id).await?;
+        let session = self.store.session(id).await?;
         let session = session.filter(|session| session.state == SessionState::Opening);
         if let Some(session) = session
             && link.set_opening(id)
         {
-            let profile = self.parts.profiles.get(&session.profile);
+            let profile = self.profiles.get(&session.profile);
             let profile = profile.filter(|profile| !profile.sandbox.shell_init.is_empty());
             let message = ToRunner::OpenSession {
                 session_id: session.id,
@@ -31,7 +30,7 @@ impl Core {
                 profile: profile.map(|profile| Box::new(profile.sandbox.clone())),
             };
             // If sending fails, the link has ended, and the runner is asked on its next one.
-            let _ = link.send(message, self.parts.limits.send_wait).await;
+            let _ = link.send(message, self.limits.send_wait).await;
         }
         Ok(())
     }
@@ -40,21 +39,17 @@ impl Core {
     pub(crate) async fn ask_close(&self, session: &SessionRecord) {
         let message = ToRunner::CloseSession { session_id: session.id };
         // The request is repeated until the runner confirms the removal.
-        let _ = self.parts.fleet.tell(&session.runner_id, message).await;
+        let _ = self.fleet.tell(&session.runner_id, message).await;
     }
 
     /// Processes a report. Returns after it is stored.
-    pub(crate) async fn session_reported(
-        &self,
-        link: &Arc<Link>,
-        report: SessionReport,
-    ) -> Result<(), StoreError> {
+    pub(crate) async fn reported(&self, link: &Arc<Link>, report: SessionReport) -> Result<(), StoreError> {
         let id = report.session_id;
-        let session = self.store().session(id).await?;
+        let session = self.store.session(id).await?;
         let Some(session) = session.filter(|session| session.runner_id == link.hello.runner_id) else {
             if matches!(report.phase, SessionPhase::Open { .. }) {
                 let message = ToRunner::CloseSession { session_id: id };
-                let _ = link.send(message, self.parts.limits.send_wait).await;
+                let _ = link.send(message, self.limits.send_wait).await;
             }
             return Ok(());
         };
@@ -74,12 +69,12 @@ impl Core {
             }
         }
         // The change may have been made by another server, which does not notify tasks here.
-        self.session_waits.notify(id);
+        self.waits.notify(id);
         Ok(())
     }
 
     /// Processes a report of an open session. The runner sends it on every new link, and after it replaced a
-    /// directory that no longer exists, which [`Core::set_back`] handles. In all other cases the reported
+    /// directory that no longer exists, which [`Sessions::set_back`] handles. In all other cases the reported
     /// directory is ignored: results have already updated it, and the runner's value can come from a command
     /// that moved to the background just before its end. The snapshot is stored only once; later it can only
     /// be lost.
@@ -90,7 +85,7 @@ impl Core {
         snapshot: SessionSnapshot,
     ) -> Result<(), StoreError> {
         let now = self
-            .change_session(session.id, |session| match session.state {
+            .change(session.id, |session| match session.state {
                 SessionState::Opening => Some(SessionChange {
                     state: Some((SessionState::Open, String::new())),
                     directory: Some(directory.clone()),
@@ -122,7 +117,7 @@ impl Core {
     /// ago.
     pub(crate) async fn set_back(&self, link: &Link, id: SessionId) -> Result<(), StoreError> {
         let Some(directory) = link.take_set_back(id) else { return Ok(()) };
-        self.change_session(id, |session| {
+        self.change(id, |session| {
             let moves = session.state == SessionState::Open && session.directory != directory;
             moves.then(|| SessionChange { directory: Some(directory.clone()), ..SessionChange::default() })
         })
@@ -139,7 +134,7 @@ impl Core {
         if session.state == SessionState::Open {
             // The session existed, and its runner could not restore it.
             let why = format!("{reason}: {message}");
-            let gone = self.change_session(session.id, |session| {
+            let gone = self.change(session.id, |session| {
                 (session.state == SessionState::Open).then(|| to_state(SessionState::Lost, &why))
             });
             gone.await?;
@@ -157,10 +152,10 @@ impl Core {
         // The waiting executions end first, so that each contains the reason. Then the session is closed.
         let why = format!("{reason}: {message}");
         let result = ExecutionResult::not_started(Cause::refused(&reason, message));
-        for record in self.live_of_session(session.id).await? {
-            self.finish(record.id, result.clone()).await?;
+        for record in self.transitions.live_of_session(session.id).await? {
+            self.transitions.finish(record.id, result.clone()).await?;
         }
-        self.change_session(session.id, |session| {
+        self.change(session.id, |session| {
             (session.state == SessionState::Opening).then(|| to_state(SessionState::Closed, &why))
         })
         .await
@@ -168,7 +163,7 @@ impl Core {
     }
 
     async fn session_closed(&self, session: &SessionRecord) -> Result<(), StoreError> {
-        self.change_session(session.id, |session| match session.state {
+        self.change(session.id, |session| match session.state {
             SessionState::Closing => Some(to_state(SessionState::Closed, &session.state_message)),
             SessionState::Open | SessionState::Opening => {
                 Some(to_state(SessionState::Lost, "its runner removed it"))

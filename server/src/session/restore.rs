@@ -2,13 +2,13 @@
 
 use airlock_domain::{ExecutionId, QuarantinedFile};
 
+use super::Sessions;
 use crate::{
     api::ApiError,
-    engine::Core,
     model::{Micros, Principal, RestoreRecord, RestoreStep, SessionRecord},
 };
 
-impl Core {
+impl Sessions {
     /// Authorizes a restore and opens its audit entry. A restored file may be executed, so the caller must be
     /// a principal who could have approved the command that created it. The principal of that command is
     /// refused unless the profile permits self-approval.
@@ -16,15 +16,15 @@ impl Core {
     /// # Errors
     /// Returns `Forbidden`, or `Unavailable` if the entry cannot be written. The file must not be restored in
     /// either case.
-    pub(crate) async fn begin_restore(
+    pub async fn begin_restore(
         &self,
         who: &Principal,
         session: &SessionRecord,
         item: &QuarantinedFile,
     ) -> Result<RestoreRecord, ApiError> {
-        self.check_running()?;
+        self.lifecycle.check_running()?;
         let (execution_id, maker) = self.maker(session, item).await?;
-        let profile = self.parts.profiles.get(&session.profile);
+        let profile = self.profiles.get(&session.profile);
         if maker == who.name && !profile.is_some_and(|profile| profile.self_approval) {
             let message = "the profile does not permit self-approval; another approver must restore the item"
                 .to_owned();
@@ -41,7 +41,7 @@ impl Core {
             step: RestoreStep::Begun,
             at: Micros(0),
         };
-        self.store().note_restore(&begun).await?;
+        self.store.note_restore(&begun).await?;
         Ok(begun)
     }
 
@@ -49,16 +49,12 @@ impl Core {
     ///
     /// # Errors
     /// Returns `Unavailable` if the entry cannot be written.
-    pub(crate) async fn end_restore(
-        &self,
-        begun: RestoreRecord,
-        restored: Option<&[u8]>,
-    ) -> Result<(), ApiError> {
+    pub async fn end_restore(&self, begun: RestoreRecord, restored: Option<&[u8]>) -> Result<(), ApiError> {
         let ended = match restored {
             Some(path) => RestoreRecord { step: RestoreStep::Restored, path: path.to_vec(), ..begun },
             None => RestoreRecord { step: RestoreStep::Failed, ..begun },
         };
-        Ok(self.store().note_restore(&ended).await?)
+        Ok(self.store.note_restore(&ended).await?)
     }
 
     /// Returns the execution that created the file and its principal. If the execution is unknown, returns
@@ -72,7 +68,7 @@ impl Core {
             return Ok((None, session.principal.clone()));
         };
         // An execution of another session is ignored, because a runner could report any ID.
-        let execution = self.store().execution(id).await?.filter(|found| found.session_id == session.id);
+        let execution = self.store.execution(id).await?.filter(|found| found.session_id == session.id);
         Ok(execution.map_or_else(|| (None, session.principal.clone()), |found| (Some(id), found.principal)))
     }
 }

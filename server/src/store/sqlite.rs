@@ -6,10 +6,11 @@
 
 mod engine;
 mod open;
+mod options;
 #[path = "queries/tables.rs"]
 mod tables;
 
-use std::{fs::File, path::Path, sync::Arc, time::Duration};
+use std::{fs::File, path::Path, sync::Arc};
 
 use airlock_domain::{ApprovalId, Epoch, ExecutionId, OutputState, RuleId, RunnerId, SessionId};
 use sqlx::SqlitePool;
@@ -17,39 +18,17 @@ use tables::{
     approvals, executions, milestones, queue, restores, rules, runners, servers, sessions, transition,
 };
 
+pub use options::SqliteOptions;
+
 use super::{
-    ApprovalAnswer, ApprovalQuery, Cas, Created, Durability, ExecutionQuery, MilestoneQuery, Milestones,
-    NewExecution, OutputBy, Page, PageQuery, RuleQuery, RunnerPut, SessionChange, SessionQuery, Store,
-    StoreError, TakeQueued, Transition,
+    ApprovalAnswer, ApprovalQuery, Cas, Created, ExecutionQuery, MilestoneQuery, Milestones, NewExecution,
+    OutputBy, Page, PageQuery, RuleQuery, RunnerPut, SessionChange, SessionQuery, Store, StoreError,
+    TakeQueued, Transition,
 };
 use crate::model::{
     ApprovalRecord, AuditRecord, ExecutionRecord, LiveExecution, Micros, RememberedRule, RestoreRecord,
     RunnerRecord, ServerRecord, SessionLevels, SessionRecord, StateChange,
 };
-
-/// The options of a store file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SqliteOptions {
-    /// The failures that a committed step survives.
-    pub durability: Durability,
-    /// The number of connections that read. One additional connection writes. At least 1.
-    pub readers: u32,
-    /// How long SQLite waits for a lock on the file, which a backup can hold.
-    pub busy_timeout: Duration,
-    /// How long a call waits for a free connection before it fails with [`StoreError::Unavailable`].
-    pub acquire_timeout: Duration,
-}
-
-impl Default for SqliteOptions {
-    fn default() -> Self {
-        Self {
-            durability: Durability::Process,
-            readers: 4,
-            busy_timeout: Duration::from_secs(5),
-            acquire_timeout: Duration::from_secs(10),
-        }
-    }
-}
 
 /// The store in a SQLite file.
 #[derive(Debug)]

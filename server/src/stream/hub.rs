@@ -18,7 +18,7 @@ use super::{
     limits::StreamLimits,
     reads::{Reads, Violation},
     registry::Registered,
-    track::{Claim, Phase, Place},
+    track::{Claim, Phase, ReaderPosition},
 };
 
 mod state;
@@ -35,7 +35,7 @@ pub(super) use {
 #[derive(Debug)]
 pub(super) struct Hub {
     pub(super) id: ExecutionId,
-    _registered: Registered,
+    _registered: Registered<Self>,
     /// The latest record, read once for all readers.
     pub(super) feed: Feed,
     /// Notifies the task that owns the output stream.
@@ -48,7 +48,7 @@ pub(super) struct Hub {
 }
 
 impl Hub {
-    pub(super) fn new(id: ExecutionId, limits: &StreamLimits, registered: Registered) -> Self {
+    pub(super) fn new(id: ExecutionId, limits: &StreamLimits, registered: Registered<Self>) -> Self {
         Self {
             id,
             _registered: registered,
@@ -111,19 +111,19 @@ impl Hub {
 
     /// Returns the next step of the reader at `place`, and whether the reader has just fallen behind
     /// the ring.
-    pub(super) fn step(&self, place: &mut Place, now: Instant) -> (Step, bool) {
+    pub(super) fn step(&self, place: &mut ReaderPosition, now: Instant) -> (Step, bool) {
         self.step_by(State::step, place, now)
     }
 
     /// Returns the next step of the task that copies what the runner keeps of a stream with a gap.
-    pub(super) fn step_of_spool(&self, place: &mut Place, now: Instant) -> Step {
+    pub(super) fn step_of_spool(&self, place: &mut ReaderPosition, now: Instant) -> Step {
         self.step_by(State::step_of_spool, place, now).0
     }
 
     fn step_by(
         &self,
-        step: impl FnOnce(&mut State, &mut Place, Instant) -> Step,
-        place: &mut Place,
+        step: impl FnOnce(&mut State, &mut ReaderPosition, Instant) -> Step,
+        place: &mut ReaderPosition,
         now: Instant,
     ) -> (Step, bool) {
         let mut state = self.lock();
@@ -142,7 +142,7 @@ impl Hub {
     /// Returns what is available at `place` now, without waiting for bytes that are not written yet.
     /// Requests at most `want` bytes; 0 requests the length of the stream only. Does not move `place`.
     /// `of_ring` permits data of the ring.
-    pub(super) fn look(&self, place: &mut Place, want: u64, of_ring: bool) -> Seen {
+    pub(super) fn look(&self, place: &mut ReaderPosition, want: u64, of_ring: bool) -> Seen {
         let mut state = self.lock();
         let seen = state.look(place, want, of_ring);
         if state.has_demand(self.ahead_bytes) {
@@ -152,7 +152,7 @@ impl Hub {
     }
 
     /// Returns the first offset at or after `place` that the ring holds, for copying what is left.
-    pub(super) fn next_held(&self, place: &Place) -> Option<u64> {
+    pub(super) fn next_held(&self, place: &ReaderPosition) -> Option<u64> {
         let mut state = self.lock();
         let ring = &state.track(place.stream).ring;
         (!ring.is_empty() && ring.tail() >= place.offset).then(|| ring.tail())
@@ -164,7 +164,7 @@ impl Hub {
     }
 
     /// Cancels the individual read of the reader at `place`.
-    pub(super) fn release(&self, place: &mut Place) {
+    pub(super) fn release(&self, place: &mut ReaderPosition) {
         if let Some(claim) = place.claim.take() {
             let mut state = self.lock();
             state.claims.remove(&claim);

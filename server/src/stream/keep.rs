@@ -5,33 +5,32 @@
 //! the end of the output.
 
 use std::{
-    collections::HashMap,
     sync::{Arc, MutexGuard, PoisonError},
     time::Duration,
 };
 
-use airlock_domain::{ExecutionId, ExecutionState, OutputState, OutputStream, RunnerId};
+use airlock_domain::{ExecutionId, ExecutionState, OutputState, OutputStream};
 use tokio::{
     sync::Notify,
     time::{Instant, sleep, timeout, timeout_at},
 };
 
 use super::{
-    Inner, Streams,
     facts::Facts,
     hub::{Step, Way},
+    reader::ReaderRegistration,
     ring::Piece,
-    seat::Seat,
     shelf::{GAPS_MOST, ShelfError, ShelfWriter},
-    storing_slots::Whose,
-    track::Place,
+    state::{Inner, Streams},
+    storing::{Entry, StoringMap},
+    storing_slots::SlotOwner,
+    track::ReaderPosition,
 };
 use crate::{
     api::ApiError,
-    engine::micros,
+    control::{OutputKeeper, micros},
     model::ExecutionRecord,
     store::{ExecutionQuery, OutputBy, PageQuery, StoreError},
-    stream_door::OutputKeeper,
 };
 
 /// The time limit for releasing the lease of an output when the server stops.
@@ -83,21 +82,22 @@ impl Survey {
     }
 }
 
+impl Streams {
+    /// Resumes the copying of outputs that was incomplete when the server last stopped. Call it once, at the start.
+    /// It returns when every copy is queued.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub async fn resume_storing(&self) -> Result<(), ApiError> {
+        self.inner.resume_storing().await
+    }
+}
+
 #[async_trait::async_trait]
 impl OutputKeeper for Streams {
     async fn ended(&self, record: &ExecutionRecord) {
         self.inner.keep(record);
     }
-}
-
-/// The outputs that are being copied or wait for it.
-pub(super) type StoringMap = HashMap<ExecutionId, Entry>;
-
-/// An output that is being copied or waits for it.
-pub(super) struct Entry {
-    runner: Option<RunnerId>,
-    /// Triggers an immediate retry.
-    again: Arc<Notify>,
 }
 
 /// The task that copies an output. Its entry is removed when the task ends.
@@ -193,7 +193,7 @@ impl Storing {
             return Ok(());
         }
         if matches!(record.output, OutputState::Live | OutputState::Storing) {
-            let whose = Whose { runner: record.runner_id.clone(), tenant: record.tenant.clone() };
+            let whose = SlotOwner { runner: record.runner_id.clone(), tenant: record.tenant.clone() };
             let _slot = self.inner.storing_slots.acquire(whose).await;
             if !self.renew().await? {
                 // Another server stores the output and will tell the runner, or the output is already stored.
@@ -210,7 +210,7 @@ impl Storing {
             }
         }
         if let Some(runner) = &record.runner_id
-            && let Err(error) = self.inner.door.forget_job(runner, self.id).await
+            && let Err(error) = self.inner.link.forget_job(runner, self.id).await
         {
             // The runner reports the job when it reconnects, and is then told again.
             tracing::debug!(execution_id = %self.id, %error, "runner not told to remove the job; retrying when it reconnects");
@@ -257,14 +257,15 @@ impl Storing {
     }
 
     async fn copy(&self, record: &ExecutionRecord) -> Result<(), KeepError> {
-        let seat = Seat::of_server(&self.inner, self.id);
-        seat.hub.learn(record.runner_id.as_ref(), true);
+        let registration = ReaderRegistration::of_server(&self.inner, self.id);
+        registration.hub.learn(record.runner_id.as_ref(), true);
         let mut writer = self.inner.shelf.begin(self.id).await?;
         let mut survey = Survey::default();
         let facts = Facts::of(record);
-        self.copy_stream(&seat, writer.as_mut(), OutputStream::Stdout, &facts, &mut survey).await?;
+        self.copy_stream(&registration, writer.as_mut(), OutputStream::Stdout, &facts, &mut survey).await?;
         if record.spec.separate_stderr {
-            self.copy_stream(&seat, writer.as_mut(), OutputStream::Stderr, &facts, &mut survey).await?;
+            self.copy_stream(&registration, writer.as_mut(), OutputStream::Stderr, &facts, &mut survey)
+                .await?;
         }
         writer.finish().await?;
         let output = survey.output();
@@ -276,7 +277,7 @@ impl Storing {
             self.inner.observer.lost();
         }
         // This comes after the store is updated, so that a view that is sent away finds the new location there.
-        seat.hub.set_way(Way::Retired);
+        registration.hub.set_way(Way::Retired);
         Ok(())
     }
 
@@ -292,15 +293,15 @@ impl Storing {
     /// Copies one stream. `facts` contains its length in case the runner no longer has it.
     async fn copy_stream(
         &self,
-        seat: &Seat,
+        registration: &ReaderRegistration,
         writer: &mut dyn ShelfWriter,
         stream: OutputStream,
         facts: &Facts,
         survey: &mut Survey,
     ) -> Result<(), KeepError> {
-        let hub = &seat.hub;
+        let hub = &registration.hub;
         let mut bell = hub.bell();
-        let mut reader = Reader { seat, place: Place::new(stream, 0) };
+        let mut reader = Reader { registration, place: ReaderPosition::new(stream, 0) };
         let mut gaps = Gaps::default();
         let failures = hub.failures();
         let mut patience = Instant::now() + self.inner.limits.unreachable_wait;
@@ -374,12 +375,12 @@ impl Gaps {
 
 /// Cancels the individual read when it is dropped.
 struct Reader<'a> {
-    seat: &'a Seat,
-    place: Place,
+    registration: &'a ReaderRegistration,
+    place: ReaderPosition,
 }
 
 impl Drop for Reader<'_> {
     fn drop(&mut self) {
-        self.seat.hub.release(&mut self.place);
+        self.registration.hub.release(&mut self.place);
     }
 }

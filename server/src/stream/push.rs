@@ -6,55 +6,22 @@
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
-use airlock_domain::{ExecutionId, PushFromRunner, PushToRunner, RunnerId, limits::READS_AT_ONCE};
-use futures::{StreamExt, stream::BoxStream};
+use airlock_domain::{ExecutionId, PushFromRunner, PushToRunner, RunnerId};
+use futures::{Stream, StreamExt};
 use tokio::{
     sync::{mpsc, oneshot},
     time::{Instant, sleep, sleep_until, timeout},
 };
 
-use crate::{links::Links, stream_door::OutputDoor};
-
 use super::{
-    Inner,
     hub::{Hub, Way},
+    link::OutputLink,
+    messages::{LentOutput, NotLent, OUTGOING, Push, PushBroken, PushHello},
     reads::Violation,
+    state::{Inner, Streams},
     tickets::Opened,
 };
-
-/// The number of messages to a runner that may wait for the transport. Each read is one message, plus
-/// one if it is cancelled.
-pub(super) const OUTGOING: usize = 2 * READS_AT_ONCE;
-
-/// The messages of one output stream, in order.
-pub(super) type Incoming = BoxStream<'static, Result<PushFromRunner, PushBroken>>;
-
-/// The transport of an output stream failed, or a message could not be decoded.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct PushBroken(
-    /// The details for the operator.
-    pub String,
-);
-
-/// An open output stream.
-pub(super) struct Push {
-    pub(super) incoming: Incoming,
-    pub(super) outgoing: mpsc::Sender<PushToRunner>,
-}
-
-/// An output stream that was opened on behalf of another server.
-pub struct LentOutput {
-    /// The messages of the runner.
-    pub incoming: BoxStream<'static, Result<PushFromRunner, PushBroken>>,
-    /// The messages to the runner.
-    pub outgoing: mpsc::Sender<PushToRunner>,
-}
-
-/// The error of an output stream that could not be opened on behalf of another server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the runner has no link to this server, or did not open an output stream in time")]
-pub struct NotLent;
+use crate::tickets::TicketRefused;
 
 /// Why an output stream could not be opened.
 #[derive(Debug, thiserror::Error)]
@@ -62,7 +29,7 @@ enum OpenError {
     #[error("the runner of the output is unknown")]
     NoRunner,
     #[error(transparent)]
-    Door(#[from] crate::stream_door::DoorError),
+    Unavailable(#[from] crate::unavailable::LinkUnavailable),
     #[error("the runner did not open an output stream in time")]
     TooLate,
     #[error("the runner has no output")]
@@ -78,6 +45,46 @@ enum End {
     Broken,
     /// The runner violated the protocol.
     Misbehaved(Violation),
+}
+
+impl Streams {
+    /// Accepts an output stream that a runner opened and returns the messages to send on it. When these messages
+    /// end, the caller must close the stream; `incoming` is not read any further.
+    ///
+    /// # Errors
+    /// [`TicketRefused`] if the ticket is not valid for this stream.
+    pub fn accept_push<S>(
+        &self,
+        hello: &PushHello,
+        incoming: S,
+    ) -> Result<mpsc::Receiver<PushToRunner>, TicketRefused>
+    where
+        S: Stream<Item = Result<PushFromRunner, PushBroken>> + Send + 'static,
+    {
+        let opened = self.inner.tickets.redeem(&hello.ticket, &hello.runner_id, &hello.execution_id)?;
+        let (outgoing, messages) = mpsc::channel(OUTGOING);
+        let answer = if hello.missing {
+            Opened::Missing
+        } else {
+            Opened::Push(Push { incoming: incoming.boxed(), outgoing })
+        };
+        opened.send(answer).map_err(|_| TicketRefused::UnknownTicket)?;
+        Ok(messages)
+    }
+
+    /// Opens an output stream on one of `links` on behalf of another server, which requests the reads. Returns
+    /// `None` if the runner holds no output. The runner sends only what the other server requests.
+    ///
+    /// # Errors
+    /// [`NotLent`] if the runner has no link here or does not open the stream in time.
+    pub async fn lend(
+        &self,
+        links: &dyn OutputLink,
+        runner: &RunnerId,
+        execution: ExecutionId,
+    ) -> Result<Option<LentOutput>, NotLent> {
+        self.inner.lend(links, runner, execution).await
+    }
 }
 
 impl Inner {
@@ -118,7 +125,7 @@ impl Inner {
                     tracing::debug!(execution_id = %hub.id, %error, "cannot open an output stream");
                     match error {
                         OpenError::Missing => hub.set_way(Way::Missing),
-                        OpenError::NoRunner | OpenError::Door(_) | OpenError::TooLate => hub.fail(),
+                        OpenError::NoRunner | OpenError::Unavailable(_) | OpenError::TooLate => hub.fail(),
                     }
                 }
             }
@@ -140,31 +147,31 @@ impl Inner {
 
     async fn open(&self, hub: &Hub) -> Result<Push, OpenError> {
         let runner = hub.runner().ok_or(OpenError::NoRunner)?;
-        self.open_by(self.door.as_ref(), &runner, hub.id).await
+        self.open_by(self.link.as_ref(), &runner, hub.id).await
     }
 
     /// Opens an output stream on a link of this server on behalf of another.
     pub(super) async fn lend(
         &self,
-        links: &Links,
+        links: &dyn OutputLink,
         runner: &RunnerId,
         id: ExecutionId,
     ) -> Result<Option<LentOutput>, NotLent> {
         match self.open_by(links, runner, id).await {
             Ok(Push { incoming, outgoing }) => Ok(Some(LentOutput { incoming, outgoing })),
             Err(OpenError::Missing) => Ok(None),
-            Err(OpenError::NoRunner | OpenError::Door(_) | OpenError::TooLate) => Err(NotLent),
+            Err(OpenError::NoRunner | OpenError::Unavailable(_) | OpenError::TooLate) => Err(NotLent),
         }
     }
 
     async fn open_by(
         &self,
-        door: &dyn OutputDoor,
+        link: &dyn OutputLink,
         runner: &RunnerId,
         id: ExecutionId,
     ) -> Result<Push, OpenError> {
         let (ticket, opened) = self.tickets.issue(id, runner.clone());
-        door.open_output(runner, id, ticket.text()).await?;
+        link.open_output(runner, id, ticket.text()).await?;
         match timeout(self.limits.open_wait, opened).await {
             Ok(Ok(Opened::Push(push))) => Ok(push),
             Ok(Ok(Opened::Missing)) => Err(OpenError::Missing),

@@ -7,51 +7,59 @@ use std::{
 
 use airlock_domain::ExecutionId;
 
-use super::{hub::Hub, limits::StreamLimits};
-
-/// The hubs in use.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Registry {
-    hubs: Arc<Mutex<HashMap<ExecutionId, Weak<Hub>>>>,
-}
-
-/// Removes the entry when the hub is dropped.
+/// The entries in use.
 #[derive(Debug)]
-pub(super) struct Registered {
+pub(super) struct Registry<T> {
+    entries: Arc<Mutex<HashMap<ExecutionId, Weak<T>>>>,
+}
+
+impl<T> Clone for Registry<T> {
+    fn clone(&self) -> Self {
+        Self { entries: self.entries.clone() }
+    }
+}
+
+impl<T> Default for Registry<T> {
+    fn default() -> Self {
+        Self { entries: Arc::default() }
+    }
+}
+
+/// Removes the entry when it is dropped. The entry owns it.
+#[derive(Debug)]
+pub(super) struct Registered<T> {
     id: ExecutionId,
-    registry: Registry,
+    registry: Registry<T>,
 }
 
-impl Registry {
-    fn lock(&self) -> MutexGuard<'_, HashMap<ExecutionId, Weak<Hub>>> {
-        self.hubs.lock().unwrap_or_else(PoisonError::into_inner)
+impl<T> Registry<T> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<ExecutionId, Weak<T>>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the hub that the readers of an execution share.
-    pub(super) fn hub(&self, id: ExecutionId, limits: &StreamLimits) -> Arc<Hub> {
-        let mut hubs = self.lock();
-        if let Some(hub) = hubs.get(&id).and_then(Weak::upgrade) {
-            return hub;
+    /// Returns the entry of an execution. Makes it if there is none.
+    pub(super) fn get(&self, id: ExecutionId, make: impl FnOnce(Registered<T>) -> T) -> Arc<T> {
+        let mut entries = self.lock();
+        if let Some(entry) = entries.get(&id).and_then(Weak::upgrade) {
+            return entry;
         }
-        let hub = Arc::new(Hub::new(id, limits, Registered { id, registry: self.clone() }));
-        hubs.insert(id, Arc::downgrade(&hub));
-        hub
+        let entry = Arc::new(make(Registered { id, registry: self.clone() }));
+        entries.insert(id, Arc::downgrade(&entry));
+        entry
     }
 
-    /// Returns the memory that is held for readers, in bytes.
-    pub(super) fn retained_bytes(&self) -> usize {
-        // Collect first: dropping the last reference to a hub takes the lock.
-        let hubs: Vec<Arc<Hub>> = self.lock().values().filter_map(Weak::upgrade).collect();
-        hubs.iter().map(|hub| hub.retained_bytes()).sum()
+    /// Returns all entries. The lock is not held: dropping the last reference to an entry takes it.
+    pub(super) fn all(&self) -> Vec<Arc<T>> {
+        self.lock().values().filter_map(Weak::upgrade).collect()
     }
 }
 
-impl Drop for Registered {
+impl<T> Drop for Registered<T> {
     fn drop(&mut self) {
-        let mut hubs = self.registry.lock();
-        // A new hub may have replaced this one since its last owner was dropped.
-        if hubs.get(&self.id).is_some_and(|hub| hub.strong_count() == 0) {
-            hubs.remove(&self.id);
+        let mut entries = self.registry.lock();
+        // A new entry may have replaced this one since its last owner was dropped.
+        if entries.get(&self.id).is_some_and(|entry| entry.strong_count() == 0) {
+            entries.remove(&self.id);
         }
     }
 }

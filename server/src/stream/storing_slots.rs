@@ -14,7 +14,7 @@ use super::StreamLimits;
 
 /// The runner and the tenant that a slot counts against.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Whose {
+pub(super) struct SlotOwner {
     pub(super) runner: Option<RunnerId>,
     pub(super) tenant: String,
 }
@@ -38,7 +38,7 @@ struct Body {
 
 #[derive(Debug)]
 struct Waiting {
-    whose: Whose,
+    owner: SlotOwner,
     granted: oneshot::Sender<Slot>,
 }
 
@@ -46,12 +46,12 @@ struct Waiting {
 #[derive(Debug)]
 pub(super) struct Slot {
     shares: Arc<StoringSlots>,
-    whose: Whose,
+    owner: SlotOwner,
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        self.shares.release(&self.whose);
+        self.shares.release(&self.owner);
         self.shares.grant();
     }
 }
@@ -67,10 +67,10 @@ impl StoringSlots {
     }
 
     /// Waits for a slot. Cancel-safe: a slot that was granted meanwhile is released.
-    pub(super) async fn acquire(self: &Arc<Self>, whose: Whose) -> Slot {
+    pub(super) async fn acquire(self: &Arc<Self>, owner: SlotOwner) -> Slot {
         loop {
             let (granted, slot) = oneshot::channel();
-            self.lock().waiting.push_back(Waiting { whose: whose.clone(), granted });
+            self.lock().waiting.push_back(Waiting { owner: owner.clone(), granted });
             self.grant();
             if let Ok(slot) = slot.await {
                 return slot;
@@ -80,9 +80,9 @@ impl StoringSlots {
 
     /// Grants the free slots.
     fn grant(self: &Arc<Self>) {
-        while let Some(Waiting { whose, granted }) = self.next() {
+        while let Some(Waiting { owner, granted }) = self.next() {
             // Outside the lock: if the waiter is gone, dropping the slot takes the lock again.
-            drop(granted.send(Slot { shares: Arc::clone(self), whose }));
+            drop(granted.send(Slot { shares: Arc::clone(self), owner }));
         }
     }
 
@@ -93,23 +93,23 @@ impl StoringSlots {
         if body.taken >= self.at_once {
             return None;
         }
-        let may = |Waiting { whose, .. }: &Waiting| {
-            count(&body.runners, &whose.runner) < self.per_runner
-                && count(&body.tenants, &whose.tenant) < self.per_tenant
+        let may = |Waiting { owner, .. }: &Waiting| {
+            count(&body.runners, &owner.runner) < self.per_runner
+                && count(&body.tenants, &owner.tenant) < self.per_tenant
         };
         let first = body.waiting.iter().position(may)?;
         let next = body.waiting.remove(first)?;
         body.taken += 1;
-        *body.runners.entry(next.whose.runner.clone()).or_default() += 1;
-        *body.tenants.entry(next.whose.tenant.clone()).or_default() += 1;
+        *body.runners.entry(next.owner.runner.clone()).or_default() += 1;
+        *body.tenants.entry(next.owner.tenant.clone()).or_default() += 1;
         Some(next)
     }
 
-    fn release(&self, whose: &Whose) {
+    fn release(&self, owner: &SlotOwner) {
         let mut body = self.lock();
         body.taken = body.taken.saturating_sub(1);
-        give_back(&mut body.runners, &whose.runner);
-        give_back(&mut body.tenants, &whose.tenant);
+        give_back(&mut body.runners, &owner.runner);
+        give_back(&mut body.tenants, &owner.tenant);
     }
 
     fn lock(&self) -> MutexGuard<'_, Body> {
@@ -146,14 +146,14 @@ mod tests {
         StoringSlots::new(&limits)
     }
 
-    fn whose(runner: &str, tenant: &str) -> Whose {
-        Whose { runner: Some(runner.parse().unwrap()), tenant: tenant.to_owned() }
+    fn owner(runner: &str, tenant: &str) -> SlotOwner {
+        SlotOwner { runner: Some(runner.parse().unwrap()), tenant: tenant.to_owned() }
     }
 
     #[test]
     fn no_runner_and_no_tenant_has_more_than_its_share() {
         let shares = shares();
-        let now = |runner, tenant| shares.acquire(whose(runner, tenant)).now_or_never();
+        let now = |runner, tenant| shares.acquire(owner(runner, tenant)).now_or_never();
         let one = now("a", "t").unwrap();
         let two = now("a", "t").unwrap();
         assert!(now("a", "u").is_none(), "the runner has its share");
@@ -171,11 +171,11 @@ mod tests {
     #[test]
     fn who_waits_for_its_share_holds_up_nobody_and_keeps_its_place() {
         let shares = shares();
-        let held = [(); 2].map(|()| shares.acquire(whose("a", "t")).now_or_never().unwrap());
-        let mut first = Box::pin(shares.acquire(whose("a", "t")));
-        let mut second = Box::pin(shares.acquire(whose("a", "t")));
+        let held = [(); 2].map(|()| shares.acquire(owner("a", "t")).now_or_never().unwrap());
+        let mut first = Box::pin(shares.acquire(owner("a", "t")));
+        let mut second = Box::pin(shares.acquire(owner("a", "t")));
         assert!(first.as_mut().now_or_never().is_none() && second.as_mut().now_or_never().is_none());
-        assert!(shares.acquire(whose("b", "t")).now_or_never().is_some());
+        assert!(shares.acquire(owner("b", "t")).now_or_never().is_some());
         let [one, other] = held;
         drop(one);
         assert!(second.as_mut().now_or_never().is_none(), "the first goes first");
@@ -187,9 +187,9 @@ mod tests {
     #[test]
     fn a_slot_that_nobody_takes_any_more_goes_to_the_next() {
         let shares = shares();
-        let held = [(); 2].map(|()| shares.acquire(whose("a", "t")).now_or_never().unwrap());
-        let mut gives_up = Box::pin(shares.acquire(whose("a", "t")));
-        let mut next = Box::pin(shares.acquire(whose("a", "t")));
+        let held = [(); 2].map(|()| shares.acquire(owner("a", "t")).now_or_never().unwrap());
+        let mut gives_up = Box::pin(shares.acquire(owner("a", "t")));
+        let mut next = Box::pin(shares.acquire(owner("a", "t")));
         assert!(gives_up.as_mut().now_or_never().is_none() && next.as_mut().now_or_never().is_none());
         let [one, _other] = held;
         // The slot is granted and dropped before it is polled.

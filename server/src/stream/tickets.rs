@@ -2,7 +2,7 @@
 
 use airlock_domain::ExecutionId;
 
-use super::push::Push;
+use super::messages::Push;
 
 /// The answer of a runner to `OpenOutput`.
 pub(super) enum Opened {

@@ -17,7 +17,7 @@ const REST: Duration = Duration::from_secs(1);
 
 /// The position of a reader in one stream.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct ReaderPosition {
     pub(super) stream: OutputStream,
     /// The offset of the next byte.
     pub(super) offset: u64,
@@ -26,7 +26,7 @@ pub(super) struct Place {
     rests_until: Option<Instant>,
 }
 
-impl Place {
+impl ReaderPosition {
     pub(super) fn new(stream: OutputStream, offset: u64) -> Self {
         Self { stream, offset, claim: None, rests_until: None }
     }
@@ -77,7 +77,7 @@ pub(super) struct Claim {
 }
 
 impl Claim {
-    pub(super) fn new(place: &Place, probe: bool, want: u64) -> Self {
+    pub(super) fn new(place: &ReaderPosition, probe: bool, want: u64) -> Self {
         let (stream, offset) = (place.stream, place.offset);
         Self { stream, offset, probe, want, pieces: VecDeque::new(), phase: Phase::Queued }
     }

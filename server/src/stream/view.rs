@@ -7,22 +7,21 @@
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use airlock_domain::{BackgroundedBy, ExecutionState, OutputStream, cursor::Cursor};
-use futures::{FutureExt, StreamExt, stream};
+use futures::{FutureExt, StreamExt, stream, stream::BoxStream};
 use tokio::{
     sync::watch,
     time::{Instant, sleep_until, timeout},
 };
 
 use super::{
-    EventStream, Inner,
     facts::{Facts, Source},
     hub::Step,
     progress::Pace,
+    reader::ReaderRegistration,
     ring::Piece,
-    seat::Seat,
     shelf::{Shelf, Shelved},
-    stopping,
-    track::Place,
+    state::{Inner, Streams, stopping},
+    track::ReaderPosition,
 };
 use crate::{
     api::{ApiError, AttachFrom, Event, EventKind},
@@ -33,7 +32,7 @@ use crate::{
 
 /// The reader's state for one stream of the execution.
 struct Lane {
-    place: Place,
+    place: ReaderPosition,
     shelf: Shelf,
     done: bool,
 }
@@ -46,7 +45,7 @@ enum Look {
 }
 
 struct View {
-    seat: Seat,
+    registration: ReaderRegistration,
     watch: ChangeWatch,
     bell: watch::Receiver<()>,
     cursor: Cursor,
@@ -77,19 +76,53 @@ struct View {
 
 /// The kind of caller of a view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Whose {
+pub(super) enum Viewer {
     /// The call that started the execution. The view ends at once if the execution starts in the background.
     Starter,
     /// Any other call.
     Reader,
 }
 
-/// Opens a view. See [`super::Streams::attach`].
-pub(super) fn open(
+/// The events of one view. It reads nothing before it is polled, buffers at most one catch-up read, and can be
+/// dropped at any time. Its last item is [`crate::api::EventKind::Finished`],
+/// [`crate::api::EventKind::Backgrounded`] or an error.
+pub type EventStream = BoxStream<'static, Result<Event, ApiError>>;
+
+impl Streams {
+    /// Opens a view of an execution. It returns the header, then every change of state and every byte of output
+    /// after `from`, and then the closing event. Each item is returned exactly once, with a cursor to resume from.
+    ///
+    /// The view ends with an error, or when the server stops. After `UNAVAILABLE`, clients attach again with the
+    /// last cursor.
+    ///
+    /// # Errors
+    /// `Exhausted` if there are too many readers; `OutOfRange` if `from` is past the end of a finished output;
+    /// `Unavailable` while the server stops.
+    pub async fn attach(
+        &self,
+        execution: ExecutionRecord,
+        from: AttachFrom,
+    ) -> Result<EventStream, ApiError> {
+        open(&self.inner, execution, from, Viewer::Reader)
+    }
+
+    /// Opens a view from the beginning for the call that started the execution. If the execution starts in the
+    /// background, the view closes at once with `Backgrounded`, unless the execution has finished.
+    ///
+    /// # Errors
+    /// See [`Streams::attach`].
+    pub async fn attach_starter(&self, execution: ExecutionRecord) -> Result<EventStream, ApiError> {
+        let from = AttachFrom::Offsets { stdout: 0, stderr: 0 };
+        open(&self.inner, execution, from, Viewer::Starter)
+    }
+}
+
+/// Opens a view. See [`Streams::attach`].
+fn open(
     inner: &Arc<Inner>,
     record: ExecutionRecord,
     from: AttachFrom,
-    whose: Whose,
+    viewer: Viewer,
 ) -> Result<EventStream, ApiError> {
     let cursor = match from {
         AttachFrom::Cursor(cursor) => cursor,
@@ -99,10 +132,10 @@ pub(super) fn open(
     for stream in [OutputStream::Stdout, OutputStream::Stderr] {
         facts.check_range(stream, cursor.offset(stream))?;
     }
-    let seat = Seat::take(inner, &record)?;
+    let registration = ReaderRegistration::take(inner, &record)?;
     let watch = inner.changes.watch(record.id);
-    let leaves_at_once = whose == Whose::Starter && record.backgrounded == Some(BackgroundedBy::Request);
-    let mut view = View::new(seat, watch, record, facts, cursor);
+    let leaves_at_once = viewer == Viewer::Starter && record.backgrounded == Some(BackgroundedBy::Request);
+    let mut view = View::new(registration, watch, record, facts, cursor);
     // The first version is already in the background, which ends a foreground view.
     view.in_foreground |= leaves_at_once;
     let events = stream::unfold(Some(view), |view| async move {
@@ -116,9 +149,15 @@ pub(super) fn open(
 }
 
 impl View {
-    fn new(seat: Seat, watch: ChangeWatch, record: ExecutionRecord, facts: Facts, cursor: Cursor) -> Self {
+    fn new(
+        registration: ReaderRegistration,
+        watch: ChangeWatch,
+        record: ExecutionRecord,
+        facts: Facts,
+        cursor: Cursor,
+    ) -> Self {
         let lane = |stream| Lane {
-            place: Place::new(stream, cursor.offset(stream)),
+            place: ReaderPosition::new(stream, cursor.offset(stream)),
             shelf: Shelf::default(),
             done: false,
         };
@@ -127,8 +166,8 @@ impl View {
             lanes.push(lane(OutputStream::Stderr));
         }
         Self {
-            bell: seat.hub.bell(),
-            seat,
+            bell: registration.hub.bell(),
+            registration,
             watch,
             cursor,
             late: facts.finished,
@@ -158,7 +197,7 @@ impl View {
         }
         let mut waits_since = None;
         loop {
-            if self.seat.inner.cancel.is_cancelled() {
+            if self.registration.inner.cancel.is_cancelled() {
                 return Err(stopping());
             }
             self.look_at_store().await?;
@@ -191,7 +230,7 @@ impl View {
     /// that is not delivered; clients resume from the cursor. If the command has ended meanwhile, the view
     /// delivers its end instead.
     async fn leave(&mut self, version: u64) -> Result<Option<Event>, ApiError> {
-        let (inner, hub) = (&self.seat.inner, &self.seat.hub);
+        let (inner, hub) = (&self.registration.inner, &self.registration.hub);
         let record = hub.feed.record(inner.store.as_ref(), hub.id, Instant::now()).await?;
         if record.state == ExecutionState::Finished {
             self.in_foreground = false;
@@ -210,7 +249,7 @@ impl View {
         let now = Instant::now();
         self.pace.learn(&self.facts, now);
         self.pace.next().filter(|next| now >= *next)?;
-        let (inner, hub) = (&self.seat.inner, &self.seat.hub);
+        let (inner, hub) = (&self.registration.inner, &self.registration.hub);
         // Without the store's clock there is no event.
         if let Some(started) = self.pace.asks_for_clock()
             && let Ok(clock) = inner.store.now().await
@@ -233,8 +272,8 @@ impl View {
     }
 
     async fn finish(&mut self) -> Result<Event, ApiError> {
-        let inner = &self.seat.inner;
-        let hub = &self.seat.hub;
+        let inner = &self.registration.inner;
+        let hub = &self.registration.hub;
         let record = hub.feed.record(inner.store.as_ref(), hub.id, Instant::now()).await?;
         self.closed = true;
         self.cursor.version = record.version;
@@ -249,7 +288,7 @@ impl View {
     /// ends with an error. The reader can attach again, and never gets an unconfirmed end.
     async fn wait(&mut self, waits_since: &mut Option<Instant>) -> Result<(), ApiError> {
         let now = Instant::now();
-        let limits = &self.seat.inner.limits;
+        let limits = &self.registration.inner.limits;
         if self.facts.finished
             && now >= waits_since.get_or_insert(now).checked_add(limits.unreachable_wait).unwrap_or(now)
         {
@@ -262,9 +301,9 @@ impl View {
         let poll_at = self.looked.unwrap_or(now) + limits.poll;
         let wake_at = self.pace.next().map_or(poll_at, |next| next.min(poll_at));
         tokio::select! {
-            () = self.seat.inner.cancel.cancelled() => {}
+            () = self.registration.inner.cancel.cancelled() => {}
             () = self.watch.changed() => self.hinted = true,
-            // The seat holds the hub, so this cannot fail.
+            // The registration holds the hub, so this cannot fail.
             _ = self.bell.changed() => {}
             () = sleep_until(wake_at) => {}
         }
@@ -275,7 +314,7 @@ impl View {
     /// the view at once, because the command and its output continue.
     async fn look_at_store(&mut self) -> Result<(), ApiError> {
         let now = Instant::now();
-        let poll = self.seat.inner.limits.poll;
+        let poll = self.registration.inner.limits.poll;
         self.hinted |= self.watch.changed().now_or_never().is_some();
         let due = self.looked.is_none_or(|looked| now >= looked + poll);
         if !self.hinted && !due {
@@ -290,7 +329,7 @@ impl View {
             Ok(()) => self.failing_since = None,
             Err(error @ ApiError::Unavailable { .. }) => {
                 let since = *self.failing_since.get_or_insert(now);
-                if now >= since + self.seat.inner.limits.unreachable_wait {
+                if now >= since + self.registration.inner.limits.unreachable_wait {
                     return Err(error);
                 }
             }
@@ -300,7 +339,7 @@ impl View {
     }
 
     async fn take_news(&mut self, not_before: Instant) -> Result<(), ApiError> {
-        let (inner, hub) = (&self.seat.inner, &self.seat.hub);
+        let (inner, hub) = (&self.registration.inner, &self.registration.hub);
         let record = hub.feed.record(inner.store.as_ref(), hub.id, not_before).await?;
         let mut more = false;
         if record.version > self.history {
@@ -354,7 +393,7 @@ impl View {
         let Some(lane) = self.lanes.get_mut(index).filter(|lane| !lane.done) else {
             return Ok(Look::Nothing);
         };
-        let (inner, hub) = (&self.seat.inner, &self.seat.hub);
+        let (inner, hub) = (&self.registration.inner, &self.registration.hub);
         let stream = lane.place.stream;
         let source = self.facts.source(stream);
         let offset = lane.place.offset;
@@ -408,7 +447,7 @@ impl View {
         let stream = place.stream;
         place.offset = piece.end();
         self.cursor.set_offset(stream, place.offset);
-        let observer = &self.seat.inner.observer;
+        let observer = &self.registration.inner.observer;
         let kind = match piece {
             Piece::Data { offset, data } => {
                 observer.bytes_out(data.len() as u64);
@@ -428,7 +467,7 @@ impl View {
 impl Drop for View {
     fn drop(&mut self) {
         for lane in &mut self.lanes {
-            self.seat.hub.release(&mut lane.place);
+            self.registration.hub.release(&mut lane.place);
         }
     }
 }

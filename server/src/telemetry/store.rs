@@ -64,7 +64,7 @@ impl MeasuredStore {
         step: impl Future<Output = Result<T, StoreError>> + Send,
     ) -> Result<T, StoreError> {
         let began = Instant::now();
-        // The engine's periodic operations belong to no trace, and reads would dominate the trace of a long
+        // The periodic operations of the services belong to no trace, and reads would dominate the trace of a long
         // view.
         let traced = TRACED.contains(&operation) && !Span::current().is_none();
         let span = if traced { tracing::info_span!("store", operation) } else { Span::none() };

@@ -9,7 +9,7 @@ use tonic::Code;
 
 use super::*;
 use crate::{
-    engine::{Levels, Observer},
+    control::{Levels, Observer},
     exchange::{ExchangeKind, ExchangeObserver, ExchangeOutcome},
     model::SessionLevels,
     stream::StreamObserver,

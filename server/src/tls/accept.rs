@@ -17,8 +17,8 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Connection, LiveTls,
-    connection::{Io, Parts},
+    connection::{Connection, Io, Parts},
+    live::LiveTls,
 };
 use crate::{
     authn::{CertificateNames, Peer},

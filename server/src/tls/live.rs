@@ -8,7 +8,7 @@ use std::{
 use rustls::ServerConfig;
 use x509_parser::prelude::{FromDer as _, X509Certificate};
 
-use super::{TlsError, certificates};
+use super::certificates::{TlsError, certificates};
 
 /// The TLS configuration for the next handshake. A cheap handle; all clones share the same state. A
 /// replacement does not affect open connections.

@@ -3,7 +3,7 @@
 use airlock_domain::{ExecutionId, RunnerId, SessionId, Signal, TerminalSize, limits};
 use airlock_proto::v1;
 
-use super::Checker;
+use super::checker::Checker;
 use crate::api::{ApiError, UpdateSession, WatchExecutions};
 
 /// Validates Signal. Returns the execution and the signal.

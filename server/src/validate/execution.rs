@@ -6,17 +6,17 @@ use airlock_domain::{ApprovalId, ExecutionId, cursor::Cursor, limits};
 use airlock_proto::v1;
 use v1::{approval_service_decide_request::Answer, execution_service_attach_request::From as WireFrom};
 
-use super::{Checker, LONGEST};
+use super::checker::{Checker, LONGEST};
 use crate::{
     api::{ApiError, AttachFrom, CheckCommand, StartExecution},
-    engine::ApproverAnswer,
+    approval::ApproverAnswer,
     model::RuleScope,
 };
 
 /// A command to start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Start {
-    /// The request for the engine.
+    /// The request for the service.
     pub request: StartExecution,
     /// End the command if the stream that started it ends early.
     pub kill_on_disconnect: bool,

@@ -8,7 +8,7 @@ use airlock_proto::v1;
 use bytes::Bytes;
 use uuid::Uuid;
 
-use super::Checker;
+use super::checker::Checker;
 use crate::{
     api::ApiError,
     decision::{HOME, TMP, WORKSPACE},

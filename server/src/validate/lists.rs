@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use airlock_domain::{ExecutionState, RuleId, SessionId, limits};
 use airlock_proto::v1;
 
-use super::{Checker, WORD_BYTES};
+use super::checker::{Checker, WORD_BYTES};
 use crate::{
     api::ApiError,
-    engine::RunnerState,
     model::{ApprovalState, SessionState},
+    runners::RunnerState,
     store::{ApprovalQuery, ExecutionQuery, PageQuery, SessionQuery},
 };
 

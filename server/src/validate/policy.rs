@@ -3,7 +3,7 @@
 use airlock_domain::RunnerId;
 use airlock_proto::v1;
 
-use super::Checker;
+use super::checker::Checker;
 use crate::{api::ApiError, store::PageQuery};
 
 /// A request for a list of profiles.

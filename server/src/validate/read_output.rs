@@ -6,7 +6,7 @@ use airlock_proto::v1::{
     self, execution_service_read_output_request::Selection as Wire, output_edge::Amount as WireAmount,
 };
 
-use super::Checker;
+use super::checker::Checker;
 use crate::{
     api::ApiError,
     stream::{Amount, Pattern, ReadOutput, Search, Selection},

@@ -6,7 +6,7 @@ use airlock_domain::{
     limits::{DIRECTORY_BYTES, NAME_BYTES, SNAPSHOT_BYTES, VOUCHED_EPOCHS},
 };
 
-use super::Checker;
+use super::checker::Checker;
 use crate::api::{ApiError, FieldViolation};
 
 /// The maximum number of slots.
@@ -129,10 +129,10 @@ mod tests {
     };
 
     use super::*;
-    use crate::engine::testing;
+    use crate::testing::records;
 
     fn honest() -> RunnerHello {
-        testing::hello("r", Epoch::from_bytes([7; 16]))
+        records::hello("r", Epoch::from_bytes([7; 16]))
     }
 
     fn fields(said: RunnerHello) -> Vec<String> {

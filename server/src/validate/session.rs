@@ -3,7 +3,7 @@
 use airlock_domain::{SessionId, limits};
 use airlock_proto::v1;
 
-use super::Checker;
+use super::checker::Checker;
 use crate::api::{ApiError, CreateSession};
 
 /// Validates Create.

@@ -6,7 +6,7 @@ use airlock_domain::{
 };
 use airlock_proto::v1;
 
-use super::Checker;
+use super::checker::Checker;
 
 /// The default terminal type, which nearly every program supports.
 const DEFAULT_TERM: &str = "xterm";

@@ -1,14 +1,14 @@
 //! Tests every field of every request: all invalid fields are reported together.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use airlock_domain::{ExecutionId, cursor::Cursor, limits};
 use airlock_proto::v1;
 use bytes::Bytes;
 use prost_types::Duration as WireDuration;
 
-use super::*;
-use crate::api::AttachFrom;
+use super::{checker::VIOLATIONS, *};
+use crate::api::{ApiError, AttachFrom};
 
 const ID: &str = "01931b6e-7f3a-7bbb-8a4c-0123456789ab";
 

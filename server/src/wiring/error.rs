@@ -3,8 +3,8 @@
 use std::{io, net::SocketAddr, path::PathBuf, time::Duration};
 
 use crate::{
-    api::ApiError, config::ConfigError, engine::StartUpError, grpc::ReflectionError, limits::LimitError,
-    outputs::OutputError, profiles::ProfilesError, store::StoreError, telemetry::TelemetryError,
+    api::ApiError, config::ConfigError, grpc::ReflectionError, limits::LimitError, outputs::OutputError,
+    profiles::ProfilesError, services::StartUpError, store::StoreError, telemetry::TelemetryError,
     tls::TlsError,
 };
 
@@ -86,9 +86,9 @@ pub enum StartError {
     /// Limits contradict each other.
     #[error(transparent)]
     Limits(#[from] LimitError),
-    /// The engine did not start.
+    /// The services did not start.
     #[error(transparent)]
-    Engine(#[from] StartUpError),
+    Services(#[from] StartUpError),
     /// The outputs that are not stored yet cannot be listed.
     #[error("cannot resume storing outputs: {0}")]
     Resume(#[source] ApiError),

@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use tokio_util::task::TaskTracker;
 
-use super::Tokens;
+use super::tokens::Tokens;
 use crate::{
     authn::Authenticator,
     config::Config,

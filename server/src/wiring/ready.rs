@@ -1,13 +1,13 @@
 //! The readiness of a server. One of several servers is ready when it has links to most of the connected
 //! runners, so that few requests need another server.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use tokio::time::{Instant, sleep};
 use tokio_util::task::TaskTracker;
 use tonic_health::{ServingStatus, server::HealthReporter};
 
-use crate::{config::Config, engine::Engine, probes::Readiness};
+use crate::{config::Config, probes::Readiness, runners::Runners};
 
 /// The required share of the runners, in percent.
 const COVERED: usize = 90;
@@ -17,7 +17,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// Marks the server as ready: at once if it is the only one, otherwise when it has its links.
 pub(super) async fn follow(
     config: &Config,
-    engine: &Engine,
+    runners: &Arc<Runners>,
     health: &HealthReporter,
     (tasks, readiness): (&TaskTracker, &Readiness),
 ) {
@@ -25,17 +25,17 @@ pub(super) async fn follow(
     if let Some(peers) = &config.peers {
         health.set_service_status("", ServingStatus::NotServing).await;
         let (wait, readiness) = (peers.ready_wait, readiness.clone());
-        tasks.spawn(when_linked(engine.clone(), health.clone(), wait, readiness));
+        tasks.spawn(when_linked(runners.clone(), health.clone(), wait, readiness));
     } else {
         readiness.linked.cancel();
     }
 }
 
 /// Marks the server as ready when it has its links, or after `most`. Never marks a server that stops.
-async fn when_linked(engine: Engine, health: HealthReporter, most: Duration, readiness: Readiness) {
+async fn when_linked(runners: Arc<Runners>, health: HealthReporter, most: Duration, readiness: Readiness) {
     let deadline = Instant::now() + most;
     loop {
-        let (linked, live) = engine.coverage();
+        let (linked, live) = runners.coverage();
         if linked * 100 >= live * COVERED || Instant::now() >= deadline {
             tracing::info!(linked, live, "ready");
             break;

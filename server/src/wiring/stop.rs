@@ -36,12 +36,12 @@ impl RunningServer {
         self.health.set_service_status("", ServingStatus::NotServing).await;
         self.tokens.closed.cancel();
 
-        // Views end with a status to resume from. Then the engine hands over its executions, and the last
+        // Views end with a status to resume from. Then the services hand over their executions, and the last
         // reports of runners are processed before their links are closed.
         let in_order = async {
             self.exchanges.shut_down().await;
             self.streams.shut_down().await;
-            self.engine.shut_down().await;
+            self.services.shut_down().await;
             if let Some(peers) = &self.peers {
                 peers.shut_down().await;
             }

@@ -12,11 +12,12 @@ use airlock_server::{
     model::{DecisionRecord, ExecutionRecord, ExecutionSpec, Micros, Verdict},
     outputs::Outputs,
     store::sqlite::{SqliteOptions, SqliteStore},
+    stream::OutputLink,
     stream::{
         Amount, Pattern, ReadDone, ReadOutput, ReadPart, Search, Selection, StreamLimits, StreamParts,
         Streams, Unobserved,
     },
-    stream_door::{DoorError, OutputDoor},
+    unavailable::LinkUnavailable,
 };
 use bytes::Bytes;
 use futures::TryStreamExt as _;
@@ -34,13 +35,13 @@ const ALL: Selection = Selection::Range { offset: 0, length: None };
 struct NoRunner;
 
 #[async_trait::async_trait]
-impl OutputDoor for NoRunner {
-    async fn open_output(&self, _: &RunnerId, _: ExecutionId, _: &str) -> Result<(), DoorError> {
-        Err(DoorError::NotConnected)
+impl OutputLink for NoRunner {
+    async fn open_output(&self, _: &RunnerId, _: ExecutionId, _: &str) -> Result<(), LinkUnavailable> {
+        Err(LinkUnavailable::NotConnected)
     }
 
-    async fn forget_job(&self, _: &RunnerId, _: ExecutionId) -> Result<(), DoorError> {
-        Err(DoorError::NotConnected)
+    async fn forget_job(&self, _: &RunnerId, _: ExecutionId) -> Result<(), LinkUnavailable> {
+        Err(LinkUnavailable::NotConnected)
     }
 }
 
@@ -118,7 +119,7 @@ impl World {
         let streams = Streams::new(StreamParts {
             store,
             outputs: outputs.clone(),
-            door: Arc::new(NoRunner),
+            link: Arc::new(NoRunner),
             changes: Changes::default(),
             server_id: "server-1".to_owned(),
             limits: StreamLimits::default(),

@@ -3,7 +3,8 @@
 
 use airlock_policy::{Access, Decision, FoundCommand, Verdict};
 
-use crate::decision::WORKSPACE;
+use super::exact::is_exact;
+use crate::decision::offer::WORKSPACE;
 
 /// Options of git before its subcommand that take the next word.
 const OPTIONS_WITH_VALUE: [&str; 7] =
@@ -238,7 +239,7 @@ fn created(decision: &Decision, index: usize) -> Option<String> {
     let mut paths =
         decision.paths.iter().filter(|used| used.command_index == index && used.access == Access::Create);
     let only = paths.next().filter(|_| paths.next().is_none())?;
-    super::is_exact(&only.path).then(|| only.path.clone())
+    is_exact(&only.path).then(|| only.path.clone())
 }
 
 /// Resolves a path to an absolute one. Returns `None` if it is outside the workspace.

@@ -5,8 +5,8 @@ use airlock_policy::Verdict;
 
 use crate::{
     decision::{Decided, decide},
-    engine::testing::record,
     profiles::Profiles,
+    testing::records::record,
 };
 
 /// Decides a command. The keys are the permissions of request, profile and floor.

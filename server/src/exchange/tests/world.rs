@@ -19,13 +19,13 @@ use tokio_stream::wrappers::ReceiverStream;
 
 use crate::{
     api::ApiError,
+    exchange::ExchangeLink,
     exchange::{
         ExchangeBroken, ExchangeKind, ExchangeLimits, ExchangeObserver, ExchangeOutcome, ExchangeParts,
         Exchanges, Piece, Pieces,
     },
-    exchange_door::ExchangeDoor,
     model::Principal,
-    stream_door::DoorError,
+    unavailable::LinkUnavailable,
 };
 
 /// Longer than any limit in these tests.
@@ -43,11 +43,11 @@ struct Asked {
 struct Door(Arc<Mutex<Asked>>);
 
 #[async_trait::async_trait]
-impl ExchangeDoor for Door {
-    async fn open_exchange(&self, _: &RunnerId, ticket: &str) -> Result<(), DoorError> {
+impl ExchangeLink for Door {
+    async fn open_exchange(&self, _: &RunnerId, ticket: &str) -> Result<(), LinkUnavailable> {
         let mut asked = self.0.lock().unwrap();
         if asked.away {
-            return Err(DoorError::NotConnected);
+            return Err(LinkUnavailable::NotConnected);
         }
         asked.tickets.push(ticket.to_owned());
         Ok(())
@@ -166,7 +166,7 @@ impl World {
         limits.check().unwrap();
         let (door, counts) = (Door::default(), Arc::new(Counts::default()));
         let exchanges =
-            Exchanges::new(ExchangeParts { door: Arc::new(door.clone()), limits, observer: counts.clone() });
+            Exchanges::new(ExchangeParts { link: Arc::new(door.clone()), limits, observer: counts.clone() });
         Self { exchanges, counts, door }
     }
 

@@ -1,6 +1,6 @@
 //! The contract on an S3 server, and tests of connection settings and of outages.
 
-use std::path::Path as FilePath;
+use std::path::{Path as FilePath, PathBuf};
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::{ServerConfig, pki_types::PrivateKeyDer};

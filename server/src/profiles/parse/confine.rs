@@ -6,7 +6,7 @@ use std::path::Path;
 use airlock_domain::{Bind, PathRules, SandboxProfile};
 use airlock_policy::{Profile, Tool};
 
-use super::{Action, Protect, RootBind, Sandbox, Switch};
+use super::keys::{Action, Protect, RootBind, Sandbox, Switch};
 
 /// Adds the elements that are not yet in the list.
 pub(super) fn extend(list: &mut Vec<String>, more: &[String]) {

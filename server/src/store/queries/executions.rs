@@ -7,7 +7,7 @@ use sqlx::QueryBuilder;
 use super::{
     approvals, audit,
     engine::{self, Arguments, Connection, Db, Pool, Tx, clock},
-    lists, milestones, queue, sessions,
+    lists, milestones, pace, sessions,
 };
 use crate::{
     model::{ExecutionRecord, LiveExecution, Micros, StateChange},
@@ -67,10 +67,10 @@ pub(in crate::store) async fn create(
     let (peer, room) = (new.peer.clone(), new.room);
     // Denials have their own rate limit. Their rows and audit entries are permanent.
     let pace = match asked.state {
-        ExecutionState::Finished => queue::Pace::Denials,
-        _ => queue::Pace::Starts,
+        ExecutionState::Finished => pace::Pace::Denials,
+        _ => pace::Pace::Starts,
     };
-    let paced_to = match queue::pace(&mut tx, &asked.tenant, pace, &room, now).await? {
+    let paced_to = match pace::pace(&mut tx, &asked.tenant, pace, &room, now).await? {
         Ok(paced_to) => paced_to,
         Err(later) => return Ok(later),
     };
@@ -87,7 +87,7 @@ pub(in crate::store) async fn create(
         approvals::insert(&mut tx, approval).await?;
     }
     sessions::touch(&mut tx, record.session_id, now).await?;
-    queue::note_pace(&mut tx, &record.tenant, pace, paced_to, room.weight).await?;
+    pace::note_pace(&mut tx, &record.tenant, pace, paced_to, room.weight).await?;
     audit::open(&mut tx, record, &peer, now).await?;
     // The counter of the audit serializes creations from here on, so this count includes those of
     // other servers.

@@ -12,6 +12,7 @@ mod audit;
 pub(in crate::store) mod executions;
 mod lists;
 pub(in crate::store) mod milestones;
+mod pace;
 pub(in crate::store) mod queue;
 pub(in crate::store) mod restores;
 pub(in crate::store) mod rules;

@@ -12,7 +12,7 @@ use sqlx::{
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
 };
 
-use super::SqliteOptions;
+use super::options::SqliteOptions;
 use crate::store::{Durability, StoreError, sql::migrations::SQLITE};
 
 /// The maximum size of the write-ahead log after a checkpoint, in bytes.

@@ -13,9 +13,12 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::{
-    store::contract::{
-        contract_tests,
-        fixtures::{MANY, TENANT, create, denied, execution, new, opened, session},
+    store::{
+        Durability,
+        contract::{
+            contract_tests,
+            fixtures::{MANY, TENANT, create, denied, execution, new, opened, session},
+        },
     },
     testing,
 };

@@ -4,7 +4,7 @@
 use super::{State, Way};
 use crate::stream::{
     ring::{Find, Piece},
-    track::{Phase, Place},
+    track::{Phase, ReaderPosition},
 };
 
 /// An offset past the end of any stream. A read from there only returns the length.
@@ -28,7 +28,7 @@ pub(in crate::stream) enum Seen {
 }
 
 impl State {
-    pub(super) fn look(&mut self, place: &mut Place, want: u64, of_ring: bool) -> Seen {
+    pub(super) fn look(&mut self, place: &mut ReaderPosition, want: u64, of_ring: bool) -> Seen {
         if let Some(seen) = self.look_at_claim(place) {
             return seen;
         }
@@ -58,7 +58,7 @@ impl State {
     }
 
     /// Returns the result of the reader's individual read, if there is one.
-    fn look_at_claim(&mut self, place: &mut Place) -> Option<Seen> {
+    fn look_at_claim(&mut self, place: &mut ReaderPosition) -> Option<Seen> {
         let id = place.claim?;
         let claim = self.claims.get_mut(&id)?;
         if let Some(piece) = claim.pieces.pop_front() {

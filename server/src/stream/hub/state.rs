@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use crate::stream::{
     reads::{Accepted, Reads, Target, Violation},
     ring::{Find, Piece},
-    track::{Claim, Phase, Place, Track},
+    track::{Claim, Phase, ReaderPosition, Track},
 };
 
 /// The state of the connection to the runner.
@@ -84,7 +84,7 @@ impl State {
         }
     }
 
-    pub(super) fn step(&mut self, place: &mut Place, now: Instant) -> Step {
+    pub(super) fn step(&mut self, place: &mut ReaderPosition, now: Instant) -> Step {
         if let Some(step) = self.step_of_claim(place, now) {
             return step;
         }
@@ -124,7 +124,7 @@ impl State {
 
     /// Works like [`State::step`] for a caller that needs what the runner keeps. The ring is used only for data
     /// that the runner no longer has.
-    pub(super) fn step_of_spool(&mut self, place: &mut Place, now: Instant) -> Step {
+    pub(super) fn step_of_spool(&mut self, place: &mut ReaderPosition, now: Instant) -> Step {
         if let Some(step) = self.step_of_claim(place, now) {
             return step;
         }
@@ -139,7 +139,7 @@ impl State {
     }
 
     /// Returns the result of the reader's individual read, if there is one.
-    fn step_of_claim(&mut self, place: &mut Place, now: Instant) -> Option<Step> {
+    fn step_of_claim(&mut self, place: &mut ReaderPosition, now: Instant) -> Option<Step> {
         let claim = self.claims.get_mut(&place.claim?)?;
         if let Some(piece) = claim.pieces.pop_front() {
             return Some(Step::Piece(piece));
@@ -156,7 +156,7 @@ impl State {
     }
 
     /// Handles an answer without data before the end of the stream.
-    fn found_nothing(&mut self, place: &mut Place, probe: bool, now: Instant) {
+    fn found_nothing(&mut self, place: &mut ReaderPosition, probe: bool, now: Instant) {
         place.rest(now);
         let track = self.track(place.stream);
         if track.ring.tail() <= place.offset {
@@ -184,7 +184,7 @@ impl State {
     }
 
     /// Queues an individual read for the reader at `place`.
-    pub(super) fn claim(&mut self, place: &mut Place, probe: bool, want: u64) {
+    pub(super) fn claim(&mut self, place: &mut ReaderPosition, probe: bool, want: u64) {
         self.latest_claim += 1;
         self.claims.insert(self.latest_claim, Claim::new(place, probe, want));
         self.queue.push_back(self.latest_claim);

@@ -12,9 +12,10 @@ use regex_automata::meta::Cache;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    OutputLine, Pattern, ReadDone, ReadPart, Search,
     line::{Line, Unfinished},
+    pattern::Pattern,
     source::Extent,
+    types::{OutputLine, ReadDone, ReadPart, Search},
 };
 
 /// The approximate size of the results after which a step ends, in bytes.

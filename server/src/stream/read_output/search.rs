@@ -6,15 +6,15 @@ use std::collections::VecDeque;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{
-    ReadPart, Reading, Search,
     grep::{Feed, Grep},
-    source::{At, Extent, Source},
+    source::{At, Extent, OutputLocation},
+    types::{ReadPart, Reading, Search},
 };
 use crate::{api::ApiError, stream::ring::Piece};
 
 /// A search in progress.
 pub(super) struct Searching {
-    source: Source,
+    source: OutputLocation,
     tenant: String,
     extent: Extent,
     /// The offset of the next data to fetch.
@@ -31,8 +31,8 @@ pub(super) struct Searching {
 
 impl Searching {
     /// Creates a search within `extent` for this tenant.
-    pub(super) fn new(source: Source, extent: Extent, search: Search, tenant: String) -> Self {
-        let cancel = source.seat.inner.cancel.child_token();
+    pub(super) fn new(source: OutputLocation, extent: Extent, search: Search, tenant: String) -> Self {
+        let cancel = source.registration.inner.cancel.child_token();
         Self {
             offset: search.offset,
             grep: Some(Box::new(Grep::new(source.stream(), search))),
@@ -72,7 +72,7 @@ impl Searching {
     }
 
     async fn work(&mut self) -> Result<(), ApiError> {
-        let inner = &self.source.seat.inner;
+        let inner = &self.source.registration.inner;
         let slot = tokio::select! {
             () = self.cancel.cancelled() => return Err(ApiError::shutting_down()),
             slot = inner.search_slots.take(&self.tenant) => slot,

@@ -10,19 +10,19 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-use super::ReadPart;
+use super::types::ReadPart;
 use crate::{
     api::ApiError,
     changes::ChangeWatch,
     model::ExecutionRecord,
     stream::{
-        Inner,
         facts::{self, Facts},
         hub::Seen,
+        reader::ReaderRegistration,
         ring::Piece,
-        seat::Seat,
         shelf::{Shelf, Shelved},
-        track::Place,
+        state::Inner,
+        track::ReaderPosition,
     },
 };
 
@@ -44,18 +44,18 @@ pub(super) enum At {
 }
 
 /// The access of one reader to a stream.
-pub(super) struct Source {
-    pub(super) seat: Seat,
+pub(super) struct OutputLocation {
+    pub(super) registration: ReaderRegistration,
     watch: ChangeWatch,
     bell: watch::Receiver<()>,
     facts: Facts,
-    place: Place,
+    place: ReaderPosition,
     shelf: Shelf,
     /// When the store was last read.
     looked: Instant,
 }
 
-impl Source {
+impl OutputLocation {
     /// Registers a reader.
     ///
     /// # Errors
@@ -65,17 +65,17 @@ impl Source {
         record: &ExecutionRecord,
         stream: OutputStream,
     ) -> Result<Self, ApiError> {
-        let seat = Seat::take(inner, record)?;
+        let registration = ReaderRegistration::take(inner, record)?;
         let facts = Facts::of(record);
-        seat.hub.learn(record.runner_id.as_ref(), facts.finished);
+        registration.hub.learn(record.runner_id.as_ref(), facts.finished);
         Ok(Self {
             watch: inner.changes.watch(record.id),
-            bell: seat.hub.bell(),
+            bell: registration.hub.bell(),
             facts,
-            place: Place::new(stream, 0),
+            place: ReaderPosition::new(stream, 0),
             shelf: Shelf::default(),
             looked: Instant::now(),
-            seat,
+            registration,
         })
     }
 
@@ -96,7 +96,7 @@ impl Source {
 
     /// Counts what a client receives.
     pub(super) fn observe(&self, part: &ReadPart) {
-        let observer = &self.seat.inner.observer;
+        let observer = &self.registration.inner.observer;
         match part {
             ReadPart::Output { data, .. } => observer.bytes_out(data.len() as u64),
             ReadPart::Line(line) => observer.bytes_out(line.data.len() as u64),
@@ -108,7 +108,7 @@ impl Source {
     /// Returns the current extent of the stream.
     ///
     /// # Errors
-    /// See [`Source::at`].
+    /// See [`OutputLocation::at`].
     pub(super) async fn extent(&mut self) -> Result<Extent, ApiError> {
         match self.at(0, 0).await? {
             At::End(extent) => Ok(extent),
@@ -124,13 +124,13 @@ impl Source {
     /// `Unavailable` if the runner or the storage cannot be reached for a while, or the server stops.
     pub(super) async fn at(&mut self, offset: u64, want: u64) -> Result<At, ApiError> {
         if self.place.offset != offset {
-            self.seat.hub.release(&mut self.place);
+            self.registration.hub.release(&mut self.place);
             self.place.offset = offset;
         }
-        let patience = Instant::now() + self.seat.inner.limits.unreachable_wait;
+        let patience = Instant::now() + self.registration.inner.limits.unreachable_wait;
         let mut asked_again = false;
         loop {
-            if self.seat.inner.cancel.is_cancelled() {
+            if self.registration.inner.cancel.is_cancelled() {
                 return Err(ApiError::shutting_down());
             }
             self.bell.mark_unchanged();
@@ -152,7 +152,7 @@ impl Source {
 
     /// Returns what is available without waiting, and whether the store may have a new location.
     async fn look(&mut self, offset: u64, want: u64) -> Result<(Option<At>, bool), ApiError> {
-        let Seat { inner, hub, .. } = &self.seat;
+        let ReaderRegistration { inner, hub, .. } = &self.registration;
         let stream = self.place.stream;
         let ends = |total, complete| At::End(Extent { total, complete });
         let at = match self.facts.source(stream) {
@@ -191,7 +191,7 @@ impl Source {
 
     /// Waits for a possible change, and reads the record again after a hint or at the poll interval.
     async fn wait(&mut self, patience: Instant) -> Result<(), ApiError> {
-        let limits = &self.seat.inner.limits;
+        let limits = &self.registration.inner.limits;
         if Instant::now() >= patience {
             return Err(ApiError::Unavailable {
                 reason: "OUTPUT_UNREACHABLE",
@@ -201,9 +201,9 @@ impl Source {
         }
         let poll_at = (self.looked + limits.poll).min(patience);
         let look = tokio::select! {
-            () = self.seat.inner.cancel.cancelled() => false,
+            () = self.registration.inner.cancel.cancelled() => false,
             () = self.watch.changed() => true,
-            // The seat holds the hub, so this cannot fail.
+            // The registration holds the hub, so this cannot fail.
             _ = self.bell.changed() => false,
             () = sleep_until(poll_at) => true,
         };
@@ -215,7 +215,7 @@ impl Source {
     }
 
     async fn refresh(&mut self, not_before: Instant) -> Result<(), ApiError> {
-        let Seat { inner, hub, .. } = &self.seat;
+        let ReaderRegistration { inner, hub, .. } = &self.registration;
         self.looked = Instant::now();
         let record = hub.feed.record(inner.store.as_ref(), hub.id, not_before).await?;
         self.facts = Facts::of(&record);
@@ -224,8 +224,8 @@ impl Source {
     }
 }
 
-impl Drop for Source {
+impl Drop for OutputLocation {
     fn drop(&mut self) {
-        self.seat.hub.release(&mut self.place);
+        self.registration.hub.release(&mut self.place);
     }
 }

@@ -3,14 +3,14 @@
 use std::ops::Range;
 
 use super::{
-    ReadDone, ReadPart, Reading,
-    source::{At, Extent, Source},
+    source::{At, Extent, OutputLocation},
+    types::{ReadDone, ReadPart, Reading},
 };
 use crate::{api::ApiError, stream::ring::Piece};
 
 /// A forward read.
 pub(super) struct Span {
-    source: Source,
+    source: OutputLocation,
     extent: Extent,
     /// The range that is not delivered yet.
     rest: Range<u64>,
@@ -21,7 +21,7 @@ pub(super) struct Span {
 
 impl Span {
     /// Creates a read of `range`, which must be within `extent`.
-    pub(super) fn new(source: Source, extent: Extent, range: Range<u64>) -> Self {
+    pub(super) fn new(source: OutputLocation, extent: Extent, range: Range<u64>) -> Self {
         Self { source, extent, rest: range, lines: None, over: false }
     }
 

@@ -4,7 +4,7 @@
 //! The number of lines in a gap is unknown. A tail therefore goes back to the last gap at most, and
 //! includes it.
 
-use super::source::{At, Source};
+use super::source::{At, OutputLocation};
 use crate::{api::ApiError, stream::ring::Piece};
 
 /// The size of a block in bytes.
@@ -33,8 +33,8 @@ struct Gap {
 /// Returns the offset of the last `lines` lines of the first `end` bytes, or of a gap within them.
 ///
 /// # Errors
-/// See [`Source::at`].
-pub(super) async fn start(source: &mut Source, end: u64, lines: u64) -> Result<u64, ApiError> {
+/// See [`OutputLocation::at`].
+pub(super) async fn start(source: &mut OutputLocation, end: u64, lines: u64) -> Result<u64, ApiError> {
     let mut below = end;
     let mut wanted = None;
     while below > 0 && lines > 0 {
@@ -59,7 +59,7 @@ pub(super) async fn start(source: &mut Source, end: u64, lines: u64) -> Result<u
     Ok(below)
 }
 
-async fn survey(source: &mut Source, from: u64, to: u64) -> Result<Block, ApiError> {
+async fn survey(source: &mut OutputLocation, from: u64, to: u64) -> Result<Block, ApiError> {
     let mut block = Block { start: from, ..Block::default() };
     let mut offset = from;
     while offset < to {
@@ -85,7 +85,12 @@ async fn survey(source: &mut Source, from: u64, to: u64) -> Result<Block, ApiErr
 }
 
 /// Returns the offset after the newline with this index, counted from `from`.
-async fn after_newline(source: &mut Source, from: u64, to: u64, mut index: u64) -> Result<u64, ApiError> {
+async fn after_newline(
+    source: &mut OutputLocation,
+    from: u64,
+    to: u64,
+    mut index: u64,
+) -> Result<u64, ApiError> {
     let mut offset = from;
     while offset < to {
         let At::Piece(piece) = source.at(offset, to - offset).await? else { break };
@@ -105,7 +110,7 @@ async fn after_newline(source: &mut Source, from: u64, to: u64, mut index: u64) 
 }
 
 /// Finds the start of a gap from an offset inside it.
-async fn gap_start(source: &mut Source, gap: Gap) -> Result<u64, ApiError> {
+async fn gap_start(source: &mut OutputLocation, gap: Gap) -> Result<u64, ApiError> {
     let (mut low, mut high) = (0, gap.from);
     while low < high {
         let middle = low + (high - low) / 2;

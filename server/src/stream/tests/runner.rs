@@ -20,8 +20,9 @@ use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    stream::OutputLink,
     stream::{PushBroken, PushHello, Streams},
-    stream_door::{DoorError, OutputDoor},
+    unavailable::LinkUnavailable,
 };
 
 type ToServer = mpsc::Sender<Result<PushFromRunner, PushBroken>>;
@@ -271,15 +272,15 @@ fn take(reads: &mut VecDeque<PushToRunner>, message: PushToRunner) {
 }
 
 #[async_trait::async_trait]
-impl OutputDoor for MemoryRunner {
+impl OutputLink for MemoryRunner {
     async fn open_output(
         &self,
         runner_id: &RunnerId,
         execution: ExecutionId,
         ticket: &str,
-    ) -> Result<(), DoorError> {
+    ) -> Result<(), LinkUnavailable> {
         if self.with_quietly(|state| state.away || state.cut_off.contains(&execution)) {
-            return Err(DoorError::NotConnected);
+            return Err(LinkUnavailable::NotConnected);
         }
         let (runner, runner_id, ticket) = (self.clone(), runner_id.clone(), ticket.to_owned());
         tokio::spawn(async move {
@@ -289,9 +290,9 @@ impl OutputDoor for MemoryRunner {
         Ok(())
     }
 
-    async fn forget_job(&self, _: &RunnerId, execution: ExecutionId) -> Result<(), DoorError> {
+    async fn forget_job(&self, _: &RunnerId, execution: ExecutionId) -> Result<(), LinkUnavailable> {
         if self.with_quietly(|state| state.away) {
-            return Err(DoorError::NotConnected);
+            return Err(LinkUnavailable::NotConnected);
         }
         self.with(|state| {
             state.forgotten.push(execution);

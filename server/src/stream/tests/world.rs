@@ -19,8 +19,8 @@ use super::{
 use crate::{
     api::{ApiError, AttachFrom, Event, EventKind},
     changes::Changes,
+    control::OutputKeeper,
     stream::{EventStream, OutputShelf, StreamLimits, StreamParts, Streams, Unobserved},
-    stream_door::OutputKeeper,
     testing,
 };
 
@@ -127,7 +127,7 @@ impl World {
         self.changes.notify(id);
     }
 
-    /// Starts to copy the output, as the engine does.
+    /// Starts to copy the output, as the services do.
     pub(super) async fn keep(&self, id: ExecutionId) {
         self.streams.ended(&self.store.record(id)).await;
     }
@@ -169,7 +169,7 @@ fn streams(
     let streams = Streams::new(StreamParts {
         store: Arc::clone(store) as _,
         outputs: Arc::clone(shelf),
-        door: Arc::new(runner.clone()),
+        link: Arc::new(runner.clone()),
         changes: changes.clone(),
         server_id: "server-1".to_owned(),
         limits: limits.clone(),

@@ -1,4 +1,4 @@
-//! The events of engine, streams and exchanges as metrics.
+//! The events of services, streams and exchanges as metrics.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use opentelemetry::KeyValue;
 
 use super::Metrics;
 use crate::{
-    engine::{Levels, Observer},
+    control::{Levels, Observer},
     exchange::{ExchangeKind, ExchangeObserver, ExchangeOutcome},
     model::SessionLevels,
     stream::StreamObserver,

@@ -1,0 +1,184 @@
+//! The keys of a profile file.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{Error as _, IgnoredAny},
+};
+
+use crate::model::RuleScope;
+
+/// The whole file. The policy crate parses its own part.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::profiles) struct File {
+    pub(in crate::profiles) name: String,
+    pub(in crate::profiles) extends: Option<String>,
+    #[serde(rename = "description")]
+    pub(super) _description: Option<String>,
+    #[serde(default)]
+    pub(super) secrets: Vec<String>,
+    #[serde(rename = "policy")]
+    pub(super) _policy: Option<IgnoredAny>,
+    #[serde(default)]
+    pub(super) sandbox: Sandbox,
+    #[serde(default)]
+    pub(super) protect: Protect,
+    #[serde(default)]
+    pub(in crate::profiles) env: Env,
+    #[serde(default)]
+    pub(super) limits: Limits,
+    #[serde(default)]
+    pub(super) commands: Commands,
+    #[serde(default)]
+    pub(super) approvals: Approvals,
+    #[serde(default)]
+    pub(super) shell: ShellKeys,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ShellKeys {
+    pub(super) name: Option<Shell>,
+    pub(super) init: Option<String>,
+    pub(super) prefix: Option<Vec<String>>,
+}
+
+#[derive(Deserialize, Clone, Copy)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Shell {
+    Bash,
+    Zsh,
+    Pwsh,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Sandbox {
+    #[serde(default)]
+    pub(super) root_binds: Vec<RootBind>,
+    pub(super) path: Option<String>,
+    pub(super) rootfs: Option<String>,
+    #[serde(default)]
+    pub(super) deny_read: Vec<String>,
+    #[serde(default)]
+    pub(super) allow_read: Vec<String>,
+    pub(super) allow_write: Option<Vec<String>>,
+    #[serde(default)]
+    pub(super) deny_write: Vec<String>,
+    pub(super) unix_sockets: Option<Switch>,
+    pub(super) netlink_route: Option<bool>,
+    #[serde(default)]
+    pub(super) allowed_unix_sockets: Vec<String>,
+}
+
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Switch {
+    On,
+    Off,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Protect {
+    pub(super) action: Option<Action>,
+    pub(super) git_writes: Option<bool>,
+    pub(super) git_config: Option<bool>,
+    #[serde(default)]
+    pub(super) names: Vec<String>,
+}
+
+#[derive(Deserialize, Clone, Copy)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Action {
+    Report,
+    Quarantine,
+    Fail,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RootBind {
+    pub(super) source: String,
+    pub(super) target: Option<String>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+pub(in crate::profiles) struct Env {
+    #[serde(default)]
+    pub(super) set: BTreeMap<String, String>,
+    #[serde(default)]
+    pub(super) allowed: Vec<String>,
+    #[serde(default)]
+    pub(super) pass: Vec<String>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Limits {
+    pub(super) open_files: Option<u32>,
+    pub(super) processes: Option<u32>,
+    pub(super) file_size: Option<u64>,
+    pub(super) output_bytes: Option<u64>,
+    pub(super) inline_bytes: Option<u32>,
+    pub(super) private_tmp_bytes: Option<u64>,
+    pub(super) memory_bytes: Option<u64>,
+    pub(super) cpu_millis: Option<u64>,
+    pub(super) grace: Option<Time>,
+    pub(super) timeout_default: Option<Time>,
+    pub(super) timeout_max: Option<Time>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Commands {
+    pub(super) background: Option<bool>,
+    pub(super) foreground_sleep: Option<Sleep>,
+}
+
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Sleep {
+    Allow,
+    Refuse,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Approvals {
+    pub(super) self_approval: Option<bool>,
+    pub(super) valid_for: Option<Time>,
+    pub(super) remember: Option<Remember>,
+}
+
+#[derive(Deserialize, Clone, Copy)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Remember {
+    None,
+    Session,
+    Tenant,
+}
+
+impl From<Remember> for Option<RuleScope> {
+    fn from(remember: Remember) -> Self {
+        match remember {
+            Remember::None => None,
+            Remember::Session => Some(RuleScope::Session),
+            Remember::Tenant => Some(RuleScope::Tenant),
+        }
+    }
+}
+
+/// A time with a unit, such as `5s` or `30m`.
+#[derive(Clone, Copy)]
+pub(super) struct Time(pub(super) Duration);
+
+impl<'de> Deserialize<'de> for Time {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(input)?;
+        humantime::parse_duration(&text).map(Self).map_err(D::Error::custom)
+    }
+}

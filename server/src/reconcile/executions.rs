@@ -1,0 +1,144 @@
+//! The reconciliation of one execution. Each step compares the recorded state with the actual state and takes the
+//! next action, if any. It is idempotent.
+
+use std::{sync::Arc, time::Duration};
+
+use airlock_domain::{ExecutionState, LinkState, RunnerId};
+
+use crate::{
+    approval::Approvals,
+    background::Background,
+    control::{Clock, Hints, micros},
+    fleet::Fleet,
+    limits::ServiceLimits,
+    links::{JobOnLink, Links},
+    model::LiveExecution,
+    placement::Placement,
+    store::{Store, StoreError, Transition},
+    transition::{PLACED, Transitions},
+};
+
+/// How long a server without a link to the runner leaves an execution without an owner to a server with a link.
+const TAKE_OVER_WAIT: Duration = Duration::from_secs(3);
+/// The page size of lists.
+pub(crate) const PAGE: u32 = 500;
+
+/// Reconciles executions.
+pub(crate) struct ExecutionReconciler {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) transitions: Arc<Transitions>,
+    pub(crate) background: Arc<Background>,
+    pub(crate) approvals: Arc<Approvals>,
+    pub(crate) placement: Arc<Placement>,
+    pub(crate) links: Links,
+    pub(crate) fleet: Fleet,
+    pub(crate) hints: Arc<Hints>,
+    pub(crate) clock: Arc<Clock>,
+    pub(crate) limits: ServiceLimits,
+    /// The name of this server in leases.
+    pub(crate) server_id: String,
+}
+
+impl ExecutionReconciler {
+    /// Reconciles an execution that has not ended.
+    pub(crate) async fn reconcile(&self, record: &LiveExecution) -> Result<(), StoreError> {
+        if !self.drives(record).await? {
+            return Ok(());
+        }
+        match record.state {
+            ExecutionState::PendingApproval => {
+                // Its session may have ended.
+                self.hints.sessions.insert(record.session_id);
+                self.approvals.reconcile_pending(record).await
+            }
+            ExecutionState::Queued => {
+                self.hints.sessions.insert(record.session_id);
+                Ok(())
+            }
+            ExecutionState::Starting | ExecutionState::Running => {
+                if record.yields_at.is_some_and(|at| at <= self.clock.now()) {
+                    self.background.yield_to_session(record.id).await?;
+                }
+                self.reconcile_placed(record).await
+            }
+            ExecutionState::Finished => Ok(()),
+        }
+    }
+
+    /// Returns whether this server owns the execution. Takes it over if it has no owner.
+    async fn drives(&self, record: &LiveExecution) -> Result<bool, StoreError> {
+        let own = self.server_id.as_str();
+        if record.owner_server.as_deref() == Some(own) {
+            return Ok(true);
+        }
+        if !self.may_settle(record) || self.leaves_to_others(record) {
+            return Ok(false);
+        }
+        let lease = Some((own.to_owned(), micros(self.limits.lease)));
+        let step = Transition { lease, ..Transition::default() };
+        // A single attempt by version: another server may be first. The next reconciliation continues.
+        self.store.transition(record.id, record.version, &step).await?;
+        self.hints.reconcile_now();
+        Ok(false)
+    }
+
+    /// Returns whether a server with a link to the runner should take over the execution, if it does so soon.
+    fn leaves_to_others(&self, record: &LiveExecution) -> bool {
+        let Some(runner) = &record.runner_id else { return false };
+        let is_linked = self.links.get(runner).is_some_and(|link| link.is_reconciled());
+        !is_linked
+            && self.clock.since(record.lease_until) < TAKE_OVER_WAIT
+            && !self.fleet.linked(runner).is_empty()
+    }
+
+    /// Reconciles an execution that is on a runner.
+    pub(crate) async fn reconcile_placed(&self, record: &LiveExecution) -> Result<(), StoreError> {
+        let Some(runner) = record.runner_id.as_ref().filter(|_| PLACED.contains(&record.state)) else {
+            return Ok(());
+        };
+        let Some(link) = self.links.get(runner) else {
+            if self.hand_over(record, runner).await? {
+                return Ok(());
+            }
+            return self
+                .transitions
+                .set_link(record.id, (record.state, record.link), LinkState::Unreachable)
+                .await;
+        };
+        if !link.is_reconciled() {
+            return Ok(());
+        }
+        match link.job(record.id, record.attempt) {
+            Some(JobOnLink::Sent | JobOnLink::Reported) => {
+                if record.backgrounded
+                    && !link.knows_backgrounded(record.id)
+                    && let Some(now) = self.store.execution(record.id).await?
+                {
+                    self.background.tell_backgrounded(&link, &now).await?;
+                }
+                self.transitions.set_link(record.id, (record.state, record.link), LinkState::Connected).await
+            }
+            Some(JobOnLink::Withdrawn { .. }) | None => self.placement.settle_unreported(&link, record).await,
+        }
+    }
+
+    /// Returns whether this server may settle an execution that its runner did not report: it owns the execution, or
+    /// the lease has expired.
+    pub(crate) fn may_settle(&self, record: &LiveExecution) -> bool {
+        match record.owner_server.as_deref() {
+            Some(owner) if owner == self.server_id => true,
+            Some(_) => record.lease_until <= self.clock.now(),
+            None => true,
+        }
+    }
+
+    /// Hands the ownership of an execution to a server with a link to its runner. Returns whether there is one.
+    async fn hand_over(&self, record: &LiveExecution, to: &RunnerId) -> Result<bool, StoreError> {
+        let Some(other) = self.fleet.linked(to).into_iter().next() else { return Ok(false) };
+        let lease = Some((other, micros(self.limits.lease)));
+        let step = Transition { lease, ..Transition::default() };
+        // A single attempt by version. If another step came first, the next reconciliation tries again.
+        self.store.transition(record.id, record.version, &step).await?;
+        Ok(true)
+    }
+}

@@ -1,0 +1,116 @@
+//! The state that views, reads and copies of output share.
+
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use super::{
+    hub::Hub, limits::StreamLimits, link::OutputLink, observe::StreamObserver, registry::Registry,
+    shelf::OutputShelf, storing::StoringMap, storing_slots::StoringSlots, tickets::Tickets,
+};
+use crate::{api::ApiError, changes::Changes, shares::Shares, slots::Slots, store::Store};
+
+/// The dependencies of [`Streams`].
+pub struct StreamParts {
+    /// The authoritative state of executions.
+    pub store: Arc<dyn Store>,
+    /// The storage of finished output.
+    pub outputs: Arc<dyn OutputShelf>,
+    /// Opens output streams on the links to the runners.
+    pub link: Arc<dyn OutputLink>,
+    /// Hints that an execution has changed.
+    pub changes: Changes,
+    /// The name of this server in the leases of outputs that it stores.
+    pub server_id: String,
+    /// The limits, which must have passed [`StreamLimits::check`].
+    pub limits: StreamLimits,
+    /// Receives events for telemetry.
+    pub observer: Arc<dyn StreamObserver>,
+    /// Ends every view and task when it is cancelled.
+    pub cancel: CancellationToken,
+}
+
+/// The read side of executions. Clones are cheap and share the same state.
+#[derive(Clone)]
+pub struct Streams {
+    pub(super) inner: Arc<Inner>,
+}
+
+/// The state of the streams.
+pub(super) struct Inner {
+    pub(super) store: Arc<dyn Store>,
+    pub(super) shelf: Arc<dyn OutputShelf>,
+    pub(super) link: Arc<dyn OutputLink>,
+    pub(super) changes: Changes,
+    pub(super) server_id: String,
+    pub(super) limits: StreamLimits,
+    pub(super) observer: Arc<dyn StreamObserver>,
+    pub(super) cancel: CancellationToken,
+    pub(super) tasks: TaskTracker,
+    pub(super) tickets: Tickets,
+    pub(super) registry: Registry<Hub>,
+    pub(super) readers: Shares<String>,
+    pub(super) storing: Mutex<StoringMap>,
+    pub(super) storing_slots: Arc<StoringSlots>,
+    pub(super) search_slots: Slots,
+}
+
+impl Streams {
+    /// Creates the streams. Starts no task until it is needed.
+    #[must_use]
+    pub fn new(parts: StreamParts) -> Self {
+        let StreamParts { store, outputs, link, changes, server_id, limits, observer, cancel } = parts;
+        let storing_slots = StoringSlots::new(&limits);
+        let search_slots = Slots::new(limits.searches_at_once);
+        let inner = Inner {
+            store,
+            shelf: outputs,
+            link,
+            changes,
+            server_id,
+            limits,
+            observer,
+            cancel,
+            tasks: TaskTracker::new(),
+            tickets: Tickets::default(),
+            registry: Registry::default(),
+            readers: Shares::default(),
+            storing: Mutex::default(),
+            storing_slots,
+            search_slots,
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// Returns the number of open views.
+    #[must_use]
+    pub fn readers(&self) -> usize {
+        self.inner.readers.taken()
+    }
+
+    /// Returns the memory that holds live output for readers, in bytes, including the overhead of each piece.
+    #[must_use]
+    pub fn retained_bytes(&self) -> usize {
+        self.inner.registry.all().iter().map(|hub| hub.retained_bytes()).sum()
+    }
+
+    /// Ends every view with `UNAVAILABLE`, ends every task, and waits for the tasks. [`Streams::resume_storing`]
+    /// resumes copies that are interrupted here.
+    pub async fn shut_down(&self) {
+        self.inner.cancel.cancel();
+        self.inner.tasks.close();
+        self.inner.tasks.wait().await;
+    }
+}
+
+/// Returns the error for a server that is stopping.
+pub(super) fn stopping() -> ApiError {
+    ApiError::Unavailable {
+        reason: "SHUTTING_DOWN",
+        message: "this server is stopping; attach again with the last cursor".to_owned(),
+        retry_after: Duration::from_secs(1),
+    }
+}

@@ -36,29 +36,6 @@ impl ExecutionState {
     }
 }
 
-/// The size of a terminal in characters. Each side is 1 to [`TERMINAL_CELLS`](crate::limits::TERMINAL_CELLS).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct TerminalSize {
-    /// The number of lines.
-    pub rows: u16,
-    /// The number of characters in a line.
-    pub cols: u16,
-}
-
-impl TerminalSize {
-    /// The default size of a terminal.
-    pub const DEFAULT: Self = Self { rows: 24, cols: 80 };
-}
-
-/// A terminal for a command.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pty {
-    /// The initial size.
-    pub size: TerminalSize,
-    /// The value of TERM.
-    pub term: String,
-}
-
 /// Whether the runner that holds an execution can be reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LinkState {
@@ -86,15 +63,6 @@ pub enum OutputState {
     },
     /// No output was kept.
     Lost,
-}
-
-/// One of a command's output streams.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum OutputStream {
-    /// Standard output. Includes standard error unless the request set `separate_stderr`.
-    Stdout,
-    /// Standard error, if the request set `separate_stderr`.
-    Stderr,
 }
 
 /// The reason why a command runs in the background.

@@ -19,16 +19,14 @@ mod grant;
 mod ids;
 mod link;
 mod output;
+mod stream;
 
 pub use cause::{
     CancelledBy, Cause, DeniedBy, DirectoryReport, ExecutionResult, Started, TimeoutKind, Violation,
     ViolationAction,
 };
 pub use exchange::{ExchangeFailed, ExchangeFailure, ExchangeFromRunner, ExchangeOrder, ExchangeToRunner};
-pub use execution::{
-    BackgroundedBy, ExecutionState, JobPhase, JobReport, LinkState, OutputState, OutputStream, Pty, Signal,
-    TerminalSize,
-};
+pub use execution::{BackgroundedBy, ExecutionState, JobPhase, JobReport, LinkState, OutputState, Signal};
 pub use file::{
     ChangeKind, DiffOrder, DownloadOrder, DownloadStarted, Downloaded, FileChange, FileFilter, FileFormat,
     FileInfo, FileType, ListOrder, QuarantineOrder, QuarantinedFile, SkippedFile, UploadOrder, Uploaded,
@@ -44,3 +42,4 @@ pub use link::{
     SessionSnapshot, StartJob, ToRunner,
 };
 pub use output::{ImageKind, InlineOutput, InlineText, OutputImage};
+pub use stream::{OutputStream, Pty, TerminalSize};

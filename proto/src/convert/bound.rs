@@ -1,6 +1,6 @@
 //! Conversion of the files that answers are bound to.
 
-use super::{ConvertError, joined};
+use super::error::{ConvertError, joined};
 use crate::v1;
 use airlock_domain::{BoundFile, FileState, limits::BOUND_FILES};
 

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::{ConvertError, joined, required, wire_duration};
+use super::error::{ConvertError, joined, required, wire_duration};
 use crate::v1::{self, cause::Detail};
 use airlock_domain::{Cause, ExecutionResult, Started, Violation, limits::VIOLATIONS};
 
@@ -175,9 +175,9 @@ impl TryFrom<v1::Result> for ExecutionResult {
             directory: joined("result.directory", wire.directory, wire.directory_bytes)?,
             directory_report,
             leftovers_killed: wire.leftovers_killed,
-            cpu_time: super::duration("result.cpu_time", wire.cpu_time)?,
+            cpu_time: super::error::duration("result.cpu_time", wire.cpu_time)?,
             peak_memory: wire.peak_memory,
-            run_time: super::duration("result.run_time", wire.run_time)?,
+            run_time: super::error::duration("result.run_time", wire.run_time)?,
             stdout_bytes: wire.stdout_bytes,
             stderr_bytes: wire.stderr_bytes,
             stdout_cut_bytes: wire.stdout_cut_bytes,

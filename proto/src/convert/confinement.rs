@@ -1,6 +1,6 @@
 //! Conversion of the settings that confine a sandbox, and of the facts that a decision relies on.
 
-use super::ConvertError;
+use super::error::ConvertError;
 use crate::runner_v1 as wire;
 use airlock_domain::{
     Decided, DecidedPath, Obeyed, ObeyedFormat, PathRules, Protect, Sockets,

@@ -1,6 +1,6 @@
 //! Conversion of enums that have the same values in the domain and on the wire.
 
-use super::ConvertError;
+use super::error::ConvertError;
 use crate::{runner_v1, v1};
 
 /// Implements both directions for an enum with a one-to-one correspondence. A wire value that is not listed

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use super::{ConvertError, parsed, required};
+use super::error::{ConvertError, parsed, required};
 use crate::{
     runner_v1 as wire,
     runner_v1::{exchange_request::Message as Up, exchange_response::Message as Down},

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
-use super::{ConvertError, digest, joined, parsed, required};
+use super::error::{ConvertError, digest, joined, parsed, required};
 use crate::{runner_v1 as wire, v1};
 use airlock_domain::{
     ChangeKind, DiffOrder, DownloadOrder, DownloadStarted, Downloaded, FileChange, FileFilter, FileFormat,

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 
-use super::{ConvertError, duration, parsed, required, terminal::terminal_size, wire_duration};
+use super::{
+    error::{ConvertError, duration, parsed, required, wire_duration},
+    terminal::terminal_size,
+};
 use crate::{runner_v1 as wire, v1};
 use airlock_domain::{Bind, Grant, Requirement, SandboxLimits, SandboxProfile};
 
@@ -57,7 +60,7 @@ impl wire::Grant {
     /// # Errors
     /// Returns an error if a field is missing or malformed.
     pub fn into_grant(self) -> Result<(Grant, [u8; 32]), ConvertError> {
-        let binding = super::digest("grant.binding", &self.binding)?;
+        let binding = super::error::digest("grant.binding", &self.binding)?;
         let shell = self.shell().try_into()?;
         let grant = Grant {
             session_id: parsed("grant.session_id", &self.session_id)?,

@@ -1,6 +1,9 @@
 //! Conversion of the messages of the control stream.
 
-use super::{ConvertError, duration, parsed, required, terminal::terminal_size, wire_duration};
+use super::{
+    error::{ConvertError, duration, parsed, required, wire_duration},
+    terminal::terminal_size,
+};
 use crate::{
     runner_v1 as wire,
     runner_v1::{connect_request::Message as Up, connect_response::Message as Down},

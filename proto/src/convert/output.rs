@@ -1,6 +1,6 @@
 //! Conversion of inline output. Values from a hostile runner are cut to the limits of the contract.
 
-use super::{ConvertError, required};
+use super::error::{ConvertError, required};
 use crate::v1;
 use airlock_domain::{
     ImageKind, InlineOutput, InlineText, OutputImage,

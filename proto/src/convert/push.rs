@@ -1,6 +1,6 @@
 //! Conversion of the messages of an output stream.
 
-use super::{ConvertError, parsed, required};
+use super::error::{ConvertError, parsed, required};
 use crate::{
     runner_v1 as wire,
     runner_v1::{push_output_request::Message as Up, push_output_response::Message as Down},

@@ -2,7 +2,7 @@
 
 use prost::Message;
 
-use super::ConvertError;
+use super::error::ConvertError;
 use crate::v1;
 use airlock_domain::{ExecutionResult, InlineOutput};
 

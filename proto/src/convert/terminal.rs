@@ -1,6 +1,6 @@
 //! Conversion of terminals and their sizes.
 
-use super::ConvertError;
+use super::error::ConvertError;
 use crate::v1;
 use airlock_domain::{Pty, TerminalSize, limits::TERMINAL_CELLS};
 

@@ -8,7 +8,6 @@
 pub mod actor;
 pub mod actors;
 pub mod consistency_check;
-pub mod consistency_check;
 pub mod ledger;
 pub mod plan;
 pub mod rows;

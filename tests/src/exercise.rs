@@ -227,7 +227,7 @@ impl Exercise {
         run(&self.agent, profile).await.unwrap_err();
         let request =
             v1::PolicyServiceCheckRequest { command: format!("rm -rf {CANARY}"), ..Default::default() };
-        self.agent.check(request).await.unwrap();
+        self.agent.policy().check(request).await.unwrap();
     }
 
     async fn approval(&self, session: &str) {

@@ -181,6 +181,6 @@ impl<'ast> Visit<'ast> for Names<'_> {
 }
 
 fn segments(path: &syn::Path) -> Vec<String> {
-    let start = path.leading_colon.map(|_| String::new());
+    let start = path.leading_colon.as_ref().map(|_| String::new());
     start.into_iter().chain(path.segments.iter().map(|segment| tree::plain(&segment.ident))).collect()
 }

@@ -51,7 +51,7 @@ fn fields(debug: &str) -> BTreeSet<String> {
 /// Returns the part of a grant that an approval shows.
 fn shown(grant: &Grant) -> impl PartialEq + std::fmt::Debug + use<> {
     let Grant { session_id, command, shell, directory, decided, .. } = grant.clone();
-    (session_id, command, shell, directory, decided.files, approval_terms(&grant))
+    (session_id, command, shell, directory, decided.files, approval_terms(grant))
 }
 
 #[test]

@@ -197,7 +197,7 @@ fn build(parts: ServiceParts, shared: Shared) -> (Services, Arc<Placement>) {
         watches: Arc::new(watches),
         links: parts.links.clone(),
         reconciler: Arc::new(main_reconciler(&parts, &shared, &base, reconciler)),
-        events: events,
+        events,
         store: parts.store,
         lifecycle: shared.lifecycle,
         limits: parts.limits,

@@ -24,9 +24,7 @@ use super::{
 use crate::render::{cause, escape, json, names};
 use airlock_client::{
     Client, ClientError, Events,
-    v1::{
-        Event, Execution, ExecutionState, LinkState, Opened, OutputStream, StateChanged, event::Event as Kind,
-    },
+    v1::{Event, ExecutionState, LinkState, Opened, OutputStream, StateChanged, event::Event as Kind},
 };
 use airlock_embedded::state::{StateDirectory, StateError};
 

@@ -53,7 +53,7 @@ impl Disks {
                 }
             }
             (Err(DiskError::Unusable { cause, remedy, .. }), None) => {
-                disks.without_quota = Some((cause, remedy))
+                disks.without_quota = Some((cause, remedy));
             }
             (Err(error), None) => disks.without_quota = Some((error.to_string(), quota::REMEDY.to_owned())),
             (Err(error), Some(_)) => return Err(error),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Returns the sets of two or more nodes that all reach one another (the strongly connected components), by Tarjan's
 /// algorithm.
-pub fn of<N: Ord + Copy>(next: &BTreeMap<N, BTreeSet<N>>) -> Vec<BTreeSet<N>> {
+pub(super) fn of<N: Ord + Copy>(next: &BTreeMap<N, BTreeSet<N>>) -> Vec<BTreeSet<N>> {
     let mut search =
         Search { next, index: BTreeMap::new(), low: BTreeMap::new(), path: Vec::new(), found: Vec::new() };
     for node in next.keys() {

@@ -9,7 +9,7 @@ use super::{
 };
 
 /// A name in one file for an item of another file.
-pub struct Name {
+pub(super) struct Name {
     /// The number of the file that has the name.
     pub from: usize,
     /// The number of the file that defines the item.
@@ -19,7 +19,7 @@ pub struct Name {
 }
 
 /// Returns every name in the crate for an item of another file.
-pub fn all(tree: &Tree) -> Vec<Name> {
+pub(super) fn all(tree: &Tree) -> Vec<Name> {
     let mut found = Vec::new();
     for (number, module) in tree.modules.iter().enumerate() {
         let mut names = Names { tree, module: number, scopes: Vec::new(), found: Vec::new() };

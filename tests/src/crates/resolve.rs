@@ -6,7 +6,7 @@ use super::tree::{Meaning, Tree};
 
 /// What a path leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Target {
+pub(super) enum Target {
     /// The module with this number.
     Module(usize),
     /// An item with this name, which the module with this number defines.
@@ -15,7 +15,7 @@ pub enum Target {
 
 /// Imports of a block: names and globs, as in a module.
 #[derive(Default)]
-pub struct Scope {
+pub(super) struct Scope {
     /// The names, with the paths that they stand for.
     pub names: Vec<(String, Vec<String>)>,
     /// The paths of glob imports.
@@ -24,7 +24,7 @@ pub struct Scope {
 
 /// Returns what `path` leads to in a module, inside these blocks. The result is empty if the path leads to another
 /// crate. A name can lead to several things, since modules, values and macros have separate names.
-pub fn path(tree: &Tree, module: usize, scopes: &[Scope], path: &[String]) -> Vec<Target> {
+pub(super) fn path(tree: &Tree, module: usize, scopes: &[Scope], path: &[String]) -> Vec<Target> {
     let mut resolver = Resolver { tree, followed: BTreeSet::new() };
     for scope in scopes.iter().rev() {
         let Some(first) = path.first() else { break };
@@ -44,7 +44,7 @@ pub fn path(tree: &Tree, module: usize, scopes: &[Scope], path: &[String]) -> Ve
 }
 
 /// Returns the macro that `name!` calls in a module: its own, or one that a module above has defined.
-pub fn called(tree: &Tree, module: usize, name: &str) -> Option<Target> {
+pub(super) fn called(tree: &Tree, module: usize, name: &str) -> Option<Target> {
     let key = format!("{name}!");
     let mut at = Some(module);
     while let Some(module) = at {
@@ -114,12 +114,12 @@ impl Resolver<'_> {
             match meaning {
                 Meaning::Module(module) => found.push(Target::Module(*module)),
                 Meaning::Item(home) => found.push(Target::Item(*home, name.to_owned())),
-                Meaning::Import(path) => found.extend(self.follow(module, path.clone(), None)),
+                Meaning::Import(path) => found.extend(self.follow(module, path, None)),
             }
         }
         if found.is_empty() && !at.names.contains_key(name) {
             for glob in &at.globs {
-                found.extend(self.follow(module, glob.clone(), Some(name)));
+                found.extend(self.follow(module, glob, Some(name)));
             }
             if found.is_empty() && at.generated.contains(name) {
                 found.push(Target::Item(module, name.to_owned()));
@@ -129,13 +129,13 @@ impl Resolver<'_> {
     }
 
     /// Follows an import, and looks for `name` there if it is a glob.
-    fn follow(&mut self, module: usize, path: Vec<String>, name: Option<&str>) -> Vec<Target> {
-        let mut key = path.clone();
+    fn follow(&mut self, module: usize, path: &[String], name: Option<&str>) -> Vec<Target> {
+        let mut key = path.to_vec();
         key.extend(name.map(|name| format!("*{name}")));
         if !self.followed.insert((module, key.clone())) {
             return Vec::new();
         }
-        let targets = self.path(module, &path);
+        let targets = self.path(module, path);
         let found = match name {
             None => targets,
             Some(name) => targets

@@ -179,7 +179,7 @@ impl Tree {
 }
 
 /// Returns the names that a `use` brings, with their paths; `None` for a glob.
-pub fn imports(item: &syn::ItemUse) -> Vec<(Option<String>, Vec<String>)> {
+pub(super) fn imports(item: &syn::ItemUse) -> Vec<(Option<String>, Vec<String>)> {
     let mut found = Vec::new();
     let start = if item.leading_colon.is_some() { vec![String::new()] } else { Vec::new() };
     walk(&start, &item.tree, &mut found);
@@ -204,12 +204,12 @@ fn walk(path: &[String], tree: &syn::UseTree, found: &mut Vec<(Option<String>, V
 }
 
 /// Returns a name as it is without `r#`.
-pub fn plain(name: &proc_macro2::Ident) -> String {
+pub(super) fn plain(name: &proc_macro2::Ident) -> String {
     name.to_string().trim_start_matches("r#").to_owned()
 }
 
 /// Whether the attributes leave the code to tests: `cfg(test)`, also with more conditions.
-pub fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
+pub(super) fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
     attributes
         .iter()
         .filter(|attribute| attribute.path().is_ident("cfg"))
@@ -231,7 +231,7 @@ fn needs_test(condition: &syn::Meta) -> bool {
 }
 
 /// Returns the attributes of an item.
-pub fn attributes(item: &Item) -> &[syn::Attribute] {
+pub(super) fn attributes(item: &Item) -> &[syn::Attribute] {
     match item {
         Item::Const(item) => &item.attrs,
         Item::Enum(item) => &item.attrs,

@@ -1,7 +1,7 @@
 //! The store is unavailable for a while: another process holds its lock, for writers or for all, its disk returns
 //! errors, or its files were moved away.
 
-use std::{fs, path::PathBuf, time::Duration};
+use std::{fs, path::PathBuf};
 
 use airlock_client::{ClientError, v1::event::Event as Kind};
 use sqlx::{Connection as _, SqliteConnection};

@@ -3,86 +3,20 @@
 //! The checks change nothing permanently, register with no server, and report only what was observed.
 
 mod configured;
+mod finding;
 mod host;
 mod reach;
 
 use std::fmt::Write as _;
 
-use airlock_sandbox::{Check, State};
-use serde::Serialize;
 use serde_json::{Value, json};
 
+use finding::FAILED;
+
 pub use configured::configured;
+pub use finding::Finding;
 pub use host::{Probe, host};
 pub use reach::{Target, Trust, reach};
-
-/// The label of a failed check that commands need.
-const FAILED: &str = "failed";
-/// The consequence of a failed check that every command needs.
-const NO_COMMAND: &str = "no command runs until this is fixed";
-
-/// The result of one check.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Finding {
-    /// The name of the check, in one or two words.
-    pub name: String,
-    /// How well the checked item works.
-    pub state: State,
-    /// Whether commands cannot run without it.
-    pub needed: bool,
-    /// The observation, in one line.
-    pub seen: String,
-    /// The consequence if it does not work. Empty if there is no consequence.
-    pub lost: String,
-    /// The remedy. Empty if no action is needed.
-    pub cure: String,
-}
-
-impl Finding {
-    /// Returns the finding of a passed check.
-    #[must_use]
-    pub fn ok(name: &str, seen: impl AsRef<str>) -> Self {
-        Self::new(name, State::Ok, [seen.as_ref(), "", ""])
-    }
-
-    /// Returns the finding of an item that works with a limitation, and the remedy.
-    #[must_use]
-    pub fn degraded(name: &str, seen: impl AsRef<str>, lost: &str, cure: impl AsRef<str>) -> Self {
-        Self::new(name, State::Degraded, [seen.as_ref(), lost, cure.as_ref()])
-    }
-
-    /// Returns the finding of a required item that does not work, and the remedy.
-    #[must_use]
-    pub fn failed(name: &str, seen: impl AsRef<str>, cure: impl AsRef<str>) -> Self {
-        Self { needed: true, ..Self::new(name, State::Missing, [seen.as_ref(), NO_COMMAND, cure.as_ref()]) }
-    }
-
-    /// Converts a result of the sandbox probe. `needed` states whether commands cannot run without it.
-    #[must_use]
-    pub fn of(check: &Check, needed: bool) -> Self {
-        let Check { name, state, seen, lost, remedy } = check;
-        Self { needed, ..Self::new(name, *state, [seen, lost, remedy]) }
-    }
-
-    fn new(name: &str, state: State, [seen, lost, cure]: [&str; 3]) -> Self {
-        Self { name: line(name), state, needed: false, seen: line(seen), lost: line(lost), cure: line(cure) }
-    }
-
-    /// Reports whether the finding keeps commands from running.
-    #[must_use]
-    pub fn is_failure(&self) -> bool {
-        self.needed && self.state != State::Ok
-    }
-
-    fn shown(&self) -> &'static str {
-        if self.is_failure() { FAILED } else { self.state.as_str() }
-    }
-}
-
-/// Replaces control characters: some texts come from other hosts.
-fn line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
-}
 
 /// Renders the findings for people: one line each, the consequence and the remedy below it, and a summary.
 #[must_use]

@@ -18,7 +18,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    core::Core,
+    services::{Draining, Jobs},
     socket::{LocalSocket, connect},
 };
 
@@ -34,23 +34,29 @@ const ANSWER_WAIT: Duration = Duration::from_secs(1);
 const ANSWER_BYTES: u64 = 1 << 20;
 
 /// Serves connections until `cancel`.
-pub(crate) async fn serve(socket: LocalSocket, core: Arc<Core>, cancel: CancellationToken) {
+pub(crate) async fn serve(
+    socket: LocalSocket,
+    draining: Arc<Draining>,
+    jobs: Arc<Jobs>,
+    cancel: CancellationToken,
+) {
     let mut askers = JoinSet::new();
     while let Some(asker) = socket.asker(&cancel).await {
         while askers.try_join_next().is_some() {}
-        core.drain_for_host();
+        draining.begin_by_host();
+        jobs.wait_for_offers();
         if askers.len() < ASKERS {
-            askers.spawn(tell(asker, Arc::clone(&core), cancel.clone()));
+            askers.spawn(tell(asker, Arc::clone(&jobs), cancel.clone()));
         }
     }
     while askers.join_next().await.is_some() {}
 }
 
 /// Sends a line with the number of commands each time it changes. The last line is 0.
-async fn tell(mut asker: UnixStream, core: Arc<Core>, cancel: CancellationToken) {
+async fn tell(mut asker: UnixStream, jobs: Arc<Jobs>, cancel: CancellationToken) {
     let mut told = None;
     loop {
-        let running = core.running();
+        let running = jobs.running();
         if told != Some(running) {
             told = Some(running);
             let line = format!("{running}\n");

@@ -4,6 +4,7 @@
 //! must be contiguous, and no wait is unbounded. Dropping the future ends all work of the exchange.
 
 mod check;
+mod messages;
 
 use std::{sync::Arc, time::Duration};
 
@@ -11,47 +12,54 @@ use airlock_domain::{
     DiffOrder, DownloadOrder, ExchangeFailed, ExchangeFailure, ExchangeFromRunner, ExchangeOrder,
     ExchangeToRunner, ExecutionId, ListOrder, QuarantineOrder, UploadOrder,
 };
-use futures::{
-    Stream, StreamExt,
-    stream::{BoxStream, unfold},
-};
+use futures::{Stream, StreamExt, stream::unfold};
 use tokio::{sync::mpsc, time::timeout};
 
 use crate::{
-    core::Core,
+    files::Files,
+    services::Jobs,
+    session::SessionTable,
     stdin::{closed, not_running},
 };
 
 use check::Check;
+use messages::invalid;
 
-/// The messages of the server after its order. If the stream ends without `End`, the server disconnected.
-pub(crate) type Incoming = BoxStream<'static, ExchangeToRunner>;
-/// The channel to the server. A failed send means that the server disconnected.
-pub(crate) type Outgoing = mpsc::Sender<ExchangeFromRunner>;
+pub(crate) use messages::{Incoming, OUTGOING, Outgoing, failed};
 
-/// The maximum number of messages queued for the server. Each holds at most one chunk.
-pub(crate) const OUTGOING: usize = 4;
 /// The maximum number of server messages that are read ahead.
 const AHEAD: usize = 1;
 
 /// The exchange was abandoned without an answer, because the server disconnected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Gone;
+struct Disconnected;
+
+/// The services that carry out orders, and the limits of an exchange.
+#[derive(Debug)]
+pub(crate) struct OrderServices {
+    pub(crate) sessions: Arc<SessionTable>,
+    pub(crate) files: Arc<Files>,
+    pub(crate) jobs: Arc<Jobs>,
+    /// The time for which the runner waits for the order.
+    pub(crate) order_timeout: Duration,
+    /// The time after which an exchange with an inactive server ends.
+    pub(crate) idle: Duration,
+}
 
 /// Serves one exchange, from its order to its last message. `from_server` yields the server's messages, or a
 /// description of the problem for an invalid message. Cancelled by dropping.
 pub(crate) async fn serve(
-    core: &Arc<Core>,
+    services: &OrderServices,
     mut from_server: impl Stream<Item = Result<ExchangeToRunner, String>> + Unpin,
     to_server: Outgoing,
 ) {
-    let idle = core.config.limits.exchange_idle;
+    let idle = services.idle;
     let (answers, queue) = mpsc::channel(OUTGOING);
     let work = async {
-        let done = match timeout(core.config.limits.dial_timeout, first(&mut from_server)).await {
+        let done = match timeout(services.order_timeout, first(&mut from_server)).await {
             Err(_) => Err(invalid("no order arrived in time")),
             Ok(Err(said)) => said.map_or(Ok(()), Err),
-            Ok(Ok(order)) => carry_out(core, order, &mut from_server, &answers).await,
+            Ok(Ok(order)) => carry_out(services, order, &mut from_server, &answers).await,
         };
         if let Err(failed) = done {
             tracing::debug!(reason = failed.reason, "an order failed");
@@ -90,16 +98,16 @@ async fn relay(
     mut queue: mpsc::Receiver<ExchangeFromRunner>,
     to_server: &Outgoing,
     idle: Duration,
-) -> Result<(), Gone> {
+) -> Result<(), Disconnected> {
     loop {
         let message = tokio::select! {
             message = queue.recv() => message,
-            () = to_server.closed() => return Err(Gone),
+            () = to_server.closed() => return Err(Disconnected),
         };
         let Some(message) = message else { return Ok(()) };
         match timeout(idle, to_server.send(message)).await {
             Ok(Ok(())) => {}
-            Ok(Err(_)) | Err(_) => return Err(Gone),
+            Ok(Err(_)) | Err(_) => return Err(Disconnected),
         }
     }
 }
@@ -107,21 +115,21 @@ async fn relay(
 /// Performs the work while it listens to the server. If the server violates the protocol, the work ends and the
 /// violation is the answer. If the server disconnects, the work ends without an answer, except for an upload.
 async fn carry_out(
-    core: &Arc<Core>,
+    services: &OrderServices,
     order: ExchangeOrder,
     from_server: &mut (impl Stream<Item = Result<ExchangeToRunner, String>> + Unpin),
     answers: &Outgoing,
 ) -> Result<(), ExchangeFailed> {
     let check = Check::new(&order);
     let idle = match order {
-        ExchangeOrder::Upload(_) => Some(core.config.limits.exchange_idle),
+        ExchangeOrder::Upload(_) => Some(services.idle),
         // A person may type the input. In the other orders the server owes no message.
         _ => None,
     };
     let is_upload = matches!(order, ExchangeOrder::Upload(_));
     let (messages, ahead) = mpsc::channel(AHEAD);
     let incoming = unfold(ahead, async |mut ahead: mpsc::Receiver<_>| Some((ahead.recv().await?, ahead)));
-    let work = dispatch(core, order, incoming.boxed(), answers);
+    let work = dispatch(services, order, incoming.boxed(), answers);
     let listen = listen(from_server, check, idle, messages);
     tokio::pin!(work, listen);
     tokio::select! {
@@ -180,14 +188,14 @@ async fn listen(
 }
 
 async fn dispatch(
-    core: &Arc<Core>,
+    services: &OrderServices,
     order: ExchangeOrder,
     incoming: Incoming,
     answers: &Outgoing,
 ) -> Result<(), ExchangeFailed> {
     match order {
         ExchangeOrder::Stdin { execution_id, take_over } => {
-            write_stdin(core, execution_id, take_over, incoming, answers).await
+            write_stdin(services, execution_id, take_over, incoming, answers).await
         }
         ExchangeOrder::Upload(UploadOrder { session_id, .. })
         | ExchangeOrder::Download(DownloadOrder { session_id, .. })
@@ -196,8 +204,8 @@ async fn dispatch(
         | ExchangeOrder::Restore { session_id, .. }
         | ExchangeOrder::Digests { session_id, .. }
         | ExchangeOrder::List(ListOrder { session_id, .. })
-        | ExchangeOrder::Diff(DiffOrder { session_id, .. }) => match core.session(&session_id) {
-            Some(session) => core.files.carry_out(session, order, incoming, answers).await,
+        | ExchangeOrder::Diff(DiffOrder { session_id, .. }) => match services.sessions.get(&session_id) {
+            Some(session) => services.files.carry_out(session, order, incoming, answers).await,
             None => Err(failed(
                 ExchangeFailure::FailedPrecondition,
                 "SESSION_NOT_OPEN",
@@ -208,14 +216,14 @@ async fn dispatch(
 }
 
 async fn write_stdin(
-    core: &Arc<Core>,
+    services: &OrderServices,
     id: ExecutionId,
     take_over: bool,
     incoming: Incoming,
     answers: &Outgoing,
 ) -> Result<(), ExchangeFailed> {
-    let Some(job) = core.live_job(&id) else {
-        if core.knows_job(&id) {
+    let Some(job) = services.jobs.running_job(&id) else {
+        if services.jobs.knows(&id) {
             return Err(not_running());
         }
         let message = "this runner has no such execution";
@@ -225,15 +233,6 @@ async fn write_stdin(
         Some(input) => input.serve(incoming, answers, take_over).await,
         None => Err(closed("the command was started without an input")),
     }
-}
-
-/// Builds the error for a failed order.
-pub(crate) fn failed(failure: ExchangeFailure, reason: &str, message: impl Into<String>) -> ExchangeFailed {
-    ExchangeFailed { failure, reason: reason.to_owned(), message: message.into() }
-}
-
-fn invalid(message: impl Into<String>) -> ExchangeFailed {
-    failed(ExchangeFailure::Invalid, "BAD_EXCHANGE", message)
 }
 
 fn idled() -> ExchangeFailed {

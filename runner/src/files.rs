@@ -10,6 +10,7 @@ mod baseline;
 mod diff;
 mod download;
 mod failure;
+mod fsuid;
 mod list;
 mod patch;
 mod paths;
@@ -19,11 +20,11 @@ mod put;
 mod quarantine;
 mod record;
 mod select;
+mod shared;
 mod transfers;
 mod under_way;
 mod upload;
 mod walk;
-mod wall;
 mod work;
 
 use std::{io, path::Path, sync::Arc, time::Duration};
@@ -32,11 +33,6 @@ use airlock_domain::{ExchangeFailed, ExchangeFromRunner, ExchangeOrder, SessionI
 use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use failure::shown;
-pub(crate) use wall::{WallError, as_session, as_session_over_limits};
-
-pub(crate) use baseline::{Baseline, BaselineLimits, Content, Record, RecordKind, Recorder, Stamp};
-
 use crate::{
     config::{LimitsConfig, TransfersConfig},
     exchange::{Incoming, Outgoing},
@@ -44,8 +40,13 @@ use crate::{
     trust::bound,
 };
 use failure::{internal, invalid, session_closed, shutting_down};
+use shared::Shared;
 use transfers::Transfers;
 use work::{Turn, Work};
+
+pub(crate) use baseline::{Baseline, BaselineLimits, Content, Record, RecordKind, Recorder, Stamp};
+pub(crate) use failure::shown;
+pub(crate) use fsuid::{FsuidError, as_session, as_session_over_limits};
 
 /// The directory of transfers, below `state_dir`.
 const FOLDER: &str = "transfers";
@@ -62,20 +63,6 @@ pub struct FilesError(#[from] io::Error);
 #[derive(Debug)]
 pub(crate) struct Files {
     shared: Arc<Shared>,
-}
-
-#[derive(Debug)]
-struct Shared {
-    work: Work,
-    transfers: Transfers,
-    baseline: BaselineLimits,
-}
-
-impl BaselineLimits {
-    /// Takes the limits from the configuration.
-    pub(crate) fn of(config: &TransfersConfig) -> Self {
-        Self { bytes: config.baseline_bytes, file_bytes: config.baseline_file_bytes }
-    }
 }
 
 impl Files {

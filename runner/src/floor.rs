@@ -5,34 +5,21 @@
 
 mod host;
 mod outside;
+mod refusal;
 
-use std::path::{Component, Path};
+use std::path::Path;
 
 use airlock_domain::{
-    Bind, BoundFile, Grant, NetworkMode, PathRules, Requirement, SandboxProfile, Shell, Sockets,
-    limits as contract,
+    Bind, Grant, NetworkMode, PathRules, Requirement, SandboxProfile, Shell, Sockets, limits as contract,
 };
 use airlock_sandbox as sandbox;
 
 use crate::config::{FloorConfig, RunnerConfig};
+use refusal::{floor, is_plain};
 
 pub(crate) use host::is_hosts_root;
-pub(crate) use outside::{NO_USER, NO_USER_CURE, Outside};
-
-/// A refused start: a stable reason and a message for people.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Refusal {
-    pub(crate) reason: &'static str,
-    pub(crate) message: String,
-    /// The state of the files that the command would run, if an approval may depend on them.
-    pub(crate) files: Vec<BoundFile>,
-}
-
-impl Refusal {
-    pub(crate) fn new(reason: &'static str, message: impl Into<String>) -> Self {
-        Self { reason, message: message.into(), files: Vec::new() }
-    }
-}
+pub(crate) use outside::{NO_USER, NO_USER_REMEDY, Outside};
+pub(crate) use refusal::Refusal;
 
 /// The layers that were not seen to hold on this host. While there is one, no command runs.
 #[derive(Debug, Clone, Default)]
@@ -60,10 +47,6 @@ impl Below {
     pub(crate) fn check(&self) -> Result<(), Refusal> {
         self.0.as_ref().map_or(Ok(()), |said| Err(floor(said)))
     }
-}
-
-fn floor(message: impl Into<String>) -> Refusal {
-    Refusal::new("floor", message)
 }
 
 /// Paths that belong to the sandbox or the session. A bind may not target them, their children or their parents.
@@ -152,11 +135,6 @@ fn limits(grant: &Grant, allowed: &FloorConfig) -> Result<(), Refusal> {
     }
 }
 
-fn plain(path: &Path) -> bool {
-    path.is_absolute()
-        && path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)))
-}
-
 fn sockets(asked: &Sockets, allowed: &FloorConfig) -> Result<(), Refusal> {
     asked.allowed_unix.iter().try_for_each(|path| host::socket(path, allowed).map(drop))?;
     if !asked.allowed_unix.is_empty() && !asked.unix {
@@ -169,7 +147,7 @@ fn target(bind: &Bind) -> Result<(), Refusal> {
     let path = Path::new(&bind.target);
     let reserved = path == Path::new("/etc")
         || RESERVED_TARGETS.iter().any(|own| path.starts_with(own) || Path::new(own).starts_with(path));
-    if plain(path) && !reserved {
+    if is_plain(path) && !reserved {
         return Ok(());
     }
     Err(floor("the target of a bind is reserved for the sandbox"))

@@ -4,6 +4,7 @@
 //! the job wins. All processes of the job have ended when its result is known. Must not decide whether the job may run,
 //! and must not report.
 
+mod accepted;
 mod disk;
 mod handle;
 mod life;
@@ -13,20 +14,17 @@ mod room;
 mod rules;
 mod snapshot;
 mod switch;
+mod tools;
 
 use std::{
     ffi::OsString,
     os::{fd::OwnedFd, unix::ffi::OsStringExt},
     path::PathBuf,
     sync::Arc,
-    time::Duration,
 };
 
-use airlock_domain::{ExecutionId, ExecutionResult, Grant, Shell, Signal, Started as Began, TerminalSize};
-use airlock_sandbox::{
-    self as sandbox, LaunchSpec, Launcher, Limits, Network, Profile, Running, Shape, Stdin,
-    env::{EnvError, EnvRequest, Scrubbed, Variable, build_env, outside},
-};
+use airlock_domain::{ExecutionResult, Shell, Signal, Started as Began, TerminalSize};
+use airlock_sandbox::{self as sandbox, LaunchSpec, Network, Running, Shape, Stdin, env::outside};
 use tokio::{
     sync::mpsc,
     task::{JoinHandle, spawn_blocking},
@@ -34,66 +32,21 @@ use tokio::{
 use tracing::{Instrument, Span};
 
 use crate::{
-    config::WorkspaceConfig,
     guard::Watch,
     secrets::Replacer,
-    session::OpenSession,
-    spool::{Drain, JobSpool, Spools, Stop, StreamWriter, Writers},
+    spool::{Drain, JobSpool, Stop, StreamWriter, Writers},
     telemetry,
 };
 
 use disk::DiskWatch;
 use life::Life;
-use switch::EndSwitch;
 
+pub(crate) use accepted::Job;
 pub(crate) use handle::Handle;
 pub(crate) use result::{inline, lost};
-pub(crate) use room::Room;
-pub(crate) use rules::KeptRules;
-pub(crate) use snapshot::{Surroundings, make_snapshot, search_path};
-
-/// The size of `/dev/shm` in bytes.
-const DEV_SHM_BYTES: u64 = 64 << 20;
-
-/// The parts of the runner that every job uses.
-#[derive(Debug)]
-pub(crate) struct Tools {
-    pub(crate) launcher: Launcher,
-    pub(crate) spools: Spools,
-    pub(crate) start_timeout: Duration,
-    pub(crate) workspace: WorkspaceConfig,
-    pub(crate) room: Room,
-    /// The floor's limit in bytes, for a grant without its own limit. The field below is in thousandths of a processor.
-    pub(crate) max_memory_bytes: Option<u64>,
-    pub(crate) max_cpu_millis: Option<u64>,
-}
-
-/// One accepted job.
-#[derive(Debug)]
-pub(crate) struct Job {
-    pub(crate) id: ExecutionId,
-    pub(crate) grant: Grant,
-    /// The grant's profile, within the floor.
-    pub(crate) profile: Profile,
-    /// The variables passed from the runner's environment, and the names of those removed.
-    pub(crate) scrubbed: Scrubbed,
-    /// Replaces, in the command's output, the secrets that the profile names.
-    pub(crate) replacer: Option<Replacer>,
-    /// The session's shell snapshot, if the command sources it.
-    pub(crate) snapshot: Option<Vec<u8>>,
-    pub(crate) session: Arc<OpenSession>,
-    pub(crate) traceparent: String,
-    pub(crate) handle: Arc<Handle>,
-}
-
-impl Job {
-    /// Returns the reason why the job runs without the session's shell snapshot. Empty if the job has the snapshot or
-    /// does not need it.
-    fn missed_snapshot(&self) -> String {
-        let sources = !self.grant.read_only && !self.grant.unsandboxed && self.grant.shell == Shell::Bash;
-        if sources && self.snapshot.is_none() { self.session.snapshot().problem } else { String::new() }
-    }
-}
+pub(crate) use room::{NO_ROOM, Room};
+pub(crate) use snapshot::{SnapshotMaker, search_path};
+pub(crate) use tools::{Tools, environment};
 
 fn shell(asked: Shell) -> airlock_sandbox::Shell {
     match asked {
@@ -103,30 +56,6 @@ fn shell(asked: Shell) -> airlock_sandbox::Shell {
     }
 }
 
-/// Returns the environment of a grant's command.
-///
-/// # Errors
-/// Returns every variable that may not be set.
-pub(crate) fn environment(
-    grant: &Grant,
-    profile: &Profile,
-    passed: &[Variable],
-    traceparent: Option<&str>,
-) -> Result<Vec<(OsString, OsString)>, Vec<EnvError>> {
-    let request: Vec<Variable> =
-        grant.env.iter().map(|(name, value)| (name.clone().into_bytes(), value.clone())).collect();
-    build_env(&EnvRequest {
-        profile,
-        session_id: &grant.session_id.to_string(),
-        passed,
-        session: &[],
-        request: &request,
-        traceparent,
-        read_only: grant.read_only,
-        unsandboxed: grant.unsandboxed,
-    })
-}
-
 /// Runs the job to its end. Calls `running` when the command has started.
 pub(crate) async fn run(tools: Arc<Tools>, job: Arc<Job>, running: impl FnOnce()) -> ExecutionResult {
     if let Some(cause) = job.handle.switch.cause() {
@@ -134,7 +63,7 @@ pub(crate) async fn run(tools: Arc<Tools>, job: Arc<Job>, running: impl FnOnce()
     }
     let span = telemetry::run_span(&job.traceparent);
     let place = telemetry::traceparent(&span).unwrap_or_else(|| job.traceparent.clone());
-    let limits_not_enforced = not_enforced(&tools, &job.grant);
+    let limits_not_enforced = tools.not_enforced(&job.grant);
     let started = {
         let job = Arc::clone(&job);
         spawn_blocking(move || telemetry::starting(&job.traceparent, || launch(&tools, &job, &place))).await
@@ -211,7 +140,7 @@ fn launch(tools: &Tools, job: &Job, place: &str) -> Result<Started, result::Fail
         },
         masks,
     };
-    let limits = limits(tools, grant);
+    let limits = tools.limits(grant);
     let disk = (!grant.read_only).then(|| DiskWatch::begin(&tools.workspace, &tools.room, open, job.id));
     // The grant requests this explicitly, within the floor. It is never a fallback for a failed sandbox.
     let running = if grant.unsandboxed {
@@ -221,35 +150,6 @@ fn launch(tools: &Tools, job: &Job, place: &str) -> Result<Started, result::Fail
         tools.launcher.start(&profile, &session, &limits, &spec)?
     };
     Ok(Started { running, watch, spool, writers, disk })
-}
-
-/// Returns the limits that the grant asks for and that this host does not enforce.
-fn not_enforced(tools: &Tools, grant: &Grant) -> Vec<String> {
-    let asked = &grant.profile.limits;
-    let asks = |limit: &str| match limit {
-        "memory" => asked.memory_bytes.is_some(),
-        "cpu" => asked.cpu_millis.is_some(),
-        // Without a cgroup, neither limit is enforced.
-        "cgroup" => asked.memory_bytes.or(asked.cpu_millis).is_some(),
-        _ => false,
-    };
-    let gaps = tools.launcher.limits_not_enforced().into_iter().map(|gap| gap.limit);
-    gaps.filter(|limit| asks(limit)).map(str::to_owned).collect()
-}
-
-fn limits(tools: &Tools, grant: &Grant) -> Limits {
-    let asked = &grant.profile.limits;
-    Limits {
-        nofile: u64::from(asked.open_files),
-        nproc: u64::from(asked.processes),
-        fsize: Some(asked.file_size),
-        memory: asked.memory_bytes.or(tools.max_memory_bytes),
-        swap: 0,
-        cpu_millis: asked.cpu_millis.or(tools.max_cpu_millis),
-        var_tmp: asked.private_tmp_bytes,
-        dev_shm: DEV_SHM_BYTES,
-        start_timeout: tools.start_timeout,
-    }
 }
 
 /// Makes the command's pipe or terminal available to writers. If it cannot be used, it is closed, and the command's

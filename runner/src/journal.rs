@@ -5,14 +5,12 @@
 //! this, and [`Journal::intact`] is then false until every server was told. Until then the journal vouches only for
 //! later epochs. Must not start or end anything itself.
 
+mod error;
 mod file;
 mod record;
 mod state;
 
-use std::{
-    io,
-    path::{Path, PathBuf},
-};
+use std::path::Path;
 
 use airlock_domain::{Epoch, ExecutionId, ExecutionResult, SessionId, limits::VOUCHED_EPOCHS};
 use airlock_faults::{Point, hit};
@@ -22,26 +20,11 @@ use file::JournalFile;
 use record::Record;
 use state::{Boot, State};
 
+pub use error::JournalError;
 pub(crate) use state::{JobRecord, Phase};
 
 /// The file is rewritten after it has grown by this many bytes or has doubled, whichever is more.
 const COMPACT_AFTER_BYTES: u64 = 4 << 20;
-
-/// A failed operation of the journal.
-#[derive(Debug, thiserror::Error)]
-pub enum JournalError {
-    /// The journal could not be opened or read.
-    #[error("cannot read the journal `{path}`: {source}", path = path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// The error of the operating system.
-        source: io::Error,
-    },
-    /// A record could not be written. It counts as not written.
-    #[error("cannot write the journal: {0}")]
-    Write(io::Error),
-}
 
 /// The open journal.
 #[derive(Debug)]

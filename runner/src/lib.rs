@@ -7,7 +7,6 @@
 
 mod clock;
 pub mod config;
-mod core;
 pub mod doctor;
 pub mod drain;
 mod environ;
@@ -22,13 +21,16 @@ mod journal;
 mod link;
 mod push;
 pub mod ready;
+mod reconcile;
 mod reports;
 mod secrets;
+mod services;
 mod session;
 mod socket;
 mod spool;
 mod start;
 mod stdin;
+mod stop;
 mod telemetry;
 mod trust;
 

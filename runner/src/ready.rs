@@ -16,7 +16,8 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    core::Core,
+    floor::Below,
+    services::{Draining, LinkState},
     socket::{LocalSocket, connect},
 };
 
@@ -44,20 +45,28 @@ pub enum NotReady {
     Said(String),
 }
 
+/// The state that decides whether the runner is ready.
+#[derive(Debug)]
+pub(crate) struct Readiness {
+    pub(crate) below: Below,
+    pub(crate) links: Arc<LinkState>,
+    pub(crate) draining: Arc<Draining>,
+}
+
 /// Answers connections one after the other until `cancel`.
-pub(crate) async fn serve(socket: LocalSocket, core: Arc<Core>, cancel: CancellationToken) {
+pub(crate) async fn serve(socket: LocalSocket, readiness: Readiness, cancel: CancellationToken) {
     while let Some(mut asker) = socket.asker(&cancel).await {
-        let answer = state(&core);
+        let answer = state(&readiness);
         // A peer that disconnected needs no answer.
         let _ = timeout(ANSWER_WAIT, asker.write_all(answer.as_bytes())).await;
     }
 }
 
-fn state(core: &Core) -> String {
-    if let Some(below) = core.below_floor() {
+fn state(readiness: &Readiness) -> String {
+    if let Some(below) = readiness.below.as_text() {
         return format!("{below}\n");
     }
-    let said = match (core.clock.is_linked(), core.is_draining()) {
+    let said = match (readiness.links.is_linked(), readiness.draining.is_on()) {
         (_, true) => "it drains, and takes no new commands\n",
         (true, false) => "ready\n",
         (false, false) => {

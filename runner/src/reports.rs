@@ -5,7 +5,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use airlock_domain::FromRunner;
+use airlock_domain::{FromRunner, SessionId, SessionPhase, SessionReport};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -30,6 +30,11 @@ impl Reports {
             }
             sent
         });
+    }
+
+    /// Sends the state of a session to every server.
+    pub(crate) fn session(&self, session_id: SessionId, phase: SessionPhase) {
+        self.send(&FromRunner::Session(SessionReport { session_id, phase }));
     }
 
     /// Adds a link. `snapshot` returns the messages to send first. Every later change goes through the queue.

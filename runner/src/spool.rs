@@ -7,6 +7,7 @@
 
 mod budget;
 mod drain;
+mod error;
 mod layout;
 mod meta;
 mod stream;
@@ -14,7 +15,6 @@ mod stream;
 use std::{
     collections::HashMap,
     fs,
-    io::{self, ErrorKind},
     os::unix::fs::DirBuilderExt,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
@@ -22,8 +22,6 @@ use std::{
 
 use airlock_domain::{ExecutionId, InlineOutput, OutputStream};
 use airlock_mounts::remove_tree;
-use airlock_proto::convert::Stored as _;
-
 use tokio_util::sync::CancellationToken;
 
 use budget::Budget;
@@ -31,41 +29,11 @@ use layout::Layout;
 use meta::Meta;
 
 pub(crate) use drain::{Drain, Stop};
+pub use error::SpoolError;
 pub(crate) use stream::{Piece, StreamSpool, StreamState, StreamWriter};
 
 /// The file next to the segments that holds the inline output of the job's result.
 const INLINE: &str = "inline";
-
-/// A failed step of storing or reading output.
-#[derive(Debug, thiserror::Error)]
-pub enum SpoolError {
-    /// `limits.spool_total_bytes` is reached.
-    #[error("kept output has reached `limits.spool_total_bytes` of {limit}")]
-    Full {
-        /// The limit in bytes.
-        limit: u64,
-    },
-    /// The disk is full.
-    #[error("the disk that holds kept output is full")]
-    NoSpace,
-    /// The operating system reported an error.
-    #[error("cannot {action}: {source}")]
-    Io {
-        /// The step that failed.
-        action: &'static str,
-        /// The error of the operating system.
-        source: io::Error,
-    },
-}
-
-impl SpoolError {
-    fn io(action: &'static str) -> impl FnOnce(io::Error) -> Self {
-        move |source| match source.kind() {
-            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Self::NoSpace,
-            _ => Self::Io { action, source },
-        }
-    }
-}
 
 /// The spools of all jobs.
 #[derive(Debug)]

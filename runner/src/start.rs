@@ -20,18 +20,19 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::{
     config::{ConfigError, RunnerConfig},
-    core::{Core, Parts},
     drain,
     environ::Environ,
     files::{BaselineLimits, Files, FilesError},
     floor::Below,
     job::{Room, Tools},
     journal::{Journal, JournalError},
-    link, ready,
+    link, ready, reconcile,
     secrets::{SecretError, Secrets},
-    session::{CopyLimits, SessionError, Sessions},
+    services::{Parts, Services},
+    session::{CopyLimits, SessionError, SessionTable},
     socket::LocalSocket,
     spool::{SpoolError, Spools},
+    stop,
 };
 
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
@@ -95,7 +96,7 @@ pub struct Runner;
 /// A running runner. If it is dropped without [`RunningRunner::shut_down`], it ends without waiting.
 #[derive(Debug)]
 pub struct RunningRunner {
-    core: Arc<Core>,
+    services: Arc<Services>,
     /// The tasks that dial, expire and watch. They stop when `stop` is dropped.
     tasks: JoinSet<()>,
     stop: DropGuard,
@@ -119,8 +120,8 @@ impl Runner {
         config.check()?;
         let id = config.id()?;
         let servers = config.servers.clone();
-        let (core, lock) = spawn_blocking(move || open(config, id)).await??;
-        let state_dir = &core.config.state_dir;
+        let (services, lock) = spawn_blocking(move || open(config, id)).await??;
+        let state_dir = &services.config.state_dir;
         let bind = |name| {
             LocalSocket::bind(state_dir, name)
                 .map_err(|source| StartError::StateDir { path: state_dir.clone(), source })
@@ -129,16 +130,19 @@ impl Runner {
         let stop = CancellationToken::new();
         let mut tasks = JoinSet::new();
         for (index, server) in servers.into_iter().enumerate() {
-            tasks.spawn(link::keep_all(Arc::clone(&core), index, server, stop.clone()));
+            tasks.spawn(link::keep_all(Arc::clone(&services), index, server, stop.clone()));
         }
-        tasks.spawn(ready::serve(ready, Arc::clone(&core), stop.clone()));
-        tasks.spawn(drain::serve(drain, Arc::clone(&core), stop.clone()));
-        tasks.spawn(Arc::clone(&core).expire(stop.clone()));
-        tasks.spawn(Arc::clone(&core).watch_links(stop.clone()));
-        tasks.spawn(Arc::clone(&core).watch_levels(stop.clone()));
-        tasks.spawn(expire_transfers(Arc::clone(&core), stop.clone()));
-        tracing::info!(runner = %core.id, epoch = %core.clock.epoch(), "runner started");
-        Ok(RunningRunner { core, tasks, stop: stop.drop_guard(), lock })
+        let readiness = ready::Readiness {
+            below: services.below.clone(),
+            links: Arc::clone(&services.links),
+            draining: Arc::clone(&services.draining),
+        };
+        tasks.spawn(ready::serve(ready, readiness, stop.clone()));
+        let (draining, jobs) = (Arc::clone(&services.draining), Arc::clone(&services.jobs));
+        tasks.spawn(drain::serve(drain, draining, jobs, stop.clone()));
+        reconcile::spawn_all(&services, &stop, &mut tasks);
+        tracing::info!(runner = %services.identity.id, epoch = %services.links.epoch(), "runner started");
+        Ok(RunningRunner { services, tasks, stop: stop.drop_guard(), lock })
     }
 }
 
@@ -146,7 +150,7 @@ impl RunningRunner {
     /// Reports whether a server is linked now.
     #[must_use]
     pub fn is_linked(&self) -> bool {
-        self.core.clock.is_linked()
+        self.services.links.is_linked()
     }
 
     /// Stops the runner. It refuses new work and tells the servers. Running commands may continue for `drain.grace`,
@@ -154,20 +158,20 @@ impl RunningRunner {
     /// close. Sessions, and output that no server fetched, stay for the next start. Returns the number of commands
     /// that were ended early. Must not be cancelled.
     pub async fn shut_down(self) -> usize {
-        let Self { core, mut tasks, stop, lock } = self;
-        let cut = core.drain().await;
+        let Self { services, mut tasks, stop, lock } = self;
+        let cut = stop::drain(&services).await;
         drop(stop);
         while tasks.join_next().await.is_some() {}
-        core.settle().await;
-        core.files.shut_down().await;
+        services.tasks.wait().await;
+        services.files.shut_down().await;
         let let_go = async {
-            while Arc::strong_count(&core) > 1 {
+            while Arc::strong_count(&services) > 1 {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
         // References that remain after the timeout end with the process.
         let _ = tokio::time::timeout(LET_GO, let_go).await;
-        let dropped = spawn_blocking(move || drop(core)).await;
+        let dropped = spawn_blocking(move || drop(services)).await;
         if let Err(error) = dropped {
             tracing::warn!(%error, "the runner did not stop its parts in order");
         }
@@ -177,12 +181,8 @@ impl RunningRunner {
     }
 }
 
-async fn expire_transfers(core: Arc<Core>, stop: CancellationToken) {
-    core.files.expire(stop).await;
-}
-
 /// Performs all steps of the start that use the disk or start a process. Blocks for some tens of milliseconds.
-fn open(config: RunnerConfig, id: RunnerId) -> Result<(Arc<Core>, File), StartError> {
+fn open(config: RunnerConfig, id: RunnerId) -> Result<(Arc<Services>, File), StartError> {
     let lock = take(&config.state_dir)?;
     let boot_id = fs::read_to_string(BOOT_ID).map_err(StartError::BootId)?;
     let limits = config.limits;
@@ -197,7 +197,7 @@ fn open(config: RunnerConfig, id: RunnerId) -> Result<(Arc<Core>, File), StartEr
         cgroup: config.cgroup.for_launcher(),
     })
     .map_err(sandbox)?;
-    let sessions = Sessions::restore(
+    let sessions = SessionTable::restore(
         &config.state_dir,
         isolation,
         UidRange::new(config.uids.first, config.uids.count),
@@ -221,7 +221,7 @@ fn open(config: RunnerConfig, id: RunnerId) -> Result<(Arc<Core>, File), StartEr
     let room = Room::new(&config.state_dir, limits.disk_reserve_bytes);
     let tools = Tools {
         launcher,
-        spools,
+        spools: Arc::new(spools),
         start_timeout: limits.start_timeout,
         workspace: config.workspace,
         room,
@@ -244,8 +244,7 @@ fn open(config: RunnerConfig, id: RunnerId) -> Result<(Arc<Core>, File), StartEr
         shells,
         below,
     };
-    let core = Core::new(parts)?;
-    Ok((core, lock))
+    Ok((Services::new(parts)?, lock))
 }
 
 /// Converts the results of the sandbox probe for the servers.

@@ -114,14 +114,14 @@ impl Input {
         // The writer that took over holds the state now.
         let Some(served) = served else { return Err(taken()) };
         if begun && matches!(&served, Err(no) if no.failure == ExchangeFailure::FailedPrecondition) {
-            self.state.lock().await.say_written(outgoing).await;
+            self.state.lock().await.send_written(outgoing).await;
         }
         served
     }
 }
 
 impl State {
-    async fn say_written(&self, outgoing: &Outgoing) {
+    async fn send_written(&self, outgoing: &Outgoing) {
         let written =
             ExchangeFromRunner::Written { accepted: self.accepted, ended: matches!(self.pipe, Pipe::Ended) };
         // If the server has disconnected, the message has no recipient.
@@ -156,10 +156,10 @@ impl Writer<'_> {
                 ExchangeToRunner::Chunk { offset, data } => self.write(offset, &data).await?,
                 ExchangeToRunner::End { close } => {
                     if close && let Pipe::Open(sink) = &mut self.state.pipe {
-                        sink.say_end().await;
+                        sink.send_end().await;
                         self.state.pipe = Pipe::Ended;
                     }
-                    self.state.say_written(outgoing).await;
+                    self.state.send_written(outgoing).await;
                     return Ok(());
                 }
                 ExchangeToRunner::Order(_) => {}

@@ -15,11 +15,15 @@ use rustix::fs::{
 use tokio::task::spawn_blocking;
 use tonic::transport::Uri;
 
-use super::{Finding, Probe, Target, Trust, host, reach};
+use super::{
+    finding::Finding,
+    host::{Probe, host},
+    reach::{Target, Trust, reach},
+};
 use crate::{
     config::{RunnerConfig, ServerConfig},
     files::as_session,
-    floor::{NO_USER, NO_USER_CURE, Outside, is_hosts_root},
+    floor::{NO_USER, NO_USER_REMEDY, Outside, is_hosts_root},
 };
 
 /// The maximum size of a certificate file, in bytes.
@@ -150,7 +154,7 @@ fn outside(key: Outside) -> Option<Finding> {
         Outside::Closed => None,
         Outside::Open => Some(Finding::ok(NAME, "commands may run outside the sandbox, as a session's user")),
         Outside::NoUser => {
-            Some(Finding::degraded(NAME, NO_USER, "commands outside the sandbox are refused", NO_USER_CURE))
+            Some(Finding::degraded(NAME, NO_USER, "commands outside the sandbox are refused", NO_USER_REMEDY))
         }
     }
 }

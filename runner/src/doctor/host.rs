@@ -9,7 +9,7 @@ use airlock_sandbox::{
     UidIsolation, disk_check, unusable,
 };
 
-use super::Finding;
+use super::finding::Finding;
 
 /// The parameters of a check of the host.
 #[derive(Debug, Clone)]

@@ -20,7 +20,7 @@ use tokio::{net::TcpStream, time::timeout};
 use tokio_rustls::TlsConnector;
 use x509_parser::{extensions::GeneralName, prelude::FromDer as _};
 
-use super::Finding;
+use super::finding::Finding;
 
 /// The timeout of each step.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -1,5 +1,6 @@
 //! Tests that findings contain a remedy and are shown completely.
 
+use airlock_sandbox::State;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 
 use super::*;

@@ -2,7 +2,7 @@
 
 use airlock_domain::{ExchangeFailed, ExchangeOrder, ExchangeToRunner};
 
-use super::invalid;
+use super::messages::invalid;
 
 /// The messages received so far.
 #[derive(Debug)]

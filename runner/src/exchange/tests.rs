@@ -1,7 +1,7 @@
 //! Tests of exchanges with a server that is slow, disconnected or violates the protocol.
 
 use airlock_domain::{FileFormat, SessionId, UploadOrder};
-use futures::stream;
+use futures::stream::{self, BoxStream};
 
 use super::*;
 

@@ -18,13 +18,10 @@ use std::{
 pub(super) use layer::Merged;
 pub(crate) use record::{Content, Record, RecordKind, Stamp};
 pub(super) use record::{is_text, modified_micros};
-use recorder::RUN_PREFIX;
 pub(crate) use recorder::{BaselineLimits, Recorder};
+use recorder::{LAYER_PREFIX, RUN_PREFIX};
 
 const FOLDER: &str = "baseline";
-const LAYER_PREFIX: &str = "layer-";
-/// The number of layers that causes a merge.
-const LAYERS: usize = 8;
 
 /// The baseline of one session.
 #[derive(Debug)]

@@ -24,7 +24,6 @@ use rustix::fs::Stat;
 use tokio::task::spawn_blocking;
 
 use super::{
-    Shared,
     failure::{
         changed_meanwhile, failed, internal, invalid, is_a_directory, not_a_directory, of_archive, of_own_io,
         of_path, precondition, shown, unavailable,
@@ -33,7 +32,10 @@ use super::{
     place::{Root, info},
     planted::{LeftOut, PlantedIn},
     select::patterns,
-    transfers::{Attached, DownloadKey, Outcome, Phase, Progress, Stage, StageWriter, Transfer, What},
+    shared::Shared,
+    transfers::{
+        Attached, DownloadKey, Outcome, Phase, Progress, StageWriter, Transfer, TransferKey, open_reader,
+    },
 };
 use crate::{exchange::Outgoing, session::OpenSession};
 
@@ -127,7 +129,7 @@ async fn read(
     let thread = spawn_blocking(move || {
         let file = match bytes {
             Some(file) => file,
-            None => Arc::new(Stage::reader(&transfer)?),
+            None => Arc::new(open_reader(&transfer)?),
         };
         let most = usize::try_from(staged.saturating_sub(offset)).unwrap_or(CHUNK).min(CHUNK);
         let mut data = vec![0; most];
@@ -159,7 +161,7 @@ async fn attach(
     let (table, id, wanted) = (Arc::clone(shared), session.id, Arc::clone(order));
     let thread = spawn_blocking(move || {
         let _registered = registered;
-        let what = What::Download(DownloadKey::of(&wanted));
+        let what = TransferKey::Download(DownloadKey::of(&wanted));
         table.transfers.attach(id, &wanted.transfer_id, what, !wanted.resume)
     });
     let (attached, new) = thread.await.unwrap_or_else(|error| Err(internal("begin a download", &error)))?;
@@ -172,14 +174,14 @@ async fn attach(
 fn begin(shared: &Arc<Shared>, session: &Arc<OpenSession>, attached: &Attached, order: &Arc<DownloadOrder>) {
     let transfer = Arc::clone(&attached.transfer);
     transfer.progress.send_modify(|progress| progress.phase = Phase::Working);
-    let (cancel, place) = (transfer.begin_work(), attached.place());
+    let (cancel, slot) = (transfer.begin_work(), attached.slot());
     let (shared, session, order) = (Arc::clone(shared), Arc::clone(session), Arc::clone(order));
     let work = {
         let (shared, session, transfer) = (Arc::clone(&shared), Arc::clone(&session), Arc::clone(&transfer));
         let cancel = cancel.clone();
         move || {
             let done = stage(&shared, &session, &transfer, &order, &cancel);
-            drop(place);
+            drop(slot);
             match done {
                 // Set here, so that a waiter for the end of the work sees it.
                 Ok(done) => {

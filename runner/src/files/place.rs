@@ -24,8 +24,8 @@ use rustix::{
 use super::{
     baseline::modified_micros,
     failure::{internal, of_path},
+    fsuid,
     paths::Inside,
-    wall,
 };
 use crate::session::OpenSession;
 
@@ -55,7 +55,7 @@ impl Root {
         let handle = openat(CWD, session.folders().of(folder), FOLDER | OFlags::NOFOLLOW, Mode::empty());
         let handle = handle.map_err(|errno| internal("open a session's directory", &errno))?;
         let root = Self { handle, held: session.disk().backend() != DiskBackend::Watch };
-        let done = wall::as_session(session.owner(), || work(&root));
+        let done = fsuid::as_session(session.owner(), || work(&root));
         done.unwrap_or_else(|error| Err(internal("work with the permissions of a session's user", &error)))
     }
 

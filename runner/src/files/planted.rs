@@ -16,9 +16,9 @@ use airlock_sandbox::{
 
 use super::{
     failure::internal,
+    fsuid::as_session,
     paths::{Inside, strip},
     quarantine::of_guard,
-    wall::as_session,
 };
 use crate::session::OpenSession;
 

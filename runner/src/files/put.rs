@@ -24,19 +24,19 @@ use rustix::{
 use sha2::{Digest, Sha256};
 
 use super::{
-    Shared,
     failure::{
         changed_meanwhile, internal, invalid, is_a_directory, not_a_directory, of_archive, of_own_io,
         of_path, session_full, unavailable,
     },
+    fsuid,
     paths::Inside,
     place::{Root, file_type, open_folder},
     record::Keeper,
     select::Selection,
-    transfers::{Stage, Transfer},
+    shared::Shared,
+    transfers::{Transfer, open_reader},
     under_way::UnderWay,
     walk::{Route, Walk},
-    wall,
 };
 use crate::session::OpenSession;
 
@@ -143,7 +143,7 @@ pub(super) fn put(
     cancel: &Cancel,
 ) -> Result<Uploaded, ExchangeFailed> {
     let target = Target::of(order)?;
-    let bytes = Stage::reader(transfer)?;
+    let bytes = open_reader(transfer)?;
     let received = transfer.progress.borrow().staged;
     if let Some(expected) = order.sha256
         && sha256(&bytes, cancel)? != expected
@@ -244,7 +244,7 @@ impl Job<'_> {
             return Err(session_full());
         }
         // The reserve applies to the disk of the runner's state.
-        let below = wall::as_runner(|| transfers.disk());
+        let below = fsuid::as_runner(|| transfers.disk());
         let below = below.map_err(|error| internal("inspect a file system", &error))?;
         transfers.room(below, more, "workspaces")
     }

@@ -26,13 +26,13 @@ use sha2::{Digest, Sha256};
 use tokio::sync::mpsc;
 
 use super::*;
-use crate::session::{Closing, CopyLimits, Opening, Sessions};
+use crate::session::{Closing, CopyLimits, Opening, SessionTable};
 
 const PIECE: usize = 1000;
 
 /// A runner's file work, and one session.
 struct Fixture {
-    sessions: Arc<Sessions>,
+    sessions: Arc<SessionTable>,
     files: Arc<Files>,
     session: Arc<OpenSession>,
     config: TransfersConfig,
@@ -41,13 +41,17 @@ struct Fixture {
     dir: airlock_mounts::ScratchDir,
 }
 
-fn restore(dir: &airlock_mounts::ScratchDir, baseline: BaselineLimits, disk: DiskConfig) -> Arc<Sessions> {
+fn restore(
+    dir: &airlock_mounts::ScratchDir,
+    baseline: BaselineLimits,
+    disk: DiskConfig,
+) -> Arc<SessionTable> {
     let copy = CopyLimits { bytes: 1 << 30, entries: 200_000, baseline };
     let range = UidRange::new(42_000_000, 64);
-    Arc::new(Sessions::restore(dir.path(), UidIsolation::detect(), range, 8, copy, disk).unwrap())
+    Arc::new(SessionTable::restore(dir.path(), UidIsolation::detect(), range, 8, copy, disk).unwrap())
 }
 
-fn open_session(sessions: &Sessions, base: Option<&Path>) -> Arc<OpenSession> {
+fn open_session(sessions: &SessionTable, base: Option<&Path>) -> Arc<OpenSession> {
     let Opening::Reserved(reserved) = sessions.reserve(SessionId::new()) else { panic!("it is new") };
     sessions.make(&reserved, base.map(Path::to_owned).as_ref(), |_, _| {}).unwrap()
 }

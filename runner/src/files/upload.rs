@@ -14,10 +14,13 @@ use futures::StreamExt;
 use tokio::{sync::OwnedMutexGuard, task::spawn_blocking, time::timeout};
 
 use super::{
-    Shared,
     failure::{failed, internal, invalid, unavailable},
     put::{self, Target},
-    transfers::{Attached, Outcome, Phase, Place, Stage, Transfer, UploadKey, What},
+    shared::Shared,
+    transfers::{
+        Attached, Outcome, Phase, Slot, StageFile, Transfer, TransferKey, UploadKey, append_bytes,
+        store_answer,
+    },
     work::Registered,
 };
 use crate::{
@@ -29,7 +32,7 @@ use crate::{
 const IN_USE_WAIT: Duration = Duration::from_secs(2);
 
 /// The right to write a transfer's bytes. Dropping it closes the file.
-struct Writing(OwnedMutexGuard<Stage>);
+struct Writing(OwnedMutexGuard<StageFile>);
 
 impl Drop for Writing {
     fn drop(&mut self) {
@@ -105,7 +108,7 @@ async fn attach(
     let (shared, session, order) = (Arc::clone(shared), Arc::clone(session), Arc::clone(order));
     let thread = spawn_blocking(move || {
         let _registered = registered;
-        let what = What::Upload(UploadKey::of(&order));
+        let what = TransferKey::Upload(UploadKey::of(&order));
         let (attached, new) = shared.transfers.attach(session.id, &order.transfer_id, what, true)?;
         if new && let Err(error) = target.look(&session) {
             shared.transfers.remove(session.id, &attached.transfer);
@@ -176,7 +179,7 @@ async fn append(
     let (shared, transfer) = (Arc::clone(shared), Arc::clone(transfer));
     let thread = spawn_blocking(move || {
         let _registered = registered;
-        writing.0.append(&shared.transfers, &transfer, &data)?;
+        append_bytes(&mut writing.0, &shared.transfers, &transfer, &data)?;
         Ok(writing)
     });
     thread.await.unwrap_or_else(|error| Err(internal("write an upload", &error)))
@@ -202,7 +205,7 @@ async fn finish(
         let cancel = transfer.begin_work();
         let (shared, session, order) = (Arc::clone(shared), Arc::clone(session), Arc::clone(order));
         let tasks = shared.work.tasks.clone();
-        tasks.spawn(put_in(shared, session, Arc::clone(transfer), order, (cancel, attached.place())));
+        tasks.spawn(put_in(shared, session, Arc::clone(transfer), order, (cancel, attached.slot())));
     }
     let over =
         progress.wait_for(|progress| matches!(progress.phase, Phase::Done(_) | Phase::Failed(_))).await;
@@ -218,16 +221,16 @@ async fn put_in(
     session: Arc<OpenSession>,
     transfer: Arc<Transfer>,
     order: Arc<UploadOrder>,
-    (cancel, place): (Cancel, Place),
+    (cancel, slot): (Cancel, Slot),
 ) {
     let work = {
         let (shared, session, transfer) = (Arc::clone(&shared), Arc::clone(&session), Arc::clone(&transfer));
         let cancel = cancel.clone();
         move || {
             let done = put::put(&shared, &session, &transfer, &order, &cancel);
-            drop(place);
+            drop(slot);
             let done = done.and_then(|uploaded| {
-                Stage::done(&shared.transfers, &transfer, uploaded)?;
+                store_answer(&shared.transfers, &transfer, uploaded)?;
                 // Set here, so that a waiter for the end of the work sees it.
                 let phase = Phase::Done(Outcome::Uploaded(uploaded));
                 transfer.progress.send_modify(|progress| progress.phase = phase);

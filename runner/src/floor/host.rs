@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Refusal, floor, plain};
+use super::refusal::{Refusal, floor, is_plain};
 use crate::config::{FloorConfig, RunnerConfig};
 
 /// Returns the real path of a bind's source.
@@ -59,7 +59,7 @@ pub(super) fn apart(folder: &Path, config: &RunnerConfig) -> Result<(), Refusal>
 
 fn below(path: &str, allowed: &[PathBuf]) -> Option<PathBuf> {
     let path = Path::new(path);
-    let real = fs::canonicalize(path).ok().filter(|_| plain(path))?;
+    let real = fs::canonicalize(path).ok().filter(|_| is_plain(path))?;
     let permits = |prefix: &PathBuf| fs::canonicalize(prefix).is_ok_and(|prefix| real.starts_with(prefix));
     allowed.iter().any(permits).then_some(real)
 }

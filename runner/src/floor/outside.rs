@@ -6,14 +6,14 @@
 use airlock_domain::Grant;
 use airlock_sandbox::UidIsolation;
 
-use super::{Refusal, floor};
+use super::refusal::{Refusal, floor};
 use crate::config::FloorConfig;
 
 const CLOSED: &str = "this runner runs no commands outside the sandbox";
 /// The danger of a command that runs as the runner's own user. The remedy follows.
 pub(crate) const NO_USER: &str = "outside the sandbox a command would run as the runner's own user, and could read \
                                   its state and its keys";
-pub(crate) const NO_USER_CURE: &str =
+pub(crate) const NO_USER_REMEDY: &str =
     "start the runner as root, so that each session has its own user; or remove `floor.unsandboxed`";
 
 /// Whether commands may run outside the sandbox.

@@ -10,7 +10,7 @@ use airlock_sandbox::{
     protect::{Action, Found, GitUses, Names, Outcome, Rules, Writer},
 };
 
-use super::{GuardError, Guarded, SessionGuard};
+use super::guarded::{GuardError, Guarded, SessionGuard};
 use crate::session::OpenSession;
 
 /// The failed step in a result: protected names could not be watched, or the command violated them.

@@ -13,7 +13,7 @@ use airlock_domain::{Cause, ExecutionId, Violation, ViolationAction};
 use airlock_sandbox::{DiskBackend, DiskUse, disk_use};
 use tokio::{task::spawn_blocking, time::sleep};
 
-use super::Room;
+use super::room::Room;
 use crate::{config::WorkspaceConfig, session::OpenSession};
 
 /// Counting takes at most one part in this many of the time.

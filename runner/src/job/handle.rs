@@ -14,7 +14,7 @@ use airlock_domain::{Signal, TerminalSize};
 use rustix::termios::{Winsize, tcsetwinsize};
 use tokio::sync::{mpsc, watch};
 
-use super::EndSwitch;
+use super::switch::EndSwitch;
 use crate::stdin::Input;
 
 /// The maximum number of queued signals of one job. Further ones are dropped.

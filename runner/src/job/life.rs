@@ -13,7 +13,7 @@ use tokio::{
     time::sleep,
 };
 
-use super::{Job, disk::DiskWatch};
+use super::{accepted::Job, disk::DiskWatch};
 use crate::spool::{JobSpool, StreamSpool, StreamState};
 
 /// A running command.

@@ -12,7 +12,7 @@ use airlock_sandbox::{
     protect::{Grounds, Use, planted},
 };
 
-use super::{Job, result::Failure};
+use super::{accepted::Job, result::Failure};
 use crate::files;
 
 /// Programs other than git that only read and run git.

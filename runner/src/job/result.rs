@@ -10,7 +10,7 @@ use airlock_sandbox::{
     self as sandbox, Ended, LaunchError, PathRuleError, env::EnvError, protect::ProtectError,
 };
 
-use super::{Job, disk::DiskWatch};
+use super::{accepted::Job, disk::DiskWatch};
 use crate::{
     guard::{GuardError, Watch, failed},
     inline,

@@ -12,6 +12,10 @@ use std::{
 use airlock_domain::ExecutionId;
 use rustix::fs::statvfs;
 
+/// The refusal of new work while free disk space is at or below the reserve.
+pub(crate) const NO_ROOM: &str =
+    "less than `limits.disk_reserve_bytes` is free under this runner's `state_dir`";
+
 /// Below this many reserves of free space, the growth of sessions is counted.
 const NEAR: u64 = 4;
 

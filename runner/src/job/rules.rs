@@ -3,38 +3,10 @@
 //! The session's directories are scanned with the rights of the session's user. The result is kept while nothing can
 //! have changed the directories. After a command ends, it is computed again in the background.
 
-use std::sync::{Mutex, PoisonError};
-
 use airlock_sandbox::{Mask, PathRuleError, PathRules, Profile, Resolved, RuleScope};
 
-use super::{Job, result::Failure};
+use super::{accepted::Job, result::Failure};
 use crate::{files, session::OpenSession};
-
-/// The cached result of the path rules of a session.
-#[derive(Debug, Default)]
-pub(crate) struct KeptRules(Mutex<Option<Kept>>);
-
-#[derive(Debug)]
-struct Kept {
-    /// The state of the directories at that time.
-    at: u64,
-    /// The profile that contains the rules.
-    profile: Profile,
-    resolved: Resolved,
-}
-
-impl KeptRules {
-    fn find(&self, at: u64, profile: &Profile) -> Option<Resolved> {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let kept = kept.as_ref().filter(|kept| kept.at == at && kept.profile == *profile)?;
-        Some(kept.resolved.clone())
-    }
-
-    fn keep(&self, at: u64, profile: &Profile, resolved: Resolved) {
-        let kept = Kept { at, profile: profile.clone(), resolved };
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(kept);
-    }
-}
 
 /// Resolves the path rules for this launch: a profile that covers parts of the root, and masks for the session's
 /// directories. `still` numbers the state of the directories, if nothing else can change them. Blocks while it scans
@@ -47,7 +19,7 @@ pub(super) fn resolve(
     open: &OpenSession,
     still: Option<u64>,
 ) -> Result<(Profile, Vec<Mask>), Failure> {
-    let known = still.and_then(|at| open.kept_rules().find(at, profile));
+    let known = still.and_then(|at| open.cached_rules().find(at, profile));
     let Resolved { masks, covers } = match known {
         Some(known) => known,
         None => walk(profile, open)?.0,
@@ -71,13 +43,13 @@ pub(super) fn look_ahead(job: &Job) {
     let (true, Some(_token)) = (job.profile.paths != PathRules::default(), open.file_work()) else { return };
     let still = || open.guard().workspace.still();
     let Some(at) = still() else { return };
-    if open.kept_rules().find(at, &job.profile).is_some() {
+    if open.cached_rules().find(at, &job.profile).is_some() {
         return;
     }
     if let Ok((resolved, true)) = walk(&job.profile, open)
         && still() == Some(at)
     {
-        open.kept_rules().keep(at, &job.profile, resolved);
+        open.cached_rules().keep(at, &job.profile, resolved);
     }
 }
 

@@ -8,7 +8,10 @@ use std::{
     fs::File,
     io::Read,
     path::PathBuf,
-    sync::mpsc::{self, RecvTimeoutError},
+    sync::{
+        Arc,
+        mpsc::{self, RecvTimeoutError},
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -20,7 +23,10 @@ use airlock_domain::{
 use airlock_sandbox::{LaunchSpec, Network, Profile, Running, Shape, Stdin, WORKSPACE};
 use tokio_util::sync::CancellationToken;
 
-use super::{Tools, environment, limits, rules};
+use super::{
+    rules,
+    tools::{Tools, environment},
+};
 use crate::{config::RunnerConfig, floor, session::OpenSession};
 
 /// The script that prints the snapshot.
@@ -34,26 +40,60 @@ const PATH: &[u8] = b"# PATH=";
 /// The last line.
 const COMPLETE: &[u8] = b"# complete\n";
 
-/// The parts of the runner for the creation of a snapshot.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Surroundings<'a> {
-    pub(crate) tools: &'a Tools,
+/// Creates the shell snapshots of sessions.
+#[derive(Debug)]
+pub(crate) struct SnapshotMaker {
+    pub(crate) tools: Arc<Tools>,
     /// The sandbox profile with the minimal root of the host system.
-    pub(crate) root: &'a Profile,
-    pub(crate) config: &'a RunnerConfig,
+    pub(crate) root: Arc<Profile>,
+    pub(crate) config: Arc<RunnerConfig>,
 }
 
-/// Returns the snapshot of a new session, or the reason why there is none. Blocks for the duration of `shell.init`, at
-/// most [`TIME`] plus the start. All its processes have ended afterwards.
-pub(crate) fn make_snapshot(
-    runner: Surroundings<'_>,
-    session: &OpenSession,
-    asked: &SandboxProfile,
-    cancel: &CancellationToken,
-) -> SessionSnapshot {
-    match start(runner, session, asked).and_then(|running| printed(running, cancel)).and_then(checked) {
-        Ok(text) => SessionSnapshot { text, problem: String::new() },
-        Err(problem) => SessionSnapshot::missing(problem),
+impl SnapshotMaker {
+    /// Returns the snapshot of a new session, or the reason why there is none. Blocks for the duration of
+    /// `shell.init`, at most [`TIME`] plus the start. All its processes have ended afterwards.
+    pub(crate) fn make(
+        &self,
+        session: &OpenSession,
+        asked: &SandboxProfile,
+        cancel: &CancellationToken,
+    ) -> SessionSnapshot {
+        match self.start(session, asked).and_then(|running| printed(running, cancel)).and_then(checked) {
+            Ok(text) => SessionSnapshot { text, problem: String::new() },
+            Err(problem) => SessionSnapshot::missing(problem),
+        }
+    }
+
+    fn start(&self, session: &OpenSession, asked: &SandboxProfile) -> Result<Running, String> {
+        let Self { tools, root, config } = self;
+        if asked.shell_init.len() > SHELL_INIT_BYTES {
+            return Err(format!("`shell.init` is longer than {SHELL_INIT_BYTES} bytes"));
+        }
+        let grant = grant(session, asked);
+        floor::check(&grant, &config.floor).map_err(|refusal| refusal.message)?;
+        let profile = floor::profile(root, asked, config).map_err(|refusal| refusal.message)?;
+        let env = environment(&grant, &profile, &[], None);
+        let env = env.map_err(|_| "the environment cannot be built".to_owned())?;
+        let (profile, masks) =
+            rules::resolve(&profile, session, None).map_err(|failure| failure.to_string())?;
+        let place = session.for_launch(&tools.launcher, false).map_err(|error| error.to_string())?;
+        let spec = LaunchSpec {
+            command: CAPTURE.as_bytes().to_vec(),
+            shell: airlock_sandbox::Shell::Bash,
+            snapshot: None,
+            shell_init: Some(asked.shell_init.clone().into_bytes()),
+            prefix: Vec::new(),
+            cwd: PathBuf::from(WORKSPACE),
+            env,
+            shape: Shape { read_only: true, network: Network::Empty },
+            separate_stderr: false,
+            stdin: Stdin::Null,
+            masks,
+        };
+        tools
+            .launcher
+            .start(&profile, &place, &tools.limits(&grant), &spec)
+            .map_err(|error| error.to_string())
     }
 }
 
@@ -63,34 +103,6 @@ pub(crate) fn search_path(snapshot: &[u8]) -> Option<&str> {
     let path = std::str::from_utf8(line.strip_prefix(PATH)?).ok()?;
     let folders = path.split(':').all(|folder| folder.starts_with('/'));
     (folders && path.len() <= SEARCH_PATH_BYTES && !path.contains(char::is_control)).then_some(path)
-}
-
-fn start(runner: Surroundings<'_>, session: &OpenSession, asked: &SandboxProfile) -> Result<Running, String> {
-    let Surroundings { tools, root, config } = runner;
-    if asked.shell_init.len() > SHELL_INIT_BYTES {
-        return Err(format!("`shell.init` is longer than {SHELL_INIT_BYTES} bytes"));
-    }
-    let grant = grant(session, asked);
-    floor::check(&grant, &config.floor).map_err(|refusal| refusal.message)?;
-    let profile = floor::profile(root, asked, config).map_err(|refusal| refusal.message)?;
-    let env = environment(&grant, &profile, &[], None);
-    let env = env.map_err(|_| "the environment cannot be built".to_owned())?;
-    let (profile, masks) = rules::resolve(&profile, session, None).map_err(|failure| failure.to_string())?;
-    let place = session.for_launch(&tools.launcher, false).map_err(|error| error.to_string())?;
-    let spec = LaunchSpec {
-        command: CAPTURE.as_bytes().to_vec(),
-        shell: airlock_sandbox::Shell::Bash,
-        snapshot: None,
-        shell_init: Some(asked.shell_init.clone().into_bytes()),
-        prefix: Vec::new(),
-        cwd: PathBuf::from(WORKSPACE),
-        env,
-        shape: Shape { read_only: true, network: Network::Empty },
-        separate_stderr: false,
-        stdin: Stdin::Null,
-        masks,
-    };
-    tools.launcher.start(&profile, &place, &limits(tools, &grant), &spec).map_err(|error| error.to_string())
 }
 
 /// Returns the grant of the script: read-only.

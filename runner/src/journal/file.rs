@@ -10,7 +10,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::JournalError;
+use super::error::JournalError;
 
 const HEADER: usize = 8;
 /// The maximum length of a record. A larger length is damage.

@@ -17,8 +17,15 @@ use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
 use tonic::{Code, Status, Streaming};
 
-use super::{LinkEnd, dial, exchange::Exchanges, lost, output::Outputs, way::Way};
-use crate::{config::ServerConfig, core::Core, reports::Exit};
+use super::{
+    dial,
+    end::{LinkEnd, lost},
+    endpoint::EndpointSource,
+    exchange::Exchanges,
+    output::Outputs,
+    requests, state,
+};
+use crate::{config::ServerConfig, reports::Exit, services::Services};
 
 /// The number of messages between a link's queue and its connection.
 const WIRE_QUEUE: usize = 16;
@@ -39,30 +46,28 @@ struct Welcome {
 
 /// Opens the link and keeps it until it ends. Sets `welcomed` to the server's ID if the link was established.
 pub(super) async fn hold(
-    core: &Arc<Core>,
+    services: &Arc<Services>,
     index: usize,
     server: &ServerConfig,
     cancel: &CancellationToken,
     welcomed: &mut Option<String>,
 ) -> LinkEnd {
-    let made = cancel.run_until_cancelled(make(core, server)).await;
+    let made = cancel.run_until_cancelled(make(services, server)).await;
     let link = match made {
         None => return LinkEnd::Stopped,
         Some(Err(end)) => return end,
         Some(Ok(link)) => link,
     };
-    if !core.clock.link_up(index, link.epoch, link.welcome.link_grace) {
+    let server_id = link.welcome.server_id.clone();
+    if !services.links.link_up(index, &server_id, link.epoch, link.welcome.link_grace) {
         return lost("the epoch ended while the link was established");
     }
-    let server_id = link.welcome.server_id.clone();
     *welcomed = Some(server_id.clone());
-    core.linked_servers.enter(&server_id);
-    core.metrics.link_up();
+    services.metrics.link_up();
     tracing::info!(server = server.endpoint, server_id, "linked");
-    let end = run(core, index, link, cancel).await;
-    core.linked_servers.leave(&server_id);
-    core.clock.link_down();
-    core.metrics.link_down();
+    let end = run(services, index, link, cancel).await;
+    services.links.link_down(&server_id);
+    services.metrics.link_down();
     end
 }
 
@@ -72,17 +77,17 @@ struct Link {
     welcome: Welcome,
     to_server: mpsc::Sender<ConnectRequest>,
     from_server: Streaming<ConnectResponse>,
-    way: Arc<Way>,
+    endpoints: Arc<EndpointSource>,
 }
 
-async fn make(core: &Core, server: &ServerConfig) -> Result<Link, LinkEnd> {
-    let limit = core.config.limits.dial_timeout;
-    let way = Arc::new(Way::new(server, limit)?);
-    let (endpoint, _) = way.endpoint();
+async fn make(services: &Services, server: &ServerConfig) -> Result<Link, LinkEnd> {
+    let limit = services.config.limits.dial_timeout;
+    let endpoints = Arc::new(EndpointSource::new(server, limit)?);
+    let (endpoint, _) = endpoints.endpoint();
     let channel = dial::connect(&endpoint, limit).await?;
     let mut client = RunnerLinkClient::new(channel).max_decoding_message_size(MESSAGE_BYTES);
     let (to_server, queue) = mpsc::channel(WIRE_QUEUE);
-    let hello = core.hello();
+    let hello = state::hello(services);
     let epoch = hello.epoch;
     to_server.send(FromRunner::Hello(hello).into()).await.map_err(lost)?;
     let greeting = async {
@@ -90,14 +95,14 @@ async fn make(core: &Core, server: &ServerConfig) -> Result<Link, LinkEnd> {
             client.connect(ReceiverStream::new(queue)).await.map_err(|status| ended(&status))?.into_inner();
         let first = from_server.message().await.map_err(|status| ended(&status))?;
         let first = first.ok_or_else(|| lost("the server closed the stream"))?;
-        Ok((from_server, welcome(core, &ToRunner::try_from(first).map_err(lost)?)?))
+        Ok((from_server, welcome(services, &ToRunner::try_from(first).map_err(lost)?)?))
     };
     let (from_server, welcome) =
         timeout(limit, greeting).await.map_err(|_| lost("the server does not answer"))??;
-    Ok(Link { epoch, welcome, to_server, from_server, way })
+    Ok(Link { epoch, welcome, to_server, from_server, endpoints })
 }
 
-fn welcome(core: &Core, first: &ToRunner) -> Result<Welcome, LinkEnd> {
+fn welcome(services: &Services, first: &ToRunner) -> Result<Welcome, LinkEnd> {
     let ToRunner::Welcome { server_id, protocol_version, heartbeat_interval, link_grace } = first else {
         return Err(LinkEnd::Refused("its first message is not Welcome".to_owned()));
     };
@@ -108,7 +113,7 @@ fn welcome(core: &Core, first: &ToRunner) -> Result<Welcome, LinkEnd> {
         );
         return Err(LinkEnd::Refused(both));
     }
-    let limits = &core.config.limits;
+    let limits = &services.config.limits;
     Ok(Welcome {
         server_id: server_id.clone(),
         heartbeat: (*heartbeat_interval).clamp(limits.heartbeat_min, limits.heartbeat_max),
@@ -127,14 +132,14 @@ fn ended(status: &Status) -> LinkEnd {
     }
 }
 
-async fn run(core: &Arc<Core>, index: usize, link: Link, cancel: &CancellationToken) -> LinkEnd {
-    let Link { welcome, to_server, mut from_server, way, .. } = link;
-    let streams = (Outputs::new(core, &way), Exchanges::new(core, &way));
+async fn run(services: &Arc<Services>, index: usize, link: Link, cancel: &CancellationToken) -> LinkEnd {
+    let Link { welcome, to_server, mut from_server, endpoints, .. } = link;
+    let streams = (Outputs::new(services, &endpoints), Exchanges::new(services, &endpoints));
     let cut = CancellationToken::new();
-    let capacity = usize::try_from(core.config.limits.link_queue).unwrap_or(usize::MAX);
-    let (exit, first, queue) = core.reports.attach(capacity, cut.clone(), || core.snapshot());
-    let speak = speak(core, to_server, first, queue, welcome.heartbeat);
-    let listen = listen((core, index), &mut from_server, streams, &exit, welcome.heartbeat);
+    let capacity = usize::try_from(services.config.limits.link_queue).unwrap_or(usize::MAX);
+    let (exit, first, queue) = services.reports.attach(capacity, cut.clone(), || state::snapshot(services));
+    let speak = speak(services, to_server, first, queue, welcome.heartbeat);
+    let listen = listen((services, index), &mut from_server, streams, &exit, welcome.heartbeat);
     let end = tokio::select! {
         end = speak => end,
         end = listen => end,
@@ -150,7 +155,7 @@ async fn run(core: &Arc<Core>, index: usize, link: Link, cancel: &CancellationTo
 }
 
 async fn speak(
-    core: &Core,
+    services: &Services,
     to_server: mpsc::Sender<ConnectRequest>,
     first: Vec<FromRunner>,
     mut queue: mpsc::Receiver<FromRunner>,
@@ -158,7 +163,7 @@ async fn speak(
 ) -> LinkEnd {
     let patience = heartbeat * SILENT_INTERVALS;
     let send = async |message: FromRunner| {
-        let message = core.with_inline(message).await;
+        let message = services.jobs.with_inline(message).await;
         let said = (!matches!(message, FromRunner::Heartbeat { .. })).then(|| name_of(&message));
         if said.is_some() {
             hit(Point::BeforeLinkSend, &message);
@@ -189,7 +194,7 @@ async fn speak(
                 Some(message) => message,
                 None => return lost("the link's queue was closed"),
             },
-            _ = beat.tick() => core.heartbeat(),
+            _ = beat.tick() => state::heartbeat(services),
         };
         if let Err(end) = send(message).await {
             return end;
@@ -198,7 +203,7 @@ async fn speak(
 }
 
 async fn listen(
-    (core, index): (&Arc<Core>, usize),
+    (services, index): (&Arc<Services>, usize),
     from_server: &mut Streaming<ConnectResponse>,
     (mut outputs, mut exchanges): (Outputs, Exchanges),
     exit: &Exit,
@@ -214,18 +219,18 @@ async fn listen(
             Ok(Ok(None)) => return lost("the server closed the stream"),
             Ok(Ok(Some(message))) => message,
         };
-        core.clock.heard();
+        services.links.heard();
         // A message long after the complete report shows that the server has read the report.
         if !told && begun.elapsed() > patience {
             told = true;
-            core.server_told(index);
+            state::server_told(services, index);
         }
         let offered = offered(&message);
         match ToRunner::try_from(message).inspect(received) {
             Ok(ToRunner::OpenOutput { execution_id, ticket }) => outputs.open(execution_id, ticket),
             Ok(ToRunner::OpenExchange { ticket }) => exchanges.open(ticket),
-            Ok(ToRunner::Probe { number }) => core.reports.answer(exit, FromRunner::Probed { number }),
-            Ok(message) => core.handle(message),
+            Ok(ToRunner::Probe { number }) => services.reports.answer(exit, FromRunner::Probed { number }),
+            Ok(message) => requests::handle(services, message),
             // One invalid message must not end the jobs of this server.
             Err(error) => {
                 tracing::warn!(
@@ -233,7 +238,7 @@ async fn listen(
                     "the server sent a message that the contract does not define"
                 );
                 if let Some((id, attempt)) = offered {
-                    core.refuse_malformed(id, attempt, &error.to_string());
+                    services.admission.refuse_malformed(id, attempt, &error.to_string());
                 }
             }
         }

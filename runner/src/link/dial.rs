@@ -4,7 +4,7 @@ use std::{fs, path::PathBuf, time::Duration};
 
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
 
-use super::{LinkEnd, lost};
+use super::end::{LinkEnd, lost};
 use crate::config::ServerConfig;
 
 const KEEP_ALIVE: Duration = Duration::from_secs(10);

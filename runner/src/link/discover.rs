@@ -12,15 +12,20 @@ use tokio::{sync::watch, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 use tonic::transport::Uri;
 
-use super::keep;
-use crate::{config::ServerConfig, core::Core};
+use super::keep::keep;
+use crate::{config::ServerConfig, services::Services};
 
 /// The port of an endpoint without one.
 const HTTPS_PORT: u16 = 443;
 
 /// Keeps a link to each server of a name until `cancel`. A link to an address that disappears is kept until it ends. A
 /// failed lookup changes nothing.
-pub(super) async fn all(core: Arc<Core>, index: usize, server: ServerConfig, cancel: CancellationToken) {
+pub(super) async fn all(
+    services: Arc<Services>,
+    index: usize,
+    server: ServerConfig,
+    cancel: CancellationToken,
+) {
     let Some((host, port)) = host_and_port(&server.endpoint) else { return };
     let mut name = Name { host, port, failing: false };
     let wanted = watch::Sender::new(BTreeSet::new());
@@ -37,10 +42,10 @@ pub(super) async fn all(core: Arc<Core>, index: usize, server: ServerConfig, can
             let one = ServerConfig { endpoint: at(&server, address), ..server.clone() };
             let wanted = wanted.subscribe();
             let is_wanted = move || wanted.borrow().contains(&address);
-            let task = links.spawn(keep(core.clone(), index, one, is_wanted, cancel.clone()));
+            let task = links.spawn(keep(services.clone(), index, one, is_wanted, cancel.clone()));
             kept.insert(address, task.id());
         }
-        if cancel.run_until_cancelled(tokio::time::sleep(core.config.reconnect.lookup)).await.is_none() {
+        if cancel.run_until_cancelled(tokio::time::sleep(services.config.reconnect.lookup)).await.is_none() {
             break;
         }
         while let Some(ended) = links.try_join_next_with_id() {

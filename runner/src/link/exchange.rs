@@ -11,8 +11,15 @@ use tokio::{sync::mpsc, task::JoinSet, time::timeout};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::{Channel, Endpoint};
 
-use super::{LinkEnd, dial, way::Way};
-use crate::{core::Core, exchange};
+use super::{
+    dial,
+    end::{LinkEnd, lost},
+    endpoint::EndpointSource,
+};
+use crate::{
+    exchange::{self, OrderServices},
+    services::Services,
+};
 
 /// The number of messages between an exchange and its connection.
 const WIRE_QUEUE: usize = 1;
@@ -23,8 +30,8 @@ const FAREWELL: Duration = Duration::from_secs(5);
 
 /// The exchanges of one link.
 pub(super) struct Exchanges {
-    core: Arc<Core>,
-    way: Arc<Way>,
+    services: Arc<Services>,
+    endpoints: Arc<EndpointSource>,
     work: JoinSet<()>,
     turned_away: JoinSet<()>,
     /// The connection that all refused exchanges share.
@@ -37,11 +44,12 @@ pub(super) struct Exchanges {
 
 impl Exchanges {
     /// Creates an empty set. The first exchange connects. Needs a runtime.
-    pub(super) fn new(core: &Arc<Core>, way: &Arc<Way>) -> Self {
+    pub(super) fn new(services: &Arc<Services>, endpoints: &Arc<EndpointSource>) -> Self {
         let (work, turned_away) = (JoinSet::new(), JoinSet::new());
-        let (endpoint, version) = way.endpoint();
-        let (core, way, aside) = (Arc::clone(core), Arc::clone(way), endpoint.connect_lazy());
-        Self { core, way, work, turned_away, aside, version, flooded: false }
+        let (endpoint, version) = endpoints.endpoint();
+        let (services, endpoints, aside) =
+            (Arc::clone(services), Arc::clone(endpoints), endpoint.connect_lazy());
+        Self { services, endpoints, work, turned_away, aside, version, flooded: false }
     }
 
     /// Opens an exchange that the server asked for, within `limits.exchanges`. Beyond the limit, opens one that
@@ -50,20 +58,20 @@ impl Exchanges {
         for tasks in [&mut self.work, &mut self.turned_away] {
             while tasks.join_next().now_or_never().flatten().is_some() {}
         }
-        let core = Arc::clone(&self.core);
-        let limit = core.config.limits.exchanges;
+        let services = Arc::clone(&self.services);
+        let limit = services.config.limits.exchanges;
         if self.work.len() < usize::try_from(limit).unwrap_or(usize::MAX) {
             self.flooded = false;
-            let (endpoint, _) = self.way.endpoint();
+            let (endpoint, _) = self.endpoints.endpoint();
             self.work.spawn(async move {
-                if let Err(end) = hold(&core, &endpoint, ticket).await {
+                if let Err(end) = hold(&services, &endpoint, ticket).await {
                     tracing::info!(%end, "cannot open an exchange");
                 }
             });
         } else if self.turned_away.len() < TURNED_AWAY_AT_ONCE {
             let channel = self.aside();
             self.turned_away.spawn(async move {
-                if let Err(end) = turn_away(&core, channel, ticket, limit).await {
+                if let Err(end) = turn_away(&services, channel, ticket, limit).await {
                     tracing::info!(%end, "cannot refuse an exchange");
                 }
             });
@@ -71,12 +79,10 @@ impl Exchanges {
             tracing::warn!("the server requests far more exchanges than `limits.exchanges`");
         }
     }
-}
 
-impl Exchanges {
     /// Returns the connection of refused exchanges, with the current certificates.
     fn aside(&mut self) -> Channel {
-        let (endpoint, version) = self.way.endpoint();
+        let (endpoint, version) = self.endpoints.endpoint();
         if version != self.version {
             self.version = version;
             self.aside = endpoint.connect_lazy();
@@ -86,17 +92,24 @@ impl Exchanges {
 }
 
 /// Runs one exchange, from the connection to its end.
-async fn hold(core: &Arc<Core>, endpoint: &Endpoint, ticket: String) -> Result<(), LinkEnd> {
-    let channel = dial::connect(endpoint, core.config.limits.dial_timeout).await?;
-    let (to_server, mut from_server) = greet(core, channel, ticket).await?;
-    exchange::serve(core, &mut from_server, to_server).await;
+async fn hold(services: &Arc<Services>, endpoint: &Endpoint, ticket: String) -> Result<(), LinkEnd> {
+    let channel = dial::connect(endpoint, services.config.limits.dial_timeout).await?;
+    let (to_server, mut from_server) = greet(services, channel, ticket).await?;
+    let order_services = OrderServices {
+        sessions: Arc::clone(&services.session_table),
+        files: Arc::clone(&services.files),
+        jobs: Arc::clone(&services.jobs),
+        order_timeout: services.config.limits.dial_timeout,
+        idle: services.config.limits.exchange_idle,
+    };
+    exchange::serve(&order_services, &mut from_server, to_server).await;
     farewell(from_server).await;
     Ok(())
 }
 
 /// Runs an exchange that reports that there are too many.
-async fn turn_away(core: &Core, channel: Channel, ticket: String, limit: u32) -> Result<(), LinkEnd> {
-    let (to_server, from_server) = greet(core, channel, ticket).await?;
+async fn turn_away(services: &Services, channel: Channel, ticket: String, limit: u32) -> Result<(), LinkEnd> {
+    let (to_server, from_server) = greet(services, channel, ticket).await?;
     let failed = ExchangeFailed {
         failure: ExchangeFailure::Exhausted { limit: "limits.exchanges".to_owned(), value: limit.into() },
         reason: "TOO_MANY_EXCHANGES".to_owned(),
@@ -123,19 +136,19 @@ type ToServer = mpsc::Sender<ExchangeFromRunner>;
 /// Opens the stream and sends Hello. The returned stream yields the server's messages, or a description of the problem
 /// for an invalid message.
 async fn greet(
-    core: &Core,
+    services: &Services,
     channel: Channel,
     ticket: String,
 ) -> Result<(ToServer, impl Stream<Item = Result<ExchangeToRunner, String>> + Unpin + use<>), LinkEnd> {
     let mut client = RunnerLinkClient::new(channel).max_decoding_message_size(MESSAGE_BYTES);
     let (to_server, queue) = mpsc::channel(WIRE_QUEUE);
-    let hello = ExchangeFromRunner::Hello { runner_id: core.id.clone(), ticket };
+    let hello = ExchangeFromRunner::Hello { runner_id: services.identity.id.clone(), ticket };
     // Cannot fail: the queue is empty and its receiver exists.
     let _ = to_server.try_send(hello);
     let requests = ReceiverStream::new(queue).map(ExchangeRequest::from);
-    let answer = timeout(core.config.limits.dial_timeout, client.exchange(requests)).await;
-    let answer = answer.map_err(|_| super::lost("the server does not answer"))?;
-    let messages = answer.map_err(|status| super::lost(status.message()))?.into_inner();
+    let answer = timeout(services.config.limits.dial_timeout, client.exchange(requests)).await;
+    let answer = answer.map_err(|_| lost("the server does not answer"))?;
+    let messages = answer.map_err(|status| lost(status.message()))?.into_inner();
     // A broken connection ends the stream.
     let messages = messages
         .map(|message| message.ok().map(|it| ExchangeToRunner::try_from(it).map_err(|bad| bad.to_string())))

@@ -10,10 +10,10 @@ use tokio::{sync::mpsc, task::JoinSet};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::Channel;
 
-use super::way::Way;
+use super::endpoint::EndpointSource;
 use crate::{
-    core::Core,
     push::{PushEnd, serve},
+    services::Services,
 };
 
 /// The number of chunks between the spool and the connection.
@@ -24,8 +24,8 @@ const CONNECTIONS: usize = 4;
 
 /// The output streams of one link.
 pub(super) struct Outputs {
-    core: Arc<Core>,
-    way: Arc<Way>,
+    services: Arc<Services>,
+    endpoints: Arc<EndpointSource>,
     /// The endpoint version with which the channels were created.
     version: u64,
     channels: VecDeque<Channel>,
@@ -34,15 +34,21 @@ pub(super) struct Outputs {
 
 impl Outputs {
     /// Creates an empty set. The first streams connect. Needs a runtime.
-    pub(super) fn new(core: &Arc<Core>, way: &Arc<Way>) -> Self {
-        let (endpoint, version) = way.endpoint();
+    pub(super) fn new(services: &Arc<Services>, endpoints: &Arc<EndpointSource>) -> Self {
+        let (endpoint, version) = endpoints.endpoint();
         let channels = (0..CONNECTIONS).map(|_| endpoint.connect_lazy()).collect();
-        Self { core: Arc::clone(core), way: Arc::clone(way), version, channels, streams: JoinSet::new() }
+        Self {
+            services: Arc::clone(services),
+            endpoints: Arc::clone(endpoints),
+            version,
+            channels,
+            streams: JoinSet::new(),
+        }
     }
 
     /// Returns a connection with the current certificates. Streams on older connections continue there.
     fn channel(&mut self) -> Option<Channel> {
-        let (endpoint, version) = self.way.endpoint();
+        let (endpoint, version) = self.endpoints.endpoint();
         if version != self.version {
             self.version = version;
             self.channels = (0..CONNECTIONS).map(|_| endpoint.connect_lazy()).collect();
@@ -54,16 +60,16 @@ impl Outputs {
     /// Opens a stream that the server asked for, within `limits.output_streams`.
     pub(super) fn open(&mut self, id: ExecutionId, ticket: String) {
         while self.streams.join_next().now_or_never().flatten().is_some() {}
-        let limit = usize::try_from(self.core.config.limits.output_streams).unwrap_or(usize::MAX);
+        let limit = usize::try_from(self.services.config.limits.output_streams).unwrap_or(usize::MAX);
         if self.streams.len() >= limit {
             tracing::warn!(execution = %id, "the server requests more streams than `limits.output_streams`");
             return;
         }
         let Some(channel) = self.channel() else { return };
         let client = RunnerLinkClient::new(channel);
-        let core = Arc::clone(&self.core);
+        let services = Arc::clone(&self.services);
         self.streams.spawn(async move {
-            if let Err(error) = push(&core, client, id, ticket).await {
+            if let Err(error) = push(&services, client, id, ticket).await {
                 tracing::info!(execution = %id, %error, "an output stream ended");
             }
         });
@@ -80,15 +86,16 @@ enum OutputEnd {
 }
 
 async fn push(
-    core: &Core,
+    services: &Services,
     mut client: RunnerLinkClient<Channel>,
     execution_id: ExecutionId,
     ticket: String,
 ) -> Result<(), OutputEnd> {
-    let spool = core.output(&execution_id);
+    let spool = services.jobs.output(&execution_id);
     let (outgoing, queue) = mpsc::channel::<PushFromRunner>(CHUNKS);
     let missing = spool.is_none();
-    let hello = PushFromRunner::Hello { runner_id: core.id.clone(), execution_id, ticket, missing };
+    let hello =
+        PushFromRunner::Hello { runner_id: services.identity.id.clone(), execution_id, ticket, missing };
     // Cannot fail: the queue is empty and its receiver exists.
     let _ = outgoing.try_send(hello);
     let Some(spool) = spool else {

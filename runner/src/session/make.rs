@@ -19,8 +19,8 @@ use rustix::fs::{CWD, Mode, OFlags, openat};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    OpenSession,
     copy::{CopyError, CopyLimits, copy_tree},
+    open::OpenSession,
     saved::Saved,
 };
 

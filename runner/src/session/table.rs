@@ -11,7 +11,13 @@ use airlock_domain::SessionId;
 use airlock_sandbox::{DiskBackend, DiskConfig, DiskError, Disks, HostIds, UidIsolation, UidRange};
 use tokio_util::sync::CancellationToken;
 
-use super::{CopyLimits, OpenSession, SessionError, make::Places, saved::Saved, strays::end_strays};
+use super::{
+    copy::CopyLimits,
+    make::{Places, SessionError},
+    open::OpenSession,
+    saved::Saved,
+    strays::end_strays,
+};
 
 /// The state of a session.
 #[derive(Debug)]
@@ -40,7 +46,7 @@ pub(crate) enum Opening {
     Underway,
     /// The session cannot be created: a stable reason and a message for people.
     Refused(&'static str, String),
-    /// The session is reserved. [`Sessions::make`] creates it.
+    /// The session is reserved. [`SessionTable::make`] creates it.
     Reserved(Reserved),
 }
 
@@ -54,7 +60,7 @@ pub(crate) struct Reserved {
 
 /// All sessions of the runner.
 #[derive(Debug)]
-pub(crate) struct Sessions {
+pub(crate) struct SessionTable {
     places: Places,
     uids: Option<UidRange>,
     limit: usize,
@@ -63,7 +69,7 @@ pub(crate) struct Sessions {
     slots: Mutex<HashMap<SessionId, Slot>>,
 }
 
-impl Sessions {
+impl SessionTable {
     /// Opens the directory of sessions, restores those that earlier processes left open, and ends the processes that
     /// still run in them. Blocks.
     ///
@@ -217,7 +223,7 @@ impl Sessions {
         }
     }
 
-    /// Takes an open session out of use, for [`Sessions::remove`]. Cancels the creation of a session.
+    /// Takes an open session out of use, for [`SessionTable::remove`]. Cancels the creation of a session.
     pub(crate) fn begin_close(&self, id: &SessionId) -> Closing {
         let mut slots = self.lock();
         match slots.get_mut(id) {
@@ -260,7 +266,7 @@ impl Sessions {
     }
 }
 
-impl Drop for Sessions {
+impl Drop for SessionTable {
     /// Keeps the sessions for the next process, but unmounts the disks that need not stay mounted.
     fn drop(&mut self) {
         let disks = &self.places.disks;

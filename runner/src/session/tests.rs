@@ -23,23 +23,23 @@ mod disks;
 const COPY: CopyLimits = CopyLimits { bytes: 1 << 20, entries: 1000, baseline: BASELINE };
 const BASELINE: BaselineLimits = BaselineLimits { bytes: 64 << 10, file_bytes: 4 << 10 };
 
-fn sessions_with(state: &Path, limit: usize, copy: CopyLimits) -> Sessions {
+fn sessions_with(state: &Path, limit: usize, copy: CopyLimits) -> SessionTable {
     let range = UidRange::new(40_000_000, 64);
-    Sessions::restore(state, UidIsolation::detect(), range, limit, copy, DiskConfig::default()).unwrap()
+    SessionTable::restore(state, UidIsolation::detect(), range, limit, copy, DiskConfig::default()).unwrap()
 }
 
-fn sessions(state: &Path) -> Sessions {
+fn sessions(state: &Path) -> SessionTable {
     sessions_with(state, 8, COPY)
 }
 
-fn open(sessions: &Sessions, base: Option<&Path>) -> Result<Arc<OpenSession>, SessionError> {
+fn open(sessions: &SessionTable, base: Option<&Path>) -> Result<Arc<OpenSession>, SessionError> {
     match sessions.reserve(SessionId::new()) {
         Opening::Reserved(reserved) => sessions.make(&reserved, base.map(Path::to_owned).as_ref(), |_, _| {}),
         other => panic!("{other:?}"),
     }
 }
 
-fn close(sessions: &Sessions, session: &OpenSession) {
+fn close(sessions: &SessionTable, session: &OpenSession) {
     assert!(matches!(sessions.begin_close(&session.id), Closing::Begun(_)));
     sessions.remove(session).unwrap();
     assert!(matches!(sessions.begin_close(&session.id), Closing::Gone));
@@ -177,7 +177,7 @@ fn a_session_that_cannot_be_opened_again_is_not_deleted() {
     drop(before);
     let restore = |isolation, first| {
         let range = UidRange::new(first, 64);
-        let restored = Sessions::restore(dir.path(), isolation, range, 8, COPY, DiskConfig::default());
+        let restored = SessionTable::restore(dir.path(), isolation, range, 8, COPY, DiskConfig::default());
         restored.map(drop).map_err(|error| error.to_string())
     };
     let isolation = UidIsolation::detect();

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::SpoolError;
+use super::error::SpoolError;
 
 #[derive(Debug)]
 pub(super) struct Budget {

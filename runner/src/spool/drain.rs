@@ -15,7 +15,7 @@ use rustix::{
     io::Errno,
 };
 
-use super::{SpoolError, StreamWriter};
+use super::{error::SpoolError, stream::StreamWriter};
 use crate::secrets::Redactor;
 
 /// The number of bytes read from the pipe at once.
@@ -54,25 +54,26 @@ impl Drain {
     /// Runs to the end. Calls `failed` once, at the first byte that cannot be stored. Later bytes are read and
     /// discarded, so that the command does not block while it is being ended.
     pub(crate) fn run(mut self, failed: impl FnOnce(SpoolError)) {
-        let keep = Keep { writer: &mut self.writer, redactor: self.redactor.as_mut(), clean: Vec::new() };
-        Source { pipe: &self.pipe, stop: &self.stop }.run(keep, failed);
+        let keep =
+            SpoolSink { writer: &mut self.writer, redactor: self.redactor.as_mut(), clean: Vec::new() };
+        PipeReader { pipe: &self.pipe, stop: &self.stop }.run(keep, failed);
     }
 }
 
 /// The source of the bytes.
-struct Source<'a> {
+struct PipeReader<'a> {
     pipe: &'a OwnedFd,
     stop: &'a Stop,
 }
 
 /// The destination of the bytes.
-struct Keep<'a> {
+struct SpoolSink<'a> {
     writer: &'a mut StreamWriter,
     redactor: Option<&'a mut Redactor>,
     clean: Vec<u8>,
 }
 
-impl Keep<'_> {
+impl SpoolSink<'_> {
     fn write(&mut self, bytes: &[u8]) -> Result<(), SpoolError> {
         let Some(redactor) = &mut self.redactor else { return self.writer.write(bytes) };
         self.clean.clear();
@@ -88,8 +89,8 @@ impl Keep<'_> {
     }
 }
 
-impl Source<'_> {
-    fn run(&self, mut keep: Keep<'_>, failed: impl FnOnce(SpoolError)) {
+impl PipeReader<'_> {
+    fn run(&self, mut keep: SpoolSink<'_>, failed: impl FnOnce(SpoolError)) {
         let mut failed = Some(failed);
         self.take(|bytes| {
             if let Some(tell) = failed.take() {

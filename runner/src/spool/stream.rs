@@ -15,7 +15,7 @@ use std::{
 use airlock_faults::{Point, hit};
 use tokio::sync::watch;
 
-use super::{SpoolError, budget::Budget, layout::Layout};
+use super::{budget::Budget, error::SpoolError, layout::Layout};
 
 /// The progress of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -1,6 +1,6 @@
 //! Tests of the spool against a naive model, and after the death of its process.
 
-use std::io::Write as _;
+use std::io::{self, Write as _};
 
 use proptest::prelude::*;
 

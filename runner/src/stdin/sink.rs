@@ -56,7 +56,7 @@ impl Sink {
 
     /// Signals the end of the input. For a pipe, closing it suffices. For a terminal, writes its end-of-file
     /// character, if it has one; in the middle of a line twice, because the first only ends the line.
-    pub(super) async fn say_end(&mut self) {
+    pub(super) async fn send_end(&mut self) {
         let Some(line) = self.line else { return };
         let Ok(modes) = tcgetattr(&self.end) else { return };
         let end = modes.special_codes[SpecialCodeIndex::VEOF];

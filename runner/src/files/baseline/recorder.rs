@@ -12,11 +12,10 @@ use std::{
 use rustix::time::{ClockId, clock_gettime};
 
 use super::{
-    LAYER_PREFIX, LAYERS,
     layer::{LayerWriter, Merged, kept, rewrite},
     record::{Content, Record, RecordKind, is_text},
 };
-use crate::files::wall;
+use crate::{config::TransfersConfig, files::fsuid};
 
 /// The maximum bytes of records and contents in memory.
 const HELD_BYTES: usize = 8 << 20;
@@ -24,6 +23,11 @@ const HELD_BYTES: usize = 8 << 20;
 const RECORD_COST: usize = 256;
 /// The number of runs that causes a merge.
 const RUNS: usize = 16;
+/// The prefix of the files of layers.
+pub(super) const LAYER_PREFIX: &str = "layer-";
+/// The number of layers that causes a merge.
+pub(super) const LAYERS: usize = 8;
+/// The prefix of the files of runs.
 pub(super) const RUN_PREFIX: &str = "run-";
 
 /// The counter for the names of runs, which are unique within a process.
@@ -36,6 +40,13 @@ pub(crate) struct BaselineLimits {
     pub(crate) bytes: u64,
     /// For one file.
     pub(crate) file_bytes: u64,
+}
+
+impl BaselineLimits {
+    /// Takes the limits from the configuration.
+    pub(crate) fn of(config: &TransfersConfig) -> Self {
+        Self { bytes: config.baseline_bytes, file_bytes: config.baseline_file_bytes }
+    }
 }
 
 /// The recorder of one layer. If it is dropped unfinished, it leaves no files.
@@ -95,7 +106,7 @@ impl Recorder {
         self.held.push((record, kept));
         if self.held_bytes > HELD_BYTES {
             // The layers belong to the runner, and the thread currently has the session's rights.
-            wall::as_runner(|| self.spill()).map_err(io::Error::other)??;
+            fsuid::as_runner(|| self.spill()).map_err(io::Error::other)??;
         }
         Ok(())
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use super::*;
+use super::{recorder::LAYERS, *};
 
 const LIMITS: BaselineLimits = BaselineLimits { bytes: 100, file_bytes: 20 };
 

@@ -1,6 +1,7 @@
 //! One transfer: its order, its progress and its users.
 
 use std::{
+    fs::File,
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
@@ -13,10 +14,10 @@ use airlock_archive::Cancel;
 use airlock_domain::{DownloadStarted, Downloaded, ExchangeFailed, Uploaded};
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
-use super::{saved::What, stage::Stage};
+use super::key::TransferKey;
 
 /// A permit of `transfers.at_once`. All users of a transfer share it.
-pub(in crate::files) type Place = Arc<OwnedSemaphorePermit>;
+pub(in crate::files) type Slot = Arc<OwnedSemaphorePermit>;
 
 /// The progress of a transfer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -49,15 +50,28 @@ pub(in crate::files) enum Outcome {
     Downloaded(Downloaded),
 }
 
+/// The file of a transfer's bytes. It is opened at the first use.
+#[derive(Debug, Default)]
+pub(in crate::files) struct StageFile {
+    pub(super) file: Option<File>,
+}
+
+impl StageFile {
+    /// Closes the file. Appended bytes are counted already.
+    pub(in crate::files) fn close(&mut self) {
+        self.file = None;
+    }
+}
+
 /// The state of one transfer.
 #[derive(Debug)]
 pub(in crate::files) struct Transfer {
     pub(in crate::files) key: [u8; 32],
-    pub(in crate::files) what: What,
+    pub(in crate::files) what: TransferKey,
     files: PathBuf,
     pub(in crate::files) progress: watch::Sender<Progress>,
     /// Held by the writer of an upload's bytes.
-    pub(in crate::files) stage: Arc<tokio::sync::Mutex<Stage>>,
+    pub(in crate::files) stage: Arc<tokio::sync::Mutex<StageFile>>,
     /// Whether the client has received everything.
     settled: AtomicBool,
     /// Whether it was removed from the table.
@@ -69,13 +83,13 @@ pub(in crate::files) struct Transfer {
 struct State {
     streams: usize,
     last_used: Instant,
-    place: Weak<OwnedSemaphorePermit>,
+    slot: Weak<OwnedSemaphorePermit>,
     cancel: Cancel,
 }
 
 impl Transfer {
     /// Creates a transfer with its files in the directory `files`.
-    pub(super) fn new(files: &Path, key: [u8; 32], what: What) -> Self {
+    pub(super) fn new(files: &Path, key: [u8; 32], what: TransferKey) -> Self {
         Self {
             key,
             what,
@@ -87,14 +101,20 @@ impl Transfer {
             state: Mutex::new(State {
                 streams: 0,
                 last_used: Instant::now(),
-                place: Weak::new(),
+                slot: Weak::new(),
                 cancel: Cancel::new(),
             }),
         }
     }
 
     /// Restores a transfer of an earlier process that was last used `idle` ago.
-    pub(super) fn found(files: &Path, key: [u8; 32], what: What, progress: Progress, idle: Duration) -> Self {
+    pub(super) fn found(
+        files: &Path,
+        key: [u8; 32],
+        what: TransferKey,
+        progress: Progress,
+        idle: Duration,
+    ) -> Self {
         let transfer = Self::new(files, key, what);
         transfer.settled.store(matches!(progress.phase, Phase::Done(_)), Ordering::Release);
         transfer.progress.send_replace(progress);
@@ -143,8 +163,8 @@ impl Transfer {
         self.settled.store(true, Ordering::Release);
     }
 
-    pub(super) fn place(&self) -> Option<Place> {
-        self.state().place.upgrade()
+    pub(super) fn slot(&self) -> Option<Slot> {
+        self.state().slot.upgrade()
     }
 
     /// Starts work, and returns the token that cancels it.
@@ -167,21 +187,21 @@ impl Transfer {
 #[derive(Debug)]
 pub(in crate::files) struct Attached {
     pub(in crate::files) transfer: Arc<Transfer>,
-    place: Place,
+    slot: Slot,
 }
 
 impl Attached {
-    pub(super) fn new(transfer: &Arc<Transfer>, place: Place) -> Self {
+    pub(super) fn new(transfer: &Arc<Transfer>, slot: Slot) -> Self {
         let mut state = transfer.state();
         state.streams += 1;
-        state.place = Arc::downgrade(&place);
+        state.slot = Arc::downgrade(&slot);
         drop(state);
-        Self { transfer: Arc::clone(transfer), place }
+        Self { transfer: Arc::clone(transfer), slot }
     }
 
     /// Returns a permit for work that continues without the stream.
-    pub(in crate::files) fn place(&self) -> Place {
-        Arc::clone(&self.place)
+    pub(in crate::files) fn slot(&self) -> Slot {
+        Arc::clone(&self.slot)
     }
 }
 

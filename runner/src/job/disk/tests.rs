@@ -10,7 +10,7 @@ use super::*;
 use crate::{
     config::WorkspaceBackend,
     files::BaselineLimits,
-    session::{CopyLimits, Opening, Sessions},
+    session::{CopyLimits, Opening, SessionTable},
 };
 
 const MIB: u64 = 1 << 20;
@@ -26,7 +26,7 @@ fn config() -> WorkspaceConfig {
     }
 }
 
-fn session(state: &Path) -> (Sessions, Arc<OpenSession>) {
+fn session(state: &Path) -> (SessionTable, Arc<OpenSession>) {
     let copy = CopyLimits {
         bytes: MIB,
         entries: 1000,
@@ -34,7 +34,7 @@ fn session(state: &Path) -> (Sessions, Arc<OpenSession>) {
     };
     let range = UidRange::new(40_000_000, 64);
     let disk = config().for_sandbox();
-    let sessions = Sessions::restore(state, UidIsolation::detect(), range, 8, copy, disk).unwrap();
+    let sessions = SessionTable::restore(state, UidIsolation::detect(), range, 8, copy, disk).unwrap();
     let Opening::Reserved(reserved) = sessions.reserve(SessionId::new()) else { panic!("it is new") };
     let session = sessions.make(&reserved, None, |_, _| {}).unwrap();
     (sessions, session)

@@ -13,10 +13,10 @@ fn apart(test: impl FnOnce(&PrivateMounts, &Path) + Send) {
     PrivateMounts::run(|private| test(private, dir.path()));
 }
 
-fn restore(state: &Path, backend: DiskBackend) -> Result<Sessions, SessionError> {
+fn restore(state: &Path, backend: DiskBackend) -> Result<SessionTable, SessionError> {
     let disk = DiskConfig { backend: Some(backend), bytes: Some(16 * MIB), inodes: Some(500) };
     let range = UidRange::new(40_000_000, 64);
-    Sessions::restore(state, UidIsolation::detect(), range, 8, COPY, disk)
+    SessionTable::restore(state, UidIsolation::detect(), range, 8, COPY, disk)
 }
 
 /// Returns the number of mounts below the sessions directory, and of its images that a loop device holds.

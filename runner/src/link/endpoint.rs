@@ -8,14 +8,14 @@ use std::{
 
 use tonic::transport::Endpoint;
 
-use super::{LinkEnd, dial};
+use super::{dial, end::LinkEnd};
 use crate::config::ServerConfig;
 
 /// The interval between checks of the files.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// The endpoint of one server, for one link.
-pub(super) struct Way {
+pub(super) struct EndpointSource {
     server: ServerConfig,
     timeout: Duration,
     now: Mutex<Now>,
@@ -31,7 +31,7 @@ struct Now {
     problem: Option<String>,
 }
 
-impl Way {
+impl EndpointSource {
     /// Reads the files. Blocks briefly.
     ///
     /// # Errors

@@ -17,7 +17,7 @@ const OVER_LIMITS: CapabilitySet = CapabilitySet::SYS_RESOURCE;
 
 /// The reason why a thread's IDs cannot be changed.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum WallError {
+pub(crate) enum FsuidError {
     #[error("the thread already works for a session")]
     Entered,
     #[error("the groups of a thread cannot be read or set: {0}")]
@@ -28,8 +28,8 @@ pub(crate) enum WallError {
     Capabilities(std::io::Error),
 }
 
-fn capabilities() -> Result<CapabilitySets, WallError> {
-    rustix::thread::capabilities(None).map_err(|errno| WallError::Capabilities(errno.into()))
+fn capabilities() -> Result<CapabilitySets, FsuidError> {
+    rustix::thread::capabilities(None).map_err(|errno| FsuidError::Capabilities(errno.into()))
 }
 
 /// The rights of a thread to files.
@@ -44,28 +44,28 @@ struct Rights {
 
 impl Rights {
     /// Returns the current rights of this thread.
-    fn now() -> Result<Self, WallError> {
-        let groups = getgroups().map_err(|errno| WallError::Groups(errno.into()))?;
+    fn now() -> Result<Self, FsuidError> {
+        let groups = getgroups().map_err(|errno| FsuidError::Groups(errno.into()))?;
         let over_limits = capabilities()?.effective.contains(OVER_LIMITS);
         let (uid, gid) = (setfsuid(Uid::from_raw(NO_ID)), setfsgid(Gid::from_raw(NO_ID)));
         Ok(Self { uid, gid, groups, over_limits })
     }
 
     /// Gives these rights to this thread.
-    fn take(&self) -> Result<(), WallError> {
+    fn take(&self) -> Result<(), FsuidError> {
         let raw: Vec<_> = self.groups.iter().map(|group| rustix::fs::Gid::from_raw(group.as_raw())).collect();
-        set_thread_groups(&raw).map_err(|errno| WallError::Groups(errno.into()))?;
+        set_thread_groups(&raw).map_err(|errno| FsuidError::Groups(errno.into()))?;
         setfsgid(self.gid);
         // The last step: with the fsuid the kernel also drops or restores the capabilities to override file modes.
         setfsuid(self.uid);
         let mut sets = capabilities()?;
         if sets.effective.contains(OVER_LIMITS) != self.over_limits {
             sets.effective.set(OVER_LIMITS, self.over_limits);
-            set_capabilities(None, sets).map_err(|errno| WallError::Capabilities(errno.into()))?;
+            set_capabilities(None, sets).map_err(|errno| FsuidError::Capabilities(errno.into()))?;
         }
         let now = Self::now()?;
         let taken = (now.uid, now.gid, now.over_limits) == (self.uid, self.gid, self.over_limits);
-        if taken { Ok(()) } else { Err(WallError::Ids) }
+        if taken { Ok(()) } else { Err(FsuidError::Ids) }
     }
 }
 
@@ -86,7 +86,7 @@ impl Drop for Held {
     }
 }
 
-fn hold(before: Rights, rights: &Rights) -> Result<Held, WallError> {
+fn hold(before: Rights, rights: &Rights) -> Result<Held, FsuidError> {
     let held = Held { before, _of_this_thread: PhantomData };
     rights.take()?;
     Ok(held)
@@ -97,7 +97,7 @@ fn hold(before: Rights, rights: &Rights) -> Result<Held, WallError> {
 ///
 /// # Errors
 /// If the thread works for a session already, or if its IDs cannot be set.
-pub(crate) fn as_session<T>(owner: Option<(u32, u32)>, work: impl FnOnce() -> T) -> Result<T, WallError> {
+pub(crate) fn as_session<T>(owner: Option<(u32, u32)>, work: impl FnOnce() -> T) -> Result<T, FsuidError> {
     enter(owner, false, work)
 }
 
@@ -109,15 +109,15 @@ pub(crate) fn as_session<T>(owner: Option<(u32, u32)>, work: impl FnOnce() -> T)
 pub(crate) fn as_session_over_limits<T>(
     owner: Option<(u32, u32)>,
     work: impl FnOnce() -> T,
-) -> Result<T, WallError> {
+) -> Result<T, FsuidError> {
     enter(owner, true, work)
 }
 
-fn enter<T>(owner: Option<(u32, u32)>, over_limits: bool, work: impl FnOnce() -> T) -> Result<T, WallError> {
+fn enter<T>(owner: Option<(u32, u32)>, over_limits: bool, work: impl FnOnce() -> T) -> Result<T, FsuidError> {
     let Some((uid, gid)) = owner else { return Ok(work()) };
     let before = Rights::now()?;
     if before.uid != geteuid() || before.gid != getegid() {
-        return Err(WallError::Entered);
+        return Err(FsuidError::Entered);
     }
     let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(gid));
     let over_limits = over_limits && before.over_limits;
@@ -130,7 +130,7 @@ fn enter<T>(owner: Option<(u32, u32)>, over_limits: bool, work: impl FnOnce() ->
 ///
 /// # Errors
 /// If the thread's IDs cannot be set.
-pub(super) fn as_runner<T>(work: impl FnOnce() -> T) -> Result<T, WallError> {
+pub(super) fn as_runner<T>(work: impl FnOnce() -> T) -> Result<T, FsuidError> {
     let before = Rights::now()?;
     let over_limits = capabilities()?.permitted.contains(OVER_LIMITS);
     let rights = Rights { uid: geteuid(), gid: getegid(), groups: before.groups.clone(), over_limits };

@@ -134,7 +134,7 @@ fn the_runners_own_files_are_reached_in_between_and_no_second_session() {
         assert_eq!(as_runner(|| fs::read(&host.secret).unwrap()).unwrap(), b"of the runner");
         assert_eq!(Rights::now().unwrap(), inside);
         assert!(is_denied(&host.secret));
-        assert!(matches!(as_session(Some(OTHER), || ()), Err(WallError::Entered)));
+        assert!(matches!(as_session(Some(OTHER), || ()), Err(FsuidError::Entered)));
         assert_eq!(Rights::now().unwrap(), inside);
     };
     as_session(Some(ONE), work).unwrap();

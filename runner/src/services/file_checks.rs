@@ -1,29 +1,26 @@
-//! Offers that are answered only after their bound files have been read. The files are read on a separate task, never
-//! on the task of the control stream. Ending such an offer cancels the read, and the offer is still answered.
+//! Reads the bound files of offers before the offers are answered. The files are read on a separate task, never on the
+//! task of the control stream. Ending such an offer cancels the read, and the offer is still answered.
 
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use airlock_domain::{BoundFile, Cause, ExecutionId, Grant, StartJob};
+use airlock_domain::{BoundFile, Cause, ExecutionId, Grant};
 use tokio::{sync::Semaphore, task::spawn_blocking};
 use tokio_util::sync::CancellationToken;
 
-use super::Core;
-use crate::{floor::Refusal, session::OpenSession, trust::bound};
+use super::offers::OfferKey;
+use crate::{session::OpenSession, trust::bound};
 
 /// The maximum number of reads at once, over all sessions. Each reads and hashes files up to the limit for bound files.
-const LOOKS_AT_ONCE: usize = 2;
+const CHECKS_AT_ONCE: usize = 2;
 
-/// The key of an offer: the execution and the attempt.
-type Key = (ExecutionId, u32);
-
-/// The offers that are being checked or wait for a check.
+/// The offers whose files are being read or wait to be read.
 #[derive(Debug)]
-pub(super) struct Looks {
+pub(super) struct FileChecks {
     turns: Semaphore,
-    begun: Mutex<HashMap<Key, Begun>>,
+    begun: Mutex<HashMap<OfferKey, Begun>>,
 }
 
 #[derive(Debug, Default)]
@@ -33,21 +30,21 @@ struct Begun {
 }
 
 /// The result of adding an offer.
-enum Begin {
+pub(super) enum Begin {
     New(CancellationToken),
     Known,
     Full,
 }
 
-impl Default for Looks {
+impl Default for FileChecks {
     fn default() -> Self {
-        Self { turns: Semaphore::new(LOOKS_AT_ONCE), begun: Mutex::default() }
+        Self { turns: Semaphore::new(CHECKS_AT_ONCE), begun: Mutex::default() }
     }
 }
 
-impl Looks {
+impl FileChecks {
     /// Adds an offer, unless it is present already or there are `most` offers.
-    fn begin(&self, key: Key, most: usize) -> Begin {
+    pub(super) fn begin(&self, key: OfferKey, most: usize) -> Begin {
         let mut begun = self.begun();
         if begun.contains_key(&key) {
             return Begin::Known;
@@ -61,13 +58,13 @@ impl Looks {
     }
 
     /// Removes an answered offer. Returns the cause if it was ended meanwhile.
-    fn end(&self, key: &Key) -> Option<Cause> {
-        self.begun().remove(key).and_then(|begun| begun.ended)
+    pub(super) fn end(&self, key: OfferKey) -> Option<Cause> {
+        self.begun().remove(&key).and_then(|begun| begun.ended)
     }
 
     /// Cancels the reads for an execution. The first cause wins.
     pub(super) fn stop(&self, id: &ExecutionId, cause: &Cause) {
-        for (_, begun) in self.begun().iter_mut().filter(|((of, _), _)| of == id) {
+        for (_, begun) in self.begun().iter_mut().filter(|(offer, _)| offer.id == *id) {
             begun.ended.get_or_insert_with(|| cause.clone());
             begun.stop.cancel();
         }
@@ -80,7 +77,7 @@ impl Looks {
 
     /// Reads the files that the grant is bound to. Returns `None` if the session is closed or the offer was ended
     /// before.
-    async fn found(
+    pub(super) async fn read(
         &self,
         grant: &Grant,
         session: &Arc<OpenSession>,
@@ -105,38 +102,7 @@ impl Looks {
         (!is_over).then_some(found)
     }
 
-    fn begun(&self) -> MutexGuard<'_, HashMap<Key, Begun>> {
+    fn begun(&self) -> MutexGuard<'_, HashMap<OfferKey, Begun>> {
         self.begun.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Core {
-    /// Reads the files of an offer and then answers it. An offer that is already being read is answered once.
-    pub(super) fn look_and_answer(self: &Arc<Self>, offer: StartJob, session: Arc<OpenSession>) {
-        let key = (offer.execution_id, offer.attempt);
-        let most = usize::try_from(self.config.slots).unwrap_or(usize::MAX);
-        let stop = match self.looks.begin(key, most) {
-            Begin::New(stop) => stop,
-            Begin::Known => return,
-            Begin::Full => {
-                let refusal =
-                    Refusal::new("no_slots", "this runner already checks as many offers as it has slots");
-                return self.answer(key.0, key.1, |_| Err(refusal.into()));
-            }
-        };
-        let core = Arc::clone(self);
-        self.tasks.spawn(async move {
-            let found = core.looks.found(&offer.grant, &session, &stop).await;
-            core.answer(key.0, key.1, |journal| match &found {
-                Some(found) => core.admit(&offer, found, journal),
-                None => {
-                    Err(Refusal::new("ended", "the execution was ended before its files were checked").into())
-                }
-            });
-            // The offer was ended between the read and the answer.
-            if let Some(cause) = core.looks.end(&key) {
-                core.end_live(&key.0, cause);
-            }
-        });
     }
 }

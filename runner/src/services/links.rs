@@ -1,23 +1,19 @@
-//! The epoch and the state of the links. An epoch ends when no server could be reached for `link_grace`.
+//! The state of the links, and the epoch that depends on it. An epoch ends when no server could be reached for
+//! `link_grace`.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
-use airlock_domain::{Cause, Epoch};
-use tokio_util::sync::CancellationToken;
+use airlock_domain::Epoch;
 
-use super::Core;
 use crate::clock;
-
-/// The interval of the check.
-const PERIOD: Duration = Duration::from_millis(100);
 
 /// The state of the links.
 #[derive(Debug)]
-pub(crate) struct LinkClock(Mutex<Inner>);
+pub(crate) struct LinkState(Mutex<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -29,9 +25,11 @@ struct Inner {
     graces: BTreeMap<usize, u64>,
     /// The servers that have received everything that this runner reports, by the same position.
     told: BTreeSet<usize>,
+    /// The IDs of the servers with an open link.
+    linked: Vec<String>,
 }
 
-impl LinkClock {
+impl LinkState {
     pub(super) fn new(epoch: Epoch) -> Self {
         Self(Mutex::new(Inner {
             epoch,
@@ -39,6 +37,7 @@ impl LinkClock {
             heard_ms: None,
             graces: BTreeMap::new(),
             told: BTreeSet::new(),
+            linked: Vec::new(),
         }))
     }
 
@@ -48,7 +47,7 @@ impl LinkClock {
     }
 
     /// Records a link to a server that welcomed this epoch. Returns false if the epoch has ended meanwhile.
-    pub(crate) fn link_up(&self, server: usize, epoch: Epoch, grace: Duration) -> bool {
+    pub(crate) fn link_up(&self, server: usize, server_id: &str, epoch: Epoch, grace: Duration) -> bool {
         let mut inner = self.lock();
         if inner.epoch != epoch {
             return false;
@@ -56,6 +55,7 @@ impl LinkClock {
         inner.up += 1;
         inner.heard_ms = Some(clock::now_ms());
         inner.graces.insert(server, clock::millis(grace));
+        inner.linked.push(server_id.to_owned());
         true
     }
 
@@ -64,10 +64,13 @@ impl LinkClock {
         self.lock().heard_ms = Some(clock::now_ms());
     }
 
-    /// Records that a link has ended.
-    pub(crate) fn link_down(&self) {
+    /// Records that the link to a server has ended.
+    pub(crate) fn link_down(&self, server_id: &str) {
         let mut inner = self.lock();
         inner.up = inner.up.saturating_sub(1);
+        if let Some(at) = inner.linked.iter().position(|linked| linked == server_id) {
+            inner.linked.swap_remove(at);
+        }
     }
 
     /// Reports whether a server is linked.
@@ -75,8 +78,20 @@ impl LinkClock {
         self.lock().up > 0
     }
 
+    /// Reports whether the server with this ID is linked.
+    pub(crate) fn is_linked_to(&self, server_id: &str) -> bool {
+        self.lock().linked.iter().any(|linked| linked == server_id)
+    }
+
+    /// Records that a server has read the reports about earlier epochs. Returns the number of such servers.
+    pub(crate) fn server_told(&self, server: usize) -> usize {
+        let mut inner = self.lock();
+        inner.told.insert(server);
+        inner.told.len()
+    }
+
     /// Begins a new epoch if no server was heard for the shortest `link_grace`.
-    fn fence(&self, now_ms: u64) -> Option<Epoch> {
+    pub(crate) fn fence(&self, now_ms: u64) -> Option<Epoch> {
         let mut inner = self.lock();
         let grace = inner.graces.values().min().copied()?;
         let heard = inner.heard_ms?;
@@ -90,37 +105,5 @@ impl LinkClock {
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Core {
-    /// Records that a server has read the reports about earlier epochs. After all servers have, the next start does not
-    /// report again that the journal may be incomplete.
-    pub(crate) fn server_told(&self, server: usize) {
-        let told = {
-            let mut inner = self.clock.lock();
-            inner.told.insert(server);
-            inner.told.len()
-        };
-        let mut journal = self.journal();
-        if told < self.config.servers.len() || journal.intact() {
-            return;
-        }
-        if let Err(error) = journal.told() {
-            tracing::warn!(%error, "cannot write the journal");
-        }
-    }
-
-    /// Waits for the end of `link_grace`. Then the epoch ends, and its jobs with it.
-    pub(crate) async fn watch_links(self: Arc<Self>, cancel: CancellationToken) {
-        while cancel.run_until_cancelled(tokio::time::sleep(PERIOD)).await.is_some() {
-            let Some(epoch) = self.clock.fence(clock::now_ms()) else { continue };
-            tracing::warn!(%epoch, "no server connected within `link_grace`; the jobs of the last epoch are \
-                                    ended");
-            if let Err(error) = self.journal().begin(epoch) {
-                tracing::error!(%error, "new epoch not journaled");
-            }
-            self.end_all(&Cause::RunnerLost);
-        }
     }
 }

@@ -1,0 +1,183 @@
+//! The directories of a session with protected names, and their guards.
+
+use std::{
+    io,
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
+};
+
+use airlock_sandbox::{
+    Folders, HOME, HostIds, WORKSPACE,
+    protect::{self, Guard, ProtectError},
+};
+use rustix::{
+    fs::{CWD, Gid, Mode, OFlags, Uid, fchown, mkdirat, openat},
+    io::Errno,
+};
+
+use super::turns;
+use crate::files::{FsuidError, as_session_over_limits};
+
+const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// The reason why a session's protected names could not be checked.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum GuardError {
+    #[error("a session's directory cannot be opened: {0}")]
+    Folder(io::Error),
+    #[error(transparent)]
+    Wall(#[from] FsuidError),
+    #[error(transparent)]
+    Protect(#[from] ProtectError),
+}
+
+/// The guards of one session. They read nothing until the first use.
+#[derive(Debug)]
+pub(crate) struct SessionGuard {
+    pub(crate) workspace: Guarded,
+    pub(crate) home: Guarded,
+}
+
+impl SessionGuard {
+    pub(crate) fn new(folders: &Folders, ids: Option<HostIds>) -> Self {
+        let guarded = |path: &Path, inside, beside| Guarded {
+            inside,
+            path: path.to_owned(),
+            folder: path.parent().unwrap_or(&folders.root).join(beside),
+            ids,
+            state: Mutex::new(None),
+        };
+        Self {
+            workspace: guarded(&folders.workspace, WORKSPACE, protect::FOLDER),
+            home: guarded(&folders.home, HOME, protect::FOLDER_OF_HOME),
+        }
+    }
+
+    /// Returns both guards, in the order in which they are always locked.
+    pub(crate) fn both(&self) -> [&Guarded; 2] {
+        [&self.workspace, &self.home]
+    }
+
+    /// Closes the open handles on the session's disk. Call it after the session's commands have ended.
+    pub(crate) fn close(&self) {
+        for guarded in self.both() {
+            guarded.close();
+        }
+    }
+}
+
+/// One directory of a session with protected names.
+#[derive(Debug)]
+pub(crate) struct Guarded {
+    /// The path inside the sandbox.
+    inside: &'static str,
+    path: PathBuf,
+    /// The directory for the guard's records, next to `path` on the same file system.
+    folder: PathBuf,
+    ids: Option<HostIds>,
+    state: Mutex<Option<Guard>>,
+}
+
+impl Guarded {
+    /// Calls `work` with the guard and the directory, when it is this directory's turn. Blocks until `work` is done.
+    ///
+    /// # Errors
+    /// If a directory cannot be opened, or if `work` fails.
+    pub(crate) fn with<T>(
+        &self,
+        work: impl FnOnce(&mut Guard, BorrowedFd<'_>) -> Result<T, ProtectError>,
+    ) -> Result<T, GuardError> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let _turn = turns::take();
+        let watched = open(&self.path)?;
+        let folder = if state.is_none() { Some(self.make_folder()?) } else { None };
+        let ids = self.ids.map(|ids| (ids.uid, ids.gid));
+        let done = as_session_over_limits(ids, || {
+            if let Some(folder) = folder {
+                let guard =
+                    if self.inside == HOME { Guard::open_for_home(folder) } else { Guard::open(folder) };
+                *state = Some(guard?);
+            }
+            match state.as_mut() {
+                Some(guard) => work(guard, watched.as_fd()),
+                None => Err(ProtectError::Vault { action: "open it", cause: "it does not exist".to_owned() }),
+            }
+        });
+        Ok(done??)
+    }
+
+    /// Returns [`Guard::still`], or `None` if another thread uses the guard. Does not block.
+    pub(crate) fn still(&self) -> Option<u64> {
+        let state = self.state.try_lock().ok()?;
+        // No command or upload of this process has changed it yet.
+        state.as_ref().map_or(Some(0), Guard::still)
+    }
+
+    /// Converts a path inside the sandbox to one relative to this directory. `None` if the path lies elsewhere.
+    pub(crate) fn below(&self, inside: &[u8]) -> Option<Vec<u8>> {
+        let rest = inside.strip_prefix(self.inside.as_bytes())?;
+        if !matches!(rest.first(), None | Some(b'/')) {
+            return None;
+        }
+        let parts: Vec<&[u8]> =
+            rest.split(|byte| *byte == b'/').filter(|part| !matches!(*part, b"" | b".")).collect();
+        (!parts.contains(&&b".."[..])).then(|| parts.join(&b'/'))
+    }
+
+    /// Converts a path relative to this directory to the path inside the sandbox.
+    pub(crate) fn inside(&self, relative: &[u8]) -> Vec<u8> {
+        if relative.is_empty() {
+            self.inside.as_bytes().to_vec()
+        } else {
+            [self.inside.as_bytes(), relative].join(&b'/')
+        }
+    }
+
+    fn close(&self) {
+        *self.state.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    fn make_folder(&self) -> Result<OwnedFd, GuardError> {
+        match mkdirat(CWD, &self.folder, Mode::RWXU) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(errno) => return Err(GuardError::Folder(errno.into())),
+        }
+        let folder = open(&self.folder)?;
+        if let Some(ids) = self.ids {
+            let (uid, gid) = (Uid::from_raw(ids.uid), Gid::from_raw(ids.gid));
+            fchown(&folder, Some(uid), Some(gid)).map_err(|errno| GuardError::Folder(errno.into()))?;
+        }
+        Ok(folder)
+    }
+}
+
+fn open(path: &Path) -> Result<OwnedFd, GuardError> {
+    openat(CWD, path, FOLDER, Mode::empty()).map_err(|errno| GuardError::Folder(errno.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_inside_are_below_the_workspace_or_none() {
+        let guard = SessionGuard::new(&Folders::at(Path::new("/srv/x")), None);
+        let (workspace, home) = (&guard.workspace, &guard.home);
+        for (path, expected) in [
+            (&b"/workspace"[..], Some(&b""[..])),
+            (b"/workspace/", Some(b"")),
+            (b"/workspace/a//./b", Some(b"a/b")),
+            (b"/workspace/a/../b", None),
+            (b"/workspace2/a", None),
+            (b"/tmp/a", None),
+            (b"a", None),
+        ] {
+            assert_eq!(workspace.below(path).as_deref(), expected);
+        }
+        let both = (workspace.inside(b""), workspace.inside(b"a/b"));
+        assert_eq!(both, (b"/workspace".to_vec(), b"/workspace/a/b".to_vec()));
+        assert_eq!(home.below(b"/home/agent/.bashrc").as_deref(), Some(&b".bashrc"[..]));
+        assert_eq!((home.below(b"/workspace/a"), home.inside(b"a")), (None, b"/home/agent/a".to_vec()));
+    }
+}

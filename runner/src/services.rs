@@ -1,0 +1,171 @@
+//! The services of the runner. Each owns the part of the runner's state that it works on.
+//!
+//! The services use no wire type and no connection. Each reply is a report to every server. A state is journaled
+//! before it is reported, so that servers see a consistent order. The links and the loops of module `reconcile` are
+//! above the services.
+
+mod admission;
+mod draining;
+mod executor;
+mod file_checks;
+mod identity;
+mod jobs;
+mod links;
+mod offers;
+mod sessions;
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use airlock_domain::{Capability, Epoch, RunnerId};
+use airlock_sandbox::Profile;
+use tokio_util::task::TaskTracker;
+
+use crate::{
+    config::RunnerConfig,
+    environ::Environ,
+    files::Files,
+    floor::{Below, NO_USER, NO_USER_REMEDY, Outside},
+    job::{SnapshotMaker, Tools},
+    journal::{Journal, JournalError},
+    reports::Reports,
+    secrets::Secrets,
+    session::SessionTable,
+    telemetry::Metrics,
+};
+
+use executor::Executor;
+use file_checks::FileChecks;
+use jobs::JobParts;
+use sessions::SessionParts;
+
+pub(crate) use admission::Admission;
+pub(crate) use draining::Draining;
+pub(crate) use identity::Identity;
+pub(crate) use jobs::Jobs;
+pub(crate) use links::LinkState;
+pub(crate) use sessions::Sessions;
+
+/// The parts of a runner that its start opened.
+#[derive(Debug)]
+pub(crate) struct Parts {
+    pub(crate) config: RunnerConfig,
+    pub(crate) secrets: Secrets,
+    pub(crate) environ: Environ,
+    pub(crate) id: RunnerId,
+    pub(crate) journal: Journal,
+    pub(crate) sessions: SessionTable,
+    pub(crate) files: Files,
+    pub(crate) tools: Tools,
+    /// The sandbox profile with the minimal root of the host system.
+    pub(crate) root: Profile,
+    pub(crate) capabilities: Vec<Capability>,
+    /// The names of this host's shells, with their versions.
+    pub(crate) shells: BTreeMap<String, String>,
+    /// Whether this host lacks a layer that the floor requires.
+    pub(crate) below: Below,
+}
+
+/// The services of a runner, as its links and loops use them.
+#[derive(Debug)]
+pub(crate) struct Services {
+    pub(crate) config: Arc<RunnerConfig>,
+    pub(crate) identity: Identity,
+    pub(crate) below: Below,
+    pub(crate) links: Arc<LinkState>,
+    pub(crate) reports: Arc<Reports>,
+    pub(crate) draining: Arc<Draining>,
+    pub(crate) jobs: Arc<Jobs>,
+    pub(crate) admission: Arc<Admission>,
+    pub(crate) sessions: Arc<Sessions>,
+    pub(crate) session_table: Arc<SessionTable>,
+    pub(crate) files: Arc<Files>,
+    pub(crate) tools: Arc<Tools>,
+    pub(crate) metrics: Arc<Metrics>,
+    /// The tasks that must finish before the process ends.
+    pub(crate) tasks: TaskTracker,
+}
+
+impl Services {
+    /// Begins a new epoch. Jobs that earlier epochs left without a result become lost.
+    ///
+    /// # Errors
+    /// If the journal cannot be written.
+    pub(crate) fn new(parts: Parts) -> Result<Arc<Self>, JournalError> {
+        let Parts { config, secrets, environ, id, mut journal, sessions, files, tools, .. } = parts;
+        let (root, below) = (Arc::new(parts.root), parts.below);
+        let outside = Outside::of(&config.floor, tools.launcher.uid_isolation());
+        if outside == Outside::NoUser {
+            tracing::warn!("`floor.unsandboxed` is set, but has no effect: {NO_USER}; {NO_USER_REMEDY}");
+        }
+        let epoch = Epoch::new();
+        journal.begin(epoch)?;
+        let (config, tools, files) = (Arc::new(config), Arc::new(tools), Arc::new(files));
+        let (session_table, reports) = (Arc::new(sessions), Arc::new(Reports::default()));
+        let (metrics, tasks) = (Arc::new(Metrics::new()), TaskTracker::new());
+        let links = Arc::new(LinkState::new(epoch));
+        let draining = Arc::new(Draining::new(Arc::clone(&reports)));
+        let job_parts = JobParts {
+            journal,
+            spools: Arc::clone(&tools.spools),
+            reports: Arc::clone(&reports),
+            metrics: Arc::clone(&metrics),
+            keep: config.spool.keep,
+            max_timeout: config.floor.max_timeout,
+            tasks: tasks.clone(),
+        };
+        let jobs = Arc::new(Jobs::restore(job_parts, &session_table));
+        let executor = Arc::new(Executor {
+            tools: Arc::clone(&tools),
+            jobs: Arc::clone(&jobs),
+            draining: Arc::clone(&draining),
+            metrics: Arc::clone(&metrics),
+            tasks: tasks.clone(),
+        });
+        let admission = Arc::new(Admission {
+            config: Arc::clone(&config),
+            root: Arc::clone(&root),
+            below: below.clone(),
+            outside,
+            environ,
+            secrets,
+            room: tools.room.clone(),
+            links: Arc::clone(&links),
+            draining: Arc::clone(&draining),
+            sessions: Arc::clone(&session_table),
+            jobs: Arc::clone(&jobs),
+            executor,
+            file_checks: FileChecks::default(),
+            tasks: tasks.clone(),
+        });
+        let snapshots = SnapshotMaker { tools: Arc::clone(&tools), root, config: Arc::clone(&config) };
+        let sessions = Arc::new(Sessions::new(SessionParts {
+            table: Arc::clone(&session_table),
+            bases: config.bases.clone(),
+            snapshots: Arc::new(snapshots),
+            below: below.clone(),
+            room: tools.room.clone(),
+            draining: Arc::clone(&draining),
+            jobs: Arc::clone(&jobs),
+            files: Arc::clone(&files),
+            reports: Arc::clone(&reports),
+            tasks: tasks.clone(),
+        }));
+        let identity = Identity::new(id, &config, parts.shells, parts.capabilities, (&below, outside));
+        Ok(Arc::new(Self {
+            config,
+            identity,
+            below,
+            links,
+            reports,
+            draining,
+            jobs,
+            admission,
+            sessions,
+            session_table,
+            files,
+            tools,
+            metrics,
+            tasks,
+        }))
+    }
+}

@@ -1,0 +1,209 @@
+//! The answer to an offer of a job: accepted or refused. It is journaled before the fork.
+
+use std::sync::Arc;
+
+use airlock_domain::{BoundFile, Cause, ExecutionId, Grant, StartJob};
+use airlock_sandbox::Profile;
+use tokio_util::task::TaskTracker;
+
+use super::{
+    draining::Draining,
+    executor::Executor,
+    file_checks::{Begin, FileChecks},
+    jobs::Jobs,
+    links::LinkState,
+    offers::{OfferKey, Rejection, forget_oldest_refusal},
+};
+use crate::{
+    clock,
+    config::RunnerConfig,
+    environ::Environ,
+    floor::{self, Below, Outside, Refusal},
+    job::{self, Handle, Job, NO_ROOM, Room},
+    journal::Journal,
+    secrets::Secrets,
+    session::{OpenSession, SessionTable},
+    stdin::Input,
+    trust,
+};
+
+/// The maximum number of variables that a refusal names.
+const VARIABLES_NAMED: usize = 16;
+
+/// Answers offers, and starts the accepted jobs.
+#[derive(Debug)]
+pub(crate) struct Admission {
+    pub(super) config: Arc<RunnerConfig>,
+    /// The sandbox profile with the minimal root of the host system.
+    pub(super) root: Arc<Profile>,
+    /// Whether this host lacks a layer that the floor requires.
+    pub(super) below: Below,
+    pub(super) outside: Outside,
+    pub(super) environ: Environ,
+    pub(super) secrets: Secrets,
+    pub(super) room: Room,
+    pub(super) links: Arc<LinkState>,
+    pub(super) draining: Arc<Draining>,
+    pub(super) sessions: Arc<SessionTable>,
+    pub(super) jobs: Arc<Jobs>,
+    pub(super) executor: Arc<Executor>,
+    pub(super) file_checks: FileChecks,
+    pub(super) tasks: TaskTracker,
+}
+
+impl Admission {
+    /// Answers an offer. If its answer depends on files of the session, they are read first on another task.
+    pub(crate) fn offer(self: &Arc<Self>, offer: StartJob) {
+        let key = OfferKey::of(&offer);
+        let depends_on_files = trust::bound::matter(&offer.grant) && self.jobs.is_new(key);
+        match self.sessions.get(&offer.grant.session_id).filter(|_| depends_on_files) {
+            Some(session) => self.check_files_and_answer(offer, session),
+            None => self.answer(key, |journal| self.admit(&offer, &[], journal)),
+        }
+    }
+
+    /// Answers an offer of which only the ID and the attempt are valid.
+    pub(crate) fn refuse_malformed(&self, id: ExecutionId, attempt: u32, problem: &str) {
+        let key = OfferKey { id, attempt };
+        self.answer(key, |_| Err(Refusal::new("malformed_grant", problem).into()));
+    }
+
+    /// Ends a job, or an offer that is not answered yet.
+    pub(crate) fn end(&self, id: &ExecutionId, cause: Cause) {
+        // The pending offers come first: an offer becomes live before it leaves that list.
+        self.file_checks.stop(id, &cause);
+        self.jobs.end(id, cause);
+    }
+
+    /// Ends every job with this cause, and cancels the checks of offers.
+    pub(crate) fn end_all(&self, cause: &Cause) {
+        self.file_checks.stop_all();
+        self.jobs.end_all(cause);
+    }
+
+    fn answer(&self, key: OfferKey, admit: impl FnOnce(&mut Journal) -> Result<Job, Rejection>) {
+        if let Some(job) = self.jobs.answer(key, self.links.epoch(), admit) {
+            self.executor.start(job);
+        }
+    }
+
+    /// Reads the files of an offer and then answers it. An offer that is already being checked is answered once.
+    fn check_files_and_answer(self: &Arc<Self>, offer: StartJob, session: Arc<OpenSession>) {
+        let key = OfferKey::of(&offer);
+        let most = usize::try_from(self.config.slots).unwrap_or(usize::MAX);
+        let stop = match self.file_checks.begin(key, most) {
+            Begin::New(stop) => stop,
+            Begin::Known => return,
+            Begin::Full => {
+                let refusal =
+                    Refusal::new("no_slots", "this runner already checks as many offers as it has slots");
+                return self.answer(key, |_| Err(refusal.into()));
+            }
+        };
+        let admission = Arc::clone(self);
+        self.tasks.spawn(async move {
+            let found = admission.file_checks.read(&offer.grant, &session, &stop).await;
+            admission.answer(key, |journal| match &found {
+                Some(found) => admission.admit(&offer, found, journal),
+                None => {
+                    Err(Refusal::new("ended", "the execution was ended before its files were checked").into())
+                }
+            });
+            // The offer was ended between the read and the answer.
+            if let Some(cause) = admission.file_checks.end(key) {
+                admission.jobs.end(&key.id, cause);
+            }
+        });
+    }
+
+    /// Checks everything that can prevent the acceptance of an offer.
+    fn admit(&self, offer: &StartJob, found: &[BoundFile], journal: &mut Journal) -> Result<Job, Rejection> {
+        let refuse = |reason, message: &str| Err(Refusal::new(reason, message).into());
+        let grant = &offer.grant;
+        if offer.epoch != self.links.epoch() {
+            return refuse("stale_epoch", "the offer names another epoch of this runner");
+        }
+        if clock::now_ms() > offer.not_after_clock_ms {
+            return refuse("past_not_after", "the offer has expired");
+        }
+        if self.draining.is_on() {
+            return refuse("draining", "this runner takes no new work");
+        }
+        if grant.binding() != offer.binding {
+            return refuse("binding_mismatch", "the grant does not match its hash");
+        }
+        self.below.check()?;
+        self.outside.check(grant)?;
+        floor::check(grant, &self.config.floor)?;
+        let mut profile = floor::profile(&self.root, &grant.profile, &self.config)?;
+        let Some(session) = self.sessions.get(&grant.session_id) else {
+            return refuse("no_such_session", "the session is not open on this runner");
+        };
+        let snapshot = snapshot(grant, &session)?;
+        if let Some(path) = snapshot.as_deref().and_then(job::search_path) {
+            path.clone_into(&mut profile.path);
+        }
+        let scrubbed = self.environ.scrubbed(&grant.profile.pass_env);
+        let env = job::environment(grant, &profile, &scrubbed.passed, None).map_err(|errors| {
+            let said: Vec<String> = errors.iter().take(VARIABLES_NAMED).map(ToString::to_string).collect();
+            Refusal::new("environment", said.join("; "))
+        })?;
+        let replacer = self.secrets.replacer(&grant.profile.secrets);
+        let replacer = replacer.map_err(|what| Refusal::new("secrets", what))?;
+        if !session.has_directory(&grant.directory) {
+            session.keep_directory(&grant.directory);
+            let refusal =
+                Refusal::new("no_such_directory", "the working directory no longer exists in the workspace");
+            return Err(Rejection { refusal, changed_session: Some(session) });
+        }
+        trust::check(grant, &profile, &env, session.folders(), session.owner())
+            .and_then(|()| trust::bound::check(grant, found))
+            .map_err(|refusal| Refusal { files: found.to_vec(), ..refusal })?;
+        self.check_capacity(journal)?;
+        let has_input = grant.stdin || grant.pty.is_some();
+        let input = has_input.then(|| Input::new(self.config.limits.stdin_turn));
+        Ok(Job {
+            id: offer.execution_id,
+            grant: grant.clone(),
+            profile,
+            scrubbed,
+            replacer,
+            snapshot,
+            session,
+            traceparent: offer.traceparent.clone(),
+            handle: Arc::new(Handle::new(input)),
+        })
+    }
+
+    /// Checks that slots, the journal and disk space allow one more job.
+    fn check_capacity(&self, journal: &mut Journal) -> Result<(), Refusal> {
+        let slots = usize::try_from(self.config.slots).unwrap_or(usize::MAX);
+        if self.jobs.running() >= slots {
+            return Err(Refusal::new("no_slots", "every slot of this runner is in use"));
+        }
+        let kept = usize::try_from(self.config.limits.jobs_kept).unwrap_or(usize::MAX);
+        if journal.job_count() >= kept && !forget_oldest_refusal(journal) {
+            return Err(Refusal::new("jobs_kept", "this runner has reached `limits.jobs_kept`"));
+        }
+        if self.room.is_short() {
+            return Err(Refusal::new("disk", NO_ROOM));
+        }
+        Ok(())
+    }
+}
+
+/// Returns the snapshot that the grant was decided with. Without exactly this snapshot, the command could have a
+/// different meaning.
+fn snapshot(grant: &Grant, session: &Arc<OpenSession>) -> Result<Option<Vec<u8>>, Rejection> {
+    if grant.snapshot_digest.is_empty() {
+        return Ok(None);
+    }
+    let found = session.verified_snapshot(&grant.snapshot_digest);
+    found.map(Some).ok_or_else(|| {
+        let refusal = Refusal::new(
+            "no_snapshot",
+            "the session does not have the shell snapshot that the decision names",
+        );
+        Rejection { refusal, changed_session: Some(Arc::clone(session)) }
+    })
+}

@@ -24,10 +24,10 @@ pub fn render(findings: &[Finding]) -> String {
     let width = findings.iter().map(|finding| finding.name.chars().count()).max().unwrap_or(0);
     let mut text = String::new();
     for finding in findings {
-        let Finding { name, seen, lost, cure, .. } = finding;
+        let Finding { name, seen, lost, remedy, .. } = finding;
         // Writing to a `String` does not fail.
         let _ = writeln!(text, "{:<8} {name:<width$}  {seen}", finding.shown());
-        for (mark, said) in [("lost:", lost), ("->", cure)] {
+        for (mark, said) in [("lost:", lost), ("->", remedy)] {
             if !said.is_empty() {
                 let _ = writeln!(text, "{:<8} {:<width$}  {mark} {said}", "", "");
             }

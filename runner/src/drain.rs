@@ -25,7 +25,7 @@ use crate::{
 /// The name of the socket in the state directory.
 pub(crate) const SOCKET: &str = "drain.sock";
 /// The maximum number of connections. Further ones are closed, and can try again.
-const ASKERS: usize = 8;
+const CLIENTS: usize = 8;
 /// The interval at which the number of running commands is read.
 const LOOK: Duration = Duration::from_millis(50);
 /// The timeout for writing one line.
@@ -40,27 +40,27 @@ pub(crate) async fn serve(
     jobs: Arc<Jobs>,
     cancel: CancellationToken,
 ) {
-    let mut askers = JoinSet::new();
-    while let Some(asker) = socket.asker(&cancel).await {
-        while askers.try_join_next().is_some() {}
+    let mut clients = JoinSet::new();
+    while let Some(client) = socket.accept(&cancel).await {
+        while clients.try_join_next().is_some() {}
         draining.begin_by_host();
         jobs.wait_for_offers();
-        if askers.len() < ASKERS {
-            askers.spawn(tell(asker, Arc::clone(&jobs), cancel.clone()));
+        if clients.len() < CLIENTS {
+            clients.spawn(tell(client, Arc::clone(&jobs), cancel.clone()));
         }
     }
-    while askers.join_next().await.is_some() {}
+    while clients.join_next().await.is_some() {}
 }
 
 /// Sends a line with the number of commands each time it changes. The last line is 0.
-async fn tell(mut asker: UnixStream, jobs: Arc<Jobs>, cancel: CancellationToken) {
+async fn tell(mut client: UnixStream, jobs: Arc<Jobs>, cancel: CancellationToken) {
     let mut told = None;
     loop {
         let running = jobs.running();
         if told != Some(running) {
             told = Some(running);
             let line = format!("{running}\n");
-            if !matches!(timeout(ANSWER_WAIT, asker.write_all(line.as_bytes())).await, Ok(Ok(()))) {
+            if !matches!(timeout(ANSWER_WAIT, client.write_all(line.as_bytes())).await, Ok(Ok(()))) {
                 return;
             }
         }
@@ -74,27 +74,27 @@ async fn tell(mut asker: UnixStream, jobs: Arc<Jobs>, cancel: CancellationToken)
 #[derive(Debug, thiserror::Error)]
 pub enum Unanswered {
     /// No process listens on the socket.
-    #[error("no runner answers in `{}`: {cause}; start it, or name the configuration that it runs with", folder.display())]
+    #[error("no runner answers in `{}`: {cause}; start it, or name the configuration that it runs with", directory.display())]
     NoRunner {
         /// The runner's `state_dir`.
-        folder: PathBuf,
+        directory: PathBuf,
         /// The error of the operating system.
         cause: io::Error,
     },
     /// The runner did not answer in time. It may be draining.
     #[error("the runner of `{}` has not answered in {waited:?}: it is slow or stopped; wait longer with \
-             --wait", folder.display())]
+             --wait", directory.display())]
     Slow {
         /// The runner's `state_dir`.
-        folder: PathBuf,
+        directory: PathBuf,
         /// The time that was waited.
         waited: Duration,
     },
     /// The runner ended, or has too many connections. It may be draining.
-    #[error("the runner of `{}` closed the connection before it answered: {cause}; try again", folder.display())]
+    #[error("the runner of `{}` closed the connection before it answered: {cause}; try again", directory.display())]
     Cut {
         /// The runner's `state_dir`.
-        folder: PathBuf,
+        directory: PathBuf,
         /// The error of the operating system.
         cause: io::Error,
     },
@@ -106,9 +106,9 @@ pub enum Unanswered {
 /// # Errors
 /// See [`Unanswered`].
 pub async fn ask(state_dir: &Path, patience: Duration) -> Result<usize, Unanswered> {
-    let folder = || state_dir.to_owned();
+    let directory = || state_dir.to_owned();
     let connected = connect(state_dir, SOCKET).await;
-    let connected = connected.map_err(|cause| Unanswered::NoRunner { folder: folder(), cause })?;
+    let connected = connected.map_err(|cause| Unanswered::NoRunner { directory: directory(), cause })?;
     let mut lines = BufReader::new(connected.take(ANSWER_BYTES));
     let mut running = None;
     let told = async {
@@ -121,13 +121,13 @@ pub async fn ask(state_dir: &Path, patience: Duration) -> Result<usize, Unanswer
         }
         Ok::<_, io::Error>(())
     };
-    let cut = |cause| Unanswered::Cut { folder: folder(), cause };
+    let cut = |cause| Unanswered::Cut { directory: directory(), cause };
     let in_time = timeout(patience, told).await;
     match (running, in_time) {
         (_, Ok(Err(error))) => Err(cut(error)),
         // After a timeout, use the last number received.
         (Some(running), _) => Ok(running),
-        (None, Err(_)) => Err(Unanswered::Slow { folder: folder(), waited: patience }),
+        (None, Err(_)) => Err(Unanswered::Slow { directory: directory(), waited: patience }),
         (None, Ok(Ok(()))) => Err(cut(io::ErrorKind::UnexpectedEof.into())),
     }
 }
@@ -138,19 +138,19 @@ mod tests {
 
     #[tokio::test]
     async fn a_runner_that_is_slow_is_told_from_one_that_is_not_there() {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let patience = Duration::from_millis(10);
-        let gone = ask(folder.path(), patience).await;
+        let gone = ask(directory.path(), patience).await;
         assert!(matches!(gone, Err(Unanswered::NoRunner { .. })), "{gone:?}");
         // It listens and has no time to answer.
-        let socket = LocalSocket::bind(folder.path(), SOCKET).unwrap();
-        let slow = ask(folder.path(), patience).await;
+        let socket = LocalSocket::bind(directory.path(), SOCKET).unwrap();
+        let slow = ask(directory.path(), patience).await;
         assert!(matches!(slow, Err(Unanswered::Slow { .. })), "{slow:?}");
-        let (cut, ()) = tokio::join!(ask(folder.path(), Duration::from_secs(120)), async {
+        let (cut, ()) = tokio::join!(ask(directory.path(), Duration::from_secs(120)), async {
             // The connection that gave up, and the current one.
             drop((
-                socket.asker(&CancellationToken::new()).await,
-                socket.asker(&CancellationToken::new()).await,
+                socket.accept(&CancellationToken::new()).await,
+                socket.accept(&CancellationToken::new()).await,
             ));
         });
         assert!(matches!(cut, Err(Unanswered::Cut { .. })), "{cut:?}");

@@ -136,7 +136,7 @@ async fn carry_out(
         biased;
         done = &mut work => return done,
         heard = &mut listen => match heard {
-            Err(slip) => return Err(slip),
+            Err(violation) => return Err(violation),
             // The received part of an upload is kept. The worker records its length.
             Ok(Heard::Cut) if is_upload => {}
             Ok(_) => return Ok(()),
@@ -149,7 +149,7 @@ enum Heard {
     /// The server disconnected before its last message.
     Cut,
     /// The server disconnected after its last message.
-    Gone,
+    Closed,
 }
 
 /// Reads the server's messages for as long as it may send more.
@@ -182,7 +182,7 @@ async fn listen(
     }
     drop(messages);
     match from_server.next().await {
-        None => Ok(Heard::Gone),
+        None => Ok(Heard::Closed),
         Some(_) => Err(invalid("the server sent a message after the end")),
     }
 }

@@ -61,8 +61,8 @@ mod tests {
 
     #[test]
     fn a_chain_ends_with_its_first_certificate_and_a_bundle_with_its_last() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("both.pem");
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("both.pem");
         fs::write(&file, until(2030) + &until(2021)).unwrap();
         let server = ServerConfig { cert: Some(file.clone()), ca: Some(file), ..ServerConfig::default() };
         // One minute after 2021-01-01T00:00:00Z.
@@ -70,7 +70,7 @@ mod tests {
         let found = Expiry::of(&[server], now);
         assert_eq!(found.certificate, Some(-60.0));
         assert!(found.ca.is_some_and(|left| left > 8.0 * 365.0 * 86400.0), "{found:?}");
-        let missing = ServerConfig { cert: Some(folder.path().join("none")), ..ServerConfig::default() };
+        let missing = ServerConfig { cert: Some(directory.path().join("none")), ..ServerConfig::default() };
         assert_eq!(Expiry::of(&[missing], now), Expiry::default());
     }
 }

@@ -11,18 +11,18 @@ mod diff;
 mod download;
 mod failure;
 mod fsuid;
+mod guarded_upload;
 mod list;
 mod patch;
 mod paths;
-mod place;
 mod planted;
 mod put;
 mod quarantine;
 mod record;
+mod root;
 mod select;
 mod shared;
 mod transfers;
-mod under_way;
 mod upload;
 mod walk;
 mod work;
@@ -49,7 +49,7 @@ pub(crate) use failure::shown;
 pub(crate) use fsuid::{FsuidError, as_session, as_session_over_limits};
 
 /// The directory of transfers, below `state_dir`.
-const FOLDER: &str = "transfers";
+const DIRECTORY: &str = "transfers";
 /// The number of expiry checks within `transfers.keep`.
 const EXPIRY_PARTS: u32 = 10;
 const EXPIRY_PERIOD_MAX: Duration = Duration::from_secs(10);
@@ -78,12 +78,12 @@ impl Files {
         session: impl Fn(&SessionId) -> Option<Arc<OpenSession>>,
     ) -> Result<Self, FilesError> {
         let baseline = BaselineLimits::of(&transfers);
-        let folder = state_dir.join(FOLDER);
+        let directory = state_dir.join(DIRECTORY);
         let is_open = |id: &SessionId| session(id).is_some();
-        let transfers = Transfers::open(folder, transfers, limits.disk_reserve_bytes, is_open)?;
-        for (id, folder) in transfers.unfinished() {
+        let transfers = Transfers::open(directory, transfers, limits.disk_reserve_bytes, is_open)?;
+        for (id, directory) in transfers.unfinished() {
             if let Some(session) = session(&id) {
-                put::sweep(&session, folder);
+                put::sweep(&session, directory);
             }
         }
         Ok(Self { shared: Arc::new(Shared { work: Work::new(), transfers, baseline }) })

@@ -66,8 +66,8 @@ pub(crate) fn check(grant: &Grant, allowed: &FloorConfig) -> Result<(), Refusal>
         target(bind)?;
     }
     sockets(&grant.profile.sockets, allowed)?;
-    if let Some(folder) = &grant.profile.rootfs {
-        host::root(folder, allowed)?;
+    if let Some(directory) = &grant.profile.rootfs {
+        host::root(directory, allowed)?;
     }
     pass_env(&grant.profile.pass_env, allowed)?;
     requirements(grant)
@@ -182,10 +182,10 @@ pub(crate) fn profile(
     let NetworkMode::Loopback = asked.network;
     let mut profile = match &asked.rootfs {
         None => root.clone(),
-        Some(folder) => {
-            let folder = host::root(folder, &config.floor)?;
-            host::apart(&folder, config)?;
-            sandbox::Profile { root: sandbox::Root::Directory(folder), ..sandbox::Profile::default() }
+        Some(directory) => {
+            let directory = host::root(directory, &config.floor)?;
+            host::apart(&directory, config)?;
+            sandbox::Profile { root: sandbox::Root::Folder(directory), ..sandbox::Profile::default() }
         }
     };
     for bind in &asked.root_binds {

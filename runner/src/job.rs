@@ -6,12 +6,12 @@
 
 mod accepted;
 mod disk;
+mod disk_space;
 mod handle;
-mod life;
 mod planted;
 mod result;
-mod room;
 mod rules;
+mod running;
 mod snapshot;
 mod switch;
 mod tools;
@@ -39,12 +39,12 @@ use crate::{
 };
 
 use disk::DiskWatch;
-use life::Life;
+use running::RunningCommand;
 
 pub(crate) use accepted::Job;
+pub(crate) use disk_space::{DISK_SHORT, DiskSpace};
 pub(crate) use handle::Handle;
 pub(crate) use result::{inline, lost};
-pub(crate) use room::{NO_ROOM, Room};
 pub(crate) use snapshot::{SnapshotMaker, search_path};
 pub(crate) use tools::{Tools, environment};
 
@@ -141,7 +141,8 @@ fn launch(tools: &Tools, job: &Job, place: &str) -> Result<Started, result::Fail
         masks,
     };
     let limits = tools.limits(grant);
-    let disk = (!grant.read_only).then(|| DiskWatch::begin(&tools.workspace, &tools.room, open, job.id));
+    let disk =
+        (!grant.read_only).then(|| DiskWatch::begin(&tools.workspace, &tools.disk_space, open, job.id));
     // The grant requests this explicitly, within the floor. It is never a fallback for a failed sandbox.
     let running = if grant.unsandboxed {
         let env = outside(spec.env.clone(), &session.directories);
@@ -181,7 +182,7 @@ async fn attend(started: Started, signals: mpsc::Receiver<Signal>, job: &Arc<Job
     let waiter = running.waiter;
     let mut wait = spawn_blocking(move || waiter.wait());
     let disk = disk.map(Arc::new);
-    let life = Life {
+    let life = RunningCommand {
         control: &running.control,
         job,
         spool: &spool,

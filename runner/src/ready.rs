@@ -33,10 +33,10 @@ const READY: &str = "ready";
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotReady {
     /// No process answers on the socket.
-    #[error("no runner answers in `{}`: {cause}; start it, or name the configuration that it runs with", folder.display())]
+    #[error("no runner answers in `{}`: {cause}; start it, or name the configuration that it runs with", directory.display())]
     NotRunning {
         /// The state directory.
-        folder: PathBuf,
+        directory: PathBuf,
         /// The error of the operating system.
         cause: String,
     },
@@ -55,10 +55,10 @@ pub(crate) struct Readiness {
 
 /// Answers connections one after the other until `cancel`.
 pub(crate) async fn serve(socket: LocalSocket, readiness: Readiness, cancel: CancellationToken) {
-    while let Some(mut asker) = socket.asker(&cancel).await {
+    while let Some(mut client) = socket.accept(&cancel).await {
         let answer = state(&readiness);
         // A peer that disconnected needs no answer.
-        let _ = timeout(ANSWER_WAIT, asker.write_all(answer.as_bytes())).await;
+        let _ = timeout(ANSWER_WAIT, client.write_all(answer.as_bytes())).await;
     }
 }
 
@@ -84,7 +84,7 @@ fn state(readiness: &Readiness) -> String {
 /// See [`NotReady`].
 pub async fn ask(state_dir: &Path, patience: Duration) -> Result<(), NotReady> {
     let gone =
-        |error: io::Error| NotReady::NotRunning { folder: state_dir.to_owned(), cause: error.to_string() };
+        |error: io::Error| NotReady::NotRunning { directory: state_dir.to_owned(), cause: error.to_string() };
     let asked = timeout(patience, answer(state_dir)).await;
     let answer = asked.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())).map_err(gone)?;
     match answer.trim() {

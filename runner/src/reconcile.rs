@@ -66,7 +66,7 @@ async fn report_levels(services: Arc<Services>, cancel: CancellationToken) {
 
 /// Reads the gauges. Blocks, because it asks the file system.
 fn levels(services: &Services) -> Levels {
-    let (disk_free, disk_size) = services.tools.room.space().unwrap_or_default();
+    let (disk_free, disk_size) = services.tools.disk_space.space().unwrap_or_default();
     Levels {
         slots: if services.draining.is_on() { 0 } else { u64::from(services.config.slots) },
         sessions: services.sessions.count() as u64,

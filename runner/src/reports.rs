@@ -9,24 +9,24 @@ use airlock_domain::{FromRunner, SessionId, SessionPhase, SessionReport};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-/// The sending side of one link's queue.
+/// The sending end of one link's queue.
 #[derive(Debug, Clone)]
-pub(crate) struct Exit {
+pub(crate) struct ReportQueue {
     queue: mpsc::Sender<FromRunner>,
     cut: CancellationToken,
 }
 
 /// The queues of all links.
 #[derive(Debug, Default)]
-pub(crate) struct Reports(Mutex<Vec<Exit>>);
+pub(crate) struct Reports(Mutex<Vec<ReportQueue>>);
 
 impl Reports {
     /// Sends a message to every server.
     pub(crate) fn send(&self, message: &FromRunner) {
-        self.lock().retain(|exit| {
-            let sent = exit.queue.try_send(message.clone()).is_ok();
+        self.lock().retain(|link| {
+            let sent = link.queue.try_send(message.clone()).is_ok();
             if !sent {
-                exit.cut.cancel();
+                link.cut.cancel();
             }
             sent
         });
@@ -43,29 +43,29 @@ impl Reports {
         capacity: usize,
         cut: CancellationToken,
         snapshot: impl FnOnce() -> Vec<FromRunner>,
-    ) -> (Exit, Vec<FromRunner>, mpsc::Receiver<FromRunner>) {
+    ) -> (ReportQueue, Vec<FromRunner>, mpsc::Receiver<FromRunner>) {
         let (queue, receiver) = mpsc::channel(capacity);
-        let exit = Exit { queue, cut };
-        let mut exits = self.lock();
-        exits.push(exit.clone());
-        (exit, snapshot(), receiver)
+        let link = ReportQueue { queue, cut };
+        let mut queues = self.lock();
+        queues.push(link.clone());
+        (link, snapshot(), receiver)
     }
 
     /// Sends a message to one server, after all messages that were sent to every server before.
-    pub(crate) fn answer(&self, exit: &Exit, message: FromRunner) {
+    pub(crate) fn answer(&self, link: &ReportQueue, message: FromRunner) {
         // Holding the lock keeps the order: a message that `send` is distributing reaches this queue first.
         let _told = self.lock();
-        if exit.queue.try_send(message).is_err() {
-            exit.cut.cancel();
+        if link.queue.try_send(message).is_err() {
+            link.cut.cancel();
         }
     }
 
     /// Reports whether the queues of all links are empty.
     pub(crate) fn all_sent(&self) -> bool {
-        self.lock().iter().all(|exit| exit.queue.capacity() == exit.queue.max_capacity())
+        self.lock().iter().all(|link| link.queue.capacity() == link.queue.max_capacity())
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Exit>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<ReportQueue>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -35,17 +35,17 @@ impl LocalSocket {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        let folder = File::open(state_dir)?;
-        let listener = UnixListener::bind(short(&folder, name))?;
+        let directory = File::open(state_dir)?;
+        let listener = UnixListener::bind(short(&directory, name))?;
         fs::set_permissions(&path, fs::Permissions::from_mode(OWNER_ONLY))?;
         Ok(Self { listener, path })
     }
 
     /// Waits for the next connection. Returns `None` once `cancel` is cancelled.
-    pub(crate) async fn asker(&self, cancel: &CancellationToken) -> Option<UnixStream> {
+    pub(crate) async fn accept(&self, cancel: &CancellationToken) -> Option<UnixStream> {
         loop {
             match cancel.run_until_cancelled(self.listener.accept()).await? {
-                Ok((asker, _)) => return Some(asker),
+                Ok((client, _)) => return Some(client),
                 Err(error) => {
                     tracing::warn!(%error, socket = %self.path.display(), "cannot accept connections on the \
                                                                            local socket");
@@ -68,11 +68,11 @@ impl Drop for LocalSocket {
 /// # Errors
 /// The error of the operating system.
 pub(crate) async fn connect(state_dir: &Path, name: &str) -> io::Result<UnixStream> {
-    let folder = File::open(state_dir)?;
-    UnixStream::connect(short(&folder, name)).await
+    let directory = File::open(state_dir)?;
+    UnixStream::connect(short(&directory, name)).await
 }
 
 /// Returns a path that fits into a socket address, however long the directory's path is.
-fn short(folder: &File, name: &str) -> PathBuf {
-    PathBuf::from(format!("/proc/self/fd/{}/{name}", folder.as_raw_fd()))
+fn short(directory: &File, name: &str) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}/{name}", directory.as_raw_fd()))
 }

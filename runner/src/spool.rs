@@ -38,7 +38,7 @@ const INLINE: &str = "inline";
 /// The spools of all jobs.
 #[derive(Debug)]
 pub(crate) struct Spools {
-    folder: PathBuf,
+    directory: PathBuf,
     budget: Arc<Budget>,
     open: Mutex<HashMap<ExecutionId, Arc<JobSpool>>>,
 }
@@ -46,7 +46,7 @@ pub(crate) struct Spools {
 /// The spool of one job.
 #[derive(Debug)]
 pub(crate) struct JobSpool {
-    folder: PathBuf,
+    directory: PathBuf,
     /// The maximum bytes of each stream that the result contains in full.
     pub(crate) inline_limit: u32,
     pub(crate) stdout: Arc<StreamSpool>,
@@ -56,23 +56,28 @@ pub(crate) struct JobSpool {
 }
 
 impl JobSpool {
-    fn new(folder: PathBuf, meta: &Meta, stdout: Arc<StreamSpool>, stderr: Option<Arc<StreamSpool>>) -> Self {
+    fn new(
+        directory: PathBuf,
+        meta: &Meta,
+        stdout: Arc<StreamSpool>,
+        stderr: Option<Arc<StreamSpool>>,
+    ) -> Self {
         let removed = CancellationToken::new();
-        Self { folder, inline_limit: meta.inline_limit, stdout, stderr, removed }
+        Self { directory, inline_limit: meta.inline_limit, stdout, stderr, removed }
     }
 
     /// Stores the inline output of the result. Blocks.
     pub(crate) fn keep_inline(&self, inline: &InlineOutput) -> Result<(), SpoolError> {
-        let new = self.folder.join("inline.new");
+        let new = self.directory.join("inline.new");
         let written = fs::write(&new, inline.encode());
         written
-            .and_then(|()| fs::rename(&new, self.folder.join(INLINE)))
+            .and_then(|()| fs::rename(&new, self.directory.join(INLINE)))
             .map_err(SpoolError::io("write the description of an output"))
     }
 
     /// Returns the stored inline output. Blocks.
     pub(crate) fn inline(&self) -> Option<InlineOutput> {
-        InlineOutput::decode(&fs::read(self.folder.join(INLINE)).ok()?).ok()
+        InlineOutput::decode(&fs::read(self.directory.join(INLINE)).ok()?).ok()
     }
 
     /// Returns the stream, if it is kept separately.
@@ -94,14 +99,14 @@ pub(crate) struct Writers {
 impl Spools {
     /// Opens the directory `spool` in `state_dir`, including the spools of earlier processes.
     pub(crate) fn open(state_dir: &Path, total_bytes: u64) -> Result<Self, SpoolError> {
-        let folder = state_dir.join("spool");
+        let directory = state_dir.join("spool");
         fs::DirBuilder::new()
             .recursive(true)
             .mode(0o700)
-            .create(&folder)
+            .create(&directory)
             .map_err(SpoolError::io("create the directory of kept output"))?;
         let budget = Arc::new(Budget::new(total_bytes));
-        let spools = Self { folder, budget, open: Mutex::default() };
+        let spools = Self { directory, budget, open: Mutex::default() };
         for id in spools.stored()? {
             spools.find(&id);
         }
@@ -117,7 +122,7 @@ impl Spools {
     pub(crate) fn stored(&self) -> Result<Vec<ExecutionId>, SpoolError> {
         let failed = || SpoolError::io("read the directory of kept output");
         let mut ids = Vec::new();
-        for entry in fs::read_dir(&self.folder).map_err(failed())? {
+        for entry in fs::read_dir(&self.directory).map_err(failed())? {
             let name = entry.map_err(failed())?.file_name();
             ids.extend(name.to_str().and_then(|name| name.parse::<ExecutionId>().ok()));
         }
@@ -132,19 +137,19 @@ impl Spools {
         separate_stderr: bool,
         inline_limit: u32,
     ) -> Result<(Arc<JobSpool>, Writers), SpoolError> {
-        let folder = self.folder.join(id.to_string());
+        let directory = self.directory.join(id.to_string());
         fs::DirBuilder::new()
             .mode(0o700)
-            .create(&folder)
+            .create(&directory)
             .map_err(SpoolError::io("create a directory for output"))?;
         let layout = Layout::for_cap(cap);
         let meta = Meta::new(layout, separate_stderr, inline_limit);
-        meta.write(&folder).map_err(SpoolError::io("write the description of a spool"))?;
-        let make = |name| StreamSpool::create(&folder, name, layout, Arc::clone(&self.budget));
+        meta.write(&directory).map_err(SpoolError::io("write the description of a spool"))?;
+        let make = |name| StreamSpool::create(&directory, name, layout, Arc::clone(&self.budget));
         let (out_spool, out_writer) = make("stdout");
         let err = separate_stderr.then(|| make("stderr"));
         let (err_spool, err_writer) = err.unzip();
-        let spool = Arc::new(JobSpool::new(folder, &meta, out_spool, err_spool));
+        let spool = Arc::new(JobSpool::new(directory, &meta, out_spool, err_spool));
         self.lock().insert(id, Arc::clone(&spool));
         Ok((spool, Writers { stdout: out_writer, stderr: err_writer }))
     }
@@ -155,13 +160,13 @@ impl Spools {
         if let Some(spool) = open.get(id) {
             return Some(Arc::clone(spool));
         }
-        let folder = self.folder.join(id.to_string());
-        let meta = Meta::read(&folder)?;
+        let directory = self.directory.join(id.to_string());
+        let meta = Meta::read(&directory)?;
         let layout = meta.layout();
-        let load = |name| StreamSpool::load(&folder, name, layout, Arc::clone(&self.budget));
+        let load = |name| StreamSpool::load(&directory, name, layout, Arc::clone(&self.budget));
         let stdout = load("stdout")?;
         let stderr = if meta.separate_stderr { Some(load("stderr")?) } else { None };
-        let spool = Arc::new(JobSpool::new(folder, &meta, stdout, stderr));
+        let spool = Arc::new(JobSpool::new(directory, &meta, stdout, stderr));
         open.insert(*id, Arc::clone(&spool));
         Some(spool)
     }
@@ -173,7 +178,7 @@ impl Spools {
             spool.stdout.release();
             spool.stderr.iter().for_each(|stderr| stderr.release());
         }
-        let removed = remove_tree(self.folder.join(id.to_string()));
+        let removed = remove_tree(self.directory.join(id.to_string()));
         removed.map_err(|error| SpoolError::io("delete kept output")(error.into()))
     }
 

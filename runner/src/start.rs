@@ -24,7 +24,7 @@ use crate::{
     environ::Environ,
     files::{BaselineLimits, Files, FilesError},
     floor::Below,
-    job::{Room, Tools},
+    job::{DiskSpace, Tools},
     journal::{Journal, JournalError},
     link, ready, reconcile,
     secrets::{SecretError, Secrets},
@@ -72,7 +72,7 @@ pub enum StartError {
     #[error(transparent)]
     Files(#[from] FilesError),
     /// The sandbox cannot be used at all.
-    #[error("sandbox: {cause}{cure}", cure = cure(cause))]
+    #[error("sandbox: {cause}{remedy}", remedy = remedy(cause))]
     Sandbox {
         /// The missing requirement.
         cause: LaunchError,
@@ -85,7 +85,7 @@ pub enum StartError {
     Interrupted(#[from] tokio::task::JoinError),
 }
 
-fn cure(cause: &LaunchError) -> String {
+fn remedy(cause: &LaunchError) -> String {
     cause.hint().map(|hint| format!("; {hint}")).unwrap_or_default()
 }
 
@@ -218,13 +218,13 @@ fn open(config: RunnerConfig, id: RunnerId) -> Result<(Arc<Services>, File), Sta
     let report = report.with_disk(sessions.disks().check());
     let (capabilities, below) = (capabilities(&report), Below::of(&report, &config.floor.require));
     let shells = report.shells.into_iter().map(|shell| (shell.name.to_owned(), shell.version)).collect();
-    let room = Room::new(&config.state_dir, limits.disk_reserve_bytes);
+    let disk_space = DiskSpace::new(&config.state_dir, limits.disk_reserve_bytes);
     let tools = Tools {
         launcher,
         spools: Arc::new(spools),
         start_timeout: limits.start_timeout,
         workspace: config.workspace,
-        room,
+        disk_space,
         max_memory_bytes: config.floor.max_memory_bytes,
         max_cpu_millis: config.floor.max_cpu_millis,
     };

@@ -4,6 +4,8 @@
 //! This check improves the decision. It is not the security boundary; the mounts are.
 
 pub(crate) mod bound;
+#[cfg(test)]
+mod fixture;
 mod obeyed;
 mod view;
 
@@ -19,7 +21,7 @@ use crate::{
     files::{as_session, shown},
     floor::Refusal,
 };
-use view::{Ground, Led, View};
+use view::{Owner, Resolved, View};
 
 /// Below these paths, links of the kernel lead out of every tree.
 const DESCRIPTORS: &[u8] = b"/dev/fd";
@@ -45,7 +47,7 @@ pub(crate) fn check(
             grant.decided.paths.iter().try_for_each(|path| reads_the_root(path, &view))?;
             obeyed::check(&grant.decided, &view)
         } else {
-            grant.decided.paths.iter().try_for_each(|path| leads(path, &view))
+            grant.decided.paths.iter().try_for_each(|path| check_path(path, &view))
         }
     };
     as_session(owner, look).unwrap_or_else(|error| {
@@ -60,30 +62,32 @@ fn refuse(message: String) -> Refusal {
 
 fn programs(grant: &Grant, env: &[(OsString, OsString)], view: &View) -> Result<(), Refusal> {
     let path = env.iter().find(|(name, _)| name == "PATH").map_or(OsStr::new(""), |(_, path)| path);
-    let folders: Vec<Folder<'_>> =
-        path.as_bytes().split(|byte| *byte == b':').map(|written| folder(written, view)).collect();
+    let folders: Vec<SearchDirectory<'_>> =
+        path.as_bytes().split(|byte| *byte == b':').map(|written| search_directory(written, view)).collect();
     grant.decided.programs.iter().try_for_each(|program| {
         if program.contains(&b'/') { by_path(program, view) } else { by_name(program, &folders, view) }
     })
 }
 
 /// A directory of the search path as written, and its real path if no command can write there.
-struct Folder<'a> {
+struct SearchDirectory<'a> {
     written: &'a [u8],
     trusted: Option<Vec<u8>>,
 }
 
-fn folder<'a>(written: &'a [u8], view: &View) -> Folder<'a> {
-    let led = if written.first() == Some(&b'/') { view.follow(written, true).ok() } else { None };
-    let trusted = led.filter(|led| led.ground == Ground::ReadOnly && !led.by_session).map(|led| led.path);
-    Folder { written, trusted }
+fn search_directory<'a>(written: &'a [u8], view: &View) -> SearchDirectory<'a> {
+    let resolved = if written.first() == Some(&b'/') { view.follow(written, true).ok() } else { None };
+    let trusted = resolved
+        .filter(|resolved| resolved.owner == Owner::ReadOnly && !resolved.by_session)
+        .map(|resolved| resolved.path);
+    SearchDirectory { written, trusted }
 }
 
 /// Checks that the first directory of the search path that contains the program is trusted. A writable directory before
 /// it also fails the check, because the command could create the program there.
-fn by_name(program: &[u8], folders: &[Folder<'_>], view: &View) -> Result<(), Refusal> {
-    for Folder { written, trusted } in folders {
-        let Some(folder) = trusted else {
+fn by_name(program: &[u8], folders: &[SearchDirectory<'_>], view: &View) -> Result<(), Refusal> {
+    for SearchDirectory { written, trusted } in folders {
+        let Some(directory) = trusted else {
             return Err(refuse(format!(
                 "`{}` would be searched for in `{}`, where commands can write; have the command approved, or \
                  put that directory last in PATH",
@@ -91,10 +95,12 @@ fn by_name(program: &[u8], folders: &[Folder<'_>], view: &View) -> Result<(), Re
                 shown(written)
             )));
         };
-        let led = view.follow(&[folder, b"/".as_slice(), program].concat(), true);
-        match led {
-            Ok(Led { ground: Ground::ReadOnly, is_program: true, by_session: false, .. }) => return Ok(()),
-            Ok(Led { is_there: false, .. } | Led { ground: Ground::ReadOnly, by_session: false, .. }) => {}
+        let resolved = view.follow(&[directory, b"/".as_slice(), program].concat(), true);
+        match resolved {
+            Ok(Resolved { owner: Owner::ReadOnly, is_program: true, by_session: false, .. }) => return Ok(()),
+            Ok(
+                Resolved { is_there: false, .. } | Resolved { owner: Owner::ReadOnly, by_session: false, .. },
+            ) => {}
             Ok(_) | Err(_) => return Err(leads_out(program)),
         }
     }
@@ -103,10 +109,10 @@ fn by_name(program: &[u8], folders: &[Folder<'_>], view: &View) -> Result<(), Re
 }
 
 fn by_path(program: &[u8], view: &View) -> Result<(), Refusal> {
-    let led = if program.first() == Some(&b'/') { view.follow(program, true).ok() } else { None };
-    match led {
+    let resolved = if program.first() == Some(&b'/') { view.follow(program, true).ok() } else { None };
+    match resolved {
         // Not through a session's link, which could lead elsewhere when the program starts.
-        Some(led) if led.ground == Ground::ReadOnly && !led.by_session => Ok(()),
+        Some(resolved) if resolved.owner == Owner::ReadOnly && !resolved.by_session => Ok(()),
         _ => Err(leads_out(program)),
     }
 }
@@ -116,24 +122,24 @@ fn leads_out(program: &[u8]) -> Refusal {
     refuse(format!("the program `{program}` is not in the read-only root; have it approved"))
 }
 
-fn leads(decided: &DecidedPath, view: &View) -> Result<(), Refusal> {
+fn check_path(decided: &DecidedPath, view: &View) -> Result<(), Refusal> {
     let DecidedPath { path, access } = decided;
     // Deleting a link deletes the link itself.
-    let Ok(led) = view.follow(path, *access != PathAccess::Delete) else {
+    let Ok(resolved) = view.follow(path, *access != PathAccess::Delete) else {
         let path = shown(path);
         return Err(refuse(format!(
             "the path `{path}` cannot be resolved; name another, or have it approved"
         )));
     };
-    let stays = match led.ground {
-        Ground::Kernel => !is_magic(&led.path),
-        _ if led.path == *path => true,
-        _ => *access == PathAccess::Read && is_readable_anyway(path, &led, view),
+    let stays = match resolved.owner {
+        Owner::Kernel => !is_magic(&resolved.path),
+        _ if resolved.path == *path => true,
+        _ => *access == PathAccess::Read && is_readable_anyway(path, &resolved, view),
     };
     if stays {
         return Ok(());
     }
-    let (path, real) = (shown(path), shown(&led.path));
+    let (path, real) = (shown(path), shown(&resolved.path));
     Err(refuse(format!("the path `{path}` resolves to `{real}`; name that path, or have it approved")))
 }
 
@@ -141,12 +147,12 @@ fn leads(decided: &DecidedPath, view: &View) -> Result<(), Refusal> {
 /// Its links therefore must not lead to data of a process.
 fn reads_the_root(decided: &DecidedPath, view: &View) -> Result<(), Refusal> {
     let DecidedPath { path, access } = decided;
-    if *access != PathAccess::Read || view.ground_of(path) != Ground::ReadOnly {
+    if *access != PathAccess::Read || view.owner_of(path) != Owner::ReadOnly {
         return Ok(());
     }
     match view.follow(path, true) {
-        Ok(led) if led.ground == Ground::Kernel && is_magic(&led.path) => {
-            let (path, real) = (shown(path), shown(&led.path));
+        Ok(resolved) if resolved.owner == Owner::Kernel && is_magic(&resolved.path) => {
+            let (path, real) = (shown(path), shown(&resolved.path));
             Err(refuse(format!(
                 "the path `{path}` resolves to `{real}`; name that path, or have it approved"
             )))
@@ -158,11 +164,11 @@ fn reads_the_root(decided: &DecidedPath, view: &View) -> Result<(), Refusal> {
 /// Reports whether a link leads only to files that a read-only command may read without a question. These are files
 /// reached through the root's own links, and files that a session directory links to in the root or in itself. Masks
 /// hide forbidden files from every link, so the result does not depend on the link staying unchanged.
-fn is_readable_anyway(path: &[u8], led: &Led, view: &View) -> bool {
-    match (view.ground_of(path), led.ground) {
-        (Ground::ReadOnly, Ground::ReadOnly) => !led.by_session,
-        (Ground::Session, Ground::ReadOnly) => true,
-        (Ground::Session, Ground::Session) => view.is_one_folder(path, &led.path),
+fn is_readable_anyway(path: &[u8], resolved: &Resolved, view: &View) -> bool {
+    match (view.owner_of(path), resolved.owner) {
+        (Owner::ReadOnly, Owner::ReadOnly) => !resolved.by_session,
+        (Owner::Session, Owner::ReadOnly) => true,
+        (Owner::Session, Owner::Session) => view.is_one_directory(path, &resolved.path),
         _ => false,
     }
 }

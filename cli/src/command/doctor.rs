@@ -247,7 +247,7 @@ async fn this_host(bwrap: PathBuf) -> Result<Vec<Finding>, Failure> {
             require,
             cgroup,
             disk: Default::default(),
-            disk_folder: None,
+            disk_directory: None,
         });
         scratch.close()?;
         Ok::<_, std::io::Error>(found)

@@ -47,8 +47,8 @@ fn local(config: &RunnerConfig) -> std::io::Result<Vec<Finding>> {
     found.extend(room(config));
     found.push(accounts(config));
     found.extend(outside(Outside::of(&config.floor, UidIsolation::detect())));
-    found.extend(config.bases.iter().map(|(name, path)| folder(&format!("base {name}"), path)));
-    found.extend(config.floor.bind_sources.iter().map(|path| folder("floor.bind_sources", path)));
+    found.extend(config.bases.iter().map(|(name, path)| directory(&format!("base {name}"), path)));
+    found.extend(config.floor.bind_sources.iter().map(|path| directory("floor.bind_sources", path)));
     found.extend(config.floor.rootfs.iter().map(|path| rootfs(path)));
     found.extend(config.floor.unix_sockets.iter().map(|path| socket(path, config)));
     let scratch = TemporaryDir::new("airlock-doctor-")?;
@@ -61,7 +61,7 @@ fn local(config: &RunnerConfig) -> std::io::Result<Vec<Finding>> {
         require: config.floor.require.clone(),
         cgroup: config.cgroup.for_launcher(),
         disk: config.workspace.for_sandbox(),
-        disk_folder: config.state_dir.ancestors().find(|path| path.exists()).map(Path::to_owned),
+        disk_directory: config.state_dir.ancestors().find(|path| path.exists()).map(Path::to_owned),
     };
     found.extend(host(&probe));
     scratch.close()?;
@@ -83,8 +83,8 @@ fn state(path: &Path) -> Finding {
         };
     }
     if let Err(errno) = access(path, Access::READ_OK | Access::WRITE_OK | Access::EXEC_OK) {
-        let cure = "make the runner's user its owner";
-        return Finding::failed(NAME, format!("{shown} cannot be used: {errno}"), cure);
+        let remedy = "make the runner's user its owner";
+        return Finding::failed(NAME, format!("{shown} cannot be used: {errno}"), remedy);
     }
     let taken = fs::File::open(path.join("lock"))
         .is_ok_and(|lock| flock(&lock, FlockOperation::NonBlockingLockShared).is_err());
@@ -159,7 +159,7 @@ fn outside(key: Outside) -> Option<Finding> {
     }
 }
 
-fn folder(name: &str, path: &Path) -> Finding {
+fn directory(name: &str, path: &Path) -> Finding {
     let shown = path.display();
     match fs::read_dir(path) {
         Ok(_) => Finding::ok(name, shown.to_string()),
@@ -179,7 +179,7 @@ fn rootfs(path: &Path) -> Finding {
             format!("{} is the host's own root", path.display()),
             "name a directory that contains a root file system; commands cannot use the host's",
         ),
-        _ => folder(NAME, path),
+        _ => directory(NAME, path),
     }
 }
 
@@ -187,13 +187,13 @@ fn rootfs(path: &Path) -> Finding {
 fn socket(path: &Path, config: &RunnerConfig) -> Finding {
     const NAME: &str = "floor.unix_sockets";
     let shown = path.display();
-    let failed = |seen: String, cure: &str| Finding::failed(NAME, format!("{shown} {seen}"), cure);
+    let failed = |seen: String, remedy: &str| Finding::failed(NAME, format!("{shown} {seen}"), remedy);
     let handle = match openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) {
         Ok(handle) => handle,
         Err(errno) => {
-            let cure =
+            let remedy =
                 "start the service that creates it; until then, commands of profiles that list it fail";
-            return failed(format!("does not exist: {errno}"), cure);
+            return failed(format!("does not exist: {errno}"), remedy);
         }
     };
     let is_socket =

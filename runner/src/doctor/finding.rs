@@ -22,7 +22,8 @@ pub struct Finding {
     /// The consequence if it does not work. Empty if there is no consequence.
     pub lost: String,
     /// The remedy. Empty if no action is needed.
-    pub cure: String,
+    #[serde(rename = "cure")]
+    pub remedy: String,
 }
 
 impl Finding {
@@ -34,25 +35,32 @@ impl Finding {
 
     /// Returns the finding of an item that works with a limitation, and the remedy.
     #[must_use]
-    pub fn degraded(name: &str, seen: impl AsRef<str>, lost: &str, cure: impl AsRef<str>) -> Self {
-        Self::new(name, State::Degraded, [seen.as_ref(), lost, cure.as_ref()])
+    pub fn degraded(name: &str, seen: impl AsRef<str>, lost: &str, remedy: impl AsRef<str>) -> Self {
+        Self::new(name, State::Degraded, [seen.as_ref(), lost, remedy.as_ref()])
     }
 
     /// Returns the finding of a required item that does not work, and the remedy.
     #[must_use]
-    pub fn failed(name: &str, seen: impl AsRef<str>, cure: impl AsRef<str>) -> Self {
-        Self { needed: true, ..Self::new(name, State::Missing, [seen.as_ref(), NO_COMMAND, cure.as_ref()]) }
+    pub fn failed(name: &str, seen: impl AsRef<str>, remedy: impl AsRef<str>) -> Self {
+        Self { needed: true, ..Self::new(name, State::Missing, [seen.as_ref(), NO_COMMAND, remedy.as_ref()]) }
     }
 
     /// Converts a result of the sandbox probe. `needed` states whether commands cannot run without it.
     #[must_use]
     pub fn of(check: &Check, needed: bool) -> Self {
-        let Check { name, state, seen, lost, cure } = check;
-        Self { needed, ..Self::new(name, *state, [seen, lost, cure]) }
+        let Check { name, state, seen, lost, cure: remedy } = check;
+        Self { needed, ..Self::new(name, *state, [seen, lost, remedy]) }
     }
 
-    fn new(name: &str, state: State, [seen, lost, cure]: [&str; 3]) -> Self {
-        Self { name: line(name), state, needed: false, seen: line(seen), lost: line(lost), cure: line(cure) }
+    fn new(name: &str, state: State, [seen, lost, remedy]: [&str; 3]) -> Self {
+        Self {
+            name: line(name),
+            state,
+            needed: false,
+            seen: line(seen),
+            lost: line(lost),
+            remedy: line(remedy),
+        }
     }
 
     /// Reports whether the finding keeps commands from running.

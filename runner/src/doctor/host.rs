@@ -27,7 +27,7 @@ pub struct Probe {
     /// The disk limits of sessions.
     pub disk: DiskConfig,
     /// A directory on the disk of sessions, for temporary files. `None` means `scratch`.
-    pub disk_folder: Option<PathBuf>,
+    pub disk_directory: Option<PathBuf>,
 }
 
 /// Starts two sandboxes, tries to escape from them, and returns the layers that hold. Blocks for some tens of
@@ -52,10 +52,10 @@ fn shells(report: &CapabilityReport) -> Option<Finding> {
 
 /// Checks how the disk usage of sessions would be limited. The second value states whether a runner would start.
 fn disk(probe: &Probe) -> (Check, bool) {
-    let folder = probe.disk_folder.as_ref().unwrap_or(&probe.scratch);
-    let scratch = TemporaryDir::new_in(".airlock-doctor-", folder);
+    let directory = probe.disk_directory.as_ref().unwrap_or(&probe.scratch);
+    let scratch = TemporaryDir::new_in(".airlock-doctor-", directory);
     // If no directory can be created, another finding reports the cause. This one reports the rest.
-    let path = scratch.as_ref().map_or(folder.as_path(), |scratch| scratch.path());
+    let path = scratch.as_ref().map_or(directory.as_path(), |scratch| scratch.path());
     disk_check(probe.disk, path, ids(probe).map(|ids| ids.uid))
 }
 

@@ -65,8 +65,8 @@ pub async fn reach(target: &Target) -> Vec<Finding> {
 async fn resolve(target: &Target, found: &mut Vec<Finding>) -> Option<Vec<SocketAddr>> {
     let Target { host, port, .. } = target;
     let asked = tokio::net::lookup_host((host.trim_matches(['[', ']']), *port));
-    let cure = "correct the name, or this host's name resolution (/etc/resolv.conf, /etc/hosts)";
-    let failed = |what: String| Finding::failed("name", what, cure);
+    let remedy = "correct the name, or this host's name resolution (/etc/resolv.conf, /etc/hosts)";
+    let failed = |what: String| Finding::failed("name", what, remedy);
     match timeout(PATIENCE, asked).await {
         Err(_) => found.push(failed(format!("no answer for `{host}` in {PATIENCE:?}"))),
         Ok(Err(error)) => found.push(failed(format!("`{host}` has no address: {error}"))),
@@ -92,17 +92,17 @@ async fn connect(target: &Target, addresses: &[SocketAddr], found: &mut Vec<Find
             Err(_) => last = format!("{address}: no answer in {PATIENCE:?}"),
         }
     }
-    let cure = format!(
+    let remedy = format!(
         "check that the server is running, that it listens on port {}, and that no firewall blocks the \
          connection",
         target.port
     );
-    found.push(Finding::failed("TCP", last, cure));
+    found.push(Finding::failed("TCP", last, remedy));
     None
 }
 
 async fn handshake(trust: &Trust, socket: TcpStream) -> Vec<Finding> {
-    let failed = |what: String, cure: &str| vec![Finding::failed("TLS", what, cure)];
+    let failed = |what: String, remedy: &str| vec![Finding::failed("TLS", what, remedy)];
     let Ok(name) = ServerName::try_from(trust.name.clone()) else {
         return failed(
             format!("`{}` is not a name that a certificate can contain", trust.name),
@@ -127,7 +127,7 @@ async fn handshake(trust: &Trust, socket: TcpStream) -> Vec<Finding> {
     let shaken = timeout(PATIENCE, TlsConnector::from(Arc::new(config)).connect(name, socket)).await;
     let mut found = match shaken {
         Ok(Ok(_)) => vec![Finding::ok("TLS", format!("the certificate is valid for `{}`", trust.name))],
-        Ok(Err(error)) => failed(error.to_string(), tls_cure(recorder.verdict().as_ref())),
+        Ok(Err(error)) => failed(error.to_string(), tls_remedy(recorder.verdict().as_ref())),
         Err(_) => {
             failed(format!("no handshake in {PATIENCE:?}"), "check that a TLS server listens at this address")
         }
@@ -136,7 +136,7 @@ async fn handshake(trust: &Trust, socket: TcpStream) -> Vec<Finding> {
     found
 }
 
-fn tls_cure(verdict: Option<&Error>) -> &'static str {
+fn tls_remedy(verdict: Option<&Error>) -> &'static str {
     match verdict {
         Some(Error::InvalidCertificate(CertificateError::UnknownIssuer | CertificateError::BadSignature)) => {
             "another authority signed it: name that authority's certificate, or check that this is the right \

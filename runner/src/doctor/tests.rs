@@ -27,7 +27,7 @@ async fn a_port_that_nobody_listens_on_is_told() {
     let found = reach(&Target { host: "127.0.0.1".to_owned(), port: free.port(), trust: None }).await;
     assert_eq!(found.last().map(|finding| finding.state), Some(State::Missing), "{found:?}");
     assert!(
-        found.last().is_some_and(|finding| finding.cure.contains("that the server is running")),
+        found.last().is_some_and(|finding| finding.remedy.contains("that the server is running")),
         "{found:?}"
     );
     let found = reach(&Target { host: "no.such.invalid".to_owned(), port: 1, trust: None }).await;
@@ -84,20 +84,20 @@ async fn the_names_and_the_end_of_a_certificate_are_told_whether_it_is_trusted_o
         assert_eq!((handshake.state, validity.state), (tls, certificate), "{found:?}");
         assert!(handshake.seen.contains(says), "{handshake:?}");
         assert!(validity.seen.contains("good.example"), "{validity:?}");
-        assert_eq!(handshake.state == State::Ok, handshake.cure.is_empty(), "{handshake:?}");
+        assert_eq!(handshake.state == State::Ok, handshake.remedy.is_empty(), "{handshake:?}");
     }
     let trust = Some(Trust { ca: b"no pem".to_vec(), name: "good.example".to_owned() });
     let found = reach(&Target { host: "127.0.0.1".to_owned(), port, trust }).await;
-    assert!(found.last().is_some_and(|finding| finding.cure.contains("PEM")), "{found:?}");
+    assert!(found.last().is_some_and(|finding| finding.remedy.contains("PEM")), "{found:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_configuration_asks_of_its_host_is_looked_at_and_nothing_stays() {
-    let folder = tempfile::tempdir().unwrap();
-    let state = folder.path().join("state");
+    let directory = tempfile::tempdir().unwrap();
+    let state = directory.path().join("state");
     let mut config = RunnerConfig::new("r1", &state, crate::config::ServerConfig::default());
     config.servers.clear();
-    config.bases.insert("gone".to_owned(), folder.path().join("nowhere"));
+    config.bases.insert("gone".to_owned(), directory.path().join("nowhere"));
     config.uids.first = 2_200_000;
     config.uids.count = 4;
     let found = configured(config.clone()).await.unwrap();
@@ -113,7 +113,7 @@ async fn what_a_configuration_asks_of_its_host_is_looked_at_and_nothing_stays() 
     let found = configured(config).await.unwrap();
     let of = |name: &str| found.iter().find(|one| one.name == name).unwrap();
     assert_eq!(of("bubblewrap").state, State::Missing);
-    assert!(of("bubblewrap").cure.contains("install bubblewrap"), "{found:#?}");
+    assert!(of("bubblewrap").remedy.contains("install bubblewrap"), "{found:#?}");
     if rustix::process::geteuid().is_root() {
         assert!(of("uids").seen.contains("daemon"), "{found:#?}");
     }

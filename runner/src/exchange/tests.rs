@@ -61,7 +61,7 @@ async fn a_server_that_goes_is_told_from_one_that_has_said_its_last_word() {
     assert!(matches!(cut, Ok(Heard::Cut)));
     assert_eq!(count, 1);
     let (gone, count) = heard(&upload(), stream::iter([chunk(0), end()]).boxed(), None).await;
-    assert!(matches!(gone, Ok(Heard::Gone)));
+    assert!(matches!(gone, Ok(Heard::Closed)));
     assert_eq!(count, 2);
 }
 
@@ -104,7 +104,7 @@ async fn a_server_that_takes_no_answer_counts_as_gone() {
     for offset in 0..3 {
         answers.send(ExchangeFromRunner::Ready { offset }).await.unwrap();
     }
-    assert_eq!(relay(queue, &to_server, IDLE).await, Err(Gone));
+    assert_eq!(relay(queue, &to_server, IDLE).await, Err(Disconnected));
     assert!(answers.is_closed());
 }
 
@@ -113,7 +113,7 @@ async fn a_server_that_has_gone_ends_a_worker_that_has_nothing_to_say() {
     let (to_server, gone) = mpsc::channel(1);
     let (_answers, queue) = mpsc::channel(OUTGOING);
     drop(gone);
-    assert_eq!(relay(queue, &to_server, IDLE).await, Err(Gone));
+    assert_eq!(relay(queue, &to_server, IDLE).await, Err(Disconnected));
 }
 
 #[tokio::test]

@@ -21,12 +21,12 @@ pub(super) use record::{is_text, modified_micros};
 pub(crate) use recorder::{BaselineLimits, Recorder};
 use recorder::{LAYER_PREFIX, RUN_PREFIX};
 
-const FOLDER: &str = "baseline";
+const DIRECTORY: &str = "baseline";
 
 /// The baseline of one session.
 #[derive(Debug)]
 pub(crate) struct Baseline {
-    folder: PathBuf,
+    directory: PathBuf,
     /// Held while a layer is added.
     adding: Mutex<()>,
 }
@@ -34,7 +34,7 @@ pub(crate) struct Baseline {
 impl Baseline {
     /// Creates the baseline of the session in `root`. Reads nothing.
     pub(crate) fn new(root: &Path) -> Self {
-        Self { folder: root.join(FOLDER), adding: Mutex::new(()) }
+        Self { directory: root.join(DIRECTORY), adding: Mutex::new(()) }
     }
 
     /// Creates the recorder of a new layer. Blocks briefly.
@@ -42,7 +42,7 @@ impl Baseline {
     /// # Errors
     /// If its directory cannot be created.
     pub(crate) fn recorder(&self, limits: BaselineLimits) -> io::Result<Recorder> {
-        Recorder::new(&self.folder, limits)
+        Recorder::new(&self.directory, limits)
     }
 
     /// Adds the layer. Blocks while it is written, and at a merge while all layers are rewritten.
@@ -88,7 +88,7 @@ impl Baseline {
     }
 
     fn named(&self, prefix: &str) -> io::Result<Vec<PathBuf>> {
-        let entries = match fs::read_dir(&self.folder) {
+        let entries = match fs::read_dir(&self.directory) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             other => other?,
         };

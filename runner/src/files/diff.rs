@@ -21,9 +21,9 @@ use super::{
     list::{Page, cost},
     patch::{Omitted, Side, patch},
     paths::{Inside, join, strip},
-    place::{Root, file_type, info, link_target, open_regular},
+    root::{Root, file_type, info, link_target, open_regular},
     select::Selection,
-    walk::{Route, Seen, Walk},
+    walk::{Route, Walk, WalkEntry},
 };
 use crate::session::OpenSession;
 
@@ -39,10 +39,16 @@ pub(super) fn diff(
     let at = Inside::in_workspace(&order.path)?;
     let after = if order.after.is_empty() { None } else { Some(Inside::in_workspace(&order.after)?) };
     let selection = Selection::new(&order.filter)?;
-    let ask =
-        Ask { at: &at, after: after.as_ref(), selection: &selection, patch: order.patch, file_bytes, cancel };
-    let old = Before::open(session, &ask)?;
-    Root::enter(session, at.root(), |workspace| ask.page(old, workspace, order.page_size))
+    let request = DiffRequest {
+        at: &at,
+        after: after.as_ref(),
+        selection: &selection,
+        patch: order.patch,
+        file_bytes,
+        cancel,
+    };
+    let old = BaselineReader::open(session, &request)?;
+    Root::enter(session, at.root(), |workspace| request.page(old, workspace, order.page_size))
 }
 
 fn change_cost(change: &FileChange) -> usize {
@@ -54,7 +60,7 @@ fn change_cost(change: &FileChange) -> usize {
 }
 
 /// The parameters of a comparison.
-struct Ask<'a> {
+struct DiffRequest<'a> {
     at: &'a Inside,
     after: Option<&'a Inside>,
     selection: &'a Selection,
@@ -63,10 +69,10 @@ struct Ask<'a> {
     cancel: &'a Cancel,
 }
 
-impl Ask<'_> {
+impl DiffRequest<'_> {
     fn page(
         &self,
-        mut old: Before,
+        mut old: BaselineReader,
         workspace: &Root,
         size: u32,
     ) -> Result<(Vec<FileChange>, bool), ExchangeFailed> {
@@ -128,7 +134,7 @@ impl Ask<'_> {
         types.iter().any(|file_type| self.selection.wants(relative, *file_type))
     }
 
-    fn deleted(&self, old: &mut Before) -> Result<Option<FileChange>, ExchangeFailed> {
+    fn deleted(&self, old: &mut BaselineReader) -> Result<Option<FileChange>, ExchangeFailed> {
         let Some(record) = &old.head else { return Ok(None) };
         let before = record.info();
         if !self.wants(&record.path, &[before.file_type]) {
@@ -150,7 +156,11 @@ impl Ask<'_> {
     }
 
     /// Returns the change of a file, or `None` if it is unchanged.
-    fn compared(&self, old: &mut Before, new: &Now<'_>) -> Result<Option<FileChange>, ExchangeFailed> {
+    fn compared(
+        &self,
+        old: &mut BaselineReader,
+        new: &Now<'_>,
+    ) -> Result<Option<FileChange>, ExchangeFailed> {
         let (Some(record), Some(found)) = (old.head.clone(), &new.head) else { return Ok(None) };
         let (before, after) = (record.info(), found.info());
         if !self.wants(&record.path, &[before.file_type, after.file_type]) || self.is_same(&record, found)? {
@@ -167,7 +177,7 @@ impl Ask<'_> {
         )))
     }
 
-    fn is_same(&self, record: &Record, found: &Found) -> Result<bool, ExchangeFailed> {
+    fn is_same(&self, record: &Record, found: &CurrentFile) -> Result<bool, ExchangeFailed> {
         let same_mode = record.mode == found.stat.st_mode & 0o7777;
         Ok(match (&record.kind, file_type(&found.stat)) {
             (RecordKind::Folder, FileType::Directory) => same_mode,
@@ -181,7 +191,7 @@ impl Ask<'_> {
 
     fn has_content(
         &self,
-        found: &Found,
+        found: &CurrentFile,
         size: u64,
         sha256: Option<[u8; 32]>,
         stamp: Option<Stamp>,
@@ -192,7 +202,9 @@ impl Ask<'_> {
         let Some(sha256) = sha256.filter(|_| u64::try_from(found.stat.st_size) == Ok(size)) else {
             return Ok(false);
         };
-        let Ok(Some((file, _))) = open_regular(found.folder.as_fd(), found.name()) else { return Ok(false) };
+        let Ok(Some((file, _))) = open_regular(found.directory.as_fd(), found.name()) else {
+            return Ok(false);
+        };
         let mut hash = Sha256::new();
         let mut buffer = vec![0; BUFFER];
         // One byte more than expected, because the file may grow.
@@ -212,8 +224,8 @@ impl Ask<'_> {
     }
 
     /// Returns the current version of a file. `None` if it is no longer a regular file.
-    fn side(&self, found: &Found) -> Option<Side> {
-        let (file, stat) = open_regular(found.folder.as_fd(), found.name()).ok().flatten()?;
+    fn side(&self, found: &CurrentFile) -> Option<Side> {
+        let (file, stat) = open_regular(found.directory.as_fd(), found.name()).ok().flatten()?;
         let mode = stat.st_mode & 0o7777;
         let mut content = Vec::new();
         let read = file.take(self.file_bytes.saturating_add(1)).read_to_end(&mut content);
@@ -251,31 +263,31 @@ impl Ask<'_> {
 }
 
 /// The records of the baseline, from the first selected one.
-struct Before {
+struct BaselineReader {
     merged: Merged,
     head: Option<Record>,
     /// Whether any selected record exists, including records before the page.
     any: bool,
 }
 
-impl Before {
-    fn open(session: &OpenSession, ask: &Ask<'_>) -> Result<Self, ExchangeFailed> {
+impl BaselineReader {
+    fn open(session: &OpenSession, request: &DiffRequest<'_>) -> Result<Self, ExchangeFailed> {
         let merged = session.baseline().read().map_err(|error| internal("read a baseline", &error))?;
         let mut before = Self { merged, head: None, any: false };
-        before.advance(ask)?;
+        before.advance(request)?;
         Ok(before)
     }
 
-    fn advance(&mut self, ask: &Ask<'_>) -> Result<(), ExchangeFailed> {
+    fn advance(&mut self, request: &DiffRequest<'_>) -> Result<(), ExchangeFailed> {
         loop {
-            if ask.cancel.is_cancelled() {
+            if request.cancel.is_cancelled() {
                 return Err(unavailable("CANCELLED", "it was ended before it was complete; try again"));
             }
             self.head = self.merged.next().map_err(|error| internal("read a baseline", &error))?;
             let Some(record) = &self.head else { return Ok(()) };
-            if ask.is_about(&record.path) {
+            if request.is_about(&record.path) {
                 self.any = true;
-                if ask.is_due(&record.path) {
+                if request.is_due(&record.path) {
                     return Ok(());
                 }
             }
@@ -299,19 +311,19 @@ impl Before {
 }
 
 /// An existing file.
-struct Found {
+struct CurrentFile {
     /// The path relative to the workspace's root.
     path: Vec<u8>,
     stat: Stat,
     target: Vec<u8>,
-    folder: OwnedFd,
+    directory: OwnedFd,
 }
 
-impl Found {
-    fn new(path: Vec<u8>, stat: Stat, folder: BorrowedFd<'_>) -> Result<Self, Errno> {
-        let folder = folder.try_clone_to_owned().map_err(|_| Errno::MFILE)?;
-        let mut found = Self { path, stat, target: Vec::new(), folder };
-        found.target = link_target(found.folder.as_fd(), found.name(), &found.stat);
+impl CurrentFile {
+    fn new(path: Vec<u8>, stat: Stat, directory: BorrowedFd<'_>) -> Result<Self, Errno> {
+        let directory = directory.try_clone_to_owned().map_err(|_| Errno::MFILE)?;
+        let mut found = Self { path, stat, target: Vec::new(), directory };
+        found.target = link_target(found.directory.as_fd(), found.name(), &found.stat);
         Ok(found)
     }
 
@@ -328,17 +340,17 @@ impl Found {
 /// The existing files: the path itself, and then the files below it.
 struct Now<'a> {
     walk: Option<Walk<'a>>,
-    head: Option<Found>,
+    head: Option<CurrentFile>,
     any: bool,
 }
 
 impl<'a> Now<'a> {
-    fn open(workspace: &Root, ask: &'a Ask<'_>) -> Result<Self, ExchangeFailed> {
-        let failed = |errno| of_path(&ask.at.absolute(), errno);
+    fn open(workspace: &Root, request: &'a DiffRequest<'_>) -> Result<Self, ExchangeFailed> {
+        let failed = |errno| of_path(&request.at.absolute(), errno);
         let mut now = Self { walk: None, head: None, any: false };
-        let Some((above, name)) = ask.at.split() else {
-            let root = workspace.folder(ask.at).map_err(failed)?;
-            return now.walk_in(root, ask);
+        let Some((above, name)) = request.at.split() else {
+            let root = workspace.directory(request.at).map_err(failed)?;
+            return now.walk_in(root, request);
         };
         // Links are not followed: the order selects a path, not the target of a link.
         let Some(above) = straight(workspace.handle(), above.relative()).map_err(failed)? else {
@@ -346,38 +358,46 @@ impl<'a> Now<'a> {
         };
         let Ok(stat) = statat(&above, name, AtFlags::SYMLINK_NOFOLLOW) else { return Ok(now) };
         now.any = true;
-        let path = ask.at.relative().to_vec();
-        let itself = Found::new(path, stat, above.as_fd()).map_err(failed)?;
-        let folder = super::place::open_folder(above.as_fd(), name).map_err(failed)?;
-        if ask.is_due(&itself.path) {
+        let path = request.at.relative().to_vec();
+        let itself = CurrentFile::new(path, stat, above.as_fd()).map_err(failed)?;
+        let directory = super::root::open_directory(above.as_fd(), name).map_err(failed)?;
+        if request.is_due(&itself.path) {
             now.head = Some(itself);
         }
-        match folder {
-            Some(folder) => now.walk_in(folder, ask),
+        match directory {
+            Some(directory) => now.walk_in(directory, request),
             None => Ok(now),
         }
     }
 
-    fn walk_in(mut self, folder: OwnedFd, ask: &'a Ask<'_>) -> Result<Self, ExchangeFailed> {
-        let after =
-            ask.after.and_then(|after| strip(after.relative(), ask.at.relative())).unwrap_or_default();
-        let route =
-            Route { at: ask.at, recursive: true, after, selection: ask.selection, skip_closed: false };
-        self.walk = Some(Walk::new(folder, route, ask.cancel)?);
+    fn walk_in(mut self, directory: OwnedFd, request: &'a DiffRequest<'_>) -> Result<Self, ExchangeFailed> {
+        let after = request
+            .after
+            .and_then(|after| strip(after.relative(), request.at.relative()))
+            .unwrap_or_default();
+        let route = Route {
+            at: request.at,
+            recursive: true,
+            after,
+            selection: request.selection,
+            skip_closed: false,
+        };
+        self.walk = Some(Walk::new(directory, route, request.cancel)?);
         if self.head.is_none() {
-            self.advance(ask)?;
+            self.advance(request)?;
         }
         Ok(self)
     }
 
-    fn advance(&mut self, ask: &Ask<'_>) -> Result<(), ExchangeFailed> {
+    fn advance(&mut self, request: &DiffRequest<'_>) -> Result<(), ExchangeFailed> {
         self.head = None;
         let Some(walk) = &mut self.walk else { return Ok(()) };
-        let Some(Seen { path, stat, .. }) = walk.next()? else { return Ok(()) };
+        let Some(WalkEntry { path, stat, .. }) = walk.next()? else { return Ok(()) };
         self.any = true;
-        let path = join(ask.at.relative(), &path);
-        if let Some(folder) = walk.folder() {
-            let found = Found::new(path, stat, folder).map_err(|errno| of_path(&ask.at.absolute(), errno))?;
+        let path = join(request.at.relative(), &path);
+        if let Some(directory) = walk.directory() {
+            let found = CurrentFile::new(path, stat, directory)
+                .map_err(|errno| of_path(&request.at.absolute(), errno))?;
             self.head = Some(found);
         }
         Ok(())
@@ -390,7 +410,7 @@ fn straight(root: BorrowedFd<'_>, path: &[u8]) -> Result<Option<OwnedFd>, Errno>
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let how = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_XDEV;
     match openat2(root, path, flags, Mode::empty(), how) {
-        Ok(folder) => Ok(Some(folder)),
+        Ok(directory) => Ok(Some(directory)),
         Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
         Err(errno) => Err(errno),
     }

@@ -29,8 +29,8 @@ use super::{
         of_path, precondition, shown, unavailable,
     },
     paths::Inside,
-    place::{Root, info},
     planted::{LeftOut, PlantedIn},
+    root::{Root, info},
     select::patterns,
     shared::Shared,
     transfers::{
@@ -251,7 +251,7 @@ fn pack_into(
     let left_out = match format {
         FileFormat::File => LeftOut::new(),
         FileFormat::Tar | FileFormat::TarGzip => {
-            let is_at = root.whereabouts(source.as_fd()).ok_or_else(|| changed_meanwhile(&info.path))?;
+            let is_at = root.current_path(source.as_fd()).ok_or_else(|| changed_meanwhile(&info.path))?;
             planted.below(&is_at)
         }
     };
@@ -261,7 +261,7 @@ fn pack_into(
         FileFormat::Tar => Format::Tar,
         FileFormat::TarGzip => Format::TarGzip,
     };
-    folder(shared, source, archive, writer, at, order, (cancel, &left_out))
+    directory(shared, source, archive, writer, at, order, (cancel, &left_out))
 }
 
 /// Copies at most the initial size of the file, even if it grows meanwhile.
@@ -302,7 +302,7 @@ fn file(
     })
 }
 
-fn folder(
+fn directory(
     shared: &Shared,
     source: OwnedFd,
     format: Format,

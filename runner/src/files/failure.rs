@@ -53,12 +53,12 @@ pub(super) fn not_found(path: &[u8]) -> ExchangeFailed {
     failed(ExchangeFailure::NotFound, "NO_SUCH_FILE", message)
 }
 
-pub(super) fn is_a_directory(path: &[u8], cure: &str) -> ExchangeFailed {
-    precondition("IS_A_DIRECTORY", format!("`{}` is a directory; {cure}", shown(path)))
+pub(super) fn is_a_directory(path: &[u8], remedy: &str) -> ExchangeFailed {
+    precondition("IS_A_DIRECTORY", format!("`{}` is a directory; {remedy}", shown(path)))
 }
 
-pub(super) fn not_a_directory(path: &[u8], cure: &str) -> ExchangeFailed {
-    precondition("NOT_A_DIRECTORY", format!("`{}` is not a directory; {cure}", shown(path)))
+pub(super) fn not_a_directory(path: &[u8], remedy: &str) -> ExchangeFailed {
+    precondition("NOT_A_DIRECTORY", format!("`{}` is not a directory; {remedy}", shown(path)))
 }
 
 pub(super) fn changed_meanwhile(path: &[u8]) -> ExchangeFailed {

@@ -11,7 +11,7 @@ use airlock_domain::{
 use super::{
     failure::{not_a_directory, of_path},
     paths::Inside,
-    place::{Root, file_type, info, link_target},
+    root::{Root, file_type, info, link_target},
     select::Selection,
     walk::{Route, Walk},
 };
@@ -54,14 +54,16 @@ fn page(
     cancel: &Cancel,
 ) -> Result<(Vec<FileInfo>, bool), ExchangeFailed> {
     let (at, selection) = (route.at, route.selection);
-    let mut walk = Walk::new(folder(root, at)?, route, cancel)?;
+    let mut walk = Walk::new(directory(root, at)?, route, cancel)?;
     let mut page = Page::new(size);
     while let Some(seen) = walk.next()? {
         if !selection.wants(&seen.path, file_type(&seen.stat)) {
             continue;
         }
-        let target =
-            walk.folder().map(|folder| link_target(folder, seen.name(), &seen.stat)).unwrap_or_default();
+        let target = walk
+            .directory()
+            .map(|directory| link_target(directory, seen.name(), &seen.stat))
+            .unwrap_or_default();
         let found = info(at.below(&seen.path), &seen.stat, target);
         let cost = cost(&found);
         if !page.put(found, cost) {
@@ -71,8 +73,8 @@ fn page(
     Ok(page.done())
 }
 
-fn folder(root: &Root, at: &Inside) -> Result<OwnedFd, ExchangeFailed> {
-    root.folder(at).map_err(|errno| match errno {
+fn directory(root: &Root, at: &Inside) -> Result<OwnedFd, ExchangeFailed> {
+    root.directory(at).map_err(|errno| match errno {
         rustix::io::Errno::NOTDIR => not_a_directory(&at.absolute(), "use Stat for a single file"),
         errno => of_path(&at.absolute(), errno),
     })

@@ -95,11 +95,11 @@ impl Inside {
             return None;
         }
         let slash = self.below.iter().rposition(|byte| *byte == b'/');
-        let (folder, name) = match slash.and_then(|slash| self.below.split_at_checked(slash)) {
-            Some((folder, name)) => (folder, name.get(1..).unwrap_or_default()),
+        let (directory, name) = match slash.and_then(|slash| self.below.split_at_checked(slash)) {
+            Some((directory, name)) => (directory, name.get(1..).unwrap_or_default()),
             None => (&[][..], self.below.as_slice()),
         };
-        Some((Self { root: self.root, below: folder.to_vec() }, name))
+        Some((Self { root: self.root, below: directory.to_vec() }, name))
     }
 
     /// Returns the absolute path inside the sandbox.
@@ -112,9 +112,9 @@ impl Inside {
         join(self.root.inside().as_bytes(), &join(&self.below, relative))
     }
 
-    /// Returns the path relative to `folder`, or `None` if it is not below it. A directory is not below itself.
-    pub(super) fn strip(&self, folder: &Self) -> Option<&[u8]> {
-        strip(&self.below, &folder.below).filter(|_| self.root == folder.root)
+    /// Returns the path relative to `directory`, or `None` if it is not below it. A directory is not below itself.
+    pub(super) fn strip(&self, directory: &Self) -> Option<&[u8]> {
+        strip(&self.below, &directory.below).filter(|_| self.root == directory.root)
     }
 }
 
@@ -124,19 +124,19 @@ pub(super) fn absolute(relative: &[u8]) -> Vec<u8> {
 }
 
 /// Joins two paths. Either may be empty.
-pub(super) fn join(folder: &[u8], name: &[u8]) -> Vec<u8> {
-    match (folder, name) {
+pub(super) fn join(directory: &[u8], name: &[u8]) -> Vec<u8> {
+    match (directory, name) {
         (b"", only) | (only, b"") => only.to_vec(),
-        (folder, name) => [folder, name].join(&b'/'),
+        (directory, name) => [directory, name].join(&b'/'),
     }
 }
 
-/// Returns `path` relative to `folder`, or `None` if it is not below it. A directory is not below itself.
-pub(super) fn strip<'a>(path: &'a [u8], folder: &[u8]) -> Option<&'a [u8]> {
-    if folder.is_empty() {
+/// Returns `path` relative to `directory`, or `None` if it is not below it. A directory is not below itself.
+pub(super) fn strip<'a>(path: &'a [u8], directory: &[u8]) -> Option<&'a [u8]> {
+    if directory.is_empty() {
         return Some(path).filter(|path| !path.is_empty());
     }
-    path.strip_prefix(folder)?.strip_prefix(b"/")
+    path.strip_prefix(directory)?.strip_prefix(b"/")
 }
 
 #[cfg(test)]
@@ -225,14 +225,14 @@ mod tests {
         let path = Inside::parse(b"a/b/c").unwrap();
         assert_eq!(path.absolute(), b"/workspace/a/b/c");
         assert_eq!(path.below(b"d"), b"/workspace/a/b/c/d");
-        let (folder, name) = path.split().unwrap();
-        assert_eq!((folder.relative(), name), (&b"a/b"[..], &b"c"[..]));
+        let (directory, name) = path.split().unwrap();
+        assert_eq!((directory.relative(), name), (&b"a/b"[..], &b"c"[..]));
         assert!(Inside::parse(b"").unwrap().split().is_none());
         let path = Inside::parse(b"/tmp/a").unwrap();
         assert_eq!((path.absolute(), path.below(b"b")), (b"/tmp/a".to_vec(), b"/tmp/a/b".to_vec()));
-        let (folder, name) = path.split().unwrap();
-        assert_eq!((folder.absolute(), name), (b"/tmp".to_vec(), &b"a"[..]));
-        assert_eq!(path.strip(&folder), Some(&b"a"[..]));
+        let (directory, name) = path.split().unwrap();
+        assert_eq!((directory.absolute(), name), (b"/tmp".to_vec(), &b"a"[..]));
+        assert_eq!(path.strip(&directory), Some(&b"a"[..]));
         assert_eq!(path.strip(&Inside::parse(b"").unwrap()), None, "another root");
         assert_eq!(strip(b"a/b", b"a"), Some(&b"b"[..]));
         assert_eq!(strip(b"ab", b"a"), None);

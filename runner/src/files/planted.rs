@@ -66,11 +66,11 @@ impl PlantedIn {
         Ok(Self { items: found.items.into_iter().filter(|item| item.directory == at.root()).collect() })
     }
 
-    /// Returns the planted files below a directory. `folder` is its real path below the root: a link to it has
+    /// Returns the planted files below a directory. `directory` is its real path below the root: a link to it has
     /// another path.
-    pub(super) fn below(&self, folder: &[u8]) -> LeftOut {
+    pub(super) fn below(&self, directory: &[u8]) -> LeftOut {
         let left_out = self.items.iter().filter_map(|item| {
-            let below = strip(item.path.as_os_str().as_bytes(), folder)?;
+            let below = strip(item.path.as_os_str().as_bytes(), directory)?;
             Some((below.to_vec(), why(item)))
         });
         left_out.collect()

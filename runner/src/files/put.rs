@@ -29,22 +29,22 @@ use super::{
         of_path, session_full, unavailable,
     },
     fsuid,
+    guarded_upload::GuardedUpload,
     paths::Inside,
-    place::{Root, file_type, open_folder},
-    record::Keeper,
+    record::UploadRecorder,
+    root::{Root, file_type, open_directory},
     select::Selection,
     shared::Shared,
     transfers::{Transfer, open_reader},
-    under_way::UnderWay,
     walk::{Route, Walk},
 };
 use crate::session::OpenSession;
 
 const BUFFER: usize = 128 << 10;
 const FILE_MODE: u32 = 0o644;
-const FOLDER_MODE: u32 = 0o755;
-const IS_FOLDER: &str = "upload to a path inside it, or send a tar archive";
-const NO_FOLDER: &str = "an archive needs a directory: remove the existing file, or choose another path";
+const DIRECTORY_MODE: u32 = 0o755;
+const IS_DIRECTORY: &str = "upload to a path inside it, or send a tar archive";
+const NO_DIRECTORY: &str = "an archive needs a directory: remove the existing file, or choose another path";
 
 /// The destination of an upload.
 #[derive(Debug)]
@@ -61,7 +61,7 @@ impl Target {
     pub(super) fn of(order: &UploadOrder) -> Result<Self, ExchangeFailed> {
         let path = Inside::parse(&order.path)?;
         if order.format == FileFormat::File && path.is_root() {
-            return Err(is_a_directory(&path.absolute(), IS_FOLDER));
+            return Err(is_a_directory(&path.absolute(), IS_DIRECTORY));
         }
         if order.mode & !0o777 != 0 {
             let message = format!(
@@ -80,21 +80,21 @@ impl Target {
     pub(super) fn look(&self, session: &OpenSession) -> Result<(), ExchangeFailed> {
         Root::enter(session, self.path.root(), |root| {
             let found = match self.format {
-                FileFormat::File => self.folder_in_place(root),
-                FileFormat::Tar | FileFormat::TarGzip => self.no_folder_in_place(root),
+                FileFormat::File => self.directory_in_place(root),
+                FileFormat::Tar | FileFormat::TarGzip => self.no_directory_in_place(root),
             };
             found.map_or(Ok(()), Err)
         })
     }
 
-    fn folder_in_place(&self, root: &Root) -> Option<ExchangeFailed> {
+    fn directory_in_place(&self, root: &Root) -> Option<ExchangeFailed> {
         let info = root.look(&self.path).ok()?;
-        (info.file_type == FileType::Directory).then(|| is_a_directory(&info.path, IS_FOLDER))
+        (info.file_type == FileType::Directory).then(|| is_a_directory(&info.path, IS_DIRECTORY))
     }
 
-    fn no_folder_in_place(&self, root: &Root) -> Option<ExchangeFailed> {
-        match root.folder(&self.path) {
-            Err(Errno::NOTDIR) => Some(not_a_directory(&self.path.absolute(), NO_FOLDER)),
+    fn no_directory_in_place(&self, root: &Root) -> Option<ExchangeFailed> {
+        match root.directory(&self.path) {
+            Err(Errno::NOTDIR) => Some(not_a_directory(&self.path.absolute(), NO_DIRECTORY)),
             Err(errno @ (Errno::LOOP | Errno::XDEV)) => Some(of_path(&self.path.absolute(), errno)),
             _ => None,
         }
@@ -103,19 +103,19 @@ impl Target {
 
 /// Removes the temporary files that a dying process left during an upload into this directory. No command may run in
 /// the session. Blocks while it scans the directory.
-pub(super) fn sweep(session: &OpenSession, folder: SessionDirectory) {
-    let removed = Root::enter(session, folder, |root| {
-        let (at, cancel) = (Inside::parse(folder.inside().as_bytes())?, Cancel::new());
+pub(super) fn sweep(session: &OpenSession, directory: SessionFolder) {
+    let removed = Root::enter(session, directory, |root| {
+        let (at, cancel) = (Inside::parse(directory.inside().as_bytes())?, Cancel::new());
         let include = vec![format!("**/{TEMPORARY_PREFIX}*")];
         let selection = Selection::new(&FileFilter { include, ..FileFilter::default() })?;
-        let root = root.folder(&at).map_err(|errno| of_path(&at.absolute(), errno))?;
+        let root = root.directory(&at).map_err(|errno| of_path(&at.absolute(), errno))?;
         let route = Route { at: &at, recursive: true, after: b"", selection: &selection, skip_closed: true };
         let mut walk = Walk::new(root, route, &cancel)?;
         let mut removed = 0;
         while let Some(seen) = walk.next()? {
             if selection.wants(&seen.path, file_type(&seen.stat))
-                && let Some(folder) = walk.folder()
-                && unlinkat(folder, seen.name(), AtFlags::empty()).is_ok()
+                && let Some(directory) = walk.directory()
+                && unlinkat(directory, seen.name(), AtFlags::empty()).is_ok()
             {
                 removed += 1;
             }
@@ -155,8 +155,8 @@ pub(super) fn put(
     let is_compared = target.path.root() == SessionDirectory::Workspace;
     let recorder = is_compared.then(|| session.baseline().recorder(shared.baseline));
     let recorder = recorder.transpose().map_err(own)?;
-    let upload = UnderWay::begin(session, &target.path)?;
-    let mut keeper = Keeper::new(recorder, upload.watches.clone());
+    let upload = GuardedUpload::begin(session, &target.path)?;
+    let mut keeper = UploadRecorder::new(recorder, upload.watches.clone());
     let put = Root::enter(session, target.path.root(), |root| {
         let job = Job { shared, root, target: &target, cancel };
         match order.format {
@@ -218,7 +218,7 @@ struct WhileRoom<'a, R> {
 
 impl<R: Read> Read for WhileRoom<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if let Err(failed) = self.job.room(0) {
+        if let Err(failed) = self.job.check_free_space(0) {
             self.stopped = Some(failed);
             return Err(io::Error::other("no room"));
         }
@@ -234,10 +234,10 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    fn room(&self, more: u64) -> Result<(), ExchangeFailed> {
+    fn check_free_space(&self, more: u64) -> Result<(), ExchangeFailed> {
         let transfers = &self.shared.transfers;
         if !self.root.has_its_own_disk() {
-            return transfers.room(self.root.disk(), more, "workspaces");
+            return transfers.check_free_space(self.root.disk(), more, "workspaces");
         }
         let own = self.root.disk().map_err(|errno| internal("inspect a file system", &errno))?;
         if own.f_bavail.saturating_mul(own.f_frsize) < more {
@@ -246,7 +246,7 @@ impl Job<'_> {
         // The reserve applies to the disk of the runner's state.
         let below = fsuid::as_runner(|| transfers.disk());
         let below = below.map_err(|error| internal("inspect a file system", &error))?;
-        transfers.room(below, more, "workspaces")
+        transfers.check_free_space(below, more, "workspaces")
     }
 
     fn file(
@@ -254,68 +254,73 @@ impl Job<'_> {
         bytes: &File,
         size: u64,
         mode: u32,
-        keeper: &mut Keeper,
+        keeper: &mut UploadRecorder,
     ) -> Result<Counts, ExchangeFailed> {
         let at = self.target.path.absolute();
-        let Some((folder, name)) = self.target.path.split() else {
-            return Err(is_a_directory(&at, IS_FOLDER));
+        let Some((directory, name)) = self.target.path.split() else {
+            return Err(is_a_directory(&at, IS_DIRECTORY));
         };
-        self.room(size)?;
-        let folder = self.make_folder(&folder, keeper)?;
-        if let Ok(stat) = statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW)
+        self.check_free_space(size)?;
+        let directory = self.make_directory(&directory, keeper)?;
+        if let Ok(stat) = statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW)
             && file_type(&stat) == FileType::Directory
         {
-            return Err(is_a_directory(&at, IS_FOLDER));
+            return Err(is_a_directory(&at, IS_DIRECTORY));
         }
-        let below = self.root.whereabouts(folder.as_fd());
-        let folder = Dir::from_std_file(File::from(folder));
+        let below = self.root.current_path(directory.as_fd());
+        let directory = Dir::from_std_file(File::from(directory));
         let mode = if mode == 0 { FILE_MODE } else { mode };
         let mut content = WhileRoom { inner: FromStart { file: bytes, at: 0 }, job: self, stopped: None };
         let path = Path::new(OsStr::from_bytes(name));
-        let put = write_file(&folder, path, &mut content, mode, self.cancel);
+        let put = write_file(&directory, path, &mut content, mode, self.cancel);
         let (size, sha256) = put.map_err(|error| of_archive(&error, content.stopped.take()))?;
         if let Some(below) = below {
-            keeper.file(folder.as_fd(), &below, name, size, mode, Some(sha256));
+            keeper.file(directory.as_fd(), &below, name, size, mode, Some(sha256));
         }
         Ok(Counts { files: 1, directories: 0, links: 0, bytes: size })
     }
 
-    fn archive(&self, bytes: &File, format: Format, keeper: &mut Keeper) -> Result<Counts, ExchangeFailed> {
+    fn archive(
+        &self,
+        bytes: &File,
+        format: Format,
+        keeper: &mut UploadRecorder,
+    ) -> Result<Counts, ExchangeFailed> {
         let config = &self.shared.transfers.config;
         let limits = Limits { entries: config.entries, bytes: config.unpacked_bytes, ..Limits::PATHS };
         let from = || FromStart { file: bytes, at: 0 };
-        let counts = match self.root.folder(&self.target.path) {
-            Ok(folder) => {
-                let folder = Dir::from_std_file(File::from(folder));
-                conflicts(from(), format, &folder, &limits, self.cancel)
+        let counts = match self.root.directory(&self.target.path) {
+            Ok(directory) => {
+                let directory = Dir::from_std_file(File::from(directory));
+                conflicts(from(), format, &directory, &limits, self.cancel)
             }
             // The directory does not exist yet. If it cannot be created, its creation reports the error.
             Err(_) => check(from(), format, &limits, self.cancel),
         };
-        self.room(counts.map_err(|error| of_archive(&error, None))?.bytes)?;
-        let folder = self.make_folder(&self.target.path, keeper)?;
-        let below = self.root.whereabouts(folder.as_fd());
-        let folder = Dir::from_std_file(File::from(folder));
+        self.check_free_space(counts.map_err(|error| of_archive(&error, None))?.bytes)?;
+        let directory = self.make_directory(&self.target.path, keeper)?;
+        let below = self.root.current_path(directory.as_fd());
+        let directory = Dir::from_std_file(File::from(directory));
         let options = Unpack { limits: &limits, umask: 0, cancel: self.cancel };
         let mut archive = WhileRoom { inner: from(), job: self, stopped: None };
-        let unpacked = unpack(&mut archive, format, &folder, &options, |entry| {
+        let unpacked = unpack(&mut archive, format, &directory, &options, |entry| {
             if let Some(below) = &below {
-                keeper.entry(folder.as_fd(), below, entry);
+                keeper.entry(directory.as_fd(), below, entry);
             }
         });
         unpacked.map_err(|error| of_archive(&error, archive.stopped.take()))
     }
 
     /// Opens a directory of the session. Creates it and its parents if necessary.
-    fn make_folder(&self, path: &Inside, keeper: &mut Keeper) -> Result<OwnedFd, ExchangeFailed> {
+    fn make_directory(&self, path: &Inside, keeper: &mut UploadRecorder) -> Result<OwnedFd, ExchangeFailed> {
         let failed = |errno| match errno {
-            Errno::NOTDIR => not_a_directory(&path.absolute(), NO_FOLDER),
+            Errno::NOTDIR => not_a_directory(&path.absolute(), NO_DIRECTORY),
             errno => of_path(&path.absolute(), errno),
         };
         let mut missing = Vec::new();
         let mut at = path.clone();
-        let mut folder = loop {
-            match self.root.folder(&at) {
+        let mut directory = loop {
+            match self.root.directory(&at) {
                 Err(Errno::NOENT) => {}
                 other => break other.map_err(failed)?,
             }
@@ -324,23 +329,23 @@ impl Job<'_> {
             at = above;
         };
         for name in missing.into_iter().rev() {
-            let made = match mkdirat(&folder, &*name, Mode::from_raw_mode(FOLDER_MODE)) {
+            let made = match mkdirat(&directory, &*name, Mode::from_raw_mode(DIRECTORY_MODE)) {
                 Ok(()) => true,
                 Err(Errno::EXIST) => false,
                 Err(errno) => return Err(failed(errno)),
             };
-            let Some(below) = open_folder(folder.as_fd(), &*name).map_err(failed)? else {
+            let Some(below) = open_directory(directory.as_fd(), &*name).map_err(failed)? else {
                 return Err(changed_meanwhile(&path.absolute()));
             };
             if made {
                 // A command may have replaced it, but it is a directory of this session in any case.
-                let _ = rustix::fs::fchmod(&below, Mode::from_raw_mode(FOLDER_MODE));
-                if let Some(at) = self.root.whereabouts(below.as_fd()) {
-                    keeper.folder(below.as_fd(), at);
+                let _ = rustix::fs::fchmod(&below, Mode::from_raw_mode(DIRECTORY_MODE));
+                if let Some(at) = self.root.current_path(below.as_fd()) {
+                    keeper.directory(below.as_fd(), at);
                 }
             }
-            folder = below;
+            directory = below;
         }
-        Ok(folder)
+        Ok(directory)
     }
 }

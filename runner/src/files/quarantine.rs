@@ -48,7 +48,7 @@ pub(super) fn list(
 /// Restores an item. Returns its path and the ID of the item that it replaced, or an empty ID. Blocks.
 pub(super) fn restore(session: &OpenSession, id: &str) -> Result<(Vec<u8>, String), ExchangeFailed> {
     let restore = |guarded: &Guarded| {
-        let (path, replaced) = guarded.with(|guard, folder| guard.restore(folder, id))?;
+        let (path, replaced) = guarded.with(|guard, directory| guard.restore(directory, id))?;
         Ok((shortened(guarded.inside(&path)), replaced.unwrap_or_default()))
     };
     let [workspace, home] = session.guard().both();

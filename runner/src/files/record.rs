@@ -15,12 +15,12 @@ use sha2::{Digest, Sha256};
 use super::{
     baseline::{Content, Record, RecordKind, Recorder, modified_micros},
     paths::join,
-    place::open_regular,
+    root::open_regular,
 };
 
 /// Collects the records of one upload. The first error is kept until the end.
 #[derive(Debug)]
-pub(super) struct Keeper {
+pub(super) struct UploadRecorder {
     /// For the workspace only.
     recorder: Option<Recorder>,
     /// The protected names of the directory, if it is watched.
@@ -30,7 +30,7 @@ pub(super) struct Keeper {
     failed: Option<io::Error>,
 }
 
-impl Keeper {
+impl UploadRecorder {
     pub(super) fn new(recorder: Option<Recorder>, watches: Option<Watched>) -> Self {
         Self { recorder, watches, watched: Vec::new(), failed: None }
     }
@@ -52,30 +52,30 @@ impl Keeper {
     }
 
     /// Records a created directory, which is open.
-    pub(super) fn folder(&mut self, folder: BorrowedFd<'_>, path: Vec<u8>) {
-        if let Ok(stat) = fstat(folder) {
+    pub(super) fn directory(&mut self, directory: BorrowedFd<'_>, path: Vec<u8>) {
+        if let Ok(stat) = fstat(directory) {
             self.put(Record::new(path, RecordKind::Folder, &stat), None);
         }
     }
 
-    /// Records a file that was created in `folder`, which is at `below`. Without the SHA-256 of the sent content,
+    /// Records a file that was created in `directory`, which is at `below`. Without the SHA-256 of the sent content,
     /// that of the existing file counts.
     pub(super) fn file(
         &mut self,
-        folder: BorrowedFd<'_>,
+        directory: BorrowedFd<'_>,
         below: &[u8],
         name: &[u8],
         size: u64,
         mode: u32,
         sha256: Option<[u8; 32]>,
     ) {
-        let found = self.recorder.as_ref().and_then(|recorder| read(recorder, folder, name, size, sha256));
+        let found = self.recorder.as_ref().and_then(|recorder| read(recorder, directory, name, size, sha256));
         let (sha256, content) = match found {
             Some((found, content)) if sha256.is_none_or(|sha256| sha256 == found) => (Some(found), content),
             _ => (sha256, None),
         };
         let modified_micros =
-            statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).map_or(0, |stat| modified_micros(&stat));
+            statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).map_or(0, |stat| modified_micros(&stat));
         let kind = RecordKind::File { size, sha256, stamp: None, content: Content::NotKept };
         self.put(Record { path: join(below, name), kind, mode: mode & 0o777, modified_micros }, content);
     }
@@ -89,18 +89,18 @@ impl Keeper {
         };
         let Some(name) = name.filter(|name| !name.is_empty()) else { return };
         let opened = above.map(|above| beneath(root, above));
-        let folder = match &opened {
+        let directory = match &opened {
             // The directory was moved away meanwhile.
             Some(None) => return,
-            Some(Some(folder)) => folder.as_fd(),
+            Some(Some(directory)) => directory.as_fd(),
             None => root,
         };
         let below = join(below, above.unwrap_or_default());
-        let Ok(stat) = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) else { return };
+        let Ok(stat) = statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) else { return };
         let target = entry.link_target.unwrap_or_default();
         let kind = match entry.kind {
-            Kind::File => return self.file(folder, &below, name, entry.size, entry.mode, entry.sha256),
-            Kind::HardLink => return self.hard_link(folder, &below, name, &stat),
+            Kind::File => return self.file(directory, &below, name, entry.size, entry.mode, entry.sha256),
+            Kind::HardLink => return self.hard_link(directory, &below, name, &stat),
             Kind::Directory => RecordKind::Folder,
             Kind::Symlink => RecordKind::Link(target.to_vec()),
         };
@@ -108,8 +108,8 @@ impl Keeper {
         self.put(Record { path, kind, mode, modified_micros: modified_micros(&stat) }, None);
     }
 
-    fn hard_link(&mut self, folder: BorrowedFd<'_>, below: &[u8], name: &[u8], stat: &Stat) {
-        self.file(folder, below, name, u64::try_from(stat.st_size).unwrap_or(0), stat.st_mode, None);
+    fn hard_link(&mut self, directory: BorrowedFd<'_>, below: &[u8], name: &[u8], stat: &Stat) {
+        self.file(directory, below, name, u64::try_from(stat.st_size).unwrap_or(0), stat.st_mode, None);
     }
 
     fn put(&mut self, record: Record, content: Option<Vec<u8>>) {
@@ -128,7 +128,7 @@ impl Keeper {
 /// Reads a file that still exists, if that is useful. Returns its SHA-256 and, if it may be stored, its content.
 fn read(
     recorder: &Recorder,
-    folder: BorrowedFd<'_>,
+    directory: BorrowedFd<'_>,
     name: &[u8],
     sent: u64,
     expected: Option<[u8; 32]>,
@@ -136,7 +136,7 @@ fn read(
     if expected.is_some() && !recorder.may_keep(sent) {
         return None;
     }
-    let (file, stat) = open_regular(folder, name).ok()??;
+    let (file, stat) = open_regular(directory, name).ok()??;
     let size = u64::try_from(stat.st_size).ok()?;
     let keeps = recorder.may_keep(size);
     if !keeps && expected.is_some() {

@@ -117,8 +117,8 @@ impl Fixture {
     fn kept_files(&self) -> Vec<String> {
         let mut found = Vec::new();
         let mut folders = vec![self.dir.path().join("transfers")];
-        while let Some(folder) = folders.pop() {
-            for entry in fs::read_dir(folder).unwrap() {
+        while let Some(directory) = folders.pop() {
+            for entry in fs::read_dir(directory).unwrap() {
                 let entry = entry.unwrap();
                 if entry.file_type().unwrap().is_dir() {
                     folders.push(entry.path());
@@ -348,8 +348,8 @@ fn limit(result: Result<impl std::fmt::Debug, ExchangeFailed>) -> String {
 }
 
 /// Packs a directory into an archive.
-fn tar(folder: &Path) -> Vec<u8> {
-    let folder = Dir::open_ambient_dir(folder, ambient_authority()).unwrap();
+fn tar(directory: &Path) -> Vec<u8> {
+    let directory = Dir::open_ambient_dir(directory, ambient_authority()).unwrap();
     let options = Pack {
         exclude: &globs(&[]).unwrap(),
         left_out: &BTreeMap::new(),
@@ -357,7 +357,7 @@ fn tar(folder: &Path) -> Vec<u8> {
         cancel: &Cancel::new(),
     };
     let mut out = Vec::new();
-    pack(&folder, Format::Tar, &mut out, &options).unwrap();
+    pack(&directory, Format::Tar, &mut out, &options).unwrap();
     out
 }
 
@@ -377,8 +377,8 @@ fn project(root: &Path) {
 fn tree(root: &Path) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
     let mut found = BTreeMap::new();
     let mut folders = vec![root.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).unwrap() {
+    while let Some(directory) = folders.pop() {
+        for entry in fs::read_dir(directory).unwrap() {
             let path = entry.unwrap().path();
             let stat = fs::symlink_metadata(&path).unwrap();
             let content = if stat.is_dir() {

@@ -19,7 +19,7 @@ use rustix::{
 use super::{
     failure::{of_path, precondition, shown, unavailable},
     paths::{Inside, join},
-    place::open_folder,
+    root::open_directory,
     select::Selection,
 };
 
@@ -32,7 +32,7 @@ const NAME_COST: usize = 64;
 /// The maximum nesting of directories.
 pub(super) const MAX_DEPTH: usize = 200;
 /// The number of directories open at once, in addition to the start directory.
-const OPEN_FOLDERS: usize = 16;
+const OPEN_DIRECTORIES: usize = 16;
 
 /// The sort key of an entry: its name, or (with a slash at the end) the entries below it.
 type Key = Vec<u8>;
@@ -40,7 +40,7 @@ type Key = Vec<u8>;
 #[derive(Debug)]
 struct Level {
     /// `None` if it must be opened again when the walk returns to it. The first level stays open.
-    folder: Option<OwnedFd>,
+    directory: Option<OwnedFd>,
     /// The path relative to the start of the walk.
     path: Vec<u8>,
     names: BTreeSet<Key>,
@@ -74,15 +74,15 @@ pub(super) struct Walk<'a> {
 
 /// An entry that was found.
 #[derive(Debug)]
-pub(super) struct Seen {
+pub(super) struct WalkEntry {
     /// The path relative to the start of the walk.
     pub(super) path: Vec<u8>,
     pub(super) stat: Stat,
     name_at: usize,
 }
 
-impl Seen {
-    /// Returns its name in [`Walk::folder`].
+impl WalkEntry {
+    /// Returns its name in [`Walk::directory`].
     pub(super) fn name(&self) -> &[u8] {
         self.path.get(self.name_at..).unwrap_or_default()
     }
@@ -93,18 +93,22 @@ impl<'a> Walk<'a> {
     ///
     /// # Errors
     /// If the directory cannot be read.
-    pub(super) fn new(folder: OwnedFd, route: Route<'a>, cancel: &'a Cancel) -> Result<Self, ExchangeFailed> {
-        Self::with_share(folder, route, cancel, NAMES_BYTES / 2)
+    pub(super) fn new(
+        directory: OwnedFd,
+        route: Route<'a>,
+        cancel: &'a Cancel,
+    ) -> Result<Self, ExchangeFailed> {
+        Self::with_share(directory, route, cancel, NAMES_BYTES / 2)
     }
 
     fn with_share(
-        folder: OwnedFd,
+        directory: OwnedFd,
         route: Route<'a>,
         cancel: &'a Cancel,
         share: usize,
     ) -> Result<Self, ExchangeFailed> {
         let mut walk = Self { route, levels: Vec::new(), cancel, share };
-        walk.enter(folder, Vec::new())?;
+        walk.enter(directory, Vec::new())?;
         Ok(walk)
     }
 
@@ -112,7 +116,7 @@ impl<'a> Walk<'a> {
     ///
     /// # Errors
     /// If a directory cannot be read or is nested too deep, or if the walk was cancelled.
-    pub(super) fn next(&mut self) -> Result<Option<Seen>, ExchangeFailed> {
+    pub(super) fn next(&mut self) -> Result<Option<WalkEntry>, ExchangeFailed> {
         loop {
             if self.cancel.is_cancelled() {
                 return Err(unavailable("CANCELLED", "it was ended before it was complete; try again"));
@@ -121,7 +125,7 @@ impl<'a> Walk<'a> {
                 self.levels.pop();
             }
             let Some(level) = self.levels.last_mut() else { return Ok(None) };
-            let Some(folder) = &level.folder else { continue };
+            let Some(directory) = &level.directory else { continue };
             let Some(key) = level.names.pop_first() else {
                 if level.more {
                     self.fill()?;
@@ -133,18 +137,18 @@ impl<'a> Walk<'a> {
             level.last.clone_from(&key);
             if let Some(name) = key.strip_suffix(b"/") {
                 let path = join(&level.path, name);
-                match open_folder(folder.as_fd(), name) {
-                    Ok(Some(folder)) => self.enter(folder, path)?,
+                match open_directory(directory.as_fd(), name) {
+                    Ok(Some(directory)) => self.enter(directory, path)?,
                     Ok(None) => {}
                     Err(Errno::ACCESS) if self.route.skip_closed => {}
                     Err(errno) => return Err(of_path(&self.route.at.below(&path), errno)),
                 }
                 continue;
             }
-            match statat(folder, &*key, AtFlags::SYMLINK_NOFOLLOW) {
+            match statat(directory, &*key, AtFlags::SYMLINK_NOFOLLOW) {
                 Ok(stat) => {
                     let path = join(&level.path, &key);
-                    return Ok(Some(Seen { name_at: path.len() - key.len(), path, stat }));
+                    return Ok(Some(WalkEntry { name_at: path.len() - key.len(), path, stat }));
                 }
                 Err(Errno::NOENT) => {}
                 Err(errno) => return Err(of_path(&self.route.at.below(&join(&level.path, &key)), errno)),
@@ -153,31 +157,31 @@ impl<'a> Walk<'a> {
     }
 
     /// Returns the directory of the last entry.
-    pub(super) fn folder(&self) -> Option<BorrowedFd<'_>> {
-        self.levels.last()?.folder.as_ref().map(AsFd::as_fd)
+    pub(super) fn directory(&self) -> Option<BorrowedFd<'_>> {
+        self.levels.last()?.directory.as_ref().map(AsFd::as_fd)
     }
 
     /// Opens the deepest directory again if it is not open. Returns false if it no longer exists.
     fn reopen(&mut self) -> Result<bool, ExchangeFailed> {
         let Some((level, above)) = self.levels.split_last_mut() else { return Ok(true) };
-        if level.folder.is_some() {
+        if level.directory.is_some() {
             return Ok(true);
         }
-        let Some(root) = above.first().and_then(|first| first.folder.as_ref()) else { return Ok(false) };
-        let mut folder = None;
+        let Some(root) = above.first().and_then(|first| first.directory.as_ref()) else { return Ok(false) };
+        let mut directory = None;
         // One component at a time, because the whole path may exceed the kernel's limit.
         for name in level.path.split(|byte| *byte == b'/') {
-            match open_folder(folder.as_ref().unwrap_or(root).as_fd(), name) {
-                Ok(Some(next)) => folder = Some(next),
+            match open_directory(directory.as_ref().unwrap_or(root).as_fd(), name) {
+                Ok(Some(next)) => directory = Some(next),
                 Ok(None) => return Ok(false),
                 Err(errno) => return Err(of_path(&self.route.at.below(&level.path), errno)),
             }
         }
-        level.folder = folder;
+        level.directory = directory;
         Ok(true)
     }
 
-    fn enter(&mut self, folder: OwnedFd, path: Vec<u8>) -> Result<(), ExchangeFailed> {
+    fn enter(&mut self, directory: OwnedFd, path: Vec<u8>) -> Result<(), ExchangeFailed> {
         if self.levels.len() > MAX_DEPTH {
             let inside = self.route.at.below(&path);
             let message = format!(
@@ -187,12 +191,12 @@ impl<'a> Walk<'a> {
             );
             return Err(precondition("TOO_DEEP", message));
         }
-        let folder = Some(folder);
-        let level = Level { folder, path, names: BTreeSet::new(), more: false, last: Vec::new() };
+        let directory = Some(directory);
+        let level = Level { directory, path, names: BTreeSet::new(), more: false, last: Vec::new() };
         self.levels.push(level);
-        let far = self.levels.len().checked_sub(OPEN_FOLDERS + 1).filter(|far| *far > 0);
+        let far = self.levels.len().checked_sub(OPEN_DIRECTORIES + 1).filter(|far| *far > 0);
         if let Some(level) = far.and_then(|far| self.levels.get_mut(far)) {
-            level.folder = None;
+            level.directory = None;
         }
         self.fill()
     }
@@ -208,11 +212,11 @@ impl<'a> Walk<'a> {
 }
 
 fn fill(level: &mut Level, share: usize, route: &Route<'_>, cancel: &Cancel) -> Result<(), Errno> {
-    let Some(folder) = &level.folder else { return Ok(()) };
+    let Some(directory) = &level.directory else { return Ok(()) };
     let mut held = 0;
     // The first name that did not fit. Later names are skipped, even if they would fit.
     let mut end: Option<Key> = None;
-    for entry in Dir::read_from(folder)? {
+    for entry in Dir::read_from(directory)? {
         if cancel.is_cancelled() {
             return Ok(());
         }
@@ -248,8 +252,8 @@ fn fill(level: &mut Level, share: usize, route: &Route<'_>, cancel: &Cancel) -> 
 }
 
 /// Reports whether this entry, or an entry below it, comes after `after`.
-fn is_due(folder: &[u8], key: &[u8], after: &[u8]) -> bool {
-    let path = join(folder, key);
+fn is_due(directory: &[u8], key: &[u8], after: &[u8]) -> bool {
+    let path = join(directory, key);
     path.as_slice() > after || (key.ends_with(b"/") && after.starts_with(&path))
 }
 

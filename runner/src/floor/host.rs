@@ -27,10 +27,10 @@ pub(super) fn socket(path: &str, allowed: &FloorConfig) -> Result<PathBuf, Refus
 
 /// Returns the real path of a root file system.
 pub(super) fn root(path: &str, allowed: &FloorConfig) -> Result<PathBuf, Refusal> {
-    let folder = below(path, &allowed.rootfs)
+    let directory = below(path, &allowed.rootfs)
         .ok_or_else(|| floor("the root file system is not below `floor.rootfs`, or does not exist"))?;
-    match is_hosts_root(&folder) {
-        Ok(false) => Ok(folder),
+    match is_hosts_root(&directory) {
+        Ok(false) => Ok(directory),
         Ok(true) => Err(floor("the root file system is the host's own")),
         Err(_) => Err(floor("the root file system cannot be read")),
     }
@@ -40,18 +40,18 @@ pub(super) fn root(path: &str, allowed: &FloorConfig) -> Result<PathBuf, Refusal
 ///
 /// # Errors
 /// If the directory cannot be read.
-pub(crate) fn is_hosts_root(folder: &Path) -> std::io::Result<bool> {
-    let (found, root) = (fs::metadata(folder)?, fs::metadata("/")?);
+pub(crate) fn is_hosts_root(directory: &Path) -> std::io::Result<bool> {
+    let (found, root) = (fs::metadata(directory)?, fs::metadata("/")?);
     Ok((found.dev(), found.ino()) == (root.dev(), root.ino()))
 }
 
 /// Refuses a root file system that contains the runner's state or one of its keys.
-pub(super) fn apart(folder: &Path, config: &RunnerConfig) -> Result<(), Refusal> {
+pub(super) fn apart(directory: &Path, config: &RunnerConfig) -> Result<(), Refusal> {
     let real = |path: &PathBuf| fs::canonicalize(path).unwrap_or_else(|_| path.clone());
     let state = real(&config.state_dir);
     let keys = config.servers.iter().filter_map(|server| server.key.as_ref()).map(real);
-    let holds = keys.chain([state.clone()]).any(|own| own.starts_with(folder));
-    match holds || folder.starts_with(&state) {
+    let holds = keys.chain([state.clone()]).any(|own| own.starts_with(directory));
+    match holds || directory.starts_with(&state) {
         true => Err(floor("the root file system contains the runner's own files")),
         false => Ok(()),
     }

@@ -144,17 +144,17 @@ fn config() -> RunnerConfig {
 fn a_root_file_system_is_held_against_what_it_really_is() {
     let dir = tempfile::tempdir().unwrap();
     let root = fs::canonicalize(dir.path()).unwrap();
-    for folder in ["roots/debian", "roots/mine/state", "other"] {
-        fs::create_dir_all(root.join(folder)).unwrap();
+    for directory in ["roots/debian", "roots/mine/state", "other"] {
+        fs::create_dir_all(root.join(directory)).unwrap();
     }
     fs::write(root.join("roots/key"), "").unwrap();
     for (target, link) in [("/", "roots/all"), ("../other", "roots/out"), ("debian", "roots/alias")] {
         std::os::unix::fs::symlink(target, root.join(link)).unwrap();
     }
     let mut config = config();
-    let asked = |config: &RunnerConfig, folder: &Path| {
+    let asked = |config: &RunnerConfig, directory: &Path| {
         let mut grant = grant();
-        grant.profile.rootfs = Some(folder.to_str().unwrap().to_owned());
+        grant.profile.rootfs = Some(directory.to_str().unwrap().to_owned());
         check(&grant, &config.floor)?;
         profile(&sandbox::Profile::minimal(), &grant.profile, config)
     };

@@ -19,7 +19,8 @@ use rustix::{
 use super::turns;
 use crate::files::{FsuidError, as_session_over_limits};
 
-const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+const DIRECTORY: OFlags =
+    OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 /// The reason why a session's protected names could not be checked.
 #[derive(Debug, thiserror::Error)]
@@ -44,7 +45,7 @@ impl SessionGuard {
         let guarded = |path: &Path, inside, beside| Guarded {
             inside,
             path: path.to_owned(),
-            folder: path.parent().unwrap_or(&folders.root).join(beside),
+            directory: path.parent().unwrap_or(&folders.root).join(beside),
             ids,
             state: Mutex::new(None),
         };
@@ -74,7 +75,7 @@ pub(crate) struct Guarded {
     inside: &'static str,
     path: PathBuf,
     /// The directory for the guard's records, next to `path` on the same file system.
-    folder: PathBuf,
+    directory: PathBuf,
     ids: Option<HostIds>,
     state: Mutex<Option<Guard>>,
 }
@@ -91,12 +92,15 @@ impl Guarded {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let _turn = turns::take();
         let watched = open(&self.path)?;
-        let folder = if state.is_none() { Some(self.make_folder()?) } else { None };
+        let directory = if state.is_none() { Some(self.make_directory()?) } else { None };
         let ids = self.ids.map(|ids| (ids.uid, ids.gid));
         let done = as_session_over_limits(ids, || {
-            if let Some(folder) = folder {
-                let guard =
-                    if self.inside == HOME { Guard::open_for_home(folder) } else { Guard::open(folder) };
+            if let Some(directory) = directory {
+                let guard = if self.inside == HOME {
+                    Guard::open_for_home(directory)
+                } else {
+                    Guard::open(directory)
+                };
                 *state = Some(guard?);
             }
             match state.as_mut() {
@@ -138,22 +142,22 @@ impl Guarded {
         *self.state.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    fn make_folder(&self) -> Result<OwnedFd, GuardError> {
-        match mkdirat(CWD, &self.folder, Mode::RWXU) {
+    fn make_directory(&self) -> Result<OwnedFd, GuardError> {
+        match mkdirat(CWD, &self.directory, Mode::RWXU) {
             Ok(()) | Err(Errno::EXIST) => {}
             Err(errno) => return Err(GuardError::Folder(errno.into())),
         }
-        let folder = open(&self.folder)?;
+        let directory = open(&self.directory)?;
         if let Some(ids) = self.ids {
             let (uid, gid) = (Uid::from_raw(ids.uid), Gid::from_raw(ids.gid));
-            fchown(&folder, Some(uid), Some(gid)).map_err(|errno| GuardError::Folder(errno.into()))?;
+            fchown(&directory, Some(uid), Some(gid)).map_err(|errno| GuardError::Folder(errno.into()))?;
         }
-        Ok(folder)
+        Ok(directory)
     }
 }
 
 fn open(path: &Path) -> Result<OwnedFd, GuardError> {
-    openat(CWD, path, FOLDER, Mode::empty()).map_err(|errno| GuardError::Folder(errno.into()))
+    openat(CWD, path, DIRECTORY, Mode::empty()).map_err(|errno| GuardError::Folder(errno.into()))
 }
 
 #[cfg(test)]

@@ -52,10 +52,10 @@ impl Watch {
             // New repositories are reported for the workspace only.
             let git = GitUses { made: Vec::new(), ..writer.git.clone() };
             let in_home = Writer { git, directory: Vec::new(), ..self::writer(id, grant, home) };
-            watch.home = Some(home.with(|guard, folder| guard.begin(folder, in_home))?.id);
+            watch.home = Some(home.with(|guard, directory| guard.begin(directory, in_home))?.id);
         }
         if writer.writes || writer.git.any {
-            let begun = workspace.with(|guard, folder| guard.begin(folder, writer))?;
+            let begun = workspace.with(|guard, directory| guard.begin(directory, writer))?;
             (watch.workspace, watch.masks, watch.still) = (Some(begun.id), begun.masks, begun.still);
         } else {
             watch.still = workspace.still();
@@ -84,7 +84,7 @@ impl Watch {
         for (guarded, id) in [(workspace, &mut self.workspace), (home, &mut self.home)] {
             let Some(number) = *id else { continue };
             let directories = directories.each_ref().map(Vec::as_slice);
-            match guarded.with(|guard, folder| Ok(guard.end(folder, number, &directories))) {
+            match guarded.with(|guard, directory| Ok(guard.end(directory, number, &directories))) {
                 Ok(found) => {
                     *id = None;
                     cause = cause.or_else(|| failure(guarded, &found));

@@ -13,7 +13,7 @@ use airlock_domain::{Cause, ExecutionId, Violation, ViolationAction};
 use airlock_sandbox::{DiskBackend, DiskUse, disk_use};
 use tokio::{task::spawn_blocking, time::sleep};
 
-use super::room::Room;
+use super::disk_space::DiskSpace;
 use crate::{config::WorkspaceConfig, session::OpenSession};
 
 /// Counting takes at most one part in this many of the time.
@@ -29,8 +29,8 @@ pub(super) struct DiskWatch {
     /// The limit for counting. `None` if the kernel counts or no limit is set.
     most: Option<DiskUse>,
     /// The usage before the command began.
-    before: Seen,
-    room: Room,
+    before: DiskCount,
+    disk_space: DiskSpace,
     every: Duration,
     /// The reason why the command was ended.
     told: OnceLock<(&'static str, String)>,
@@ -38,7 +38,7 @@ pub(super) struct DiskWatch {
 
 /// The state that one count passes to the next.
 #[derive(Debug, Clone, Copy)]
-struct Seen {
+struct DiskCount {
     /// The limit, or the usage before the command began if that is higher.
     most: Option<DiskUse>,
     /// The bytes of the first count.
@@ -50,7 +50,7 @@ impl DiskWatch {
     /// Blocks while it counts, unless the kernel counts.
     pub(super) fn begin(
         config: &WorkspaceConfig,
-        room: &Room,
+        disk_space: &DiskSpace,
         session: &Arc<OpenSession>,
         execution: ExecutionId,
     ) -> Self {
@@ -61,13 +61,13 @@ impl DiskWatch {
             session: Arc::clone(session),
             execution,
             most,
-            before: Seen { most, first: None },
-            room: room.clone(),
+            before: DiskCount { most, first: None },
+            disk_space: disk_space.clone(),
             every: config.watch_every,
             told: OnceLock::new(),
         };
-        match watch.look(watch.before) {
-            Ok(Some(seen)) => watch.before = seen,
+        match watch.count(watch.before) {
+            Ok(Some(last)) => watch.before = last,
             // The first count of the running command finds the same.
             Ok(None) => {}
             Err(error) => {
@@ -82,12 +82,12 @@ impl DiskWatch {
     /// command can delete files.
     pub(super) async fn exceeded(self: Arc<Self>) -> Cause {
         let execution = self.execution;
-        let mut seen = self.before;
+        let mut last = self.before;
         loop {
             let begun = Instant::now();
             let watch = Arc::clone(&self);
-            match spawn_blocking(move || watch.look(seen)).await {
-                Ok(Ok(Some(next))) => seen = next,
+            match spawn_blocking(move || watch.count(last)).await {
+                Ok(Ok(Some(next))) => last = next,
                 Ok(Ok(None)) => return Cause::DiskLimit,
                 Ok(Err(error)) => {
                     tracing::warn!(%execution, %error, "cannot measure a session's disk usage");
@@ -101,14 +101,14 @@ impl DiskWatch {
     }
 
     /// Counts once. Returns `None` if a limit is exceeded. Blocks.
-    fn look(&self, seen: Seen) -> std::io::Result<Option<Seen>> {
-        let first = seen.first.is_none();
-        let Some(used) = self.used(seen)? else { return Ok(Some(seen)) };
+    fn count(&self, last: DiskCount) -> std::io::Result<Option<DiskCount>> {
+        let first = last.first.is_none();
+        let Some(used) = self.used(last)? else { return Ok(Some(last)) };
         let Ok(used) = used else {
             self.tell("limit", "its directories are nested too deep to be measured".to_owned());
             return Ok(None);
         };
-        let most = match seen.most {
+        let most = match last.most {
             Some(most) if first => {
                 Some(DiskUse { bytes: most.bytes.max(used.bytes), inodes: most.inodes.max(used.inodes) })
             }
@@ -118,9 +118,9 @@ impl DiskWatch {
             self.tell("limit", over(self.most.unwrap_or(most)));
             return Ok(None);
         }
-        let began = seen.first.unwrap_or(used.bytes);
-        if self.room.takes_too_much(self.execution, used.bytes.saturating_sub(began)) {
-            let free = self.room.free();
+        let began = last.first.unwrap_or(used.bytes);
+        if self.disk_space.takes_too_much(self.execution, used.bytes.saturating_sub(began)) {
+            let free = self.disk_space.free();
             self.tell(
                 "reserve",
                 format!(
@@ -130,15 +130,15 @@ impl DiskWatch {
             );
             return Ok(None);
         }
-        Ok(Some(Seen { most, first: Some(began) }))
+        Ok(Some(DiskCount { most, first: Some(began) }))
     }
 
     /// Returns the current usage if it is needed. The inner error means that it could not be determined.
-    fn used(&self, seen: Seen) -> std::io::Result<Option<Result<DiskUse, ()>>> {
+    fn used(&self, last: DiskCount) -> std::io::Result<Option<Result<DiskUse, ()>>> {
         let disk = self.session.disk();
-        let near = || self.room.is_near();
+        let near = || self.disk_space.is_near();
         let by_names = match disk.backend() {
-            DiskBackend::Watch => seen.most.is_some() || near(),
+            DiskBackend::Watch => last.most.is_some() || near(),
             // The kernel reports the whole disk unless the limit of the project is lower, so its numbers are not the
             // usage.
             DiskBackend::Quota => near(),
@@ -147,10 +147,10 @@ impl DiskWatch {
         };
         if by_names {
             // The first count is complete: the usage may exceed the limit already.
-            let until = seen.most.filter(|_| seen.first.is_some()).unwrap_or(ALL);
+            let until = last.most.filter(|_| last.first.is_some()).unwrap_or(ALL);
             return Ok(Some(disk_use(self.session.folders(), until)?.ok_or(())));
         }
-        if disk.backend() == DiskBackend::Loop && (near() || seen.first.is_none()) {
+        if disk.backend() == DiskBackend::Loop && (near() || last.first.is_none()) {
             return Ok(disk.used_and_left()?.map(|(used, _)| Ok(used)));
         }
         Ok(None)
@@ -183,7 +183,7 @@ impl DiskWatch {
 
 impl Drop for DiskWatch {
     fn drop(&mut self) {
-        self.room.forget(self.execution);
+        self.disk_space.forget(self.execution);
     }
 }
 

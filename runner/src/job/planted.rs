@@ -37,7 +37,7 @@ pub(super) fn masks(job: &Job, profile: &Profile, still: Option<u64>) -> Result<
     }
     let session = &job.session;
     let workspace = &session.guard().workspace;
-    let suspects = workspace.with(|guard, folder| guard.suspects(folder, still.is_some()))?;
+    let suspects = workspace.with(|guard, directory| guard.suspects(directory, still.is_some()))?;
     let Some(suspects) = suspects else { return Ok(Vec::new()) };
     let paths = if grant.unsandboxed {
         vec![PathBuf::from(HOME), PathBuf::from("/tmp")]
@@ -53,7 +53,7 @@ pub(super) fn masks(job: &Job, profile: &Profile, still: Option<u64>) -> Result<
     let found = found.map_err(|_| Failure::Rights)?.map_err(Failure::Planted)?;
     if grant.unsandboxed {
         let id = job.id.to_string();
-        workspace.with(|guard, folder| guard.take_away(folder, &found, &id))?;
+        workspace.with(|guard, directory| guard.take_away(directory, &found, &id))?;
         return Ok(Vec::new());
     }
     match &found.open {

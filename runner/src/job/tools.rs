@@ -8,7 +8,7 @@ use airlock_sandbox::{
     env::{EnvError, EnvRequest, Variable, build_env},
 };
 
-use super::room::Room;
+use super::disk_space::DiskSpace;
 use crate::{config::WorkspaceConfig, spool::Spools};
 
 /// The size of `/dev/shm` in bytes.
@@ -21,7 +21,7 @@ pub(crate) struct Tools {
     pub(crate) spools: Arc<Spools>,
     pub(crate) start_timeout: Duration,
     pub(crate) workspace: WorkspaceConfig,
-    pub(crate) room: Room,
+    pub(crate) disk_space: DiskSpace,
     /// The floor's limit in bytes, for a grant without its own limit. The field below is in thousandths of a processor.
     pub(crate) max_memory_bytes: Option<u64>,
     pub(crate) max_cpu_millis: Option<u64>,

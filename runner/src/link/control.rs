@@ -25,7 +25,7 @@ use super::{
     output::Outputs,
     requests, state,
 };
-use crate::{config::ServerConfig, reports::Exit, services::Services};
+use crate::{config::ServerConfig, reports::ReportQueue, services::Services};
 
 /// The number of messages between a link's queue and its connection.
 const WIRE_QUEUE: usize = 16;
@@ -137,9 +137,10 @@ async fn run(services: &Arc<Services>, index: usize, link: Link, cancel: &Cancel
     let streams = (Outputs::new(services, &endpoints), Exchanges::new(services, &endpoints));
     let cut = CancellationToken::new();
     let capacity = usize::try_from(services.config.limits.link_queue).unwrap_or(usize::MAX);
-    let (exit, first, queue) = services.reports.attach(capacity, cut.clone(), || state::snapshot(services));
+    let (own_queue, first, queue) =
+        services.reports.attach(capacity, cut.clone(), || state::snapshot(services));
     let speak = speak(services, to_server, first, queue, welcome.heartbeat);
-    let listen = listen((services, index), &mut from_server, streams, &exit, welcome.heartbeat);
+    let listen = listen((services, index), &mut from_server, streams, &own_queue, welcome.heartbeat);
     let end = tokio::select! {
         end = speak => end,
         end = listen => end,
@@ -206,7 +207,7 @@ async fn listen(
     (services, index): (&Arc<Services>, usize),
     from_server: &mut Streaming<ConnectResponse>,
     (mut outputs, mut exchanges): (Outputs, Exchanges),
-    exit: &Exit,
+    own_queue: &ReportQueue,
     heartbeat: Duration,
 ) -> LinkEnd {
     let patience = heartbeat * SILENT_INTERVALS;
@@ -229,7 +230,9 @@ async fn listen(
         match ToRunner::try_from(message).inspect(received) {
             Ok(ToRunner::OpenOutput { execution_id, ticket }) => outputs.open(execution_id, ticket),
             Ok(ToRunner::OpenExchange { ticket }) => exchanges.open(ticket),
-            Ok(ToRunner::Probe { number }) => services.reports.answer(exit, FromRunner::Probed { number }),
+            Ok(ToRunner::Probe { number }) => {
+                services.reports.answer(own_queue, FromRunner::Probed { number })
+            }
             Ok(message) => requests::handle(services, message),
             // One invalid message must not end the jobs of this server.
             Err(error) => {

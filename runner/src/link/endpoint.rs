@@ -12,21 +12,21 @@ use super::{dial, end::LinkEnd};
 use crate::config::ServerConfig;
 
 /// The interval between checks of the files.
-const LOOK: Duration = Duration::from_secs(1);
+const CHECK_PERIOD: Duration = Duration::from_secs(1);
 
 /// The endpoint of one server, for one link.
 pub(super) struct EndpointSource {
     server: ServerConfig,
     timeout: Duration,
-    now: Mutex<Now>,
+    current: Mutex<Current>,
 }
 
-struct Now {
+struct Current {
     endpoint: Endpoint,
     material: dial::Material,
     /// Incremented with each change.
     version: u64,
-    looked: Instant,
+    checked: Instant,
     /// The problem with the current files, so that it is logged once.
     problem: Option<String>,
 }
@@ -39,24 +39,24 @@ impl EndpointSource {
     pub(super) fn new(server: &ServerConfig, timeout: Duration) -> Result<Self, LinkEnd> {
         let material = dial::Material::read(server)?;
         let endpoint = dial::endpoint(server, &material, timeout)?;
-        let now = Now { endpoint, material, version: 0, looked: Instant::now(), problem: None };
-        Ok(Self { server: server.clone(), timeout, now: Mutex::new(now) })
+        let current = Current { endpoint, material, version: 0, checked: Instant::now(), problem: None };
+        Ok(Self { server: server.clone(), timeout, current: Mutex::new(current) })
     }
 
     /// Returns the endpoint for the next connection, and its version. Checks the files at most once a second. While
     /// they are invalid, the last valid endpoint stays in use.
     pub(super) fn endpoint(&self) -> (Endpoint, u64) {
-        let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
-        if now.looked.elapsed() >= LOOK {
-            now.looked = Instant::now();
-            now.look(&self.server, self.timeout);
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        if current.checked.elapsed() >= CHECK_PERIOD {
+            current.checked = Instant::now();
+            current.reload(&self.server, self.timeout);
         }
-        (now.endpoint.clone(), now.version)
+        (current.endpoint.clone(), current.version)
     }
 }
 
-impl Now {
-    fn look(&mut self, server: &ServerConfig, timeout: Duration) {
+impl Current {
+    fn reload(&mut self, server: &ServerConfig, timeout: Duration) {
         let read = dial::Material::read(server);
         let made = read.and_then(|material| {
             let is_new = material != self.material;

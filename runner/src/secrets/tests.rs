@@ -173,13 +173,13 @@ proptest! {
 
 #[test]
 fn values_come_from_files_and_variables_and_errors_do_not_tell_them() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let files = |path: std::path::PathBuf| SecretsConfig {
         files: BTreeMap::from([("TOKEN".to_owned(), path)]),
         ..SecretsConfig::default()
     };
     let file = |name: &str, text: &[u8]| {
-        let path = folder.path().join(name);
+        let path = directory.path().join(name);
         fs::write(&path, text).unwrap();
         files(path)
     };
@@ -199,7 +199,7 @@ fn values_come_from_files_and_variables_and_errors_do_not_tell_them() {
     let said = |config: &SecretsConfig| Secrets::load(config).unwrap_err().to_string();
     assert_eq!(said(&file("short", b"hunter2\n")), "the secret `TOKEN` has 7 bytes; give it 8 to 8192");
     assert!(said(&file("long", &[b'x'; SECRET_BYTES_MAX + 9])).contains("8 to 8192"));
-    assert!(said(&files(folder.path().join("gone"))).contains("cannot be read"));
+    assert!(said(&files(directory.path().join("gone"))).contains("cannot be read"));
     assert!(said(&env("AIRLOCK_NO_SUCH_VARIABLE")).contains("not set"));
     assert_eq!(Secrets::load(&env("PATH")).unwrap().0.len(), 1);
 }

@@ -19,7 +19,7 @@ use crate::{
     config::RunnerConfig,
     environ::Environ,
     floor::{self, Below, Outside, Refusal},
-    job::{self, Handle, Job, NO_ROOM, Room},
+    job::{self, DISK_SHORT, DiskSpace, Handle, Job},
     journal::Journal,
     secrets::Secrets,
     session::{OpenSession, SessionTable},
@@ -41,7 +41,7 @@ pub(crate) struct Admission {
     pub(super) outside: Outside,
     pub(super) environ: Environ,
     pub(super) secrets: Secrets,
-    pub(super) room: Room,
+    pub(super) disk_space: DiskSpace,
     pub(super) links: Arc<LinkState>,
     pub(super) draining: Arc<Draining>,
     pub(super) sessions: Arc<SessionTable>,
@@ -185,8 +185,8 @@ impl Admission {
         if journal.job_count() >= kept && !forget_oldest_refusal(journal) {
             return Err(Refusal::new("jobs_kept", "this runner has reached `limits.jobs_kept`"));
         }
-        if self.room.is_short() {
-            return Err(Refusal::new("disk", NO_ROOM));
+        if self.disk_space.is_short() {
+            return Err(Refusal::new("disk", DISK_SHORT));
         }
         Ok(())
     }

@@ -11,7 +11,7 @@ use super::{draining::Draining, jobs::Jobs};
 use crate::{
     files::Files,
     floor::Below,
-    job::{NO_ROOM, Room, SnapshotMaker},
+    job::{DISK_SHORT, DiskSpace, SnapshotMaker},
     reports::Reports,
     session::{Closing, OpenSession, Opening, Reserved, SessionError, SessionTable},
 };
@@ -28,7 +28,7 @@ pub(super) struct SessionParts {
     pub(super) bases: BTreeMap<String, PathBuf>,
     pub(super) snapshots: Arc<SnapshotMaker>,
     pub(super) below: Below,
-    pub(super) room: Room,
+    pub(super) disk_space: DiskSpace,
     pub(super) draining: Arc<Draining>,
     pub(super) jobs: Arc<Jobs>,
     pub(super) files: Arc<Files>,
@@ -50,7 +50,7 @@ impl Sessions {
 
     /// Creates a session. `profile` is set if the session gets a shell snapshot.
     pub(crate) fn open(self: &Arc<Self>, id: SessionId, base: &str, profile: Option<Box<SandboxProfile>>) {
-        let SessionParts { table, bases, draining, below, room, tasks, .. } = &self.parts;
+        let SessionParts { table, bases, draining, below, disk_space, tasks, .. } = &self.parts;
         let base = match base {
             "" => None,
             name => match bases.get(name) {
@@ -68,8 +68,8 @@ impl Sessions {
         if let Some(below) = below.as_text().filter(|_| !is_open()) {
             return self.report_failed(id, "floor", below.to_owned());
         }
-        if room.is_short() && !is_open() {
-            return self.report_failed(id, "disk", NO_ROOM.to_owned());
+        if disk_space.is_short() && !is_open() {
+            return self.report_failed(id, "disk", DISK_SHORT.to_owned());
         }
         match table.reserve(id) {
             Opening::Open(session) => self.report(id, session.phase()),

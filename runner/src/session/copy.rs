@@ -62,7 +62,8 @@ fn failed(action: &'static str) -> impl FnOnce(Errno) -> CopyError {
     move |errno| CopyError::Io { action, source: errno.into() }
 }
 
-const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+const DIRECTORY: OFlags =
+    OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 struct Level {
     source: Dir,
@@ -131,10 +132,10 @@ impl Copier<'_> {
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::Directory => {
                 mkdirat(&level.target, name, Mode::RWXU).map_err(failed("create a directory"))?;
-                let target = openat(&level.target, name, FOLDER, Mode::empty())
+                let target = openat(&level.target, name, DIRECTORY, Mode::empty())
                     .map_err(failed("open a new directory"))?;
-                let source =
-                    openat(from, name, FOLDER, Mode::empty()).map_err(failed("open a base's directory"))?;
+                let source = openat(from, name, DIRECTORY, Mode::empty())
+                    .map_err(failed("open a base's directory"))?;
                 let source = Dir::new(source).map_err(failed("read the base"))?;
                 return Ok(Some(Level { source, target, path, stat }));
             }
@@ -280,8 +281,8 @@ impl Copier<'_> {
     }
 }
 
-fn join(folder: &[u8], name: &[u8]) -> Vec<u8> {
-    if folder.is_empty() { name.to_vec() } else { [folder, name].join(&b'/') }
+fn join(directory: &[u8], name: &[u8]) -> Vec<u8> {
+    if directory.is_empty() { name.to_vec() } else { [directory, name].join(&b'/') }
 }
 
 fn write_all(target: &OwnedFd, mut rest: &[u8]) -> Result<(), CopyError> {

@@ -85,22 +85,22 @@ fn not_removed(action: &'static str) -> impl FnOnce(RemoveError) -> SessionError
 
 /// The directories of sessions and of deleted sessions.
 #[derive(Debug, Clone)]
-pub(super) struct Places {
+pub(super) struct SessionDirectories {
     pub(super) sessions: PathBuf,
     trash: PathBuf,
     pub(super) disks: Disks,
 }
 
-impl Places {
+impl SessionDirectories {
     /// Creates the directories if necessary, and determines how the limits of `disk` can be enforced. `spare` is a
     /// uid of the sessions' range.
     pub(super) fn make(state_dir: &Path, disk: DiskConfig, spare: Option<u32>) -> Result<Self, SessionError> {
         let (sessions, trash) = (state_dir.join("sessions"), state_dir.join("trash"));
-        for folder in [&sessions, &trash] {
+        for directory in [&sessions, &trash] {
             DirBuilder::new()
                 .recursive(true)
                 .mode(0o700)
-                .create(folder)
+                .create(directory)
                 .map_err(io_error("create the sessions' directory"))?;
         }
         let disks = Disks::open(disk, &sessions, spare)?;
@@ -162,7 +162,7 @@ impl Places {
         remove_tree(dead).map_err(not_removed("delete a session"))
     }
 
-    /// Removes a directory about which only its contents are known. See [`Places::remove`].
+    /// Removes a directory about which only its contents are known. See [`SessionDirectories::remove`].
     pub(super) fn remove_stale(&self, place: &Path) -> Result<(), SessionError> {
         // Not the disk's mount, which may be missing.
         let uid = fs::symlink_metadata(SessionDirectories::at(&place.join("disk")).workspace)

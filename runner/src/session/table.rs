@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     copy::CopyLimits,
-    make::{Places, SessionError},
+    make::{SessionDirectories, SessionError},
     open::OpenSession,
     saved::Saved,
     strays::end_strays,
@@ -61,7 +61,7 @@ pub(crate) struct Reserved {
 /// All sessions of the runner.
 #[derive(Debug)]
 pub(crate) struct SessionTable {
-    places: Places,
+    directories: SessionDirectories,
     uids: Option<UidRange>,
     limit: usize,
     copy: CopyLimits,
@@ -84,15 +84,15 @@ impl SessionTable {
         disk: DiskConfig,
     ) -> Result<Self, SessionError> {
         let uids = range.filter(|_| isolation == UidIsolation::PerSession);
-        let places = Places::make(state_dir, disk, uids.map(UidRange::last))?;
+        let directories = SessionDirectories::make(state_dir, disk, uids.map(UidRange::last))?;
         let failed = |source| SessionError::Io { action: "read the sessions' directory", source };
         let mut slots = HashMap::new();
         let mut stale = Vec::new();
         let mut used = BTreeSet::new();
         let mut lost = Vec::new();
-        for entry in fs::read_dir(&places.sessions).map_err(failed)? {
+        for entry in fs::read_dir(&directories.sessions).map_err(failed)? {
             let root = entry.map_err(failed)?.path();
-            match restored(&root, uids, &places.disks)? {
+            match restored(&root, uids, &directories.disks)? {
                 Found::Session(session) => {
                     used.extend(session.ids.map(|ids| ids.uid));
                     slots.insert(session.id, Slot::Open(session));
@@ -110,15 +110,15 @@ impl SessionTable {
             tracing::error!(strays, "cannot end processes that an earlier run of this runner left");
         }
         for root in stale {
-            places.remove_stale(&root)?;
+            directories.remove_stale(&root)?;
         }
-        places.empty_trash()?;
-        Ok(Self { places, uids, limit, copy, lost, slots: Mutex::new(slots) })
+        directories.empty_trash()?;
+        Ok(Self { directories, uids, limit, copy, lost, slots: Mutex::new(slots) })
     }
 
     /// Returns the mechanism that limits the disk usage of sessions.
     pub(crate) fn disks(&self) -> &Disks {
-        &self.places.disks
+        &self.directories.disks
     }
 
     /// Returns the sessions of earlier processes that could not be restored, with the reasons.
@@ -128,7 +128,7 @@ impl SessionTable {
 
     /// Returns a directory for temporary directories.
     pub(crate) fn scratch(&self) -> &Path {
-        &self.places.sessions
+        &self.directories.sessions
     }
 
     /// Returns a uid that no session uses, if sessions have uids.
@@ -193,7 +193,7 @@ impl SessionTable {
         prepare: impl FnOnce(&OpenSession, &CancellationToken),
     ) -> Result<Arc<OpenSession>, SessionError> {
         let Reserved { id, ids, cancel } = reserved;
-        let made = self.places.create(*id, *ids, base.map(PathBuf::as_path), self.copy, cancel);
+        let made = self.directories.create(*id, *ids, base.map(PathBuf::as_path), self.copy, cancel);
         if let Ok(session) = &made {
             prepare(session, cancel);
         }
@@ -209,7 +209,7 @@ impl SessionTable {
                 other => other,
             }
         };
-        let removed = unwanted.and_then(|session| self.take_away(&session));
+        let removed = unwanted.and_then(|session| self.remove_directories(&session));
         self.lock().remove(id);
         removed.and(Err(SessionError::Cancelled))
     }
@@ -251,14 +251,14 @@ impl SessionTable {
     /// # Errors
     /// If the directories cannot be removed. The uid then stays in use until the next start.
     pub(crate) fn remove(&self, session: &OpenSession) -> Result<(), SessionError> {
-        self.take_away(session)?;
+        self.remove_directories(session)?;
         self.lock().remove(&session.id);
         Ok(())
     }
 
-    fn take_away(&self, session: &OpenSession) -> Result<(), SessionError> {
+    fn remove_directories(&self, session: &OpenSession) -> Result<(), SessionError> {
         session.guard.close();
-        self.places.remove(&session.place, session.ids.map(|ids| ids.uid))
+        self.directories.remove(&session.place, session.ids.map(|ids| ids.uid))
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Slot>> {
@@ -269,7 +269,7 @@ impl SessionTable {
 impl Drop for SessionTable {
     /// Keeps the sessions for the next process, but unmounts the disks that need not stay mounted.
     fn drop(&mut self) {
-        let disks = &self.places.disks;
+        let disks = &self.directories.disks;
         for session in self.all() {
             session.guard.close();
             if let Err(error) = disks.unmount(&session.disk) {

@@ -45,8 +45,8 @@ fn close(sessions: &SessionTable, session: &OpenSession) {
     assert!(matches!(sessions.begin_close(&session.id), Closing::Gone));
 }
 
-fn entries(folder: &Path) -> usize {
-    fs::read_dir(folder).unwrap().count()
+fn entries(directory: &Path) -> usize {
+    fs::read_dir(directory).unwrap().count()
 }
 
 #[test]
@@ -234,9 +234,9 @@ fn only_directories_beneath_the_workspace_are_kept() {
 }
 
 /// Creates a directory so deeply nested that no path can name its bottom.
-fn nest(folder: &Path, depth: usize) {
+fn nest(directory: &Path, depth: usize) {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let mut at = openat(CWD, folder, flags, Mode::empty()).unwrap();
+    let mut at = openat(CWD, directory, flags, Mode::empty()).unwrap();
     for _ in 0..depth {
         mkdirat(&at, "d", Mode::RWXU).unwrap();
         let next = openat(&at, "d", flags, Mode::empty()).unwrap();

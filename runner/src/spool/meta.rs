@@ -38,13 +38,14 @@ impl Meta {
         Layout { head: self.head, tail: self.tail, segment: self.segment.max(1) }
     }
 
-    pub(super) fn write(&self, folder: &Path) -> io::Result<()> {
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(folder.join(NAME))?;
+    pub(super) fn write(&self, directory: &Path) -> io::Result<()> {
+        let mut file =
+            OpenOptions::new().write(true).create_new(true).mode(0o600).open(directory.join(NAME))?;
         file.write_all(&serde_json::to_vec(self)?)
     }
 
     /// Reads the description. `None` if it was never written in full; the spool then contains nothing else.
-    pub(super) fn read(folder: &Path) -> Option<Self> {
-        serde_json::from_slice(&fs::read(folder.join(NAME)).ok()?).ok()
+    pub(super) fn read(directory: &Path) -> Option<Self> {
+        serde_json::from_slice(&fs::read(directory.join(NAME)).ok()?).ok()
     }
 }

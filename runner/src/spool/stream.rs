@@ -56,23 +56,28 @@ pub(crate) struct StreamSpool {
 
 impl StreamSpool {
     pub(super) fn create(
-        folder: &Path,
+        directory: &Path,
         name: &str,
         layout: Layout,
         budget: Arc<Budget>,
     ) -> (Arc<Self>, StreamWriter) {
-        let spool = Self::new(folder, name, layout, budget, StreamState::default());
+        let spool = Self::new(directory, name, layout, budget, StreamState::default());
         let spool = Arc::new(Self { line_ends: Some(AtomicU64::new(0)), ..spool });
         let writer = StreamWriter { spool: Arc::clone(&spool), total: 0, current: None, deleted_to: 0 };
         (spool, writer)
     }
 
     /// Loads a stream of an earlier process. `None` if its directory cannot be read.
-    pub(super) fn load(folder: &Path, name: &str, layout: Layout, budget: Arc<Budget>) -> Option<Arc<Self>> {
+    pub(super) fn load(
+        directory: &Path,
+        name: &str,
+        layout: Layout,
+        budget: Arc<Budget>,
+    ) -> Option<Arc<Self>> {
         let prefix = format!("{name}.");
         let mut last = None;
         let mut count = 0;
-        for entry in fs::read_dir(folder).ok()? {
+        for entry in fs::read_dir(directory).ok()? {
             let entry = entry.ok()?;
             let file_name = entry.file_name();
             let index = file_name.to_str().and_then(|text| text.strip_prefix(&prefix)?.parse::<u64>().ok());
@@ -83,15 +88,15 @@ impl StreamSpool {
             }
         }
         let total = last.map_or(0, |(index, len)| index.saturating_mul(layout.segment).saturating_add(len));
-        let spool = Self::new(folder, name, layout, budget, StreamState { total, complete: true });
+        let spool = Self::new(directory, name, layout, budget, StreamState { total, complete: true });
         spool.budget.count(count * layout.segment);
         spool.segments.store(count, Ordering::Release);
         Some(Arc::new(spool))
     }
 
-    fn new(folder: &Path, name: &str, layout: Layout, budget: Arc<Budget>, state: StreamState) -> Self {
+    fn new(directory: &Path, name: &str, layout: Layout, budget: Arc<Budget>, state: StreamState) -> Self {
         Self {
-            base: folder.join(name),
+            base: directory.join(name),
             layout,
             state: watch::Sender::new(state),
             budget,

@@ -75,35 +75,17 @@ pub(crate) fn check(grant: &Grant, found: &[BoundFile]) -> Result<(), Refusal> {
 
 #[cfg(test)]
 mod tests {
-    use std::{fs, os::unix::fs::symlink};
+    use std::fs;
 
     use airlock_domain::Decided;
     use sha2::{Digest as _, Sha256};
 
     use super::*;
-    use crate::floor::tests::grant;
-
-    struct Session(tempfile::TempDir);
+    use crate::{floor::tests::grant, trust::fixture::Session};
 
     impl Session {
-        fn new() -> Self {
-            let folder = tempfile::tempdir().unwrap();
-            for name in ["workspace/sub", "home", "tmp"] {
-                fs::create_dir_all(folder.path().join(name)).unwrap();
-            }
-            Self(folder)
-        }
-
-        fn write(&self, name: &str, text: &str) {
-            fs::write(self.0.path().join(name), text).unwrap();
-        }
-
-        fn link(&self, target: &str, name: &str) {
-            symlink(target, self.0.path().join(name)).unwrap();
-        }
-
         fn look(&self, paths: Vec<Vec<u8>>) -> Vec<BoundFile> {
-            look(paths, &SessionDirectories::at(self.0.path()), None, &|| false)
+            look(paths, &self.folders(), None, &|| false)
         }
 
         fn state(&self, path: &str) -> FileState {
@@ -145,9 +127,9 @@ mod tests {
         session.link("/etc/passwd", "workspace/out");
         session.link("loop", "workspace/loop");
         session.link("nothing", "workspace/dangling");
-        let pipe = session.0.path().join("workspace/pipe");
+        let pipe = session.path("workspace/pipe");
         nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
-        let big = fs::File::create(session.0.path().join("workspace/big")).unwrap();
+        let big = fs::File::create(session.path("workspace/big")).unwrap();
         big.set_len(BOUND_FILE_BYTES + 1).unwrap();
         for (path, expected) in [
             ("/workspace/none", FileState::Absent),
@@ -169,7 +151,7 @@ mod tests {
     fn a_folder_that_cannot_be_opened_is_not_taken_for_an_empty_one() {
         let session = Session::new();
         session.write("workspace/x.sh", "one");
-        fs::rename(session.0.path().join("workspace"), session.0.path().join("elsewhere")).unwrap();
+        fs::rename(session.path("workspace"), session.path("elsewhere")).unwrap();
         assert_eq!(session.state("/workspace/x.sh"), FileState::Unknown);
     }
 
@@ -181,7 +163,7 @@ mod tests {
         assert!(session.runs(&approved));
         session.write("workspace/x.sh", "two");
         assert!(!session.runs(&approved), "changed");
-        fs::remove_file(session.0.path().join("workspace/x.sh")).unwrap();
+        fs::remove_file(session.path("workspace/x.sh")).unwrap();
         assert!(!session.runs(&approved), "removed");
         session.write("workspace/other", "evil");
         session.link("other", "workspace/x.sh");
@@ -213,7 +195,7 @@ mod tests {
         let count = BOUND_FILES_BYTES / each + 1;
         let paths = (0..count).map(|index| format!("/workspace/{index}").into_bytes()).collect::<Vec<_>>();
         for index in 0..count {
-            let file = fs::File::create(session.0.path().join(format!("workspace/{index}"))).unwrap();
+            let file = fs::File::create(session.path(format!("workspace/{index}"))).unwrap();
             file.set_len(each).unwrap();
         }
         let found = session.look(paths);
@@ -230,7 +212,7 @@ mod tests {
         let paths = vec![b"/workspace/one".to_vec(), b"/workspace/two".to_vec()];
         let reads = std::cell::Cell::new(0_u32);
         let is_over = || reads.replace(reads.get() + 1) > 2;
-        let found = look(paths, &SessionDirectories::at(session.0.path()), None, &is_over);
+        let found = look(paths, &session.folders(), None, &is_over);
         assert!(found.iter().all(|file| file.state == FileState::Unknown), "{found:?}");
         assert!(reads.get() < 10, "it was not read on: {}", reads.get());
     }

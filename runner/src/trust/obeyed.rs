@@ -12,7 +12,7 @@ use airlock_domain::{
 use airlock_sandbox::{HOME, SettingsFormat, git_includes, named_setting};
 use globset::{GlobBuilder, GlobMatcher};
 
-use super::view::{Ground, Text, View};
+use super::view::{Owner, Text, View};
 use crate::{files::shown, floor::Refusal};
 
 /// The reason of a refusal that an approval can override.
@@ -87,7 +87,7 @@ impl Look<'_> {
     fn present(&self, path: &[u8], obeyed: &Obeyed) -> Result<(), Refusal> {
         self.spend(path, obeyed)?;
         match self.view.follow(path, true) {
-            Ok(led) if !led.is_there && led.ground != Ground::Kernel => Ok(()),
+            Ok(resolved) if !resolved.is_there && resolved.owner != Owner::Kernel => Ok(()),
             _ => Err(refuse(format!(
                 "`{}` exists, and makes `{}` run other programs; have the command approved",
                 shown(path),

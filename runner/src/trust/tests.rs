@@ -14,26 +14,26 @@ use crate::floor::tests::grant;
 
 /// A session's directories, and a root with `/opt/bin` for programs.
 struct Host {
-    folder: tempfile::TempDir,
+    directory: tempfile::TempDir,
     profile: Profile,
 }
 
 impl Host {
     fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         for name in ["workspace/bin", "workspace/docs", "home/bin", "tmp", "opt/bin", "opt/data"] {
-            fs::create_dir_all(folder.path().join(name)).unwrap();
+            fs::create_dir_all(directory.path().join(name)).unwrap();
         }
-        let bind = Bind { source: folder.path().join("opt"), target: "/opt".into() };
+        let bind = Bind { source: directory.path().join("opt"), target: "/opt".into() };
         let link = Symlink { target: "opt/bin".into(), link: "/bin".into() };
         let profile = Profile { binds: vec![bind], symlinks: vec![link], ..Profile::default() };
-        let host = Self { folder, profile };
+        let host = Self { directory, profile };
         host.program("opt/bin/tool");
         host
     }
 
     fn at(&self, name: &str) -> std::path::PathBuf {
-        self.folder.path().join(name)
+        self.directory.path().join(name)
     }
 
     fn program(&self, name: &str) {
@@ -53,7 +53,7 @@ impl Host {
         let requires = vec![Requirement::TrustedPath];
         let grant = Grant { requires, decided, read_only, ..grant() };
         let env = [(OsString::from("PATH"), OsString::from(path))];
-        check(&grant, &self.profile, &env, &SessionDirectories::at(self.folder.path()), None)
+        check(&grant, &self.profile, &env, &Folders::at(self.directory.path()), None)
     }
 
     fn program_is_trusted(&self, path: &str, program: &str) -> bool {
@@ -296,7 +296,7 @@ fn a_read_only_command_is_held_to_the_files_that_its_programs_obey_and_another_i
         let requires = vec![Requirement::ReadOnlyMount, Requirement::TrustedPath];
         let grant = Grant { requires, decided: decided.clone(), read_only, ..grant() };
         let env = [(OsString::from("PATH"), OsString::from("/opt/bin"))];
-        check(&grant, &host.profile, &env, &SessionDirectories::at(host.folder.path()), None)
+        check(&grant, &host.profile, &env, &Folders::at(host.directory.path()), None)
             .map_err(|refusal| refusal.reason)
     };
     assert!(checked(true).is_ok());

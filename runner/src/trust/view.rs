@@ -30,7 +30,7 @@ const HANDLE: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXE
 
 /// The owner of a place inside the sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ground {
+pub(super) enum Owner {
     /// The root's: no command can write there.
     ReadOnly,
     /// The session's: its commands can write there.
@@ -41,10 +41,10 @@ pub(super) enum Ground {
 
 /// The target of a path.
 #[derive(Debug)]
-pub(super) struct Led {
+pub(super) struct Resolved {
     /// The absolute path inside, without links.
     pub(super) path: Vec<u8>,
-    pub(super) ground: Ground,
+    pub(super) owner: Owner,
     pub(super) is_there: bool,
     /// Whether it is a file with an execute permission.
     pub(super) is_program: bool,
@@ -54,7 +54,7 @@ pub(super) struct Led {
 
 /// A path that cannot be followed: too many links, or an unreadable directory.
 #[derive(Debug)]
-pub(super) struct Astray;
+pub(super) struct Unresolvable;
 
 type Components = Vec<Vec<u8>>;
 
@@ -71,7 +71,7 @@ struct Mount {
     at: Components,
     /// `None` if it does not exist on the host. No sandbox can then start.
     root: Option<OwnedFd>,
-    ground: Ground,
+    owner: Owner,
 }
 
 /// The contents of a file.
@@ -85,7 +85,7 @@ pub(super) enum Text {
 }
 
 /// The kind of a directory entry.
-enum Seen {
+enum EntryKind {
     Nothing,
     Link(Vec<u8>),
     Other { is_program: bool },
@@ -95,15 +95,15 @@ impl View {
     /// Opens the mounts that a sandbox of this profile and session would show.
     pub(super) fn open(profile: &Profile, folders: &SessionDirectories, read_only: bool) -> Self {
         let mut view = Self { mounts: Vec::new(), links: Vec::new(), steps: Cell::new(0) };
-        if let Root::Directory(source) = &profile.root {
-            view.mount(Path::new("/"), source, OFlags::empty(), Ground::ReadOnly);
+        if let Root::Folder(source) = &profile.root {
+            view.mount(Path::new("/"), source, OFlags::empty(), Owner::ReadOnly);
         }
         for bind in &profile.binds {
-            view.mount(&bind.target, &bind.source, OFlags::empty(), Ground::ReadOnly);
+            view.mount(&bind.target, &bind.source, OFlags::empty(), Owner::ReadOnly);
         }
         let own = [(WORKSPACE, &folders.workspace), (HOME, &folders.home), ("/tmp", &folders.tmp)];
         for (target, source) in own {
-            view.mount(Path::new(target), source, OFlags::NOFOLLOW, Ground::Session);
+            view.mount(Path::new(target), source, OFlags::NOFOLLOW, Owner::Session);
         }
         for link in &profile.symlinks {
             view.links.push((components(bytes(&link.link)).collect(), bytes(&link.target).to_vec()));
@@ -124,27 +124,27 @@ impl View {
     /// Returns the state of the file at the end of a path, and the number of bytes read. The file must belong to the
     /// session and have at most `most` bytes. `is_over` cancels the read.
     pub(super) fn contents(&self, path: &[u8], most: u64, is_over: &dyn Fn() -> bool) -> (FileState, u64) {
-        let Ok(led) = self.follow(path, true) else { return (FileState::Other, 0) };
-        if led.ground != Ground::Session {
+        let Ok(resolved) = self.follow(path, true) else { return (FileState::Other, 0) };
+        if resolved.owner != Owner::Session {
             return (FileState::Other, 0);
         }
-        if !led.is_there {
-            let at: Components = components(&led.path).collect();
+        if !resolved.is_there {
+            let at: Components = components(&resolved.path).collect();
             let is_open = self.mount_of(&at).is_some_and(|mount| mount.root.is_some());
             return (if is_open { FileState::Absent } else { FileState::Unknown }, 0);
         }
-        self.read(&led.path, most, is_over).unwrap_or((FileState::Other, 0))
+        self.read(&resolved.path, most, is_over).unwrap_or((FileState::Other, 0))
     }
 
     /// Returns the contents of the file at the end of a path, wherever it leads, if it has at most `most` bytes.
     pub(super) fn text(&self, path: &[u8], most: u64) -> Text {
-        let led = match self.follow(path, true) {
-            Ok(led) if led.ground == Ground::Kernel => return Text::Unknown,
-            Ok(led) if !led.is_there => return Text::Nothing,
-            Ok(led) => led,
-            Err(Astray) => return Text::Unknown,
+        let resolved = match self.follow(path, true) {
+            Ok(resolved) if resolved.owner == Owner::Kernel => return Text::Unknown,
+            Ok(resolved) if !resolved.is_there => return Text::Nothing,
+            Ok(resolved) => resolved,
+            Err(Unresolvable) => return Text::Unknown,
         };
-        let Some(file) = self.open_beneath(&led.path, OFlags::empty()) else { return Text::Unknown };
+        let Some(file) = self.open_beneath(&resolved.path, OFlags::empty()) else { return Text::Unknown };
         match fstat(&file).map(|stat| FileType::from_raw_mode(stat.st_mode)) {
             Ok(FileType::RegularFile) => {}
             Ok(FileType::Directory) => return Text::Nothing,
@@ -158,29 +158,29 @@ impl View {
     }
 
     /// Returns the names in a directory. Empty if there is no directory.
-    pub(super) fn names(&self, path: &[u8], most: usize) -> Result<Vec<Vec<u8>>, Astray> {
-        let led = self.follow(path, true)?;
-        if led.ground == Ground::Kernel {
-            return Err(Astray);
+    pub(super) fn names(&self, path: &[u8], most: usize) -> Result<Vec<Vec<u8>>, Unresolvable> {
+        let resolved = self.follow(path, true)?;
+        if resolved.owner == Owner::Kernel {
+            return Err(Unresolvable);
         }
-        if !led.is_there {
+        if !resolved.is_there {
             return Ok(Vec::new());
         }
-        let directory = self.open_beneath(&led.path, OFlags::DIRECTORY).ok_or(Astray);
-        let directory = match directory.and_then(|file| Dir::new(file).map_err(|_| Astray)) {
+        let directory = self.open_beneath(&resolved.path, OFlags::DIRECTORY).ok_or(Unresolvable);
+        let directory = match directory.and_then(|file| Dir::new(file).map_err(|_| Unresolvable)) {
             Ok(directory) => directory,
             // A file with this name has no entries.
-            Err(_) if self.open_beneath(&led.path, OFlags::empty()).is_some() => return Ok(Vec::new()),
-            Err(astray) => return Err(astray),
+            Err(_) if self.open_beneath(&resolved.path, OFlags::empty()).is_some() => return Ok(Vec::new()),
+            Err(unresolvable) => return Err(unresolvable),
         };
         let mut names = Vec::new();
         for entry in directory {
-            let name = entry.map_err(|_| Astray)?.file_name().to_bytes().to_vec();
+            let name = entry.map_err(|_| Unresolvable)?.file_name().to_bytes().to_vec();
             if !matches!(name.as_slice(), b"." | b"..") {
                 names.push(name);
             }
             if names.len() > most {
-                return Err(Astray);
+                return Err(Unresolvable);
             }
         }
         names.sort_unstable();
@@ -215,26 +215,26 @@ impl View {
         Some((state, read))
     }
 
-    fn mount(&mut self, target: &Path, source: &Path, flags: OFlags, ground: Ground) {
+    fn mount(&mut self, target: &Path, source: &Path, flags: OFlags, owner: Owner) {
         let root = openat(CWD, source, OFlags::PATH | OFlags::CLOEXEC | flags, Mode::empty()).ok();
-        self.mounts.push(Mount { at: components(bytes(target)).collect(), root, ground });
+        self.mounts.push(Mount { at: components(bytes(target)).collect(), root, owner });
     }
 
     /// Returns the owner of a place, without following links.
-    pub(super) fn ground_of(&self, path: &[u8]) -> Ground {
+    pub(super) fn owner_of(&self, path: &[u8]) -> Owner {
         let at: Components = components(path).collect();
-        self.ground(&at)
+        self.owner(&at)
     }
 
     /// Reports whether two paths are in the same session directory, such as the workspace.
-    pub(super) fn is_one_folder(&self, one: &[u8], other: &[u8]) -> bool {
+    pub(super) fn is_one_directory(&self, one: &[u8], other: &[u8]) -> bool {
         let [one, other] = [one, other].map(|path| components(path).collect::<Components>());
-        let of_session = |at| self.mount_of(at).filter(|mount| mount.ground == Ground::Session);
+        let of_session = |at| self.mount_of(at).filter(|mount| mount.owner == Owner::Session);
         of_session(&one).zip(of_session(&other)).is_some_and(|(one, other)| one.at == other.at)
     }
 
     /// Resolves an absolute path. `last` states whether a link at its end is followed.
-    pub(super) fn follow(&self, path: &[u8], last: bool) -> Result<Led, Astray> {
+    pub(super) fn follow(&self, path: &[u8], last: bool) -> Result<Resolved, Unresolvable> {
         let mut todo: VecDeque<Vec<u8>> = components(path).collect();
         let mut at: Components = Vec::new();
         let (mut links, mut is_program, mut by_session) = (0, false, false);
@@ -246,11 +246,11 @@ impl View {
             }
             at.push(part);
             match self.look(&at)? {
-                Seen::Link(target) if last || !todo.is_empty() => {
+                EntryKind::Link(target) if last || !todo.is_empty() => {
                     links += 1;
-                    by_session |= self.ground(&at) == Ground::Session;
+                    by_session |= self.owner(&at) == Owner::Session;
                     if links > LINKS {
-                        return Err(Astray);
+                        return Err(Unresolvable);
                     }
                     at.pop();
                     if target.first() == Some(&b'/') {
@@ -260,41 +260,41 @@ impl View {
                         todo.push_front(part);
                     }
                 }
-                Seen::Link(_) => {}
-                Seen::Other { is_program: program } => is_program = program,
-                Seen::Nothing => {
+                EntryKind::Link(_) => {}
+                EntryKind::Other { is_program: program } => is_program = program,
+                EntryKind::Nothing => {
                     // Below a missing component nothing exists, even through `..`.
                     at.extend(todo);
-                    return Ok(Led { by_session, ..self.led(&at, false, false) });
+                    return Ok(Resolved { by_session, ..self.resolved(&at, false, false) });
                 }
             }
         }
-        Ok(Led { by_session, ..self.led(&at, true, is_program) })
+        Ok(Resolved { by_session, ..self.resolved(&at, true, is_program) })
     }
 
-    fn led(&self, at: &[Vec<u8>], is_there: bool, is_program: bool) -> Led {
+    fn resolved(&self, at: &[Vec<u8>], is_there: bool, is_program: bool) -> Resolved {
         let path = at.iter().fold(Vec::new(), |path, part| [&path, b"/".as_slice(), part].concat());
         let path = if path.is_empty() { b"/".to_vec() } else { path };
-        Led { path, ground: self.ground(at), is_there, is_program, by_session: false }
+        Resolved { path, owner: self.owner(at), is_there, is_program, by_session: false }
     }
 
-    fn step(&self) -> Result<(), Astray> {
+    fn step(&self) -> Result<(), Unresolvable> {
         self.steps.set(self.steps.get() + 1);
-        if self.steps.get() > STEPS { Err(Astray) } else { Ok(()) }
+        if self.steps.get() > STEPS { Err(Unresolvable) } else { Ok(()) }
     }
 
-    fn ground(&self, at: &[Vec<u8>]) -> Ground {
+    fn owner(&self, at: &[Vec<u8>]) -> Owner {
         let first = at.first().map(Vec::as_slice);
         if let Some(b"proc" | b"dev" | b"sys" | b"run") = first {
-            return Ground::Kernel;
+            return Owner::Kernel;
         }
         let is_private_tmp = at.get(..2).is_some_and(|two| two == [b"var".to_vec(), b"tmp".to_vec()]);
         match self.mount_of(at) {
             // Private, whatever the root file system contains there.
-            _ if is_private_tmp => Ground::Session,
-            Some(mount) => mount.ground,
+            _ if is_private_tmp => Owner::Session,
+            Some(mount) => mount.owner,
             // The root is a read-only file system in memory.
-            None => Ground::ReadOnly,
+            None => Owner::ReadOnly,
         }
     }
 
@@ -304,17 +304,17 @@ impl View {
         above.max_by_key(|mount| mount.at.len())
     }
 
-    fn look(&self, at: &[Vec<u8>]) -> Result<Seen, Astray> {
+    fn look(&self, at: &[Vec<u8>]) -> Result<EntryKind, Unresolvable> {
         let mount = self.mount_of(at);
         let link = self.links.iter().find(|(link, _)| link == at);
         if let Some((_, target)) = link.filter(|_| mount.is_none_or(|mount| mount.at.is_empty())) {
-            return Ok(Seen::Link(target.clone()));
+            return Ok(EntryKind::Link(target.clone()));
         }
         if self.mounts.iter().any(|mount| mount.at.len() > at.len() && mount.at.starts_with(at)) {
-            return Ok(Seen::Other { is_program: false });
+            return Ok(EntryKind::Other { is_program: false });
         }
-        let Some(mount) = mount else { return Ok(Seen::Nothing) };
-        let Some(root) = &mount.root else { return Ok(Seen::Nothing) };
+        let Some(mount) = mount else { return Ok(EntryKind::Nothing) };
+        let Some(root) = &mount.root else { return Ok(EntryKind::Nothing) };
         let below = at.get(mount.at.len()..).unwrap_or_default().join(&b'/');
         let opened;
         let file = if below.is_empty() {
@@ -323,19 +323,19 @@ impl View {
             let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
             opened = match openat2(root, below.as_slice(), HANDLE, Mode::empty(), resolve) {
                 Ok(file) => file,
-                Err(Errno::NOENT | Errno::NOTDIR) => return Ok(Seen::Nothing),
-                Err(_) => return Err(Astray),
+                Err(Errno::NOENT | Errno::NOTDIR) => return Ok(EntryKind::Nothing),
+                Err(_) => return Err(Unresolvable),
             };
             &opened
         };
-        let stat = fstat(file).map_err(|_| Astray)?;
+        let stat = fstat(file).map_err(|_| Unresolvable)?;
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::Symlink => {
-                let target = readlinkat(file, "", Vec::new()).map_err(|_| Astray)?;
-                Ok(Seen::Link(target.into_bytes()))
+                let target = readlinkat(file, "", Vec::new()).map_err(|_| Unresolvable)?;
+                Ok(EntryKind::Link(target.into_bytes()))
             }
-            FileType::RegularFile => Ok(Seen::Other { is_program: stat.st_mode & 0o111 != 0 }),
-            _ => Ok(Seen::Other { is_program: false }),
+            FileType::RegularFile => Ok(EntryKind::Other { is_program: stat.st_mode & 0o111 != 0 }),
+            _ => Ok(EntryKind::Other { is_program: false }),
         }
     }
 }

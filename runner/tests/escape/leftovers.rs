@@ -55,8 +55,8 @@ impl Attempt for Left {
             _ => None,
         };
         assert_eq!(site.it.report_within(LONG, closed).await, SessionPhase::Closed);
-        for folder in ["sessions", "trash"] {
-            assert_eq!(fs::read_dir(site.it.state(folder)).unwrap().count(), 0, "`{folder}` is empty");
+        for directory in ["sessions", "trash"] {
+            assert_eq!(fs::read_dir(site.it.state(directory)).unwrap().count(), 0, "`{directory}` is empty");
         }
         assert_eq!(fs::read_to_string(beside.join("kept")).unwrap(), "kept\n");
         println!("stopped by removal through directory handles");

@@ -17,10 +17,10 @@ use crate::{
 };
 
 /// Returns the files below a directory. Links are not followed.
-fn files(folder: &Path) -> Vec<PathBuf> {
-    let (mut found, mut open) = (Vec::new(), vec![folder.to_owned()]);
-    while let Some(folder) = open.pop() {
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+fn files(directory: &Path) -> Vec<PathBuf> {
+    let (mut found, mut open) = (Vec::new(), vec![directory.to_owned()]);
+    while let Some(directory) = open.pop() {
+        for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
             let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
             (if is_folder { &mut open } else { &mut found }).push(entry.path());
         }

@@ -23,8 +23,8 @@ struct Writes(&'static str, usize);
 async fn told(site: &mut Site, id: ExecutionId, result: &ExecutionResult) -> Vec<String> {
     let mut all = vec![site.it.text(id, OutputStream::Stdout).await];
     all.push(format!("{:?}", result.inline.as_ref().unwrap()));
-    let folder = site.it.state("spool").join(id.to_string());
-    let files = fs::read_dir(Path::new(&folder)).unwrap();
+    let directory = site.it.state("spool").join(id.to_string());
+    let files = fs::read_dir(Path::new(&directory)).unwrap();
     all.extend(
         files.map(|file| String::from_utf8_lossy(&fs::read(file.unwrap().path()).unwrap()).into_owned()),
     );

@@ -49,7 +49,7 @@ impl Search {
     fn grant(&self, site: &Site, session: airlock_domain::SessionId, words: &str) -> Grant {
         let mut search = grant(session, words);
         search.read_only = self.read_only;
-        let source = site.folder().join("probe").to_string_lossy().into_owned();
+        let source = site.directory().join("probe").to_string_lossy().into_owned();
         search.profile.root_binds = vec![Bind { source, target: PROBE.to_owned() }];
         search
     }

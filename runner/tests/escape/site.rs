@@ -50,7 +50,7 @@ pub(crate) struct Site {
     user: User,
     controlled: bool,
     /// The directory that contains everything.
-    folder: PathBuf,
+    directory: PathBuf,
 }
 
 /// Killed when the test ends, however it ends.
@@ -85,20 +85,20 @@ impl Site {
             fs::create_dir(&state).unwrap();
             chown(&state, Some(ordinary()), Some(ordinary())).unwrap();
         }
-        let folder = dir.path().to_owned();
+        let directory = dir.path().to_owned();
         let child = of(user, &program)
             .arg("--config")
             .arg(&path)
             .env_clear()
             .env("PATH", "/usr/bin:/bin")
             .envs(needs.env)
-            .current_dir(&folder)
+            .current_dir(&directory)
             .stdin(Stdio::null())
             .spawn();
         let runner = Runner(child.unwrap());
         let config = fixture::config(dir.path(), &server);
         let it = Fixture::around(server, config, dir).await;
-        Self { runner, it, user, controlled: false, folder }
+        Self { runner, it, user, controlled: false, directory }
     }
 
     /// Returns the host uids of its commands and, without root, of the runner itself.
@@ -120,8 +120,8 @@ impl Site {
         self.runner.0.id()
     }
 
-    pub(crate) fn folder(&self) -> &Path {
-        &self.folder
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
     }
 
     /// Records that a control of the attempt has succeeded.
@@ -189,7 +189,7 @@ fn of(user: User, program: &Path) -> Command {
     }
 }
 
-fn config(folder: &Path, server: &FakeServer, (shown, env): (&[PathBuf], &[(String, String)])) -> String {
+fn config(directory: &Path, server: &FakeServer, (shown, env): (&[PathBuf], &[(String, String)])) -> String {
     // The floor allows profiles to pass all variables, so that only the scrub withholds secrets.
     let pass: Vec<&String> = env.iter().map(|(name, _)| name).collect();
     format!(
@@ -197,7 +197,7 @@ fn config(folder: &Path, server: &FakeServer, (shown, env): (&[PathBuf], &[(Stri
          [uids]\nfirst = {}\ncount = {}\n[limits]\ndisk_reserve_bytes = 0\nstart_timeout = \"120s\"\n\
          dial_timeout = \"120s\"\n[floor]\nbind_sources = {shown:?}\npass_env = {pass:?}\n\
          [drain]\ngrace = \"100ms\"\nhandover = \"100ms\"\n[telemetry]\nlog = \"warn\"\n",
-        folder.join("state").display(),
+        directory.join("state").display(),
         server.address,
         fixture::uids().first,
         fixture::uids().count,
@@ -205,10 +205,10 @@ fn config(folder: &Path, server: &FakeServer, (shown, env): (&[PathBuf], &[(Stri
 }
 
 /// Copies the sandbox's probe to a path that the runner may show.
-fn copy_probe(folder: &Path) -> PathBuf {
+fn copy_probe(directory: &Path) -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let built = test.ancestors().nth(2).unwrap().join("airlock-probe");
-    let probe = folder.join("probe");
+    let probe = directory.join("probe");
     fs::copy(&built, &probe).unwrap_or_else(|error| {
         panic!("{}: {error}; run `cargo build --package airlock-sandbox --bins`", built.display())
     });

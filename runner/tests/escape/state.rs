@@ -26,7 +26,7 @@ impl Attempt for Reach {
         site.run(grant(other, "echo of another > file")).await;
         let other = workspace(site).join("file");
         let own = site.session().await;
-        let config = site.folder().join("runner.toml");
+        let config = site.directory().join("runner.toml");
         fs::set_permissions(&config, PermissionsExt::from_mode(0o644)).unwrap();
         let words = self
             .0
@@ -37,8 +37,8 @@ impl Attempt for Reach {
             .replace("{pid}", &site.pid().to_string());
         for read_only in [false, true] {
             // The directory that a read-only command may write.
-            let folder = if read_only { "/var/tmp" } else { "/workspace" };
-            let mut attack = grant(own, &format!("cd {folder} && {words}"));
+            let directory = if read_only { "/var/tmp" } else { "/workspace" };
+            let mut attack = grant(own, &format!("cd {directory} && {words}"));
             attack.read_only = read_only;
             let (_, result) = site.run(attack).await;
             assert!(

@@ -28,9 +28,9 @@ fn run(arguments: &[&str]) -> (Option<i32>, String, String) {
 }
 
 /// Creates a configuration with an unreachable server, and its state directory.
-fn config(folder: &Path) -> (String, PathBuf) {
-    let state = folder.join("a-folder-with-a-name-that-is-long-enough-to-be-no-socket-address".repeat(2));
-    let file = folder.join("runner.toml");
+fn config(directory: &Path) -> (String, PathBuf) {
+    let state = directory.join("a-folder-with-a-name-that-is-long-enough-to-be-no-socket-address".repeat(2));
+    let file = directory.join("runner.toml");
     let text = format!(
         "runner_id = \"r1\"\nstate_dir = \"{}\"\nuids = {{ first = {}, count = {} }}\n[[server]]\nendpoint = \"http://127.0.0.1:1\"\ninsecure_loopback = true\n",
         state.display(),
@@ -57,8 +57,8 @@ fn stop(child: &mut Child) -> Option<i32> {
 
 #[test]
 fn readiness_is_asked_over_a_socket_that_only_its_owner_can_use_and_that_goes_with_the_runner() {
-    let folder = airlock_mounts::ScratchDir::new();
-    let (file, state) = config(folder.path());
+    let directory = airlock_mounts::ScratchDir::new();
+    let (file, state) = config(directory.path());
     let (code, said, errors) = run(&["ready", "--config", &file]);
     assert_eq!((code, said.as_str()), (Some(1), ""));
     assert!(errors.contains("no runner answers in") && errors.contains("start it"), "{errors}");
@@ -105,8 +105,8 @@ fn readiness_is_asked_over_a_socket_that_only_its_owner_can_use_and_that_goes_wi
 
 #[test]
 fn a_socket_that_a_dead_runner_left_is_replaced() {
-    let folder = airlock_mounts::ScratchDir::new();
-    let (file, state) = config(folder.path());
+    let directory = airlock_mounts::ScratchDir::new();
+    let (file, state) = config(directory.path());
     let mut runner = program(&["--config", &file]).stderr(Stdio::null()).spawn().unwrap();
     eventually("the socket is there", || state.join("ready.sock").exists());
     runner.kill().unwrap();
@@ -122,8 +122,8 @@ fn a_socket_that_a_dead_runner_left_is_replaced() {
 
 #[test]
 fn wrong_usage_is_exit_code_2_with_what_to_do() {
-    let folder = airlock_mounts::ScratchDir::new();
-    let misspelt = folder.path().join("misspelt.toml");
+    let directory = airlock_mounts::ScratchDir::new();
+    let misspelt = directory.path().join("misspelt.toml");
     fs::write(&misspelt, "runner_id = \"r\"\nstate_dir = \"/s\"\nslot = 3\n").unwrap();
     let misspelt = misspelt.display().to_string();
     for (arguments, piece) in [

@@ -45,12 +45,12 @@ async fn rules_that_were_found_for_a_command_before_cover_what_came_since() {
         ruled
     };
     for round in 0..3 {
-        for folder in ["/workspace", "/home/agent", "/tmp"] {
+        for directory in ["/workspace", "/home/agent", "/tmp"] {
             // The next command starts with the result of the scan after this one.
             it.run(ruled("true")).await;
-            let made = format!("mkdir {folder}/{round} && echo secret > {folder}/{round}/.env");
+            let made = format!("mkdir {directory}/{round} && echo secret > {directory}/{round}/.env");
             assert_eq!(it.run(ruled(&made)).await.1.cause, Cause::Exited { code: 0 });
-            let read = format!("cat {folder}/{round}/.env");
+            let read = format!("cat {directory}/{round}/.env");
             assert_eq!(it.run(ruled(&read)).await.1.cause, Cause::Exited { code: 1 }, "{read}");
             assert_eq!(it.said(grant(session, &read)).await, "secret\n", "the control");
         }

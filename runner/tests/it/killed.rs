@@ -30,9 +30,9 @@ const END: ExchangeToRunner = ExchangeToRunner::End { close: false };
 fn archive() -> Vec<u8> {
     let source = tempfile::tempdir().unwrap();
     for index in 0..FILES {
-        let folder = source.path().join((index % 30).to_string());
-        fs::create_dir_all(&folder).unwrap();
-        fs::write(folder.join(index.to_string()), content(index)).unwrap();
+        let directory = source.path().join((index % 30).to_string());
+        fs::create_dir_all(&directory).unwrap();
+        fs::write(directory.join(index.to_string()), content(index)).unwrap();
     }
     let source = Dir::open_ambient_dir(source.path(), ambient_authority()).unwrap();
     let options = Pack {
@@ -51,11 +51,11 @@ fn content(index: usize) -> String {
 }
 
 /// Returns the files below a directory.
-fn files(folder: &Path) -> Vec<PathBuf> {
+fn files(directory: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    let mut folders = vec![folder.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+    let mut folders = vec![directory.to_owned()];
+    while let Some(directory) = folders.pop() {
+        for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
             let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
             (if is_folder { &mut folders } else { &mut found }).push(entry.path());
         }

@@ -29,22 +29,22 @@ fn key(it: &Fixture) -> (String, bool) {
 }
 
 /// Copies the program to a path where every user can execute it.
-fn program(folder: &Path) -> PathBuf {
-    let copy = folder.join("airlock-runner");
+fn program(directory: &Path) -> PathBuf {
+    let copy = directory.join("airlock-runner");
     fs::copy(env!("CARGO_BIN_EXE_airlock-runner"), &copy).unwrap();
-    for path in [folder, &copy] {
+    for path in [directory, &copy] {
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
     }
     copy
 }
 
 /// Creates a configuration that permits commands outside, in a directory that belongs to the unprivileged user.
-fn permitted(folder: &Path, server: &FakeServer, uid: u32) -> PathBuf {
-    let path = write_config(folder, server);
+fn permitted(directory: &Path, server: &FakeServer, uid: u32) -> PathBuf {
+    let path = write_config(directory, server);
     let text = format!("{}[floor]\nunsandboxed = true\n", fs::read_to_string(&path).unwrap());
     fs::write(&path, text).unwrap();
-    fs::create_dir(folder.join("state")).unwrap();
-    chown(folder.join("state"), Some(uid), Some(uid)).unwrap();
+    fs::create_dir(directory.join("state")).unwrap();
+    chown(directory.join("state"), Some(uid), Some(uid)).unwrap();
     path
 }
 
@@ -58,10 +58,10 @@ fn as_user(uid: u32, program: &Path) -> Command {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_runner_of_an_ordinary_user_runs_nothing_outside_whatever_its_configuration_says() {
     let uid = 2_100_000_000 + std::process::id();
-    let folder = airlock_mounts::ScratchDir::new();
-    let program = program(folder.path());
+    let directory = airlock_mounts::ScratchDir::new();
+    let program = program(directory.path());
     let server = FakeServer::start(Manners::default()).await;
-    let config = permitted(folder.path(), &server, uid);
+    let config = permitted(directory.path(), &server, uid);
     let found = as_user(uid, &program).arg("doctor").arg("--config").arg(&config).output().unwrap();
     let found = String::from_utf8(found.stdout).unwrap();
     assert!(
@@ -71,7 +71,7 @@ async fn a_runner_of_an_ordinary_user_runs_nothing_outside_whatever_its_configur
 
     let child = as_user(uid, &program).arg("--config").arg(&config).spawn().unwrap();
     let process = Process(child);
-    let mut it = fixture(server, folder).await;
+    let mut it = fixture(server, directory).await;
     let (detail, turned) = key(&it);
     assert!(!turned && detail.contains("the runner's own user"), "{detail}");
     let session = it.open("").await;

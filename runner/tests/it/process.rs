@@ -184,10 +184,10 @@ async fn a_signal_that_comes_before_its_configuration_was_read_stops_it() {
 async fn a_death_while_a_session_is_made_or_closed_leaves_it_whole_or_gone() {
     let dir = airlock_mounts::ScratchDir::new();
     let base = dir.path().join("base");
-    for folder in 0..6 {
-        let folder = base.join(folder.to_string());
-        fs::create_dir_all(&folder).unwrap();
-        (0..50).for_each(|file| fs::write(folder.join(file.to_string()), "x").unwrap());
+    for directory in 0..6 {
+        let directory = base.join(directory.to_string());
+        fs::create_dir_all(&directory).unwrap();
+        (0..50).for_each(|file| fs::write(directory.join(file.to_string()), "x").unwrap());
     }
     let server = FakeServer::start(Manners::default()).await;
     let path = write_config(dir.path(), &server);

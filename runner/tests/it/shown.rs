@@ -18,14 +18,14 @@ use crate::{
 
 /// Creates a directory of the test next to the runner's state.
 fn beside(config: &RunnerConfig, name: &str) -> PathBuf {
-    let folder = config.state_dir.parent().unwrap_or(Path::new("/")).join(name);
-    fs::create_dir_all(&folder).unwrap();
-    folder
+    let directory = config.state_dir.parent().unwrap_or(Path::new("/")).join(name);
+    fs::create_dir_all(&directory).unwrap();
+    directory
 }
 
-fn passable(folder: &Path) {
-    for folder in folder.ancestors().take_while(|folder| *folder != Path::new("/tmp")) {
-        fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).unwrap();
+fn passable(directory: &Path) {
+    for directory in directory.ancestors().take_while(|directory| *directory != Path::new("/tmp")) {
+        fs::set_permissions(directory, fs::Permissions::from_mode(0o755)).unwrap();
     }
 }
 
@@ -55,10 +55,10 @@ async fn a_root_file_system_of_the_hosts_is_given_where_the_floor_permits_it() {
     trusted.requires = vec![Requirement::TrustedPath];
     trusted.decided.programs = vec![b"bash".to_vec()];
     assert_eq!(it.said(trusted).await, "ran\n");
-    for folder in ["/", "/usr", "/etc"] {
+    for directory in ["/", "/usr", "/etc"] {
         let mut asked = rooted(&it, session, "true");
-        asked.profile.rootfs = Some(folder.to_owned());
-        assert_eq!(it.refusal(asked).await, "floor", "{folder}");
+        asked.profile.rootfs = Some(directory.to_owned());
+        assert_eq!(it.refusal(asked).await, "floor", "{directory}");
     }
     assert_eq!(
         it.said(grant(session, "ls /workspace; ls -d /usr")).await,
@@ -70,9 +70,9 @@ async fn a_root_file_system_of_the_hosts_is_given_where_the_floor_permits_it() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_socket_of_the_hosts_is_shown_where_the_floor_permits_it() {
-    let folder = tempfile::Builder::new().prefix("airlock-services-").tempdir_in("/run").unwrap();
-    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
-    let [allowed, other] = ["allowed", "other"].map(|name| folder.path().join(name));
+    let directory = tempfile::Builder::new().prefix("airlock-services-").tempdir_in("/run").unwrap();
+    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let [allowed, other] = ["allowed", "other"].map(|name| directory.path().join(name));
     let listeners = [&allowed, &other].map(|path| UnixListener::bind(path).unwrap());
     fs::set_permissions(&allowed, fs::Permissions::from_mode(0o666)).unwrap();
     let mut it = Fixture::with(Manners::default(), |config| {
@@ -82,7 +82,7 @@ async fn a_socket_of_the_hosts_is_shown_where_the_floor_permits_it() {
     let session = it.open("").await;
     let text = |path: &Path| path.to_str().unwrap().to_owned();
     let mut asked =
-        grant(session, &format!("test -S {} && ls {}", allowed.display(), folder.path().display()));
+        grant(session, &format!("test -S {} && ls {}", allowed.display(), directory.path().display()));
     asked.profile.sockets.allowed_unix = vec![text(&allowed)];
     assert_eq!(it.said(asked.clone()).await, "allowed\n");
     let mut more = asked.clone();

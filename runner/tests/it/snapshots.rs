@@ -128,8 +128,8 @@ async fn a_hostile_init_has_no_snapshot_or_a_useless_one_and_leaves_nothing() {
             assert_eq!(snapshot, SessionSnapshot::missing(problem), "`{init}`");
         }
         let place = it.place();
-        for folder in ["workspace", "home", "tmp"] {
-            let left: Vec<_> = fs::read_dir(place.join("disk").join(folder)).unwrap().collect();
+        for directory in ["workspace", "home", "tmp"] {
+            let left: Vec<_> = fs::read_dir(place.join("disk").join(directory)).unwrap().collect();
             assert!(left.is_empty(), "`{init}` left {left:?}");
         }
         let uid = fs::metadata(place.join("disk/workspace")).unwrap().uid();

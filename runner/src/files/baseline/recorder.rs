@@ -52,7 +52,7 @@ impl BaselineLimits {
 /// The recorder of one layer. If it is dropped unfinished, it leaves no files.
 #[derive(Debug)]
 pub(crate) struct Recorder {
-    folder: PathBuf,
+    directory: PathBuf,
     limits: BaselineLimits,
     held: Vec<(Record, Vec<u8>)>,
     held_bytes: usize,
@@ -64,10 +64,10 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    pub(super) fn new(folder: &Path, limits: BaselineLimits) -> io::Result<Self> {
-        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    pub(super) fn new(directory: &Path, limits: BaselineLimits) -> io::Result<Self> {
+        DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
         Ok(Self {
-            folder: folder.to_owned(),
+            directory: directory.to_owned(),
             limits,
             held: Vec::new(),
             held_bytes: 0,
@@ -143,7 +143,7 @@ impl Recorder {
     }
 
     fn name(&self) -> PathBuf {
-        self.folder.join(format!("{RUN_PREFIX}{:016x}", NAMES.fetch_add(1, Ordering::Relaxed)))
+        self.directory.join(format!("{RUN_PREFIX}{:016x}", NAMES.fetch_add(1, Ordering::Relaxed)))
     }
 
     /// Writes the layer. Merges all layers if there are too many, or if their contents exceed the limit.
@@ -156,7 +156,7 @@ impl Recorder {
         let closed = (now.tv_sec, u64::try_from(now.tv_nsec).unwrap_or(0));
         self.spill()?;
         let number = layers.first().map_or(Ok(0), |newest| number(newest))? + 1;
-        let name = self.folder.join(format!("{LAYER_PREFIX}{number:016x}"));
+        let name = self.directory.join(format!("{LAYER_PREFIX}{number:016x}"));
         let mut older = 0;
         for layer in layers {
             older += kept(layer)?;

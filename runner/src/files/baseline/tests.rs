@@ -86,7 +86,7 @@ fn what_does_not_fit_in_memory_is_sorted_all_the_same() {
     assert_eq!(found.len(), 321);
     assert!(found.is_sorted_by(|one, other| one.0 < other.0));
     assert!(found.contains(&("again".to_owned(), 4, Content::Kept, b"last".to_vec())));
-    assert_eq!(fs::read_dir(dir.path().join(FOLDER)).unwrap().count(), 1);
+    assert_eq!(fs::read_dir(dir.path().join(DIRECTORY)).unwrap().count(), 1);
 }
 
 #[test]
@@ -128,12 +128,12 @@ fn a_process_that_dies_leaves_the_layers_that_were_whole() {
     baseline.add(recorder).unwrap();
     let before = all(&baseline);
     for (name, content) in [("run-0000000000000000", &b"half a run"[..]), ("run-00000000000000ff", b"")] {
-        fs::write(dir.path().join(FOLDER).join(name), content).unwrap();
+        fs::write(dir.path().join(DIRECTORY).join(name), content).unwrap();
     }
     let baseline = Baseline::new(dir.path());
     baseline.remove_unfinished().unwrap();
     assert_eq!(all(&baseline), before);
-    assert_eq!(fs::read_dir(dir.path().join(FOLDER)).unwrap().count(), 1);
+    assert_eq!(fs::read_dir(dir.path().join(DIRECTORY)).unwrap().count(), 1);
     let layer = &baseline.layers().unwrap()[0];
     let whole = fs::read(layer).unwrap();
     for cut in 0..whole.len() {

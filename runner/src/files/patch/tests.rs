@@ -17,11 +17,11 @@ fn side(content: &[u8]) -> Side {
     Side { mode: 0o644, content: Ok(content.to_vec()) }
 }
 
-fn apply(folder: &Path, patch: &[u8]) {
+fn apply(directory: &Path, patch: &[u8]) {
     let mut git = Command::new("git")
         .args(["apply", "--unidiff-zero", "--whitespace=nowarn", "-"])
-        .current_dir(folder)
-        .env("GIT_CEILING_DIRECTORIES", folder.parent().unwrap())
+        .current_dir(directory)
+        .env("GIT_CEILING_DIRECTORIES", directory.parent().unwrap())
         .stdin(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()

@@ -122,9 +122,9 @@ fn repository(fixture: &Fixture, root: &Path, name: &str) {
 fn as_command(fixture: &Fixture, act: impl FnOnce()) {
     let workspace = &fixture.session.guard().workspace;
     let writer = Writer { writes: true, ..Writer::default() };
-    let begun = workspace.with(|guard, folder| guard.begin(folder, writer)).unwrap();
+    let begun = workspace.with(|guard, directory| guard.begin(directory, writer)).unwrap();
     act();
-    let found = workspace.with(|guard, folder| Ok(guard.end(folder, begun.id, &[]))).unwrap();
+    let found = workspace.with(|guard, directory| Ok(guard.end(directory, begun.id, &[]))).unwrap();
     assert_eq!(found, []);
 }
 

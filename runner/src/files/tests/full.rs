@@ -72,8 +72,8 @@ async fn counted(backend: DiskBackend) {
     fs::remove_file(folders.tmp.join("part")).unwrap();
     let again = fixture.upload_order("again", "/home/agent/more", FileFormat::File);
     fixture.upload(again, &part).await.unwrap();
-    for (folder, files) in [(&folders.workspace, 0), (&folders.home, 2), (&folders.tmp, 0)] {
-        assert_eq!(fs::read_dir(folder).unwrap().count(), files, "{}", folder.display());
+    for (directory, files) in [(&folders.workspace, 0), (&folders.home, 2), (&folders.tmp, 0)] {
+        assert_eq!(fs::read_dir(directory).unwrap().count(), files, "{}", directory.display());
     }
     assert!(matches!(fixture.sessions.begin_close(&fixture.session.id), Closing::Begun(_)));
     fixture.sessions.remove(&fixture.session).unwrap();

@@ -21,25 +21,25 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Files next to the session that must be neither read nor changed.
 struct Outside {
-    folder: PathBuf,
+    directory: PathBuf,
 }
 
 impl Outside {
     fn new(fixture: &Fixture) -> Self {
-        let folder = fixture.dir.path().join("outside");
-        fs::create_dir(&folder).unwrap();
-        fs::write(folder.join("file"), SECRET).unwrap();
-        fs::write(folder.join("secret"), SECRET).unwrap();
-        Self { folder }
+        let directory = fixture.dir.path().join("outside");
+        fs::create_dir(&directory).unwrap();
+        fs::write(directory.join("file"), SECRET).unwrap();
+        fs::write(directory.join("secret"), SECRET).unwrap();
+        Self { directory }
     }
 
     fn assert_untouched(&self) {
         let mut names: Vec<_> =
-            fs::read_dir(&self.folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+            fs::read_dir(&self.directory).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         names.sort();
         assert_eq!(names, ["file", "secret"]);
         for name in names {
-            assert_eq!(fs::read(self.folder.join(name)).unwrap(), SECRET);
+            assert_eq!(fs::read(self.directory.join(name)).unwrap(), SECRET);
         }
     }
 }
@@ -75,9 +75,9 @@ impl Drop for Again {
 }
 
 /// Exchanges `dir` repeatedly between a directory and a link out of the workspace, atomically.
-fn swap_folder_and_link(fixture: &Fixture, outside: &Outside) -> Again {
+fn swap_directory_and_link(fixture: &Fixture, outside: &Outside) -> Again {
     fixture.write("dir/file", "of the session");
-    symlink(&outside.folder, fixture.path("way")).unwrap();
+    symlink(&outside.directory, fixture.path("way")).unwrap();
     let (dir, way) = (fixture.path("dir"), fixture.path("way"));
     Again::new(move || renameat_with(CWD, &dir, CWD, &way, RenameFlags::EXCHANGE).unwrap())
 }
@@ -97,7 +97,7 @@ fn is_fooled(mut by_name: impl FnMut() -> bool) -> bool {
 async fn nothing_is_read_through_a_folder_that_becomes_a_link() {
     let fixture = Fixture::new();
     let outside = Outside::new(&fixture);
-    let _swapping = swap_folder_and_link(&fixture, &outside);
+    let _swapping = swap_directory_and_link(&fixture, &outside);
     // The control: check the directory, and then open its file by name.
     let (dir, file) = (fixture.path("dir"), fixture.path("dir/file"));
     assert!(is_fooled(|| fs::symlink_metadata(&dir).is_ok_and(|found| found.is_dir())
@@ -134,7 +134,7 @@ async fn nothing_is_written_through_a_folder_that_becomes_a_link() {
     let outside = Outside::new(&fixture);
     let control = fixture.dir.path().join("control");
     fs::create_dir(&control).unwrap();
-    let swapping = swap_folder_and_link(&fixture, &Outside { folder: control.clone() });
+    let swapping = swap_directory_and_link(&fixture, &Outside { directory: control.clone() });
     // The control writes into a path that it has just seen to be a directory.
     let (dir, file) = (fixture.path("dir"), fixture.path("dir/new"));
     assert!(is_fooled(|| {
@@ -144,7 +144,7 @@ async fn nothing_is_written_through_a_folder_that_becomes_a_link() {
     drop(swapping);
     airlock_mounts::remove_tree(fixture.session.workspace()).unwrap();
     fs::create_dir(fixture.session.workspace()).unwrap();
-    let _swapping = swap_folder_and_link(&fixture, &outside);
+    let _swapping = swap_directory_and_link(&fixture, &outside);
     let source = tempfile::tempdir().unwrap();
     fs::create_dir_all(source.path().join("dir/sub")).unwrap();
     fs::write(source.path().join("dir/file"), "uploaded").unwrap();
@@ -218,7 +218,7 @@ async fn links_to_the_host_and_to_other_sessions_are_followed_by_nothing() {
     for (name, target) in [
         ("shadow", PathBuf::from("/etc/shadow")),
         ("etc", "/etc".into()),
-        ("outside", outside.folder.clone()),
+        ("outside", outside.directory.clone()),
         ("other", other.workspace().to_owned()),
         ("home", "../home".into()),
         ("up", "../../..".into()),

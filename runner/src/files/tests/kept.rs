@@ -37,15 +37,15 @@ async fn the_next_process_removes_what_is_too_old_and_what_it_does_not_know() {
     let fixture = Fixture::with(|config| config.keep = Duration::from_secs(1), None);
     let half = ExchangeOrder::Upload(fixture.upload_order("half", "x", FileFormat::File));
     fixture.order(half, chunks(0, b"half")).await;
-    let folder = fixture.dir.path().join("transfers").join(fixture.session.id.to_string());
+    let directory = fixture.dir.path().join("transfers").join(fixture.session.id.to_string());
     let before = fixture.kept_files();
     assert_eq!(before.len(), 2);
     let old = std::time::SystemTime::now() - Duration::from_secs(3600);
     for path in &before {
         fs::File::options().append(true).open(path).unwrap().set_modified(old).unwrap();
     }
-    fs::write(folder.join("stray.bytes"), "").unwrap();
-    fs::write(folder.join("damaged.order"), "{").unwrap();
+    fs::write(directory.join("stray.bytes"), "").unwrap();
+    fs::write(directory.join("damaged.order"), "{").unwrap();
     let foreign = fixture.dir.path().join("transfers").join(SessionId::new().to_string());
     fs::create_dir(&foreign).unwrap();
     fs::write(foreign.join("00.bytes"), "of a session that is closed").unwrap();

@@ -105,7 +105,7 @@ async fn one_name_in_three_roots_is_three_files() {
     }
     let reads = |path: PathBuf| fs::read(path.join("same")).unwrap();
     let folders = fixture.session.folders();
-    let found = [&folders.workspace, &folders.home, &folders.tmp].map(|folder| reads(folder.clone()));
+    let found = [&folders.workspace, &folders.home, &folders.tmp].map(|directory| reads(directory.clone()));
     assert_eq!(found, places.map(|place| place.as_bytes().to_vec()));
 }
 
@@ -178,9 +178,9 @@ async fn what_a_killed_process_left_in_any_root_is_removed() {
 /// Returns the changes that are found at the end of a command that calls `act`.
 fn command(guarded: &Guarded, act: impl FnOnce()) -> Vec<Found> {
     let writer = Writer { writes: true, ..Writer::default() };
-    let begun = guarded.with(|guard, folder| guard.begin(folder, writer)).unwrap();
+    let begun = guarded.with(|guard, directory| guard.begin(directory, writer)).unwrap();
     act();
-    guarded.with(|guard, folder| Ok(guard.end(folder, begun.id, &[]))).unwrap()
+    guarded.with(|guard, directory| Ok(guard.end(directory, begun.id, &[]))).unwrap()
 }
 
 #[tokio::test]
@@ -196,13 +196,13 @@ async fn protected_names_that_are_uploaded_into_home_belong_there_and_stay_as_th
     let fixture = Fixture::new();
     let (home, host) = (&fixture.session.guard().home, fixture.session.folders().home.clone());
     let running = Writer { writes: true, ..Writer::default() };
-    let begun = home.with(|guard, folder| guard.begin(folder, running)).unwrap();
+    let begun = home.with(|guard, directory| guard.begin(directory, running)).unwrap();
     for name in NAMES {
         put(&fixture, &format!("/home/agent/{name}"), b"[alias]\nx = !mine\n").await;
     }
     // The control: a file that a command creates while it runs is a violation.
     fixture.write_in(&host, ".zshenv", "evil");
-    let found = home.with(|guard, folder| Ok(guard.end(folder, begun.id, &[]))).unwrap();
+    let found = home.with(|guard, directory| Ok(guard.end(directory, begun.id, &[]))).unwrap();
     let told: Vec<_> = found.iter().map(|found| (found.path.as_deref().unwrap(), found.kind)).collect();
     assert_eq!(told, [(&b".zshenv"[..], "created")]);
 

@@ -68,19 +68,19 @@ fn boot() -> io::Result<String> {
 }
 
 /// Creates a directory that only the runner can enter.
-pub(super) fn make_folder(path: &Path) -> io::Result<()> {
+pub(super) fn make_directory(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
 /// Returns the transfers that can be resumed, and removes all other files in the directory.
 pub(super) fn found(
-    folder: &Path,
+    directory: &Path,
     trash: &str,
     keep: Duration,
     is_open: impl Fn(&SessionId) -> bool,
 ) -> io::Result<Kept> {
     let (boot, mut kept) = (boot()?, Kept::new());
-    for entry in fs::read_dir(folder)? {
+    for entry in fs::read_dir(directory)? {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
         if name == trash {
@@ -128,8 +128,8 @@ fn read(path: &Path, boot: &str, keep: Duration) -> Option<Transfer> {
     Some(Transfer::found(path.parent()?, key, TransferKey::Upload(saved.order), progress, idle))
 }
 
-fn remove_others(folder: &Path, kept: &HashMap<[u8; 32], Arc<Transfer>>) -> io::Result<()> {
-    for file in fs::read_dir(folder)? {
+fn remove_others(directory: &Path, kept: &HashMap<[u8; 32], Arc<Transfer>>) -> io::Result<()> {
+    for file in fs::read_dir(directory)? {
         let path = file?.path();
         let of =
             kept.values().find(|transfer| transfer.order_path() == path || transfer.bytes_path() == path);

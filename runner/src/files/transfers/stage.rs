@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 
 use super::{
     key::TransferKey,
-    saved::{Saved, make_folder},
+    saved::{Saved, make_directory},
     table::{Transfers, if_there},
     transfer::{StageFile, Transfer},
 };
@@ -36,7 +36,7 @@ fn open(stage: &mut StageFile, transfer: &Transfer) -> Result<(), ExchangeFailed
     }
     let failed = |error: io::Error| of_own_io("keep a transfer", &error);
     let path = transfer.bytes_path();
-    make_folder(path.parent().unwrap_or(&path)).map_err(failed)?;
+    make_directory(path.parent().unwrap_or(&path)).map_err(failed)?;
     if let TransferKey::Upload(order) = &transfer.what
         && !transfer.order_path().exists()
     {
@@ -69,8 +69,8 @@ pub(in crate::files) fn append_bytes(
     if staged.saturating_add(more) > limit {
         return Err(exhausted("transfers.bytes", limit, "the transfer has too many bytes"));
     }
-    let disk = statvfs(&transfers.folder);
-    transfers.room(disk, more, "`state_dir`")?;
+    let disk = statvfs(&transfers.directory);
+    transfers.check_free_space(disk, more, "`state_dir`")?;
     transfers.reserve(more)?;
     if let Err(error) = file.write_all_at(data, staged) {
         transfers.give_back(more);

@@ -37,7 +37,7 @@ const TRASH: &str = "trash";
 /// The table of transfers.
 #[derive(Debug)]
 pub(in crate::files) struct Transfers {
-    pub(super) folder: PathBuf,
+    pub(super) directory: PathBuf,
     pub(in crate::files) config: TransfersConfig,
     /// The bytes that must stay free on every file system that is written to.
     reserve: u64,
@@ -54,19 +54,19 @@ impl Transfers {
     /// # Errors
     /// If the directory cannot be created or read.
     pub(in crate::files) fn open(
-        folder: PathBuf,
+        directory: PathBuf,
         config: TransfersConfig,
         reserve: u64,
         is_open: impl Fn(&SessionId) -> bool,
     ) -> io::Result<Self> {
-        let trash = folder.join(TRASH);
+        let trash = directory.join(TRASH);
         remove_tree(&trash)?;
-        saved::make_folder(&trash)?;
+        saved::make_directory(&trash)?;
         let slots = Arc::new(Semaphore::new(usize::try_from(config.at_once).unwrap_or(usize::MAX)));
-        let kept = saved::found(&folder, TRASH, config.keep, is_open)?;
+        let kept = saved::found(&directory, TRASH, config.keep, is_open)?;
         let bytes = kept.values().flat_map(HashMap::values).map(|transfer| transfer.staged()).sum();
         let (bytes, names) = (AtomicU64::new(bytes), AtomicU64::new(0));
-        Ok(Self { folder, config, reserve, slots, kept: Mutex::new(kept), bytes, names })
+        Ok(Self { directory, config, reserve, slots, kept: Mutex::new(kept), bytes, names })
     }
 
     /// Returns the sessions with uploads that were not put into place completely, and the target directories.
@@ -118,9 +118,9 @@ impl Transfers {
                 let value = u64::from(self.config.per_session);
                 return Err(exhausted("transfers.per_session", value, "the session has too many transfers"));
             };
-            gone = of_session.remove(&oldest).map(|transfer| self.put_away(&transfer));
+            gone = of_session.remove(&oldest).map(|transfer| self.move_to_trash(&transfer));
         }
-        let files = self.folder.join(session.to_string());
+        let files = self.directory.join(session.to_string());
         let transfer = Arc::new(Transfer::new(&files, key, what));
         of_session.insert(key, Arc::clone(&transfer));
         let attached = Attached::new(&transfer, slot);
@@ -150,7 +150,7 @@ impl Transfers {
         let Some(of_session) = kept.get_mut(&session) else { return };
         if of_session.get(&transfer.key).is_some_and(|found| Arc::ptr_eq(found, transfer)) {
             of_session.remove(&transfer.key);
-            let gone = self.put_away(transfer);
+            let gone = self.move_to_trash(transfer);
             drop(kept);
             delete(Some(gone));
         }
@@ -168,7 +168,7 @@ impl Transfers {
                 // Active work drops its reference soon.
                 let over = Arc::strong_count(transfer) == 1;
                 if over {
-                    gone.push(self.put_away(transfer));
+                    gone.push(self.move_to_trash(transfer));
                 }
                 !over
             });
@@ -181,10 +181,10 @@ impl Transfers {
     pub(in crate::files) fn remove_session(&self, session: SessionId) {
         let removed = self.lock().remove(&session).unwrap_or_default();
         for transfer in removed.values() {
-            delete(Some(self.put_away(transfer)));
+            delete(Some(self.move_to_trash(transfer)));
         }
-        let folder = self.folder.join(session.to_string());
-        if let Err(error) = remove_tree(folder) {
+        let directory = self.directory.join(session.to_string());
+        if let Err(error) = remove_tree(directory) {
             tracing::error!(%session, %error, "cannot delete the transfers of a closed session");
         }
     }
@@ -243,16 +243,16 @@ impl Transfers {
         };
         let key = transfer.key;
         let removed = kept.get_mut(&session).and_then(|of_session| of_session.remove(&key));
-        let gone = removed.map(|transfer| self.put_away(&transfer));
+        let gone = removed.map(|transfer| self.move_to_trash(&transfer));
         drop(kept);
         delete(gone);
         true
     }
 
     /// Moves the bytes of a transfer away, so that a new one can use the name. The caller deletes them.
-    fn put_away(&self, transfer: &Transfer) -> PathBuf {
+    fn move_to_trash(&self, transfer: &Transfer) -> PathBuf {
         let name = self.names.fetch_add(1, Ordering::Relaxed);
-        let trash = self.folder.join(TRASH).join(name.to_string());
+        let trash = self.directory.join(TRASH).join(name.to_string());
         let moved = fs::rename(transfer.bytes_path(), &trash);
         let forgotten = fs::remove_file(transfer.order_path());
         for result in [moved, forgotten] {
@@ -267,14 +267,14 @@ impl Transfers {
 
     /// Returns the statistics of the file system of staged transfers, which is also that of sessions.
     pub(in crate::files) fn disk(&self) -> Result<StatVfs, Errno> {
-        statvfs(&self.folder)
+        statvfs(&self.directory)
     }
 
     /// Checks that `more` bytes can be written to a file system without using the reserve.
     ///
     /// # Errors
     /// If not. The message names the file system.
-    pub(in crate::files) fn room(
+    pub(in crate::files) fn check_free_space(
         &self,
         disk: Result<StatVfs, Errno>,
         more: u64,

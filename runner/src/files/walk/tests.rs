@@ -44,8 +44,8 @@ proptest! {
             fs::write(&path, "").unwrap();
         }
         let mut folders = vec![dir.path().to_owned()];
-        while let Some(folder) = folders.pop() {
-            for entry in fs::read_dir(folder).unwrap() {
+        while let Some(directory) = folders.pop() {
+            for entry in fs::read_dir(directory).unwrap() {
                 let entry = entry.unwrap();
                 let below = entry.path().strip_prefix(dir.path()).unwrap().to_owned();
                 all.insert(below.into_os_string().into_encoded_bytes());
@@ -104,11 +104,11 @@ fn open_files() -> usize {
 fn a_deep_walk_holds_few_folders_open_and_finds_what_comes_after_them() {
     let dir = tempfile::tempdir().unwrap();
     let depth = MAX_DEPTH - 1;
-    let mut folder = dir.path().to_owned();
+    let mut directory = dir.path().to_owned();
     for _ in 0..depth {
-        fs::write(folder.join("z"), "").unwrap();
-        folder.push("d");
-        fs::create_dir(&folder).unwrap();
+        fs::write(directory.join("z"), "").unwrap();
+        directory.push("d");
+        fs::create_dir(&directory).unwrap();
     }
     let selection = Selection::new(&FileFilter::default()).unwrap();
     let (at, cancel) = (Inside::parse(b"").unwrap(), Cancel::new());
@@ -121,13 +121,13 @@ fn a_deep_walk_holds_few_folders_open_and_finds_what_comes_after_them() {
         most = most.max(open_files() - before);
     }
     assert_eq!((files, folders), (depth, depth));
-    assert!((OPEN_FOLDERS..OPEN_FOLDERS + 4).contains(&most), "{most} open at once");
+    assert!((OPEN_DIRECTORIES..OPEN_DIRECTORIES + 4).contains(&most), "{most} open at once");
 }
 
 #[test]
 fn a_walk_leaves_out_the_rest_of_folders_that_were_moved_away_above_it() {
     let dir = tempfile::tempdir().unwrap();
-    let deep = dir.path().join(vec!["d"; 2 * OPEN_FOLDERS].join("/"));
+    let deep = dir.path().join(vec!["d"; 2 * OPEN_DIRECTORIES].join("/"));
     fs::create_dir_all(&deep).unwrap();
     fs::write(deep.join("last"), "").unwrap();
     fs::write(dir.path().join("d/d/z"), "moved with it").unwrap();

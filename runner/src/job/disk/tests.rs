@@ -45,7 +45,7 @@ fn write(session: &OpenSession, name: &str, bytes: u64) {
 }
 
 fn watch(state: &Path, session: &Arc<OpenSession>) -> Arc<DiskWatch> {
-    Arc::new(DiskWatch::begin(&config(), &Room::new(state, 0), session, ExecutionId::new()))
+    Arc::new(DiskWatch::begin(&config(), &DiskSpace::new(state, 0), session, ExecutionId::new()))
 }
 
 #[tokio::test]

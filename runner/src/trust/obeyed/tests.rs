@@ -2,33 +2,15 @@
 
 use std::{fs, os::unix::fs::symlink};
 
-use airlock_sandbox::SessionDirectories;
-
 use super::*;
-
-struct Session(tempfile::TempDir);
+use crate::trust::fixture::Session;
 
 impl Session {
-    fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        for name in ["workspace/sub", "home", "tmp"] {
-            fs::create_dir_all(folder.path().join(name)).unwrap();
-        }
-        Self(folder)
-    }
-
-    fn write(&self, name: &str, text: &str) -> &Self {
-        let path = self.0.path().join(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-        self
-    }
-
     fn said(&self, paths: &[&str], format: ObeyedFormat, settings: &[&str]) -> Option<String> {
         let owned = |all: &[&str]| all.iter().map(|one| (*one).to_owned()).collect();
         let (paths, settings) = (owned(paths), owned(settings));
         let obeyed = vec![Obeyed { program: "tool".to_owned(), paths, format, settings }];
-        let view = View::of_session(&SessionDirectories::at(self.0.path()));
+        let view = View::of_session(&self.folders());
         let refusal = check(&Decided { obeyed, ..Decided::default() }, &view).err()?;
         assert_eq!(refusal.reason, NAMES_A_PROGRAM);
         Some(refusal.message)
@@ -59,7 +41,7 @@ fn a_file_that_names_a_program_withdraws_the_verdict_and_one_that_does_not_costs
 fn a_link_is_followed_and_what_cannot_be_read_counts_as_naming_a_program() {
     let session = Session::new();
     session.write("tmp/evil.toml", "build.rustc-wrapper = 'x'").write("workspace/.cargo/other", "");
-    let config = session.0.path().join("workspace/.cargo/config.toml");
+    let config = session.path("workspace/.cargo/config.toml");
     symlink("/tmp/evil.toml", &config).unwrap();
     assert!(session.cargo().unwrap().contains("rustc-wrapper"));
     for target in ["/proc/self/environ", "config.toml"] {

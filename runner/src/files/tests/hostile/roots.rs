@@ -91,7 +91,7 @@ async fn a_link_of_home_or_tmp_to_the_host_or_another_session_is_followed_by_not
     fs::write(other.folders().home.join("secret"), SECRET).unwrap();
     for (inside, host) in &roots(&fixture)[1..] {
         for (name, target) in [
-            ("outside", outside.folder.clone()),
+            ("outside", outside.directory.clone()),
             ("other", other.folders().home.clone()),
             ("etc", "/etc".into()),
             ("up", "../../../../outside".into()),
@@ -139,8 +139,8 @@ async fn a_folder_of_tmp_that_becomes_a_link_to_hooks_is_neither_read_nor_writte
         }
         let file = fixture.upload_order(&format!("file {id}"), "/tmp/dir/pre-push", FileFormat::File);
         done += u64::from(fixture.upload(file, b"evil").await.is_ok());
-        let folder = fixture.upload_order(&format!("tar {id}"), "/tmp/dir", FileFormat::Tar);
-        done += u64::from(fixture.upload(folder, &archive).await.is_ok());
+        let directory = fixture.upload_order(&format!("tar {id}"), "/tmp/dir", FileFormat::Tar);
+        done += u64::from(fixture.upload(directory, &archive).await.is_ok());
     }
     assert!(done > 0, "some found the folder in its place");
     assert_eq!(fs::read_dir(hooks).unwrap().count(), 1);

@@ -31,7 +31,8 @@ use crate::session::OpenSession;
 
 /// The number of attempts for a resolution that a rename disturbs.
 const TRIES: usize = 64;
-const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
+const DIRECTORY: OFlags =
+    OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
 const CONTENT: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
 /// One of a session's directories, open. It accepts paths in that directory only.
@@ -49,10 +50,11 @@ impl Root {
     /// If the directory does not exist, or if `work` fails.
     pub(super) fn enter<T>(
         session: &OpenSession,
-        folder: SessionDirectory,
+        directory: SessionFolder,
         work: impl FnOnce(&Self) -> Result<T, ExchangeFailed>,
     ) -> Result<T, ExchangeFailed> {
-        let handle = openat(CWD, session.folders().of(folder), FOLDER | OFlags::NOFOLLOW, Mode::empty());
+        let handle =
+            openat(CWD, session.folders().of(directory), DIRECTORY | OFlags::NOFOLLOW, Mode::empty());
         let handle = handle.map_err(|errno| internal("open a session's directory", &errno))?;
         let root = Self { handle, held: session.disk().backend() != DiskBackend::Watch };
         let done = fsuid::as_session(session.owner(), || work(&root));
@@ -69,8 +71,8 @@ impl Root {
     }
 
     /// Opens a directory, through links that stay inside.
-    pub(super) fn folder(&self, path: &Inside) -> Result<OwnedFd, Errno> {
-        self.resolve(path, FOLDER)
+    pub(super) fn directory(&self, path: &Inside) -> Result<OwnedFd, Errno> {
+        self.resolve(path, DIRECTORY)
     }
 
     /// Opens a file or a directory, through links that stay inside, with its attributes. Only regular files and
@@ -104,24 +106,24 @@ impl Root {
     /// Returns the information about a file. A link as the last component is not followed.
     pub(super) fn look(&self, path: &Inside) -> Result<FileInfo, ExchangeFailed> {
         let failed = |errno| of_path(&path.absolute(), errno);
-        let Some((folder, name)) = path.split() else {
+        let Some((directory, name)) = path.split() else {
             let stat = fstat(&self.handle).map_err(failed)?;
             return Ok(info(path.absolute(), &stat, Vec::new()));
         };
-        let folder = self.folder(&folder).map_err(failed)?;
-        let stat = statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW).map_err(failed)?;
-        let target = link_target(folder.as_fd(), name, &stat);
+        let directory = self.directory(&directory).map_err(failed)?;
+        let stat = statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW).map_err(failed)?;
+        let target = link_target(directory.as_fd(), name, &stat);
         Ok(info(path.absolute(), &stat, target))
     }
 
     /// Returns the current path of an open directory below the root. `None` if it is no longer there.
-    pub(super) fn whereabouts(&self, folder: BorrowedFd<'_>) -> Option<Vec<u8>> {
+    pub(super) fn current_path(&self, directory: BorrowedFd<'_>) -> Option<Vec<u8>> {
         let of = |fd: BorrowedFd<'_>| {
             let name = format!("/proc/self/fd/{}", fd.as_raw_fd());
             std::fs::read_link(name).ok()
         };
-        let (root, folder) = (of(self.handle.as_fd())?, of(folder)?);
-        let below = folder.strip_prefix(&root).ok()?;
+        let (root, directory) = (of(self.handle.as_fd())?, of(directory)?);
+        let below = directory.strip_prefix(&root).ok()?;
         Some(below.as_os_str().as_bytes().to_vec())
     }
 
@@ -132,8 +134,8 @@ impl Root {
 }
 
 /// Opens a regular file in an open directory. `None` if it has another type by now. Never waits for a pipe.
-pub(super) fn open_regular(folder: BorrowedFd<'_>, name: impl Arg) -> Result<Option<(File, Stat)>, Errno> {
-    let file = match openat(folder, name, CONTENT | OFlags::NOFOLLOW, Mode::empty()) {
+pub(super) fn open_regular(directory: BorrowedFd<'_>, name: impl Arg) -> Result<Option<(File, Stat)>, Errno> {
+    let file = match openat(directory, name, CONTENT | OFlags::NOFOLLOW, Mode::empty()) {
         Ok(file) => file,
         Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::NXIO | Errno::NODEV) => return Ok(None),
         Err(errno) => return Err(errno),
@@ -144,8 +146,8 @@ pub(super) fn open_regular(folder: BorrowedFd<'_>, name: impl Arg) -> Result<Opt
 }
 
 /// Opens a directory in an open directory. `None` if it has another type by now.
-pub(super) fn open_folder(folder: BorrowedFd<'_>, name: impl Arg) -> Result<Option<OwnedFd>, Errno> {
-    match openat(folder, name, FOLDER | OFlags::NOFOLLOW, Mode::empty()) {
+pub(super) fn open_directory(directory: BorrowedFd<'_>, name: impl Arg) -> Result<Option<OwnedFd>, Errno> {
+    match openat(directory, name, DIRECTORY | OFlags::NOFOLLOW, Mode::empty()) {
         Ok(found) => Ok(Some(found)),
         Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
         Err(errno) => Err(errno),
@@ -153,11 +155,11 @@ pub(super) fn open_folder(folder: BorrowedFd<'_>, name: impl Arg) -> Result<Opti
 }
 
 /// Returns the target of a link. Empty if the file is not a link.
-pub(super) fn link_target(folder: BorrowedFd<'_>, name: impl Arg, stat: &Stat) -> Vec<u8> {
+pub(super) fn link_target(directory: BorrowedFd<'_>, name: impl Arg, stat: &Stat) -> Vec<u8> {
     if RawType::from_raw_mode(stat.st_mode) != RawType::Symlink {
         return Vec::new();
     }
-    readlinkat(folder, name, Vec::new()).map(std::ffi::CString::into_bytes).unwrap_or_default()
+    readlinkat(directory, name, Vec::new()).map(std::ffi::CString::into_bytes).unwrap_or_default()
 }
 
 /// Builds the reported information about a file.

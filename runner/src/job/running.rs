@@ -17,7 +17,7 @@ use super::{accepted::Job, disk::DiskWatch};
 use crate::spool::{JobSpool, StreamSpool, StreamState};
 
 /// A running command.
-pub(super) struct Life<'a> {
+pub(super) struct RunningCommand<'a> {
     pub(super) control: &'a Control,
     pub(super) job: &'a Job,
     pub(super) spool: &'a JobSpool,
@@ -25,7 +25,7 @@ pub(super) struct Life<'a> {
     pub(super) disk: Option<&'a Arc<DiskWatch>>,
 }
 
-impl Life<'_> {
+impl RunningCommand<'_> {
     /// Waits for the end. Ends the command when a limit is reached or a cause is set. All processes receive SIGTERM;
     /// after the grace period the kernel ends their pid namespace.
     pub(super) async fn until_ended(

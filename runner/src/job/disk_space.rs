@@ -13,7 +13,7 @@ use airlock_domain::ExecutionId;
 use rustix::fs::statvfs;
 
 /// The refusal of new work while free disk space is at or below the reserve.
-pub(crate) const NO_ROOM: &str =
+pub(crate) const DISK_SHORT: &str =
     "less than `limits.disk_reserve_bytes` is free under this runner's `state_dir`";
 
 /// Below this many reserves of free space, the growth of sessions is counted.
@@ -24,14 +24,14 @@ const LITTLE: u64 = 1 << 20;
 
 /// The disk of the runner's state.
 #[derive(Debug, Clone)]
-pub(crate) struct Room {
+pub(crate) struct DiskSpace {
     state_dir: PathBuf,
     reserve: u64,
     /// The bytes by which sessions have grown since their running commands began.
     grown: Arc<Mutex<HashMap<ExecutionId, u64>>>,
 }
 
-impl Room {
+impl DiskSpace {
     pub(crate) fn new(state_dir: &Path, reserve: u64) -> Self {
         Self { state_dir: state_dir.to_owned(), reserve, grown: Arc::default() }
     }
@@ -83,8 +83,8 @@ mod tests {
 
     #[test]
     fn without_room_the_one_that_grows_most_is_ended_and_then_the_next() {
-        let folder = tempfile::tempdir().unwrap();
-        let short = Room::new(folder.path(), u64::MAX);
+        let directory = tempfile::tempdir().unwrap();
+        let short = DiskSpace::new(directory.path(), u64::MAX);
         assert!(short.is_short() && short.is_near());
         let [one, other, idle] = [ExecutionId::new(), ExecutionId::new(), ExecutionId::new()];
         let (much, more) = (10 * LITTLE, 20 * LITTLE);
@@ -97,9 +97,12 @@ mod tests {
         short.forget(one);
         assert!(!short.takes_too_much(idle, LITTLE));
 
-        let ample = Room::new(folder.path(), 0);
+        let ample = DiskSpace::new(directory.path(), 0);
         assert!(!ample.is_short() && !ample.is_near());
         assert!(!ample.takes_too_much(one, u64::MAX));
-        assert!(Room::new(&folder.path().join("gone"), 1).is_short(), "what cannot be seen is not there");
+        assert!(
+            DiskSpace::new(&directory.path().join("gone"), 1).is_short(),
+            "what cannot be seen is not there"
+        );
     }
 }

@@ -185,7 +185,7 @@ pub(crate) fn profile(
         Some(directory) => {
             let directory = host::root(directory, &config.floor)?;
             host::apart(&directory, config)?;
-            sandbox::Profile { root: sandbox::Root::Folder(directory), ..sandbox::Profile::default() }
+            sandbox::Profile { root: sandbox::Root::Directory(directory), ..sandbox::Profile::default() }
         }
     };
     for bind in &asked.root_binds {

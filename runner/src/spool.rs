@@ -22,6 +22,7 @@ use std::{
 
 use airlock_domain::{ExecutionId, InlineOutput, OutputStream};
 use airlock_mounts::remove_tree;
+use airlock_proto::convert::Stored as _;
 use tokio_util::sync::CancellationToken;
 
 use budget::Budget;

@@ -48,7 +48,7 @@ impl Finding {
     /// Converts a result of the sandbox probe. `needed` states whether commands cannot run without it.
     #[must_use]
     pub fn of(check: &Check, needed: bool) -> Self {
-        let Check { name, state, seen, lost, cure: remedy } = check;
+        let Check { name, state, seen, lost, remedy } = check;
         Self { needed, ..Self::new(name, *state, [seen, lost, remedy]) }
     }
 

@@ -34,8 +34,9 @@ impl<'a> GuardedUpload<'a> {
     pub(super) fn begin(session: &'a OpenSession, target: &Inside) -> Result<Self, ExchangeFailed> {
         let mut upload = Self { session, notified: Vec::new(), watches: None };
         let SessionGuard { workspace, home } = session.guard();
-        upload.notify(workspace, (target.root() == SessionFolder::Workspace).then(|| target.relative()))?;
-        if target.root() == SessionFolder::Home {
+        upload
+            .notify(workspace, (target.root() == SessionDirectory::Workspace).then(|| target.relative()))?;
+        if target.root() == SessionDirectory::Home {
             upload.notify(home, Some(target.relative()))?;
         }
         Ok(upload)

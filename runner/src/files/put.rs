@@ -103,7 +103,7 @@ impl Target {
 
 /// Removes the temporary files that a dying process left during an upload into this directory. No command may run in
 /// the session. Blocks while it scans the directory.
-pub(super) fn sweep(session: &OpenSession, directory: SessionFolder) {
+pub(super) fn sweep(session: &OpenSession, directory: SessionDirectory) {
     let removed = Root::enter(session, directory, |root| {
         let (at, cancel) = (Inside::parse(directory.inside().as_bytes())?, Cancel::new());
         let include = vec![format!("**/{TEMPORARY_PREFIX}*")];

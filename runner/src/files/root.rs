@@ -50,7 +50,7 @@ impl Root {
     /// If the directory does not exist, or if `work` fails.
     pub(super) fn enter<T>(
         session: &OpenSession,
-        directory: SessionFolder,
+        directory: SessionDirectory,
         work: impl FnOnce(&Self) -> Result<T, ExchangeFailed>,
     ) -> Result<T, ExchangeFailed> {
         let handle =

@@ -8,7 +8,7 @@ use std::{
 };
 
 use airlock_sandbox::{
-    Folders, HOME, HostIds, WORKSPACE,
+    HOME, HostIds, SessionDirectories, WORKSPACE,
     protect::{self, Guard, ProtectError},
 };
 use rustix::{
@@ -41,7 +41,7 @@ pub(crate) struct SessionGuard {
 }
 
 impl SessionGuard {
-    pub(crate) fn new(folders: &Folders, ids: Option<HostIds>) -> Self {
+    pub(crate) fn new(folders: &SessionDirectories, ids: Option<HostIds>) -> Self {
         let guarded = |path: &Path, inside, beside| Guarded {
             inside,
             path: path.to_owned(),
@@ -50,8 +50,8 @@ impl SessionGuard {
             state: Mutex::new(None),
         };
         Self {
-            workspace: guarded(&folders.workspace, WORKSPACE, protect::FOLDER),
-            home: guarded(&folders.home, HOME, protect::FOLDER_OF_HOME),
+            workspace: guarded(&folders.workspace, WORKSPACE, protect::DIRECTORY),
+            home: guarded(&folders.home, HOME, protect::HOME_DIRECTORY),
         }
     }
 
@@ -105,7 +105,7 @@ impl Guarded {
             }
             match state.as_mut() {
                 Some(guard) => work(guard, watched.as_fd()),
-                None => Err(ProtectError::Vault { action: "open it", cause: "it does not exist".to_owned() }),
+                None => Err(ProtectError::Store { action: "open it", cause: "it does not exist".to_owned() }),
             }
         });
         Ok(done??)
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn paths_inside_are_below_the_workspace_or_none() {
-        let guard = SessionGuard::new(&Folders::at(Path::new("/srv/x")), None);
+        let guard = SessionGuard::new(&SessionDirectories::at(Path::new("/srv/x")), None);
         let (workspace, home) = (&guard.workspace, &guard.home);
         for (path, expected) in [
             (&b"/workspace"[..], Some(&b""[..])),

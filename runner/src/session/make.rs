@@ -85,13 +85,13 @@ fn not_removed(action: &'static str) -> impl FnOnce(RemoveError) -> SessionError
 
 /// The directories of sessions and of deleted sessions.
 #[derive(Debug, Clone)]
-pub(super) struct SessionDirectories {
+pub(super) struct StateDirectories {
     pub(super) sessions: PathBuf,
     trash: PathBuf,
     pub(super) disks: Disks,
 }
 
-impl SessionDirectories {
+impl StateDirectories {
     /// Creates the directories if necessary, and determines how the limits of `disk` can be enforced. `spare` is a
     /// uid of the sessions' range.
     pub(super) fn make(state_dir: &Path, disk: DiskConfig, spare: Option<u32>) -> Result<Self, SessionError> {
@@ -162,7 +162,7 @@ impl SessionDirectories {
         remove_tree(dead).map_err(not_removed("delete a session"))
     }
 
-    /// Removes a directory about which only its contents are known. See [`SessionDirectories::remove`].
+    /// Removes a directory about which only its contents are known. See [`StateDirectories::remove`].
     pub(super) fn remove_stale(&self, place: &Path) -> Result<(), SessionError> {
         // Not the disk's mount, which may be missing.
         let uid = fs::symlink_metadata(SessionDirectories::at(&place.join("disk")).workspace)

@@ -6,7 +6,9 @@ use std::{
 };
 
 use airlock_domain::{DirectoryReport, SessionId, SessionPhase, SessionSnapshot};
-use airlock_sandbox::{Folders, HostIds, LaunchError, Launcher, Session, SessionDisk, SessionNet, WORKSPACE};
+use airlock_sandbox::{
+    HostIds, LaunchError, Launcher, Session, SessionDirectories, SessionDisk, SessionNet, WORKSPACE,
+};
 use tokio::sync::Semaphore;
 use tokio_util::{
     sync::CancellationToken,
@@ -31,7 +33,7 @@ pub(crate) struct OpenSession {
     /// The session's directory on the host. It holds the runner's records and the session's disk.
     pub(super) place: PathBuf,
     pub(super) disk: SessionDisk,
-    folders: Folders,
+    folders: SessionDirectories,
     pub(super) ids: Option<HostIds>,
     directory: Mutex<Vec<u8>>,
     net: Mutex<Option<SessionNet>>,
@@ -54,7 +56,7 @@ impl OpenSession {
         ids: Option<HostIds>,
         directory: Vec<u8>,
     ) -> Self {
-        let folders = Folders::at(disk.root());
+        let folders = SessionDirectories::at(disk.root());
         Self {
             id,
             guard: SessionGuard::new(&folders, ids),
@@ -79,7 +81,7 @@ impl OpenSession {
     }
 
     /// Returns the host paths of the session's directories.
-    pub(crate) fn folders(&self) -> &Folders {
+    pub(crate) fn folders(&self) -> &SessionDirectories {
         &self.folders
     }
 
@@ -201,7 +203,7 @@ impl OpenSession {
             *net = Some(launcher.session_net(self.ids)?);
         }
         let net = if with_net { net.clone() } else { None };
-        Ok(Session { folders: self.folders.clone(), ids: self.ids, net })
+        Ok(Session { directories: self.folders.clone(), ids: self.ids, net })
     }
 
     /// Returns the record for the runner's next process.

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     copy::CopyLimits,
-    make::{SessionDirectories, SessionError},
+    make::{SessionError, StateDirectories},
     open::OpenSession,
     saved::Saved,
     strays::end_strays,
@@ -61,7 +61,7 @@ pub(crate) struct Reserved {
 /// All sessions of the runner.
 #[derive(Debug)]
 pub(crate) struct SessionTable {
-    directories: SessionDirectories,
+    directories: StateDirectories,
     uids: Option<UidRange>,
     limit: usize,
     copy: CopyLimits,
@@ -84,7 +84,7 @@ impl SessionTable {
         disk: DiskConfig,
     ) -> Result<Self, SessionError> {
         let uids = range.filter(|_| isolation == UidIsolation::PerSession);
-        let directories = SessionDirectories::make(state_dir, disk, uids.map(UidRange::last))?;
+        let directories = StateDirectories::make(state_dir, disk, uids.map(UidRange::last))?;
         let failed = |source| SessionError::Io { action: "read the sessions' directory", source };
         let mut slots = HashMap::new();
         let mut stale = Vec::new();

@@ -195,7 +195,7 @@ mod tests {
         let count = BOUND_FILES_BYTES / each + 1;
         let paths = (0..count).map(|index| format!("/workspace/{index}").into_bytes()).collect::<Vec<_>>();
         for index in 0..count {
-            let file = fs::File::create(session.path(format!("workspace/{index}"))).unwrap();
+            let file = fs::File::create(session.path(&format!("workspace/{index}"))).unwrap();
             file.set_len(each).unwrap();
         }
         let found = session.look(paths);

@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::fs::symlink};
 
-use airlock_sandbox::Folders;
+use airlock_sandbox::SessionDirectories;
 
 /// A session's directories, empty at first.
 pub(super) struct Session(tempfile::TempDir);
@@ -20,8 +20,8 @@ impl Session {
         self.0.path().join(name)
     }
 
-    pub(super) fn folders(&self) -> Folders {
-        Folders::at(self.0.path())
+    pub(super) fn folders(&self) -> SessionDirectories {
+        SessionDirectories::at(self.0.path())
     }
 
     /// Writes a file, and creates the directories above it.

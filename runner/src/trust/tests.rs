@@ -53,7 +53,7 @@ impl Host {
         let requires = vec![Requirement::TrustedPath];
         let grant = Grant { requires, decided, read_only, ..grant() };
         let env = [(OsString::from("PATH"), OsString::from(path))];
-        check(&grant, &self.profile, &env, &Folders::at(self.directory.path()), None)
+        check(&grant, &self.profile, &env, &SessionDirectories::at(self.directory.path()), None)
     }
 
     fn program_is_trusted(&self, path: &str, program: &str) -> bool {
@@ -296,7 +296,7 @@ fn a_read_only_command_is_held_to_the_files_that_its_programs_obey_and_another_i
         let requires = vec![Requirement::ReadOnlyMount, Requirement::TrustedPath];
         let grant = Grant { requires, decided: decided.clone(), read_only, ..grant() };
         let env = [(OsString::from("PATH"), OsString::from("/opt/bin"))];
-        check(&grant, &host.profile, &env, &Folders::at(host.directory.path()), None)
+        check(&grant, &host.profile, &env, &SessionDirectories::at(host.directory.path()), None)
             .map_err(|refusal| refusal.reason)
     };
     assert!(checked(true).is_ok());

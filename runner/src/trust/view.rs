@@ -95,7 +95,7 @@ impl View {
     /// Opens the mounts that a sandbox of this profile and session would show.
     pub(super) fn open(profile: &Profile, folders: &SessionDirectories, read_only: bool) -> Self {
         let mut view = Self { mounts: Vec::new(), links: Vec::new(), steps: Cell::new(0) };
-        if let Root::Folder(source) = &profile.root {
+        if let Root::Directory(source) = &profile.root {
             view.mount(Path::new("/"), source, OFlags::empty(), Owner::ReadOnly);
         }
         for bind in &profile.binds {

@@ -1,7 +1,7 @@
 //! The parts of an order that identify a transfer.
 
 use airlock_domain::{DownloadOrder, FileFormat, UploadOrder};
-use airlock_sandbox::SessionFolder;
+use airlock_sandbox::SessionDirectory;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -52,7 +52,7 @@ impl DownloadKey {
 
 impl TransferKey {
     /// Returns the session's directory that an upload writes to.
-    pub(super) fn target(&self) -> Option<SessionFolder> {
+    pub(super) fn target(&self) -> Option<SessionDirectory> {
         match self {
             Self::Upload(order) => Inside::parse(&order.path).ok().map(|path| path.root()),
             Self::Download(_) => None,

@@ -12,7 +12,7 @@ use std::{
 
 use airlock_domain::{ExchangeFailed, SessionId};
 use airlock_mounts::remove_tree;
-use airlock_sandbox::SessionFolder;
+use airlock_sandbox::SessionDirectory;
 use rustix::{
     fs::{StatVfs, statvfs},
     io::Errno,
@@ -70,7 +70,7 @@ impl Transfers {
     }
 
     /// Returns the sessions with uploads that were not put into place completely, and the target directories.
-    pub(in crate::files) fn unfinished(&self) -> HashSet<(SessionId, SessionFolder)> {
+    pub(in crate::files) fn unfinished(&self) -> HashSet<(SessionId, SessionDirectory)> {
         let kept = self.lock();
         let all = kept.iter().flat_map(|(session, of)| of.values().map(|transfer| (*session, transfer)));
         let open = all.filter(|(_, transfer)| transfer.progress.borrow().phase == Phase::Open);

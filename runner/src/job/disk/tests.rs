@@ -64,7 +64,7 @@ async fn what_was_there_before_a_command_may_stay_and_no_more_may_come() {
     let (_sessions, session) = session(dir.path());
     write(&session, "before", 4 * MIB);
     let watch = watch(dir.path(), &session);
-    assert!(watch.look(watch.before).unwrap().is_some(), "it can be made smaller");
+    assert!(watch.count(watch.before).unwrap().is_some(), "it can be made smaller");
     write(&session, "more", MIB);
     let cause = timeout(PATIENCE, watch.exceeded()).await.expect("it is found");
     assert_eq!(cause, Cause::DiskLimit);

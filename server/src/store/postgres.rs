@@ -24,9 +24,9 @@ pub use options::{PostgresOptions, PostgresTls, TlsMode};
 
 use self::hints::Hints;
 use super::{
-    ApprovalAnswer, ApprovalQuery, Cas, Created, ExecutionQuery, MilestoneQuery, Milestones, NewExecution,
-    OutputBy, Page, PageQuery, RuleQuery, RunnerPut, SessionChange, SessionQuery, Store, StoreError,
-    TakeQueued, Transition,
+    ApprovalAnswer, ApprovalQuery, ApprovalStore, AuditStore, Cas, Created, ExecutionQuery, ExecutionStore,
+    MilestoneQuery, Milestones, NewExecution, OutputBy, OutputStore, Page, PageQuery, RuleQuery, RunnerPut,
+    RunnerStore, SessionChange, SessionQuery, SessionStore, Store, StoreError, TakeQueued, Transition,
 };
 use crate::{
     changes::Changes,
@@ -112,6 +112,16 @@ impl Store for PostgresStore {
         again!(self, engine::clock(&mut *self.pool.acquire().await?))
     }
 
+    async fn close(&self) {
+        if let Some(hints) = &self.hints {
+            hints.stop().await;
+        }
+        let _ = tokio::time::timeout(CLOSE_WAIT, self.pool.close()).await;
+    }
+}
+
+#[async_trait::async_trait]
+impl SessionStore for PostgresStore {
     async fn create_session(
         &self,
         session: SessionRecord,
@@ -152,7 +162,10 @@ impl Store for PostgresStore {
     async fn session_levels(&self) -> Result<SessionLevels, StoreError> {
         again!(self, sessions::levels(&self.pool))
     }
+}
 
+#[async_trait::async_trait]
+impl ExecutionStore for PostgresStore {
     async fn create_execution(&self, new: NewExecution) -> Result<Created<ExecutionRecord>, StoreError> {
         let created = again!(self, executions::create(self.begin().await?, new.clone()));
         if let Ok(Created::New(record)) = &created {
@@ -208,6 +221,30 @@ impl Store for PostgresStore {
         again!(self, queue::take(self.begin().await?, take))
     }
 
+    async fn renew_leases(&self, server_id: &str, lease_micros: i64) -> Result<u64, StoreError> {
+        again!(self, transition::renew_leases(self.begin().await?, server_id, lease_micros))
+    }
+
+    async fn state_changes(
+        &self,
+        id: ExecutionId,
+        after_version: u64,
+    ) -> Result<Vec<StateChange>, StoreError> {
+        again!(self, executions::state_changes(&self.pool, id, after_version))
+    }
+
+    async fn milestones(
+        &self,
+        query: &MilestoneQuery,
+        after: u64,
+        at_most: u32,
+    ) -> Result<Milestones, StoreError> {
+        again!(self, milestones::list(&self.pool, query, after, at_most))
+    }
+}
+
+#[async_trait::async_trait]
+impl OutputStore for PostgresStore {
     async fn set_output(
         &self,
         id: ExecutionId,
@@ -249,28 +286,10 @@ impl Store for PostgresStore {
     async fn unstored(&self, server_id: &str, at_most: u32) -> Result<Vec<ExecutionRecord>, StoreError> {
         again!(self, executions::unstored(&self.pool, server_id, at_most))
     }
+}
 
-    async fn renew_leases(&self, server_id: &str, lease_micros: i64) -> Result<u64, StoreError> {
-        again!(self, transition::renew_leases(self.begin().await?, server_id, lease_micros))
-    }
-
-    async fn state_changes(
-        &self,
-        id: ExecutionId,
-        after_version: u64,
-    ) -> Result<Vec<StateChange>, StoreError> {
-        again!(self, executions::state_changes(&self.pool, id, after_version))
-    }
-
-    async fn milestones(
-        &self,
-        query: &MilestoneQuery,
-        after: u64,
-        at_most: u32,
-    ) -> Result<Milestones, StoreError> {
-        again!(self, milestones::list(&self.pool, query, after, at_most))
-    }
-
+#[async_trait::async_trait]
+impl ApprovalStore for PostgresStore {
     async fn approval(&self, id: ApprovalId) -> Result<Option<ApprovalRecord>, StoreError> {
         again!(self, approvals::get(&mut *self.pool.acquire().await?, id))
     }
@@ -320,7 +339,10 @@ impl Store for PostgresStore {
     ) -> Result<Option<RememberedRule>, StoreError> {
         again!(self, rules::remove(self.begin().await?, tenant, id, by))
     }
+}
 
+#[async_trait::async_trait]
+impl RunnerStore for PostgresStore {
     async fn put_runner(&self, runner: &RunnerRecord) -> Result<RunnerPut, StoreError> {
         again!(self, runners::put(self.begin().await?, runner))
     }
@@ -344,7 +366,10 @@ impl Store for PostgresStore {
     async fn servers(&self) -> Result<Vec<ServerRecord>, StoreError> {
         again!(self, servers::list(&self.pool))
     }
+}
 
+#[async_trait::async_trait]
+impl AuditStore for PostgresStore {
     async fn audit(&self, after_sequence: i64, at_most: u32) -> Result<Vec<AuditRecord>, StoreError> {
         again!(self, tables::audit(&self.pool, after_sequence, at_most))
     }
@@ -355,13 +380,6 @@ impl Store for PostgresStore {
 
     async fn restores(&self, at_most: u32) -> Result<Vec<RestoreRecord>, StoreError> {
         again!(self, restores::list(&self.pool, at_most))
-    }
-
-    async fn close(&self) {
-        if let Some(hints) = &self.hints {
-            hints.stop().await;
-        }
-        let _ = tokio::time::timeout(CLOSE_WAIT, self.pool.close()).await;
     }
 }
 

@@ -21,9 +21,9 @@ use tables::{
 pub use options::SqliteOptions;
 
 use super::{
-    ApprovalAnswer, ApprovalQuery, Cas, Created, ExecutionQuery, MilestoneQuery, Milestones, NewExecution,
-    OutputBy, Page, PageQuery, RuleQuery, RunnerPut, SessionChange, SessionQuery, Store, StoreError,
-    TakeQueued, Transition,
+    ApprovalAnswer, ApprovalQuery, ApprovalStore, AuditStore, Cas, Created, ExecutionQuery, ExecutionStore,
+    MilestoneQuery, Milestones, NewExecution, OutputBy, OutputStore, Page, PageQuery, RuleQuery, RunnerPut,
+    RunnerStore, SessionChange, SessionQuery, SessionStore, Store, StoreError, TakeQueued, Transition,
 };
 use crate::model::{
     ApprovalRecord, AuditRecord, ExecutionRecord, LiveExecution, Micros, RememberedRule, RestoreRecord,
@@ -67,6 +67,15 @@ impl Store for SqliteStore {
         engine::clock(&mut *self.read.acquire().await?).await
     }
 
+    async fn close(&self) {
+        self.read.close().await;
+        // Closing the last connection writes the log back into the file.
+        self.write.close().await;
+    }
+}
+
+#[async_trait::async_trait]
+impl SessionStore for SqliteStore {
     async fn create_session(
         &self,
         session: SessionRecord,
@@ -107,7 +116,10 @@ impl Store for SqliteStore {
     async fn session_levels(&self) -> Result<SessionLevels, StoreError> {
         sessions::levels(&self.read).await
     }
+}
 
+#[async_trait::async_trait]
+impl ExecutionStore for SqliteStore {
     async fn create_execution(&self, new: NewExecution) -> Result<Created<ExecutionRecord>, StoreError> {
         executions::create(self.begin().await?, new).await
     }
@@ -155,6 +167,30 @@ impl Store for SqliteStore {
         queue::take(self.begin().await?, take).await
     }
 
+    async fn renew_leases(&self, server_id: &str, lease_micros: i64) -> Result<u64, StoreError> {
+        transition::renew_leases(self.begin().await?, server_id, lease_micros).await
+    }
+
+    async fn state_changes(
+        &self,
+        id: ExecutionId,
+        after_version: u64,
+    ) -> Result<Vec<StateChange>, StoreError> {
+        executions::state_changes(&self.read, id, after_version).await
+    }
+
+    async fn milestones(
+        &self,
+        query: &MilestoneQuery,
+        after: u64,
+        at_most: u32,
+    ) -> Result<Milestones, StoreError> {
+        milestones::list(&self.read, query, after, at_most).await
+    }
+}
+
+#[async_trait::async_trait]
+impl OutputStore for SqliteStore {
     async fn set_output(
         &self,
         id: ExecutionId,
@@ -188,28 +224,10 @@ impl Store for SqliteStore {
     ) -> Result<Vec<ExecutionId>, StoreError> {
         executions::outputs_ended_before(&self.read, before, at_most).await
     }
+}
 
-    async fn renew_leases(&self, server_id: &str, lease_micros: i64) -> Result<u64, StoreError> {
-        transition::renew_leases(self.begin().await?, server_id, lease_micros).await
-    }
-
-    async fn state_changes(
-        &self,
-        id: ExecutionId,
-        after_version: u64,
-    ) -> Result<Vec<StateChange>, StoreError> {
-        executions::state_changes(&self.read, id, after_version).await
-    }
-
-    async fn milestones(
-        &self,
-        query: &MilestoneQuery,
-        after: u64,
-        at_most: u32,
-    ) -> Result<Milestones, StoreError> {
-        milestones::list(&self.read, query, after, at_most).await
-    }
-
+#[async_trait::async_trait]
+impl ApprovalStore for SqliteStore {
     async fn approval(&self, id: ApprovalId) -> Result<Option<ApprovalRecord>, StoreError> {
         approvals::get(&mut *self.read.acquire().await?, id).await
     }
@@ -255,7 +273,10 @@ impl Store for SqliteStore {
     ) -> Result<Option<RememberedRule>, StoreError> {
         rules::remove(self.begin().await?, tenant, id, by).await
     }
+}
 
+#[async_trait::async_trait]
+impl RunnerStore for SqliteStore {
     async fn put_runner(&self, runner: &RunnerRecord) -> Result<RunnerPut, StoreError> {
         runners::put(self.begin().await?, runner).await
     }
@@ -279,7 +300,10 @@ impl Store for SqliteStore {
     async fn servers(&self) -> Result<Vec<ServerRecord>, StoreError> {
         servers::list(&self.read).await
     }
+}
 
+#[async_trait::async_trait]
+impl AuditStore for SqliteStore {
     async fn audit(&self, after_sequence: i64, at_most: u32) -> Result<Vec<AuditRecord>, StoreError> {
         tables::audit(&self.read, after_sequence, at_most).await
     }
@@ -290,12 +314,6 @@ impl Store for SqliteStore {
 
     async fn restores(&self, at_most: u32) -> Result<Vec<RestoreRecord>, StoreError> {
         restores::list(&self.read, at_most).await
-    }
-
-    async fn close(&self) {
-        self.read.close().await;
-        // Closing the last connection writes the log back into the file.
-        self.write.close().await;
     }
 }
 

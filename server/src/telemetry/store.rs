@@ -13,9 +13,10 @@ use crate::{
         RunnerRecord, ServerRecord, SessionLevels, SessionRecord, StateChange,
     },
     store::{
-        ApprovalAnswer, ApprovalQuery, Cas, Created, ExecutionQuery, MilestoneQuery, Milestones,
-        NewExecution, OutputBy, Page, PageQuery, RuleQuery, RunnerPut, SessionChange, SessionQuery, Store,
-        StoreError, TakeQueued, Transition,
+        ApprovalAnswer, ApprovalQuery, ApprovalStore, AuditStore, Cas, Created, ExecutionQuery,
+        ExecutionStore, MilestoneQuery, Milestones, NewExecution, OutputBy, OutputStore, Page, PageQuery,
+        RuleQuery, RunnerPut, RunnerStore, SessionChange, SessionQuery, SessionStore, Store, StoreError,
+        TakeQueued, Transition,
     },
 };
 
@@ -93,58 +94,76 @@ impl MeasuredStore {
 }
 
 macro_rules! measured {
-    ($(fn $name:ident(&self $(, $argument:ident: $type:ty)*) -> $result:ty;)+) => {
-        #[async_trait::async_trait]
-        impl Store for MeasuredStore {
+    ($($group:ident { $(fn $name:ident(&self $(, $argument:ident: $type:ty)*) -> $result:ty;)+ })+) => {
+        $(#[async_trait::async_trait]
+        impl $group for MeasuredStore {
             $(async fn $name(&self $(, $argument: $type)*) -> Result<$result, StoreError> {
                 self.step(stringify!($name), self.inner.$name($($argument),*)).await
             })+
-
-            async fn close(&self) {
-                self.inner.close().await;
-            }
-        }
+        })+
     };
 }
 
+#[async_trait::async_trait]
+impl Store for MeasuredStore {
+    async fn now(&self) -> Result<Micros, StoreError> {
+        self.step("now", self.inner.now()).await
+    }
+
+    async fn close(&self) {
+        self.inner.close().await;
+    }
+}
+
 measured! {
-    fn now(&self) -> Micros;
-    fn create_session(&self, session: SessionRecord, per_tenant: u64) -> Created<SessionRecord>;
-    fn session(&self, id: SessionId) -> Option<SessionRecord>;
-    fn sessions(&self, query: &SessionQuery, page: &PageQuery) -> Page<SessionRecord>;
-    fn change_session(&self, id: SessionId, version: u64, change: &SessionChange) -> Cas<SessionRecord>;
-    fn touch_session(&self, id: SessionId) -> ();
-    fn idle_sessions(&self, at_most: u32) -> Vec<SessionRecord>;
-    fn session_levels(&self) -> SessionLevels;
-    fn create_execution(&self, new: NewExecution) -> Created<ExecutionRecord>;
-    fn execution_by_request(&self, tenant: &str, principal: &str, request_id: &str) -> Option<ExecutionRecord>;
-    fn execution(&self, id: ExecutionId) -> Option<ExecutionRecord>;
-    fn executions(&self, query: &ExecutionQuery, page: &PageQuery) -> Page<ExecutionRecord>;
-    fn live_executions(&self, session: Option<SessionId>, after: Option<ExecutionId>, at_most: u32) -> Vec<LiveExecution>;
-    fn transition(&self, id: ExecutionId, version: u64, step: &Transition) -> Cas<ExecutionRecord>;
-    fn take_queued(&self, take: &TakeQueued) -> Vec<(ExecutionId, SessionId)>;
-    fn set_output(&self, id: ExecutionId, output: OutputState, by: OutputBy<'_>) -> bool;
-    fn take_storing(&self, id: ExecutionId, server_id: &str, lease_micros: i64) -> bool;
-    fn unstored(&self, server_id: &str, at_most: u32) -> Vec<ExecutionRecord>;
-    fn lose_outputs(&self, away_micros: i64, at_most: u32) -> Vec<ExecutionId>;
-    fn outputs_ended_before(&self, before: Micros, at_most: u32) -> Vec<ExecutionId>;
-    fn renew_leases(&self, server_id: &str, lease_micros: i64) -> u64;
-    fn state_changes(&self, id: ExecutionId, after_version: u64) -> Vec<StateChange>;
-    fn milestones(&self, query: &MilestoneQuery, after: u64, at_most: u32) -> Milestones;
-    fn approval(&self, id: ApprovalId) -> Option<ApprovalRecord>;
-    fn approvals(&self, query: &ApprovalQuery, page: &PageQuery) -> Page<ApprovalRecord>;
-    fn answer_approval(&self, id: ApprovalId, answer: &ApprovalAnswer) -> Cas<ApprovalRecord>;
-    fn expired_approvals(&self, at_most: u32) -> Vec<ApprovalRecord>;
-    fn rules_in_force(&self, tenant: &str, profile: &str, session: SessionId) -> Vec<RememberedRule>;
-    fn rules(&self, query: &RuleQuery, page: &PageQuery) -> Page<RememberedRule>;
-    fn remove_rule(&self, tenant: &str, id: RuleId, by: &str) -> Option<RememberedRule>;
-    fn put_runner(&self, runner: &RunnerRecord) -> RunnerPut;
-    fn runner(&self, id: &RunnerId) -> Option<RunnerRecord>;
-    fn runners(&self, page: &PageQuery) -> Page<RunnerRecord>;
-    fn touch_runner(&self, id: &RunnerId, epoch: Epoch) -> ();
-    fn announce(&self, server: &ServerRecord, lease_micros: i64) -> ();
-    fn servers(&self) -> Vec<ServerRecord>;
-    fn audit(&self, after_sequence: i64, at_most: u32) -> Vec<AuditRecord>;
-    fn note_restore(&self, entry: &RestoreRecord) -> ();
-    fn restores(&self, at_most: u32) -> Vec<RestoreRecord>;
+    SessionStore {
+        fn create_session(&self, session: SessionRecord, per_tenant: u64) -> Created<SessionRecord>;
+        fn session(&self, id: SessionId) -> Option<SessionRecord>;
+        fn sessions(&self, query: &SessionQuery, page: &PageQuery) -> Page<SessionRecord>;
+        fn change_session(&self, id: SessionId, version: u64, change: &SessionChange) -> Cas<SessionRecord>;
+        fn touch_session(&self, id: SessionId) -> ();
+        fn idle_sessions(&self, at_most: u32) -> Vec<SessionRecord>;
+        fn session_levels(&self) -> SessionLevels;
+    }
+    ExecutionStore {
+        fn create_execution(&self, new: NewExecution) -> Created<ExecutionRecord>;
+        fn execution_by_request(&self, tenant: &str, principal: &str, request_id: &str) -> Option<ExecutionRecord>;
+        fn execution(&self, id: ExecutionId) -> Option<ExecutionRecord>;
+        fn executions(&self, query: &ExecutionQuery, page: &PageQuery) -> Page<ExecutionRecord>;
+        fn live_executions(&self, session: Option<SessionId>, after: Option<ExecutionId>, at_most: u32) -> Vec<LiveExecution>;
+        fn transition(&self, id: ExecutionId, version: u64, step: &Transition) -> Cas<ExecutionRecord>;
+        fn take_queued(&self, take: &TakeQueued) -> Vec<(ExecutionId, SessionId)>;
+        fn renew_leases(&self, server_id: &str, lease_micros: i64) -> u64;
+        fn state_changes(&self, id: ExecutionId, after_version: u64) -> Vec<StateChange>;
+        fn milestones(&self, query: &MilestoneQuery, after: u64, at_most: u32) -> Milestones;
+    }
+    OutputStore {
+        fn set_output(&self, id: ExecutionId, output: OutputState, by: OutputBy<'_>) -> bool;
+        fn take_storing(&self, id: ExecutionId, server_id: &str, lease_micros: i64) -> bool;
+        fn unstored(&self, server_id: &str, at_most: u32) -> Vec<ExecutionRecord>;
+        fn lose_outputs(&self, away_micros: i64, at_most: u32) -> Vec<ExecutionId>;
+        fn outputs_ended_before(&self, before: Micros, at_most: u32) -> Vec<ExecutionId>;
+    }
+    ApprovalStore {
+        fn approval(&self, id: ApprovalId) -> Option<ApprovalRecord>;
+        fn approvals(&self, query: &ApprovalQuery, page: &PageQuery) -> Page<ApprovalRecord>;
+        fn answer_approval(&self, id: ApprovalId, answer: &ApprovalAnswer) -> Cas<ApprovalRecord>;
+        fn expired_approvals(&self, at_most: u32) -> Vec<ApprovalRecord>;
+        fn rules_in_force(&self, tenant: &str, profile: &str, session: SessionId) -> Vec<RememberedRule>;
+        fn rules(&self, query: &RuleQuery, page: &PageQuery) -> Page<RememberedRule>;
+        fn remove_rule(&self, tenant: &str, id: RuleId, by: &str) -> Option<RememberedRule>;
+    }
+    RunnerStore {
+        fn put_runner(&self, runner: &RunnerRecord) -> RunnerPut;
+        fn runner(&self, id: &RunnerId) -> Option<RunnerRecord>;
+        fn runners(&self, page: &PageQuery) -> Page<RunnerRecord>;
+        fn touch_runner(&self, id: &RunnerId, epoch: Epoch) -> ();
+        fn announce(&self, server: &ServerRecord, lease_micros: i64) -> ();
+        fn servers(&self) -> Vec<ServerRecord>;
+    }
+    AuditStore {
+        fn audit(&self, after_sequence: i64, at_most: u32) -> Vec<AuditRecord>;
+        fn note_restore(&self, entry: &RestoreRecord) -> ();
+        fn restores(&self, at_most: u32) -> Vec<RestoreRecord>;
+    }
 }

@@ -4,7 +4,7 @@ use airlock_domain::OutputState;
 
 use super::{super::retention::Retention, *};
 use crate::store::{
-    Store,
+    ExecutionStore as _,
     contract::fixtures::{TENANT, finished, opened, put_output},
     sqlite::{SqliteOptions, SqliteStore},
 };

@@ -19,9 +19,10 @@ use crate::{
         RunnerRecord, ServerRecord, SessionLevels, SessionRecord, StateChange,
     },
     store::{
-        ApprovalAnswer, ApprovalQuery, Cas, Created, ExecutionQuery, MilestoneQuery, Milestones,
-        NewExecution, OutputBy, Page, PageQuery, RuleQuery, RunnerPut, SessionChange, SessionQuery, Store,
-        StoreError, TakeQueued, Transition,
+        ApprovalAnswer, ApprovalQuery, ApprovalStore, AuditStore, Cas, Created, ExecutionQuery,
+        ExecutionStore, MilestoneQuery, Milestones, NewExecution, OutputBy, OutputStore, Page, PageQuery,
+        RuleQuery, RunnerPut, RunnerStore, SessionChange, SessionQuery, SessionStore, Store, StoreError,
+        TakeQueued, Transition,
     },
 };
 
@@ -109,57 +110,14 @@ fn not_here<T>() -> Result<T, StoreError> {
 
 #[async_trait::async_trait]
 impl Store for MemoryStore {
-    async fn execution(&self, id: ExecutionId) -> Result<Option<ExecutionRecord>, StoreError> {
-        self.ask()?;
-        Ok(self.rows.lock().unwrap().get(&id).map(|(record, _)| record.clone()))
-    }
-
-    async fn executions(
-        &self,
-        query: &ExecutionQuery,
-        _: &PageQuery,
-    ) -> Result<Page<ExecutionRecord>, StoreError> {
-        self.ask()?;
-        assert!(query.unstored, "the streams ask for nothing else");
-        let rows = self.rows.lock().unwrap();
-        let unstored = |record: &ExecutionRecord| {
-            record.state == ExecutionState::Finished
-                && matches!(record.output, OutputState::Live | OutputState::Storing)
-        };
-        let records = rows.values().map(|(record, _)| record);
-        let items = records.filter(|record| unstored(record)).cloned().collect();
-        Ok(Page { items, next: None })
-    }
-
-    async fn set_output(
-        &self,
-        id: ExecutionId,
-        output: OutputState,
-        by: OutputBy<'_>,
-    ) -> Result<bool, StoreError> {
-        self.ask()?;
-        let OutputBy::Keeper(server) = by else { panic!("the streams remove nothing") };
-        let mut rows = self.rows.lock().unwrap();
-        let Some((record, _)) = rows.get_mut(&id) else { return Ok(false) };
-        let is_unstored = matches!(record.output, OutputState::Live | OutputState::Storing);
-        let may = is_unstored && record.owner_server.as_deref() == Some(server);
-        if may {
-            record.output = output;
-        }
-        Ok(may)
-    }
-
-    async fn state_changes(&self, id: ExecutionId, after: u64) -> Result<Vec<StateChange>, StoreError> {
-        self.ask()?;
-        let rows = self.rows.lock().unwrap();
-        let changes = rows.get(&id).map(|(_, changes)| changes.clone()).unwrap_or_default();
-        Ok(changes.into_iter().filter(|change| change.version > after).collect())
-    }
-
     async fn now(&self) -> Result<Micros, StoreError> {
         Ok(Micros(0))
     }
+    async fn close(&self) {}
+}
 
+#[async_trait::async_trait]
+impl SessionStore for MemoryStore {
     async fn create_session(&self, _: SessionRecord, _: u64) -> Result<Created<SessionRecord>, StoreError> {
         not_here()
     }
@@ -185,6 +143,36 @@ impl Store for MemoryStore {
     }
     async fn session_levels(&self) -> Result<SessionLevels, StoreError> {
         not_here()
+    }
+}
+
+#[async_trait::async_trait]
+impl ExecutionStore for MemoryStore {
+    async fn execution(&self, id: ExecutionId) -> Result<Option<ExecutionRecord>, StoreError> {
+        self.ask()?;
+        Ok(self.rows.lock().unwrap().get(&id).map(|(record, _)| record.clone()))
+    }
+    async fn executions(
+        &self,
+        query: &ExecutionQuery,
+        _: &PageQuery,
+    ) -> Result<Page<ExecutionRecord>, StoreError> {
+        self.ask()?;
+        assert!(query.unstored, "the streams ask for nothing else");
+        let rows = self.rows.lock().unwrap();
+        let unstored = |record: &ExecutionRecord| {
+            record.state == ExecutionState::Finished
+                && matches!(record.output, OutputState::Live | OutputState::Storing)
+        };
+        let records = rows.values().map(|(record, _)| record);
+        let items = records.filter(|record| unstored(record)).cloned().collect();
+        Ok(Page { items, next: None })
+    }
+    async fn state_changes(&self, id: ExecutionId, after: u64) -> Result<Vec<StateChange>, StoreError> {
+        self.ask()?;
+        let rows = self.rows.lock().unwrap();
+        let changes = rows.get(&id).map(|(_, changes)| changes.clone()).unwrap_or_default();
+        Ok(changes.into_iter().filter(|change| change.version > after).collect())
     }
     async fn create_execution(&self, _: NewExecution) -> Result<Created<ExecutionRecord>, StoreError> {
         not_here()
@@ -213,12 +201,6 @@ impl Store for MemoryStore {
     ) -> Result<Cas<ExecutionRecord>, StoreError> {
         not_here()
     }
-    async fn lose_outputs(&self, _: i64, _: u32) -> Result<Vec<ExecutionId>, StoreError> {
-        not_here()
-    }
-    async fn outputs_ended_before(&self, _: Micros, _: u32) -> Result<Vec<ExecutionId>, StoreError> {
-        not_here()
-    }
     async fn take_queued(&self, _: &TakeQueued) -> Result<Vec<(ExecutionId, SessionId)>, StoreError> {
         not_here()
     }
@@ -228,6 +210,49 @@ impl Store for MemoryStore {
     async fn milestones(&self, _: &MilestoneQuery, _: u64, _: u32) -> Result<Milestones, StoreError> {
         not_here()
     }
+}
+
+#[async_trait::async_trait]
+impl OutputStore for MemoryStore {
+    async fn set_output(
+        &self,
+        id: ExecutionId,
+        output: OutputState,
+        by: OutputBy<'_>,
+    ) -> Result<bool, StoreError> {
+        self.ask()?;
+        let OutputBy::Keeper(server) = by else { panic!("the streams remove nothing") };
+        let mut rows = self.rows.lock().unwrap();
+        let Some((record, _)) = rows.get_mut(&id) else { return Ok(false) };
+        let is_unstored = matches!(record.output, OutputState::Live | OutputState::Storing);
+        let may = is_unstored && record.owner_server.as_deref() == Some(server);
+        if may {
+            record.output = output;
+        }
+        Ok(may)
+    }
+    async fn lose_outputs(&self, _: i64, _: u32) -> Result<Vec<ExecutionId>, StoreError> {
+        not_here()
+    }
+    async fn outputs_ended_before(&self, _: Micros, _: u32) -> Result<Vec<ExecutionId>, StoreError> {
+        not_here()
+    }
+    async fn unstored(&self, _: &str, _: u32) -> Result<Vec<ExecutionRecord>, StoreError> {
+        not_here()
+    }
+    async fn take_storing(
+        &self,
+        id: ExecutionId,
+        server_id: &str,
+        lease_micros: i64,
+    ) -> Result<bool, StoreError> {
+        self.ask()?;
+        Ok(self.take(id, server_id, lease_micros > 0))
+    }
+}
+
+#[async_trait::async_trait]
+impl ApprovalStore for MemoryStore {
     async fn rules_in_force(
         &self,
         _: &str,
@@ -258,6 +283,10 @@ impl Store for MemoryStore {
     async fn expired_approvals(&self, _: u32) -> Result<Vec<ApprovalRecord>, StoreError> {
         not_here()
     }
+}
+
+#[async_trait::async_trait]
+impl RunnerStore for MemoryStore {
     async fn put_runner(&self, _: &RunnerRecord) -> Result<RunnerPut, StoreError> {
         not_here()
     }
@@ -276,18 +305,10 @@ impl Store for MemoryStore {
     async fn servers(&self) -> Result<Vec<ServerRecord>, StoreError> {
         not_here()
     }
-    async fn unstored(&self, _: &str, _: u32) -> Result<Vec<ExecutionRecord>, StoreError> {
-        not_here()
-    }
-    async fn take_storing(
-        &self,
-        id: ExecutionId,
-        server_id: &str,
-        lease_micros: i64,
-    ) -> Result<bool, StoreError> {
-        self.ask()?;
-        Ok(self.take(id, server_id, lease_micros > 0))
-    }
+}
+
+#[async_trait::async_trait]
+impl AuditStore for MemoryStore {
     async fn audit(&self, _: i64, _: u32) -> Result<Vec<AuditRecord>, StoreError> {
         not_here()
     }
@@ -297,5 +318,4 @@ impl Store for MemoryStore {
     async fn restores(&self, _: u32) -> Result<Vec<RestoreRecord>, StoreError> {
         not_here()
     }
-    async fn close(&self) {}
 }

@@ -6,7 +6,7 @@ use airlock_domain::{ExchangeFromRunner, ExchangeOrder, FileInfo, FileType, Quar
 use airlock_proto::v1::{self, file_service_client::FileServiceClient};
 use airlock_server::{
     model::RestoreStep,
-    store::{Store as _, sqlite::SqliteStore},
+    store::{AuditStore as _, Store as _, sqlite::SqliteStore},
 };
 use sha2::{Digest as _, Sha256};
 use tonic::Code;

@@ -93,10 +93,7 @@ impl Services {
     pub(crate) fn new(parts: Parts) -> Result<Arc<Self>, JournalError> {
         let Parts { config, secrets, environ, id, mut journal, sessions, files, tools, .. } = parts;
         let (root, below) = (Arc::new(parts.root), parts.below);
-        let outside = Outside::of(&config.floor, tools.launcher.uid_isolation());
-        if outside == Outside::NoUser {
-            tracing::warn!("`floor.unsandboxed` is set, but has no effect: {NO_USER}; {NO_USER_REMEDY}");
-        }
+        let outside = outside(&config, &tools);
         let epoch = Epoch::new();
         journal.begin(epoch)?;
         let (config, tools, files) = (Arc::new(config), Arc::new(tools), Arc::new(files));
@@ -114,13 +111,7 @@ impl Services {
             tasks: tasks.clone(),
         };
         let jobs = Arc::new(Jobs::restore(job_parts, &session_table));
-        let executor = Arc::new(Executor {
-            tools: Arc::clone(&tools),
-            jobs: Arc::clone(&jobs),
-            draining: Arc::clone(&draining),
-            metrics: Arc::clone(&metrics),
-            tasks: tasks.clone(),
-        });
+        let executor = executor(&tools, &jobs, &draining, &metrics, &tasks);
         let admission = Arc::new(Admission {
             config: Arc::clone(&config),
             root: Arc::clone(&root),
@@ -137,11 +128,12 @@ impl Services {
             file_checks: FileChecks::default(),
             tasks: tasks.clone(),
         });
-        let snapshots = SnapshotMaker { tools: Arc::clone(&tools), root, config: Arc::clone(&config) };
+        let snapshots =
+            Arc::new(SnapshotMaker { tools: Arc::clone(&tools), root, config: Arc::clone(&config) });
         let sessions = Arc::new(Sessions::new(SessionParts {
             table: Arc::clone(&session_table),
             bases: config.bases.clone(),
-            snapshots: Arc::new(snapshots),
+            snapshots,
             below: below.clone(),
             disk_space: tools.disk_space.clone(),
             draining: Arc::clone(&draining),
@@ -168,4 +160,29 @@ impl Services {
             tasks,
         }))
     }
+}
+
+/// Returns whether commands may run outside the sandbox on this host, and logs if the floor permits it without effect.
+fn outside(config: &RunnerConfig, tools: &Tools) -> Outside {
+    let outside = Outside::of(&config.floor, tools.launcher.uid_isolation());
+    if outside == Outside::NoUser {
+        tracing::warn!("`floor.unsandboxed` is set, but has no effect: {NO_USER}; {NO_USER_REMEDY}");
+    }
+    outside
+}
+
+fn executor(
+    tools: &Arc<Tools>,
+    jobs: &Arc<Jobs>,
+    draining: &Arc<Draining>,
+    metrics: &Arc<Metrics>,
+    tasks: &TaskTracker,
+) -> Arc<Executor> {
+    Arc::new(Executor {
+        tools: Arc::clone(tools),
+        jobs: Arc::clone(jobs),
+        draining: Arc::clone(draining),
+        metrics: Arc::clone(metrics),
+        tasks: tasks.clone(),
+    })
 }

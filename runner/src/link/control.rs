@@ -231,7 +231,7 @@ async fn listen(
             Ok(ToRunner::OpenOutput { execution_id, ticket }) => outputs.open(execution_id, ticket),
             Ok(ToRunner::OpenExchange { ticket }) => exchanges.open(ticket),
             Ok(ToRunner::Probe { number }) => {
-                services.reports.answer(own_queue, FromRunner::Probed { number })
+                services.reports.answer(own_queue, FromRunner::Probed { number });
             }
             Ok(message) => requests::handle(services, message),
             // One invalid message must not end the jobs of this server.

@@ -17,8 +17,8 @@ use std::{
 use airlock_benches::{Way, print};
 use airlock_sandbox::{
     Cause, CgroupConfig, CgroupMode, Config, HostIds, LaunchSpec, Launcher, Limits, Mask, MaskKind, Network,
-    Profile, Session, SessionDirectories, SessionDirectory, Shape, Shell, Sockets, Sources, Stdin,
-    UidIsolation, WORKSPACE, bwrap_args, env::EnvRequest, seccomp_filter,
+    Profile, Session, SessionDirectories, SessionDirectory, Shape, Sockets, Sources, UidIsolation, WORKSPACE,
+    bwrap_args, env::EnvRequest, seccomp_filter,
 };
 
 const BWRAP: &str = "/usr/bin/bwrap";
@@ -74,16 +74,11 @@ impl Host {
         .unwrap();
         let spec = LaunchSpec {
             command: b"true".to_vec(),
-            shell: Shell::Bash,
-            snapshot: None,
-            shell_init: None,
-            prefix: Vec::new(),
             cwd: WORKSPACE.into(),
             env,
             shape: Shape { read_only: false, network },
-            separate_stderr: false,
-            stdin: Stdin::Null,
             masks,
+            ..LaunchSpec::default()
         };
         Start { launcher, session, spec }
     }

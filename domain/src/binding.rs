@@ -1,160 +1,146 @@
-//! The hash that decisions, approvals and grants are bound to.
+//! The hashes that decisions, approvals, grants and repeated requests are bound to, and the list of the fields
+//! that they deliberately do not cover.
 //!
-//! Server and runner compute it independently. It must depend on nothing except the grant.
+//! Server and runner compute a grant's hash independently. It must depend on nothing except the grant.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use serde_json::Value;
 
 use crate::{
-    FileState, Grant, NetworkMode, ObeyedFormat, PathAccess, PathRules, SandboxProfile,
-    canonical::{CanonicalHash, HASH_BYTES},
+    CreateSession, Grant, SandboxProfile, StartExecution,
+    canonical::{HASH_BYTES, Unbound, hash, hash_whole},
+    encoding,
 };
 
 /// The length of a SHA-256 digest in bytes.
 pub const BINDING_BYTES: usize = HASH_BYTES;
 
-const DOMAIN: &[u8] = b"airlock grant v1";
-
 impl Grant {
-    /// Returns the hash of the decided fields: session, command, shell, directory, environment, resolved
-    /// profile, snapshot, sandbox flag, requirements, open input and terminal.
+    /// The fields that [`Grant::binding`] does not cover. They influence neither what runs nor what it can reach.
+    pub const UNBOUND: &[Unbound<Self>] = &[
+        Unbound {
+            field: "command.pty.term",
+            reason: "the program reads TERM from `env`, which is bound",
+            clear: |grant| grant.command.pty.iter_mut().for_each(|pty| pty.term.clear()),
+        },
+        Unbound {
+            field: "command.separate_stderr",
+            reason: "the output contains the same bytes, in one stream or in two",
+            clear: |grant| grant.command.separate_stderr = false,
+        },
+        Unbound {
+            field: "command.timeout",
+            reason: "the floor limits it; it ends the command and cannot start another one",
+            clear: |grant| grant.command.timeout = Duration::ZERO,
+        },
+        Unbound {
+            field: "command.idle_timeout",
+            reason: "it ends a command before `timeout` and cannot start another one",
+            clear: |grant| grant.command.idle_timeout = None,
+        },
+        Unbound {
+            field: "command.inline_limit",
+            reason: "the runner limits it; it selects how much of the kept output the result repeats",
+            clear: |grant| grant.command.inline_limit = 0,
+        },
+        Unbound {
+            field: "keep_directory",
+            reason: "the runner reports a directory, and the next command is decided in it",
+            clear: |grant| grant.keep_directory = false,
+        },
+    ];
+
+    /// Returns the hash of the grant, which covers all fields except [`Grant::UNBOUND`].
     #[must_use]
     pub fn binding(&self) -> [u8; BINDING_BYTES] {
-        let mut hash = CanonicalHash::new(DOMAIN);
-        hash.bytes(self.session_id.as_bytes());
-        hash.bytes(&self.command);
-        hash.bytes(self.shell.name().as_bytes());
-        hash.bytes(&self.directory);
-        hash.env(&self.env);
-        hash.bytes(&self.profile.digest());
-        hash.flag(self.read_only);
-        hash.number(self.requires.len() as u64);
-        for requirement in &self.requires {
-            hash.bytes(requirement.name().as_bytes());
+        hash(b"airlock grant v2", self, Self::UNBOUND)
+    }
+
+    /// Returns the bound fields that are not in `shown`, by their name, as JSON. A field that has its default is
+    /// absent.
+    #[must_use]
+    pub fn further(&self, shown: &[&str]) -> BTreeMap<String, String> {
+        let mut bound: BTreeMap<String, Value> = BTreeMap::new();
+        let Ok(Value::Object(fields)) = encoding::decode(&self.encode()) else { return BTreeMap::new() };
+        for (name, value) in fields {
+            match value {
+                Value::Object(inner) if name == "command" => {
+                    bound.extend(inner.into_iter().map(|(part, value)| (format!("{name}.{part}"), value)));
+                }
+                value => drop(bound.insert(name, value)),
+            }
         }
-        hash.flag(self.unsandboxed);
-        hash.bytes(&self.snapshot_digest);
-        hash.flag(self.stdin);
-        hash.list(self.decided.programs.iter());
-        hash.list(self.decided.git.iter());
-        hash.number(self.decided.paths.len() as u64);
-        for path in &self.decided.paths {
-            hash.bytes(&path.path);
-            hash.bytes(path.access.name().as_bytes());
-        }
-        hash.flag(self.pty.is_some());
-        for side in self.pty.iter().flat_map(|size| [size.rows, size.cols]) {
-            hash.number(u64::from(side));
-        }
-        hash.number(self.decided.files.len() as u64);
-        for file in &self.decided.files {
-            hash.bytes(&file.path);
-            hash.bytes(file.state.name().as_bytes());
-            hash.optional(file.state.digest());
-        }
-        hash.number(self.decided.obeyed.len() as u64);
-        for obeyed in &self.decided.obeyed {
-            hash.bytes(obeyed.program.as_bytes());
-            hash.list(obeyed.paths.iter());
-            hash.bytes(obeyed.format.name().as_bytes());
-            hash.list(obeyed.settings.iter());
-        }
-        hash.finish()
+        let is_listed =
+            |name: &str| shown.contains(&name) || Self::UNBOUND.iter().any(|unbound| unbound.field == name);
+        bound.retain(|name, _| !is_listed(name));
+        bound.into_iter().map(|(name, value)| (name, value.to_string())).collect()
+    }
+}
+
+impl StartExecution {
+    /// The fields that [`StartExecution::hash`] does not cover. They do not influence what runs.
+    pub const UNBOUND: &[Unbound<Self>] = &[
+        Unbound {
+            field: "request_id",
+            reason: "it is the key that the hash is stored for",
+            clear: |request| request.request_id = None,
+        },
+        Unbound {
+            field: "description",
+            reason: "it is a text for people",
+            clear: |request| request.description.clear(),
+        },
+        Unbound {
+            field: "labels",
+            reason: "they select records in lists; the labels that select a runner are `runner_labels`",
+            clear: |request| request.labels.clear(),
+        },
+        Unbound {
+            field: "traceparent",
+            reason: "each retry has its own place in a trace",
+            clear: |request| request.traceparent.clear(),
+        },
+    ];
+
+    /// Returns the hash that identifies a repeated request with the same `request_id`. It covers all fields
+    /// except [`StartExecution::UNBOUND`].
+    #[must_use]
+    pub fn hash(&self) -> [u8; HASH_BYTES] {
+        hash(b"airlock start v2", self, Self::UNBOUND)
+    }
+}
+
+impl CreateSession {
+    /// The fields that [`CreateSession::hash`] does not cover. They do not influence the session's commands.
+    pub const UNBOUND: &[Unbound<Self>] = &[
+        Unbound {
+            field: "request_id",
+            reason: "it is the key that the hash is stored for",
+            clear: |request| request.request_id = None,
+        },
+        Unbound {
+            field: "labels",
+            reason: "they select records in lists; the labels that select a runner are `runner_labels`",
+            clear: |request| request.labels.clear(),
+        },
+    ];
+
+    /// Returns the hash that identifies a repeated request with the same `request_id`. It covers all fields
+    /// except [`CreateSession::UNBOUND`].
+    #[must_use]
+    pub fn hash(&self) -> [u8; HASH_BYTES] {
+        hash(b"airlock session v2", self, Self::UNBOUND)
     }
 }
 
 impl SandboxProfile {
-    /// Returns the SHA-256 of all settings that the sandbox is built from.
+    /// Returns the SHA-256 of all settings that the sandbox is built from. It has no exceptions.
     #[must_use]
     pub fn digest(&self) -> [u8; BINDING_BYTES] {
-        let mut hash = CanonicalHash::new(b"airlock sandbox profile v1");
-        hash.bytes(self.name.as_bytes());
-        hash.number(self.root_binds.len() as u64);
-        for bind in &self.root_binds {
-            hash.bytes(bind.source.as_bytes());
-            hash.bytes(bind.target.as_bytes());
-        }
-        hash.bytes(match self.network {
-            NetworkMode::Loopback => b"LOOPBACK",
-        });
-        hash.env(&self.env);
-        hash.bytes(self.path.as_bytes());
-        hash.list(self.allowed_env.iter());
-        self.confinement(&mut hash);
-        let limits = &self.limits;
-        hash.number(u64::from(limits.open_files));
-        hash.number(u64::from(limits.processes));
-        hash.number(limits.file_size);
-        hash.number(limits.output_bytes);
-        hash.number(limits.grace.as_millis().try_into().unwrap_or(u64::MAX));
-        hash.number(limits.private_tmp_bytes);
-        for limit in [limits.memory_bytes, limits.cpu_millis] {
-            hash.flag(limit.is_some());
-            hash.number(limit.unwrap_or(0));
-        }
-        hash.finish()
-    }
-
-    fn confinement(&self, hash: &mut CanonicalHash) {
-        hash.optional(self.rootfs.as_deref());
-        let PathRules { deny_read, allow_read, allow_write, deny_write } = &self.paths;
-        for globs in [deny_read, allow_read, deny_write] {
-            hash.list(globs.iter());
-        }
-        hash.flag(allow_write.is_some());
-        hash.list(allow_write.as_deref().unwrap_or_default().iter());
-        hash.bytes(self.protect.action.name().as_bytes());
-        hash.flag(self.protect.git_writes);
-        hash.flag(self.protect.git_config);
-        hash.list(self.protect.names.iter());
-        hash.flag(self.sockets.unix);
-        hash.flag(self.sockets.netlink_route);
-        hash.list(self.sockets.allowed_unix.iter());
-        hash.list(self.pass_env.iter());
-        hash.list(self.secrets.iter());
-        hash.bytes(self.shell_init.as_bytes());
-        hash.list(self.shell_prefix.iter());
+        hash_whole(b"airlock sandbox profile v2", self)
     }
 }
 
-impl PathAccess {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::Create => "create",
-            Self::Delete => "delete",
-        }
-    }
-}
-
-impl ObeyedFormat {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Toml => "toml",
-            Self::Json => "json",
-            Self::Git => "git",
-            Self::Text => "text",
-            Self::Present => "present",
-        }
-    }
-}
-
-impl FileState {
-    fn name(&self) -> &'static str {
-        match self {
-            Self::Any => "any",
-            Self::Digest(_) => "digest",
-            Self::Absent => "absent",
-            Self::Other => "other",
-            Self::TooLarge => "too_large",
-            Self::Unknown => "unknown",
-        }
-    }
-
-    /// Returns the SHA-256 of the contents, if it is known.
-    #[must_use]
-    pub fn digest(&self) -> Option<&[u8; 32]> {
-        match self {
-            Self::Digest(digest) => Some(digest),
-            Self::Any | Self::Absent | Self::Other | Self::TooLarge | Self::Unknown => None,
-        }
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -1,71 +1,47 @@
-//! A hash over a sequence of fields. Each field is preceded by its length, so that different sequences have
-//! different encodings. Bindings, profile digests and request hashes use it.
+//! The hash that bindings, profile digests and request hashes share. Each part is preceded by its length, so
+//! that different sequences of parts have different encodings.
 
-use std::collections::BTreeMap;
-
+use serde::Serialize;
 use sha2::{Digest as _, Sha256};
+
+use crate::encoding;
 
 /// The length of the hash in bytes.
 pub const HASH_BYTES: usize = 32;
 
-/// SHA-256 over fields.
-#[derive(Debug, Clone)]
-pub struct CanonicalHash(Sha256);
+/// A field that a hash deliberately does not cover.
+#[derive(Debug)]
+pub struct Unbound<T> {
+    /// The path of the field in the encoding, such as `command.timeout`.
+    pub field: &'static str,
+    /// Why the field may change without a change of the hash.
+    pub reason: &'static str,
+    /// Gives the field a fixed value.
+    pub clear: fn(&mut T),
+}
 
-impl CanonicalHash {
-    /// Begins a hash. `domain` names the kind of the hashed object and the version of its encoding, so that
-    /// hashes of different kinds are never equal.
-    #[must_use]
-    pub fn new(domain: &[u8]) -> Self {
-        let mut hash = Self(Sha256::new());
-        hash.bytes(domain);
-        hash
+/// Returns the SHA-256 of the canonical encoding of `value` with fixed values in its unbound fields. `domain`
+/// names the kind of the hashed object and the version of the hash, so that hashes of different kinds are never
+/// equal.
+///
+/// The whole encoding is hashed. A field that is added to the type is bound unless `unbound` names it.
+#[must_use]
+pub fn hash<T: Clone + Serialize>(domain: &[u8], value: &T, unbound: &[Unbound<T>]) -> [u8; HASH_BYTES] {
+    let mut bound = value.clone();
+    for field in unbound {
+        (field.clear)(&mut bound);
     }
+    hash_whole(domain, &bound)
+}
 
-    /// Adds a number.
-    pub fn number(&mut self, value: u64) {
-        self.0.update(value.to_be_bytes());
+/// Returns the SHA-256 of the canonical encoding of `value`, without exceptions. See [`hash`].
+#[must_use]
+pub fn hash_whole(domain: &[u8], value: &impl Serialize) -> [u8; HASH_BYTES] {
+    let encoded = encoding::encode(value);
+    let mut hash = Sha256::new();
+    for part in [domain, &encoded] {
+        hash.update((part.len() as u64).to_be_bytes());
+        hash.update(part);
     }
-
-    /// Adds a Boolean value.
-    pub fn flag(&mut self, value: bool) {
-        self.number(u64::from(value));
-    }
-
-    /// Adds bytes.
-    pub fn bytes(&mut self, value: &[u8]) {
-        self.number(value.len() as u64);
-        self.0.update(value);
-    }
-
-    /// Adds optional bytes. Absent differs from empty.
-    pub fn optional(&mut self, value: Option<impl AsRef<[u8]>>) {
-        self.flag(value.is_some());
-        if let Some(value) = value {
-            self.bytes(value.as_ref());
-        }
-    }
-
-    /// Adds a list.
-    pub fn list<T: AsRef<[u8]>>(&mut self, values: impl ExactSizeIterator<Item = T>) {
-        self.number(values.len() as u64);
-        for value in values {
-            self.bytes(value.as_ref());
-        }
-    }
-
-    /// Adds variables.
-    pub fn env(&mut self, env: &BTreeMap<String, Vec<u8>>) {
-        self.number(env.len() as u64);
-        for (name, value) in env {
-            self.bytes(name.as_bytes());
-            self.bytes(value);
-        }
-    }
-
-    /// Returns the hash.
-    #[must_use]
-    pub fn finish(self) -> [u8; HASH_BYTES] {
-        self.0.finalize().into()
-    }
+    hash.finalize().into()
 }

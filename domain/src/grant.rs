@@ -2,12 +2,20 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use super::{SessionId, TerminalSize};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    BoundFile, CommandSpec, Pty, SessionId, TerminalSize,
+    encoding::{self, EncodingError},
+    limits::{BOUND_FILES, DECIDED_PATHS, OBEYED_NAMES, TERMINAL_CELLS},
+};
 
 /// The shell that reads a command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Shell {
     /// bash.
+    #[default]
     Bash,
     /// zsh.
     Zsh,
@@ -28,7 +36,8 @@ impl Shell {
 }
 
 /// The strictness of a session: how much policy allows without asking. Ordered from loosest to tightest.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Mode {
     /// Allows what no rule denies or asks about.
     Bypass,
@@ -54,7 +63,8 @@ impl Mode {
 }
 
 /// A property that the runner must ensure, or else refuse the command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Requirement {
     /// The workspace, HOME and `/tmp` are read-only, the network is empty, and PATH is fixed.
     ReadOnlyMount,
@@ -63,7 +73,7 @@ pub enum Requirement {
 }
 
 impl Requirement {
-    /// Returns the stable name of the requirement, as on the wire.
+    /// Returns the stable name of the requirement, as in the encoding.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -74,51 +84,63 @@ impl Requirement {
 }
 
 /// The exact subject of a decision. The permit and any approval are bound to its hash
-/// ([`Grant::binding`](crate::binding)).
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// ([`Grant::binding`]).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Grant {
     /// The session of the command.
     pub session_id: SessionId,
-    /// The command. At most [`COMMAND_BYTES`](crate::limits::COMMAND_BYTES), without NUL bytes.
-    pub command: Vec<u8>,
-    /// The shell that reads the command.
-    pub shell: Shell,
-    /// The working directory inside the sandbox.
-    pub directory: Vec<u8>,
-    /// The variables of the session and of the request.
-    pub env: BTreeMap<String, Vec<u8>>,
+    /// What runs, and how.
+    pub command: CommandSpec,
     /// The settings that the sandbox is built from.
     pub profile: SandboxProfile,
     /// The command runs on read-only mounts or not at all.
     pub read_only: bool,
     /// Further requirements, sorted and without duplicates.
     pub requires: Vec<Requirement>,
-    /// Keeps stderr as a separate stream.
-    pub separate_stderr: bool,
-    /// The limit of the run time, counted from the start of the command.
-    pub timeout: Duration,
-    /// The timeout for a command that writes nothing. `None`: no limit.
-    pub idle_timeout: Option<Duration>,
     /// Whether the last directory of the command becomes the session's working directory.
     pub keep_directory: bool,
     /// Runs outside the sandbox.
     pub unsandboxed: bool,
     /// SHA-256 of the session's shell snapshot. Empty if there is no snapshot.
+    #[serde(with = "encoding::bytes")]
     pub snapshot_digest: Vec<u8>,
-    /// Keeps the input open for later data.
-    pub stdin: bool,
     /// The facts that the decision found in the command.
     pub decided: Decided,
-    /// The length in bytes up to which the result contains a stream in full as text.
-    pub inline_limit: u32,
-    /// The initial size of the terminal. `None`: no terminal.
-    pub pty: Option<TerminalSize>,
+}
+
+impl Grant {
+    /// Returns the canonical encoding, in which the grant travels to the runner.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        encoding::encode(self)
+    }
+
+    /// Decodes a grant and checks the number of its entries and the size of its terminal.
+    ///
+    /// # Errors
+    /// Returns an error if the encoding is malformed, has a field that this version does not know, or exceeds
+    /// a limit.
+    pub fn decode(encoded: &[u8]) -> Result<Self, EncodingError> {
+        let grant: Self = encoding::decode(encoded)?;
+        grant.decided.check()?;
+        if let Some(Pty { size: TerminalSize { rows, cols }, .. }) = &grant.command.pty
+            && [rows, cols].iter().any(|side| !(1..=TERMINAL_CELLS).contains(*side))
+        {
+            let problem =
+                format!("the terminal is {rows} by {cols}, each side must be 1 to {TERMINAL_CELLS}");
+            return Err(EncodingError::new(problem));
+        }
+        Ok(grant)
+    }
 }
 
 /// The facts that a decision relies on. The runner compares them with the actual files.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Decided {
     /// The programs that the command starts, as the command names them. Sorted and without duplicates.
+    #[serde(with = "encoding::byte_lists")]
     pub programs: Vec<Vec<u8>>,
     /// The subcommands of git among them, such as `init` or `worktree add`. Sorted and without duplicates.
     pub git: Vec<String>,
@@ -132,8 +154,28 @@ pub struct Decided {
     pub obeyed: Vec<Obeyed>,
 }
 
+impl Decided {
+    fn check(&self) -> Result<(), EncodingError> {
+        let Self { programs, git, paths, files, obeyed } = self;
+        if programs.len().max(git.len()).max(paths.len()).max(obeyed.len()) > DECIDED_PATHS {
+            let problem = format!("`decided` has more than {DECIDED_PATHS} entries of one kind");
+            return Err(EncodingError::new(problem));
+        }
+        if files.len() > BOUND_FILES {
+            let problem = format!("`decided` has {} files, at most {BOUND_FILES}", files.len());
+            return Err(EncodingError::new(problem));
+        }
+        if obeyed.iter().any(|one| one.paths.len().max(one.settings.len()) > OBEYED_NAMES) {
+            let problem = format!("a program obeys more than {OBEYED_NAMES} paths or settings");
+            return Err(EncodingError::new(problem));
+        }
+        Ok(())
+    }
+}
+
 /// The configuration files that a program obeys.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Obeyed {
     /// The program that obeys them.
     pub program: String,
@@ -146,7 +188,8 @@ pub struct Obeyed {
 }
 
 /// The format of a configuration file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ObeyedFormat {
     /// Keys of TOML, such as `build.rustc-wrapper`. `*` matches one name.
     Toml,
@@ -160,43 +203,20 @@ pub enum ObeyedFormat {
     Present,
 }
 
-/// A file that a command would run, and its state.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct BoundFile {
-    /// An absolute path inside the sandbox.
-    pub path: Vec<u8>,
-    /// The found or required state.
-    pub state: FileState,
-}
-
-/// The state of a path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum FileState {
-    /// Any state is accepted.
-    Any,
-    /// A file with contents of this SHA-256.
-    Digest([u8; 32]),
-    /// No file.
-    Absent,
-    /// Not a readable file.
-    Other,
-    /// A file that is too large to be compared.
-    TooLarge,
-    /// The runner could not be asked. This state never matches a file.
-    Unknown,
-}
-
 /// A path that a command uses.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct DecidedPath {
     /// An absolute path inside the sandbox.
+    #[serde(with = "encoding::bytes")]
     pub path: Vec<u8>,
     /// The kind of access.
     pub access: PathAccess,
 }
 
 /// A kind of access to a path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum PathAccess {
     /// Reads contents or metadata.
     Read,
@@ -209,7 +229,8 @@ pub enum PathAccess {
 }
 
 /// The part of a resolved profile that the sandbox is built from.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct SandboxProfile {
     /// The profile's name.
     pub name: String,
@@ -218,6 +239,7 @@ pub struct SandboxProfile {
     /// The network that the command can reach.
     pub network: NetworkMode,
     /// Fixed variables.
+    #[serde(with = "encoding::env")]
     pub env: BTreeMap<String, Vec<u8>>,
     /// The PATH of every command.
     pub path: String,
@@ -246,7 +268,8 @@ pub struct SandboxProfile {
 }
 
 /// Globs in the syntax of `.gitignore`, relative to the workspace, or absolute paths inside the sandbox.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct PathRules {
     /// Paths that cannot be read.
     pub deny_read: Vec<String>,
@@ -259,7 +282,8 @@ pub struct PathRules {
 }
 
 /// The handling of protected names.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Protect {
     /// The response to a command that creates or changes a protected name.
     pub action: ProtectAction,
@@ -278,7 +302,8 @@ impl Default for Protect {
 }
 
 /// The response to a command that creates or changes a protected name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ProtectAction {
     /// Reports the change in the result.
     Report,
@@ -301,7 +326,8 @@ impl ProtectAction {
 }
 
 /// The sockets that commands may create and reach.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Sockets {
     /// Whether sockets of the family UNIX can be created.
     pub unix: bool,
@@ -318,7 +344,8 @@ impl Default for Sockets {
 }
 
 /// A file or directory of the host that is mounted read-only.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Bind {
     /// An absolute path on the host.
     pub source: String,
@@ -327,14 +354,16 @@ pub struct Bind {
 }
 
 /// The network that a sandbox can reach.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum NetworkMode {
     /// Only the session's own loopback interface.
     Loopback,
 }
 
 /// The limits of one command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct SandboxLimits {
     /// Open files per process.
     pub open_files: u32,

@@ -7,11 +7,14 @@
 pub mod binding;
 pub mod canonical;
 pub mod cursor;
+pub mod encoding;
 pub mod limits;
 pub mod secret;
 pub mod text;
 
+mod bound;
 mod cause;
+pub mod command;
 mod exchange;
 mod execution;
 mod file;
@@ -19,12 +22,16 @@ mod grant;
 mod ids;
 mod link;
 mod output;
+mod request;
 mod stream;
 
+pub use bound::{BoundFile, FileState};
 pub use cause::{
     CancelledBy, Cause, DeniedBy, DirectoryReport, ExecutionResult, Started, TimeoutKind, Violation,
     ViolationAction,
 };
+pub use command::{CommandSpec, Given};
+pub use encoding::EncodingError;
 pub use exchange::{ExchangeFailed, ExchangeFailure, ExchangeFromRunner, ExchangeOrder, ExchangeToRunner};
 pub use execution::{BackgroundedBy, ExecutionState, JobPhase, JobReport, LinkState, OutputState, Signal};
 pub use file::{
@@ -32,9 +39,8 @@ pub use file::{
     FileInfo, FileType, ListOrder, QuarantineOrder, QuarantinedFile, SkippedFile, UploadOrder, Uploaded,
 };
 pub use grant::{
-    Bind, BoundFile, Decided, DecidedPath, FileState, Grant, Mode, NetworkMode, Obeyed, ObeyedFormat,
-    PathAccess, PathRules, Protect, ProtectAction, Requirement, SandboxLimits, SandboxProfile, Shell,
-    Sockets,
+    Bind, Decided, DecidedPath, Grant, Mode, NetworkMode, Obeyed, ObeyedFormat, PathAccess, PathRules,
+    Protect, ProtectAction, Requirement, SandboxLimits, SandboxProfile, Shell, Sockets,
 };
 pub use ids::{ApprovalId, Epoch, ExecutionId, IdError, RuleId, RunnerId, SessionId};
 pub use link::{
@@ -42,4 +48,8 @@ pub use link::{
     SessionSnapshot, StartJob, ToRunner,
 };
 pub use output::{ImageKind, InlineOutput, InlineText, OutputImage};
+pub use request::{CreateSession, StartExecution};
 pub use stream::{OutputStream, Pty, TerminalSize};
+
+#[cfg(test)]
+mod testing;

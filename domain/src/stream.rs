@@ -1,7 +1,10 @@
 //! A command's terminal and output streams.
 
+use serde::{Deserialize, Serialize};
+
 /// The size of a terminal in characters. Each side is 1 to [`TERMINAL_CELLS`](crate::limits::TERMINAL_CELLS).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct TerminalSize {
     /// The number of lines.
     pub rows: u16,
@@ -15,7 +18,8 @@ impl TerminalSize {
 }
 
 /// A terminal for a command.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Pty {
     /// The initial size.
     pub size: TerminalSize,

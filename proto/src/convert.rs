@@ -5,7 +5,6 @@
 
 mod bound;
 mod cause;
-mod confinement;
 mod enums;
 mod error;
 mod exchange;

@@ -40,5 +40,8 @@ mod generated {
 /// The serialized `FileDescriptorSet` of the whole contract, for reflection.
 pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/airlock.bin"));
 
-/// The version of the link protocol. A server accepts runners of this version and of the previous one.
-pub const LINK_PROTOCOL_VERSION: u32 = 1;
+/// The version of the link protocol. Since version 2, a grant travels in its canonical encoding.
+pub const LINK_PROTOCOL_VERSION: u32 = 2;
+
+/// The oldest version of the link protocol that a server accepts from a runner.
+pub const LINK_PROTOCOL_OLDEST: u32 = 2;

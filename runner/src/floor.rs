@@ -86,12 +86,12 @@ fn pass_env(asked: &[String], allowed: &FloorConfig) -> Result<(), Refusal> {
 }
 
 fn form(grant: &Grant) -> Result<(), Refusal> {
-    let bytes: usize = grant.env.iter().map(|(name, value)| name.len() + value.len()).sum();
-    let fits = grant.command.len() <= contract::COMMAND_BYTES
-        && !grant.command.contains(&0)
-        && grant.directory.len() <= contract::DIRECTORY_BYTES
-        && !grant.directory.contains(&0)
-        && grant.env.len() <= contract::ENV_ENTRIES
+    let bytes: usize = grant.command.env.iter().map(|(name, value)| name.len() + value.len()).sum();
+    let fits = grant.command.text.len() <= contract::COMMAND_BYTES
+        && !grant.command.text.contains(&0)
+        && grant.command.directory.len() <= contract::DIRECTORY_BYTES
+        && !grant.command.directory.contains(&0)
+        && grant.command.env.len() <= contract::ENV_ENTRIES
         && bytes <= contract::ENV_BYTES;
     if !fits {
         return Err(Refusal::new(
@@ -99,7 +99,7 @@ fn form(grant: &Grant) -> Result<(), Refusal> {
             "the command, its directory or its environment is too large or contains a NUL byte",
         ));
     }
-    let sources = !grant.read_only && !grant.unsandboxed && grant.shell == Shell::Bash;
+    let sources = !grant.read_only && !grant.unsandboxed && grant.command.shell == Shell::Bash;
     if !grant.snapshot_digest.is_empty() && !sources {
         let message = "only a sandboxed bash command that can write can use a shell snapshot";
         return Err(Refusal::new("no_snapshot", message));
@@ -119,7 +119,7 @@ fn limits(grant: &Grant, allowed: &FloorConfig) -> Result<(), Refusal> {
     let beyond =
         |asked: Option<u64>, most: Option<u64>| asked.zip(most).is_some_and(|(asked, most)| asked > most);
     let over = [
-        ("max_timeout", grant.timeout > allowed.max_timeout),
+        ("max_timeout", grant.command.timeout > allowed.max_timeout),
         ("max_grace", asked.grace > allowed.max_grace),
         ("max_open_files", asked.open_files > allowed.max_open_files),
         ("max_processes", asked.processes > allowed.max_processes),

@@ -8,7 +8,7 @@ mod images;
 mod text;
 mod utf8;
 
-use airlock_domain::{InlineOutput, InlineText, OutputStream};
+use airlock_domain::{InlineOutput, InlineText, OutputStream, limits::INLINE_MAX};
 use memchr::memchr_iter;
 
 use crate::spool::{JobSpool, Piece, SpoolError, StreamSpool};
@@ -27,13 +27,18 @@ const CLEANED_MAX: u64 = 1 << 20;
 /// # Errors
 /// If the disk cannot be read.
 pub(crate) fn of(spool: &JobSpool) -> Result<InlineOutput, SpoolError> {
-    let limit = usize::try_from(spool.inline_limit).unwrap_or(usize::MAX);
+    let limit = limit(spool.inline_limit);
     let mut output = InlineOutput::default();
     output.stdout = one(&spool.stdout, OutputStream::Stdout, limit, &mut output)?;
     if let Some(stderr) = &spool.stderr {
         output.stderr = Some(one(stderr, OutputStream::Stderr, limit, &mut output)?);
     }
     Ok(output)
+}
+
+/// Returns the limit of a grant, which the contract limits too.
+pub(crate) fn limit(asked: u32) -> usize {
+    usize::try_from(asked).unwrap_or(usize::MAX).min(INLINE_MAX)
 }
 
 /// The state of one pass over a stream.

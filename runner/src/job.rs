@@ -16,15 +16,10 @@ mod snapshot;
 mod switch;
 mod tools;
 
-use std::{
-    ffi::OsString,
-    os::{fd::OwnedFd, unix::ffi::OsStringExt},
-    path::PathBuf,
-    sync::Arc,
-};
+use std::{os::fd::OwnedFd, sync::Arc};
 
-use airlock_domain::{ExecutionResult, Shell, Signal, Started as Began, TerminalSize};
-use airlock_sandbox::{self as sandbox, LaunchSpec, Network, Running, Shape, Stdin, env::outside};
+use airlock_domain::{ExecutionResult, Signal, Started as Began};
+use airlock_sandbox::{LaunchSpec, Network, Running, Shape, env::outside};
 use tokio::{
     sync::mpsc,
     task::{JoinHandle, spawn_blocking},
@@ -47,14 +42,6 @@ pub(crate) use handle::Handle;
 pub(crate) use result::{inline, lost};
 pub(crate) use snapshot::{SnapshotMaker, search_path};
 pub(crate) use tools::{Tools, environment};
-
-fn shell(asked: Shell) -> airlock_sandbox::Shell {
-    match asked {
-        Shell::Bash => airlock_sandbox::Shell::Bash,
-        Shell::Zsh => airlock_sandbox::Shell::Zsh,
-        Shell::Pwsh => airlock_sandbox::Shell::Pwsh,
-    }
-}
 
 /// Runs the job to its end. Calls `running` when the command has started.
 pub(crate) async fn run(tools: Arc<Tools>, job: Arc<Job>, running: impl FnOnce()) -> ExecutionResult {
@@ -112,7 +99,8 @@ struct Started {
 fn launch(tools: &Tools, job: &Job, place: &str) -> Result<Started, result::Failure> {
     let Job { grant, profile, scrubbed, session, .. } = job;
     let cap = grant.profile.limits.output_bytes;
-    let (spool, writers) = tools.spools.create(job.id, cap, grant.separate_stderr, grant.inline_limit)?;
+    let (spool, writers) =
+        tools.spools.create(job.id, cap, grant.command.separate_stderr, grant.command.inline_limit)?;
     let network = if grant.read_only { Network::Empty } else { Network::SessionLoopback };
     let mut watch = Watch::begin(session, job.id, grant)?;
     let open = session;
@@ -124,21 +112,12 @@ fn launch(tools: &Tools, job: &Job, place: &str) -> Result<Started, result::Fail
     masks.extend(planted::masks(job, &profile, watch.still())?);
     let place = Some(place).filter(|place| !place.is_empty());
     let spec = LaunchSpec {
-        command: grant.command.clone(),
-        shell: shell(grant.shell),
         snapshot: job.snapshot.clone(),
-        shell_init: None,
         prefix: grant.profile.shell_prefix.iter().map(|word| word.clone().into_bytes()).collect(),
-        cwd: PathBuf::from(OsString::from_vec(grant.directory.clone())),
         env: environment(grant, &profile, &scrubbed.passed, place)?,
         shape: Shape { read_only: grant.read_only, network },
-        separate_stderr: grant.separate_stderr,
-        stdin: match grant.pty {
-            Some(TerminalSize { rows, cols }) => Stdin::Terminal(sandbox::TerminalSize { rows, cols }),
-            None if grant.stdin => Stdin::Pipe,
-            None => Stdin::Null,
-        },
         masks,
+        ..LaunchSpec::of(&grant.command)
     };
     let limits = tools.limits(grant);
     let disk =
@@ -157,7 +136,7 @@ fn launch(tools: &Tools, job: &Job, place: &str) -> Result<Started, result::Fail
 /// input ends at once.
 async fn open_input(started: &mut Started, job: &Job) {
     let (Some(input), Some(pipe)) = (&job.handle.input, started.running.streams.stdin.take()) else { return };
-    let opened = match job.grant.pty.map(|_| pipe.try_clone()).transpose() {
+    let opened = match job.grant.command.pty.as_ref().map(|_| pipe.try_clone()).transpose() {
         Ok(terminal) => {
             job.handle.set_terminal(terminal);
             input.open(pipe).await

@@ -16,8 +16,8 @@ use std::time::Duration;
 use airlock_sandbox::env::{EnvRequest, build_env, outside};
 use airlock_sandbox::{
     Cause, CgroupConfig, CgroupMode, Config, Ended, HostIds, LaunchSpec, Launcher, Limits, Mask, MaskKind,
-    Network, NotEnforced, Profile, Session, SessionDirectories, SessionDirectory, Shape, Shell, Stdin,
-    UidIsolation, WORKSPACE,
+    Network, NotEnforced, Profile, Session, SessionDirectories, SessionDirectory, Shape, UidIsolation,
+    WORKSPACE,
 };
 use serde_json::json;
 
@@ -123,16 +123,11 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     let network = if read_only { Network::Empty } else { Network::SessionLoopback };
     let spec = LaunchSpec {
         command,
-        shell: Shell::Bash,
-        snapshot: None,
-        shell_init: None,
-        prefix: Vec::new(),
         cwd: WORKSPACE.into(),
         env,
         shape: Shape { read_only, network },
-        separate_stderr: false,
-        stdin: Stdin::Null,
         masks,
+        ..LaunchSpec::default()
     };
     let running = if options.outside {
         let env = outside(spec.env.clone(), &session.directories);

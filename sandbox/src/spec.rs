@@ -3,9 +3,11 @@
 //! Must not perform I/O.
 
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use airlock_domain::CommandSpec;
 pub use airlock_init::wire::Shell;
 use airlock_init::wire::{Rlimits, TerminalSize};
 
@@ -70,6 +72,57 @@ pub struct LaunchSpec {
     pub stdin: Stdin,
     /// The masks over the session's directories.
     pub masks: Vec<Mask>,
+}
+
+impl Default for LaunchSpec {
+    fn default() -> Self {
+        Self::of(&CommandSpec::default())
+    }
+}
+
+impl LaunchSpec {
+    /// Returns the launch of a command on read-only mounts, without an environment and without masks.
+    ///
+    /// The sandbox does not use the command's variables, which are an input of [`crate::env::build_env`], its
+    /// timeouts, which the caller enforces, and `inline_limit`, which applies to the result.
+    #[must_use]
+    pub fn of(command: &CommandSpec) -> Self {
+        let CommandSpec {
+            text,
+            shell,
+            directory,
+            env: _,
+            stdin,
+            pty,
+            separate_stderr,
+            timeout: _,
+            idle_timeout: _,
+            inline_limit: _,
+        } = command;
+        Self {
+            command: text.clone(),
+            shell: match shell {
+                airlock_domain::Shell::Bash => Shell::Bash,
+                airlock_domain::Shell::Zsh => Shell::Zsh,
+                airlock_domain::Shell::Pwsh => Shell::Pwsh,
+            },
+            snapshot: None,
+            shell_init: None,
+            prefix: Vec::new(),
+            cwd: PathBuf::from(OsString::from_vec(directory.clone())),
+            env: Vec::new(),
+            shape: Shape { read_only: true, network: Network::Empty },
+            separate_stderr: *separate_stderr,
+            stdin: match pty.as_ref().map(|pty| pty.size) {
+                Some(airlock_domain::TerminalSize { rows, cols }) => {
+                    Stdin::Terminal(TerminalSize { rows, cols })
+                }
+                None if *stdin => Stdin::Pipe,
+                None => Stdin::Null,
+            },
+            masks: Vec::new(),
+        }
+    }
 }
 
 /// The limits of one sandbox. The caller enforces the wall time.

@@ -2,91 +2,18 @@
 //!
 //! This module must not contain generated protobuf types or `tonic::Status`. The edge converts both ways.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
-use airlock_domain::{Mode, OutputStream, Pty, SessionId, Shell, cursor::Cursor};
+use airlock_domain::{Mode, OutputStream, SessionId, Shell, cursor::Cursor};
 use bytes::Bytes;
+
+pub use airlock_domain::{CreateSession, StartExecution};
 
 use crate::{
     exchange::{ClientFault, ExchangeRefusal},
     model::{ExecutionRecord, Milestone, StateChange},
     store::StoreError,
 };
-
-/// A request to create a session.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct CreateSession {
-    /// The client's key.
-    pub request_id: Option<String>,
-    /// `None`: the principal's default profile.
-    pub profile: Option<String>,
-    /// `None`: the profile's default mode.
-    pub mode: Option<Mode>,
-    /// `None`: the profile's shell.
-    pub shell: Option<Shell>,
-    /// A base of the runner. `None`: an empty workspace.
-    pub base: Option<String>,
-    /// Environment variables of every command.
-    pub env: BTreeMap<String, Vec<u8>>,
-    /// Labels from the client.
-    pub labels: BTreeMap<String, String>,
-    /// Labels that the runner must have.
-    pub runner_labels: BTreeMap<String, String>,
-    /// `None`: the default.
-    pub idle_timeout: Option<Duration>,
-}
-
-/// A request to run a command. The edge has checked sizes and formats and reported all violations. The service
-/// checks the conditions that depend on the session or the profile.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct StartExecution {
-    /// The command as bytes for the shell.
-    pub command: Vec<u8>,
-    /// `None`: the session's shell.
-    pub shell: Option<Shell>,
-    /// `None`: a throw-away session.
-    pub session_id: Option<SessionId>,
-    /// The client's key.
-    pub request_id: Option<String>,
-    /// `None`: the default.
-    pub timeout: Option<Duration>,
-    /// The timeout for a command that writes nothing. `None`: no limit.
-    pub idle_timeout: Option<Duration>,
-    /// Runs in the background from the start.
-    pub background: bool,
-    /// The maximum time in the foreground. `None`: until the end.
-    pub yield_after: Option<Duration>,
-    /// The agent's description of the command.
-    pub description: String,
-    /// Waits for an approver if policy asks.
-    pub wait_for_approval: bool,
-    /// `None`: the session's mode.
-    pub mode: Option<Mode>,
-    /// Environment variables of this command only.
-    pub env: BTreeMap<String, Vec<u8>>,
-    /// Keeps stderr as a separate stream.
-    pub separate_stderr: bool,
-    /// The profile of a throw-away session.
-    pub profile: Option<String>,
-    /// The base of a throw-away session.
-    pub base: Option<String>,
-    /// Labels that the runner of a throw-away session must have.
-    pub runner_labels: BTreeMap<String, String>,
-    /// The command does not wait for other commands of its session.
-    pub allow_concurrent: bool,
-    /// Keeps the input open for later data.
-    pub stdin: bool,
-    /// Runs outside the sandbox.
-    pub dangerously_disable_sandbox: bool,
-    /// The length in bytes up to which the result contains a stream in full. `None`: the profile's value.
-    pub inline_limit: Option<u32>,
-    /// A terminal for the command.
-    pub pty: Option<Pty>,
-    /// Labels from the client.
-    pub labels: BTreeMap<String, String>,
-    /// The W3C trace context to pass on. Can be empty.
-    pub traceparent: String,
-}
 
 /// A change to a session. A field that is `None` stays unchanged.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

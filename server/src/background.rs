@@ -79,11 +79,11 @@ impl Background {
     /// Returns the timeout in the background, counted from the start: the request's timeout, or else the
     /// profile's maximum.
     async fn background_timeout(&self, record: &ExecutionRecord) -> Result<Duration, StoreError> {
-        if record.spec.timeout_given {
-            return Ok(record.spec.timeout);
+        if record.spec.given.timeout {
+            return Ok(record.spec.command.timeout);
         }
         let profile = self.profile_of_execution(record).await?;
-        Ok(profile.map_or(record.spec.timeout, |profile| profile.timeout_max))
+        Ok(profile.map_or(record.spec.command.timeout, |profile| profile.timeout_max))
     }
 
     /// Returns the profile of the execution's session, or `None` if it no longer exists.

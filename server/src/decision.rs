@@ -6,7 +6,6 @@
 mod bound;
 mod decided;
 mod encoder;
-mod hash;
 mod lift;
 mod offer;
 mod outside;
@@ -19,13 +18,14 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
 };
 
-use airlock_domain::{BoundFile, Grant, Mode, SandboxProfile, SessionId, SessionSnapshot, Shell};
+use airlock_domain::{
+    BoundFile, CommandSpec, Grant, Mode, SandboxProfile, SessionId, SessionSnapshot, Shell,
+};
 use airlock_policy::{Answer, Binding, Decision, Permit, Snapshot, Unsandboxed, Verdict};
 use airlock_proto::convert::approval_terms;
 use tracing::{Span, field::Empty};
 
 pub use encoder::DecisionEncoder;
-pub(crate) use hash::{execution_hash, session_hash};
 pub(crate) use lift::{FILES_CHANGED, NAMES_A_PROGRAM, UNTRUSTED_PATH};
 pub(crate) use offer::{Asked, Decided, HOME, Offer, Ruling, TMP, WORKSPACE};
 pub(crate) use record::verdict_name;
@@ -57,10 +57,11 @@ pub(crate) fn decide(
     encode: DecisionEncoder,
 ) -> Decided {
     let parsed = parsed(snapshot);
+    let command = &spec.command;
     let ask = |wish: Option<Unsandboxed>| {
         let sourced = parsed.as_ref().filter(|_| wish.is_none());
-        let shell = (spec.shell, spec.pty.is_some());
-        ask_policy(profile, (&spec.command, &spec.env), shell, (mode, wish), (directory, sourced))
+        let shell = (command.shell, command.pty.is_some());
+        ask_policy(profile, (&command.text, &command.env), shell, (mode, wish), (directory, sourced))
     };
     let (mut decision, unsandboxed) = outside::decide(&profile.policy, spec, (mode, floor_permits), ask);
     let told = decided::of(&decision, directory);
@@ -68,28 +69,23 @@ pub(crate) fn decide(
         lift::ask_of_untold(&mut decision);
     }
     bound::deny_unbound(&mut decision);
-    let sources = spec.shell == Shell::Bash && !unsandboxed && !decision.read_only;
+    let sources = command.shell == Shell::Bash && !unsandboxed && !decision.read_only;
     let grant = Grant {
         session_id,
-        // The rewrites of the decision are applied before the command runs.
-        command: decision.rewritten(&spec.command),
-        shell: spec.shell,
-        directory: directory.to_vec(),
-        env: spec.env.clone(),
+        command: CommandSpec {
+            // The rewrites of the decision are applied before the command runs.
+            text: decision.rewritten(&command.text),
+            directory: directory.to_vec(),
+            ..command.clone()
+        },
         // The snapshot's digest binds the result of this script.
         profile: SandboxProfile { shell_init: String::new(), ..profile.sandbox.clone() },
         read_only: decision.read_only,
         requires: offer::requirements(&decision.requires),
-        separate_stderr: spec.separate_stderr,
-        timeout: spec.timeout,
-        idle_timeout: spec.idle_timeout,
         keep_directory: !spec.background && !spec.allow_concurrent && !decision.concurrency_safe,
         unsandboxed,
         snapshot_digest: if sources { snapshot.digest() } else { Vec::new() },
-        stdin: spec.stdin,
         decided: told.decided,
-        inline_limit: spec.inline_limit,
-        pty: spec.pty.as_ref().map(|pty| pty.size),
     };
     let binding = Binding::new(grant.binding());
     let record = record::of(&decision, profile.name(), encode);

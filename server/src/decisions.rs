@@ -71,7 +71,7 @@ impl Decisions {
             None => (request.directory, SessionSnapshot::default(), BTreeMap::new()),
         };
         let directory = directory.unwrap_or_else(|| WORKSPACE.as_bytes().to_vec());
-        let shell = shell.unwrap_or(profile.shell);
+        let shell = shell.unwrap_or(profile.command.shell);
         let (name, command) = (profile.name().to_owned(), request.command);
         let ask = move || {
             let snapshot = parsed(&snapshot);

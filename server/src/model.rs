@@ -11,8 +11,8 @@ mod time;
 use std::{collections::BTreeMap, time::Duration};
 
 use airlock_domain::{
-    ApprovalId, BackgroundedBy, Epoch, ExecutionId, ExecutionResult, ExecutionState, LinkState, Mode,
-    OutputState, Pty, RunnerId, SessionId, SessionSnapshot, Shell,
+    ApprovalId, BackgroundedBy, CommandSpec, Epoch, ExecutionId, ExecutionResult, ExecutionState, Given,
+    LinkState, Mode, OutputState, RunnerId, SessionId, SessionSnapshot, Shell,
 };
 
 pub use approval::{ApprovalRecord, ApprovalState, RememberedRule, RuleScope};
@@ -144,19 +144,13 @@ pub struct SessionRecord {
     pub last_used: Micros,
 }
 
-/// The specification of an execution.
+/// The specification of an execution: its command, and how the server treats it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExecutionSpec {
-    /// At most [`airlock_domain::limits::COMMAND_BYTES`], without NUL bytes.
-    pub command: Vec<u8>,
-    /// The shell that reads the command.
-    pub shell: Shell,
-    /// The limit of the run time.
-    pub timeout: Duration,
-    /// Whether the request set the timeout. If false, it is the profile's default.
-    pub timeout_given: bool,
-    /// The timeout for a command that writes nothing. `None`: no limit.
-    pub idle_timeout: Option<Duration>,
+    /// What runs, and how. Its directory is that of the latest decision.
+    pub command: CommandSpec,
+    /// The fields of `command` that the client set.
+    pub given: Given,
     /// Runs in the background from the start.
     pub background: bool,
     /// The maximum time in the foreground. `None`: until the end.
@@ -167,20 +161,10 @@ pub struct ExecutionSpec {
     pub wait_for_approval: bool,
     /// The tighter of the session's mode and the request's.
     pub mode: Mode,
-    /// The variables of the session and of the request.
-    pub env: BTreeMap<String, Vec<u8>>,
-    /// Keeps stderr as a separate stream.
-    pub separate_stderr: bool,
     /// Does not wait for other commands of the session.
     pub allow_concurrent: bool,
-    /// Keeps the input open for later data.
-    pub stdin: bool,
     /// Requests a run outside the sandbox.
     pub dangerously_disable_sandbox: bool,
-    /// The length in bytes up to which the result contains a stream in full as text.
-    pub inline_limit: u32,
-    /// A terminal for the command.
-    pub pty: Option<Pty>,
     /// Labels from the client.
     pub labels: BTreeMap<String, String>,
 }
@@ -204,8 +188,6 @@ pub struct ExecutionRecord {
     pub request_hash: [u8; 32],
     /// Its specification.
     pub spec: ExecutionSpec,
-    /// The directory of the latest decision.
-    pub directory: Vec<u8>,
     /// Its state.
     pub state: ExecutionState,
     /// Whether its runner can be reached. `None` if it is not on a runner.

@@ -178,7 +178,7 @@ impl Placement {
             self.write_again(session, record, &again).await?;
             return Ok(false);
         }
-        let changed = again.record != record.decision || session.directory != record.directory;
+        let changed = again.record != record.decision || session.directory != record.spec.command.directory;
         let decision = changed.then(|| (again.record.clone(), session.directory.clone()));
         let offer = match again.ruling {
             Ruling::Place(offer) => offer,
@@ -279,7 +279,7 @@ impl Placement {
     ) -> Result<(), StoreError> {
         let mut asked = record.clone();
         asked.decision = again.record.clone();
-        asked.directory.clone_from(&session.directory);
+        asked.spec.command.directory.clone_from(&session.directory);
         let files = self.approvals.look_at(session, &again.grant.decided.files).await;
         let approval = self.approvals.new_approval(&asked, decision::asked(&again.grant, files));
         let valid = micros(self.approvals.valid_for(session));
@@ -287,7 +287,7 @@ impl Placement {
             .advance(record.id, |now| {
                 (now.state == ExecutionState::Queued).then(|| Transition {
                     state: Some(ExecutionState::PendingApproval),
-                    decision: Some((asked.decision.clone(), asked.directory.clone())),
+                    decision: Some((asked.decision.clone(), asked.spec.command.directory.clone())),
                     approval: Some((approval.clone(), valid)),
                     ..Transition::default()
                 })
@@ -348,13 +348,13 @@ fn no_profile(session: &SessionRecord) -> ExecutionResult {
 fn shell_unavailable(link: &Link, grant: &Grant) -> Option<Cause> {
     let profile = &grant.profile;
     let known = profile.rootfs.is_none() && profile.root_binds.is_empty() && !grant.unsandboxed;
-    if !known || !lacks(&link.hello.shells, grant.shell) {
+    if !known || !lacks(&link.hello.shells, grant.command.shell) {
         return None;
     }
     let shells = link.hello.shells.iter();
     let there: Vec<String> =
         shells.map(|(name, version)| format!("{name} {version}").trim().to_owned()).collect();
-    let (shell, there) = (grant.shell.name(), there.join(", "));
+    let (shell, there) = (grant.command.shell.name(), there.join(", "));
     let message = format!("{shell} is not installed where the command would run; installed: {there}");
     Some(Cause::ShellUnavailable { message })
 }

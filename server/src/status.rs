@@ -7,7 +7,7 @@
 use std::{collections::HashMap, time::Duration};
 
 use airlock_domain::{ExecutionId, limits};
-use airlock_proto::LINK_PROTOCOL_VERSION;
+use airlock_proto::{LINK_PROTOCOL_OLDEST, LINK_PROTOCOL_VERSION};
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt as _};
 use uuid::Uuid;
@@ -222,11 +222,10 @@ pub fn adopt(code: Code, message: &str) -> Status {
 }
 
 fn protocol_version(yours: u32) -> Status {
-    let oldest = LINK_PROTOCOL_VERSION.saturating_sub(1).max(1);
-    let supported = if oldest == LINK_PROTOCOL_VERSION {
+    let supported = if LINK_PROTOCOL_OLDEST == LINK_PROTOCOL_VERSION {
         LINK_PROTOCOL_VERSION.to_string()
     } else {
-        format!("{oldest}-{LINK_PROTOCOL_VERSION}")
+        format!("{LINK_PROTOCOL_OLDEST}-{LINK_PROTOCOL_VERSION}")
     };
     let message =
         format!("the runner uses version {yours} of the link protocol; the server supports {supported}");

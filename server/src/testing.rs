@@ -11,7 +11,8 @@ use std::{
 };
 
 use airlock_domain::{
-    Cause, DeniedBy, ExecutionId, ExecutionResult, ExecutionState, Mode, OutputState, SessionId, Shell,
+    Cause, CommandSpec, DeniedBy, ExecutionId, ExecutionResult, ExecutionState, Given, Mode, OutputState,
+    SessionId,
 };
 
 use crate::{
@@ -48,7 +49,6 @@ pub(crate) fn execution() -> ExecutionRecord {
         request_id: None,
         request_hash: [0; 32],
         spec: spec(),
-        directory: b"/workspace".to_vec(),
         state: ExecutionState::Finished,
         link: None,
         decision: decision(),
@@ -72,23 +72,21 @@ pub(crate) fn execution() -> ExecutionRecord {
 
 fn spec() -> ExecutionSpec {
     ExecutionSpec {
-        command: b"git push".to_vec(),
-        shell: Shell::Bash,
-        timeout: Duration::from_secs(120),
-        timeout_given: false,
-        idle_timeout: None,
+        command: CommandSpec {
+            text: b"git push".to_vec(),
+            directory: b"/workspace".to_vec(),
+            timeout: Duration::from_secs(120),
+            inline_limit: 30_000,
+            ..CommandSpec::default()
+        },
+        given: Given::default(),
         background: false,
         yield_after: None,
         description: "push the branch".to_owned(),
         wait_for_approval: false,
         mode: Mode::Default,
-        env: BTreeMap::new(),
-        separate_stderr: false,
         allow_concurrent: false,
         dangerously_disable_sandbox: false,
-        inline_limit: 30_000,
-        stdin: false,
-        pty: None,
         labels: BTreeMap::from([("job".to_owned(), "7".to_owned())]),
     }
 }

@@ -4,6 +4,7 @@
 //! The services check the conditions that depend on a session, a profile or the store.
 
 mod checker;
+mod command;
 mod control;
 mod execution;
 mod file;
@@ -14,6 +15,7 @@ mod runner;
 mod session;
 mod terminal;
 
+pub(crate) use command::show_command;
 pub use control::{drain_runner, resize, signal, update_session, watch};
 pub use execution::{Attach, Check, Start, attach, check, decide, execution_id, get_execution, start, wait};
 pub use file::{

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use airlock_sandbox::env::{EnvRequest, build_env};
 use airlock_sandbox::{
     Cause, CgroupConfig, Config, HostIds, LaunchError, LaunchSpec, Launcher, Limits, Network, Profile,
-    Running, Session, SessionDirectories, Shape, Shell, Stdin, UidIsolation, WORKSPACE,
+    Running, Session, SessionDirectories, Shape, UidIsolation, WORKSPACE,
 };
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
@@ -148,17 +148,11 @@ impl Forced {
         });
         let spec = LaunchSpec {
             command: command.as_bytes().to_vec(),
-            shell: Shell::Bash,
-            snapshot: None,
-            shell_init: None,
-            prefix: Vec::new(),
             cwd: WORKSPACE.into(),
             // The request contains only Airlock's own variables, so that it cannot be refused.
             env: env.unwrap_or_default(),
             shape: Shape { read_only, network },
-            separate_stderr: false,
-            stdin: Stdin::Null,
-            masks: Vec::new(),
+            ..LaunchSpec::default()
         };
         let running = self.launcher.start(&self.profile, &self.session, &self.limits, &spec)?;
         Ok(self.attend(running))

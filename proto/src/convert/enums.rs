@@ -69,13 +69,6 @@ same_enum!(airlock_domain::FileType, v1::FileType, "type", {
 same_enum!(airlock_domain::DirectoryReport, v1::DirectoryReport, "directory_report", {
     Reported = Reported, Unchanged = Unchanged, SnappedBack = SnappedBack, NotKept = NotKept,
 });
-same_enum!(airlock_domain::NetworkMode, runner_v1::NetworkMode, "network", { Loopback = Loopback });
-same_enum!(airlock_domain::PathAccess, runner_v1::PathAccess, "access", {
-    Read = Read, Write = Write, Create = Create, Delete = Delete,
-});
-same_enum!(airlock_domain::ProtectAction, runner_v1::ProtectAction, "protect.action", {
-    Report = Report, Quarantine = Quarantine, Fail = Fail,
-});
 same_enum!(airlock_domain::ViolationAction, v1::ViolationAction, "violation.action", {
     Reported = Reported, Quarantined = Quarantined, Failed = Failed,
 });

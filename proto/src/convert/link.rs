@@ -2,6 +2,7 @@
 
 use super::{
     error::{ConvertError, duration, parsed, required, wire_duration},
+    grant,
     terminal::terminal_size,
 };
 use crate::{
@@ -192,7 +193,7 @@ impl From<ToRunner> for wire::ConnectResponse {
             ToRunner::OpenSession { session_id, base, profile } => Down::OpenSession(wire::OpenSession {
                 session_id: session_id.to_string(),
                 base,
-                profile: profile.map(|profile| (*profile).into()),
+                profile: grant::wire_profile(profile.as_deref()).into(),
             }),
             ToRunner::CloseSession { session_id } => {
                 Down::CloseSession(wire::CloseSession { session_id: session_id.to_string() })
@@ -243,7 +244,7 @@ impl TryFrom<wire::ConnectResponse> for ToRunner {
             Down::OpenSession(open) => Self::OpenSession {
                 session_id: parsed("open_session.session_id", &open.session_id)?,
                 base: open.base,
-                profile: open.profile.map(TryInto::try_into).transpose()?.map(Box::new),
+                profile: grant::profile(&open.profile)?,
             },
             Down::CloseSession(close) => {
                 Self::CloseSession { session_id: parsed("close_session.session_id", &close.session_id)? }
@@ -287,7 +288,7 @@ impl From<StartJob> for wire::StartJob {
             attempt: job.attempt,
             epoch: job.epoch.to_string(),
             not_after_clock_ms: job.not_after_clock_ms,
-            grant: Some(wire::Grant::new(job.grant, job.binding)),
+            grant: Some(grant::into_wire(&job.grant, job.binding)),
             traceparent: job.traceparent,
         }
     }
@@ -297,7 +298,7 @@ impl TryFrom<wire::StartJob> for StartJob {
     type Error = ConvertError;
 
     fn try_from(job: wire::StartJob) -> Result<Self, ConvertError> {
-        let (grant, binding) = required("start_job.grant", job.grant)?.into_grant()?;
+        let (grant, binding) = grant::from_wire(&required("start_job.grant", job.grant)?)?;
         Ok(Self {
             execution_id: parsed("start_job.execution_id", &job.execution_id)?,
             attempt: job.attempt,

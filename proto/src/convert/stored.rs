@@ -1,6 +1,6 @@
 //! The stored form of results, in a runner's journal and spool and in a server's store.
 
-use prost::Message;
+use prost::Message as _;
 
 use super::error::ConvertError;
 use crate::v1;

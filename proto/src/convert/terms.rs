@@ -6,8 +6,26 @@ use sha2::{Digest as _, Sha256};
 use crate::v1;
 use airlock_domain::{DecidedPath, Grant, Obeyed, PathAccess, secret};
 
-/// Returns the fields that [`Grant::binding`] covers in addition to session, command, shell, directory and files, as an
-/// encoded `airlock.v1.ApprovalTerms`. Values of variables that look like secrets are masked.
+/// The fields of a grant that an approval or its terms show in a field of their own. `terms.further` shows all
+/// others.
+const SHOWN: [&str; 13] = [
+    "session_id",
+    "command.text",
+    "command.shell",
+    "command.directory",
+    "command.env",
+    "command.stdin",
+    "command.pty",
+    "profile",
+    "read_only",
+    "requires",
+    "unsandboxed",
+    "snapshot_digest",
+    "decided",
+];
+
+/// Returns the fields that [`Grant::binding`] covers in addition to session, command, shell, directory and
+/// files, as an encoded `airlock.v1.ApprovalTerms`. Values of variables that look like secrets are masked.
 #[must_use]
 pub fn approval_terms(grant: &Grant) -> Vec<u8> {
     v1::ApprovalTerms::from(grant).encode_to_vec()
@@ -16,19 +34,20 @@ pub fn approval_terms(grant: &Grant) -> Vec<u8> {
 impl From<&Grant> for v1::ApprovalTerms {
     fn from(grant: &Grant) -> Self {
         Self {
-            env: grant.env.iter().map(|(name, value)| variable(name, value)).collect(),
+            env: grant.command.env.iter().map(|(name, value)| variable(name, value)).collect(),
             profile: grant.profile.name.clone(),
             profile_sha256: grant.profile.digest().to_vec().into(),
             read_only: grant.read_only,
             unsandboxed: grant.unsandboxed,
             requires: grant.requires.iter().map(|requirement| requirement.name().to_owned()).collect(),
             snapshot_sha256: grant.snapshot_digest.clone().into(),
-            stdin: grant.stdin,
-            terminal: grant.pty.map(Into::into),
+            stdin: grant.command.stdin,
+            terminal: grant.command.pty.as_ref().map(|pty| pty.size.into()),
             programs: grant.decided.programs.iter().map(|program| v1::Word::known(program.clone())).collect(),
             git: grant.decided.git.clone(),
             paths: grant.decided.paths.iter().map(path).collect(),
             obeyed: grant.decided.obeyed.iter().map(obeyed).collect(),
+            further: grant.further(&SHOWN),
         }
     }
 }

@@ -4,9 +4,10 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 
-use super::Stored as _;
+use super::{grant, stored::Stored as _};
 use crate::{
-    runner_v1::{self, ConnectRequest, ConnectResponse, PushOutputRequest, PushOutputResponse},
+    runner_v1,
+    runner_v1::{ConnectRequest, ConnectResponse, PushOutputRequest, PushOutputResponse},
     v1,
 };
 use airlock_domain::{
@@ -119,13 +120,21 @@ fn of_a_hostile_runners_inline_output_no_more_is_taken_than_the_contract_allows(
     assert!(InlineOutput::decode(b"\xff").is_err());
 }
 
-pub(super) fn grant() -> Grant {
+pub(super) fn sample() -> Grant {
     Grant {
         session_id: SessionId::new(),
-        command: b"echo \xf0".to_vec(),
-        shell: Shell::Bash,
-        directory: b"/workspace".to_vec(),
-        env: BTreeMap::from([("A".to_owned(), b"\xff=".to_vec())]),
+        command: CommandSpec {
+            text: b"echo \xf0".to_vec(),
+            shell: Shell::Bash,
+            directory: b"/workspace".to_vec(),
+            env: BTreeMap::from([("A".to_owned(), b"\xff=".to_vec())]),
+            stdin: true,
+            pty: Some(Pty { size: TerminalSize { rows: 50, cols: 132 }, term: "xterm".to_owned() }),
+            separate_stderr: true,
+            timeout: Duration::from_secs(120),
+            idle_timeout: Some(Duration::from_secs(7)),
+            inline_limit: 1234,
+        },
         profile: SandboxProfile {
             name: "strict".to_owned(),
             root_binds: vec![Bind { source: "/opt".to_owned(), target: "/o".to_owned() }],
@@ -155,13 +164,9 @@ pub(super) fn grant() -> Grant {
         },
         read_only: true,
         requires: vec![Requirement::ReadOnlyMount, Requirement::TrustedPath],
-        separate_stderr: true,
-        timeout: Duration::from_secs(120),
-        idle_timeout: Some(Duration::from_secs(7)),
         keep_directory: true,
         unsandboxed: false,
         snapshot_digest: vec![1, 2],
-        stdin: true,
         decided: Decided {
             programs: vec![b"git".to_vec()],
             git: vec!["init".to_owned()],
@@ -174,8 +179,6 @@ pub(super) fn grant() -> Grant {
                 settings: vec!["build.rustc-wrapper".to_owned()],
             }],
         },
-        inline_limit: 1234,
-        pty: Some(TerminalSize { rows: 50, cols: 132 }),
     }
 }
 
@@ -250,7 +253,7 @@ fn messages_from_runners_survive_the_wire() {
 #[test]
 fn messages_to_runners_survive_the_wire() {
     let (execution_id, session_id) = (ExecutionId::new(), SessionId::new());
-    let grant = grant();
+    let grant = sample();
     let messages = vec![
         ToRunner::Welcome {
             server_id: "s".to_owned(),
@@ -259,11 +262,7 @@ fn messages_to_runners_survive_the_wire() {
             link_grace: Duration::from_secs(240),
         },
         ToRunner::OpenSession { session_id, base: "b".to_owned(), profile: None },
-        ToRunner::OpenSession {
-            session_id,
-            base: String::new(),
-            profile: Some(Box::new(self::grant().profile)),
-        },
+        ToRunner::OpenSession { session_id, base: String::new(), profile: Some(Box::new(sample().profile)) },
         ToRunner::CloseSession { session_id },
         ToRunner::StartJob(Box::new(StartJob {
             execution_id,
@@ -348,29 +347,48 @@ fn malformed_messages_name_their_field() {
     let gap = OutputGap { read_id: 1, from: 4, to: 4 };
     let gap = PushOutputRequest { message: Some(push_output_request::Message::Gap(gap)) };
     assert_eq!(PushFromRunner::try_from(gap).unwrap_err().field, "gap.to");
-    let mut wire = runner_v1::Grant::new(grant(), [0; 32]);
+    let mut wire = grant::into_wire(&sample(), [0; 32]);
     wire.binding = Bytes::from_static(b"short");
-    assert_eq!(wire.into_grant().unwrap_err().field, "grant.binding");
-    let mut wire = runner_v1::Grant::new(grant(), [0; 32]);
-    wire.requires.push("A_LATER_ONE".to_owned());
-    assert_eq!(wire.into_grant().unwrap_err().field, "grant.requires");
-    for (rows, cols) in [(0, 80), (24, 0), (4097, 80), (24, 65_536 + 80)] {
-        let mut wire = runner_v1::Grant::new(grant(), [0; 32]);
-        wire.pty = Some(v1::TerminalSize { rows, cols });
-        assert_eq!(wire.into_grant().unwrap_err().field, "grant.pty", "{rows} by {cols}");
+    assert_eq!(grant::from_wire(&wire).unwrap_err().field, "grant.binding");
+    let malformed = |from: &str, to: &str| {
+        let encoded = String::from_utf8(sample().encode()).unwrap();
+        assert_eq!(encoded.matches(from).count(), 1, "{encoded}");
+        let wire = runner_v1::Grant {
+            encoded: encoded.replace(from, to).into(),
+            ..grant::into_wire(&sample(), [0; 32])
+        };
+        let error = grant::from_wire(&wire).unwrap_err();
+        assert_eq!(error.field, "grant.encoded");
+        error.problem
+    };
+    assert!(malformed("TRUSTED_PATH", "A_LATER_ONE").contains("unknown"));
+    assert!(malformed(r#"{"session_id""#, r#"{"later":1,"session_id""#).contains("unknown"));
+    for (rows, cols) in [(0, 80), (24, 0), (4097, 80), (24, 4097)] {
+        let to = format!(r#"{{"rows":{rows},"cols":{cols}}}"#);
+        let problem = malformed(r#"{"rows":50,"cols":132}"#, &to);
+        assert!(problem.contains(&format!("{rows} by {cols}")), "{problem}");
     }
+    assert!(malformed(r#""cols":132"#, r#""cols":65616"#).contains("malformed"));
+    let open = |profile: &'static [u8]| ConnectResponse {
+        message: Some(runner_v1::connect_response::Message::OpenSession(runner_v1::OpenSession {
+            session_id: SessionId::new().to_string(),
+            base: String::new(),
+            profile: Bytes::from_static(profile),
+        })),
+    };
+    assert_eq!(ToRunner::try_from(open(b"{}")).unwrap_err().field, "open_session.profile");
 }
 
 #[test]
 fn every_bound_field_changes_the_binding() {
-    let base = grant();
+    let base = sample();
     let changes: Vec<fn(&mut Grant)> = vec![
         |g| g.session_id = SessionId::new(),
-        |g| g.command.push(b' '),
-        |g| g.shell = Shell::Zsh,
-        |g| g.directory.push(b'x'),
-        |g| drop(g.env.insert("B".to_owned(), Vec::new())),
-        |g| g.env = BTreeMap::from([("A=".to_owned(), b"\xff".to_vec())]),
+        |g| g.command.text.push(b' '),
+        |g| g.command.shell = Shell::Zsh,
+        |g| g.command.directory.push(b'x'),
+        |g| drop(g.command.env.insert("B".to_owned(), Vec::new())),
+        |g| g.command.env = BTreeMap::from([("A=".to_owned(), b"\xff".to_vec())]),
         |g| g.profile.name.push('x'),
         |g| g.profile.root_binds.clear(),
         |g| g.profile.path.push(':'),
@@ -381,9 +399,9 @@ fn every_bound_field_changes_the_binding() {
         |g| g.requires.clear(),
         |g| g.unsandboxed = true,
         |g| g.snapshot_digest.clear(),
-        |g| g.stdin = false,
-        |g| g.pty = None,
-        |g| g.pty = Some(TerminalSize { rows: 132, cols: 50 }),
+        |g| g.command.stdin = false,
+        |g| g.command.pty = None,
+        |g| g.command.pty.as_mut().unwrap().size = TerminalSize { rows: 132, cols: 50 },
         |g| g.decided.programs.clear(),
         |g| g.decided.git.clear(),
         |g| g.decided.paths.clear(),
@@ -418,7 +436,7 @@ fn every_bound_field_changes_the_binding() {
         change(&mut other);
         assert_ne!(other.binding(), base.binding(), "change {index}");
     }
-    let (again, binding) = runner_v1::Grant::new(base.clone(), base.binding()).into_grant().unwrap();
+    let (again, binding) = grant::from_wire(&grant::into_wire(&base, base.binding())).unwrap();
     assert_eq!((again.binding(), binding), (base.binding(), base.binding()));
 }
 

@@ -2,17 +2,23 @@
 
 use std::{collections::BTreeMap, fs, path::PathBuf, time::Duration};
 
-use airlock_domain::{Decided, Protect, SandboxLimits, SessionId, Shell, Sockets};
+use airlock_domain::{
+    CommandSpec, Decided, Protect, Pty, SandboxLimits, SessionId, Shell, Sockets, TerminalSize,
+};
+use airlock_sandbox::LaunchSpec;
 
 use super::*;
 
 pub(crate) fn grant() -> Grant {
     Grant {
         session_id: SessionId::new(),
-        command: b"true".to_vec(),
-        shell: Shell::Bash,
-        directory: b"/workspace".to_vec(),
-        env: BTreeMap::new(),
+        command: CommandSpec {
+            text: b"true".to_vec(),
+            directory: b"/workspace".to_vec(),
+            timeout: Duration::from_secs(120),
+            inline_limit: 30_000,
+            ..CommandSpec::default()
+        },
         profile: SandboxProfile {
             rootfs: None,
             paths: PathRules::default(),
@@ -32,16 +38,10 @@ pub(crate) fn grant() -> Grant {
         },
         read_only: false,
         requires: Vec::new(),
-        separate_stderr: false,
-        timeout: Duration::from_secs(120),
-        idle_timeout: None,
         keep_directory: true,
         unsandboxed: false,
         snapshot_digest: Vec::new(),
-        stdin: false,
-        pty: None,
         decided: Decided::default(),
-        inline_limit: 30_000,
     }
 }
 
@@ -69,7 +69,7 @@ fn more_than_the_floor_is_refused_limit_by_limit() {
     let floor =
         FloorConfig { max_memory_bytes: Some(1 << 30), max_cpu_millis: Some(1000), ..FloorConfig::default() };
     let changes: [fn(&mut Grant); 11] = [
-        |grant| grant.timeout = Duration::from_secs(3600 * 24),
+        |grant| grant.command.timeout = Duration::from_secs(3600 * 24),
         |grant| grant.profile.limits.grace = Duration::from_secs(600),
         |grant| grant.profile.limits.open_files = u32::MAX,
         |grant| grant.profile.limits.processes = u32::MAX,
@@ -220,17 +220,20 @@ fn a_bind_comes_from_where_its_source_really_is() {
 fn malformed_grants_are_refused() {
     let floor = FloorConfig::default();
     assert_eq!(
-        refused(&floor, |grant| grant.command = vec![b'x'; contract::COMMAND_BYTES + 1]),
+        refused(&floor, |grant| grant.command.text = vec![b'x'; contract::COMMAND_BYTES + 1]),
         "malformed_grant"
     );
-    assert_eq!(refused(&floor, |grant| grant.command = b"a\0b".to_vec()), "malformed_grant");
-    assert_eq!(refused(&floor, |grant| grant.directory = vec![b'/'; 5000]), "malformed_grant");
+    assert_eq!(refused(&floor, |grant| grant.command.text = b"a\0b".to_vec()), "malformed_grant");
+    assert_eq!(refused(&floor, |grant| grant.command.directory = vec![b'/'; 5000]), "malformed_grant");
     let many = |grant: &mut Grant| {
-        grant.env = (0..300).map(|index| (format!("V{index}"), Vec::new())).collect();
+        grant.command.env = (0..300).map(|index| (format!("V{index}"), Vec::new())).collect();
     };
     assert_eq!(refused(&floor, many), "malformed_grant");
-    let snapshot_where_it_is_not_sourced: [fn(&mut Grant); 3] =
-        [|grant| grant.read_only = true, |grant| grant.unsandboxed = true, |grant| grant.shell = Shell::Zsh];
+    let snapshot_where_it_is_not_sourced: [fn(&mut Grant); 3] = [
+        |grant| grant.read_only = true,
+        |grant| grant.unsandboxed = true,
+        |grant| grant.command.shell = Shell::Zsh,
+    ];
     for change in snapshot_where_it_is_not_sourced {
         let both = |grant: &mut Grant| {
             grant.snapshot_digest = vec![1; 32];
@@ -282,4 +285,54 @@ fn outside_the_sandbox_takes_the_configuration_and_a_user_that_is_not_the_runner
     for grant in [read_only, requires] {
         assert_eq!(open.check(&grant).unwrap_err().reason, "read_only_mount");
     }
+}
+
+/// Each field that a grant's hash does not cover. A server that changes it after the decision gains nothing: the
+/// floor limits it, or the same program starts in the same way.
+#[test]
+fn a_field_that_no_answer_is_bound_to_is_harmless() {
+    let bound = Grant {
+        command: CommandSpec {
+            pty: Some(Pty { size: TerminalSize::DEFAULT, term: "xterm".to_owned() }),
+            ..grant().command
+        },
+        ..grant()
+    };
+    let floor = FloorConfig::default();
+    for field in Grant::UNBOUND {
+        let mut changed = bound.clone();
+        match field.field {
+            "command.timeout" => {
+                changed.command.timeout = floor.max_timeout + Duration::from_secs(1);
+                assert_eq!(check(&changed, &floor).unwrap_err().reason, "floor");
+                changed.command.timeout = floor.max_timeout;
+            }
+            // It can only end the command before `timeout` does: `Life::until_ended` waits for both.
+            "command.idle_timeout" => changed.command.idle_timeout = Some(Duration::MAX),
+            "command.inline_limit" => {
+                changed.command.inline_limit = u32::MAX;
+                assert_eq!(crate::inline::limit(u32::MAX), contract::INLINE_MAX);
+            }
+            "command.separate_stderr" => changed.command.separate_stderr = !bound.command.separate_stderr,
+            "command.pty.term" => {
+                changed.command.pty = Some(Pty { size: TerminalSize::DEFAULT, term: "dumb".to_owned() });
+            }
+            // The server decides the next command in the directory that it was told.
+            "keep_directory" => changed.keep_directory = !bound.keep_directory,
+            other => panic!("no reason is tested why `{other}` need not be bound"),
+        }
+        assert_ne!(changed, bound, "`{}` was changed", field.field);
+        assert_eq!(check(&changed, &floor), Ok(()), "`{}` is within the floor", field.field);
+        assert_eq!(launched(&changed), launched(&bound), "`{}` changes what runs", field.field);
+    }
+}
+
+/// Returns what the sandbox is told of a grant's command, except in how many streams its output arrives.
+fn launched(grant: &Grant) -> String {
+    let launch = LaunchSpec { separate_stderr: false, ..LaunchSpec::of(&grant.command) };
+    let Grant { profile, read_only, requires, unsandboxed, snapshot_digest, decided, command, .. } = grant;
+    format!(
+        "{launch:?} {:?} {profile:?} {read_only} {requires:?} {unsandboxed} {snapshot_digest:?} {decided:?}",
+        command.env
+    )
 }

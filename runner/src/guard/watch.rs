@@ -140,7 +140,7 @@ fn writer(id: ExecutionId, grant: &Grant, guarded: &Guarded) -> Writer {
         },
         git: GitUses::read(&grant.decided.git),
         paths: paths.filter_map(|path| guarded.below(&path.path)).collect(),
-        directory: guarded.below(&grant.directory).unwrap_or_default(),
+        directory: guarded.below(&grant.command.directory).unwrap_or_default(),
     }
 }
 

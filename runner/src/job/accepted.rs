@@ -30,7 +30,8 @@ impl Job {
     /// Returns the reason why the job runs without the session's shell snapshot. Empty if the job has the snapshot or
     /// does not need it.
     pub(super) fn missed_snapshot(&self) -> String {
-        let sources = !self.grant.read_only && !self.grant.unsandboxed && self.grant.shell == Shell::Bash;
+        let sources =
+            !self.grant.read_only && !self.grant.unsandboxed && self.grant.command.shell == Shell::Bash;
         if sources && self.snapshot.is_none() { self.session.snapshot().problem } else { String::new() }
     }
 }

@@ -72,6 +72,6 @@ fn uses_git(grant: &Grant) -> bool {
 /// Returns the command's directory and the paths that it names.
 fn named(grant: &Grant) -> Vec<PathBuf> {
     let paths = grant.decided.paths.iter().map(|used| &used.path);
-    let all = std::iter::once(&grant.directory).chain(paths);
+    let all = std::iter::once(&grant.command.directory).chain(paths);
     all.map(|path| PathBuf::from(OsString::from_vec(path.clone()))).collect()
 }

@@ -85,7 +85,7 @@ impl RunningCommand<'_> {
         let timeout = tokio::select! {
             biased;
             timeout = self.job.handle.detached() => timeout,
-            () = sleep(self.left(self.job.grant.timeout)) => return timed_out,
+            () = sleep(self.left(self.job.grant.command.timeout)) => return timed_out,
         };
         let cap = self.job.grant.profile.limits.output_bytes;
         tokio::select! {
@@ -98,7 +98,7 @@ impl RunningCommand<'_> {
     /// Returns once the command has written nothing for its idle timeout. This clock is independent of all others, and
     /// also applies in the background.
     async fn falls_silent(&self) -> Cause {
-        let Some(patience) = self.job.grant.idle_timeout else { return std::future::pending().await };
+        let Some(patience) = self.job.grant.command.idle_timeout else { return std::future::pending().await };
         let stderr = self.spool.stderr.as_ref().map(|stream| stream.watch());
         silence(patience, self.started.into(), [Some(self.spool.stdout.watch()), stderr]).await;
         Cause::TimedOut(TimeoutKind::Idle)

@@ -7,7 +7,6 @@
 use std::{
     fs::File,
     io::Read,
-    path::PathBuf,
     sync::{
         Arc,
         mpsc::{self, RecvTimeoutError},
@@ -17,10 +16,10 @@ use std::{
 };
 
 use airlock_domain::{
-    Decided, Grant, SandboxProfile, SessionSnapshot, Shell,
+    CommandSpec, Decided, Grant, SandboxProfile, SessionSnapshot,
     limits::{SEARCH_PATH_BYTES, SHELL_INIT_BYTES, SNAPSHOT_BYTES},
 };
-use airlock_sandbox::{LaunchSpec, Network, Profile, Running, Shape, Stdin, WORKSPACE};
+use airlock_sandbox::{LaunchSpec, Network, Profile, Running, Shape, WORKSPACE};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -78,17 +77,11 @@ impl SnapshotMaker {
             rules::resolve(&profile, session, None).map_err(|failure| failure.to_string())?;
         let place = session.for_launch(&tools.launcher, false).map_err(|error| error.to_string())?;
         let spec = LaunchSpec {
-            command: CAPTURE.as_bytes().to_vec(),
-            shell: airlock_sandbox::Shell::Bash,
-            snapshot: None,
             shell_init: Some(asked.shell_init.clone().into_bytes()),
-            prefix: Vec::new(),
-            cwd: PathBuf::from(WORKSPACE),
             env,
             shape: Shape { read_only: true, network: Network::Empty },
-            separate_stderr: false,
-            stdin: Stdin::Null,
             masks,
+            ..LaunchSpec::of(&grant.command)
         };
         tools
             .launcher
@@ -109,22 +102,18 @@ pub(crate) fn search_path(snapshot: &[u8]) -> Option<&str> {
 fn grant(session: &OpenSession, asked: &SandboxProfile) -> Grant {
     Grant {
         session_id: session.id,
-        command: CAPTURE.as_bytes().to_vec(),
-        shell: Shell::Bash,
-        directory: WORKSPACE.as_bytes().to_vec(),
-        env: std::collections::BTreeMap::new(),
+        command: CommandSpec {
+            text: CAPTURE.as_bytes().to_vec(),
+            directory: WORKSPACE.as_bytes().to_vec(),
+            timeout: TIME,
+            ..CommandSpec::default()
+        },
         profile: asked.clone(),
         read_only: true,
         requires: Vec::new(),
-        separate_stderr: false,
-        timeout: TIME,
-        inline_limit: 0,
-        idle_timeout: None,
         keep_directory: false,
         unsandboxed: false,
         snapshot_digest: Vec::new(),
-        stdin: false,
-        pty: None,
         decided: Decided::default(),
     }
 }

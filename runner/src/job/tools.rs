@@ -70,7 +70,7 @@ pub(crate) fn environment(
     traceparent: Option<&str>,
 ) -> Result<Vec<(OsString, OsString)>, Vec<EnvError>> {
     let request: Vec<Variable> =
-        grant.env.iter().map(|(name, value)| (name.clone().into_bytes(), value.clone())).collect();
+        grant.command.env.iter().map(|(name, value)| (name.clone().into_bytes(), value.clone())).collect();
     build_env(&EnvRequest {
         profile,
         session_id: &grant.session_id.to_string(),

@@ -150,8 +150,8 @@ impl Admission {
         })?;
         let replacer = self.secrets.replacer(&grant.profile.secrets);
         let replacer = replacer.map_err(|what| Refusal::new("secrets", what))?;
-        if !session.has_directory(&grant.directory) {
-            session.keep_directory(&grant.directory);
+        if !session.has_directory(&grant.command.directory) {
+            session.keep_directory(&grant.command.directory);
             let refusal =
                 Refusal::new("no_such_directory", "the working directory no longer exists in the workspace");
             return Err(Rejection { refusal, changed_session: Some(session) });
@@ -160,7 +160,7 @@ impl Admission {
             .and_then(|()| trust::bound::check(grant, found))
             .map_err(|refusal| Refusal { files: found.to_vec(), ..refusal })?;
         self.check_capacity(journal)?;
-        let has_input = grant.stdin || grant.pty.is_some();
+        let has_input = grant.command.stdin || grant.command.pty.is_some();
         let input = has_input.then(|| Input::new(self.config.limits.stdin_turn));
         Ok(Job {
             id: offer.execution_id,

@@ -32,14 +32,14 @@ impl Attempt for Left {
         let words = self.words.replace("{beside}", &beside.to_string_lossy());
         let words = words.replace("{entries}", &ENTRIES.to_string());
         let mut leave = grant(session, &words);
-        leave.timeout = LONG;
+        leave.command.timeout = LONG;
         let id = site.it.offer(leave).await;
         let result = site.end(id).await;
         let unseen = matches!(&result.cause, Cause::SandboxFailed { step, .. } if step == "protected_names");
         assert!(result.cause == Cause::Exited { code: 0 } || unseen, "it leaves them: {result:?}");
 
         let mut plain = grant(session, self.plain);
-        plain.timeout = LONG;
+        plain.command.timeout = LONG;
         let id = site.it.offer(plain).await;
         let result = site.end(id).await;
         assert_ne!(result.cause, Cause::Exited { code: 0 }, "the control: nothing odd is there");

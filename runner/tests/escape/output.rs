@@ -104,8 +104,8 @@ impl Flood {
     async fn started(&self, site: &mut Site, bytes: u64, kept: u64) -> ExecutionId {
         let session = site.session().await;
         let mut flood = grant(session, &self.words.replace("{n}", &bytes.to_string()));
-        flood.separate_stderr = true;
-        flood.timeout = LONG;
+        flood.command.separate_stderr = true;
+        flood.command.timeout = LONG;
         flood.profile.limits.output_bytes = kept;
         let id = site.it.offer(flood).await;
         // There is no output to read before the job runs.

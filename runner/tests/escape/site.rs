@@ -142,8 +142,10 @@ impl Site {
 
     /// Runs a command to its end. The command must end without a kill.
     pub(crate) async fn run(&mut self, grant: Grant) -> (ExecutionId, ExecutionResult) {
-        let words = String::from_utf8_lossy(&grant.command).into_owned();
-        let id = self.it.offer(Grant { timeout: LONG, ..grant }).await;
+        let words = String::from_utf8_lossy(&grant.command.text).into_owned();
+        let mut grant = grant;
+        grant.command.timeout = LONG;
+        let id = self.it.offer(grant).await;
         let result = self.end(id).await;
         assert!(matches!(result.cause, Cause::Exited { .. }), "`{words}`: {result:?}");
         (id, result)

@@ -95,7 +95,7 @@ async fn what_stands_still_is_ended_within_the_grace() {
     assert!(said.contains("bye\n"), "{said}");
     // The wall time also counts while a command is stopped.
     let mut brief = grant(session, "kill -STOP $$; sleep 1000");
-    brief.timeout = Duration::from_millis(300);
+    brief.command.timeout = Duration::from_millis(300);
     let (_, result) = it.run(brief).await;
     assert_eq!(result.cause, Cause::TimedOut(TimeoutKind::Wall));
     it.shut_down().await;
@@ -127,15 +127,15 @@ async fn the_background_has_its_own_time_from_the_start() {
     let session = it.open("").await;
     // A longer time than before. It is detached at once, and has run longer than the original time when it may end.
     let mut short = grant(session, "until [ -e go ]; do sleep 0.02; done; echo end");
-    short.timeout = Duration::from_secs(3);
+    short.command.timeout = Duration::from_secs(3);
     let longer = it.offer(short.clone()).await;
     it.detach(longer, LONG).await;
     it.job(longer, JobPhase::Running).await;
-    tokio::time::sleep(short.timeout).await;
+    tokio::time::sleep(short.command.timeout).await;
     it.let_go("go");
     assert_eq!(it.cause(longer).await, Cause::Exited { code: 0 });
-    short.command = b"sleep 1000".to_vec();
-    short.timeout = Duration::from_millis(300);
+    short.command.text = b"sleep 1000".to_vec();
+    short.command.timeout = Duration::from_millis(300);
     let (_, control) = it.run(short).await;
     assert_eq!(control.cause, Cause::TimedOut(TimeoutKind::Wall));
     // A shorter time: it counts from the earlier start. Only the first call takes effect during the test.
@@ -154,7 +154,7 @@ async fn a_detach_goes_no_further_than_the_floor() {
     .await;
     let session = it.open("").await;
     let mut grant = grant(session, "sleep 1000");
-    grant.timeout = Duration::from_millis(700);
+    grant.command.timeout = Duration::from_millis(700);
     let id = it.start(grant).await;
     it.detach(id, Duration::MAX).await;
     assert_eq!(it.cause(id).await, Cause::TimedOut(TimeoutKind::Wall));
@@ -192,7 +192,7 @@ async fn output_over_its_cap_ends_a_job_in_the_background_only() {
         let command = format!("seq 1 30000 {to}; touch loud; until [ -e go ]; do sleep 0.02; done; echo end");
         let mut grant = grant(session, &command);
         grant.profile.limits.output_bytes = 64 << 10;
-        grant.separate_stderr = apart;
+        grant.command.separate_stderr = apart;
         grant
     };
     for apart in [false, true] {

@@ -203,7 +203,7 @@ async fn a_link_that_is_made_while_another_offers_jobs_blocks_neither() {
     .await;
     let session = it.open("").await;
     let mut elsewhere = grant(session, "true");
-    elsewhere.directory = b"/workspace/gone".to_vec();
+    elsewhere.command.directory = b"/workspace/gone".to_vec();
     let (to, epoch) = (it.link.to.clone(), it.link.hello.epoch);
     let offers = tokio::spawn(async move {
         loop {

@@ -10,10 +10,10 @@ use std::{
 };
 
 use airlock_domain::{
-    Cause, Decided, Epoch, ExchangeFromRunner, ExchangeOrder, ExchangeToRunner, ExecutionId, ExecutionResult,
-    FromRunner, Grant, JobPhase, JobReport, NetworkMode, OutputStream, PathRules, Protect, PushFromRunner,
-    PushToRunner, SandboxLimits, SandboxProfile, SessionId, SessionPhase, SessionSnapshot, Shell, Sockets,
-    StartJob, ToRunner,
+    Cause, CommandSpec, Decided, Epoch, ExchangeFromRunner, ExchangeOrder, ExchangeToRunner, ExecutionId,
+    ExecutionResult, FromRunner, Grant, JobPhase, JobReport, NetworkMode, OutputStream, PathRules, Protect,
+    PushFromRunner, PushToRunner, SandboxLimits, SandboxProfile, SessionId, SessionPhase, SessionSnapshot,
+    Sockets, StartJob, ToRunner,
 };
 use airlock_runner::{
     Runner, RunnerConfig, RunningRunner,
@@ -318,10 +318,13 @@ impl Output {
 pub(crate) fn grant(session_id: SessionId, command: &str) -> Grant {
     Grant {
         session_id,
-        command: command.as_bytes().to_vec(),
-        shell: Shell::Bash,
-        directory: b"/workspace".to_vec(),
-        env: BTreeMap::new(),
+        command: CommandSpec {
+            text: command.as_bytes().to_vec(),
+            directory: b"/workspace".to_vec(),
+            timeout: WALL,
+            inline_limit: 30_000,
+            ..CommandSpec::default()
+        },
         profile: SandboxProfile {
             rootfs: None,
             paths: PathRules::default(),
@@ -341,16 +344,10 @@ pub(crate) fn grant(session_id: SessionId, command: &str) -> Grant {
         },
         read_only: false,
         requires: Vec::new(),
-        separate_stderr: false,
-        timeout: WALL,
-        idle_timeout: None,
         keep_directory: false,
         unsandboxed: false,
         snapshot_digest: Vec::new(),
-        stdin: false,
-        pty: None,
         decided: Decided::default(),
-        inline_limit: 30_000,
     }
 }
 

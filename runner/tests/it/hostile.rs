@@ -18,7 +18,7 @@ async fn more_than_the_floor_is_refused_and_nothing_runs() {
     let mut bind = base.clone();
     bind.profile.root_binds.push(Bind { source: "/root".into(), target: "/opt/root".into() });
     let mut long = base.clone();
-    long.timeout = Duration::from_secs(1 << 30);
+    long.command.timeout = Duration::from_secs(1 << 30);
     let mut greedy = base.clone();
     greedy.profile.limits.output_bytes = u64::MAX;
     for asked in [bind, long, greedy] {
@@ -30,10 +30,10 @@ async fn more_than_the_floor_is_refused_and_nothing_runs() {
     path.profile.path = "/workspace:/usr/bin".to_owned();
     assert_eq!(it.refusal(path).await, "untrusted_path");
     let mut preload = base.clone();
-    preload.env.insert("LD_PRELOAD".to_owned(), b"/workspace/x.so".to_vec());
+    preload.command.env.insert("LD_PRELOAD".to_owned(), b"/workspace/x.so".to_vec());
     assert_eq!(it.refusal(preload).await, "environment");
     let mut elsewhere = base.clone();
-    elsewhere.directory = b"/etc".to_vec();
+    elsewhere.command.directory = b"/etc".to_vec();
     assert_eq!(it.refusal(elsewhere).await, "no_such_directory");
     let stranger = grant(airlock_domain::SessionId::new(), "true");
     assert_eq!(it.refusal(stranger).await, "no_such_session");
@@ -46,9 +46,9 @@ async fn a_grant_that_is_not_what_was_decided_is_refused() {
     let mut it = Fixture::new().await;
     let session = it.open("").await;
     let mut swapped = offer(it.link.hello.epoch, grant(session, "echo decided"));
-    swapped.grant.command = b"echo other".to_vec();
+    swapped.grant.command.text = b"echo other".to_vec();
     let mut tainted = offer(it.link.hello.epoch, grant(session, "true"));
-    tainted.grant.env.insert("X".to_owned(), Vec::new());
+    tainted.grant.command.env.insert("X".to_owned(), Vec::new());
     for offer in [swapped, tainted] {
         let id = offer.execution_id;
         it.link.send(ToRunner::StartJob(Box::new(offer))).await;
@@ -85,6 +85,14 @@ async fn stale_epochs_and_late_offers_are_refused_for_good() {
     it.shut_down().await;
 }
 
+/// Replaces a part of the encoded grant.
+fn replace(wire: &mut WireStartJob, from: &str, to: &str) {
+    let grant = wire.grant.as_mut().unwrap();
+    let encoded = std::str::from_utf8(&grant.encoded).unwrap();
+    assert_eq!(encoded.matches(from).count(), 1, "{encoded}");
+    grant.encoded = encoded.replace(from, to).into();
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_offer_that_cannot_be_understood_is_refused_for_good() {
     let mut it = Fixture::new().await;
@@ -98,8 +106,10 @@ async fn an_offer_that_cannot_be_understood_is_refused_for_good() {
         wire
     };
     let newer = [
-        change(|wire| wire.grant.iter_mut().for_each(|grant| grant.requires.push("MOON_PHASE".to_owned()))),
-        change(|wire| wire.grant.iter_mut().for_each(|grant| grant.shell = 99)),
+        change(|wire| replace(wire, r#""requires":[]"#, r#""requires":["MOON_PHASE"]"#)),
+        change(|wire| replace(wire, r#""shell":"bash""#, r#""shell":"fish""#)),
+        // A field of a later version, which this runner could not enforce.
+        change(|wire| replace(wire, r#""shell":"bash""#, r#""shell":"bash","later":true"#)),
         change(|wire| wire.grant = None),
     ];
     for start in newer {
@@ -162,12 +172,12 @@ async fn a_shell_that_is_not_there_is_said_to_be_missing() {
     let mut it = Fixture::new().await;
     let session = it.open("").await;
     let mut pwsh = grant(session, "true");
-    pwsh.shell = Shell::Pwsh;
+    pwsh.command.shell = Shell::Pwsh;
     let (_, result) = it.run(pwsh).await;
     let message = "pwsh is not installed where the command runs; there is bash, zsh".to_owned();
     assert_eq!(result.cause, Cause::ShellUnavailable { message });
     let mut zsh = grant(session, "print -r -- ${(U):-zsh}");
-    zsh.shell = Shell::Zsh;
+    zsh.command.shell = Shell::Zsh;
     let (_, result) = it.run(zsh).await;
     assert_eq!(result.cause, Cause::Exited { code: 0 });
     assert_eq!(result.stdout_bytes, 4);

@@ -17,7 +17,7 @@ use crate::{
 
 pub(crate) fn with_input(session: SessionId, command: &str) -> Grant {
     let mut grant = grant(session, command);
-    grant.stdin = true;
+    grant.command.stdin = true;
     grant
 }
 

@@ -77,7 +77,7 @@ async fn stderr_can_be_apart() {
     let mut it = Fixture::new().await;
     let session = it.open("").await;
     let mut apart = grant(session, "echo out; echo err >&2");
-    apart.separate_stderr = true;
+    apart.command.separate_stderr = true;
     let (id, result) = it.run(apart).await;
     assert_eq!((result.stdout_bytes, result.stderr_bytes), (4, 4));
     assert_eq!(it.text(id, OutputStream::Stdout).await, "out\n");
@@ -91,7 +91,7 @@ async fn a_time_out_ends_all_of_it_and_says_so() {
     let session = it.open("").await;
     // No process of it exits during the test.
     let mut slow = grant(session, "echo begun; sleep 1000 & sleep 1000");
-    slow.timeout = Duration::from_millis(300);
+    slow.command.timeout = Duration::from_millis(300);
     loop {
         let (id, result) = it.run(slow.clone()).await;
         assert_eq!(result.cause, Cause::TimedOut(TimeoutKind::Wall));
@@ -101,7 +101,7 @@ async fn a_time_out_ends_all_of_it_and_says_so() {
         }
         // On a busy host the command may not have progressed far enough, so it gets more time.
         assert_eq!(said, "");
-        slow.timeout *= 2;
+        slow.command.timeout *= 2;
     }
     it.shut_down().await;
 }
@@ -169,7 +169,7 @@ async fn the_directory_persists_where_it_is_kept() {
     let keep = |command: &str, from: &str| {
         let mut keep = grant(session, command);
         keep.keep_directory = true;
-        keep.directory = from.as_bytes().to_vec();
+        keep.command.directory = from.as_bytes().to_vec();
         keep
     };
     let (_, moved) = it.run(keep("mkdir -p 'a b/c' && cd 'a b/c'", "/workspace")).await;
@@ -177,7 +177,7 @@ async fn the_directory_persists_where_it_is_kept() {
     assert_eq!(moved.directory, b"/workspace/a b/c");
     assert_eq!(it.said(keep("pwd", "/workspace/a b/c")).await, "/workspace/a b/c\n");
     let mut aside = grant(session, "cd /tmp");
-    aside.directory = b"/workspace/a b/c".to_vec();
+    aside.command.directory = b"/workspace/a b/c".to_vec();
     let (_, not_kept) = it.run(aside).await;
     assert_eq!(not_kept.directory_report, DirectoryReport::NotKept);
     assert_eq!(not_kept.directory, b"/workspace/a b/c");
@@ -210,7 +210,7 @@ async fn the_command_knows_its_trace_and_its_environment() {
     let mut it = Fixture::new().await;
     let session = it.open("").await;
     let mut with_env = grant(session, "echo $TRACEPARENT $GREETING $AIRLOCK_SESSION_ID; id -u");
-    with_env.env.insert("GREETING".to_owned(), b"hello".to_vec());
+    with_env.command.env.insert("GREETING".to_owned(), b"hello".to_vec());
     let said = it.said(with_env).await;
     // Without a collector there are no spans, and the request's own trace context is passed on.
     let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";

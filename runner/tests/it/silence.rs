@@ -14,7 +14,9 @@ const TICKS: &str = "while :; do printf .; sleep 0.1; done";
 const SILENT: Cause = Cause::TimedOut(TimeoutKind::Idle);
 
 fn quiet_for(idle: Duration, session: SessionId, command: &str) -> Grant {
-    Grant { idle_timeout: Some(idle), ..grant(session, command) }
+    let mut grant = grant(session, command);
+    grant.command.idle_timeout = Some(idle);
+    grant
 }
 
 async fn cause(it: &mut Fixture, grant: Grant) -> Cause {
@@ -41,12 +43,17 @@ async fn silence_ends_a_command_whatever_it_does_meanwhile() {
 async fn the_clock_of_silence_and_the_wall_clock_are_two() {
     let mut it = Fixture::new().await;
     let session = it.open("").await;
-    let both = |timeout, idle| Grant { timeout, ..quiet_for(idle, session, "sleep 1000") };
+    let within = |timeout, idle, command| {
+        let mut grant = quiet_for(idle, session, command);
+        grant.command.timeout = timeout;
+        grant
+    };
+    let both = |timeout, idle| within(timeout, idle, "sleep 1000");
     let short = Duration::from_millis(300);
     assert_eq!(cause(&mut it, both(short, LONG)).await, Cause::TimedOut(TimeoutKind::Wall));
     assert_eq!(cause(&mut it, both(LONG, short)).await, SILENT);
     // For a command that writes continuously, only the wall time counts.
-    let writes = Grant { timeout: Duration::from_secs(1), ..quiet_for(LONG, session, TICKS) };
+    let writes = within(Duration::from_secs(1), LONG, TICKS);
     assert_eq!(cause(&mut it, writes).await, Cause::TimedOut(TimeoutKind::Wall));
     it.shut_down().await;
 }

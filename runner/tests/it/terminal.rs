@@ -5,7 +5,7 @@
 
 use airlock_domain::{
     CancelledBy, Cause, ExchangeFailure, ExchangeFromRunner, ExchangeOrder, ExchangeToRunner, ExecutionId,
-    Grant, JobPhase, OutputStream, PushFromRunner, PushToRunner, SessionId, TerminalSize, ToRunner,
+    Grant, JobPhase, OutputStream, Pty, PushFromRunner, PushToRunner, SessionId, TerminalSize, ToRunner,
 };
 
 use crate::{
@@ -15,7 +15,9 @@ use crate::{
 };
 
 fn on_terminal(session: SessionId, command: &str) -> Grant {
-    Grant { pty: Some(TerminalSize { rows: 31, cols: 97 }), ..grant(session, command) }
+    let mut grant = grant(session, command);
+    grant.command.pty = Some(Pty { size: TerminalSize { rows: 31, cols: 97 }, term: "xterm".to_owned() });
+    grant
 }
 
 /// Collects the output of a terminal.

@@ -24,7 +24,7 @@ use crate::profile::Profile;
 use crate::random::random_name;
 use crate::running::{Cause, Control};
 use crate::session::{Session, SessionDirectories};
-use crate::spec::{LaunchSpec, Limits, Network, Shape, Shell, Stdin};
+use crate::spec::{LaunchSpec, Limits, Network, Shape, Shell};
 
 /// The shape of a session's command.
 pub(super) const SESSION: Shape = Shape { read_only: false, network: Network::SessionLoopback };
@@ -187,15 +187,10 @@ fn spec(profile: &Profile, shape: Shape, shell: Shell, command: &str) -> Result<
     Ok(LaunchSpec {
         command: command.as_bytes().to_vec(),
         shell,
-        snapshot: None,
-        shell_init: None,
-        prefix: Vec::new(),
         cwd: WORKSPACE.into(),
         env,
         shape,
-        separate_stderr: false,
-        stdin: Stdin::Null,
-        masks: Vec::new(),
+        ..LaunchSpec::default()
     })
 }
 

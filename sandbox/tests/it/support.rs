@@ -13,7 +13,7 @@ use airlock_mounts::ScratchDir;
 use airlock_sandbox::env::{EnvRequest, build_env};
 use airlock_sandbox::{
     Cause, CgroupConfig, Config, Ended, HostIds, LaunchError, LaunchSpec, Launcher, Limits, Network, Profile,
-    Running, Session, SessionDirectories, Shape, Shell, Stdin, UidIsolation, WORKSPACE,
+    Running, Session, SessionDirectories, Shape, UidIsolation, WORKSPACE,
 };
 
 pub(crate) const BWRAP: &str = "/usr/bin/bwrap";
@@ -94,16 +94,10 @@ impl Host {
         let shape = Shape { read_only: false, network: Network::SessionLoopback };
         LaunchSpec {
             command: command.as_ref().to_vec(),
-            shell: Shell::Bash,
-            snapshot: None,
-            shell_init: None,
-            prefix: Vec::new(),
             cwd: WORKSPACE.into(),
             env: self.env(false),
             shape,
-            separate_stderr: false,
-            stdin: Stdin::Null,
-            masks: Vec::new(),
+            ..LaunchSpec::default()
         }
     }
 

@@ -27,8 +27,10 @@ impl Approvals {
         let Some(profile) = self.profiles.get(&session.profile) else { return Ok(None) };
         let profile = self.decisions.with_remembered(profile, &session.tenant, session.id).await?;
         let encode = self.decisions.encode;
-        let decided =
-            self.decisions.decide_stored(profile.clone(), &session, record, &record.directory).await?;
+        let decided = self
+            .decisions
+            .decide_stored(profile.clone(), &session, record, &record.spec.command.directory)
+            .await?;
         let Some(question) = decided.question(code, message, profile.name(), encode) else { return Ok(None) };
         let mut asked = record.clone();
         let files = as_found(&question.grant.decided.files, files);
@@ -36,7 +38,7 @@ impl Approvals {
         let approval = self.new_approval(&asked, decision::asked(&question.grant, files));
         Ok(Some(Transition {
             state: Some(ExecutionState::PendingApproval),
-            decision: Some((asked.decision, asked.directory)),
+            decision: Some((asked.decision, asked.spec.command.directory)),
             approval: Some((approval, micros(self.valid_for(&session)))),
             ..Transition::default()
         }))

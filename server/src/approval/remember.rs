@@ -161,7 +161,7 @@ impl Stored {
         let Self { session, record, .. } = self;
         let profile = self.profile.with_allowed(rules.iter().cloned());
         let mode = (record.spec.mode.max(session.mode), self.floor_permits);
-        let place = (record.directory.as_slice(), &session.snapshot);
+        let place = (record.spec.command.directory.as_slice(), &session.snapshot);
         decision::decide(&profile, session.id, &record.spec, mode, place, self.encode)
     }
 }
@@ -197,15 +197,15 @@ fn still_asks(profile: &ResolvedProfile, decided: &Decided, mode: Mode, record: 
     let reason = match decided.decision.reasons.first() {
         Some(reason) if reason.code != NOT_COVERED => Some(reason.clone()),
         first => {
-            let part = (spec.command.as_slice(), &spec.env);
-            decision::not_allowed(profile, part, (spec.shell, mode), &record.directory)
+            let part = (spec.command.text.as_slice(), &spec.command.env);
+            decision::not_allowed(profile, part, (spec.command.shell, mode), &spec.command.directory)
                 .or_else(|| first.cloned())
         }
     };
     let Some(reason) = reason else {
         return "the command still needs an approval".to_owned();
     };
-    let part = reason.span.and_then(|span| spec.command.get(span.start..span.end));
+    let part = reason.span.and_then(|span| spec.command.text.get(span.start..span.end));
     match part.filter(|part| !part.is_empty()) {
         Some(part) => {
             let part = shown(&String::from_utf8_lossy(part), REPEATED_BYTES);

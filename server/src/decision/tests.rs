@@ -20,7 +20,7 @@ fn decided_with(command: &str, directory: &str, snapshot: &SessionSnapshot) -> D
 fn decided_by(profile: &str, command: &str, directory: &str, snapshot: &SessionSnapshot) -> Decided {
     let profiles = Profiles::builtin();
     let mut spec = record(ExecutionState::Queued).spec;
-    spec.command = command.as_bytes().to_vec();
+    spec.command.text = command.as_bytes().to_vec();
     // The same session for all, so that bindings can be compared.
     let session = "0198f000-0000-7000-8000-000000000000".parse().unwrap();
     let encode: DecisionEncoder = |_, profile| profile.as_bytes().to_vec();
@@ -44,9 +44,9 @@ fn approval(state: ApprovalState, binding: Binding) -> ApprovalRecord {
         principal: about.principal,
         state,
         binding: *binding.as_bytes(),
-        command: about.spec.command,
-        shell: about.spec.shell,
-        directory: about.directory,
+        command: about.spec.command.text,
+        shell: about.spec.command.shell,
+        directory: about.spec.command.directory,
         description: String::new(),
         decision: about.decision,
         created: Micros(0),
@@ -126,7 +126,7 @@ fn a_fault_inside_the_policy_is_an_ask_of_its_own_kind() {
 /// Decides in the mode `accept_edits`, which relies on paths.
 fn edits(command: &str) -> Decided {
     let mut spec = record(ExecutionState::Queued).spec;
-    spec.command = command.as_bytes().to_vec();
+    spec.command.text = command.as_bytes().to_vec();
     let session = "0198f000-0000-7000-8000-000000000000".parse().unwrap();
     let encode: DecisionEncoder = |decision, _| decision.reasons[0].code.as_bytes().to_vec();
     let profiles = Profiles::builtin();
@@ -240,7 +240,7 @@ fn a_snapshot_is_bound_where_it_is_sourced_and_what_it_says_of_names_counts() {
 /// Decides with the profile `strict`, which asks about scripts.
 fn asks(command: &str) -> Decided {
     let mut spec = record(ExecutionState::Queued).spec;
-    spec.command = command.as_bytes().to_vec();
+    spec.command.text = command.as_bytes().to_vec();
     let session = "0198f000-0000-7000-8000-000000000000".parse().unwrap();
     let profiles = Profiles::builtin();
     let mode = (Mode::Default, false);

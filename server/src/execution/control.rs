@@ -42,7 +42,7 @@ impl Executions {
         let record = self.get(who, id).await?;
         let session = self.sessions.get(who, record.session_id).await?;
         self.decisions.profile_to_use(who, &session)?;
-        let has_none = !record.spec.stdin && record.state != ExecutionState::Finished;
+        let has_none = !record.spec.command.stdin && record.state != ExecutionState::Finished;
         if has_none { Ok(record) } else { self.started(who, id).await }
     }
 
@@ -57,7 +57,7 @@ impl Executions {
         size: TerminalSize,
     ) -> Result<ExecutionRecord, ApiError> {
         let record = self.running(who, id).await?;
-        if record.spec.pty.is_none() {
+        if record.spec.command.pty.is_none() {
             let message = format!("execution `{id}` has no terminal: it was started without `pty`");
             return Err(ApiError::FailedPrecondition { reason: "NO_TERMINAL", message });
         }

@@ -3,6 +3,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
+use airlock_domain::CommandSpec;
 use airlock_policy::Decision;
 
 use crate::{
@@ -30,30 +31,28 @@ pub(super) fn of(
         return Err(ApiError::Invalid(violations));
     }
     // An interactive terminal needs the longer timeout.
-    let is_long = request.background || request.pty.is_some();
-    let by_default = if is_long { profile.timeout_max } else { profile.timeout_default };
+    let is_long = request.background || request.command.pty.is_some();
+    let timeout = if is_long { profile.timeout_max } else { profile.command.timeout };
+    let defaults = CommandSpec { shell: session.shell, timeout, ..profile.command.clone() };
     let mut env: BTreeMap<_, _> = session.env.clone();
-    let term = request.pty.as_ref().map(|pty| pty.term.clone().into_bytes());
+    let term = request.command.pty.as_ref().map(|pty| pty.term.clone().into_bytes());
     env.extend(term.map(|term| ("TERM".to_owned(), term)));
-    env.extend(request.env.iter().map(|(name, value)| (name.clone(), value.clone())));
+    env.extend(request.command.env.iter().map(|(name, value)| (name.clone(), value.clone())));
+    let directory = session.directory.clone();
     Ok(ExecutionSpec {
-        command: request.command.clone(),
-        shell: request.shell.unwrap_or(session.shell),
-        timeout: request.timeout.unwrap_or(by_default),
-        timeout_given: request.timeout.is_some(),
-        idle_timeout: request.idle_timeout,
+        command: CommandSpec {
+            env,
+            directory,
+            ..request.command.clone().completed(request.given, &defaults)
+        },
+        given: request.given,
         background: request.background,
         yield_after: request.yield_after,
         description: request.description.clone(),
         wait_for_approval: request.wait_for_approval,
         mode: request.mode.unwrap_or(session.mode),
-        env,
-        separate_stderr: request.separate_stderr,
         allow_concurrent: request.allow_concurrent,
-        stdin: request.stdin,
         dangerously_disable_sandbox: request.dangerously_disable_sandbox,
-        inline_limit: request.inline_limit.unwrap_or(profile.inline_bytes),
-        pty: request.pty.clone(),
         labels: request.labels.clone(),
     })
 }
@@ -64,7 +63,7 @@ fn violations(
     request: &StartExecution,
 ) -> Vec<FieldViolation> {
     let name = profile.name();
-    let mut violations = refused_variables("spec.env", &request.env, profile);
+    let mut violations = refused_variables("spec.env", &request.command.env, profile);
     let mode = request.mode.unwrap_or(session.mode);
     if mode < session.mode {
         let (asked, own) = (mode.name(), session.mode.name());
@@ -76,7 +75,9 @@ fn violations(
         let message = format!("profile `{name}` does not permit mode `{}`", mode.name());
         violations.push(violation("spec.mode", message));
     }
-    for (field, time) in [("spec.timeout", request.timeout), ("spec.idle_timeout", request.idle_timeout)] {
+    let command = &request.command;
+    let timeout = request.given.timeout.then_some(command.timeout);
+    for (field, time) in [("spec.timeout", timeout), ("spec.idle_timeout", command.idle_timeout)] {
         if time.is_some_and(|time| time > profile.timeout_max) {
             let at_most = profile.timeout_max.as_secs();
             violations.push(violation(field, format!("profile `{name}` permits at most {at_most} s")));
@@ -116,3 +117,6 @@ pub(super) fn consider_sleep(
         ),
     })
 }
+
+#[cfg(test)]
+mod tests;

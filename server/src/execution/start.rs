@@ -13,7 +13,7 @@ use super::{
 use crate::{
     api::{ApiError, StartExecution},
     control::{check_open, exhausted, exhausted_for, micros, violation},
-    decision::{self, Asked, Decided, execution_hash},
+    decision::{self, Asked, Decided},
     model::{ExecutionRecord, ExecutionSpec, Micros, Principal, SessionRecord, SessionState},
     profiles::ResolvedProfile,
     runners::choose::Wants,
@@ -37,7 +37,7 @@ impl Executions {
     /// `Unavailable`.
     pub async fn start(&self, who: &Principal, request: StartExecution) -> Result<ExecutionRecord, ApiError> {
         self.lifecycle.check_running()?;
-        let hash = execution_hash(&request);
+        let hash = request.hash();
         if let Some(key) = &request.request_id
             && let Some(existing) = self.store.execution_by_request(&who.tenant, &who.name, key).await?
         {
@@ -141,7 +141,7 @@ impl Executions {
             session.runner_id = self.runners.pick_runner(&Wants {
                 labels: &request.runner_labels,
                 base: request.base.as_deref(),
-                shell: grant.shell,
+                shell: grant.command.shell,
                 unsandboxed: grant.unsandboxed,
             })?;
         }
@@ -174,7 +174,6 @@ impl Executions {
             request_id: request.request_id.clone(),
             request_hash,
             spec,
-            directory: session.directory.clone(),
             state,
             link: None,
             decision: decided.record.clone(),

@@ -99,7 +99,7 @@ fn to_wire(profile: &ResolvedProfile, who: &Principal, full: bool) -> v1::Profil
         policy_version: profile.policy.policy_version().0.to_vec().into(),
         default_mode: v1::Mode::from(profile.default_mode()).into(),
         modes: profile.modes().map(|mode| v1::Mode::from(mode).into()).collect(),
-        timeout_default: Some(records::duration(profile.timeout_default)),
+        timeout_default: Some(records::duration(profile.command.timeout)),
         timeout_max: Some(records::duration(profile.timeout_max)),
         limits: Some(v1::ProfileLimits {
             open_files: limits.open_files,

@@ -13,6 +13,7 @@ use crate::{
         RememberedRule, RuleScope, SessionRecord, SessionState, StateChange, Verdict,
     },
     runners::{RunnerState, RunnerView},
+    validate,
 };
 
 /// The maximum size of a message without its execution, in bytes.
@@ -66,7 +67,7 @@ pub(super) fn finished_execution(record: ExecutionRecord) -> v1::Execution {
 fn basic(record: ExecutionRecord, decided: Option<&v1::Decision>) -> v1::Execution {
     let waits = record.state == ExecutionState::PendingApproval;
     let partial_from = if let OutputState::Partial { from } = record.output { from } else { 0 };
-    v1::Execution {
+    let execution = v1::Execution {
         execution_id: record.id.to_string(),
         session_id: record.session_id.to_string(),
         request_id: record.request_id.unwrap_or_default(),
@@ -77,7 +78,6 @@ fn basic(record: ExecutionRecord, decided: Option<&v1::Decision>) -> v1::Executi
         version: record.version,
         runner_id: record.runner_id.map(|id| id.to_string()).unwrap_or_default(),
         attempt: record.attempt,
-        shell: v1::Shell::from(record.spec.shell).into(),
         times: Some(v1::Times {
             created: Some(timestamp(record.created)),
             started: record.started.map(timestamp),
@@ -94,16 +94,14 @@ fn basic(record: ExecutionRecord, decided: Option<&v1::Decision>) -> v1::Executi
         approval_id: record.approval_id.filter(|_| waits).map(|id| id.to_string()).unwrap_or_default(),
         labels: record.spec.labels,
         backgrounded_by: backgrounded_by(record.backgrounded),
-        separate_stderr: record.spec.separate_stderr,
-        pty: record.spec.pty.map(Into::into),
         ..v1::Execution::default()
-    }
-    .with_directory(record.directory)
+    };
+    validate::show_command(record.spec.command, execution)
 }
 
 /// Converts an execution with all fields.
 pub(super) fn full_execution(mut record: ExecutionRecord) -> v1::Execution {
-    let command = std::mem::take(&mut record.spec.command);
+    let command = std::mem::take(&mut record.spec.command.text);
     let description = std::mem::take(&mut record.spec.description);
     let decision = decision(&record.decision);
     let basic = basic(record, decision.as_ref());
@@ -333,7 +331,7 @@ mod tests {
             ExecutionResult { inline: Some(Arc::new(inline)), ..ExecutionResult::not_started(cause) };
         let mut record = testing::records::record(ExecutionState::Finished);
         record.result = Some(result);
-        record.spec.command = vec![b'x'; COMMAND_BYTES];
+        record.spec.command.text = vec![b'x'; COMMAND_BYTES];
         record.decision.encoded =
             v1::Decision { policy_version: vec![0; decision].into(), ..Default::default() }.encode_to_vec();
         record

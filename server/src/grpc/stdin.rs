@@ -42,7 +42,7 @@ async fn pass_on(
     let first = incoming.first("execution_id", exchanges.limits().transfer_idle).await?;
     let (id, take_over, first) = validate::write_stdin(first)?;
     let execution = executions.execution_to_write_to(who, id).await?;
-    if !execution.spec.stdin {
+    if !execution.spec.command.stdin {
         return Err(closed());
     }
     let runner =

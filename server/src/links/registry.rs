@@ -7,7 +7,7 @@ use std::{
 };
 
 use airlock_domain::{Epoch, ExecutionId, FromRunner, RunnerHello, RunnerId, ToRunner};
-use airlock_proto::LINK_PROTOCOL_VERSION;
+use airlock_proto::{LINK_PROTOCOL_OLDEST, LINK_PROTOCOL_VERSION};
 use tokio::sync::mpsc;
 
 use super::{
@@ -95,7 +95,7 @@ impl Links {
     /// Returns [`LinkRefusal::Version`].
     pub fn check_version(theirs: u32) -> Result<(), LinkRefusal> {
         let ours = LINK_PROTOCOL_VERSION;
-        if theirs == 0 || theirs > ours || theirs + 1 < ours {
+        if !(LINK_PROTOCOL_OLDEST..=ours).contains(&theirs) {
             return Err(LinkRefusal::Version { theirs, ours });
         }
         Ok(())

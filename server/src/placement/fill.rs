@@ -74,7 +74,8 @@ impl Placement {
             return Ok(());
         }
         let Some(record) = self.store.execution(id).await? else { return Ok(()) };
-        let wants = Wants { shell: record.spec.shell, ..wants(record.spec.dangerously_disable_sandbox) };
+        let wants =
+            Wants { shell: record.spec.command.shell, ..wants(record.spec.dangerously_disable_sandbox) };
         let Some(runner) = self.runners.pick_free_runner(&wants) else { return Ok(()) };
         self.sessions
             .change(session.id, |now| {

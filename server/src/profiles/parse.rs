@@ -1,7 +1,7 @@
 //! Parsing of a profile file and its resolution against the parent. Every error contains file, position, key,
 //! problem and remedy. All errors of a file are reported together. This module opens no file.
 
-use self::keys::{Env, File, Limits, Shell, ShellKeys, Sleep};
+use self::keys::{Env, File, Limits, Shell, ShellKeys};
 use super::{resolve::ResolvedProfile, schema::SCHEMA};
 use airlock_config::{ConfigError, Place, Problem};
 use airlock_domain::limits::{NAME_BYTES, SECRETS, SHELL_INIT_BYTES, SHELL_PREFIX_WORDS};
@@ -116,14 +116,12 @@ fn apply(file: &File, mut profile: ResolvedProfile, problems: &mut Vec<Problem>)
     }
     apply_limits(limits, &mut profile);
     apply_shell(shell, &mut profile, problems);
-    if profile.timeout_default > profile.timeout_max {
+    if profile.command.timeout > profile.timeout_max {
         let field = if limits.timeout_default.is_some() { "timeout_default" } else { "timeout_max" };
         let what = "`timeout_default` is longer than `timeout_max`".to_owned();
         problems.push(problem(&format!("limits.{field}"), what, "lower one or raise the other"));
     }
-    profile.background = commands.background.unwrap_or(profile.background);
-    profile.foreground_sleep =
-        commands.foreground_sleep.map_or(profile.foreground_sleep, |sleep| sleep == Sleep::Allow);
+    commands.apply(&mut profile);
     profile.self_approval = approvals.self_approval.unwrap_or(profile.self_approval);
     profile.remember = approvals.remember.map_or(profile.remember, Into::into);
     profile.approval_valid = approvals.valid_for.map(|time| time.0).or(profile.approval_valid);
@@ -132,7 +130,7 @@ fn apply(file: &File, mut profile: ResolvedProfile, problems: &mut Vec<Problem>)
 
 fn apply_shell(given: &ShellKeys, profile: &mut ResolvedProfile, problems: &mut Vec<Problem>) {
     if let Some(shell) = given.name {
-        profile.shell = match shell {
+        profile.command.shell = match shell {
             Shell::Bash => airlock_domain::Shell::Bash,
             Shell::Zsh => airlock_domain::Shell::Zsh,
             Shell::Pwsh => airlock_domain::Shell::Pwsh,
@@ -174,12 +172,12 @@ fn apply_limits(given: &Limits, profile: &mut ResolvedProfile) {
     for (value, target) in sizes {
         *target = value.unwrap_or(*target);
     }
-    profile.inline_bytes = given.inline_bytes.unwrap_or(profile.inline_bytes);
+    profile.command.inline_limit = given.inline_bytes.unwrap_or(profile.command.inline_limit);
     own.memory_bytes = given.memory_bytes.or(own.memory_bytes);
     own.cpu_millis = given.cpu_millis.or(own.cpu_millis);
     let times = [
         (given.grace, &mut own.grace),
-        (given.timeout_default, &mut profile.timeout_default),
+        (given.timeout_default, &mut profile.command.timeout),
         (given.timeout_max, &mut profile.timeout_max),
     ];
     for (value, target) in times {

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use airlock_domain::{
-    Mode, NetworkMode, PathRules, Protect, SandboxLimits, SandboxProfile, Shell, Sockets,
+    CommandSpec, Mode, NetworkMode, PathRules, Protect, SandboxLimits, SandboxProfile, Shell, Sockets,
     limits::{INLINE_DEFAULT, TIMEOUT_DEFAULT, TIMEOUT_MAX},
 };
 use airlock_policy::{Profile, Rule};
@@ -24,14 +24,10 @@ pub struct ResolvedProfile {
     pub policy: Profile,
     /// The settings that the sandbox is built from.
     pub sandbox: SandboxProfile,
-    /// The default shell of sessions.
-    pub shell: Shell,
-    /// The default timeout.
-    pub timeout_default: Duration,
+    /// The values of a command's fields that neither session nor request sets. The shell is that of sessions.
+    pub command: CommandSpec,
     /// The maximum timeout.
     pub timeout_max: Duration,
-    /// The default length in bytes up to which a result contains a stream in full.
-    pub inline_bytes: u32,
     /// Whether an approver may answer the approver's own requests.
     pub self_approval: bool,
     /// How long an approval stays open. `None`: the server's limit.
@@ -67,10 +63,13 @@ impl ResolvedProfile {
         Self {
             policy,
             sandbox,
-            shell: Shell::Bash,
-            timeout_default: TIMEOUT_DEFAULT,
+            command: CommandSpec {
+                shell: Shell::Bash,
+                timeout: TIMEOUT_DEFAULT,
+                inline_limit: INLINE_DEFAULT,
+                ..CommandSpec::default()
+            },
             timeout_max: TIMEOUT_MAX,
-            inline_bytes: INLINE_DEFAULT,
             self_approval: false,
             approval_valid: None,
             background: true,
@@ -82,12 +81,11 @@ impl ResolvedProfile {
     /// Reports whether the other profile has the same rules, sandbox settings and limits.
     #[must_use]
     pub(super) fn is_as(&self, other: &Self) -> bool {
-        let limits = |one: &Self| {
-            (one.timeout_default, one.timeout_max, one.approval_valid, one.inline_bytes, one.remember)
-        };
-        let switches = |one: &Self| (one.shell, one.self_approval, one.background, one.foreground_sleep);
+        let limits = |one: &Self| (one.timeout_max, one.approval_valid, one.remember);
+        let switches = |one: &Self| (one.self_approval, one.background, one.foreground_sleep);
         self.policy.policy_version() == other.policy.policy_version()
             && self.sandbox == other.sandbox
+            && self.command == other.command
             && limits(self) == limits(other)
             && switches(self) == switches(other)
     }

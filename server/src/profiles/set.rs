@@ -58,7 +58,7 @@ impl Profiles {
             }
             profile.sandbox.root_binds.extend(ground.root_binds.iter().cloned());
             profile.timeout_max = ground.timeout_max.unwrap_or(profile.timeout_max);
-            profile.timeout_default = profile.timeout_default.min(profile.timeout_max);
+            profile.command.timeout = profile.command.timeout.min(profile.timeout_max);
         }
         builtin
     }

@@ -60,7 +60,7 @@ fn what_an_embedded_server_shows_of_the_host_is_inherited_from_the_built_in_ones
         assert_eq!(profile.sandbox.rootfs.as_deref(), Some("/srv/root"), "{name}");
         assert_eq!(profile.sandbox.root_binds, std::slice::from_ref(&bind), "{name}");
         assert_eq!(profile.timeout_max, Duration::from_secs(longest), "{name}");
-        assert!(profile.timeout_default <= profile.timeout_max, "{name}");
+        assert!(profile.command.timeout <= profile.timeout_max, "{name}");
     }
 }
 

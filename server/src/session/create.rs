@@ -8,7 +8,7 @@ use super::{Sessions, new::blank, not_permitted};
 use crate::{
     api::{ApiError, CreateSession},
     control::{exhausted, exhausted_for, no_such_session},
-    decision::{refused_variables, session_hash},
+    decision::refused_variables,
     model::{Principal, SessionRecord, SessionState},
     runners::choose::Wants,
     store::{Created, PageQuery, SessionQuery},
@@ -28,7 +28,7 @@ impl Sessions {
         self.lifecycle.check_running()?;
         let profile = self.decisions.profile_for(who, request.profile.as_deref())?;
         let mut session = blank(who, &profile)?;
-        session.request_hash = session_hash(&request);
+        session.request_hash = request.hash();
         session.mode = request.mode.unwrap_or(session.mode);
         let mut violations = refused_variables("env", &request.env, &profile);
         if !profile.permits(session.mode) {

@@ -30,7 +30,7 @@ pub(super) fn blank(who: &Principal, profile: &ResolvedProfile) -> Result<Sessio
         state_message: String::new(),
         profile: profile.name().to_owned(),
         mode: profile.default_mode(),
-        shell: profile.shell,
+        shell: profile.command.shell,
         directory: WORKSPACE.as_bytes().to_vec(),
         env: BTreeMap::new(),
         runner_id,

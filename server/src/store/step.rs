@@ -95,7 +95,7 @@ pub(super) fn taken(
     }
     if let Some((decision, directory)) = &step.decision {
         record.decision = decision.clone();
-        record.directory.clone_from(directory);
+        record.spec.command.directory.clone_from(directory);
     }
     if let Some(output) = step.output {
         record.output = output;

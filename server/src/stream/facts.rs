@@ -54,7 +54,7 @@ impl Facts {
             running: record.state == ExecutionState::Running,
             started: record.started,
             output: record.output,
-            separate_stderr: record.spec.separate_stderr,
+            separate_stderr: record.spec.command.separate_stderr,
             stdout_bytes: result.map_or(0, |result| result.stdout_bytes),
             stderr_bytes: result.map_or(0, |result| result.stderr_bytes),
             whole: (whole(|result| result.stdout_cut_bytes), whole(|result| result.stderr_cut_bytes)),

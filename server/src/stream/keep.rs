@@ -263,7 +263,7 @@ impl Storing {
         let mut survey = Survey::default();
         let facts = Facts::of(record);
         self.copy_stream(&registration, writer.as_mut(), OutputStream::Stdout, &facts, &mut survey).await?;
-        if record.spec.separate_stderr {
+        if record.spec.command.separate_stderr {
             self.copy_stream(&registration, writer.as_mut(), OutputStream::Stderr, &facts, &mut survey)
                 .await?;
         }

@@ -45,7 +45,7 @@ impl Streams {
         request: ReadOutput,
     ) -> Result<ReadStream, ApiError> {
         let ReadOutput { stream, selection } = request;
-        if stream == OutputStream::Stderr && !execution.spec.separate_stderr {
+        if stream == OutputStream::Stderr && !execution.spec.command.separate_stderr {
             return Err(ApiError::Invalid(vec![FieldViolation {
                 field: "stream".to_owned(),
                 description: "this command's standard error is in its STDOUT, in order; read STDOUT, or start the command with `separate_stderr`"

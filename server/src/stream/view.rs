@@ -162,7 +162,7 @@ impl View {
             done: false,
         };
         let mut lanes = vec![lane(OutputStream::Stdout)];
-        if record.spec.separate_stderr {
+        if record.spec.command.separate_stderr {
             lanes.push(lane(OutputStream::Stderr));
         }
         Self {

@@ -2,7 +2,9 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use airlock_domain::{Epoch, ExecutionId, ExecutionState, Mode, OutputState, RunnerHello, SessionId, Shell};
+use airlock_domain::{
+    CommandSpec, Epoch, ExecutionId, ExecutionState, Given, Mode, OutputState, RunnerHello, SessionId,
+};
 use airlock_proto::LINK_PROTOCOL_VERSION;
 
 use crate::model::{DecisionRecord, ExecutionRecord, ExecutionSpec, LiveExecution, Micros, Verdict};
@@ -18,26 +20,23 @@ pub(crate) fn record(state: ExecutionState) -> ExecutionRecord {
         request_id: None,
         request_hash: [0; 32],
         spec: ExecutionSpec {
-            command: b"true".to_vec(),
-            shell: Shell::Bash,
-            timeout: Duration::from_secs(1),
-            timeout_given: true,
-            idle_timeout: None,
+            command: CommandSpec {
+                text: b"true".to_vec(),
+                directory: b"/workspace".to_vec(),
+                timeout: Duration::from_secs(1),
+                inline_limit: 30_000,
+                ..CommandSpec::default()
+            },
+            given: Given { timeout: true, ..Given::default() },
             background: false,
             yield_after: None,
             description: String::new(),
             wait_for_approval: false,
             mode: Mode::Default,
-            env: BTreeMap::new(),
-            separate_stderr: false,
             allow_concurrent: false,
             dangerously_disable_sandbox: false,
-            inline_limit: 30_000,
-            stdin: false,
-            pty: None,
             labels: BTreeMap::new(),
         },
-        directory: b"/workspace".to_vec(),
         state,
         link: None,
         decision: DecisionRecord {

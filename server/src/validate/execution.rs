@@ -45,7 +45,7 @@ pub fn start(spec: Option<v1::ExecutionSpec>) -> Result<Start, ApiError> {
 }
 
 impl Checker {
-    fn spec(&mut self, spec: v1::ExecutionSpec) -> Start {
+    fn spec(&mut self, mut spec: v1::ExecutionSpec) -> Start {
         let in_session = !spec.session_id.is_empty();
         for (field, is_empty) in [
             ("spec.profile", spec.profile.is_empty()),
@@ -69,35 +69,23 @@ impl Checker {
                 "is only valid without `background`: a background command has no foreground",
             );
         }
-        let pty = spec.pty.map(|pty| self.pty("spec.pty", pty));
-        if pty.is_some() && spec.separate_stderr {
-            self.bad("spec.separate_stderr", "is not valid with `pty`: a terminal has one stream for both");
-        }
         self.at_most("spec.description", spec.description.len(), limits::DESCRIPTION_BYTES);
         self.no_nul("spec.description", spec.description.as_bytes());
-        let inline_limit = usize::try_from(spec.inline_limit).unwrap_or(usize::MAX);
-        self.at_most("spec.inline_limit", inline_limit, limits::INLINE_MAX);
+        let (command, given) = self.command_spec(&mut spec);
         let request = StartExecution {
-            command: self.command("spec.command", spec.command, spec.command_bytes),
-            shell: self.shell("spec.shell", spec.shell),
+            command,
+            given,
             session_id: self.optional_id("spec.session_id", &spec.session_id),
             request_id: self.text("spec.request_id", spec.request_id, limits::REQUEST_ID_BYTES),
-            timeout: self.duration("spec.timeout", spec.timeout, LONGEST),
-            idle_timeout: self.duration("spec.idle_timeout", spec.idle_timeout, LONGEST),
             background: spec.background,
             yield_after: self.duration("spec.yield_after", spec.yield_after, LONGEST),
             description: spec.description,
             wait_for_approval,
             mode: self.mode("spec.mode", spec.mode),
-            env: self.env("spec.env", spec.env, spec.env_bytes),
-            separate_stderr: spec.separate_stderr,
             profile: self.name("spec.profile", spec.profile),
             base: self.name("spec.base", spec.base),
             allow_concurrent: spec.allow_concurrent,
-            stdin: spec.stdin || pty.is_some(),
             dangerously_disable_sandbox: spec.dangerously_disable_sandbox,
-            inline_limit: Some(spec.inline_limit).filter(|limit| *limit > 0),
-            pty,
             labels: self.labels("spec.labels", spec.labels),
             runner_labels: self.labels("spec.runner_labels", spec.runner_labels),
             traceparent: String::new(),

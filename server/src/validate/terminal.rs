@@ -67,13 +67,13 @@ mod tests {
 
     #[test]
     fn what_is_not_said_is_usual_and_a_terminal_is_an_input() {
-        let request = started(v1::Pty::default(), false).unwrap().request;
+        let command = started(v1::Pty::default(), false).unwrap().request.command;
         let usual = Pty { size: TerminalSize { rows: 24, cols: 80 }, term: "xterm".to_owned() };
-        assert_eq!(request.pty, Some(usual));
-        assert!(request.stdin);
+        assert_eq!(command.pty, Some(usual));
+        assert!(command.stdin);
         let pty = v1::Pty { rows: 4096, cols: 1, term: "tmux-256color".to_owned() };
-        let request = started(pty, false).unwrap().request;
-        assert_eq!(request.pty.unwrap().size, TerminalSize { rows: 4096, cols: 1 });
+        let command = started(pty, false).unwrap().request.command;
+        assert_eq!(command.pty.unwrap().size, TerminalSize { rows: 4096, cols: 1 });
     }
 
     #[test]

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use prost_types::Duration as WireDuration;
 
 use super::{checker::VIOLATIONS, *};
-use crate::api::{ApiError, AttachFrom};
+use crate::api::{ApiError, AttachFrom, StartExecution};
 
 const ID: &str = "01931b6e-7f3a-7bbb-8a4c-0123456789ab";
 
@@ -194,10 +194,12 @@ fn what_is_right_arrives_whole() {
     };
     let start = start(Some(spec)).unwrap();
     assert!(start.kill_on_disconnect && start.request.wait_for_approval);
-    assert_eq!(start.request.shell, Some(airlock_domain::Shell::Zsh));
+    let StartExecution { command, given, .. } = &start.request;
+    assert_eq!((command.shell, given.shell), (airlock_domain::Shell::Zsh, true));
     assert_eq!(start.request.mode, Some(airlock_domain::Mode::Plan));
-    assert_eq!(start.request.timeout, Some(Duration::from_secs(5)));
-    assert_eq!(start.request.env["A"], b"b");
+    assert_eq!((command.timeout, given.timeout), (Duration::from_secs(5), true));
+    assert!(!given.inline_limit, "the profile's value applies");
+    assert_eq!(command.env["A"], b"b");
     assert_eq!((start.request.session_id, start.request.profile), (None, None));
 }
 

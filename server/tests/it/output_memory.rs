@@ -5,7 +5,7 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use airlock_domain::{
-    ExecutionId, ExecutionState, Mode, OutputState, OutputStream, RunnerId, SessionId, Shell,
+    CommandSpec, ExecutionId, ExecutionState, Given, Mode, OutputState, OutputStream, RunnerId, SessionId,
 };
 use airlock_server::{
     changes::Changes,
@@ -55,26 +55,23 @@ fn stored() -> ExecutionRecord {
         request_id: None,
         request_hash: [0; 32],
         spec: ExecutionSpec {
-            command: b"true".to_vec(),
-            shell: Shell::Bash,
-            timeout: Duration::from_secs(120),
-            timeout_given: false,
-            idle_timeout: None,
+            command: CommandSpec {
+                text: b"true".to_vec(),
+                directory: b"/workspace".to_vec(),
+                timeout: Duration::from_secs(120),
+                inline_limit: 30_000,
+                ..CommandSpec::default()
+            },
+            given: Given::default(),
             background: false,
             yield_after: None,
             description: String::new(),
             wait_for_approval: false,
             mode: Mode::Default,
-            env: BTreeMap::new(),
-            separate_stderr: false,
             allow_concurrent: false,
             dangerously_disable_sandbox: false,
-            inline_limit: 30_000,
-            stdin: false,
-            pty: None,
             labels: BTreeMap::new(),
         },
-        directory: b"/workspace".to_vec(),
         state: ExecutionState::Finished,
         link: None,
         decision: DecisionRecord {

@@ -40,6 +40,9 @@ pub(super) fn push(out: &mut String, terms: &ApprovalTerms) {
     for one in &terms.env {
         row("variable", variable(one));
     }
+    for (name, value) in &terms.further {
+        row("field", format!("{}: {}", shown(name), shown(value)));
+    }
 }
 
 fn sandbox(terms: &ApprovalTerms) -> String {
@@ -76,7 +79,7 @@ mod tests {
 
     type Change = (&'static str, fn(&mut ApprovalTerms));
 
-    const CHANGES: [Change; 13] = [
+    const CHANGES: [Change; 14] = [
         ("env", |terms| terms.env.push(BoundVariable { name: "A".to_owned(), ..Default::default() })),
         ("profile", |terms| terms.profile.push('x')),
         ("profile_sha256", |terms| terms.profile_sha256 = vec![1; 32].into()),
@@ -89,6 +92,7 @@ mod tests {
         ("programs", |terms| terms.programs.push(Word::known("make"))),
         ("git", |terms| terms.git.push("log".to_owned())),
         ("obeyed", |terms| terms.obeyed.push("cargo: /workspace/.cargo/config.toml".to_owned())),
+        ("further", |terms| drop(terms.further.insert("command.later".to_owned(), "1".to_owned()))),
         ("paths", |terms| {
             terms.paths.push(BoundPath { access: "READ".to_owned(), ..Default::default() }.with_path("/etc"));
         }),

@@ -20,6 +20,7 @@ pub(super) fn terms(one: &ApprovalTerms) -> Value {
         "programs": one.programs.iter().map(|word: &Word| word.bytes().map(bytes)).collect::<Vec<_>>(),
         "git": one.git,
         "paths": one.paths.iter().map(path).collect::<Vec<_>>(),
+        "further": one.further,
     })
 }
 

@@ -1,32 +1,38 @@
 //! Tests that an approval shows every field that its answer is bound to.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use super::*;
-use crate::convert::tests::grant;
+use crate::convert::tests::sample as grant;
 use airlock_domain::{FileState, SessionId, Shell, TerminalSize};
 
 /// The name of a field of the grant or of its decided facts, and a function that changes its value.
 type Change = (&'static str, fn(&mut Grant));
 
-const CHANGES: [Change; 23] = [
+const CHANGES: [Change; 24] = [
     ("session_id", |grant| grant.session_id = SessionId::new()),
-    ("command", |grant| grant.command.push(b'x')),
-    ("shell", |grant| grant.shell = Shell::Zsh),
-    ("directory", |grant| grant.directory.push(b'x')),
-    ("env", |grant| drop(grant.env.insert("TOKEN".to_owned(), b"x".to_vec()))),
+    ("command", |_| {}),
+    ("command.text", |grant| grant.command.text.push(b'x')),
+    ("command.shell", |grant| grant.command.shell = Shell::Zsh),
+    ("command.directory", |grant| grant.command.directory.push(b'x')),
+    ("command.env", |grant| drop(grant.command.env.insert("TOKEN".to_owned(), b"x".to_vec()))),
+    ("command.stdin", |grant| grant.command.stdin = !grant.command.stdin),
+    ("command.pty", |grant| {
+        grant.command.pty.as_mut().unwrap().size = TerminalSize { rows: 99, cols: 1 };
+    }),
+    ("command.separate_stderr", |grant| grant.command.separate_stderr = !grant.command.separate_stderr),
+    ("command.timeout", |grant| grant.command.timeout += Duration::from_secs(1)),
+    ("command.idle_timeout", |grant| grant.command.idle_timeout = None),
+    ("command.inline_limit", |grant| grant.command.inline_limit += 1),
     ("profile", |grant| grant.profile.path.push('x')),
     ("read_only", |grant| grant.read_only = !grant.read_only),
     ("requires", |grant| grant.requires.clear()),
-    ("separate_stderr", |grant| grant.separate_stderr = !grant.separate_stderr),
-    ("timeout", |grant| grant.timeout += Duration::from_secs(1)),
-    ("idle_timeout", |grant| grant.idle_timeout = None),
     ("keep_directory", |grant| grant.keep_directory = !grant.keep_directory),
     ("unsandboxed", |grant| grant.unsandboxed = !grant.unsandboxed),
     ("snapshot_digest", |grant| grant.snapshot_digest.push(1)),
-    ("stdin", |grant| grant.stdin = !grant.stdin),
-    ("inline_limit", |grant| grant.inline_limit += 1),
-    ("pty", |grant| grant.pty = Some(TerminalSize { rows: 99, cols: 1 })),
     ("decided", |_| {}),
     ("decided.programs", |grant| grant.decided.programs.push(b"\xff".to_vec())),
     ("decided.git", |grant| grant.decided.git.push("log".to_owned())),
@@ -37,10 +43,6 @@ const CHANGES: [Change; 23] = [
     }),
 ];
 
-/// Fields that no answer is bound to: run time, output and working directory.
-const NOT_BOUND: [&str; 6] =
-    ["decided", "idle_timeout", "inline_limit", "keep_directory", "separate_stderr", "timeout"];
-
 /// Returns the field names of a struct from its `Debug` output.
 fn fields(debug: &str) -> BTreeSet<String> {
     let lines = debug.lines().filter_map(|line| line.strip_prefix("    "));
@@ -50,14 +52,15 @@ fn fields(debug: &str) -> BTreeSet<String> {
 
 /// Returns the part of a grant that an approval shows.
 fn shown(grant: &Grant) -> impl PartialEq + std::fmt::Debug + use<> {
-    let Grant { session_id, command, shell, directory, decided, .. } = grant.clone();
-    (session_id, command, shell, directory, decided.files, approval_terms(grant))
+    let Grant { session_id, command, decided, .. } = grant.clone();
+    (session_id, command.text, command.shell, command.directory, decided.files, approval_terms(grant))
 }
 
 #[test]
 fn every_field_that_an_answer_is_bound_to_is_shown() {
     let before = grant();
     let mut there = fields(&format!("{before:#?}"));
+    there.extend(fields(&format!("{:#?}", before.command)).iter().map(|name| format!("command.{name}")));
     there.extend(fields(&format!("{:#?}", before.decided)).iter().map(|name| format!("decided.{name}")));
     let tried: BTreeSet<String> = CHANGES.iter().map(|(name, _)| (*name).to_owned()).collect();
     assert_eq!(there, tried, "every field of the grant is changed once");
@@ -65,7 +68,8 @@ fn every_field_that_an_answer_is_bound_to_is_shown() {
         let mut after = before.clone();
         change(&mut after);
         let is_bound = before.binding() != after.binding();
-        assert_eq!(is_bound, !NOT_BOUND.contains(&name), "{name}");
+        let is_outer = ["command", "decided"].contains(&name);
+        assert_eq!(is_bound, !is_outer && !Grant::UNBOUND.iter().any(|one| one.field == name), "{name}");
         assert!(
             !is_bound || shown(&before) != shown(&after),
             "`{name}` is bound, and an approval does not show it"
@@ -74,9 +78,17 @@ fn every_field_that_an_answer_is_bound_to_is_shown() {
 }
 
 #[test]
+fn a_bound_field_without_a_place_of_its_own_is_among_the_further_ones() {
+    let grant = grant();
+    assert_eq!(grant.further(&SHOWN), BTreeMap::new(), "each field of this version has a place");
+    let without = SHOWN.map(|name| if name == "command.stdin" { "" } else { name });
+    assert_eq!(grant.further(&without), BTreeMap::from([("command.stdin".to_owned(), "true".to_owned())]));
+}
+
+#[test]
 fn a_secret_is_told_by_its_digest_alone() {
     let mut grant = grant();
-    grant.env = [("API_TOKEN", "hunter2"), ("LD_PRELOAD", "/workspace/x.so")]
+    grant.command.env = [("API_TOKEN", "hunter2"), ("LD_PRELOAD", "/workspace/x.so")]
         .map(|(name, value)| (name.to_owned(), value.as_bytes().to_vec()))
         .into();
     let encoded = approval_terms(&grant);

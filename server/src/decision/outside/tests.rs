@@ -25,7 +25,7 @@ fn by_profile(command: &str, text: &str, (request, floor): (bool, bool), mode: M
     std::fs::write(folder.path().join("p.toml"), text).unwrap();
     let profiles = Profiles::load(Some(folder.path())).unwrap();
     let mut spec = record(ExecutionState::Queued).spec;
-    spec.command = command.as_bytes().to_vec();
+    spec.command.text = command.as_bytes().to_vec();
     spec.dangerously_disable_sandbox = request;
     let session = "0198f000-0000-7000-8000-000000000000".parse().unwrap();
     decide(

@@ -7,7 +7,7 @@ use serde::{
     de::{Error as _, IgnoredAny},
 };
 
-use crate::model::RuleScope;
+use crate::{model::RuleScope, profiles::resolve::ResolvedProfile};
 
 /// The whole file. The policy crate parses its own part.
 #[derive(Deserialize)]
@@ -135,13 +135,23 @@ pub(super) struct Limits {
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Commands {
-    pub(super) background: Option<bool>,
-    pub(super) foreground_sleep: Option<Sleep>,
+    background: Option<bool>,
+    foreground_sleep: Option<Sleep>,
+}
+
+impl Commands {
+    /// Replaces the settings of the parent that the file has.
+    pub(super) fn apply(&self, profile: &mut ResolvedProfile) {
+        let Self { background, foreground_sleep } = self;
+        profile.background = background.unwrap_or(profile.background);
+        profile.foreground_sleep =
+            foreground_sleep.map_or(profile.foreground_sleep, |sleep| sleep == Sleep::Allow);
+    }
 }
 
 #[derive(Deserialize, Clone, Copy, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Sleep {
+enum Sleep {
     Allow,
     Refuse,
 }

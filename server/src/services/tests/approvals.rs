@@ -49,8 +49,8 @@ async fn an_approval_shows_the_environment_and_the_input_that_it_is_bound_to() {
     let mut runner = Runner::ready(&world).await;
     let session = world.session(&mut runner).await;
     let mut request = patient(session.id, "make all");
-    request.stdin = true;
-    request.env = [("MAKEFILES", "/workspace/x.so"), ("DEPLOY_TOKEN", "hunter2")]
+    request.command.stdin = true;
+    request.command.env = [("MAKEFILES", "/workspace/x.so"), ("DEPLOY_TOKEN", "hunter2")]
         .map(|(name, value)| (name.to_owned(), value.as_bytes().to_vec()))
         .into();
     world.services.executions.start(who("ann"), request).await.unwrap();
@@ -163,7 +163,7 @@ async fn an_approval_counts_for_what_was_asked_and_nothing_else() {
     assert_ne!((second.id, second.binding), (approval.id, approval.binding));
     assert_eq!(second.directory, b"/workspace/src");
     answer(&world, "bob", &second, ApproverAnswer::AllowOnce).await.unwrap();
-    assert_eq!(runner.take().await.grant.directory, b"/workspace/src");
+    assert_eq!(runner.take().await.grant.command.directory, b"/workspace/src");
 }
 
 #[tokio::test]

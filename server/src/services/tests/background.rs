@@ -7,8 +7,8 @@ use airlock_domain::{
     JobPhase, Signal, ToRunner,
 };
 
-use super::support::{Runner, World, alone, exited, patient, run, stranger, who};
-use crate::api::{ApiError, StartExecution};
+use super::support::{Runner, World, alone, exited, patient, run, stranger, who, within};
+use crate::api::ApiError;
 
 fn reason(error: ApiError) -> &'static str {
     match error {
@@ -132,12 +132,12 @@ async fn a_time_that_the_request_gave_stays() {
     let world = World::new().await;
     let mut runner = Runner::ready(&world).await;
     let session = world.session(&mut runner).await;
-    let timeout = Some(Duration::from_secs(7));
-    let request = StartExecution { timeout, ..run(session.id, "touch a") };
+    let timeout = Duration::from_secs(7);
+    let request = within(timeout, None, run(session.id, "touch a"));
     let record = world.services.executions.start(who("ann"), request).await.unwrap();
     runner.take().await;
     detach(&world, record.id).await;
-    assert_eq!(Some(expect_detach(&mut runner, record.id).await), timeout);
+    assert_eq!(expect_detach(&mut runner, record.id).await, timeout);
 }
 
 #[tokio::test]
@@ -178,7 +178,7 @@ async fn a_directory_from_the_background_moves_no_session_by_result_or_by_link()
     runner.has_session_in(session.id, b"/workspace").await;
     runner.refuses(&job, "no_such_directory").await;
     assert_eq!(directory().await, b"/workspace");
-    assert_eq!(runner.next_job().await.grant.directory, b"/workspace");
+    assert_eq!(runner.next_job().await.grant.command.directory, b"/workspace");
 }
 
 #[tokio::test]

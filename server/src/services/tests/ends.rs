@@ -255,14 +255,14 @@ async fn a_directory_that_is_gone_is_set_back_and_the_command_decided_again() {
     runner.report(&job, JobPhase::Ended, Some(moved)).await;
     let record = world.start(&session, "touch a").await;
     let job = runner.next_job().await;
-    assert_eq!(job.grant.directory, b"/workspace/src");
+    assert_eq!(job.grant.command.directory, b"/workspace/src");
     // A runner without the directory does this.
     runner.opened(session.id).await;
     runner.refuses(&job, "no_such_directory").await;
     let again = runner.take().await;
     assert_eq!((again.execution_id, again.attempt), (record.id, 2));
-    assert_eq!(again.grant.directory, b"/workspace");
-    assert_eq!(world.get(record.id).await.directory, b"/workspace");
+    assert_eq!(again.grant.command.directory, b"/workspace");
+    assert_eq!(world.get(record.id).await.spec.command.directory, b"/workspace");
 }
 
 #[tokio::test]

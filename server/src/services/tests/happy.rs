@@ -5,7 +5,7 @@ use airlock_domain::{
     OutputState, Started, ToRunner,
 };
 
-use super::support::{Runner, World, alone, denied, run, stranger, who};
+use super::support::{Runner, World, alone, denied, run, stranger, who, within};
 use crate::{
     api::{ApiError, CheckCommand, CreateSession, StartExecution},
     model::{SessionState, Verdict},
@@ -26,8 +26,8 @@ async fn a_command_goes_from_start_to_end_and_the_output_keeper_is_told() {
     assert_eq!((record.state, record.decision.verdict), (ExecutionState::Queued, Verdict::Allow));
     let job = runner.next_job().await;
     assert_eq!((job.execution_id, job.attempt, job.epoch), (record.id, 1, runner.epoch));
-    assert_eq!(job.grant.command, b"touch a");
-    assert_eq!(job.grant.directory, b"/workspace");
+    assert_eq!(job.grant.command.text, b"touch a");
+    assert_eq!(job.grant.command.directory, b"/workspace");
     assert_eq!(job.binding, job.grant.binding());
     assert!(job.grant.keep_directory && !job.grant.read_only);
     assert!(job.not_after_clock_ms > 1000, "on the runner's clock");
@@ -201,8 +201,7 @@ async fn every_bad_field_is_named() {
         tokio::join!(world.services.sessions.create(who("ann"), request), runner.open_session());
     let bad = StartExecution {
         mode: Some(Mode::Bypass),
-        timeout: Some(std::time::Duration::from_secs(7200)),
-        ..run(session.unwrap().id, "touch a")
+        ..within(std::time::Duration::from_secs(7200), None, run(session.unwrap().id, "touch a"))
     };
     let ApiError::Invalid(fields) = world.services.executions.start(who("ann"), bad).await.unwrap_err()
     else {
@@ -241,6 +240,29 @@ async fn the_directory_goes_from_command_to_command() {
     };
     runner.report(&job, airlock_domain::JobPhase::Ended, Some(moved)).await;
     world.start(&session, "touch a").await;
-    assert_eq!(runner.next_job().await.grant.directory, b"/workspace/src");
+    assert_eq!(runner.next_job().await.grant.command.directory, b"/workspace/src");
     runner.say(FromRunner::Heartbeat { clock_ms: 2000, running: 1 }).await;
+}
+
+/// Each field that the hash of a request for a session does not cover. A retry with another value gets the first session.
+#[tokio::test]
+async fn a_session_is_the_same_whatever_its_unbound_fields_are() {
+    let world = World::new().await;
+    let mut runner = Runner::ready(&world).await;
+    let mut made = Vec::new();
+    for field in CreateSession::UNBOUND.iter().map(|one| Some(one.field)).chain([None]) {
+        let mut request = CreateSession::default();
+        match field {
+            None => {}
+            Some("request_id") => request.request_id = Some("k".to_owned()),
+            Some("labels") => request.labels = [("a".to_owned(), "b".to_owned())].into(),
+            Some(name) => panic!("no reason is tested why `{name}` need not be bound"),
+        }
+        let created = world.services.sessions.create(who("ann"), request);
+        let (session, ()) = tokio::join!(created, runner.open_session());
+        let session = session.unwrap();
+        let place = (session.base, session.runner_labels, session.directory, session.idle_timeout);
+        made.push((session.profile, session.mode, session.shell, session.env, place, session.request_hash));
+    }
+    assert!(made.windows(2).all(|two| two[0] == two[1]), "{made:?}");
 }

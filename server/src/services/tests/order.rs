@@ -129,7 +129,7 @@ async fn who_comes_to_the_head_is_decided_again_in_the_directory_of_then() {
     ends_in(&mut runner, &job, "/workspace/secrets").await;
     let cause = world.cause(denied.id).await;
     assert!(matches!(cause, Cause::Denied { by: DeniedBy::Policy, .. }), "{cause:?}");
-    assert_eq!(world.get(denied.id).await.directory, b"/workspace/secrets", "it says where");
+    assert_eq!(world.get(denied.id).await.spec.command.directory, b"/workspace/secrets", "it says where");
     // A command that would be asked about waits if its request permits it, and otherwise ends.
     world.start(&session, "cd /workspace").await;
     let back = runner.take().await;

@@ -8,7 +8,7 @@ use airlock_domain::{
     StartJob, ToRunner, limits::TIMEOUT_MAX,
 };
 
-use super::support::{Runner, World, alone, exited, run, who};
+use super::support::{Runner, World, alone, exited, run, who, within};
 use crate::{
     api::{ApiError, StartExecution},
     model::{ExecutionRecord, SessionRecord},
@@ -71,7 +71,7 @@ async fn what_begins_in_the_background_takes_its_turn_and_holds_up_nobody_once_i
     let job = runner.next_job().await;
     assert_eq!(job.execution_id, server.id, "in the order of their requests");
     assert!(!job.grant.keep_directory);
-    assert_eq!(job.grant.timeout, TIMEOUT_MAX, "the profile's maximum is its default");
+    assert_eq!(job.grant.command.timeout, TIMEOUT_MAX, "the profile's maximum is its default");
     runner.silence().await;
     runner.accept(&job).await;
     runner.runs(&job).await;
@@ -113,12 +113,12 @@ async fn the_time_that_a_request_gives_holds_in_the_background() {
     let world = World::new().await;
     let mut runner = Runner::ready(&world).await;
     let session = world.session(&mut runner).await;
-    let (timeout, idle_timeout) = (Some(Duration::from_secs(7)), Some(Duration::from_secs(3)));
-    let request = StartExecution { timeout, idle_timeout, ..in_background(&session, "touch a") };
+    let (timeout, idle_timeout) = (Duration::from_secs(7), Some(Duration::from_secs(3)));
+    let request = within(timeout, idle_timeout, in_background(&session, "touch a"));
     let record = start(&world, request).await;
     let job = runner.take().await;
-    assert_eq!((Some(job.grant.timeout), job.grant.idle_timeout), (timeout, idle_timeout));
-    assert_eq!(Some(expect_detach(&mut runner, record.id).await), timeout);
+    assert_eq!((job.grant.command.timeout, job.grant.command.idle_timeout), (timeout, idle_timeout));
+    assert_eq!(expect_detach(&mut runner, record.id).await, timeout);
 }
 
 #[tokio::test]
@@ -241,11 +241,8 @@ async fn a_profile_may_refuse_a_long_sleep_in_the_foreground() {
 async fn a_silence_longer_than_the_profiles_time_is_refused() {
     let world = World::new().await;
     let _runner = Runner::ready(&world).await;
-    let request = StartExecution {
-        timeout: Some(TIMEOUT_MAX + Duration::from_secs(1)),
-        idle_timeout: Some(TIMEOUT_MAX + Duration::from_secs(1)),
-        ..alone("touch a")
-    };
+    let longer = TIMEOUT_MAX + Duration::from_secs(1);
+    let request = within(longer, Some(longer), alone("touch a"));
     let refused = world.services.executions.start(who("ann"), request).await.unwrap_err();
     assert_eq!(fields(refused), ["spec.timeout", "spec.idle_timeout"], "all at once");
 }

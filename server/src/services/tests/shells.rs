@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use airlock_domain::{Cause, Epoch, Mode, RunnerHello, Shell, Started};
+use airlock_domain::{Cause, CommandSpec, Epoch, Given, Mode, RunnerHello, Shell, Started};
 
 use super::support::{Runner, World, hello, run, who};
 use crate::{
@@ -32,7 +32,11 @@ async fn session(world: &World, runner: &mut Runner) -> SessionRecord {
 }
 
 fn in_zsh(request: StartExecution) -> StartExecution {
-    StartExecution { shell: Some(Shell::Zsh), ..request }
+    StartExecution {
+        command: CommandSpec { shell: Shell::Zsh, ..request.command },
+        given: Given { shell: true, ..request.given },
+        ..request
+    }
 }
 
 #[tokio::test]

@@ -8,7 +8,8 @@ use std::{
 };
 
 use airlock_domain::{
-    BoundFile, CancelledBy, Cause, ExecutionId, ExecutionState, FileState, OutputState, RunnerId, SessionId,
+    BoundFile, CancelledBy, Cause, CommandSpec, ExecutionId, ExecutionState, FileState, Given, OutputState,
+    RunnerId, SessionId,
 };
 use sqlx::{ConnectOptions as _, Connection as _, sqlite::SqliteConnectOptions};
 use tempfile::TempDir;
@@ -322,7 +323,21 @@ pub(super) fn run(session: SessionId, command: &str) -> StartExecution {
 
 /// Returns a request without a session.
 pub(super) fn alone(command: &str) -> StartExecution {
-    StartExecution { command: command.as_bytes().to_vec(), ..StartExecution::default() }
+    let command = CommandSpec { text: command.as_bytes().to_vec(), ..CommandSpec::default() };
+    StartExecution { command, ..StartExecution::default() }
+}
+
+/// Sets the timeouts of a request.
+pub(super) fn within(
+    timeout: Duration,
+    idle_timeout: Option<Duration>,
+    request: StartExecution,
+) -> StartExecution {
+    StartExecution {
+        command: CommandSpec { timeout, idle_timeout, ..request.command },
+        given: Given { timeout: true, ..request.given },
+        ..request
+    }
 }
 
 /// Returns a request that waits for an approval if needed.

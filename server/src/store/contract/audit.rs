@@ -29,7 +29,7 @@ pub(in crate::store) async fn an_entry_is_opened_and_closed_with_the_execution(s
         tenant: TENANT.to_owned(),
         principal: "alice".to_owned(),
         peer: "127.0.0.1:4444".to_owned(),
-        command: record.spec.command.clone(),
+        command: record.spec.command.text.clone(),
         verdict: Verdict::Allow,
         reason_code: "RULE".to_owned(),
         decided_by: String::new(),

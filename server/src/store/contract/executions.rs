@@ -251,7 +251,7 @@ pub(in crate::store) async fn what_lives_is_found_oldest_first_with_what_is_next
     // A new decision can change whether the execution is serial.
     let mut safe = placed.decision.clone();
     safe.concurrency_safe = true;
-    let decision = Some((safe, placed.directory.clone()));
+    let decision = Some((safe, placed.spec.command.directory.clone()));
     step(store, &placed, Transition { decision, ..Transition::default() }).await;
     assert!(!store.live_executions(None, None, 1).await.unwrap()[0].serial);
 }

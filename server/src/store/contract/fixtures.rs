@@ -3,9 +3,9 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use airlock_domain::{
-    ApprovalId, BoundFile, Cause, DirectoryReport, Epoch, ExecutionId, ExecutionResult, ExecutionState,
-    FileState, InlineOutput, InlineText, LinkState, Mode, OutputState, Pty, RunnerId, SessionId,
-    SessionSnapshot, Shell, Started, TerminalSize, Violation, ViolationAction,
+    ApprovalId, BoundFile, Cause, CommandSpec, DirectoryReport, Epoch, ExecutionId, ExecutionResult,
+    ExecutionState, FileState, Given, InlineOutput, InlineText, LinkState, Mode, OutputState, Pty, RunnerId,
+    SessionId, SessionSnapshot, Shell, Started, TerminalSize, Violation, ViolationAction,
 };
 
 use crate::{
@@ -34,7 +34,7 @@ pub(super) const ROOMY: Room = Room {
     weight: 1,
 };
 
-pub(in crate::store) fn session(tenant: &str) -> SessionRecord {
+pub(crate) fn session(tenant: &str) -> SessionRecord {
     SessionRecord {
         id: SessionId::new(),
         version: 0,
@@ -77,27 +77,7 @@ pub(in crate::store) fn execution(session: &SessionRecord) -> ExecutionRecord {
         principal: session.principal.clone(),
         request_id: None,
         request_hash: [1; 32],
-        spec: ExecutionSpec {
-            command: b"printf '\xff' | wc -c".to_vec(),
-            shell: Shell::Bash,
-            timeout: Duration::new(120, 1),
-            timeout_given: true,
-            idle_timeout: Some(Duration::new(60, 1_000)),
-            background: false,
-            yield_after: Some(Duration::from_secs(15)),
-            description: "Count \u{202e}bytes".to_owned(),
-            wait_for_approval: true,
-            mode: Mode::Plan,
-            env: BTreeMap::from([("EMPTY".to_owned(), Vec::new()), ("A".to_owned(), vec![0x80])]),
-            separate_stderr: true,
-            allow_concurrent: false,
-            dangerously_disable_sandbox: false,
-            inline_limit: 1234,
-            stdin: true,
-            pty: Some(Pty { size: TerminalSize { rows: 50, cols: 132 }, term: "xterm".to_owned() }),
-            labels: labels(&[("job", "7"), ("team", "blue")]),
-        },
-        directory: b"/workspace/\xfe".to_vec(),
+        spec: spec(),
         state: ExecutionState::Queued,
         link: None,
         decision: decision(Verdict::Allow),
@@ -116,6 +96,33 @@ pub(in crate::store) fn execution(session: &SessionRecord) -> ExecutionRecord {
         queued: Micros(0),
         started: None,
         ended: None,
+    }
+}
+
+/// Returns a specification in which most fields have a value other than their default.
+pub(in crate::store) fn spec() -> ExecutionSpec {
+    ExecutionSpec {
+        command: CommandSpec {
+            text: b"printf '\xff' | wc -c".to_vec(),
+            shell: Shell::Bash,
+            directory: b"/workspace/\xfe".to_vec(),
+            env: BTreeMap::from([("EMPTY".to_owned(), Vec::new()), ("A".to_owned(), vec![0x80])]),
+            stdin: true,
+            pty: Some(Pty { size: TerminalSize { rows: 50, cols: 132 }, term: "xterm".to_owned() }),
+            separate_stderr: true,
+            timeout: Duration::new(120, 1),
+            idle_timeout: Some(Duration::new(60, 1_000)),
+            inline_limit: 1234,
+        },
+        given: Given { timeout: true, ..Given::default() },
+        background: false,
+        yield_after: Some(Duration::from_secs(15)),
+        description: "Count \u{202e}bytes".to_owned(),
+        wait_for_approval: true,
+        mode: Mode::Plan,
+        allow_concurrent: false,
+        dangerously_disable_sandbox: false,
+        labels: labels(&[("job", "7"), ("team", "blue")]),
     }
 }
 
@@ -167,9 +174,9 @@ pub(super) fn approval(record: &ExecutionRecord) -> ApprovalRecord {
         principal: record.principal.clone(),
         state: ApprovalState::Open,
         binding: [9; 32],
-        command: record.spec.command.clone(),
-        shell: record.spec.shell,
-        directory: record.directory.clone(),
+        command: record.spec.command.text.clone(),
+        shell: record.spec.command.shell,
+        directory: record.spec.command.directory.clone(),
         description: record.spec.description.clone(),
         decision: record.decision.clone(),
         files: vec![

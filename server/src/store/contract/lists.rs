@@ -275,7 +275,7 @@ pub(in crate::store) async fn pages_of_large_rows_end_early(store: &dyn Store) {
     let large = 128 * 1024 - 1;
     for _ in 0..50 {
         let mut record = execution(&session);
-        record.spec.command = vec![b'x'; large];
+        record.spec.command.text = vec![b'x'; large];
         create(store, new(record)).await;
     }
     let page = store.executions(&ExecutionQuery::default(), &first(50)).await.unwrap();

@@ -161,10 +161,12 @@ pub(in crate::store) async fn what_is_no_state_leaves_the_version(store: &dyn St
     let now = store.now().await.unwrap();
     let after = step(store, &record, quiet).await;
     assert!(after.lease_until.0 >= now.0 + HOUR);
+    let mut spec = record.spec.clone();
+    spec.command.directory = b"/workspace/b".to_vec();
     let wanted = ExecutionRecord {
+        spec,
         lease_until: after.lease_until,
         decision: decision(Verdict::Ask),
-        directory: b"/workspace/b".to_vec(),
         cancel_requested: true,
         output: OutputState::Storing,
         ..record

@@ -52,7 +52,7 @@ pub(in crate::store) async fn insert(
     .bind(&approval.decided_by)
     .bind(&approval.reason)
     .bind(&approval.command)
-    .bind(json::write_files(&approval.files)?)
+    .bind(json::write(&approval.files)?)
     .bind(&approval.terms)
     .execute(connection)
     .await?;

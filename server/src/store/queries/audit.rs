@@ -29,7 +29,7 @@ pub(in crate::store) async fn open(
         .bind(record.decision.verdict.name())
         .bind(&record.decision.reason_code)
         .bind(now.0)
-        .bind(&record.spec.command)
+        .bind(&record.spec.command.text)
         .execute(connection)
         .await?;
     Ok(())

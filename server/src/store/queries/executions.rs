@@ -156,7 +156,7 @@ async fn insert(connection: &mut Connection, record: &ExecutionRecord) -> Result
         .bind(record.created.0)
         .bind(json::write(&record.spec.labels)?)
         .bind(json::write(&SpecJson::new(&record.spec))?)
-        .bind(&record.spec.command)
+        .bind(&record.spec.command.text)
         .bind(
             record.spec.yield_after.map(|time| integer(u64::try_from(time.as_micros()).unwrap_or(u64::MAX))),
         )
@@ -197,7 +197,7 @@ fn bind_changing<'q>(
         .bind(record.queued.0)
         .bind(record.started.map(|at| at.0))
         .bind(record.ended.map(|at| at.0))
-        .bind(&record.directory)
+        .bind(&record.spec.command.directory)
         .bind(json::write(&DecisionJson(record.decision.clone()))?)
         .bind(record.result.as_ref().map(ExecutionResult::encode))
         .bind(record.is_serial()))

@@ -1,12 +1,12 @@
 //! The JSON of columns that are not used in filters: decisions, specs, maps.
 //!
-//! The domain types do not implement serde. Each `*Form` mirrors one of them, and the compiler checks
-//! that they match. A field that is added later needs `#[serde(default)]` here, so that older rows stay
-//! readable.
+//! The domain types have their canonical encoding. For the server's own types, each `*Form` mirrors one of
+//! them, and the compiler checks that they match. A field that is added later needs `#[serde(default)]` here,
+//! so that older rows stay readable.
 
 use std::{collections::BTreeMap, time::Duration};
 
-use airlock_domain::{BoundFile, FileState, Mode, Pty, Shell, TerminalSize, limits::INLINE_DEFAULT};
+use airlock_domain::{CommandSpec, Given, Mode, Pty, Shell, TerminalSize, encoding, limits::INLINE_DEFAULT};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::errors::unreadable;
@@ -25,71 +25,88 @@ pub(in crate::store) fn read<T: DeserializeOwned>(column: &str, json: &str) -> R
     serde_json::from_str(json).map_err(|_| unreadable(column))
 }
 
-/// A file that an approval is bound to.
-#[derive(Serialize, Deserialize)]
-struct FileJson {
-    #[serde(with = "base64")]
-    path: Vec<u8>,
-    state: String,
-    /// Hexadecimal. Empty unless the state is `DIGEST`.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    sha256: String,
-}
-
-/// Returns the JSON of files.
-pub(in crate::store) fn write_files(files: &[BoundFile]) -> Result<String, StoreError> {
-    let form = |file: &BoundFile| FileJson {
-        path: file.path.clone(),
-        state: file_state(file.state).to_owned(),
-        sha256: file.state.digest().map(hex::encode).unwrap_or_default(),
-    };
-    write(&files.iter().map(form).collect::<Vec<_>>())
-}
-
-/// Reads JSON that [`write_files`] created, from `column`.
-pub(in crate::store) fn read_files(column: &str, json: &str) -> Result<Vec<BoundFile>, StoreError> {
-    let domain = |file: FileJson| {
-        let mut digest = [0; 32];
-        let state = match file.state.as_str() {
-            "DIGEST" => {
-                hex::decode_to_slice(&file.sha256, &mut digest).ok()?;
-                FileState::Digest(digest)
-            }
-            name => {
-                [FileState::Any, FileState::Absent, FileState::Other, FileState::TooLarge, FileState::Unknown]
-                    .into_iter()
-                    .find(|state| file_state(*state) == name)?
-            }
-        };
-        Some(BoundFile { path: file.path, state })
-    };
-    let files: Vec<FileJson> = read(column, json)?;
-    files.into_iter().map(|file| domain(file).ok_or_else(|| unreadable(column))).collect()
-}
-
-fn file_state(state: FileState) -> &'static str {
-    match state {
-        FileState::Any => "ANY",
-        FileState::Digest(_) => "DIGEST",
-        FileState::Absent => "ABSENT",
-        FileState::Other => "OTHER",
-        FileState::TooLarge => "TOO_LARGE",
-        FileState::Unknown => "UNKNOWN",
-    }
-}
-
 /// A decision.
 #[derive(Serialize, Deserialize)]
 pub(in crate::store) struct DecisionJson(#[serde(with = "DecisionForm")] pub(in crate::store) DecisionRecord);
 
 /// Environment variables.
 #[derive(Serialize, Deserialize)]
-pub(in crate::store) struct EnvJson(#[serde(with = "env")] pub(in crate::store) BTreeMap<String, Vec<u8>>);
+pub(in crate::store) struct EnvJson(
+    #[serde(with = "encoding::env")] pub(in crate::store) BTreeMap<String, Vec<u8>>,
+);
 
-/// The fields of an execution's spec that have no column. Command, labels and budget have columns.
+/// The fields of an execution's spec that have no column. Labels and budget have columns, and so have the text
+/// and the directory of the command.
 #[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(in crate::store) struct SpecJson {
-    #[serde(with = "ShellForm")]
+    command: CommandSpec,
+    given: Given,
+    background: bool,
+    description: String,
+    wait_for_approval: bool,
+    mode: Mode,
+    allow_concurrent: bool,
+    dangerously_disable_sandbox: bool,
+}
+
+impl SpecJson {
+    /// Copies the fields of `spec` that have no column.
+    pub(in crate::store) fn new(spec: &ExecutionSpec) -> Self {
+        let ExecutionSpec {
+            command,
+            given,
+            background,
+            yield_after: _,
+            description,
+            wait_for_approval,
+            mode,
+            allow_concurrent,
+            dangerously_disable_sandbox,
+            labels: _,
+        } = spec;
+        Self {
+            command: CommandSpec { text: Vec::new(), directory: Vec::new(), ..command.clone() },
+            given: *given,
+            background: *background,
+            description: description.clone(),
+            wait_for_approval: *wait_for_approval,
+            mode: *mode,
+            allow_concurrent: *allow_concurrent,
+            dangerously_disable_sandbox: *dangerously_disable_sandbox,
+        }
+    }
+
+    /// Reads the JSON of the column `spec`, of this version or of one before 0.2.0.
+    pub(in crate::store) fn read(json: &str) -> Result<Self, StoreError> {
+        serde_json::from_str(json).or_else(|_| read::<FlatSpecJson>("spec", json).map(Self::from))
+    }
+
+    /// Combines these fields with those of the columns.
+    pub(in crate::store) fn with(
+        self,
+        (text, directory): (Vec<u8>, Vec<u8>),
+        labels: BTreeMap<String, String>,
+        yield_after: Option<Duration>,
+    ) -> ExecutionSpec {
+        ExecutionSpec {
+            command: CommandSpec { text, directory, ..self.command },
+            given: self.given,
+            background: self.background,
+            yield_after,
+            description: self.description,
+            wait_for_approval: self.wait_for_approval,
+            mode: self.mode,
+            allow_concurrent: self.allow_concurrent,
+            dangerously_disable_sandbox: self.dangerously_disable_sandbox,
+            labels,
+        }
+    }
+}
+
+/// The form of the column `spec` before 0.2.0. It is only read.
+#[derive(Deserialize)]
+struct FlatSpecJson {
     shell: Shell,
     timeout: Duration,
     timeout_given: bool,
@@ -99,9 +116,8 @@ pub(in crate::store) struct SpecJson {
     background: bool,
     description: String,
     wait_for_approval: bool,
-    #[serde(with = "ModeForm")]
     mode: Mode,
-    #[serde(with = "env")]
+    #[serde(with = "encoding::env")]
     env: BTreeMap<String, Vec<u8>>,
     separate_stderr: bool,
     allow_concurrent: bool,
@@ -111,82 +127,44 @@ pub(in crate::store) struct SpecJson {
     #[serde(default = "inline_default")]
     inline_limit: u32,
     #[serde(default)]
-    pty: Option<PtyJson>,
+    pty: Option<FlatPtyJson>,
 }
 
-/// A terminal.
-#[derive(Serialize, Deserialize)]
-struct PtyJson {
+#[derive(Deserialize)]
+struct FlatPtyJson {
     rows: u16,
     cols: u16,
     term: String,
 }
 
-impl PtyJson {
-    fn new(Pty { size: TerminalSize { rows, cols }, term }: &Pty) -> Self {
-        Self { rows: *rows, cols: *cols, term: term.clone() }
-    }
-
-    fn whole(self) -> Pty {
-        let Self { rows, cols, term } = self;
-        Pty { size: TerminalSize { rows, cols }, term }
-    }
-}
-
-impl SpecJson {
-    /// Copies the fields of `spec` that have no column.
-    pub(in crate::store) fn new(spec: &ExecutionSpec) -> Self {
-        Self {
-            shell: spec.shell,
-            timeout: spec.timeout,
-            timeout_given: spec.timeout_given,
-            idle_timeout: spec.idle_timeout,
-            background: spec.background,
-            description: spec.description.clone(),
-            wait_for_approval: spec.wait_for_approval,
-            mode: spec.mode,
-            env: spec.env.clone(),
-            separate_stderr: spec.separate_stderr,
-            allow_concurrent: spec.allow_concurrent,
-            stdin: spec.stdin,
-            dangerously_disable_sandbox: spec.dangerously_disable_sandbox,
-            inline_limit: spec.inline_limit,
-            pty: spec.pty.as_ref().map(PtyJson::new),
-        }
-    }
-
-    /// Combines these fields with those of the columns.
-    pub(in crate::store) fn with(
-        self,
-        command: Vec<u8>,
-        labels: BTreeMap<String, String>,
-        yield_after: Option<Duration>,
-    ) -> ExecutionSpec {
-        ExecutionSpec {
-            command,
-            shell: self.shell,
-            timeout: self.timeout,
-            timeout_given: self.timeout_given,
-            idle_timeout: self.idle_timeout,
-            background: self.background,
-            yield_after,
-            description: self.description,
-            wait_for_approval: self.wait_for_approval,
-            mode: self.mode,
-            env: self.env,
-            separate_stderr: self.separate_stderr,
-            allow_concurrent: self.allow_concurrent,
-            stdin: self.stdin,
-            dangerously_disable_sandbox: self.dangerously_disable_sandbox,
-            inline_limit: self.inline_limit,
-            pty: self.pty.map(PtyJson::whole),
-            labels,
-        }
-    }
-}
-
 fn inline_default() -> u32 {
     INLINE_DEFAULT
+}
+
+impl From<FlatSpecJson> for SpecJson {
+    fn from(flat: FlatSpecJson) -> Self {
+        let pty = |FlatPtyJson { rows, cols, term }| Pty { size: TerminalSize { rows, cols }, term };
+        Self {
+            command: CommandSpec {
+                shell: flat.shell,
+                env: flat.env,
+                stdin: flat.stdin,
+                pty: flat.pty.map(pty),
+                separate_stderr: flat.separate_stderr,
+                timeout: flat.timeout,
+                idle_timeout: flat.idle_timeout,
+                inline_limit: flat.inline_limit,
+                ..CommandSpec::default()
+            },
+            given: Given { timeout: flat.timeout_given, ..Given::default() },
+            background: flat.background,
+            description: flat.description,
+            wait_for_approval: flat.wait_for_approval,
+            mode: flat.mode,
+            allow_concurrent: flat.allow_concurrent,
+            dangerously_disable_sandbox: flat.dangerously_disable_sandbox,
+        }
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -200,9 +178,9 @@ struct DecisionForm {
     reason_span: Option<(u32, u32)>,
     read_only: bool,
     concurrency_safe: bool,
-    #[serde(with = "base64")]
+    #[serde(with = "encoding::bytes")]
     policy_version: Vec<u8>,
-    #[serde(with = "base64")]
+    #[serde(with = "encoding::bytes")]
     encoded: Vec<u8>,
 }
 
@@ -214,59 +192,5 @@ enum VerdictForm {
     Deny,
 }
 
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Shell", rename_all = "snake_case")]
-enum ShellForm {
-    Bash,
-    Zsh,
-    Pwsh,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Mode", rename_all = "snake_case")]
-enum ModeForm {
-    Bypass,
-    AcceptEdits,
-    Default,
-    Plan,
-}
-
-/// Bytes as base64 text.
-mod base64 {
-    use base64::{Engine as _, engine::general_purpose::STANDARD};
-    use serde::{Deserialize, Deserializer, Serializer, de::Error as _};
-
-    pub(in crate::store) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&STANDARD.encode(bytes))
-    }
-
-    pub(in crate::store) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Vec<u8>, D::Error> {
-        STANDARD.decode(String::deserialize(deserializer)?).map_err(D::Error::custom)
-    }
-}
-
-/// Environment variables with their values as base64 text.
-mod env {
-    use std::collections::BTreeMap;
-
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    #[derive(Serialize, Deserialize)]
-    struct Value(#[serde(with = "super::base64")] Vec<u8>);
-
-    pub(in crate::store) fn serialize<S: Serializer>(
-        env: &BTreeMap<String, Vec<u8>>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(env.iter().map(|(name, value)| (name, Value(value.clone()))))
-    }
-
-    pub(in crate::store) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<BTreeMap<String, Vec<u8>>, D::Error> {
-        let env = BTreeMap::<String, Value>::deserialize(deserializer)?;
-        Ok(env.into_iter().map(|(name, value)| (name, value.0)).collect())
-    }
-}
+#[cfg(test)]
+mod tests;

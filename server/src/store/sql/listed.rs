@@ -30,10 +30,10 @@ impl Listed for ExecutionRecord {
     }
 
     fn bytes(&self) -> usize {
-        let env: usize = self.spec.env.values().map(Vec::len).sum();
+        let env: usize = self.spec.command.env.values().map(Vec::len).sum();
         let inline = self.result.as_ref().and_then(|result| result.inline.as_deref());
         let inline = inline.map_or(0, InlineOutput::text_bytes);
-        env + self.spec.command.len() + self.decision.encoded.len() + inline
+        env + self.spec.command.text.len() + self.decision.encoded.len() + inline
     }
 }
 

@@ -132,8 +132,7 @@ impl TryFrom<ExecutionRow> for ExecutionRecord {
             principal: row.principal,
             request_id: row.request_id,
             request_hash: hash("request_hash", &row.request_hash)?,
-            spec: json::read::<SpecJson>("spec", &row.spec)?.with(row.command, labels, yield_after),
-            directory: row.directory,
+            spec: SpecJson::read(&row.spec)?.with((row.command, row.directory), labels, yield_after),
             state: names::value("state", &row.state)?,
             link: optional("link", row.link.as_deref())?,
             decision: json::read::<DecisionJson>("decision", &row.decision)?.0,
@@ -300,7 +299,7 @@ impl TryFrom<ApprovalRow> for ApprovalRecord {
             expires: Micros(row.expires),
             decided_by: row.decided_by,
             reason: row.reason,
-            files: json::read_files("files", &row.files)?,
+            files: json::read("files", &row.files)?,
             terms: row.terms,
         })
     }

@@ -186,7 +186,7 @@ async fn a_full_disk_is_unavailable_and_loses_nothing() {
     let session = opened(fresh.store(), TENANT).await;
     let large = || {
         let mut record = execution(&session);
-        record.spec.command = vec![b'x'; 100_000];
+        record.spec.command.text = vec![b'x'; 100_000];
         new(record)
     };
     let before = create(fresh.store(), large()).await;

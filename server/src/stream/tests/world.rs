@@ -91,7 +91,7 @@ impl World {
         record.version = 0;
         record.result = None;
         record.runner_id = Some(runner);
-        record.spec.separate_stderr = separate_stderr;
+        record.spec.command.separate_stderr = separate_stderr;
         let id = record.id;
         let states = [ExecutionState::Queued, ExecutionState::Starting, ExecutionState::Running];
         self.store.add(record, &states);

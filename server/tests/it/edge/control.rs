@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use airlock_domain::{FromRunner, Signal, TerminalSize, ToRunner};
+use airlock_domain::{FromRunner, Pty, Signal, TerminalSize, ToRunner};
 use airlock_proto::v1::{
     self, admin_service_client::AdminServiceClient, event::Event as Kind,
     execution_service_client::ExecutionServiceClient, session_service_client::SessionServiceClient,
@@ -105,7 +105,7 @@ async fn a_terminal_is_in_the_grant_and_its_size_reaches_the_runner() {
     let mut link = link_up(&world).await;
     let plain = crate::edge::runs::spec("pwd", |_| {});
     let (_stream, job) = link.run(&world, plain, None).await;
-    assert_eq!(job.grant.pty, None);
+    assert_eq!(job.grant.command.pty, None);
     let status = resize("executor", &job.execution_id.to_string(), 50).await.unwrap_err();
     assert_eq!(reason(&status), (Code::FailedPrecondition, "NO_TERMINAL".to_owned()));
     let spec = crate::edge::runs::spec("pwd", |spec| {
@@ -113,9 +113,14 @@ async fn a_terminal_is_in_the_grant_and_its_size_reaches_the_runner() {
         spec.allow_concurrent = true;
     });
     let (_stream, job) = link.run(&world, spec, None).await;
-    assert_eq!(job.grant.pty, Some(TerminalSize { rows: 31, cols: 80 }));
-    assert_eq!(job.grant.env["TERM"], b"vt100");
-    assert!(job.grant.stdin && job.grant.timeout == Duration::from_secs(30 * 60), "{:?}", job.grant.timeout);
+    let size = TerminalSize { rows: 31, cols: 80 };
+    assert_eq!(job.grant.command.pty, Some(Pty { size, term: "vt100".to_owned() }));
+    assert_eq!(job.grant.command.env["TERM"], b"vt100");
+    assert!(
+        job.grant.command.stdin && job.grant.command.timeout == Duration::from_secs(30 * 60),
+        "{:?}",
+        job.grant.command.timeout
+    );
     let id = job.execution_id.to_string();
     assert_eq!(resize("stranger", &id, 50).await.unwrap_err().code(), Code::NotFound);
     assert_eq!(resize("auditor", &id, 50).await.unwrap_err().code(), Code::PermissionDenied);

@@ -50,7 +50,7 @@ async fn a_run_streams_its_output_and_ends_with_the_truth() {
     let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
     let (mut stream, job) = link.run(&world, spec("pwd", |_| {}), Some(parent)).await;
     assert_eq!(job.traceparent, parent);
-    assert_eq!(job.grant.command, b"pwd");
+    assert_eq!(job.grant.command.text, b"pwd");
     let ended = async {
         link.ended(&job, 3).await;
         loop {

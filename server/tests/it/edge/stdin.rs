@@ -51,7 +51,7 @@ async fn what_is_written_reaches_the_runner_in_order_and_its_end_too() {
     let mut stage = Stage::set(&world).await;
     let spec = spec(&stage, true);
     let (_run, job) = stage.link.run(&world, spec, None).await;
-    assert!(job.grant.stdin, "the grant opens the input");
+    assert!(job.grant.command.stdin, "the grant opens the input");
     let id = job.execution_id.to_string();
 
     let (client, messages) = mpsc::channel(4);

@@ -3,8 +3,8 @@
 use std::{net::SocketAddr, time::Duration};
 
 use airlock_domain::{
-    Decided, Epoch, ExecutionId, Grant, NetworkMode, PathRules, Protect, SandboxLimits, SandboxProfile,
-    SessionId, Shell, Sockets, StartJob,
+    CommandSpec, Decided, Epoch, ExecutionId, Grant, NetworkMode, PathRules, Protect, SandboxLimits,
+    SandboxProfile, SessionId, Sockets, StartJob,
 };
 use airlock_proto::{
     LINK_PROTOCOL_VERSION,
@@ -225,8 +225,11 @@ impl Link {
     }
 
     pub(crate) async fn open(&mut self, session_id: &str, base: &str) -> wire::SessionReport {
-        let open =
-            wire::OpenSession { session_id: session_id.to_owned(), base: base.to_owned(), profile: None };
+        let open = wire::OpenSession {
+            session_id: session_id.to_owned(),
+            base: base.to_owned(),
+            ..Default::default()
+        };
         self.say(Down::OpenSession(open)).await;
         self.until(|message| match message {
             Up::Session(report) if report.session_id == session_id => Some(report.clone()),
@@ -290,10 +293,13 @@ impl Link {
 pub(crate) fn grant(session_id: SessionId, command: &str) -> Grant {
     Grant {
         session_id,
-        command: command.as_bytes().to_vec(),
-        shell: Shell::Bash,
-        directory: b"/workspace".to_vec(),
-        env: Default::default(),
+        command: CommandSpec {
+            text: command.as_bytes().to_vec(),
+            directory: b"/workspace".to_vec(),
+            timeout: Duration::from_secs(60),
+            inline_limit: 30_000,
+            ..CommandSpec::default()
+        },
         profile: SandboxProfile {
             rootfs: None,
             paths: PathRules::default(),
@@ -313,16 +319,10 @@ pub(crate) fn grant(session_id: SessionId, command: &str) -> Grant {
         },
         read_only: false,
         requires: Vec::new(),
-        separate_stderr: false,
-        pty: None,
-        timeout: Duration::from_secs(60),
-        idle_timeout: None,
         keep_directory: false,
         unsandboxed: false,
         snapshot_digest: Vec::new(),
-        stdin: false,
         decided: Decided::default(),
-        inline_limit: 30_000,
     }
 }
 

@@ -7,6 +7,7 @@ use std::{os::unix::fs::symlink, time::Duration};
 use airlock_domain::{Bind, DecidedPath, Grant, PathAccess, Requirement, limits};
 use airlock_proto::{runner_v1 as wire, runner_v1::connect_response::Message as Down};
 use airlock_tests::site::Site;
+use serde_json::json;
 
 use crate::hostile::fake_server::{FakeServer, Link, exit_code, grant, marks, refusal, site};
 
@@ -28,12 +29,12 @@ fn bind(source: impl Into<String>, target: &str) -> impl Fn(&mut Grant) + 'stati
 
 fn env(name: &'static str, value: &'static [u8]) -> impl Fn(&mut Grant) + 'static {
     move |grant| {
-        grant.env.insert(name.to_owned(), value.to_vec());
+        grant.command.env.insert(name.to_owned(), value.to_vec());
     }
 }
 
 fn directory(directory: &'static [u8]) -> impl Fn(&mut Grant) + 'static {
-    move |grant| grant.directory = directory.to_vec()
+    move |grant| grant.command.directory = directory.to_vec()
 }
 
 fn binds(site: &Site) -> Vec<(&'static str, &'static str, Change)> {
@@ -71,8 +72,10 @@ fn beyond_limits() -> Vec<(&'static str, &'static str, Change)> {
     vec![
         change("outside the sandbox", "floor", |grant| grant.unsandboxed = true),
         change("the runner's environment", "floor", |grant| grant.profile.pass_env = vec!["PATH".to_owned()]),
-        change("max_timeout", "floor", |grant| grant.timeout = Duration::from_secs(30 * 60 + 1)),
-        change("max_timeout, far", "floor", |grant| grant.timeout = Duration::from_secs(300_000_000_000)),
+        change("max_timeout", "floor", |grant| grant.command.timeout = Duration::from_secs(30 * 60 + 1)),
+        change("max_timeout, far", "floor", |grant| {
+            grant.command.timeout = Duration::from_secs(300_000_000_000)
+        }),
         change("max_grace", "floor", |grant| grant.profile.limits.grace = Duration::from_secs(31)),
         change("max_open_files", "floor", |grant| grant.profile.limits.open_files = 65_537),
         change("max_processes", "floor", |grant| grant.profile.limits.processes = u32::MAX),
@@ -83,17 +86,19 @@ fn beyond_limits() -> Vec<(&'static str, &'static str, Change)> {
 }
 
 fn malformed() -> Vec<(&'static str, &'static str, Change)> {
-    let many = |grant: &mut Grant| grant.env.extend((0..257).map(|index| (format!("V{index}"), vec![])));
-    let much = |grant: &mut Grant| drop(grant.env.insert("A".to_owned(), vec![b'x'; limits::ENV_BYTES]));
+    let many =
+        |grant: &mut Grant| grant.command.env.extend((0..257).map(|index| (format!("V{index}"), vec![])));
+    let much =
+        |grant: &mut Grant| drop(grant.command.env.insert("A".to_owned(), vec![b'x'; limits::ENV_BYTES]));
     vec![
-        change("a NUL in the command", "malformed_grant", |grant| grant.command.push(0)),
+        change("a NUL in the command", "malformed_grant", |grant| grant.command.text.push(0)),
         change("a long command", "malformed_grant", |grant| {
-            grant.command.resize(limits::COMMAND_BYTES + 1, b' ');
+            grant.command.text.resize(limits::COMMAND_BYTES + 1, b' ');
         }),
         change("many variables", "malformed_grant", many),
         change("much environment", "malformed_grant", much),
         change("a NUL in the directory", "malformed_grant", directory(b"/workspace/\0")),
-        change("a long directory", "malformed_grant", |grant| grant.directory.resize(5000, b'/')),
+        change("a long directory", "malformed_grant", |grant| grant.command.directory.resize(5000, b'/')),
         change("/etc", "no_such_directory", directory(b"/etc")),
         change("up and out", "no_such_directory", directory(b"/workspace/../../etc")),
         change("as if below", "no_such_directory", directory(b"/workspace//etc")),
@@ -189,32 +194,59 @@ async fn what_is_beyond_the_floor_is_refused() {
 
 type Spoil = fn(&mut wire::StartJob);
 
+/// Changes the encoded grant of an offer, whose hash stays.
+fn spoil(offer: &mut wire::StartJob, path: &str, value: serde_json::Value) {
+    let grant = offer.grant.as_mut().unwrap();
+    let mut encoded: serde_json::Value = serde_json::from_slice(&grant.encoded).unwrap();
+    match encoded.pointer_mut(path) {
+        Some(field) => *field = value,
+        None => {
+            let (outer, name) = path.rsplit_once('/').unwrap();
+            encoded.pointer_mut(outer).unwrap()[name] = value;
+        }
+    }
+    grant.encoded = encoded.to_string().into();
+}
+
+/// Removes a field of the encoded grant of an offer.
+fn remove(offer: &mut wire::StartJob, outer: &str, name: &str) {
+    let grant = offer.grant.as_mut().unwrap();
+    let mut encoded: serde_json::Value = serde_json::from_slice(&grant.encoded).unwrap();
+    let fields = encoded.pointer_mut(outer).and_then(serde_json::Value::as_object_mut).unwrap();
+    fields.remove(name).unwrap();
+    grant.encoded = encoded.to_string().into();
+}
+
 /// Lies about the offer itself: the hash belongs to another grant, or the offer to another time.
 fn offers() -> Vec<(&'static str, &'static str, Spoil)> {
-    fn of(offer: &mut wire::StartJob) -> &mut wire::Grant {
-        offer.grant.as_mut().unwrap()
-    }
     vec![
-        ("a hash of zeros", "binding_mismatch", |offer| of(offer).binding = vec![0; 32].into()),
-        ("another command", "binding_mismatch", |offer| of(offer).command = "touch /workspace/lie-x".into()),
-        ("another directory", "binding_mismatch", |offer| of(offer).directory = "/workspace/".into()),
-        ("another variable", "binding_mismatch", |offer| {
-            drop(of(offer).env.insert("A".to_owned(), "b".into()));
+        ("a hash of zeros", "binding_mismatch", |offer| {
+            offer.grant.as_mut().unwrap().binding = vec![0; 32].into();
         }),
-        ("writable after all", "binding_mismatch", |offer| of(offer).read_only = !of(offer).read_only),
-        ("outside after all", "binding_mismatch", |offer| of(offer).unsandboxed = true),
+        // `touch /workspace/lie-x`
+        ("another command", "binding_mismatch", |offer| {
+            spoil(offer, "/command/text", json!("dG91Y2ggL3dvcmtzcGFjZS9saWUteA=="));
+        }),
+        // `/workspace/`
+        ("another directory", "binding_mismatch", |offer| {
+            spoil(offer, "/command/directory", json!("L3dvcmtzcGFjZS8="));
+        }),
+        ("another variable", "binding_mismatch", |offer| {
+            spoil(offer, "/command/env/A", json!("Yg=="));
+        }),
+        ("writable after all", "binding_mismatch", |offer| spoil(offer, "/read_only", json!(true))),
+        ("outside after all", "binding_mismatch", |offer| spoil(offer, "/unsandboxed", json!(true))),
         ("required after all", "binding_mismatch", |offer| {
-            of(offer).requires = vec!["TRUSTED_PATH".to_owned()];
+            spoil(offer, "/requires", json!(["TRUSTED_PATH"]));
         }),
         ("a bind after all", "binding_mismatch", |offer| {
-            let bind = wire::Bind { source: "/usr".to_owned(), target: "/mnt".to_owned() };
-            of(offer).profile.as_mut().unwrap().root_binds = vec![bind];
+            spoil(offer, "/profile/root_binds", json!([{"source": "/usr", "target": "/mnt"}]));
         }),
         ("limits after all", "binding_mismatch", |offer| {
-            of(offer).profile.as_mut().unwrap().limits.as_mut().unwrap().processes = 2000;
+            spoil(offer, "/profile/limits/processes", json!(2000));
         }),
         ("another session's hash", "binding_mismatch", |offer| {
-            of(offer).session_id = "01900000-0000-7000-8000-000000000000".to_owned();
+            spoil(offer, "/session_id", json!("01900000-0000-7000-8000-000000000000"));
         }),
         ("another epoch", "stale_epoch", |offer| {
             offer.epoch = "11111111-1111-4111-8111-111111111111".to_owned();
@@ -247,18 +279,22 @@ fn unreadable() -> Vec<(&'static str, Spoil)> {
     }
     vec![
         ("no grant", |offer| offer.grant = None),
-        ("no profile", |offer| of(offer).profile = None),
-        ("no limits", |offer| of(offer).profile.as_mut().unwrap().limits = None),
-        ("no timeout", |offer| of(offer).timeout = None),
-        ("a negative timeout", |offer| {
-            of(offer).timeout = Some(prost_types::Duration { seconds: -1, nanos: 0 });
+        ("an empty grant", |offer| of(offer).encoded = Vec::new().into()),
+        ("a grant that is cut", |offer| {
+            let encoded = &mut of(offer).encoded;
+            encoded.truncate(encoded.len() - 1);
         }),
+        ("no profile", |offer| remove(offer, "", "profile")),
+        ("no limits", |offer| remove(offer, "/profile", "limits")),
+        ("no timeout", |offer| remove(offer, "/command", "timeout")),
+        ("a negative timeout", |offer| spoil(offer, "/command/timeout/secs", json!(-1))),
         ("a short hash", |offer| of(offer).binding = vec![0; 31].into()),
         ("no hash", |offer| of(offer).binding = Vec::new().into()),
-        ("an unknown shell", |offer| of(offer).shell = 99),
-        ("an unknown network", |offer| of(offer).profile.as_mut().unwrap().network = 99),
-        ("an unknown requirement", |offer| of(offer).requires = vec!["ROOT".to_owned()]),
-        ("a session that is none", |offer| of(offer).session_id = "../../etc".to_owned()),
+        ("an unknown shell", |offer| spoil(offer, "/command/shell", json!("fish"))),
+        ("an unknown network", |offer| spoil(offer, "/profile/network", json!("host"))),
+        ("an unknown requirement", |offer| spoil(offer, "/requires", json!(["ROOT"]))),
+        ("a field of a later version", |offer| spoil(offer, "/command/later", json!(true))),
+        ("a session that is none", |offer| spoil(offer, "/session_id", json!("../../etc"))),
         ("an execution that is none", |offer| offer.execution_id = "../../etc/passwd".to_owned()),
         ("an epoch that is none", |offer| offer.epoch = String::new()),
     ]
@@ -327,7 +363,7 @@ async fn grants_of_nothing_at_all_end_and_break_nothing() {
         grant
     };
     for grant in [
-        none(|grant| grant.timeout = Duration::ZERO),
+        none(|grant| grant.command.timeout = Duration::ZERO),
         none(|grant| grant.profile.limits.grace = Duration::ZERO),
         none(|grant| grant.profile.limits.output_bytes = 0),
         none(|grant| grant.profile.limits.output_bytes = 1),
@@ -335,12 +371,12 @@ async fn grants_of_nothing_at_all_end_and_break_nothing() {
         none(|grant| grant.profile.limits.processes = 0),
         none(|grant| grant.profile.limits.file_size = 0),
         none(|grant| grant.profile.limits.private_tmp_bytes = 0),
-        none(|grant| grant.command.clear()),
+        none(|grant| grant.command.text.clear()),
         none(|grant| grant.profile.path = "\0".to_owned()),
         none(|grant| drop(grant.profile.env.insert("A=B".to_owned(), b"x".to_vec()))),
         none(|grant| drop(grant.profile.env.insert(String::new(), b"\0".to_vec()))),
         none(|grant| grant.profile.name = "../".repeat(1000)),
-        none(|grant| grant.shell = airlock_domain::Shell::Pwsh),
+        none(|grant| grant.command.shell = airlock_domain::Shell::Pwsh),
         none(|grant| grant.profile.allowed_env = vec!["\0".to_owned(); 1000]),
     ] {
         let report = link.answer(&link.offer(grant)).await;

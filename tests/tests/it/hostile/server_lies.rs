@@ -44,7 +44,7 @@ async fn what_comes_before_welcome_or_instead_of_it_is_not_obeyed() {
     let open = wire::OpenSession {
         session_id: "01900000-0000-7000-8000-000000000001".to_owned(),
         base: String::new(),
-        profile: None,
+        ..Default::default()
     };
     let other_version = |protocol_version| wire::Welcome { protocol_version, ..welcome() };
     let firsts: Vec<(&str, Option<Down>)> = vec![
@@ -132,7 +132,7 @@ async fn orders_about_what_is_not_there_are_answered_or_ignored() {
         link.say(Down::OpenSession(wire::OpenSession {
             session_id: id.to_owned(),
             base: "..".to_owned(),
-            profile: None,
+            ..Default::default()
         }))
         .await;
     }

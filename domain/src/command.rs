@@ -1,9 +1,9 @@
 //! The specification of a command: what runs and how. The request, the stored execution and the grant contain it
 //! whole. The launch is built from it.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, fmt, str::FromStr, time::Duration};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::{Pty, Shell, encoding, encoding::is_false};
 
@@ -36,6 +36,66 @@ pub struct CommandSpec {
     pub idle_timeout: Option<Duration>,
     /// The length in bytes up to which the result contains a stream in full as text.
     pub inline_limit: u32,
+    /// The mask of the file modes that the command creates.
+    #[serde(default, skip_serializing_if = "Umask::is_default")]
+    pub umask: Umask,
+}
+
+/// A mask of file modes: the bits that a new file does not get.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Umask(u16);
+
+impl Umask {
+    /// Returns the bits.
+    #[must_use]
+    pub fn bits(self) -> u32 {
+        self.0.into()
+    }
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl Default for Umask {
+    fn default() -> Self {
+        Self(0o022)
+    }
+}
+
+impl fmt::Display for Umask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:03o}", self.0)
+    }
+}
+
+/// An error for a text that is not a [`Umask`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("must be one to four octal digits, at most 777, such as \"027\"")]
+pub struct UmaskError;
+
+impl FromStr for Umask {
+    type Err = UmaskError;
+
+    fn from_str(text: &str) -> Result<Self, UmaskError> {
+        let is_octal =
+            (1..=4).contains(&text.len()) && text.bytes().all(|digit| matches!(digit, b'0'..=b'7'));
+        let bits = u16::from_str_radix(text, 8).ok().filter(|bits| is_octal && *bits <= 0o777);
+        bits.map(Self).ok_or(UmaskError)
+    }
+}
+
+impl Serialize for Umask {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        encoding::text::serialize(self, serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Umask {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        encoding::text::deserialize(deserializer)
+    }
 }
 
 /// The fields of a request's command that have a default elsewhere and that the client set.
@@ -51,18 +111,50 @@ pub struct Given {
     /// Else the profile's value.
     #[serde(default, skip_serializing_if = "is_false")]
     pub inline_limit: bool,
+    /// Else the profile's mask.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub umask: bool,
 }
 
 impl CommandSpec {
     /// Returns the specification with the fields that are not `given` taken from `defaults`.
     #[must_use]
     pub fn completed(self, given: Given, defaults: &Self) -> Self {
-        let Given { shell, timeout, inline_limit } = given;
+        let Given { shell, timeout, inline_limit, umask } = given;
         Self {
             shell: if shell { self.shell } else { defaults.shell },
             timeout: if timeout { self.timeout } else { defaults.timeout },
             inline_limit: if inline_limit { self.inline_limit } else { defaults.inline_limit },
+            umask: if umask { self.umask } else { defaults.umask },
             ..self
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mask_is_octal_and_at_most_777() {
+        for (text, bits) in [("0", 0), ("7", 7), ("22", 0o22), ("022", 0o22), ("0777", 0o777), ("777", 0o777)]
+        {
+            assert_eq!(text.parse().map(Umask::bits), Ok(bits), "{text}");
+        }
+        for text in ["", "8", "0o22", "+22", "-1", "1000", "00022", "2 2", "0x1f"] {
+            assert_eq!(text.parse::<Umask>(), Err(UmaskError), "{text}");
+        }
+        assert_eq!(Umask::default().to_string(), "022");
+        assert_eq!("7".parse::<Umask>().unwrap().to_string(), "007");
+    }
+
+    #[test]
+    fn a_default_mask_is_absent_from_the_encoding() {
+        let encoded = |umask: &str| {
+            let command = CommandSpec { umask: umask.parse().unwrap(), ..CommandSpec::default() };
+            String::from_utf8(encoding::encode(&command)).unwrap()
+        };
+        assert!(!encoded("022").contains("umask"));
+        assert!(encoded("0027").ends_with(r#","umask":"027"}"#));
     }
 }

@@ -35,6 +35,7 @@ pub(crate) fn command() -> CommandSpec {
         timeout: Duration::from_secs(120),
         idle_timeout: Some(Duration::from_secs(7)),
         inline_limit: 1234,
+        umask: "0137".parse().unwrap(),
     }
 }
 
@@ -107,7 +108,7 @@ fn profile() -> SandboxProfile {
 pub(crate) fn start() -> StartExecution {
     StartExecution {
         command: command(),
-        given: Given { shell: true, timeout: true, inline_limit: true },
+        given: Given { shell: true, timeout: true, inline_limit: true, umask: true },
         session_id: Some(session()),
         request_id: Some("k".to_owned()),
         background: true,

@@ -72,6 +72,8 @@ pub struct LaunchSpec {
     pub stdin: Stdin,
     /// The masks over the session's directories.
     pub masks: Vec<Mask>,
+    /// The mask of the file modes that the command creates.
+    pub umask: u32,
 }
 
 impl Default for LaunchSpec {
@@ -98,6 +100,7 @@ impl LaunchSpec {
             timeout: _,
             idle_timeout: _,
             inline_limit: _,
+            umask,
         } = command;
         Self {
             command: text.clone(),
@@ -121,6 +124,7 @@ impl LaunchSpec {
                 None => Stdin::Null,
             },
             masks: Vec::new(),
+            umask: umask.bits(),
         }
     }
 }

@@ -76,6 +76,9 @@ pub(super) struct Spec {
     /// 150000]
     #[arg(long, value_name = "BYTES", value_parser = args::count::<u32>)]
     inline_limit: Option<u32>,
+    /// The mask of the file modes that the command creates, in octal, such as 027 [default: the profile's]
+    #[arg(long, value_name = "MASK")]
+    umask: Option<String>,
     /// The command.
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -116,6 +119,7 @@ impl Spec {
             runner_labels: self.runner_label.into_iter().collect(),
             base: base.unwrap_or_default(),
             inline_limit: self.inline_limit.unwrap_or(0),
+            umask: self.umask.unwrap_or_default(),
             ..v1::ExecutionSpec::default()
         };
         Ok(spec.with_command(args::command_text(self.command)).with_env(args::variables(&self.env)?))

@@ -80,7 +80,9 @@ fn others(value: &Value) -> Vec<Value> {
         Value::Bool(flag) => vec![Value::from(!flag)],
         Value::Number(number) => vec![Value::from(number.as_u64().unwrap() + 1)],
         // Four letters before base64 are three bytes more.
-        Value::String(text) => vec![Value::from(format!("AAAA{text}")), Value::from("f".repeat(64))],
+        Value::String(text) => {
+            vec![Value::from(format!("AAAA{text}")), Value::from("f".repeat(64)), Value::from("007")]
+        }
         Value::Array(list) => vec![Value::from(&list[..list.len().saturating_sub(1)])],
         Value::Object(fields) => {
             let mut fewer = fields.clone();
@@ -305,7 +307,7 @@ fn pty(rows: u16, cols: u16, term: &str) -> Pty {
 fn every_field_that_changes_what_runs_changes_the_hash_and_no_other() {
     let command = CommandSpec { text: b"ls".to_vec(), ..CommandSpec::default() };
     let base = StartExecution { command, ..StartExecution::default() };
-    let changed: [fn(&mut StartExecution); 24] = [
+    let changed: [fn(&mut StartExecution); 26] = [
         |r| r.command.text = b"ls ".to_vec(),
         |r| r.command.shell = Shell::Zsh,
         |r| r.given.shell = true,
@@ -326,6 +328,8 @@ fn every_field_that_changes_what_runs_changes_the_hash_and_no_other() {
         |r| r.background = true,
         |r| r.yield_after = Some(Duration::from_nanos(1)),
         |r| r.command.inline_limit = 1,
+        |r| r.command.umask = "077".parse().unwrap(),
+        |r| r.given.umask = true,
         |r| r.command.pty = Some(pty(24, 80, "xterm")),
         |r| r.command.pty = Some(pty(80, 24, "xterm")),
         |r| r.command.pty = Some(pty(24, 81, "xterm")),

@@ -134,6 +134,7 @@ pub(super) fn sample() -> Grant {
             timeout: Duration::from_secs(120),
             idle_timeout: Some(Duration::from_secs(7)),
             inline_limit: 1234,
+            umask: "027".parse().unwrap(),
         },
         profile: SandboxProfile {
             name: "strict".to_owned(),
@@ -401,6 +402,7 @@ fn every_bound_field_changes_the_binding() {
         |g| g.snapshot_digest.clear(),
         |g| g.command.stdin = false,
         |g| g.command.pty = None,
+        |g| g.command.umask = "077".parse().unwrap(),
         |g| g.command.pty.as_mut().unwrap().size = TerminalSize { rows: 132, cols: 50 },
         |g| g.decided.programs.clear(),
         |g| g.decided.git.clear(),

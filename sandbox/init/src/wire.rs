@@ -318,6 +318,8 @@ pub struct StartSpec {
     pub cwd: Vec<u8>,
     /// The limits.
     pub limits: Rlimits,
+    /// The mask of the file modes that the shell creates.
+    pub umask: u32,
     /// The accesses that Landlock allows.
     pub access: Access,
     /// If set, a terminal is created as its input and output.

@@ -38,6 +38,7 @@ pub(super) fn start(spec: &LaunchSpec, limits: &Limits, directory: &Path) -> Sta
         env,
         cwd: spec.cwd.as_os_str().as_bytes().to_vec(),
         limits: limits.rlimits(),
+        umask: spec.umask,
         access: landlock::access(spec.shape, &spec.masks),
         terminal: match spec.stdin {
             Stdin::Terminal(size) => Some(size),

@@ -81,6 +81,18 @@ fn the_next_command_can_start_where_the_last_one_ended() {
 }
 
 #[test]
+fn files_get_the_modes_that_the_mask_of_the_launch_leaves() {
+    let host = Host::new();
+    let session = host.session();
+    let look = "rm -rf f d; touch f; mkdir d; stat -c %a f d; umask";
+    assert_eq!(host.run(&session, &host.spec(look)).stdout, "644\n755\n0022\n", "the default");
+    for (umask, seen) in [(0o027, "640\n750\n0027\n"), (0, "666\n777\n0000\n"), (0o777, "0\n0\n0777\n")] {
+        let output = host.run(&session, &LaunchSpec { umask, ..host.spec(look) });
+        assert_eq!(output.stdout, seen, "{umask:03o}");
+    }
+}
+
+#[test]
 fn output_is_in_true_order_in_one_stream_and_apart_in_two() {
     let host = Host::new();
     let session = host.session();

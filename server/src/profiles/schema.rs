@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use airlock_config::{Field, Form, Kind};
-use airlock_domain::limits::INLINE_MAX;
+use airlock_domain::{command::Umask, limits::INLINE_MAX};
 
 const MODE: Kind = Kind::OneOf(&["bypass", "accept_edits", "default", "plan"]);
 const TEXTS: Kind = Kind::List(&Kind::Text);
@@ -113,6 +113,7 @@ const LIMITS: &[Field] = &[
 
 const COMMANDS: &[Field] = &[
     Field::new("background", Kind::Bool),
+    Field::new("umask", UMASK),
     Field::new("foreground_sleep", Kind::OneOf(&["allow", "refuse"])),
 ];
 
@@ -127,6 +128,11 @@ const SHELL: &[Field] = &[
     Field::new("init", Kind::Text),
     Field::new("prefix", Kind::List(&Kind::Form(WORD))),
 ];
+
+const UMASK: Kind = Kind::Form(Form {
+    holds: |text| text.parse::<Umask>().is_ok(),
+    what: "one to four octal digits in quotes, at most \"777\", such as \"027\"",
+});
 
 const WORD: Form = Form {
     holds: |word| !word.is_empty() && !word.contains('\0'),

@@ -173,6 +173,7 @@ pass = ["HTTP_PROXY"]
 
 [commands]
 background = true
+umask = "027"
 foreground_sleep = "allow"
 
 [limits]

@@ -21,8 +21,13 @@ impl Checker {
         let shell = self.shell("spec.shell", spec.shell);
         let timeout = self.duration("spec.timeout", spec.timeout.take(), LONGEST);
         let (env, env_bytes) = (std::mem::take(&mut spec.env), std::mem::take(&mut spec.env_bytes));
-        let given =
-            Given { shell: shell.is_some(), timeout: timeout.is_some(), inline_limit: spec.inline_limit > 0 };
+        let umask = self.optional_id("spec.umask", &spec.umask);
+        let given = Given {
+            shell: shell.is_some(),
+            timeout: timeout.is_some(),
+            inline_limit: spec.inline_limit > 0,
+            umask: umask.is_some(),
+        };
         let command = CommandSpec {
             text,
             shell: shell.unwrap_or_default(),
@@ -34,6 +39,7 @@ impl Checker {
             timeout: timeout.unwrap_or_default(),
             idle_timeout: self.duration("spec.idle_timeout", spec.idle_timeout.take(), LONGEST),
             inline_limit: spec.inline_limit,
+            umask: umask.unwrap_or_default(),
         };
         (command, given)
     }
@@ -45,6 +51,7 @@ pub(crate) fn show_command(command: CommandSpec, execution: v1::Execution) -> v1
         shell: v1::Shell::from(command.shell).into(),
         separate_stderr: command.separate_stderr,
         pty: command.pty.map(Into::into),
+        umask: command.umask.to_string(),
         ..execution
     }
     .with_directory(command.directory)

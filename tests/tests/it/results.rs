@@ -245,3 +245,17 @@ async fn a_slow_reader_holds_up_neither_the_command_nor_another_nor_a_cancel() {
     }
     assert_eq!(sha256(&story.stdout), sha256(&fast.stdout), "and gets every byte once in the end");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_get_the_modes_that_the_requested_mask_leaves() {
+    let site = Site::new();
+    let (_server, _runner) = (site.server(&[]), site.runner(&[]));
+    let client = site.ready().await;
+    for (asked, told, seen) in [("", "022", "644\n"), ("27", "027", "640\n"), ("000", "000", "666\n")] {
+        let look = v1::ExecutionSpec { umask: asked.to_owned(), ..spec("touch f; stat -c %a f") };
+        let story = run(&client, look).await.unwrap();
+        assert_eq!(String::from_utf8_lossy(&story.stdout), seen, "{asked}");
+        let id = story.end.unwrap().execution_id;
+        assert_eq!(client.execution(&id).await.unwrap().umask, told, "the execution shows it");
+    }
+}

@@ -12,7 +12,7 @@ use airlock_domain::{FileState, SessionId, Shell, TerminalSize};
 /// The name of a field of the grant or of its decided facts, and a function that changes its value.
 type Change = (&'static str, fn(&mut Grant));
 
-const CHANGES: [Change; 24] = [
+const CHANGES: [Change; 25] = [
     ("session_id", |grant| grant.session_id = SessionId::new()),
     ("command", |_| {}),
     ("command.text", |grant| grant.command.text.push(b'x')),
@@ -27,6 +27,7 @@ const CHANGES: [Change; 24] = [
     ("command.timeout", |grant| grant.command.timeout += Duration::from_secs(1)),
     ("command.idle_timeout", |grant| grant.command.idle_timeout = None),
     ("command.inline_limit", |grant| grant.command.inline_limit += 1),
+    ("command.umask", |grant| grant.command.umask = "077".parse().unwrap()),
     ("profile", |grant| grant.profile.path.push('x')),
     ("read_only", |grant| grant.read_only = !grant.read_only),
     ("requires", |grant| grant.requires.clear()),
@@ -80,9 +81,13 @@ fn every_field_that_an_answer_is_bound_to_is_shown() {
 #[test]
 fn a_bound_field_without_a_place_of_its_own_is_among_the_further_ones() {
     let grant = grant();
-    assert_eq!(grant.further(&SHOWN), BTreeMap::new(), "each field of this version has a place");
+    let umask = ("command.umask".to_owned(), "\"027\"".to_owned());
+    assert_eq!(grant.further(&SHOWN), BTreeMap::from([umask.clone()]), "the others have a place");
     let without = SHOWN.map(|name| if name == "command.stdin" { "" } else { name });
-    assert_eq!(grant.further(&without), BTreeMap::from([("command.stdin".to_owned(), "true".to_owned())]));
+    assert_eq!(
+        grant.further(&without),
+        BTreeMap::from([("command.stdin".to_owned(), "true".to_owned()), umask])
+    );
 }
 
 #[test]

@@ -108,6 +108,7 @@ pub(super) fn start(
         None => <[OwnedFd; 3]>::try_from(fds)
             .map_err(|_| Failure::new(Step::Message, "a start needs three descriptors"))?,
     };
+    umask(Mode::from_bits_truncate(spec.umask));
     std::env::set_current_dir(OsStr::from_bytes(&spec.cwd)).at(Step::Directory)?;
     let shell = find(spec.shell)?;
     let (program, words) = match spec.prefix.split_first() {

@@ -21,11 +21,13 @@ fn what_the_client_did_not_set_comes_from_session_and_profile() {
     assert_eq!((plain.shell, plain.timeout), (session.shell, profile.command.timeout));
     assert_eq!((plain.inline_limit, &plain.directory), (profile.command.inline_limit, &session.directory));
     assert_eq!(plain.env, session.env);
-    let given = Given { shell: true, timeout: true, inline_limit: true };
+    let given = Given { shell: true, timeout: true, inline_limit: true, umask: true };
     let timeout = Duration::from_secs(3);
-    let command = CommandSpec { shell: Shell::Zsh, timeout, inline_limit: 5, ..request().command };
+    let umask = "007".parse().unwrap();
+    let command = CommandSpec { shell: Shell::Zsh, timeout, inline_limit: 5, umask, ..request().command };
     let set = of(&session, &profile, &StartExecution { command, given, ..request() }).unwrap();
     assert_eq!((set.command.shell, set.command.timeout, set.command.inline_limit), (Shell::Zsh, timeout, 5));
+    assert_eq!((plain.umask, set.command.umask), (profile.command.umask, umask));
     assert_eq!(set.given, given, "which is stored");
 }
 

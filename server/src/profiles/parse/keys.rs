@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
+use airlock_domain::command::Umask;
 use serde::{
     Deserialize, Deserializer,
     de::{Error as _, IgnoredAny},
@@ -136,14 +137,16 @@ pub(super) struct Limits {
 #[serde(deny_unknown_fields)]
 pub(super) struct Commands {
     background: Option<bool>,
+    umask: Option<Umask>,
     foreground_sleep: Option<Sleep>,
 }
 
 impl Commands {
     /// Replaces the settings of the parent that the file has.
     pub(super) fn apply(&self, profile: &mut ResolvedProfile) {
-        let Self { background, foreground_sleep } = self;
+        let Self { background, umask, foreground_sleep } = self;
         profile.background = background.unwrap_or(profile.background);
+        profile.command.umask = umask.unwrap_or(profile.command.umask);
         profile.foreground_sleep =
             foreground_sleep.map_or(profile.foreground_sleep, |sleep| sleep == Sleep::Allow);
     }

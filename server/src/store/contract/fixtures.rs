@@ -113,6 +113,7 @@ pub(in crate::store) fn spec() -> ExecutionSpec {
             timeout: Duration::new(120, 1),
             idle_timeout: Some(Duration::new(60, 1_000)),
             inline_limit: 1234,
+            umask: "027".parse().unwrap(),
         },
         given: Given { timeout: true, ..Given::default() },
         background: false,

@@ -194,6 +194,10 @@ fn bad_specs() -> Vec<(&'static str, &'static str, v1::ExecutionSpec)> {
     }
     bad.extend(terminals());
     bad.extend(beside_a_session());
+    bad.extend(
+        ["8", "1000", "0o22", "00022", "u=rwx"]
+            .map(|mask| ("spec.umask", "octal digits", one(|spec| spec.umask = mask.to_owned()))),
+    );
     bad
 }
 
@@ -248,6 +252,7 @@ pub(super) fn worst_spec() -> (v1::ExecutionSpec, Vec<&'static str>) {
         base: "/".to_owned(),
         separate_stderr: true,
         pty: Some(v1::Pty { rows: 4097, cols: 4097, term: "/".to_owned() }),
+        umask: "8".to_owned(),
         ..Default::default()
     };
     let fields = vec![
@@ -269,6 +274,7 @@ pub(super) fn worst_spec() -> (v1::ExecutionSpec, Vec<&'static str>) {
         "spec.pty.rows",
         "spec.pty.cols",
         "spec.pty.term",
+        "spec.umask",
     ];
     (spec, fields)
 }

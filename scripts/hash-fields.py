@@ -126,6 +126,9 @@ def main():
             derives = re.findall(r"#\[derive\(([^)]*)\)\]", before[: match.start()])
             if only not in name or not derives or "Serialize" not in derives[-1]:
                 continue
+            # The attribute has no effect in a type that another type encodes, whose fields are tried instead.
+            if "try_from" in before[before.rindex("#[derive", 0, match.start()) : match.start()]:
+                continue
             changed = before[: match.start()] + "    #[serde(skip)]\n" + before[match.start() :]
             try:
                 source.write_text(changed)

@@ -251,7 +251,7 @@ fn clearing_a_field_changes_that_field_only() {
 #[test]
 fn the_encoding_is_lossless() {
     let grant = testing::grant();
-    assert_eq!(Grant::decode(&grant.encode()), Ok(grant.clone()));
+    assert_eq!(Grant::decode(&grant.encode()), Ok(grant));
     let start = testing::start();
     assert_eq!(decode::<StartExecution>(&encode(&start)), Ok(start));
     let create = testing::create();

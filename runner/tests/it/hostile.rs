@@ -1,5 +1,7 @@
 //! Tests of a server that requests too much, or sends invalid messages: it is refused, and the runner continues.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 use std::time::Duration;
 
 use airlock_domain::{

@@ -74,7 +74,7 @@ fn beyond_limits() -> Vec<(&'static str, &'static str, Change)> {
         change("the runner's environment", "floor", |grant| grant.profile.pass_env = vec!["PATH".to_owned()]),
         change("max_timeout", "floor", |grant| grant.command.timeout = Duration::from_secs(30 * 60 + 1)),
         change("max_timeout, far", "floor", |grant| {
-            grant.command.timeout = Duration::from_secs(300_000_000_000)
+            grant.command.timeout = Duration::from_secs(300_000_000_000);
         }),
         change("max_grace", "floor", |grant| grant.profile.limits.grace = Duration::from_secs(31)),
         change("max_open_files", "floor", |grant| grant.profile.limits.open_files = 65_537),

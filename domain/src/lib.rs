@@ -23,6 +23,7 @@ mod ids;
 mod link;
 mod output;
 mod request;
+mod shell;
 mod stream;
 
 pub use bound::{BoundFile, FileState};
@@ -39,8 +40,8 @@ pub use file::{
     FileInfo, FileType, ListOrder, QuarantineOrder, QuarantinedFile, SkippedFile, UploadOrder, Uploaded,
 };
 pub use grant::{
-    Bind, Decided, DecidedPath, Grant, Mode, NetworkMode, Obeyed, ObeyedFormat, PathAccess, PathRules,
-    Protect, ProtectAction, Requirement, SandboxLimits, SandboxProfile, Shell, Sockets,
+    Bind, Decided, DecidedPath, Grant, NetworkMode, Obeyed, ObeyedFormat, PathAccess, PathRules, Protect,
+    ProtectAction, Requirement, SandboxLimits, SandboxProfile, Sockets,
 };
 pub use ids::{ApprovalId, Epoch, ExecutionId, IdError, RuleId, RunnerId, SessionId};
 pub use link::{
@@ -49,6 +50,7 @@ pub use link::{
 };
 pub use output::{ImageKind, InlineOutput, InlineText, OutputImage};
 pub use request::{CreateSession, StartExecution};
+pub use shell::{Mode, Shell};
 pub use stream::{OutputStream, Pty, TerminalSize};
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //! store.
 
 mod check;
+mod duration;
 pub(crate) mod engines;
 mod identity;
 mod named;

@@ -180,6 +180,14 @@ pub(super) fn absolute(text: &str) -> Result<String, String> {
     }
 }
 
+/// Parses a umask in octal.
+pub(super) fn umask(text: &str) -> Result<String, String> {
+    match u32::from_str_radix(text, 8) {
+        Ok(mask) if mask <= 0o777 => Ok(text.to_owned()),
+        _ => Err("expected octal digits from 0 to 777, such as 027".to_owned()),
+    }
+}
+
 /// Parses an address to listen on.
 pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| "expected ADDRESS:PORT, such as 127.0.0.1:7443 or [::1]:7443".to_owned())

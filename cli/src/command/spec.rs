@@ -77,7 +77,7 @@ pub(super) struct Spec {
     #[arg(long, value_name = "BYTES", value_parser = args::count::<u32>)]
     inline_limit: Option<u32>,
     /// The mask of the file modes that the command creates, in octal, such as 027 [default: the profile's]
-    #[arg(long, value_name = "MASK")]
+    #[arg(long, value_name = "MASK", value_parser = args::umask)]
     umask: Option<String>,
     /// The command.
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]

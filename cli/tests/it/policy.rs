@@ -65,7 +65,9 @@ fn a_broken_profile_is_told_with_file_line_and_remedy_and_the_others_go_on() {
         .unwrap();
     let output = in_directory(directory.path(), &["test", "broken.toml", "strict"]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).contains("broken.toml:3:9: `policy.deny[0]`: `Bosh(x)` names the tool `Bosh`"));
+    assert!(
+        stderr(&output).contains("broken.toml:3:9: `policy.deny[0]`: `Bosh(x)` has the unknown tool `Bosh`")
+    );
     assert!(stderr(&output).contains("; correct or remove the rule"), "{}", stderr(&output));
     assert_eq!(stdout(&output), "2 profiles, 0 cases: all passed; 1 profile not loaded\n");
     for arguments in [&["test", "nowhere.toml"][..], &["test", "strict", "--cases", "nowhere.toml"]] {

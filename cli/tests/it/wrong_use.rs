@@ -31,6 +31,7 @@ const BAD: &[(&str, &str, &str)] = &[
     ("tail", "x", "whole number"),
     ("timeout", "soon", "such as 30s"),
     ("token", "a/b", "such as lead"),
+    ("umask", "8", "such as 027"),
     ("yield-after", "later", "such as 30s"),
 ];
 
@@ -137,6 +138,7 @@ fn good(arg: &Arg, long: &str) -> String {
         ("runner-label", "a=b"),
         ("signal", "TERM"),
         ("timeout", "5m"),
+        ("umask", "027"),
         ("yield-after", "15s"),
     ];
     let numbers = [

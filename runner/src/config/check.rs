@@ -8,7 +8,9 @@ use std::{
 use airlock_domain::{RunnerId, limits as contract};
 use airlock_sandbox::{DiskBackend, UidRange};
 
-use super::{CgroupMode, Problem, RunnerConfig, ServerConfig, WorkspaceBackend};
+use airlock_config::Problem;
+
+use super::sections::{CgroupMode, RunnerConfig, ServerConfig, WorkspaceBackend};
 
 pub(super) const ID_CURE: &str = "use 1 to 63 of a-z A-Z 0-9 . _ -";
 

@@ -1,8 +1,8 @@
 //! The default values of the configuration.
 
-use std::{path::PathBuf, time::Duration};
+use std::time::Duration;
 
-use super::{
+use super::sections::{
     DrainConfig, FloorConfig, LimitsConfig, NetworkName, ReconnectConfig, SpoolConfig, TelemetryConfig,
     TransfersConfig, UidConfig, WorkspaceBackend, WorkspaceConfig,
 };
@@ -10,14 +10,6 @@ use super::{
 const KIB: u64 = 1 << 10;
 const MIB: u64 = KIB << 10;
 const GIB: u64 = MIB << 10;
-
-pub(super) fn slots() -> u32 {
-    16
-}
-
-pub(super) fn bwrap() -> PathBuf {
-    PathBuf::from("/usr/bin/bwrap")
-}
 
 impl Default for UidConfig {
     fn default() -> Self {

@@ -1,60 +1,19 @@
 //! Checks of the fields of a configuration against each other. All violations are reported together.
 
 mod engines;
+mod findings;
 mod identities;
 
-use std::{fs::File, path::Path, time::Duration};
+use std::time::Duration;
 
 use tracing_subscriber::EnvFilter;
+
+use findings::{Findings, is_name};
 
 use super::{ClientCertificates, Config, Identity, Problem, RoleName, schema::DAY};
 
 /// The maximum length of a server's name, which is also that of a runner's name.
 const SERVER_ID_BYTES: usize = 63;
-
-/// A collection of problems.
-#[derive(Debug, Default)]
-struct Findings(Vec<Problem>);
-
-impl Findings {
-    fn require(&mut self, holds: bool, field: &str, what: impl Into<String>, cure: impl Into<String>) {
-        if !holds {
-            self.0.push(Problem {
-                place: None,
-                field: field.to_owned(),
-                what: what.into(),
-                cure: cure.into(),
-            });
-        }
-    }
-
-    fn between(&mut self, field: &str, value: Duration, least: Duration, most: Duration) {
-        self.require(
-            (least..=most).contains(&value),
-            field,
-            format!("{value:?} is not from {least:?} to {most:?}"),
-            "choose a time in that range",
-        );
-    }
-
-    fn readable(&mut self, field: &str, file: &Path) {
-        let opened = File::open(file).and_then(|file| file.metadata());
-        match opened {
-            Ok(data) => self.require(
-                data.is_file(),
-                field,
-                format!("`{}` is not a file", file.display()),
-                "name a file",
-            ),
-            Err(error) => self.require(
-                false,
-                field,
-                format!("`{}` cannot be read: {error}", file.display()),
-                "create the file, or correct the path",
-            ),
-        }
-    }
-}
 
 impl Config {
     /// Returns all problems except those of the files that the configuration names.
@@ -73,7 +32,7 @@ impl Config {
         self.link_problems(&mut found);
         self.peer_problems(&mut found);
         self.telemetry_problems(&mut found);
-        found.0
+        found.into_problems()
     }
 
     /// Returns the problems of the files that the configuration names.
@@ -105,7 +64,7 @@ impl Config {
                 "create it, or remove the key to use only the built-in profiles",
             );
         }
-        found.0
+        found.into_problems()
     }
 
     fn listen_problems(&self, found: &mut Findings) {
@@ -277,10 +236,4 @@ impl Config {
             "use error, warn, info, debug or trace, or directives such as `info,airlock_server=debug`",
         );
     }
-}
-
-/// Reports whether the text has 1 to `most` letters, digits, `.`, `_` and `-`.
-fn is_name(text: &str, most: usize) -> bool {
-    (1..=most).contains(&text.len())
-        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-'))
 }

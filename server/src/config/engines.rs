@@ -7,7 +7,7 @@ use std::{path::PathBuf, time::Duration};
 use serde::Deserialize;
 use url::Url;
 
-use super::sections::duration;
+use super::duration::duration;
 use crate::{
     outputs::{S3Credentials, S3Options},
     store::postgres::{PostgresOptions, PostgresTls, TlsMode},

@@ -7,9 +7,12 @@ use std::{
 };
 
 use airlock_domain::{Bind, limits};
-use serde::{Deserialize, Deserializer, de::Error as _};
+use serde::Deserialize;
 
-use super::engines::{Postgres, S3};
+use super::{
+    duration::{duration, optional_duration},
+    engines::{Postgres, S3},
+};
 use crate::store::Durability;
 
 /// The listener of the server and its certificate.
@@ -452,15 +455,4 @@ pub enum LogFormat {
     Text,
     /// One JSON object per line.
     Json,
-}
-
-fn optional_duration<'de, D: Deserializer<'de>>(input: D) -> Result<Option<Duration>, D::Error> {
-    duration(input).map(Some)
-}
-
-/// Parses a time with a unit, such as `500ms`, `30s` or `4m`.
-pub(super) fn duration<'de, D: Deserializer<'de>>(input: D) -> Result<Duration, D::Error> {
-    let text = String::deserialize(input)?;
-    humantime::parse_duration(&text)
-        .map_err(|error| D::Error::custom(format!("`{text}` is not a time such as `30s` or `4m`: {error}")))
 }

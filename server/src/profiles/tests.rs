@@ -260,7 +260,7 @@ fn every_mistake_names_file_place_key_and_cure() {
         ("name = \"mine\"\n[policy]\ndeny = [\"Bash(\"]\n", "3:9: `policy.deny[0]`: "),
         (
             "name = \"mine\"\n[policy]\nmodes = [\"plan\"]\ndefault_mode = \"bypass\"\n",
-            "4:1: `policy.default_mode`: the default mode is not among",
+            "4:1: `policy.default_mode`: the default mode is not one of the permitted modes",
         ),
         (
             "name = \"mine\"\n[[policy.test]]\ncommand = \"rm x\"\nexpect = \"allow\"\n",

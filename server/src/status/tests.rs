@@ -160,10 +160,10 @@ fn authentication_errors_say_which() {
 
 #[test]
 fn a_link_of_another_version_is_told_both_versions() {
-    let status = link_refused(&LinkRefusal::Version { theirs: 7, ours: 1 });
+    let status = link_refused(&LinkRefusal::Version { theirs: 7, ours: 2 });
     let info = status.get_details_error_info().unwrap();
     assert_eq!((status.code(), info.reason.as_str()), (Code::FailedPrecondition, "PROTOCOL_VERSION"));
-    assert_eq!((info.metadata["supported"].as_str(), info.metadata["yours"].as_str()), ("1", "7"));
+    assert_eq!((info.metadata["supported"].as_str(), info.metadata["yours"].as_str()), ("2", "7"));
 }
 
 #[test]

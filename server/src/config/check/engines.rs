@@ -4,7 +4,7 @@ use std::path::Path;
 
 use url::Url;
 
-use super::Findings;
+use super::findings::Findings;
 use crate::{
     config::{Config, DatabaseUrl, Postgres, S3},
     store::postgres::TlsMode,

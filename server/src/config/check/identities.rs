@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use airlock_domain::{RunnerId, limits};
 
-use super::{Findings, is_name};
+use super::findings::{Findings, is_name};
 use crate::{
     config::{Config, Identity, Match, RoleName},
     model::ANY_PROFILE,

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use airlock_domain::{Epoch, ExecutionState, FromRunner, ToRunner};
+use airlock_proto::{LINK_PROTOCOL_OLDEST, LINK_PROTOCOL_VERSION};
 
 use super::support::{Runner, World, hello};
 use crate::{
@@ -18,11 +19,13 @@ use crate::{
 #[tokio::test]
 async fn another_version_of_the_protocol_is_refused() {
     let world = World::new().await;
-    for version in [0, 2, 99] {
+    for version in [0, LINK_PROTOCOL_OLDEST - 1, LINK_PROTOCOL_VERSION + 1, 99] {
         let mut other = hello("r", Epoch::new());
         other.protocol_version = version;
         let refused = Runner::connect(&world, other).await;
-        assert!(matches!(refused, Err(LinkRefusal::Version { theirs, ours: 1 }) if theirs == version));
+        assert!(
+            matches!(refused, Err(LinkRefusal::Version { theirs, ours }) if (theirs, ours) == (version, LINK_PROTOCOL_VERSION))
+        );
     }
 }
 

@@ -152,7 +152,7 @@ async fn rules_must_cover_the_command_with_need_and_nothing_like_everything() {
             &["Bash(make:*)", "Bash(npm run:*)", "Bash(ls)"],
             "rules[2]: the command is allowed without this rule",
         ),
-        (&["Bash"], "rules[0]: it does not name its program"),
+        (&["Bash"], "rules[0]: the rule does not contain the full name of its program"),
         (&["Bash(*)", "nonsense("], "rules[1]: "),
         (&["Bash(sh:*)", "Bash(python3 -c *)"], "rules[1]: the rule would let its program run any command"),
         (&["Edit(**)"], "only the rules that the decision suggests"),

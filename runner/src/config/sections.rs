@@ -1,0 +1,424 @@
+//! The sections of the configuration. Plain data; `check.rs` checks it.
+
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+
+use airlock_domain::NetworkMode;
+use airlock_sandbox::{DiskBackend, DiskConfig};
+use serde::Deserialize;
+
+use super::duration;
+
+/// The whole configuration.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunnerConfig {
+    /// The runner's name, as servers see it: 1 to 63 of `a-z A-Z 0-9 . _ -`. The default is the host name.
+    #[serde(default = "airlock_config::host_name")]
+    pub runner_id: String,
+    /// The runner's state directory: sessions, journal and kept output. Only one runner at a time uses it.
+    pub state_dir: PathBuf,
+    /// The number of commands that run at once.
+    #[serde(default = "slots")]
+    pub slots: u32,
+    /// The absolute path of bubblewrap.
+    #[serde(default = "bwrap")]
+    pub bwrap: PathBuf,
+    /// The servers. The runner connects to each of them.
+    #[serde(default, rename = "server")]
+    pub servers: Vec<ServerConfig>,
+    /// Directories that new sessions can copy, by name.
+    #[serde(default)]
+    pub bases: BTreeMap<String, PathBuf>,
+    /// Labels that servers use for placement.
+    #[serde(default)]
+    pub labels: BTreeMap<String, String>,
+    /// The range of host uids, and of gids with the same numbers. Each session gets one. No other runner or account of
+    /// this host may use them. Requires uid 0.
+    #[serde(default)]
+    pub uids: UidConfig,
+    /// Limits of whole sandboxes by control groups, version 2.
+    #[serde(default)]
+    pub cgroup: CgroupConfig,
+    /// The disk usage that a session is allowed.
+    #[serde(default)]
+    pub workspace: WorkspaceConfig,
+    /// The limits that no server can exceed.
+    #[serde(default)]
+    pub floor: FloorConfig,
+    /// Values that are replaced in the output of commands if the profile names them.
+    #[serde(default)]
+    pub secrets: SecretsConfig,
+    /// The variables of the runner's own environment that profiles may pass.
+    #[serde(default)]
+    pub env: EnvConfig,
+    /// The runner's named limits.
+    #[serde(default)]
+    pub limits: LimitsConfig,
+    /// Limits of file transfers and of the baseline that `diff` compares with.
+    #[serde(default)]
+    pub transfers: TransfersConfig,
+    /// The delays between connection attempts to a lost server.
+    #[serde(default)]
+    pub reconnect: ReconnectConfig,
+    /// Limits of kept output.
+    #[serde(default)]
+    pub spool: SpoolConfig,
+    /// The time limits of an orderly stop.
+    #[serde(default)]
+    pub drain: DrainConfig,
+    /// Traces, metrics and logs.
+    #[serde(default)]
+    pub telemetry: TelemetryConfig,
+}
+
+/// One server that the runner connects to.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServerConfig {
+    /// `https://host:port`; `http://` only with `insecure_loopback`.
+    pub endpoint: String,
+    /// The name that its certificate must carry; one of `floor.servers`.
+    pub server_name: Option<String>,
+    /// The CA certificates that may have signed the server's certificate, PEM.
+    pub ca: Option<PathBuf>,
+    /// The runner's certificate, PEM.
+    pub cert: Option<PathBuf>,
+    /// The runner's key, PEM.
+    pub key: Option<PathBuf>,
+    /// Allows plain text without authentication, to a loopback address only.
+    #[serde(default)]
+    pub insecure_loopback: bool,
+    /// Treats each address that the endpoint's name resolves to as a separate server.
+    #[serde(default)]
+    pub discover: bool,
+}
+
+/// See [`RunnerConfig::uids`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct UidConfig {
+    /// The first uid.
+    pub first: u32,
+    /// The number of uids.
+    pub count: u32,
+}
+
+/// See [`RunnerConfig::cgroup`].
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct CgroupConfig {
+    /// Whether cgroups are used.
+    pub mode: CgroupMode,
+    /// The directory of a cgroup that the runner may divide, such as `/sys/fs/cgroup/airlock`. `None` means the
+    /// runner's own cgroup.
+    pub parent: Option<PathBuf>,
+}
+
+/// Whether cgroups are used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CgroupMode {
+    /// Uses a cgroup if one can be created, with the available controllers. The capability report lists the limits
+    /// that are not enforced.
+    #[default]
+    Auto,
+    /// Refuses to start if `memory`, `pids` or `cpu` is missing.
+    Require,
+    /// Uses no cgroup. Only the limits per process apply.
+    Off,
+}
+
+impl CgroupConfig {
+    /// Converts to the launcher's type.
+    #[must_use]
+    pub fn for_launcher(&self) -> airlock_sandbox::CgroupConfig {
+        let mode = match self.mode {
+            CgroupMode::Auto => airlock_sandbox::CgroupMode::Auto,
+            CgroupMode::Require => airlock_sandbox::CgroupMode::Require,
+            CgroupMode::Off => airlock_sandbox::CgroupMode::Off,
+        };
+        airlock_sandbox::CgroupConfig { mode, parent: self.parent.clone() }
+    }
+}
+
+/// The disk space that a session may use in workspace, HOME, `/tmp` and quarantine together, and the mechanism that
+/// enforces it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct WorkspaceConfig {
+    /// The mechanism that enforces the limits.
+    pub backend: WorkspaceBackend,
+    /// The limit in bytes of allocated blocks. `None` means no limit.
+    pub bytes: Option<u64>,
+    /// The limit of files, directories and links. `None` means no limit.
+    pub inodes: Option<u64>,
+    /// The interval at which usage is counted (unless the kernel enforces the limits) and free disk space is checked,
+    /// while a command can write. If counting is slow, the interval grows.
+    #[serde(with = "duration")]
+    pub watch_every: Duration,
+}
+
+/// The mechanism that limits the disk usage of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WorkspaceBackend {
+    /// `quota` if it works, otherwise `watch`.
+    #[default]
+    Auto,
+    /// Project quotas: `state_dir` is on ext4 or xfs, mounted with `prjquota`.
+    Quota,
+    /// An ext4 file system in a sparse file for each session.
+    Loop,
+    /// A file system in memory for each session. It is lost when the host restarts.
+    Tmpfs,
+    /// No kernel limit: usage is counted periodically, and a command that exceeds the limit is ended.
+    Watch,
+}
+
+impl WorkspaceConfig {
+    /// Converts to the sandbox's type.
+    #[must_use]
+    pub fn for_sandbox(&self) -> DiskConfig {
+        let backend = match self.backend {
+            WorkspaceBackend::Auto => None,
+            WorkspaceBackend::Quota => Some(DiskBackend::Quota),
+            WorkspaceBackend::Loop => Some(DiskBackend::Loop),
+            WorkspaceBackend::Tmpfs => Some(DiskBackend::Tmpfs),
+            WorkspaceBackend::Watch => Some(DiskBackend::Watch),
+        };
+        DiskConfig { backend, bytes: self.bytes, inodes: self.inodes }
+    }
+}
+
+/// The limits that the runner accepts at most, whatever a server requests.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct FloorConfig {
+    /// Layers that must hold before the runner accepts commands, in addition to the mandatory layers: names of
+    /// [`airlock_sandbox::LAYERS`].
+    pub require: Vec<String>,
+    /// Host directories that a profile may show read-only, whole or in part, in addition to the system's minimal
+    /// root. Links are resolved before paths are compared.
+    pub bind_sources: Vec<PathBuf>,
+    /// Host directories that are root file systems, or contain them, that a profile may use as its root. Links are
+    /// resolved before paths are compared. The host's own root is never allowed.
+    pub rootfs: Vec<PathBuf>,
+    /// Host sockets that a profile may show. Exact paths.
+    pub unix_sockets: Vec<PathBuf>,
+    /// Variables of the runner's own environment that a profile may pass to commands. Exact names.
+    pub pass_env: Vec<String>,
+    /// The kinds of network that a profile may request.
+    pub networks: Vec<NetworkName>,
+    /// Whether a command may run outside the sandbox if the request and the profile ask for it too. Without root it
+    /// never does, because it would run as the runner's own user.
+    pub unsandboxed: bool,
+    /// The server certificate names that the runner trusts.
+    pub servers: Vec<String>,
+    /// The maximum wall time of one command.
+    #[serde(with = "duration")]
+    pub max_timeout: Duration,
+    /// The maximum time between SIGTERM and SIGKILL.
+    #[serde(with = "duration")]
+    pub max_grace: Duration,
+    /// The maximum number of file descriptors per process.
+    pub max_open_files: u32,
+    /// The maximum number of processes and threads of one sandbox.
+    pub max_processes: u32,
+    /// The maximum size of one file, in bytes.
+    pub max_file_bytes: u64,
+    /// The maximum bytes of output kept per stream.
+    pub max_output_bytes: u64,
+    /// The maximum bytes of a read-only command's private directory for temporary files.
+    pub max_private_tmp_bytes: u64,
+    /// The maximum bytes of memory of one sandbox. Needs a cgroup. `None` means the host's memory.
+    pub max_memory_bytes: Option<u64>,
+    /// The maximum processor time of one sandbox, in thousandths of one processor. Needs a cgroup. `None` means all
+    /// processors.
+    pub max_cpu_millis: Option<u64>,
+}
+
+/// The variables that profiles may pass from the runner's environment. Names of known secrets never pass.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct EnvConfig {
+    /// Exact names that may pass although they end like the name of a secret.
+    pub pass_exceptions: Vec<String>,
+}
+
+/// The sources of secret values, by name (letters, digits and `_`). The runner reads them when it starts. Each value
+/// has 8 bytes to 8 KiB.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SecretsConfig {
+    /// Files with one value each. A final newline is not part of the value.
+    pub files: BTreeMap<String, PathBuf>,
+    /// Variables of the runner's own environment that hold the values.
+    pub env: BTreeMap<String, String>,
+}
+
+/// A kind of network, by its name in the configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NetworkName {
+    /// The session's own loopback interface only.
+    Loopback,
+}
+
+impl NetworkName {
+    /// Reports whether this is the name of `mode`.
+    #[must_use]
+    pub fn names(self, mode: NetworkMode) -> bool {
+        match (self, mode) {
+            (Self::Loopback, NetworkMode::Loopback) => true,
+        }
+    }
+}
+
+/// The runner's named limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LimitsConfig {
+    /// The maximum number of sessions.
+    pub sessions: u32,
+    /// The maximum bytes of all kept output together.
+    pub spool_total_bytes: u64,
+    /// The bytes that must be free under `state_dir` for the runner to accept a job or a session. If less is free
+    /// while commands run, the runner ends the command in the session that grows most.
+    pub disk_reserve_bytes: u64,
+    /// The maximum bytes copied from a base directory into one session.
+    pub base_bytes: u64,
+    /// The maximum number of files and directories copied from a base directory into one session.
+    pub base_entries: u64,
+    /// The maximum number of jobs that no server has told the runner to forget.
+    pub jobs_kept: u32,
+    /// The number of IDs of forgotten jobs that are still refused. The oldest are dropped first.
+    pub ids_remembered: u32,
+    /// The maximum number of output streams per server.
+    pub output_streams: u32,
+    /// The maximum number of exchanges per server: transfers, listings, inputs of commands.
+    pub exchanges: u32,
+    /// The time after which an exchange with an inactive server ends. A writer of input may be idle.
+    #[serde(with = "duration")]
+    pub exchange_idle: Duration,
+    /// The time that a new writer of a command's input waits for the previous one.
+    #[serde(with = "duration")]
+    pub stdin_turn: Duration,
+    /// The maximum number of messages queued on one link. If it is exceeded, the link is reconnected.
+    pub link_queue: u32,
+    /// The maximum time for the start of a sandbox.
+    #[serde(with = "duration")]
+    pub start_timeout: Duration,
+    /// The maximum time for a connection attempt, including the server's answer.
+    #[serde(with = "duration")]
+    pub dial_timeout: Duration,
+    /// The shortest heartbeat interval that a server may set.
+    #[serde(with = "duration")]
+    pub heartbeat_min: Duration,
+    /// The longest heartbeat interval that a server may set.
+    #[serde(with = "duration")]
+    pub heartbeat_max: Duration,
+    /// The longest `link_grace` that a server may set.
+    #[serde(with = "duration")]
+    pub link_grace_max: Duration,
+}
+
+/// Limits of file transfers and of the baseline that `diff` compares with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TransfersConfig {
+    /// The maximum bytes of one transfer as sent: a file, or an archive (compressed or not).
+    pub bytes: u64,
+    /// The maximum bytes of the files in one archive.
+    pub unpacked_bytes: u64,
+    /// The maximum number of files, directories and links in one archive.
+    pub entries: u64,
+    /// The maximum number of active uploads and downloads. One session may use half of them.
+    pub at_once: u32,
+    /// The time for which an interrupted transfer, and the answer of a completed one, are kept.
+    #[serde(with = "duration")]
+    pub keep: Duration,
+    /// The maximum number of transfers kept per session. Completed transfers are dropped first.
+    pub per_session: u32,
+    /// The maximum bytes on disk of all kept transfers together.
+    pub total_bytes: u64,
+    /// The maximum bytes of file contents kept per session, to show changes line by line.
+    pub baseline_bytes: u64,
+    /// The maximum bytes of one such file. Larger files are compared without showing their lines.
+    pub baseline_file_bytes: u64,
+}
+
+/// The delays between connection attempts to a lost server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ReconnectConfig {
+    /// The first delay. Each further delay is twice as long. Each is shortened at random, by up to half.
+    #[serde(with = "duration")]
+    pub first: Duration,
+    /// The longest delay.
+    #[serde(with = "duration")]
+    pub max: Duration,
+    /// The delay after a server refused the runner (other protocol version, or unknown runner).
+    #[serde(with = "duration")]
+    pub refused: Duration,
+    /// The interval of DNS lookups for servers with `discover`.
+    #[serde(with = "duration")]
+    pub lookup: Duration,
+}
+
+/// Limits of kept output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SpoolConfig {
+    /// The time for which an ended job and its output are kept for a server that has not fetched them. It starts at
+    /// the job's end or the runner's start, whichever is later.
+    #[serde(with = "duration")]
+    pub keep: Duration,
+}
+
+/// The time limits of an orderly stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct DrainConfig {
+    /// The time for which running commands may continue.
+    #[serde(with = "duration")]
+    pub grace: Duration,
+    /// The time for servers to fetch the output of ended commands.
+    #[serde(with = "duration")]
+    pub handover: Duration,
+}
+
+/// Traces, metrics and logs.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TelemetryConfig {
+    /// The gRPC endpoint of an OTLP collector; `https://` for TLS. `None`: nothing is exported.
+    pub otlp_endpoint: Option<String>,
+    /// The CA certificates that may have signed the collector's certificate, PEM. `None`: the system's.
+    pub otlp_ca: Option<PathBuf>,
+    /// The runner's client certificate for the collector, with its chain, PEM.
+    pub otlp_certificate: Option<PathBuf>,
+    /// The private key of that certificate.
+    pub otlp_key: Option<PathBuf>,
+    /// The name of the installation. Alerts and dashboards separate installations by it.
+    pub service_namespace: Option<String>,
+    /// The interval at which metrics are exported.
+    #[serde(with = "duration")]
+    pub metrics_interval: Duration,
+    /// The maximum time of the last export when the process ends.
+    #[serde(with = "duration")]
+    pub flush_timeout: Duration,
+    /// The log filter, such as `info` or `airlock_runner=debug`.
+    pub log: String,
+    /// Whether logs are JSON lines instead of text.
+    pub log_json: bool,
+}
+
+/// The default of [`RunnerConfig::slots`].
+pub(super) fn slots() -> u32 {
+    16
+}
+
+/// The default of [`RunnerConfig::bwrap`].
+pub(super) fn bwrap() -> PathBuf {
+    PathBuf::from("/usr/bin/bwrap")
+}

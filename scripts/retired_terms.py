@@ -73,7 +73,7 @@ def findings(root):
         for number, line in enumerate(text.splitlines(), 1):
             if not any_term.search(line):
                 continue
-            found = [words[word] for word in {word.lower() for word in WORD.findall(line)} if word in words]
+            found = list({words[word][0]: words[word] for word in map(str.lower, WORD.findall(line)) if word in words}.values())
             lower = line.lower()
             found += [(term, use, globs) for pattern, term, use, globs in phrases if pattern.search(lower)]
             for term, use, globs in found:

@@ -95,10 +95,10 @@ pub struct Decided {
     /// The paths that the command uses.
     pub paths: Vec<DecidedPath>,
     /// The files that the command would run and that commands of the session can write. At most
-    /// [`BOUND_FILES`](crate::limits::BOUND_FILES), ordered by path.
+    /// [`BOUND_FILES`], ordered by path.
     pub files: Vec<BoundFile>,
     /// The configuration files that the programs obey, if only the read-only proof allows the command. At
-    /// most [`DECIDED_PATHS`](crate::limits::DECIDED_PATHS).
+    /// most [`DECIDED_PATHS`].
     pub obeyed: Vec<Obeyed>,
 }
 

@@ -43,7 +43,7 @@ pub enum FromRunner {
 /// The identification of a runner.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunnerHello {
-    /// See [`crate::LINK_PROTOCOL_VERSION`].
+    /// The version of the link's protocol (`airlock_proto::LINK_PROTOCOL_VERSION`).
     pub protocol_version: u32,
     /// The configured name.
     pub runner_id: RunnerId,

@@ -1,6 +1,6 @@
 //! Placement: selects the next execution of a session and offers it to a runner.
 //!
-//! Only an [`Offer`](crate::decision::Offer) can be placed, and only the policy's permit can create one. Every
+//! Only an [`Offer`] can be placed, and only the policy's permit can create one. Every
 //! placement decides the command again, with the current directory and rules.
 
 pub(crate) mod drive;

@@ -93,7 +93,7 @@ pub trait ExecutionStore: Send + Sync {
     async fn take_queued(&self, take: &TakeQueued) -> Result<Vec<(ExecutionId, SessionId)>, StoreError>;
     /// Renews the lease of every execution that `server_id` owns and that is not `FINISHED`. Returns their number.
     async fn renew_leases(&self, server_id: &str, lease_micros: i64) -> Result<u64, StoreError>;
-    /// Returns the steps of an execution after `version`, in order. Returns at most [`STATE_CHANGES_AT_ONCE`]; call
+    /// Returns the steps of an execution after `version`, in order. Returns at most [`STATE_CHANGES_AT_ONCE`](super::STATE_CHANGES_AT_ONCE); call
     /// again with the last version for more.
     async fn state_changes(
         &self,
@@ -195,7 +195,7 @@ pub trait ApprovalStore: Send + Sync {
 #[async_trait::async_trait]
 pub trait RunnerStore: Send + Sync {
     /// Adds or replaces a runner and sets its `last_seen`. A new epoch fences the previous one; the last
-    /// [`FENCED_EPOCHS`] fenced epochs are kept. The record of a fenced epoch is not written.
+    /// [`FENCED_EPOCHS`](super::FENCED_EPOCHS) fenced epochs are kept. The record of a fenced epoch is not written.
     async fn put_runner(&self, runner: &RunnerRecord) -> Result<RunnerPut, StoreError>;
     /// Returns a runner.
     async fn runner(&self, id: &RunnerId) -> Result<Option<RunnerRecord>, StoreError>;

@@ -1,3 +1,5 @@
+//! Tests of what `airlock_tests::crates` finds in source text.
+
 use super::{
     Tree,
     imports::{Cycle, Graph},

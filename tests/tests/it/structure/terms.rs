@@ -9,7 +9,7 @@ use airlock_tests::source;
 
 const GLOSSARY: &str = "# Glossary\n\n## Retired words\n\nThe script reads this table.\n\n\
     | Retired | Use | Permitted in |\n|---|---|---|\n| folder | directory | `deploy/*` |\n\
-    | entry, is had (of a right) | item | |\n";
+    | entry, at hand (of a right) | item | |\n";
 
 /// Runs the script on a repository with the glossary and one more file.
 fn check(file: &str, text: &str) -> Output {
@@ -37,7 +37,7 @@ fn a_retired_term_is_found_in_prose_and_in_identifiers() {
         ("proto/a.proto", "string folder = 1;\n"),
         ("helm/values.yaml", "stateFolders: []\n"),
         ("docs/page.md", "All entries are here.\n"),
-        ("docs/page.md", "The role is had by certificate.\n"),
+        ("docs/page.md", "The role is at hand.\n"),
     ] {
         let output = check(file, text);
         let said = String::from_utf8_lossy(&output.stdout);

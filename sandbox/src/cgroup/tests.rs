@@ -44,7 +44,7 @@ fn lives(pid: Pid) -> bool {
     test_kill_process(pid).is_ok() && !state.contains(") Z ")
 }
 
-/// Reports whether the process has a pending signal. An ignored signal is never pending.
+/// Reports whether the process has a pending signal.
 fn has_pending(pid: Pid) -> bool {
     let status = fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero())).unwrap_or_default();
     let pending = status.lines().filter(|line| line.starts_with("SigPnd:") || line.starts_with("ShdPnd:"));
@@ -70,10 +70,15 @@ fn one_write_ends_what_no_process_group_and_no_signal_reaches() {
         }
         shell.wait().unwrap();
         rustix::process::kill_process(daemon, Signal::TERM).unwrap();
-        assert!(
-            lives(daemon) && !has_pending(daemon),
-            "the control: it outlives its group and ignores SIGTERM: {way}"
-        );
+        // Bash blocks SIGTERM while it starts a program. Until then the signal is pending, although it is ignored.
+        let is_handled = (0..1000).any(|_| {
+            let pending = lives(daemon) && has_pending(daemon);
+            if pending {
+                std::thread::sleep(std::time::Duration::from_millis(10));
+            }
+            !pending
+        });
+        assert!(is_handled && lives(daemon), "the control: it outlives its group and ignores SIGTERM: {way}");
         cgroup.end().unwrap().unwrap();
         assert!(!lives(daemon), "{way}");
         assert!(!cgroup.directory().exists());

@@ -155,7 +155,7 @@ async fn rules_must_cover_the_command_with_need_and_nothing_like_everything() {
         (&["Bash"], "rules[0]: the rule does not contain the full name of its program"),
         (&["Bash(*)", "nonsense("], "rules[1]: "),
         (&["Bash(sh:*)", "Bash(python3 -c *)"], "rules[1]: the rule would let its program run any command"),
-        (&["Edit(**)"], "only the rules that the decision suggests"),
+        (&["Edit(**)"], "a rule about a path can be remembered only if the decision suggests it"),
     ] {
         let error = remember(&world, "bob", &approval, (RuleScope::Session, rules)).await.unwrap_err();
         assert!(violations(&error).contains(expected), "{rules:?}: {error:?}");

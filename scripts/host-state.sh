@@ -236,7 +236,8 @@ judge_mounts() {
 judge_processes() {
     local pid start line
     while read -r pid start _; do
-        line=$(tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null)
+        # A process that ends meanwhile has no files.
+        line=$({ tr '\0' ' ' <"/proc/$pid/cmdline"; } 2>/dev/null)
         of_another_unit "$(cgroup_of "$pid")" || printf '+ %s user %s: %s\n' "$pid" \
             "$(stat -c %u "/proc/$pid" 2>/dev/null)" "${line:-$(cat "/proc/$pid/comm" 2>/dev/null)}"
     done <"$now/own"

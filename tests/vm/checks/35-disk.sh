@@ -41,14 +41,27 @@ without_disk() {
     systemctl stop airlock-runner
     # The kernel removes the mounts of a unit shortly after its last process.
     for _ in $(seq 600); do
-        umount $STATE && break
+        umount $STATE 2>/tmp/said && break
         sleep 0.2
     done
-    if mountpoint -q $STATE; then fail "the runner's state is still in use"; fi
+    if mountpoint -q $STATE; then fail "the runner's state is still in use: $(cat /tmp/said; users_of_state)"; fi
     rm -f /var/tmp/state.img
     cp /tmp/runner.toml.kept $CONFIG
     systemctl start airlock-runner
     wait_ready
+}
+
+# Prints what can keep the file system of the state directory in use: processes, mount namespaces and loop devices.
+users_of_state() {
+    local process
+    losetup --list
+    grep " $STATE" /proc/self/mountinfo
+    for process in /proc/[0-9]*; do
+        [ "$(readlink "$process/ns/mnt")" = "$(readlink /proc/self/ns/mnt)" ] || ! grep -q " $STATE" "$process/mountinfo" ||
+            printf 'has it mounted: %s %s\n' "${process#/proc/}" "$(tr '\0' ' ' <"$process/cmdline")"
+        find "$process/cwd" "$process/root" "$process/fd" -lname "$STATE*" -printf '%p %l\n'
+    done 2>/dev/null
+    systemctl status --no-pager airlock-runner | head -n 20
 }
 
 session() { airlock session create --token-file $TOKEN --profile vm; }
@@ -72,10 +85,11 @@ result_in() { # SESSION COMMAND
     airlock show --token-file $TOKEN --json "$id" | jq .result
 }
 
-# Checks that bytes and inodes are limited, another session is not affected, a restart keeps the files, and nothing is
-# left afterwards.
-held_by_the_kernel() { # BACKEND REFUSAL KEPT-BY-RESTART
-    local backend=$1 refusal=$2 kept=$3 own other said pid
+# Checks that the kernel limits the bytes and inodes of a session, does not disturb another, and still does so after a
+# kill, and that nothing is left at the end. With `whole`, it also stops the runner normally, and a full session refuses
+# uploads and keeps its names protected: the runner does this in the same way on every file system.
+held_by_the_kernel() { # BACKEND REFUSAL KEPT-BY-RESTART [whole]
+    local backend=$1 refusal=$2 kept=$3 whole=${4:-} own other said pid
     wait_ready
     said=$(said_of_disk)
     echo "$said"
@@ -83,45 +97,21 @@ held_by_the_kernel() { # BACKEND REFUSAL KEPT-BY-RESTART
     own=$(session) other=$(session)
     pid=$(systemctl show -P MainPID airlock-runner)
     in_session "$other" 'echo kept > file'
-    # A command that fills the disk continues, and the kernel reports the error to it.
-    said=$(result_in "$own" 'head -c 200M /dev/zero > big 2> why; code=$?; echo end > /dev/null; exit $code')
-    echo "$said"
-    jq -e '.cause.code == "EXITED" and .exit_code != 0 and any(.violations[]; .layer == "disk" and .kind == "full")' <<<"$said" || fail "it was not told"
-    said=$(in_session "$own" 'rm -f why; truncate -s -1M big; ls -s --block-size=1 big | cut -d " " -f 1; (head -c 90M /dev/zero > ~/more) 2>&1; df --output=size -B1 /workspace | tail -n 1; rm big ~/more') || true
-    echo "$said"
-    [ "$(head -n 1 <<<"$said")" -le $BYTES ] && [ "$(head -n 1 <<<"$said")" -gt $((BYTES / 2)) ] || fail "it took more than it may, or much less"
-    grep -q "$refusal" <<<"$said" || fail "the refusal is another"
-    [ "$(tail -n 1 <<<"$said")" -le $BYTES ] || fail "df shows more than it may take"
-    # Inodes.
-    said=$(in_session "$own" 'for i in $(seq 1500); do : > f$i || break; done; ls | wc -l; rm -f f*' 2>&1) || true
-    echo "$said"
-    grep -q "$refusal" <<<"$said" || fail "any number of files can be made"
-    [ "$(grep -E '^[0-9]+$' <<<"$said")" -le $((INODES * 2)) ] || fail "too many files were made"
-    # An upload into a full session reports that, and loses no data.
-    in_session "$own" 'echo mine > mine; head -c 200M /dev/zero > big' 2>/dev/null || true
-    head -c 2M /dev/urandom >/tmp/upload
-    if airlock cp --token-file $TOKEN /tmp/upload "$own:upload" >/tmp/said 2>&1; then fail "there was room for it"; fi
-    cat /tmp/said
-    grep -qi full /tmp/said || fail "it is not said that it is full"
-    [ "$(in_session "$own" 'cat mine; ls -A')" = $'mine\nbig\nmine' ] || fail "something was lost or left: $(in_session "$own" 'ls -lA')"
-    # The protection of names also works in a full session.
-    in_session "$own" 'rm -f big'
-    said=$(result_in "$own" 'at=$(printf .vs)code; mkdir -p "$at"; echo x > "$at/tasks.json"; head -c 200M /dev/zero > ~/rest')
-    echo "$said"
-    jq -e 'any(.violations[]; .layer == "protected_names") or .cause.code == "SANDBOX_FAILED"' <<<"$said" || fail "a protected name was overlooked"
-    in_session "$own" 'rm -f ~/rest; echo room > room'
+    bytes_and_inodes_end "$own" "$refusal"
+    [ -z "$whole" ] || full_session_loses_nothing "$own"
     [ "$(in_session "$other" 'head -c 1M /dev/zero > more; cat file')" = kept ] || fail "the neighbour was disturbed"
     [ "$(systemctl show -P MainPID airlock-runner)" = "$pid" ] || fail "the runner was started again"
     in_session "$own" 'rm -rf ./* ~/* /tmp/*; echo kept > file; mkdir -p deep && cd deep'
-    # The runner is killed, and then stopped normally.
     kill -KILL "$pid"
     until [ "$(systemctl show -P MainPID airlock-runner)" != "$pid" ]; do sleep 0.2; done
     wait_ready
     if [ "$kept" = yes ]; then
         [ "$(in_session "$own" 'pwd; cat ../file')" = $'/workspace/deep\nkept' ] || fail "files are gone after a kill"
-        systemctl restart airlock-runner
-        wait_ready
-        [ "$(in_session "$own" 'cat ../file')" = kept ] || fail "files are gone after a restart"
+        if [ -n "$whole" ]; then
+            systemctl restart airlock-runner
+            wait_ready
+            [ "$(in_session "$own" 'cat ../file')" = kept ] || fail "files are gone after a restart"
+        fi
         said=$(in_session "$own" 'cd /workspace; (head -c 200M /dev/zero > big) 2>&1; rm -f big') || true
         grep -q "$refusal" <<<"$said" || fail "it is not held after a restart"
     else
@@ -136,6 +126,41 @@ held_by_the_kernel() { # BACKEND REFUSAL KEPT-BY-RESTART
     pid=$(systemctl show -P MainPID airlock-runner)
     airlock session close --token-file $TOKEN "$own" "$other"
     gone "$pid"
+}
+
+bytes_and_inodes_end() { # SESSION REFUSAL
+    local own=$1 refusal=$2 said
+    # A command that fills the disk continues, and the kernel reports the error to it.
+    said=$(result_in "$own" 'head -c 200M /dev/zero > big 2> why; code=$?; echo end > /dev/null; exit $code')
+    echo "$said"
+    jq -e '.cause.code == "EXITED" and .exit_code != 0 and any(.violations[]; .layer == "disk" and .kind == "full")' <<<"$said" || fail "it was not told"
+    said=$(in_session "$own" 'rm -f why; truncate -s -1M big; ls -s --block-size=1 big | cut -d " " -f 1; (head -c 90M /dev/zero > ~/more) 2>&1; df --output=size -B1 /workspace | tail -n 1; rm big ~/more') || true
+    echo "$said"
+    [ "$(head -n 1 <<<"$said")" -le $BYTES ] && [ "$(head -n 1 <<<"$said")" -gt $((BYTES / 2)) ] || fail "it took more than it may, or much less"
+    grep -q "$refusal" <<<"$said" || fail "the refusal is another"
+    [ "$(tail -n 1 <<<"$said")" -le $BYTES ] || fail "df shows more than it may take"
+    # Inodes.
+    said=$(in_session "$own" 'for i in $(seq 1500); do : > f$i || break; done; ls | wc -l; rm -f f*' 2>&1) || true
+    echo "$said"
+    grep -q "$refusal" <<<"$said" || fail "any number of files can be made"
+    [ "$(grep -E '^[0-9]+$' <<<"$said")" -le $((INODES * 2)) ] || fail "too many files were made"
+}
+
+full_session_loses_nothing() { # SESSION
+    local own=$1 said
+    # An upload into a full session reports that, and loses no data.
+    in_session "$own" 'echo mine > mine; head -c 200M /dev/zero > big' 2>/dev/null || true
+    head -c 2M /dev/urandom >/tmp/upload
+    if airlock cp --token-file $TOKEN /tmp/upload "$own:upload" >/tmp/said 2>&1; then fail "there was room for it"; fi
+    cat /tmp/said
+    grep -qi full /tmp/said || fail "it is not said that it is full"
+    [ "$(in_session "$own" 'cat mine; ls -A')" = $'mine\nbig\nmine' ] || fail "something was lost or left: $(in_session "$own" 'ls -lA')"
+    # The protection of names also works in a full session.
+    in_session "$own" 'rm -f big'
+    said=$(result_in "$own" 'at=$(printf .vs)code; mkdir -p "$at"; echo x > "$at/tasks.json"; head -c 200M /dev/zero > ~/rest')
+    echo "$said"
+    jq -e 'any(.violations[]; .layer == "protected_names") or .cause.code == "SANDBOX_FAILED"' <<<"$said" || fail "a protected name was overlooked"
+    in_session "$own" 'rm -f ~/rest; echo room > room'
 }
 
 # Checks that nothing of any session is left: no directory, mount, limit, or loop device except that of the state.
@@ -156,7 +181,7 @@ gone() { # PID
 
 check_quotas_of_projects_on_ext4_hold() {
     with_disk ext4 prjquota quota
-    held_by_the_kernel quota 'Disk quota exceeded' yes
+    held_by_the_kernel quota 'Disk quota exceeded' yes whole
     without_disk
 }
 
@@ -174,7 +199,7 @@ check_images_hold() {
 
 check_memory_holds() {
     with_disk ext4 noatime tmpfs
-    held_by_the_kernel tmpfs 'No space left on device' no
+    held_by_the_kernel tmpfs 'No space left on device' no whole
     without_disk
 }
 

@@ -309,7 +309,7 @@ const ROWS: &[&str] = &[
     "TIMEFORMAT=timed; time true; time (exit 3); echo $?",
     "times | wc -l",
     "command -v cd; command ls -d /; command no-such; echo $?",
-    "type cd; help cd | head -1",
+    "type cd; help cd | sed -n 1p",
     "select x in a b; do echo $x; done; echo $?",
     "case $- in *c*) echo c;; *) echo no c;; esac",
     "wait 99999; echo $?",

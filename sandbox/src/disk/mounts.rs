@@ -4,6 +4,7 @@
 use std::ffi::CString;
 use std::path::Path;
 
+use airlock_mounts::mounts_below;
 use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 use rustix::io::Errno;
 use rustix::mount::{
@@ -50,12 +51,23 @@ pub(super) fn make_mount_root(sessions: &Path) -> Result<(), DiskError> {
     Ok(())
 }
 
-/// Removes that mount, unless a disk is mounted below it.
+/// Removes that mount, unless a disk is mounted below it. Active users keep it until they release it.
 pub(super) fn remove_mount_root(sessions: &Path) {
-    if is_mount(sessions) {
-        // The kernel refuses while a disk is mounted.
-        let _ = unmount_one(sessions, UnmountFlags::NOFOLLOW);
+    if !is_mount(sessions) {
+        return;
     }
+    // The kernel refuses while a disk is mounted, and also while another process uses the mount for a moment, as
+    // systemd does when the mount table changes.
+    let refused = unmount_one(sessions, UnmountFlags::NOFOLLOW) == Err(Errno::BUSY);
+    if refused && !has_mounts_inside(sessions) {
+        let _ = unmount_one(sessions, UnmountFlags::NOFOLLOW | UnmountFlags::DETACH);
+    }
+}
+
+/// Reports whether anything is mounted below `sessions`, or whether this is unknown.
+fn has_mounts_inside(sessions: &Path) -> bool {
+    let found = sessions.canonicalize().and_then(|path| Ok((mounts_below(&path)?, path)));
+    !found.is_ok_and(|(mounts, path)| mounts.iter().all(|mount| *mount == path))
 }
 
 /// Mounts a file system in memory.

@@ -118,6 +118,19 @@ fn memory_holds_lives_on_and_goes() {
 }
 
 #[test]
+fn the_mount_of_disks_is_removed_while_another_process_uses_it() {
+    apart(|sessions| {
+        let disks = Disks::open(config(DiskBackend::Tmpfs, 16 * MIB, 100), sessions, None).unwrap();
+        assert_eq!(disks.mount_root().as_deref(), Some(sessions));
+        // As systemd does for a moment when the mount table changes: the kernel then answers EBUSY.
+        let used = fs::File::open(sessions).unwrap();
+        disks.leave();
+        assert_eq!(disks.mount_root(), None);
+        drop(used);
+    });
+}
+
+#[test]
 fn memory_that_is_gone_is_lost_and_not_empty() {
     apart(|sessions| {
         let disks = Disks::open(config(DiskBackend::Tmpfs, MIB, 100), sessions, None).unwrap();

@@ -14,7 +14,7 @@ use tonic::Streaming;
 use super::{
     Client, ClientError, Progress,
     connection::{ANSWER_BYTES, Connection, OPEN_TIMEOUT},
-    retry::Backoff,
+    retry::Retries,
     v1::{
         DownloadDone, DownloadHeader, FileChunk, FileServiceDownloadRequest, FileServiceDownloadResponse,
         file_service_client::FileServiceClient, file_service_download_response::Part,
@@ -37,7 +37,7 @@ pub struct Download {
     since: Instant,
     hash: Sha256,
     done: Option<DownloadDone>,
-    backoff: Backoff,
+    retries: Retries,
 }
 
 impl Client {
@@ -55,7 +55,7 @@ impl Client {
             since: Instant::now(),
             hash: Sha256::new(),
             done: None,
-            backoff: Backoff::new(&self.connection.patience()),
+            retries: Retries::new(&self.connection.patience()),
         }
     }
 }
@@ -199,7 +199,7 @@ impl Download {
             )));
         }
         self.hash.update(&data);
-        self.backoff.reset();
+        self.retries.reset();
         self.since = Instant::now();
         Ok(Some(data))
     }
@@ -219,6 +219,6 @@ impl Download {
         if gone && self.have == 0 && self.header.take().is_some() {
             return Ok(());
         }
-        self.backoff.outlast(error, self.connection.patience().call).await
+        self.retries.outlast(error, self.connection.patience().call).await
     }
 }

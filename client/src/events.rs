@@ -9,7 +9,7 @@ use super::{
     ClientError,
     connection::{ANSWER_BYTES, Connection, OPEN_TIMEOUT},
     position::{Admission, ReaderPosition},
-    retry::Backoff,
+    retry::Retries,
     v1::{
         self, Event, ExecutionSpec, event::Event as Kind, execution_service_attach_request::From as WireFrom,
         execution_service_client::ExecutionServiceClient,
@@ -42,7 +42,7 @@ pub struct Events {
     /// The time of the view's first event.
     began: Option<Instant>,
     reader: ReaderPosition,
-    backoff: Backoff,
+    retries: Retries,
     finished: bool,
     trouble: watch::Sender<Option<String>>,
 }
@@ -91,14 +91,14 @@ impl Events {
     }
 
     fn new(connection: Connection, source: Source, reader: ReaderPosition) -> Self {
-        let backoff = Backoff::new(&connection.patience());
+        let retries = Retries::new(&connection.patience());
         Self {
             connection,
             source,
             view: None,
             began: None,
             reader,
-            backoff,
+            retries,
             finished: false,
             trouble: watch::Sender::default(),
         }
@@ -152,7 +152,7 @@ impl Events {
                 Err(error) => {
                     self.view = None;
                     if let Some(began) = self.began.take() {
-                        self.backoff.held_since(began);
+                        self.retries.held_since(began);
                     }
                     self.pause_after(error).await?;
                 }
@@ -181,7 +181,7 @@ impl Events {
             Admission::Old => Ok(None),
             Admission::Broken(what) => Err(self.connection.contract(what)),
             Admission::New => {
-                self.backoff.reset();
+                self.retries.reset();
                 if let Source::Execution { from, .. } = &mut self.source {
                     *from = From::Cursor(event.cursor.clone());
                 }
@@ -237,7 +237,7 @@ impl Events {
         if !self.may_pass(&error) {
             return Err(error);
         }
-        let Some(pause) = self.backoff.pause(&error, limit) else {
+        let Some(pause) = self.retries.pause(&error, limit) else {
             return Err(self.out_of_patience(error));
         };
         self.trouble.send_replace(Some(error.to_string()));

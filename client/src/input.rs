@@ -15,7 +15,7 @@ use tonic::Status;
 use super::{
     Client, ClientError,
     connection::Connection,
-    retry::Backoff,
+    retry::Retries,
     v1::{
         ExecutionServiceWriteStdinRequest, ExecutionServiceWriteStdinResponse,
         execution_service_client::ExecutionServiceClient,
@@ -106,7 +106,7 @@ impl Client {
         R: AsyncRead + Unpin + Send,
     {
         let mut held = Held { at: offset, bytes: BytesMut::new(), ended: false };
-        let mut backoff = Backoff::new(&self.connection.patience());
+        let mut retries = Retries::new(&self.connection.patience());
         loop {
             let began = Instant::now();
             match forward(&self.connection, execution_id, &mut held, source, Manner::ToItsEnd).await {
@@ -120,15 +120,15 @@ impl Client {
                         return Ok(Written { accepted: answer.accepted });
                     }
                     if moved {
-                        backoff.reset();
+                        retries.reset();
                     } else {
                         let slow = self.connection.transport("it accepts no input");
-                        backoff.outlast(slow, self.connection.patience().view).await?;
+                        retries.outlast(slow, self.connection.patience().view).await?;
                     }
                 }
                 Err(error) => {
-                    backoff.held_since(began);
-                    backoff.outlast(error, self.connection.patience().view).await?;
+                    retries.held_since(began);
+                    retries.outlast(error, self.connection.patience().view).await?;
                 }
             }
         }
@@ -152,7 +152,7 @@ impl Client {
         R: AsyncRead + Unpin + Send,
     {
         let mut held = Held { at: offset.unwrap_or(0), bytes: BytesMut::new(), ended: false };
-        let mut backoff = Backoff::new(&self.connection.patience());
+        let mut retries = Retries::new(&self.connection.patience());
         let mut is_known = offset.is_some();
         loop {
             let began = Instant::now();
@@ -178,16 +178,16 @@ impl Client {
                     }
                     is_known = true;
                     if moved {
-                        backoff.reset();
+                        retries.reset();
                     } else {
                         let slow = self.connection.transport("it accepts no input");
-                        backoff.outlast(slow, self.connection.patience().view).await?;
+                        retries.outlast(slow, self.connection.patience().view).await?;
                     }
                 }
                 Err(error) => {
                     is_known = false;
-                    backoff.held_since(began);
-                    backoff.outlast(error, self.connection.patience().view).await?;
+                    retries.held_since(began);
+                    retries.outlast(error, self.connection.patience().view).await?;
                 }
             }
         }

@@ -8,7 +8,7 @@ use tonic::Streaming;
 use super::{
     Client, ClientError, OutputPiece, Selection,
     connection::{ANSWER_BYTES, Connection, OPEN_TIMEOUT},
-    retry::Backoff,
+    retry::Retries,
     search::SearchPosition,
     v1::{
         self, ExecutionServiceReadOutputRequest, ExecutionServiceReadOutputResponse, OutputEdge, OutputRange,
@@ -28,7 +28,7 @@ pub struct OutputReader {
     view: Option<Streaming<ExecutionServiceReadOutputResponse>>,
     /// The time of the last new data or of the last new view.
     since: Instant,
-    backoff: Backoff,
+    retries: Retries,
     finished: bool,
 }
 
@@ -49,7 +49,7 @@ impl Client {
             position: Position::of(selection),
             view: None,
             since: Instant::now(),
-            backoff: Backoff::new(&self.connection.patience()),
+            retries: Retries::new(&self.connection.patience()),
             finished: false,
         }
     }
@@ -65,7 +65,7 @@ impl OutputReader {
         while !self.finished {
             match self.step().await {
                 Ok(Some(piece)) => {
-                    self.backoff.reset();
+                    self.retries.reset();
                     self.since = Instant::now();
                     self.finished = matches!(piece, OutputPiece::Done(_));
                     return Ok(Some(piece));
@@ -74,7 +74,7 @@ impl OutputReader {
                 Err(error) => {
                     self.view = None;
                     self.position.cut();
-                    self.backoff.outlast(error, self.connection.patience().call).await?;
+                    self.retries.outlast(error, self.connection.patience().call).await?;
                 }
             }
         }

@@ -2,6 +2,7 @@
 
 use std::{error::Error, future::Future, time::Duration};
 
+use airlock_backoff::Backoff;
 use tokio::time::Instant;
 use tonic::transport::{Channel, Endpoint};
 
@@ -12,28 +13,28 @@ const CUT_TRIES: usize = 4;
 /// A connection that lasted this long counts as a success.
 const HELD: Duration = Duration::from_secs(1);
 
-/// The pauses between attempts since the last success.
+/// The attempts since the last success.
 #[derive(Debug, Clone)]
-pub(super) struct Backoff {
+pub(super) struct Retries {
     first: Duration,
     max: Duration,
-    next: Duration,
+    backoff: Backoff,
     since: Option<Instant>,
 }
 
-impl Backoff {
+impl Retries {
     pub(super) fn new(patience: &Patience) -> Self {
         Self {
             first: patience.backoff_first,
             max: patience.backoff_max,
-            next: patience.backoff_first,
+            backoff: Backoff::new(patience.backoff_first, patience.backoff_max),
             since: None,
         }
     }
 
     /// Records a success: the next pause is the shortest again.
     pub(super) fn reset(&mut self) {
-        self.next = self.first;
+        self.backoff.reset();
         self.since = None;
     }
 
@@ -50,13 +51,10 @@ impl Backoff {
         let now = Instant::now();
         let since = *self.since.get_or_insert(now);
         let left = patience.checked_sub(now.duration_since(since))?;
-        let pause = jittered(self.next).max(error.retry_after().unwrap_or_default());
-        self.next = (self.next * 2).min(self.max);
+        let pause = self.backoff.jittered_step().max(error.retry_after().unwrap_or_default());
         Some(pause.min(self.max).min(left.max(self.first)))
     }
-}
 
-impl Backoff {
     /// Pauses if `error` may pass. Returns the error if it may not, or if nothing has succeeded for
     /// `patience`.
     ///
@@ -87,13 +85,12 @@ pub(super) async fn connected(
     endpoint: &Endpoint,
     patience: &Patience,
 ) -> Result<Channel, tonic::transport::Error> {
-    let mut pause = patience.backoff_first;
+    let mut backoff = Backoff::new(patience.backoff_first, patience.backoff_max);
     for _ in 0..CUT_TRIES {
         match endpoint.connect().await {
-            Err(error) if was_cut(&error) => tokio::time::sleep(jittered(pause)).await,
+            Err(error) if was_cut(&error) => tokio::time::sleep(backoff.jittered_step()).await,
             other => return other,
         }
-        pause = (pause * 2).min(patience.backoff_max);
     }
     endpoint.connect().await
 }
@@ -107,17 +104,6 @@ fn was_cut(error: &tonic::transport::Error) -> bool {
         .any(|kind| matches!(kind, BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof))
 }
 
-/// Returns a random duration between half of the pause and all of it, so that many clients do not retry
-/// at once.
-fn jittered(pause: Duration) -> Duration {
-    let mut byte = [0_u8; 1];
-    if getrandom::fill(&mut byte).is_err() {
-        return pause;
-    }
-    let [byte] = byte;
-    pause.mul_f64(0.5 + f64::from(byte) / 510.0)
-}
-
 /// Repeats a call that is safe to repeat, until it succeeds, fails permanently, or the patience ends.
 ///
 /// # Errors
@@ -127,16 +113,11 @@ where
     F: FnMut() -> Fut,
     Fut: Future<Output = Result<T, ClientError>>,
 {
-    let mut backoff = Backoff::new(patience);
+    let mut retries = Retries::new(patience);
     loop {
-        let error = match call().await {
+        match call().await {
             Ok(answer) => return Ok(answer),
-            Err(error) if !error.is_passing() => return Err(error),
-            Err(error) => error,
-        };
-        match backoff.pause(&error, patience.call) {
-            Some(pause) => tokio::time::sleep(pause).await,
-            None => return Err(error),
+            Err(error) => retries.outlast(error, patience.call).await?,
         }
     }
 }
@@ -169,12 +150,12 @@ mod tests {
     async fn connections_that_hold_for_a_while_are_made_again_for_ever() {
         let patience = Patience::default();
         let tries = async |held: Duration| {
-            let mut backoff = Backoff::new(&patience);
+            let mut retries = Retries::new(&patience);
             for round in 0..1000 {
                 let began = Instant::now();
                 tokio::time::sleep(held).await;
-                backoff.held_since(began);
-                if backoff.outlast(broken(), patience.view).await.is_err() {
+                retries.held_since(began);
+                if retries.outlast(broken(), patience.view).await.is_err() {
                     return round;
                 }
             }

@@ -24,7 +24,7 @@ use tonic::{Code, Response, Status};
 use super::{
     Client, ClientError,
     connection::Connection,
-    retry::Backoff,
+    retry::Retries,
     v1::{
         self, FileServiceUploadRequest, FileServiceUploadResponse, UploadHeader,
         file_service_client::FileServiceClient, file_service_upload_request::Part,
@@ -78,7 +78,7 @@ impl Client {
         if header.transfer_id.is_empty() {
             header.transfer_id = uuid::Uuid::new_v4().to_string();
         }
-        let mut backoff = Backoff::new(&self.connection.patience());
+        let mut retries = Retries::new(&self.connection.patience());
         let (mut from, mut there) = (0, 0);
         loop {
             progress.set(from);
@@ -91,15 +91,15 @@ impl Client {
                 // The server holds more than it had ever confirmed, although less than was sent: there is progress.
                 Some(end) if (there + 1..from).contains(&end) => {
                     (from, there) = (end, end);
-                    backoff.reset();
+                    retries.reset();
                 }
                 Some(end) if end <= size => {
                     from = end;
                     let slow = self.connection.transport("it does not keep the sent bytes");
-                    backoff.outlast(slow, self.connection.patience().call).await?;
+                    retries.outlast(slow, self.connection.patience().call).await?;
                 }
                 _ => {
-                    backoff.outlast(error, self.connection.patience().call).await?;
+                    retries.outlast(error, self.connection.patience().call).await?;
                     from = sent;
                 }
             }

@@ -6,7 +6,7 @@ use tonic::Streaming;
 use super::{
     Client, ClientError,
     connection::{Connection, OPEN_TIMEOUT},
-    retry::Backoff,
+    retry::Retries,
     v1::{
         ExecutionServiceWatchRequest, ExecutionServiceWatchResponse, WatchKind,
         execution_service_client::ExecutionServiceClient,
@@ -21,7 +21,7 @@ pub struct Watch {
     cursor: Bytes,
     active: bool,
     view: Option<Streaming<ExecutionServiceWatchResponse>>,
-    backoff: Backoff,
+    retries: Retries,
 }
 
 impl Client {
@@ -36,7 +36,7 @@ impl Client {
             cursor,
             active: false,
             view: None,
-            backoff: Backoff::new(&self.connection.patience()),
+            retries: Retries::new(&self.connection.patience()),
         }
     }
 }
@@ -52,7 +52,7 @@ impl Watch {
         loop {
             match self.step().await {
                 Ok(event) => {
-                    self.backoff.reset();
+                    self.retries.reset();
                     self.cursor.clone_from(&event.cursor);
                     let header = event.kind() == WatchKind::Unspecified && event.execution.is_none();
                     if header && std::mem::replace(&mut self.active, true) {
@@ -62,7 +62,7 @@ impl Watch {
                 }
                 Err(error) => {
                     self.view = None;
-                    self.backoff.outlast(error, self.connection.patience().view).await?;
+                    self.retries.outlast(error, self.connection.patience().view).await?;
                 }
             }
         }

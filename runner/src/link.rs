@@ -3,7 +3,6 @@
 //! Within the runner, only this module uses wire types. A lost link does not affect jobs: they continue, and the next
 //! link reports everything again.
 
-mod backoff;
 mod control;
 mod dial;
 mod discover;

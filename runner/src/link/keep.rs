@@ -2,9 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
+use airlock_backoff::{Backoff, jittered};
 use tokio_util::sync::CancellationToken;
 
-use super::{backoff::Backoff, control, end::LinkEnd};
+use super::{control, end::LinkEnd};
 use crate::{config::ServerConfig, services::Services};
 
 /// Keeps a link to one server until `cancel`, or until the link ends and `is_wanted` returns false.
@@ -15,14 +16,15 @@ pub(super) async fn keep(
     is_wanted: impl Fn() -> bool,
     cancel: CancellationToken,
 ) {
-    let mut backoff = Backoff::new(services.config.reconnect);
+    let delays = services.config.reconnect;
+    let mut backoff = Backoff::new(delays.first, delays.max);
     let mut known: Option<String> = None;
     while is_wanted() {
         // Another address of the name leads to the same server. A server accepts one link per runner.
         let is_taken =
             server.discover && known.as_ref().is_some_and(|server_id| services.links.is_linked_to(server_id));
         let wait = if is_taken {
-            services.config.reconnect.lookup
+            delays.lookup
         } else {
             let mut welcomed = None;
             let end = control::hold(&services, index, &server, &cancel, &mut welcomed).await;
@@ -30,7 +32,7 @@ pub(super) async fn keep(
                 backoff.reset();
                 known = welcomed;
             }
-            let Some(wait) = wait_after(&end, &server.endpoint, &mut backoff) else { return };
+            let Some(wait) = wait_after(&end, &server.endpoint, delays.refused, &mut backoff) else { return };
             wait
         };
         if cancel.run_until_cancelled(tokio::time::sleep(wait)).await.is_none() {
@@ -41,16 +43,17 @@ pub(super) async fn keep(
 }
 
 /// Returns the delay before the next connection, or `None` if the runner stops.
-fn wait_after(end: &LinkEnd, endpoint: &str, backoff: &mut Backoff) -> Option<Duration> {
+fn wait_after(end: &LinkEnd, endpoint: &str, refused: Duration, backoff: &mut Backoff) -> Option<Duration> {
     match end {
         LinkEnd::Stopped => None,
         LinkEnd::Refused(_) => {
             tracing::error!(server = endpoint, %end, "no link");
-            Some(backoff.refused())
+            backoff.reset();
+            Some(jittered(refused))
         }
         LinkEnd::Lost(_) => {
             tracing::warn!(server = endpoint, %end, "no link");
-            Some(backoff.next())
+            Some(backoff.jittered_step())
         }
     }
 }

@@ -106,6 +106,7 @@ fn unsafe_code_is_in_one_module_of_the_sandbox() {
         "common/variables",
         "policy",
         "common/archive",
+        "common/backoff",
         "common/faults",
         "common/telemetry",
         "server",

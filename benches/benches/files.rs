@@ -5,7 +5,7 @@
 
 use std::{fs, path::Path, process::Command, time::Duration};
 
-use airlock_benches::{Way, print};
+use airlock_benches::{Alternative, print};
 use airlock_client::{Client, DirectoryOptions, OutputPiece, Progress, Selection, v1};
 use airlock_tests::{
     reader::{run, spec_in},
@@ -31,9 +31,15 @@ fn shell(script: &str, directory: &Path) {
     assert!(output.status.success(), "{output:?}");
 }
 
-async fn up_and_down(client: &Client, session: &str, from: &Path, into: &Path, ways: &mut [Way; 3]) {
+async fn up_and_down(
+    client: &Client,
+    session: &str,
+    from: &Path,
+    into: &Path,
+    alternatives: &mut [Alternative; 3],
+) {
     let options = DirectoryOptions::new(std::env::temp_dir());
-    let [tar, up, down] = ways;
+    let [tar, up, down] = alternatives;
     // Each measurement creates new files. Those of the previous round are removed before the clock
     // starts.
     shell("rm -rf copy down && mkdir copy", into);
@@ -77,8 +83,11 @@ fn main() {
     let session = runtime.block_on(client.create_session(Default::default())).unwrap().session_id;
     let home = site.path().join("home");
     make(&home.join("tree"));
-    let mut moving =
-        [Way::new("tar | tar on one host"), Way::new("airlock: upload"), Way::new("airlock: download")];
+    let mut moving = [
+        Alternative::new("tar | tar on one host"),
+        Alternative::new("airlock: upload"),
+        Alternative::new("airlock: download"),
+    ];
     for _ in 0..ROUNDS {
         runtime.block_on(up_and_down(&client, &session, &home.join("tree"), &home, &mut moving));
     }
@@ -89,8 +98,10 @@ fn main() {
     let story = runtime.block_on(run(&client, spec_in(&session, numbers))).unwrap();
     let id = story.end.unwrap().execution_id;
     runtime.block_on(until_stored(&client, &id));
-    let mut searching =
-        [Way::new("grep on a file"), Way::new("airlock: ReadOutput{search} of what is stored")];
+    let mut searching = [
+        Alternative::new("grep on a file"),
+        Alternative::new("airlock: ReadOutput{search} of what is stored"),
+    ];
     for _ in 0..ROUNDS {
         let [grep, search] = &mut searching;
         grep.measure(|| shell("LC_ALL=C grep -c '777777$' numbers", &home));

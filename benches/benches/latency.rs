@@ -11,12 +11,12 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use airlock_benches::{Way, print_quantiles};
+use airlock_benches::{Alternative, print_quantiles};
 use airlock_client::{Client, v1};
 use airlock_tests::{reader::spec_in, site::Site};
 
 const ROUNDS: usize = 40;
-const WAYS: [&str; 3] =
+const ALTERNATIVES: [&str; 3] =
     ["a pipe from bash", "a pipe from bash in a cold bubblewrap", "airlock: live, over gRPC with TLS"];
 /// The shell function `line` prints the time of day with microseconds.
 const HEAD: &str = "line() { echo $EPOCHREALTIME; };";
@@ -69,17 +69,17 @@ async fn live(client: &Client, session: &str, text: &str) -> Vec<Duration> {
     ages
 }
 
-/// One measurement for each path, in the order of [`WAYS`].
-struct Measured([Way; 3]);
+/// One measurement for each path, in the order of [`ALTERNATIVES`].
+struct Measured([Alternative; 3]);
 
 impl Measured {
     fn new() -> Self {
-        Self(WAYS.map(Way::new))
+        Self(ALTERNATIVES.map(Alternative::new))
     }
 
-    fn note(&mut self, way: usize, ages: impl IntoIterator<Item = Duration>) {
+    fn note(&mut self, alternative: usize, ages: impl IntoIterator<Item = Duration>) {
         for (index, measured) in self.0.iter_mut().enumerate() {
-            if index == way {
+            if index == alternative {
                 ages.into_iter().for_each(|age| measured.note(age));
                 return;
             }
@@ -96,20 +96,20 @@ fn main() {
     let [at_once, alone, bursts] = [AT_ONCE, ALONE, BURSTS].map(|text| format!("{HEAD} {text}"));
     let [mut once, mut first, mut steady, mut last] = [(); 4].map(|()| Measured::new());
     for _ in 0..ROUNDS {
-        for way in 0..WAYS.len() {
-            let ages = |text: &str| match way {
+        for alternative in 0..ALTERNATIVES.len() {
+            let ages = |text: &str| match alternative {
                 0 => by_pipe(Command::new("bash"), text),
                 1 => by_pipe(bubblewrap(), text),
                 _ => runtime.block_on(live(&client, &session, text)),
             };
-            once.note(way, ages(&at_once));
+            once.note(alternative, ages(&at_once));
             let lines = ages(&alone);
             assert_eq!(lines.len(), 50);
-            first.note(way, lines.first().copied());
-            steady.note(way, lines.into_iter().skip(1));
+            first.note(alternative, lines.first().copied());
+            steady.note(alternative, lines.into_iter().skip(1));
             let lines = ages(&bursts);
             assert_eq!(lines.len(), 100);
-            last.note(way, lines.chunks(A_BURST).filter_map(|burst| burst.last().copied()));
+            last.note(alternative, lines.chunks(A_BURST).filter_map(|burst| burst.last().copied()));
         }
     }
     println!("from a command's write to its reader's read");

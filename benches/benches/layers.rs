@@ -14,7 +14,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use airlock_benches::{Way, print};
+use airlock_benches::{Alternative, print};
 use airlock_sandbox::{
     Cause, CgroupConfig, CgroupMode, Config, HostIds, LaunchSpec, Launcher, Limits, Mask, MaskKind, Network,
     Profile, Session, SessionDirectories, SessionDirectory, Shape, Sockets, Sources, UidIsolation, WORKSPACE,
@@ -141,7 +141,7 @@ fn main() {
     let mounts = airlock_mounts::PRIVATE;
     let processes = [&mounts[..], &["--pid", "--fork", "--mount-proc"]].concat();
 
-    let ways: [(&str, &dyn Fn()); 9] = [
+    let alternatives: [(&str, &dyn Fn()); 9] = [
         ("plain bubblewrap, the same namespaces and mounts", &|| bubblewrap(&[], &arguments, None)),
         ("bash, no sandbox", &bash),
         ("plain bubblewrap, and the filter of system calls", &|| bubblewrap(&[], &arguments, Some(&filter))),
@@ -152,10 +152,10 @@ fn main() {
         ("  and a cgroup", &|| host.run(&cgroup)),
         ("  and 10 masks", &|| host.run(&masks)),
     ];
-    let mut measured = ways.each_ref().map(|(name, _)| Way::new(name));
+    let mut measured = alternatives.each_ref().map(|(name, _)| Alternative::new(name));
     for _ in 0..ROUNDS {
-        for ((_, work), way) in ways.iter().zip(&mut measured) {
-            way.measure(work);
+        for ((_, work), alternative) in alternatives.iter().zip(&mut measured) {
+            alternative.measure(work);
         }
     }
     print("running `true`, from the start to the end of everything", &measured);

@@ -4,7 +4,7 @@
 
 use std::process::Command;
 
-use airlock_benches::{Way, print};
+use airlock_benches::{Alternative, print};
 use airlock_tests::{
     reader::{run, spec_in},
     site::Site,
@@ -37,20 +37,21 @@ fn main() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let client = runtime.block_on(site.ready());
     let session = runtime.block_on(client.create_session(Default::default())).unwrap().session_id;
-    let mut ways = [
-        Way::new("bash -c true"),
-        Way::new("bash -c true in a cold bubblewrap"),
-        Way::new("airlock: read-only, over gRPC, to the end"),
-        Way::new("airlock: writable, over gRPC, to the end"),
+    let mut alternatives = [
+        Alternative::new("bash -c true"),
+        Alternative::new("bash -c true in a cold bubblewrap"),
+        Alternative::new("airlock: read-only, over gRPC, to the end"),
+        Alternative::new("airlock: writable, over gRPC, to the end"),
     ];
     for _ in 0..ROUNDS {
-        let [bash, sandboxed, read_only, writable] = &mut ways;
+        let [bash, sandboxed, read_only, writable] = &mut alternatives;
         assert!(bash.measure(|| Command::new("bash").args(["-c", "true"]).status()).unwrap().success());
         assert!(sandboxed.measure(|| bubblewrap().status()).unwrap().success());
-        for (way, command) in [(read_only, "true"), (writable, "true > /tmp/x")] {
-            let story = way.measure(|| runtime.block_on(run(&client, spec_in(&session, command)))).unwrap();
+        for (alternative, command) in [(read_only, "true"), (writable, "true > /tmp/x")] {
+            let story =
+                alternative.measure(|| runtime.block_on(run(&client, spec_in(&session, command)))).unwrap();
             assert_eq!(story.exit_code(), Some(0));
         }
     }
-    print("running `true`", &ways);
+    print("running `true`", &alternatives);
 }

@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 /// The measured times of one alternative.
 #[derive(Debug)]
-pub struct Way {
+pub struct Alternative {
     name: String,
     times: Vec<Duration>,
 }
 
-impl Way {
+impl Alternative {
     /// Creates an alternative without measurements.
     #[must_use]
     pub fn new(name: &str) -> Self {
@@ -49,26 +49,27 @@ impl Way {
 }
 
 /// Prints the median of each alternative, and its ratio to that of the first one.
-pub fn print(title: &str, ways: &[Way]) {
+pub fn print(title: &str, alternatives: &[Alternative]) {
     println!("{title}");
-    let base = ways.first().map(Way::median).unwrap_or_default().as_secs_f64();
-    for way in ways {
-        let median = way.median();
+    let base = alternatives.first().map(Alternative::median).unwrap_or_default().as_secs_f64();
+    for alternative in alternatives {
+        let median = alternative.median();
         let ratio = median.as_secs_f64() / base.max(f64::MIN_POSITIVE);
-        println!("  {:<44} {:>12} {ratio:>8.2} x", way.name, format!("{median:.1?}"));
+        println!("  {:<44} {:>12} {ratio:>8.2} x", alternative.name, format!("{median:.1?}"));
     }
 }
 
 /// Prints the median, the 90th and 99th percentile and the number of measurements of each alternative, and the
 /// ratio of its median to that of the first one.
-pub fn print_quantiles(title: &str, ways: &[Way]) {
+pub fn print_quantiles(title: &str, alternatives: &[Alternative]) {
     let [median, p90, p99, count] = ["median", "p90", "p99", "of"];
     println!("{title}\n  {:<44} {median:>12} {p90:>12} {p99:>12} {count:>8}   ratio", "");
-    let base = ways.first().map(Way::median).unwrap_or_default().as_secs_f64();
-    for way in ways {
-        let ratio = way.median().as_secs_f64() / base.max(f64::MIN_POSITIVE);
-        let [median, p90, p99] = [50, 90, 99].map(|of_hundred| format!("{:.1?}", way.quantile(of_hundred)));
-        let count = way.times.len();
-        println!("  {:<44} {median:>12} {p90:>12} {p99:>12} {count:>8} {ratio:>8.2} x", way.name);
+    let base = alternatives.first().map(Alternative::median).unwrap_or_default().as_secs_f64();
+    for alternative in alternatives {
+        let ratio = alternative.median().as_secs_f64() / base.max(f64::MIN_POSITIVE);
+        let [median, p90, p99] =
+            [50, 90, 99].map(|of_hundred| format!("{:.1?}", alternative.quantile(of_hundred)));
+        let count = alternative.times.len();
+        println!("  {:<44} {median:>12} {p90:>12} {p99:>12} {count:>8} {ratio:>8.2} x", alternative.name);
     }
 }

@@ -3,13 +3,13 @@
 //! denies.
 
 mod decider;
-mod dice;
 mod disguise;
+mod random;
 
 use airlock_policy::{Mode, Profile, Request, Rules, Verdict};
 
 use decider::Law;
-use dice::Dice;
+use random::Random;
 
 const PROGRAMS: &[(&str, &[&str])] = &[
     ("ls", &["-l", "-a", "-la"]),
@@ -48,26 +48,26 @@ const OPERANDS: &[&str] = &[
 ];
 
 /// Returns the words of one command.
-fn words(dice: &mut Dice) -> Vec<String> {
-    if dice.below(4) == 0 {
-        return dice.pick(BARE).split(' ').map(str::to_owned).collect();
+fn words(random: &mut Random) -> Vec<String> {
+    if random.below(4) == 0 {
+        return random.pick(BARE).split(' ').map(str::to_owned).collect();
     }
-    let (program, flags) = dice.pick(PROGRAMS);
+    let (program, flags) = random.pick(PROGRAMS);
     let mut words = vec![(*program).to_owned()];
-    if !flags.is_empty() && dice.below(2) == 0 {
-        words.push((*dice.pick(flags)).to_owned());
+    if !flags.is_empty() && random.below(2) == 0 {
+        words.push((*random.pick(flags)).to_owned());
     }
-    for _ in 0..=dice.below(3) {
-        words.push((*dice.pick(OPERANDS)).to_owned());
+    for _ in 0..=random.below(3) {
+        words.push((*random.pick(OPERANDS)).to_owned());
     }
     words
 }
 
 /// Quotes a word in one of several ways, or not at all. Quotes inside a flag's name would lead to a
 /// question.
-fn quoted(word: &str, dice: &mut Dice) -> String {
-    let (head, tail) = word.split_at(dice.below(word.len() + 1));
-    match dice.below(8) {
+fn quoted(word: &str, random: &mut Random) -> String {
+    let (head, tail) = word.split_at(random.below(word.len() + 1));
+    match random.below(8) {
         _ if word.starts_with('-') => word.to_owned(),
         0 => format!("'{word}'"),
         1 => format!("\"{word}\""),
@@ -77,24 +77,24 @@ fn quoted(word: &str, dice: &mut Dice) -> String {
     }
 }
 
-fn plain_text(dice: &mut Dice) -> String {
-    let count = if dice.below(200) == 0 { 45 + dice.below(12) } else { 1 + dice.below(4) };
+fn plain_text(random: &mut Random) -> String {
+    let count = if random.below(200) == 0 { 45 + random.below(12) } else { 1 + random.below(4) };
     let mut text = String::new();
     for index in 0..count {
-        let joint = *dice.pick(&[";", " ; ", "&&", " && ", "|", " | "]);
+        let joint = *random.pick(&[";", " ; ", "&&", " && ", "|", " | "]);
         if index > 0 {
             text.push_str(joint);
         }
-        let words: Vec<String> = words(dice).iter().map(|word| quoted(word, dice)).collect();
-        text.push_str(&words.join(if dice.below(5) == 0 { "  " } else { " " }));
+        let words: Vec<String> = words(random).iter().map(|word| quoted(word, random)).collect();
+        text.push_str(&words.join(if random.below(5) == 0 { "  " } else { " " }));
     }
-    text + *dice.pick(&["", "", "", ";", " "])
+    text + *random.pick(&["", "", "", ";", " "])
 }
 
-fn rule(dice: &mut Dice) -> String {
-    let words = words(dice);
-    let some = &words[..=dice.below(words.len())];
-    match dice.below(12) {
+fn rule(random: &mut Random) -> String {
+    let words = words(random);
+    let some = &words[..=random.below(words.len())];
+    match random.below(12) {
         0 => "Bash".to_owned(),
         1..5 => format!("Bash({})", words.join(" ")),
         5..8 => format!("Bash({}:*)", words[0]),
@@ -102,14 +102,14 @@ fn rule(dice: &mut Dice) -> String {
     }
 }
 
-fn rules(dice: &mut Dice, most: usize) -> Vec<String> {
-    (0..dice.below(most + 1)).map(|_| rule(dice)).filter(|rule| rule != "Bash" || most > 2).collect()
+fn rules(random: &mut Random, most: usize) -> Vec<String> {
+    (0..random.below(most + 1)).map(|_| rule(random)).filter(|rule| rule != "Bash" || most > 2).collect()
 }
 
-fn law(dice: &mut Dice) -> Law {
-    let mode = *dice.pick(&[Mode::Default, Mode::Default, Mode::Plan, Mode::AcceptEdits, Mode::Bypass]);
-    let (allow, ask, deny) = (rules(dice, 4), rules(dice, 1), rules(dice, 2));
-    Law { allow, ask, deny, mode, sandboxed: dice.below(3) == 0 }
+fn law(random: &mut Random) -> Law {
+    let mode = *random.pick(&[Mode::Default, Mode::Default, Mode::Plan, Mode::AcceptEdits, Mode::Bypass]);
+    let (allow, ask, deny) = (rules(random, 4), rules(random, 1), rules(random, 2));
+    Law { allow, ask, deny, mode, sandboxed: random.below(3) == 0 }
 }
 
 pub(crate) fn engine(text: &str, law: &Law) -> Verdict {
@@ -121,10 +121,10 @@ pub(crate) fn engine(text: &str, law: &Law) -> Verdict {
 }
 
 fn compare(seed: u64, count: usize) {
-    let mut dice = Dice::new(seed);
+    let mut random = Random::new(seed);
     let mut seen = std::collections::HashMap::new();
     for _ in 0..count {
-        let (text, law) = (plain_text(&mut dice), law(&mut dice));
+        let (text, law) = (plain_text(&mut random), law(&mut random));
         let naive = decider::decide(&text, &law).unwrap_or_else(|| panic!("{text:?} is not of the language"));
         assert_eq!(
             engine(&text, &law),
@@ -149,22 +149,22 @@ fn compare(seed: u64, count: usize) {
 /// denies.
 #[test]
 fn what_the_naive_decider_denies_after_a_change_is_denied() {
-    let mut dice = Dice::new(5);
+    let mut random = Random::new(5);
     let (mut read, mut denied) = (0, 0);
     for _ in 0..20_000 {
-        let mut text: Vec<char> = plain_text(&mut dice).chars().collect();
-        for _ in 0..=dice.below(3) {
-            let at = dice.below(text.len());
-            match dice.below(3) {
+        let mut text: Vec<char> = plain_text(&mut random).chars().collect();
+        for _ in 0..=random.below(3) {
+            let at = random.below(text.len());
+            match random.below(3) {
                 0 => drop(text.remove(at)),
-                1 => text.insert(at, *dice.pick(&[' ', '\'', '"', ';', '|', '&', 'r', 'm', '-', '/', '.'])),
-                _ => text[at] = *dice.pick(&[' ', '\'', '"', ';', 'l', 's', 'f', '.']),
+                1 => text.insert(at, *random.pick(&[' ', '\'', '"', ';', '|', '&', 'r', 'm', '-', '/', '.'])),
+                _ => text[at] = *random.pick(&[' ', '\'', '"', ';', 'l', 's', 'f', '.']),
             }
             if text.is_empty() {
                 break;
             }
         }
-        let (text, law) = (text.iter().collect::<String>(), law(&mut dice));
+        let (text, law) = (text.iter().collect::<String>(), law(&mut random));
         let law = Law { mode: Mode::Default, ..law };
         let naive = decider::decide(&text, &law);
         read += usize::from(naive.is_some());
@@ -178,15 +178,15 @@ fn what_the_naive_decider_denies_after_a_change_is_denied() {
 
 /// Disguises commands without changing what they run.
 fn disguise(seed: u64, count: usize) {
-    let mut dice = Dice::new(seed);
+    let mut random = Random::new(seed);
     let mut denied = 0;
     for _ in 0..count {
-        let words = words(&mut dice);
+        let words = words(&mut random);
         let deny = vec![format!("Bash({}:*)", words[0])];
         let law = Law { allow: vec!["Bash".into()], ask: vec![], deny, mode: Mode::Default, sandboxed: true };
         assert_eq!(decider::decide(&words.join(" "), &law), Some(Verdict::Deny));
-        let text = disguise::of(&words, &mut dice);
-        let law = Law { mode: *dice.pick(&[Mode::Default, Mode::AcceptEdits]), ..law };
+        let text = disguise::of(&words, &mut random);
+        let law = Law { mode: *random.pick(&[Mode::Default, Mode::AcceptEdits]), ..law };
         let verdict = engine(&text, &law);
         assert_ne!(verdict, Verdict::Allow, "{text:?} for {words:?}");
         denied += usize::from(verdict == Verdict::Deny);

@@ -39,7 +39,7 @@ pub fn render(findings: &[Finding]) -> String {
     airlock_escape::guard(&text).into_owned()
 }
 
-/// Renders the findings for programs: `{"ok": bool, "checks": [{"name", "state", "needed", "seen", "lost", "cure"}]}`.
+/// Renders the findings for programs: `{"ok": bool, "checks": [{"name", "state", "needed", "seen", "lost", "remedy"}]}`.
 /// The state is `ok`, `degraded` or `missing`.
 #[must_use]
 pub fn to_json(findings: &[Finding]) -> Value {

@@ -158,7 +158,7 @@ impl Files {
             }
             ExchangeOrder::Digests { paths, .. } => {
                 let found = work.in_turn(Turn::Diff, session, move |session, cancel| {
-                    Ok(bound::look(paths, session.folders(), session.owner(), &|| cancel.is_cancelled()))
+                    Ok(bound::look(paths, session.directories(), session.owner(), &|| cancel.is_cancelled()))
                 });
                 ExchangeFromRunner::Digests(found.await?)
             }

@@ -253,7 +253,7 @@ fn capabilities(report: &CapabilityReport) -> Vec<Capability> {
         tracing::warn!(
             layer = check.name,
             seen = check.seen,
-            cure = check.remedy,
+            remedy = check.remedy,
             "not enforced on this host"
         );
     }

@@ -33,13 +33,13 @@ pub(crate) fn check(
     grant: &Grant,
     profile: &Profile,
     env: &[(OsString, OsString)],
-    folders: &SessionDirectories,
+    directories: &SessionDirectories,
     owner: Option<(u32, u32)>,
 ) -> Result<(), Refusal> {
     if !grant.requires.contains(&Requirement::TrustedPath) {
         return Ok(());
     }
-    let view = View::open(profile, folders, grant.read_only);
+    let view = View::open(profile, directories, grant.read_only);
     let look = || {
         programs(grant, env, &view)?;
         // A read-only command may read through the session's links: it cannot change anything.
@@ -62,10 +62,10 @@ fn refuse(message: String) -> Refusal {
 
 fn programs(grant: &Grant, env: &[(OsString, OsString)], view: &View) -> Result<(), Refusal> {
     let path = env.iter().find(|(name, _)| name == "PATH").map_or(OsStr::new(""), |(_, path)| path);
-    let folders: Vec<SearchDirectory<'_>> =
+    let directories: Vec<SearchDirectory<'_>> =
         path.as_bytes().split(|byte| *byte == b':').map(|written| search_directory(written, view)).collect();
     grant.decided.programs.iter().try_for_each(|program| {
-        if program.contains(&b'/') { by_path(program, view) } else { by_name(program, &folders, view) }
+        if program.contains(&b'/') { by_path(program, view) } else { by_name(program, &directories, view) }
     })
 }
 
@@ -85,8 +85,8 @@ fn search_directory<'a>(written: &'a [u8], view: &View) -> SearchDirectory<'a> {
 
 /// Checks that the first directory of the search path that contains the program is trusted. A writable directory before
 /// it also fails the check, because the command could create the program there.
-fn by_name(program: &[u8], folders: &[SearchDirectory<'_>], view: &View) -> Result<(), Refusal> {
-    for SearchDirectory { written, trusted } in folders {
+fn by_name(program: &[u8], directories: &[SearchDirectory<'_>], view: &View) -> Result<(), Refusal> {
+    for SearchDirectory { written, trusted } in directories {
         let Some(directory) = trusted else {
             return Err(refuse(format!(
                 "`{}` would be searched for in `{}`, where commands can write; have the command approved, or \

@@ -48,7 +48,8 @@ fn filters(lists: &Path, out: &Path) {
                 let given = lists::Given { unix, netlink_route };
                 let path = out.join(format!("seccomp-{}-{unix}-{netlink_route}", arch.name));
                 let _ = fs::remove_file(&path);
-                fs::write(path, filter::compile(&lists, &arch, given)).expect("the folder that cargo made");
+                fs::write(path, filter::compile(&lists, &arch, given))
+                    .expect("the directory that cargo made");
             }
         }
     }

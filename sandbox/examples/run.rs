@@ -1,9 +1,9 @@
 //! Runs one command in a sandbox. It is the smallest use of the library, and the process that tests kill.
 //!
-//! `run [OPTION VALUE]... STATE_FOLDER COMMAND [PROBE [read-only] [hidden:PATH | read-only:PATH]...]`. Paths are
+//! `run [OPTION VALUE]... STATE_DIRECTORY COMMAND [PROBE [read-only] [hidden:PATH | read-only:PATH]...]`. Paths are
 //! relative to the workspace, in which `secret` and `src/file` are created first. The options are `--bwrap PATH`,
 //! `--uid N`, `--socket PATH` (of the host, to show inside), `--memory BYTES`, `--swap BYTES`, `--pids N`,
-//! `--cpu-millis N`, `--cgroup auto|require|off`, `--cgroup-parent FOLDER`, `--outside yes` (without the sandbox),
+//! `--cpu-millis N`, `--cgroup auto|require|off`, `--cgroup-parent DIRECTORY`, `--outside yes` (without the sandbox),
 //! and `--report yes` (print the end and the usage as JSON on stderr, and exit with 0 in any case).
 
 use std::error::Error;
@@ -83,7 +83,7 @@ fn options() -> Result<Options, Box<dyn Error>> {
 fn main() -> Result<ExitCode, Box<dyn Error>> {
     let options = options()?;
     let mut words = options.words.into_iter();
-    let state = PathBuf::from(words.next().ok_or("a state folder is missing")?);
+    let state = PathBuf::from(words.next().ok_or("a state directory is missing")?);
     let command = words.next().ok_or("a command is missing")?.into_bytes();
     let mut profile = Profile::minimal();
     profile.sockets.allowed_unix = options.sockets;
@@ -103,12 +103,12 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     })?;
     let (uid, gid) = (options.uid, options.uid);
     let ids = (uid_isolation == UidIsolation::PerSession).then_some(HostIds { uid, gid });
-    let folders = SessionDirectories::create(&state, ids)?;
-    fs::create_dir(folders.workspace.join("src"))?;
+    let directories = SessionDirectories::create(&state, ids)?;
+    fs::create_dir(directories.workspace.join("src"))?;
     for file in ["secret", "src/file"] {
-        fs::write(folders.workspace.join(file), file)?;
+        fs::write(directories.workspace.join(file), file)?;
     }
-    let session = Session { directories: folders, ids, net: Some(launcher.session_net(ids)?) };
+    let session = Session { directories, ids, net: Some(launcher.session_net(ids)?) };
     let env = build_env(&EnvRequest {
         profile: &profile,
         session_id: "example",

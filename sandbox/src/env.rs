@@ -15,7 +15,7 @@ use crate::runtime::git_overrides;
 use crate::session::SessionDirectories;
 
 use names::check;
-pub use names::{EnvError, MAX_NAME, MAX_TOTAL, MAX_VALUE, MAX_VARIABLES, Source};
+pub use names::{EnvError, MAX_NAME, MAX_TOTAL, MAX_VALUE, MAX_VARIABLES, VariableSource};
 pub use request::{EnvRequest, Variable};
 pub use scrub::{SECRETS, SHAPES, Scrubbed, is_scrubbed, scrub};
 

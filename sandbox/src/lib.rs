@@ -51,7 +51,7 @@ pub use report::{
 pub use running::{Cause, Control, Ended, PeakMemory, PeakSource, Running, Streams, Waiter};
 pub use runtime::bash_env;
 pub use seccomp::filter as seccomp_filter;
-pub use session::{DirectoryError, Session, SessionDirectories, give_tree};
+pub use session::{DirectoryError, Session, SessionDirectories, change_owner_of_tree};
 pub use shared::{MAX_SOCKETS, can_be_shown};
 pub use spec::{LaunchSpec, Limits, MAX_COMMAND, Network, Shape, Shell, Stdin};
 pub use uid::{UidIsolation, UidRange};

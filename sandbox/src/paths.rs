@@ -17,14 +17,14 @@ pub use error::{MAX_RULE_DEPTH, MAX_RULE_ENTRIES, PathRuleError};
 pub use walk::Resolved;
 
 use pattern::Patterns;
-use places::Place;
+use places::MountedPath;
 use walk::Walk;
 
 /// Parsed path rules, with the open directories that they may match.
 #[derive(Debug)]
 pub struct RuleScope {
     patterns: Patterns,
-    places: Vec<Place>,
+    places: Vec<MountedPath>,
     links: Vec<(PathBuf, PathBuf)>,
 }
 

@@ -22,7 +22,7 @@ use crate::profile::Profile;
 use crate::session::Session;
 use crate::spec::{Network, Shape};
 use facts::{Facts, confined};
-use inside::Seen;
+use inside::Observations;
 use layers::lost;
 use observe::{NotObserved, SESSION, Scratch, Targets};
 
@@ -111,7 +111,7 @@ impl Launcher {
             [SESSION, READER].map(|shape| self.observe(profile, &session, shape, &targets.wanted));
         let (in_session, as_reader) = (in_session?, as_reader?);
         let landlock = as_reader.landlock;
-        let [in_session, as_reader] = [&in_session, &as_reader].map(|observation| Seen {
+        let [in_session, as_reader] = [&in_session, &as_reader].map(|observation| Observations {
             sight: &observation.sight,
             here: &here,
             facts,

@@ -17,7 +17,7 @@ use crate::mask::SessionDirectory;
 use crate::net::SessionNet;
 use crate::random::random_name;
 
-/// The maximum nesting of directories in [`give_tree`].
+/// The maximum nesting of directories in [`change_owner_of_tree`].
 const MAX_DEPTH: usize = 256;
 
 /// The session's parameters for a launch.
@@ -133,7 +133,7 @@ fn give(handle: BorrowedFd<'_>, ids: Option<HostIds>) -> Result<(), Errno> {
 ///
 /// [`DirectoryError`] at the first entry that cannot be given away. The other entries keep their owner. A nesting of
 /// more than 256 directories is an error.
-pub fn give_tree(directory: BorrowedFd<'_>, ids: HostIds) -> Result<(), DirectoryError> {
+pub fn change_owner_of_tree(directory: BorrowedFd<'_>, ids: HostIds) -> Result<(), DirectoryError> {
     let (uid, gid) = owner(ids);
     fchown(directory, uid, gid).map_err(step("change the owner of a directory"))?;
     let mut open = vec![Dir::read_from(directory).map_err(step("read a directory"))?];

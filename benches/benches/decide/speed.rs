@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, hint::black_box, time::Duration};
 
-use airlock_benches::Way;
+use airlock_benches::Alternative;
 use airlock_policy::{Profile, Request, decide};
 use rustix::time::{ClockId, clock_gettime};
 
@@ -33,15 +33,15 @@ pub(crate) fn throughput(commands: &[Command]) {
 
 fn pass(list: &[&Command]) -> Duration {
     let profile = Profile::builtin("strict").unwrap();
-    let mut way = Way::new("a pass");
+    let mut alternative = Alternative::new("a pass");
     for _ in 0..PASSES {
         let begun = core_time();
         for command in list {
             black_box(decide(&Request::bash(black_box(command.text.as_bytes())), &profile));
         }
-        way.note(core_time() - begun);
+        alternative.note(core_time() - begun);
     }
-    way.median()
+    alternative.median()
 }
 
 /// Prints the median command of each construct, measured alternately with its bare parse.
@@ -70,7 +70,7 @@ fn parse_and_decide(text: &str) -> (Duration, Duration) {
     let profile = Profile::builtin("strict").unwrap();
     let mut parser = tree_sitter::Parser::new();
     parser.set_language(&tree_sitter_bash::LANGUAGE.into()).unwrap();
-    let (mut parse, mut all) = (Way::new("parse"), Way::new("decide"));
+    let (mut parse, mut all) = (Alternative::new("parse"), Alternative::new("decide"));
     for _ in 0..ROUNDS {
         parse.measure(|| black_box(parser.parse(black_box(text), None)));
         all.measure(|| black_box(decide(&Request::bash(black_box(text.as_bytes())), &profile)));

@@ -93,7 +93,7 @@ pub enum DevError {
     #[error("the runner does not start: {0}")]
     Runner(airlock_runner::StartError),
     /// The runner did not connect to its server in time.
-    #[error("the runner did not reach the server within 30 s; its log says why (--log info)")]
+    #[error("the runner did not connect to the server within 30 s; --log info shows the reason")]
     NotLinked,
     /// The server ended without a request.
     #[error("the server exited unexpectedly: {0}")]

@@ -12,7 +12,7 @@ use super::{
     Failure,
     connect::Connect,
     interrupt::Interrupts,
-    place::{self, EXAMPLE, Place, Remote},
+    place::{self, CopySide, EXAMPLE, Remote},
 };
 use airlock_client::{Client, ClientError, DirectoryOptions, Progress, v1};
 
@@ -68,7 +68,7 @@ struct Copy<'a> {
 
 impl Cp {
     pub(super) async fn run(self) -> Result<u8, Failure> {
-        let sides = (Place::read(&self.from)?, Place::read(&self.to)?);
+        let sides = (CopySide::read(&self.from)?, CopySide::read(&self.to)?);
         check(&sides)?;
         airlock_archive::globs(&self.exclude)
             .map_err(|error| Failure::usage(format!("--exclude: {error}")))?;
@@ -80,10 +80,10 @@ impl Cp {
         let progress = copy.progress.clone();
         let work = async {
             match sides {
-                (Place::Here(from), Place::There(to)) => copy.upload(&from, &to).await,
-                (Place::Stream, Place::There(to)) => copy.upload_stream(&to).await,
-                (Place::There(from), Place::Here(to)) => copy.download(&from, &to).await,
-                (Place::There(from), _) => copy.download_stream(&from).await,
+                (CopySide::Local(from), CopySide::Session(to)) => copy.upload(&from, &to).await,
+                (CopySide::Stream, CopySide::Session(to)) => copy.upload_stream(&to).await,
+                (CopySide::Session(from), CopySide::Local(to)) => copy.download(&from, &to).await,
+                (CopySide::Session(from), _) => copy.download_stream(&from).await,
                 _ => Err(neither()),
             }
         };
@@ -117,13 +117,13 @@ pub(super) async fn upload_contents(
     Ok(summary::say(&copied, quiet))
 }
 
-fn check(sides: &(Place, Place)) -> Result<(), Failure> {
+fn check(sides: &(CopySide, CopySide)) -> Result<(), Failure> {
     match sides {
-        (Place::There(_), Place::There(_)) => Err(Failure::usage(
+        (CopySide::Session(_), CopySide::Session(_)) => Err(Failure::usage(
             "both sides are in a session; copy to a local directory first, and then to the other session",
         )),
-        (Place::There(_), _) | (_, Place::There(_)) => Ok(()),
-        (Place::Here(from), Place::Here(to)) => Err(forgotten_colon(&[from, to]).unwrap_or_else(neither)),
+        (CopySide::Session(_), _) | (_, CopySide::Session(_)) => Ok(()),
+        (CopySide::Local(from), CopySide::Local(to)) => Err(forgotten_colon(&[from, to]).unwrap_or_else(neither)),
         _ => Err(neither()),
     }
 }

@@ -1,4 +1,4 @@
-//! File arguments as they are typed: a local path, SESSION:PATH, or `-`.
+//! Parses file arguments: a local path, SESSION:PATH, or `-`.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -22,9 +22,9 @@ pub(super) struct Remote {
 
 /// A side of a copy.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Place {
-    Here(PathBuf),
-    There(Remote),
+pub(super) enum CopySide {
+    Local(PathBuf),
+    Session(Remote),
     /// Standard input or standard output.
     Stream,
 }
@@ -46,7 +46,7 @@ impl Remote {
     }
 }
 
-impl Place {
+impl CopySide {
     /// Parses a side of a copy. As in other programs, a name with a slash before its first colon is a
     /// local path.
     pub(super) fn read(text: &OsString) -> Result<Self, Failure> {
@@ -60,10 +60,10 @@ impl Place {
             return Ok(Self::Stream);
         }
         let Some((session, path)) = split(bytes).filter(|(session, _)| !session.contains(&b'/')) else {
-            return Ok(Self::Here(PathBuf::from(text)));
+            return Ok(Self::Local(PathBuf::from(text)));
         };
         match session_id(session) {
-            Some(session) => Ok(Self::There(Remote { session, path: path.to_vec() })),
+            Some(session) => Ok(Self::Session(Remote { session, path: path.to_vec() })),
             None => Err(no_session(session, bytes, "; for a local file with a colon in its name, use ./")),
         }
     }
@@ -96,14 +96,14 @@ mod tests {
 
     #[test]
     fn sides_are_told_apart() {
-        let place = |text: &str| Place::read(&OsString::from(text));
+        let place = |text: &str| CopySide::read(&OsString::from(text));
         let there =
-            |path: &str| Place::There(Remote { session: EXAMPLE.to_owned(), path: path.as_bytes().to_vec() });
+            |path: &str| CopySide::Session(Remote { session: EXAMPLE.to_owned(), path: path.as_bytes().to_vec() });
         assert_eq!(place(&format!("{EXAMPLE}:src/a:b")).unwrap(), there("src/a:b"));
         assert_eq!(place(&format!("{EXAMPLE}:")).unwrap(), there(""));
-        assert_eq!(place("-").unwrap(), Place::Stream);
+        assert_eq!(place("-").unwrap(), CopySide::Stream);
         for here in ["a", "./a:b", "/x/a:b", "..", "x/y:z"] {
-            assert_eq!(place(here).unwrap(), Place::Here(here.into()), "{here}");
+            assert_eq!(place(here).unwrap(), CopySide::Local(here.into()), "{here}");
         }
         let error = place("box:/a").unwrap_err();
         assert!(error.message().contains("`box` is not a session ID"), "{}", error.message());

@@ -13,8 +13,9 @@ fn checks(site: &Site, more: &[&str]) -> (i32, Vec<(String, String, String)>) {
     let found: Value = serde_json::from_slice(&output.stdout).unwrap();
     let text = |check: &Value, key: &str| check.get(key).and_then(Value::as_str).unwrap().to_owned();
     let checks = found.get("checks").and_then(Value::as_array).unwrap().iter();
-    let all = checks
-        .map(|one| (text(one, "name"), text(one, "state"), text(one, "seen") + " -> " + &text(one, "cure")));
+    let all = checks.map(|one| {
+        (text(one, "name"), text(one, "state"), text(one, "seen") + " -> " + &text(one, "remedy"))
+    });
     let code = output.status.code().unwrap();
     assert_eq!(found.get("ok").and_then(Value::as_bool), Some(code == 0));
     (code, all.collect())

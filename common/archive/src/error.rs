@@ -33,15 +33,15 @@ pub enum Cause {
     #[error("the archive is malformed {place}: {what}")]
     Malformed {
         /// The position.
-        place: Place,
+        place: Position,
         /// The problem, with a remedy.
         what: &'static str,
     },
     /// The bytes end before the archive does.
-    #[error("the archive is truncated {place}: {what}; send it again, whole")]
+    #[error("the archive is truncated {place}: {what}; send the whole archive again")]
     Truncated {
         /// The position.
-        place: Place,
+        place: Position,
         /// The missing part.
         what: &'static str,
     },
@@ -49,8 +49,8 @@ pub enum Cause {
     #[error("{place}: more than {value} {limit}; leave something out, or ask an operator to raise the limit")]
     Limit {
         /// The position.
-        place: Place,
-        /// The limit: `entries`, `bytes` or `bytes of folder names`.
+        place: Position,
+        /// The limit: `entries`, `bytes` or `bytes of directory names`.
         limit: &'static str,
         /// The value of the limit.
         value: u64,
@@ -92,7 +92,7 @@ pub enum Cause {
 
 /// A position in an archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum Position {
     /// In or before the header of this entry, counted from 1.
     Header(u64),
     /// At an entry with a known name.
@@ -112,7 +112,7 @@ pub enum Place {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum Rule {
     /// The name is empty.
-    #[error("its name is empty; give it one")]
+    #[error("its name is empty; name it")]
     EmptyName,
     /// The name is absolute.
     #[error("its name is absolute; make the archive with relative names, as `tar -C directory -cf - .` does")]
@@ -124,7 +124,7 @@ pub enum Rule {
     )]
     ParentInName,
     /// The name contains `//` or `/./`, or is a file's name that ends with a slash.
-    #[error("its name is not normal (`//`, `/./`, or a slash at its end); write it without")]
+    #[error("its name contains `//` or `/./`, or ends with a slash; write the name without them")]
     NotNormalName,
     /// A name or link target contains a NUL.
     #[error("its name or link target contains a NUL byte; rename it")]
@@ -167,7 +167,9 @@ pub enum Rule {
     LeavingTarget,
     /// A `..` after a name. The name may be another link, and then `..` does not return to the same
     /// directory.
-    #[error("it is a link with a `..` after a name in its target; write the target without, or leave it out")]
+    #[error(
+        "it is a link with a `..` after a name in its target; write the target without `..`, or leave it out"
+    )]
     ParentInTarget,
     /// A symbolic link's target of more than 4095 bytes, or with a component of more than 255.
     #[error("it is a link whose target is too long; shorten it")]
@@ -179,7 +181,9 @@ pub enum Rule {
     #[error("it is a hard link to something other than an earlier file of the archive; leave it out")]
     HardLinkToNone,
     /// An entry below a file or link of the archive.
-    #[error("its directory is a file or a link earlier in the archive; leave one out")]
+    #[error(
+        "an earlier entry of the archive is a file or a link with the name of its directory; leave one of the two out"
+    )]
     ParentNotDirectory,
     /// A name that is both a directory and something else in the archive.
     #[error("the same name is a directory and something else in the archive; leave one out")]
@@ -212,7 +216,7 @@ pub enum Obstacle {
     Changed,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Position {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Header(number) => write!(f, "at the header of entry {number}"),
@@ -251,7 +255,7 @@ impl ArchiveError {
         Self { put, ..self }
     }
 
-    pub(crate) fn folder(doing: &'static str, path: &[u8], source: impl Into<io::Error>) -> Self {
+    pub(crate) fn directory(doing: &'static str, path: &[u8], source: impl Into<io::Error>) -> Self {
         Cause::Directory { doing, path: shown(path), source: source.into() }.into()
     }
 

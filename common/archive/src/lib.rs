@@ -23,10 +23,10 @@ mod write;
 
 pub use cancel::Cancel;
 pub use entry::{Counts, Entry, Format, Kind};
-pub use error::{ArchiveError, Cause, Obstacle, Place, Rule};
+pub use error::{ArchiveError, Cause, Obstacle, Position, Rule};
 pub use globs::{GlobError, globs};
 pub use limits::{
-    BLOCK_BYTES, EXTENSION_BYTES, FOLDER_NAMES_BYTES, GLOB_BYTES, GLOBS, Limits, PADDING_BYTES, SKIPPED_FILES,
+    BLOCK_BYTES, EXTENSION_BYTES, DIRECTORY_NAMES_BYTES, GLOB_BYTES, GLOBS, Limits, PADDING_BYTES, SKIPPED_FILES,
 };
 pub use pack::{Pack, Packed, Skipped, pack};
 pub use put::{TEMPORARY_PREFIX, write_file};

@@ -6,7 +6,7 @@ pub const BLOCK_BYTES: usize = 64 * 1024;
 pub const EXTENSION_BYTES: u64 = 64 * 1024;
 /// The largest total size of the names of all directories in an archive, which are held until their modes
 /// are set.
-pub const FOLDER_NAMES_BYTES: usize = 64 * 1024 * 1024;
+pub const DIRECTORY_NAMES_BYTES: usize = 64 * 1024 * 1024;
 /// The largest number of zeros after an archive's end marker, which writers add to fill a record.
 pub const PADDING_BYTES: u64 = 16 * 1024 * 1024;
 /// The number of skipped files that [`crate::Packed`] lists.

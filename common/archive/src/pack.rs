@@ -20,10 +20,10 @@ use rustix::{
 };
 
 use crate::{
-    ArchiveError, BLOCK_BYTES, Cancel, Cause, Counts, Format, Kind, Limits, Place, SKIPPED_FILES,
+    ArchiveError, BLOCK_BYTES, Cancel, Cause, Counts, Format, Kind, Limits, Position, SKIPPED_FILES,
     error::shown,
     names,
-    put::open_folder,
+    put::open_directory,
     write::{Head, TarWriter},
 };
 
@@ -112,17 +112,17 @@ struct Level {
 
 /// An opened directory, and the names in it.
 struct Below {
-    folder: OwnedFd,
+    directory: OwnedFd,
     names: Vec<Vec<u8>>,
 }
 
 impl<W: Write> Packer<'_, W> {
     /// Walks the tree with an explicit stack. Only the current directory is open.
     fn all(&mut self) -> Result<(), ArchiveError> {
-        let root = open_folder(self.root, b".");
-        let root = root.map_err(|error| ArchiveError::folder("open the directory", b".", error))?;
+        let root = open_directory(self.root, b".");
+        let root = root.map_err(|error| ArchiveError::directory("open the directory", b".", error))?;
         let names = self.names(&root, b"")?;
-        let names = names.map_err(|error| ArchiveError::folder("list the directory", b".", error))?;
+        let names = names.map_err(|error| ArchiveError::directory("list the directory", b".", error))?;
         let mut stack = vec![Level { path: Vec::new(), names: names.into_iter() }];
         let mut open = Some(root);
         while let Some(level) = stack.last_mut() {
@@ -133,19 +133,19 @@ impl<W: Write> Packer<'_, W> {
                 continue;
             };
             let path = join(&level.path, &name);
-            let folder = match open.take().map_or_else(|| reopen(self.root, &level.path), Ok) {
-                Ok(folder) => folder,
+            let directory = match open.take().map_or_else(|| reopen(self.root, &level.path), Ok) {
+                Ok(directory) => directory,
                 Err(error) => {
                     // The rest of this directory is skipped for the same reason.
                     self.skip(&path, reason(error));
                     continue;
                 }
             };
-            open = match self.one(folder.as_fd(), &name, &path)? {
-                None => Some(folder),
-                Some(Below { folder, names }) => {
+            open = match self.one(directory.as_fd(), &name, &path)? {
+                None => Some(directory),
+                Some(Below { directory, names }) => {
                     stack.push(Level { path, names: names.into_iter() });
-                    Some(folder)
+                    Some(directory)
                 }
             };
         }
@@ -155,20 +155,20 @@ impl<W: Write> Packer<'_, W> {
     /// Packs one file, link or directory. Returns a directory with the names in it.
     fn one(
         &mut self,
-        folder: BorrowedFd<'_>,
+        directory: BorrowedFd<'_>,
         name: &[u8],
         path: &[u8],
     ) -> Result<Option<Below>, ArchiveError> {
         let limits = self.options.limits;
         let depth = path.iter().filter(|byte| **byte == b'/').count() + 1;
-        let stat = fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
+        let stat = fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW);
         let reason = match stat.map(|stat| FileType::from_raw_mode(stat.st_mode)) {
             Err(error) => reason(error),
             Ok(_) if path.len() > limits.path_bytes => LONG,
             Ok(_) if depth > limits.depth => DEEP,
-            Ok(FileType::Directory) => return self.folder(folder, name, path),
-            Ok(FileType::RegularFile) => return self.file(folder, name, path).map(|()| None),
-            Ok(FileType::Symlink) => return self.symlink(folder, name, path).map(|()| None),
+            Ok(FileType::Directory) => return self.directory(directory, name, path),
+            Ok(FileType::RegularFile) => return self.file(directory, name, path).map(|()| None),
+            Ok(FileType::Symlink) => return self.symlink(directory, name, path).map(|()| None),
             Ok(FileType::Fifo) => PIPE,
             Ok(FileType::Socket) => SOCKET,
             Ok(_) => DEVICE,
@@ -177,22 +177,22 @@ impl<W: Write> Packer<'_, W> {
         Ok(None)
     }
 
-    fn folder(
+    fn directory(
         &mut self,
         parent: BorrowedFd<'_>,
         name: &[u8],
         path: &[u8],
     ) -> Result<Option<Below>, ArchiveError> {
-        let opened =
-            open_folder(parent, name).and_then(|folder| fs::fstat(&folder).map(|stat| (folder, stat)));
-        let (folder, stat) = match opened {
+        let opened = open_directory(parent, name)
+            .and_then(|directory| fs::fstat(&directory).map(|stat| (directory, stat)));
+        let (directory, stat) = match opened {
             Ok(opened) => opened,
             Err(error) => {
                 self.skip(path, reason(error));
                 return Ok(None);
             }
         };
-        let names = match self.names(&folder, path)? {
+        let names = match self.names(&directory, path)? {
             Ok(names) => names,
             Err(error) => {
                 self.skip(path, reason(error));
@@ -201,12 +201,12 @@ impl<W: Write> Packer<'_, W> {
         };
         self.out.header(&head(path, Kind::Directory, &stat, 0, b""))?;
         self.packed.counts.directories += 1;
-        Ok(Some(Below { folder, names }))
+        Ok(Some(Below { directory, names }))
     }
 
-    fn symlink(&mut self, folder: BorrowedFd<'_>, name: &[u8], path: &[u8]) -> Result<(), ArchiveError> {
-        let target = fs::readlinkat(folder, name, Vec::new());
-        let stat = fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
+    fn symlink(&mut self, directory: BorrowedFd<'_>, name: &[u8], path: &[u8]) -> Result<(), ArchiveError> {
+        let target = fs::readlinkat(directory, name, Vec::new());
+        let stat = fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW);
         let (target, stat) = match target.and_then(|target| stat.map(|stat| (target, stat))) {
             Ok(read) => read,
             Err(error) => {
@@ -224,9 +224,9 @@ impl<W: Write> Packer<'_, W> {
     }
 
     /// Packs a file. It is opened without blocking, because the name may refer to a named pipe by now.
-    fn file(&mut self, folder: BorrowedFd<'_>, name: &[u8], path: &[u8]) -> Result<(), ArchiveError> {
+    fn file(&mut self, directory: BorrowedFd<'_>, name: &[u8], path: &[u8]) -> Result<(), ArchiveError> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let opened = fs::openat(folder, name, flags, Mode::empty())
+        let opened = fs::openat(directory, name, flags, Mode::empty())
             .and_then(|file| fs::fstat(&file).map(|stat| (file, stat)));
         let (file, stat) = match opened {
             Ok((_, stat)) if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile => {
@@ -284,9 +284,13 @@ impl<W: Write> Packer<'_, W> {
     }
 
     /// Returns the sorted names in a directory, without the excluded ones.
-    fn names(&mut self, folder: &OwnedFd, path: &[u8]) -> Result<Result<Vec<Vec<u8>>, Errno>, ArchiveError> {
+    fn names(
+        &mut self,
+        directory: &OwnedFd,
+        path: &[u8],
+    ) -> Result<Result<Vec<Vec<u8>>, Errno>, ArchiveError> {
         let mut names = Vec::new();
-        let entries = match fs::Dir::read_from(folder) {
+        let entries = match fs::Dir::read_from(directory) {
             Ok(entries) => entries,
             Err(error) => return Ok(Err(error)),
         };
@@ -337,11 +341,11 @@ fn is_other_now(file: &OwnedFd, before: &Stat) -> bool {
 }
 
 fn reopen(root: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Errno> {
-    let mut folder = open_folder(root, b".")?;
+    let mut directory = open_directory(root, b".")?;
     for component in path.split(|byte| *byte == b'/').filter(|component| !component.is_empty()) {
-        folder = open_folder(folder.as_fd(), component)?;
+        directory = open_directory(directory.as_fd(), component)?;
     }
-    Ok(folder)
+    Ok(directory)
 }
 
 fn reason(error: Errno) -> &'static str {
@@ -353,9 +357,9 @@ fn reason(error: Errno) -> &'static str {
 }
 
 fn limit(path: &[u8], limit: &'static str, value: u64) -> ArchiveError {
-    Cause::Limit { place: Place::File(shown(path)), limit, value }.into()
+    Cause::Limit { place: Position::File(shown(path)), limit, value }.into()
 }
 
-fn join(folder: &[u8], name: &[u8]) -> Vec<u8> {
-    if folder.is_empty() { name.to_vec() } else { [folder, b"/", name].concat() }
+fn join(directory: &[u8], name: &[u8]) -> Vec<u8> {
+    if directory.is_empty() { name.to_vec() } else { [directory, b"/", name].concat() }
 }

@@ -29,7 +29,7 @@ use crate::{
 /// remain and can be removed when no call is active.
 pub const TEMPORARY_PREFIX: &str = ".airlock-put-";
 /// The mode of directories that are only part of a path.
-pub(crate) const FOLDER_MODE: u32 = 0o755;
+pub(crate) const DIRECTORY_MODE: u32 = 0o755;
 /// The number of names that are tried for a temporary file.
 const NAMES_TRIED: usize = 16;
 
@@ -82,7 +82,7 @@ pub(crate) struct Content<'a> {
     pub(crate) buffer: &'a mut [u8],
 }
 /// A callback that receives the path of each directory that was created only because it is part of a path.
-pub(crate) type OnFolder<'a> = &'a mut dyn FnMut(&[u8]);
+pub(crate) type OnDirectory<'a> = &'a mut dyn FnMut(&[u8]);
 
 /// The directory in which entries are created.
 pub(crate) struct Target<'a> {
@@ -92,12 +92,12 @@ pub(crate) struct Target<'a> {
     /// The directory that was used last, so that it is not reopened for each of its files.
     last: Option<(Vec<u8>, OwnedFd)>,
     /// The modes and times that directories get at the end.
-    folders: BTreeMap<Vec<u8>, (u32, u64)>,
+    directories: BTreeMap<Vec<u8>, (u32, u64)>,
 }
 
 impl<'a> Target<'a> {
     pub(crate) fn new(root: BorrowedFd<'a>, umask: u32) -> Self {
-        Self { root, umask, last: None, folders: BTreeMap::new() }
+        Self { root, umask, last: None, directories: BTreeMap::new() }
     }
 
     /// Writes a file completely or not at all.
@@ -107,13 +107,13 @@ impl<'a> Target<'a> {
         mode: u32,
         modified: Option<u64>,
         content: Content<'_>,
-        on_folder: OnFolder<'_>,
+        on_directory: OnDirectory<'_>,
     ) -> Result<Written, ArchiveError> {
         let mode = mode & !self.umask;
-        let (folder, name) = self.parent(path, on_folder)?;
+        let (directory, name) = self.parent(path, on_directory)?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let (temporary, file) =
-            Temporary::new(folder, |name| fs::openat(folder, name, flags, Mode::from_raw_mode(0o600)))
+            Temporary::new(directory, |name| fs::openat(directory, name, flags, Mode::from_raw_mode(0o600)))
                 .map_err(at("write", path))?;
         let written = copy(&file, path, content)?;
         fs::fchmod(&file, Mode::from_raw_mode(mode)).map_err(at("set the mode of", path))?;
@@ -125,24 +125,24 @@ impl<'a> Target<'a> {
     }
 
     /// Creates a directory, or keeps the existing one. [`Target::finish`] sets its mode and time.
-    pub(crate) fn folder(
+    pub(crate) fn directory(
         &mut self,
         path: &[u8],
         mode: u32,
         modified: u64,
-        on_folder: OnFolder<'_>,
+        on_directory: OnDirectory<'_>,
     ) -> Result<(), ArchiveError> {
-        let (parent, name) = self.parent(path, on_folder)?;
-        let (folder, made) = open_or_make(parent, name, path)?;
+        let (parent, name) = self.parent(path, on_directory)?;
+        let (directory, made) = open_or_make(parent, name, path)?;
         if !made {
             // An existing directory may lack the permissions that are needed to fill it.
-            let now = fs::fstat(&folder).map_err(at("inspect", path))?.st_mode;
+            let now = fs::fstat(&directory).map_err(at("inspect", path))?.st_mode;
             let now = Mode::from_raw_mode(now);
             if !now.contains(Mode::RWXU) {
-                fs::fchmod(&folder, now | Mode::RWXU).map_err(at("set the mode of", path))?;
+                fs::fchmod(&directory, now | Mode::RWXU).map_err(at("set the mode of", path))?;
             }
         }
-        self.folders.insert(path.to_vec(), (mode & !self.umask, modified));
+        self.directories.insert(path.to_vec(), (mode & !self.umask, modified));
         Ok(())
     }
 
@@ -151,10 +151,10 @@ impl<'a> Target<'a> {
         &mut self,
         path: &[u8],
         target: &[u8],
-        on_folder: OnFolder<'_>,
+        on_directory: OnDirectory<'_>,
     ) -> Result<(), ArchiveError> {
-        let (folder, name) = self.parent(path, on_folder)?;
-        let (temporary, ()) = Temporary::new(folder, |name| fs::symlinkat(target, folder, name))
+        let (directory, name) = self.parent(path, on_directory)?;
+        let (temporary, ()) = Temporary::new(directory, |name| fs::symlinkat(target, directory, name))
             .map_err(at("create the link", path))?;
         temporary.rename(name, path)
     }
@@ -165,16 +165,17 @@ impl<'a> Target<'a> {
         &mut self,
         path: &[u8],
         target: &[u8],
-        on_folder: OnFolder<'_>,
+        on_directory: OnDirectory<'_>,
     ) -> Result<(), ArchiveError> {
-        let (target_folder, target_name) = names::split(target);
-        let target_folder = self.open(target_folder)?;
-        let (folder, name) = self.parent(path, on_folder)?;
-        let from = target_folder.as_fd();
-        let (temporary, ()) =
-            Temporary::new(folder, |name| fs::linkat(from, target_name, folder, name, AtFlags::empty()))
-                .map_err(at("create the link", path))?;
-        let now = fs::statat(folder, &temporary.name, AtFlags::SYMLINK_NOFOLLOW)
+        let (target_directory, target_name) = names::split(target);
+        let target_directory = self.open(target_directory)?;
+        let (directory, name) = self.parent(path, on_directory)?;
+        let from = target_directory.as_fd();
+        let (temporary, ()) = Temporary::new(directory, |name| {
+            fs::linkat(from, target_name, directory, name, AtFlags::empty())
+        })
+        .map_err(at("create the link", path))?;
+        let now = fs::statat(directory, &temporary.name, AtFlags::SYMLINK_NOFOLLOW)
             .map_err(at("create the link", path))?;
         if FileType::from_raw_mode(now.st_mode) != FileType::RegularFile {
             return Err(ArchiveError::in_the_way(target, Obstacle::Changed));
@@ -187,16 +188,16 @@ impl<'a> Target<'a> {
     pub(crate) fn finish(&mut self) -> Result<(), ArchiveError> {
         self.last = None;
         let mut result = Ok(());
-        while let Some((path, (mode, modified))) = self.folders.pop_last() {
-            let done = self.finish_folder(&path, mode, modified);
+        while let Some((path, (mode, modified))) = self.directories.pop_last() {
+            let done = self.finish_directory(&path, mode, modified);
             result = result.and(done);
         }
         result
     }
 
-    fn finish_folder(&self, path: &[u8], mode: u32, modified: u64) -> Result<(), ArchiveError> {
-        let folder = match self.open(path) {
-            Ok(folder) => folder,
+    fn finish_directory(&self, path: &[u8], mode: u32, modified: u64) -> Result<(), ArchiveError> {
+        let directory = match self.open(path) {
+            Ok(directory) => directory,
             Err(ArchiveError { cause: Cause::Directory { source, .. }, .. })
                 if source.kind() == io::ErrorKind::NotFound =>
             {
@@ -204,38 +205,39 @@ impl<'a> Target<'a> {
             }
             Err(error) => return Err(error),
         };
-        fs::futimens(&folder, &times(modified)).map_err(at("set the time of", path))?;
-        fs::fchmod(&folder, Mode::from_raw_mode(mode)).map_err(at("set the mode of", path))
+        fs::futimens(&directory, &times(modified)).map_err(at("set the time of", path))?;
+        fs::fchmod(&directory, Mode::from_raw_mode(mode)).map_err(at("set the mode of", path))
     }
 
     /// Opens a directory that must exist.
     fn open(&self, path: &[u8]) -> Result<OwnedFd, ArchiveError> {
-        let mut folder = open_folder(self.root, b".").map_err(|error| not_opened(b".", error))?;
+        let mut directory = open_directory(self.root, b".").map_err(|error| not_opened(b".", error))?;
         for (component, so_far) in components(path) {
-            folder = open_folder(folder.as_fd(), component).map_err(|error| not_opened(so_far, error))?;
+            directory =
+                open_directory(directory.as_fd(), component).map_err(|error| not_opened(so_far, error))?;
         }
-        Ok(folder)
+        Ok(directory)
     }
 
     /// Returns the parent directory of a path, which is created if it is missing, and the last component.
     fn parent<'p>(
         &mut self,
         path: &'p [u8],
-        on_folder: OnFolder<'_>,
+        on_directory: OnDirectory<'_>,
     ) -> Result<(BorrowedFd<'_>, &'p [u8]), ArchiveError> {
-        let (folder, name) = names::split(path);
-        if self.last.as_ref().is_none_or(|(last, _)| last != folder) {
-            let mut open = open_folder(self.root, b".").map_err(|error| not_opened(b".", error))?;
-            for (component, so_far) in components(folder) {
+        let (directory, name) = names::split(path);
+        if self.last.as_ref().is_none_or(|(last, _)| last != directory) {
+            let mut open = open_directory(self.root, b".").map_err(|error| not_opened(b".", error))?;
+            for (component, so_far) in components(directory) {
                 let (next, made) = open_or_make(open.as_fd(), component, so_far)?;
                 if made {
-                    fs::fchmod(&next, Mode::from_raw_mode(FOLDER_MODE & !self.umask))
+                    fs::fchmod(&next, Mode::from_raw_mode(DIRECTORY_MODE & !self.umask))
                         .map_err(at("set the mode of", so_far))?;
-                    on_folder(so_far);
+                    on_directory(so_far);
                 }
                 open = next;
             }
-            self.last = Some((folder.to_vec(), open));
+            self.last = Some((directory.to_vec(), open));
         }
         let open = self.last.as_ref().map_or(self.root, |(_, open)| open.as_fd());
         Ok((open, name))
@@ -243,11 +245,11 @@ impl<'a> Target<'a> {
 }
 
 /// Checks for existing files that conflict with an entry, without changing anything.
-pub(crate) fn look(root: BorrowedFd<'_>, path: &[u8], folder: bool) -> Result<(), ArchiveError> {
+pub(crate) fn look(root: BorrowedFd<'_>, path: &[u8], directory: bool) -> Result<(), ArchiveError> {
     let (parents, name) = names::split(path);
-    let mut open = open_folder(root, b".").map_err(|error| not_opened(b".", error))?;
+    let mut open = open_directory(root, b".").map_err(|error| not_opened(b".", error))?;
     for (component, so_far) in components(parents) {
-        open = match open_folder(open.as_fd(), component) {
+        open = match open_directory(open.as_fd(), component) {
             Ok(next) => next,
             Err(Errno::NOENT) => return Ok(()),
             Err(error) => return Err(not_opened(so_far, error)),
@@ -255,8 +257,8 @@ pub(crate) fn look(root: BorrowedFd<'_>, path: &[u8], folder: bool) -> Result<()
     }
     match fs::statat(&open, name, AtFlags::SYMLINK_NOFOLLOW) {
         Err(Errno::NOENT) => Ok(()),
-        Err(error) => Err(ArchiveError::folder("inspect", path, error)),
-        Ok(now) => match (FileType::from_raw_mode(now.st_mode) == FileType::Directory, folder) {
+        Err(error) => Err(ArchiveError::directory("inspect", path, error)),
+        Ok(now) => match (FileType::from_raw_mode(now.st_mode) == FileType::Directory, directory) {
             (true, true) | (false, false) => Ok(()),
             (true, false) => Err(ArchiveError::in_the_way(path, Obstacle::ADirectory)),
             (false, true) => Err(ArchiveError::in_the_way(path, Obstacle::NotADirectory)),
@@ -266,20 +268,20 @@ pub(crate) fn look(root: BorrowedFd<'_>, path: &[u8], folder: bool) -> Result<()
 
 /// A name in a directory that is removed unless it is renamed.
 struct Temporary<'f> {
-    folder: BorrowedFd<'f>,
+    directory: BorrowedFd<'f>,
     name: String,
 }
 
 impl<'f> Temporary<'f> {
     /// Creates an object under a new random name.
     fn new<T>(
-        folder: BorrowedFd<'f>,
+        directory: BorrowedFd<'f>,
         mut make: impl FnMut(&str) -> rustix::io::Result<T>,
     ) -> io::Result<(Self, T)> {
         for _ in 0..NAMES_TRIED {
             let name = format!("{TEMPORARY_PREFIX}{:016x}", getrandom::u64().map_err(io::Error::other)?);
             match make(&name) {
-                Ok(made) => return Ok((Self { folder, name }, made)),
+                Ok(made) => return Ok((Self { directory, name }, made)),
                 Err(Errno::EXIST) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -290,10 +292,10 @@ impl<'f> Temporary<'f> {
     /// Renames the object to its final name. If both names refer to the same file, the kernel keeps both,
     /// and the temporary name is removed on drop.
     fn rename(self, name: &[u8], path: &[u8]) -> Result<(), ArchiveError> {
-        match fs::renameat(self.folder, &self.name, self.folder, name) {
+        match fs::renameat(self.directory, &self.name, self.directory, name) {
             Ok(()) => Ok(()),
             Err(Errno::ISDIR | Errno::NOTEMPTY) => Err(ArchiveError::in_the_way(path, Obstacle::ADirectory)),
-            Err(error) => Err(ArchiveError::folder("rename into place", path, error)),
+            Err(error) => Err(ArchiveError::directory("rename into place", path, error)),
         }
     }
 }
@@ -301,7 +303,7 @@ impl<'f> Temporary<'f> {
 impl Drop for Temporary<'_> {
     fn drop(&mut self) {
         // After a rename the name no longer exists.
-        let _ = fs::unlinkat(self.folder, &self.name, AtFlags::empty());
+        let _ = fs::unlinkat(self.directory, &self.name, AtFlags::empty());
     }
 }
 
@@ -320,7 +322,7 @@ fn copy(file: &OwnedFd, path: &[u8], content: Content<'_>) -> Result<Written, Ar
             match rustix::io::write(file, left) {
                 Ok(written) => left = left.get(written..).unwrap_or_default(),
                 Err(Errno::INTR) => {}
-                Err(error) => return Err(ArchiveError::folder("write", path, error)),
+                Err(error) => return Err(ArchiveError::directory("write", path, error)),
             }
         }
     }
@@ -329,33 +331,33 @@ fn copy(file: &OwnedFd, path: &[u8], content: Content<'_>) -> Result<Written, Ar
 /// Opens the directory with this name, or creates it. A new directory is accessible only to its owner
 /// until its mode is set.
 fn open_or_make(parent: BorrowedFd<'_>, name: &[u8], path: &[u8]) -> Result<(OwnedFd, bool), ArchiveError> {
-    match open_folder(parent, name) {
+    match open_directory(parent, name) {
         Err(Errno::NOENT) => {}
-        result => return result.map(|folder| (folder, false)).map_err(|error| not_opened(path, error)),
+        result => return result.map(|directory| (directory, false)).map_err(|error| not_opened(path, error)),
     }
     let made = match fs::mkdirat(parent, name, Mode::RWXU) {
         Ok(()) => true,
         Err(Errno::EXIST) => false,
-        Err(error) => return Err(ArchiveError::folder("create the directory", path, error)),
+        Err(error) => return Err(ArchiveError::directory("create the directory", path, error)),
     };
-    let folder = open_folder(parent, name).map_err(|error| not_opened(path, error))?;
-    Ok((folder, made))
+    let directory = open_directory(parent, name).map_err(|error| not_opened(path, error))?;
+    Ok((directory, made))
 }
 
 /// Opens a directory by one component of a path.
-pub(crate) fn open_folder(parent: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<OwnedFd> {
+pub(crate) fn open_directory(parent: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     fs::openat(parent, name, flags, Mode::empty())
 }
 
 fn at<E: Into<io::Error>>(doing: &'static str, path: &[u8]) -> impl FnOnce(E) -> ArchiveError {
-    move |error| ArchiveError::folder(doing, path, error)
+    move |error| ArchiveError::directory(doing, path, error)
 }
 
 fn not_opened(path: &[u8], error: Errno) -> ArchiveError {
     match error {
         Errno::NOTDIR | Errno::LOOP => ArchiveError::in_the_way(path, Obstacle::NotADirectory),
-        error => ArchiveError::folder("open the directory", path, error),
+        error => ArchiveError::directory("open the directory", path, error),
     }
 }
 

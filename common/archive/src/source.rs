@@ -4,7 +4,7 @@ use std::io::{self, BufReader, Read};
 
 use flate2::bufread::MultiGzDecoder;
 
-use crate::{BLOCK_BYTES, Cancel, Cause, Format, Place};
+use crate::{BLOCK_BYTES, Cancel, Cause, Format, Position};
 
 /// The reason why reading failed.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub(crate) enum Fault {
 }
 
 impl Fault {
-    pub(crate) fn at(self, place: Place) -> Cause {
+    pub(crate) fn at(self, place: Position) -> Cause {
         match self {
             Self::Cancelled => Cause::Cancelled,
             Self::Read(source) => Cause::Read { source },
@@ -32,12 +32,12 @@ impl Fault {
 }
 
 /// The bytes of an archive.
-pub(crate) enum Source<'a, R> {
+pub(crate) enum Decompressed<'a, R> {
     Tar(Guarded<'a, R>),
     Gzip(Box<MultiGzDecoder<BufReader<Guarded<'a, R>>>>),
 }
 
-impl<'a, R: Read> Source<'a, R> {
+impl<'a, R: Read> Decompressed<'a, R> {
     pub(crate) fn new(input: R, format: Format, cancel: &'a Cancel) -> Self {
         let input = Guarded { input, cancel };
         match format {

@@ -13,7 +13,7 @@ type Key = [u8; 16];
 /// The type of the entry with a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Node {
-    Folder,
+    Directory,
     File,
     Symlink,
 }
@@ -26,15 +26,15 @@ impl Tree {
     /// Adds a path with its parent directories. Returns the number of new directories, including the
     /// path itself.
     pub(crate) fn add(&mut self, path: &[u8], node: Node) -> Result<u64, Rule> {
-        let (folder, _) = names::split(path);
-        let mut new = if folder.is_empty() { 0 } else { self.add_folders(folder)? };
+        let (directory, _) = names::split(path);
+        let mut new = if directory.is_empty() { 0 } else { self.add_directories(directory)? };
         match self.0.entry(key(path)) {
             Entry::Vacant(place) => {
                 place.insert(node);
-                new += u64::from(node == Node::Folder);
+                new += u64::from(node == Node::Directory);
             }
             Entry::Occupied(mut place) => {
-                if (*place.get() == Node::Folder) != (node == Node::Folder) {
+                if (*place.get() == Node::Directory) != (node == Node::Directory) {
                     return Err(Rule::DirectoryAndOther);
                 }
                 place.insert(node);
@@ -44,21 +44,21 @@ impl Tree {
     }
 
     /// Adds the directories of a path. In most cases the directory is known, and so are its parents.
-    fn add_folders(&mut self, folder: &[u8]) -> Result<u64, Rule> {
-        match self.0.get(&key(folder)) {
-            Some(Node::Folder) => return Ok(0),
+    fn add_directories(&mut self, directory: &[u8]) -> Result<u64, Rule> {
+        match self.0.get(&key(directory)) {
+            Some(Node::Directory) => return Ok(0),
             Some(_) => return Err(Rule::ParentNotDirectory),
             None => {}
         }
-        let ends = folder.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(end, _)| end);
+        let ends = directory.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(end, _)| end);
         let mut new = 0;
-        for end in ends.chain([folder.len()]) {
-            match self.0.entry(key(folder.get(..end).unwrap_or(folder))) {
+        for end in ends.chain([directory.len()]) {
+            match self.0.entry(key(directory.get(..end).unwrap_or(directory))) {
                 Entry::Vacant(place) => {
-                    place.insert(Node::Folder);
+                    place.insert(Node::Directory);
                     new += 1;
                 }
-                Entry::Occupied(place) if *place.get() == Node::Folder => {}
+                Entry::Occupied(place) if *place.get() == Node::Directory => {}
                 Entry::Occupied(_) => return Err(Rule::ParentNotDirectory),
             }
         }
@@ -83,14 +83,14 @@ mod tests {
     fn folders_are_counted_once_and_stay_folders() {
         let mut tree = Tree::default();
         assert_eq!(tree.add(b"a/b/c", Node::File), Ok(2));
-        assert_eq!(tree.add(b"a/b", Node::Folder), Ok(0));
-        assert_eq!(tree.add(b"a/d", Node::Folder), Ok(1));
+        assert_eq!(tree.add(b"a/b", Node::Directory), Ok(0));
+        assert_eq!(tree.add(b"a/d", Node::Directory), Ok(1));
         assert_eq!(tree.add(b"a/b/c", Node::Symlink), Ok(0), "the later wins");
         assert!(!tree.is_file(b"a/b/c"));
         assert_eq!(tree.add(b"a/b/c/d", Node::File), Err(Rule::ParentNotDirectory));
         assert_eq!(tree.add(b"a/b/c/d/e/f", Node::File), Err(Rule::ParentNotDirectory));
         assert_eq!(tree.add(b"a/b", Node::File), Err(Rule::DirectoryAndOther));
-        assert_eq!(tree.add(b"a/b/c", Node::Folder), Err(Rule::DirectoryAndOther));
+        assert_eq!(tree.add(b"a/b/c", Node::Directory), Err(Rule::DirectoryAndOther));
         assert_eq!(tree.add(b"A", Node::File), Ok(0), "case matters");
     }
 }

@@ -7,7 +7,7 @@ use cap_std::fs::Dir;
 
 use crate::{
     ArchiveError, BLOCK_BYTES, Cancel, Counts, Entry, Format, Kind, Limits,
-    put::{self, Content, FOLDER_MODE, Target},
+    put::{self, Content, DIRECTORY_MODE, Target},
     walk::{Item, Walk},
 };
 
@@ -103,12 +103,12 @@ fn put_all(
     let mut buffer = vec![0; BLOCK_BYTES];
     while let Some(item) = walk.next()? {
         let Item { path, kind, size, mode, modified, target: link } = &item;
-        let mut on_folder = |path: &[u8]| {
+        let mut on_directory = |path: &[u8]| {
             told(&Entry {
                 path,
                 kind: Kind::Directory,
                 size: 0,
-                mode: FOLDER_MODE & !umask,
+                mode: DIRECTORY_MODE & !umask,
                 link_target: None,
                 sha256: None,
             });
@@ -118,11 +118,11 @@ fn put_all(
             Kind::File => {
                 let mut read = |buffer: &mut [u8]| walk.content(buffer);
                 let content = Content { read: &mut read, buffer: &mut buffer };
-                sha256 = Some(target.file(path, *mode, Some(*modified), content, &mut on_folder)?.1);
+                sha256 = Some(target.file(path, *mode, Some(*modified), content, &mut on_directory)?.1);
             }
-            Kind::Directory => target.folder(path, *mode, *modified, &mut on_folder)?,
-            Kind::Symlink => target.symlink(path, link, &mut on_folder)?,
-            Kind::HardLink => target.hard_link(path, link, &mut on_folder)?,
+            Kind::Directory => target.directory(path, *mode, *modified, &mut on_directory)?,
+            Kind::Symlink => target.symlink(path, link, &mut on_directory)?,
+            Kind::HardLink => target.hard_link(path, link, &mut on_directory)?,
         }
         let mode = if *kind == Kind::Symlink { *mode } else { mode & !umask };
         let is_link = matches!(kind, Kind::Symlink | Kind::HardLink);

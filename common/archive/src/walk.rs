@@ -6,12 +6,12 @@ use std::io::Read;
 use tar::Header;
 
 use crate::{
-    ArchiveError, BLOCK_BYTES, Cancel, Cause, Counts, EXTENSION_BYTES, FOLDER_NAMES_BYTES, Format, Kind,
-    Limits, PADDING_BYTES, Place, Rule,
+    ArchiveError, BLOCK_BYTES, Cancel, Cause, Counts, DIRECTORY_NAMES_BYTES, EXTENSION_BYTES, Format, Kind,
+    Limits, PADDING_BYTES, Position, Rule,
     error::shown,
     header::{self, HEADER_BYTES, Pax},
     names::{self, Name},
-    source::{Fault, Source},
+    source::{Decompressed, Fault},
     tree::{Node, Tree},
 };
 
@@ -31,7 +31,7 @@ pub(crate) struct Item {
 
 /// An archive that is being read.
 pub(crate) struct Walk<'a, R> {
-    source: Source<'a, R>,
+    source: Decompressed<'a, R>,
     limits: &'a Limits,
     cancel: &'a Cancel,
     tree: Tree,
@@ -41,7 +41,7 @@ pub(crate) struct Walk<'a, R> {
     /// The counts that the limits apply to.
     entries: u64,
     bytes: u64,
-    folder_names: usize,
+    directory_names: usize,
     /// The remaining bytes of the current entry's content.
     left: u64,
     /// The padding after that content, in bytes.
@@ -59,7 +59,7 @@ struct Extensions {
 impl<'a, R: Read> Walk<'a, R> {
     pub(crate) fn new(input: R, format: Format, limits: &'a Limits, cancel: &'a Cancel) -> Self {
         Self {
-            source: Source::new(input, format, cancel),
+            source: Decompressed::new(input, format, cancel),
             limits,
             cancel,
             tree: Tree::default(),
@@ -67,7 +67,7 @@ impl<'a, R: Read> Walk<'a, R> {
             number: 0,
             entries: 0,
             bytes: 0,
-            folder_names: 0,
+            directory_names: 0,
             left: 0,
             padding: 0,
         }
@@ -152,7 +152,7 @@ impl<'a, R: Read> Walk<'a, R> {
 
     /// Checks the bytes after the first block of zeros: another such block, and padding.
     fn end(&mut self) -> Result<(), ArchiveError> {
-        let place = || Place::End;
+        let place = || Position::End;
         let mut block = [0; HEADER_BYTES];
         let read = self.source.fill(&mut block).map_err(|fault| fault.at(place()))?;
         if block != [0; HEADER_BYTES] {
@@ -188,7 +188,7 @@ impl<'a, R: Read> Walk<'a, R> {
         if size > EXTENSION_BYTES {
             return Err(self.refused_next(&name, Rule::LongExtension));
         }
-        let place = Place::Header(self.number + 1);
+        let place = Position::Header(self.number + 1);
         self.count_bytes(size, &place)?;
         let mut bytes = vec![0; usize::try_from(size).unwrap_or_default()];
         let read = self.source.fill(&mut bytes).map_err(|fault| self.fault(fault))?;
@@ -271,7 +271,7 @@ impl<'a, R: Read> Walk<'a, R> {
         let node = match item.kind {
             Kind::File if mode & 0o6000 != 0 => return Err(Rule::SetId),
             Kind::File => Node::File,
-            Kind::Directory => Node::Folder,
+            Kind::Directory => Node::Directory,
             Kind::Symlink => {
                 names::target(&item.path, &item.target)?;
                 item.mode = 0o777;
@@ -298,18 +298,18 @@ impl<'a, R: Read> Walk<'a, R> {
     }
 
     fn count(&mut self, item: &Item) -> Result<(), ArchiveError> {
-        let place = Place::Entry { number: self.number, entry: shown(&item.path) };
+        let place = Position::Entry { number: self.number, entry: shown(&item.path) };
         self.count_entries(0)?;
         self.count_bytes(item.size, &place)?;
         match item.kind {
             Kind::File => self.counts.files += 1,
-            Kind::Directory => self.folder_names += item.path.len(),
+            Kind::Directory => self.directory_names += item.path.len(),
             Kind::Symlink | Kind::HardLink => self.counts.links += 1,
         }
         self.counts.bytes += item.size;
-        if self.folder_names > FOLDER_NAMES_BYTES {
+        if self.directory_names > DIRECTORY_NAMES_BYTES {
             let limit = "bytes of directory names";
-            return Err(Cause::Limit { place, limit, value: FOLDER_NAMES_BYTES as u64 }.into());
+            return Err(Cause::Limit { place, limit, value: DIRECTORY_NAMES_BYTES as u64 }.into());
         }
         Ok(())
     }
@@ -319,11 +319,11 @@ impl<'a, R: Read> Walk<'a, R> {
         if self.entries <= self.limits.entries {
             return Ok(());
         }
-        let place = Place::Header(self.number);
+        let place = Position::Header(self.number);
         Err(Cause::Limit { place, limit: "entries", value: self.limits.entries }.into())
     }
 
-    fn count_bytes(&mut self, more: u64, place: &Place) -> Result<(), ArchiveError> {
+    fn count_bytes(&mut self, more: u64, place: &Position) -> Result<(), ArchiveError> {
         match self.bytes.checked_add(more).filter(|bytes| *bytes <= self.limits.bytes) {
             Some(bytes) => self.bytes = bytes,
             None => {
@@ -343,11 +343,11 @@ impl<'a, R: Read> Walk<'a, R> {
     }
 
     fn malformed_entry(&self, name: &[u8], what: &'static str) -> ArchiveError {
-        Cause::Malformed { place: Place::Entry { number: self.number, entry: shown(name) }, what }.into()
+        Cause::Malformed { place: Position::Entry { number: self.number, entry: shown(name) }, what }.into()
     }
 
     fn malformed(&self, what: &'static str) -> ArchiveError {
-        Cause::Malformed { place: Place::Header(self.number + 1), what }.into()
+        Cause::Malformed { place: Position::Header(self.number + 1), what }.into()
     }
 
     fn truncated(&self, what: &'static str) -> ArchiveError {
@@ -359,8 +359,8 @@ impl<'a, R: Read> Walk<'a, R> {
     }
 
     /// Returns the position at which the bytes ended: in an entry, or at the start of the next one.
-    fn here(&self) -> Place {
-        Place::Header(if self.left > 0 || self.padding > 0 { self.number } else { self.number + 1 })
+    fn here(&self) -> Position {
+        Position::Header(if self.left > 0 || self.padding > 0 { self.number } else { self.number + 1 })
     }
 }
 

@@ -108,7 +108,7 @@ struct Comparison {
 
 /// The positions in both globs.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Place {
+struct Positions {
     shell: usize,
     rule: usize,
     /// Whether a star that hides dots has matched its first byte.
@@ -120,36 +120,36 @@ struct Place {
 impl Comparison {
     fn meet(&self) -> bool {
         let mut seen = HashSet::new();
-        let mut open = vec![Place { shell: 0, rule: 0, inside: false, fresh: true }];
-        while let Some(place) = open.pop() {
-            if !seen.insert(place) {
+        let mut open = vec![Positions { shell: 0, rule: 0, inside: false, fresh: true }];
+        while let Some(positions) = open.pop() {
+            if !seen.insert(positions) {
                 continue;
             }
-            let (a, b) = (self.shell.get(place.shell).copied(), self.rule.get(place.rule).copied());
+            let (a, b) = (self.shell.get(positions.shell).copied(), self.rule.get(positions.rule).copied());
             if a.is_none() && b.is_none() {
                 return true;
             }
             if a.is_some_and(Token::is_star) {
-                open.push(Place { shell: place.shell + 1, inside: false, ..place });
+                open.push(Positions { shell: positions.shell + 1, inside: false, ..positions });
             }
-            if b.is_some_and(|b| b.is_star() && (b != Token::Directories || place.fresh)) {
-                open.push(Place { rule: place.rule + 1, ..place });
+            if b.is_some_and(|b| b.is_star() && (b != Token::Directories || positions.fresh)) {
+                open.push(Positions { rule: positions.rule + 1, ..positions });
             }
-            open.extend(a.zip(b).and_then(|(a, b)| step(place, a, b)));
+            open.extend(a.zip(b).and_then(|(a, b)| step(positions, a, b)));
         }
         false
     }
 }
 
 /// Advances both globs by the same byte.
-fn step(place: Place, a: Token, b: Token) -> Option<Place> {
-    let hidden = a == Token::Visible && !place.inside && b == Token::Byte(b'.');
+fn step(positions: Positions, a: Token, b: Token) -> Option<Positions> {
+    let hidden = a == Token::Visible && !positions.inside && b == Token::Byte(b'.');
     if hidden || !a.meets(b) {
         return None;
     }
-    Some(Place {
-        shell: place.shell + usize::from(!a.is_star()),
-        rule: place.rule + usize::from(!b.is_star()),
+    Some(Positions {
+        shell: positions.shell + usize::from(!a.is_star()),
+        rule: positions.rule + usize::from(!b.is_star()),
         inside: a.is_star(),
         fresh: a == Token::Byte(b'/') || b == Token::Byte(b'/'),
     })

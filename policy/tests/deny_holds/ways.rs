@@ -8,13 +8,13 @@ use serde::Deserialize;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
-    way: Vec<Way>,
+    way: Vec<Disguise>,
 }
 
 /// One disguise.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Way {
+pub(crate) struct Disguise {
     pub(crate) name: String,
     pub(crate) text: String,
     /// The reason why the verdict may be ASK.
@@ -23,7 +23,7 @@ pub(crate) struct Way {
     pub(crate) not_tried: Option<String>,
 }
 
-pub(crate) fn ways(directory: &Path) -> Vec<Way> {
+pub(crate) fn ways(directory: &Path) -> Vec<Disguise> {
     let text = std::fs::read_to_string(directory.join("ways.toml")).unwrap();
     toml::from_str::<File>(&text).unwrap().way
 }
@@ -36,7 +36,7 @@ pub(crate) fn programs(directory: &Path) -> Vec<(String, String)> {
     pairs.map(|(rule, command)| (rule.to_owned(), command.to_owned())).collect()
 }
 
-impl Way {
+impl Disguise {
     /// Returns the template with this command.
     pub(crate) fn with(&self, command: &str) -> String {
         let (program, args) = command.split_once(' ').unwrap_or((command, ""));

@@ -1,14 +1,14 @@
 //! Disguises of a command: other spellings, wrappers, positions. bash runs the same program for
 //! each, or refuses the text.
 
-use super::dice::Dice;
+use super::random::Random;
 
-pub(super) fn of(words: &[String], dice: &mut Dice) -> String {
-    let spelt: Vec<String> = words.iter().map(|word| spelt(word, dice)).collect();
-    let blank = *dice.pick(BLANKS);
+pub(super) fn of(words: &[String], random: &mut Random) -> String {
+    let spelt: Vec<String> = words.iter().map(|word| spelt(word, random)).collect();
+    let blank = *random.pick(BLANKS);
     let mut text = spelt.join(blank);
-    for _ in 0..dice.below(4) {
-        text = placed(&text, dice);
+    for _ in 0..random.below(4) {
+        text = placed(&text, random);
     }
     text
 }
@@ -16,10 +16,10 @@ pub(super) fn of(words: &[String], dice: &mut Dice) -> String {
 const BLANKS: &[&str] = &[" ", "  ", "\t", " \\\n "];
 
 /// Returns another spelling of the word.
-fn spelt(word: &str, dice: &mut Dice) -> String {
-    let at = 1 + dice.below(word.len().max(2) - 1);
+fn spelt(word: &str, random: &mut Random) -> String {
+    let at = 1 + random.below(word.len().max(2) - 1);
     let (head, tail) = word.split_at(at.min(word.len()));
-    match dice.below(12) {
+    match random.below(12) {
         0 => format!("{head}''{tail}"),
         1 => format!("{head}\"{tail}\""),
         2 => word.chars().map(|c| format!("\\{c}")).collect(),
@@ -34,9 +34,9 @@ fn spelt(word: &str, dice: &mut Dice) -> String {
 }
 
 /// Returns a text with the command in another position.
-fn placed(text: &str, dice: &mut Dice) -> String {
+fn placed(text: &str, random: &mut Random) -> String {
     let single = format!("'{}'", text.replace('\'', "'\\''"));
-    match dice.below(26) {
+    match random.below(26) {
         0 => format!("ls; {text}"),
         1 => format!("ls && {text} | cat"),
         2 => format!("({text})"),

@@ -22,7 +22,6 @@ pub struct Finding {
     /// The consequence if it does not work. Empty if there is no consequence.
     pub lost: String,
     /// The remedy. Empty if no action is needed.
-    #[serde(rename = "cure")]
     pub remedy: String,
 }
 

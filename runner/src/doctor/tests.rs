@@ -15,7 +15,7 @@ fn findings_are_one_line_each_with_their_cures_below() {
         "ok       a       fine\nfailed   longer  broken [2J\n                 lost: no command runs until this is fixed\n                 -> mend it\n\n1 ok, 0 degraded, 0 missing, 1 failed\n"
     );
     assert!(!is_well(&found) && is_well(&found[..1]));
-    assert_eq!(to_json(&found)["checks"][1]["cure"], "mend it");
+    assert_eq!(to_json(&found)["checks"][1]["remedy"], "mend it");
 }
 
 #[tokio::test]

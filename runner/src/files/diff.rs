@@ -180,7 +180,7 @@ impl DiffRequest<'_> {
     fn is_same(&self, record: &Record, found: &CurrentFile) -> Result<bool, ExchangeFailed> {
         let same_mode = record.mode == found.stat.st_mode & 0o7777;
         Ok(match (&record.kind, file_type(&found.stat)) {
-            (RecordKind::Folder, FileType::Directory) => same_mode,
+            (RecordKind::Directory, FileType::Directory) => same_mode,
             (RecordKind::Link(target), FileType::Symlink) => *target == found.target,
             (RecordKind::File { size, sha256, stamp, .. }, FileType::Regular) => {
                 same_mode && self.has_content(found, *size, *sha256, *stamp)?

@@ -59,7 +59,7 @@ impl PlantedIn {
         let paths: Vec<_> =
             is_elsewhere.then(|| PathBuf::from(OsString::from_vec(at.absolute()))).into_iter().collect();
         let command = Use { paths: &paths, rebases: false, outside: false };
-        let grounds = Grounds::open(session.folders(), &bare).map_err(|error| of_guard(error.into()))?;
+        let grounds = Grounds::open(session.directories(), &bare).map_err(|error| of_guard(error.into()))?;
         let found = as_session(session.owner(), || planted(&grounds, &suspects, command))
             .map_err(|error| internal("look for planted programs", &error))?
             .map_err(|error| of_guard(error.into()))?;

@@ -54,7 +54,7 @@ impl UploadRecorder {
     /// Records a created directory, which is open.
     pub(super) fn directory(&mut self, directory: BorrowedFd<'_>, path: Vec<u8>) {
         if let Ok(stat) = fstat(directory) {
-            self.put(Record::new(path, RecordKind::Folder, &stat), None);
+            self.put(Record::new(path, RecordKind::Directory, &stat), None);
         }
     }
 
@@ -101,7 +101,7 @@ impl UploadRecorder {
         let kind = match entry.kind {
             Kind::File => return self.file(directory, &below, name, entry.size, entry.mode, entry.sha256),
             Kind::HardLink => return self.hard_link(directory, &below, name, &stat),
-            Kind::Directory => RecordKind::Folder,
+            Kind::Directory => RecordKind::Directory,
             Kind::Symlink => RecordKind::Link(target.to_vec()),
         };
         let (path, mode) = (join(&below, name), entry.mode & 0o777);

@@ -54,7 +54,7 @@ impl Root {
         work: impl FnOnce(&Self) -> Result<T, ExchangeFailed>,
     ) -> Result<T, ExchangeFailed> {
         let handle =
-            openat(CWD, session.folders().of(directory), DIRECTORY | OFlags::NOFOLLOW, Mode::empty());
+            openat(CWD, session.directories().of(directory), DIRECTORY | OFlags::NOFOLLOW, Mode::empty());
         let handle = handle.map_err(|errno| internal("open a session's directory", &errno))?;
         let root = Self { handle, held: session.disk().backend() != DiskBackend::Watch };
         let done = fsuid::as_session(session.owner(), || work(&root));

@@ -116,12 +116,12 @@ impl Fixture {
     /// Returns the paths of all stored files of transfers.
     fn kept_files(&self) -> Vec<String> {
         let mut found = Vec::new();
-        let mut folders = vec![self.dir.path().join("transfers")];
-        while let Some(directory) = folders.pop() {
+        let mut directories = vec![self.dir.path().join("transfers")];
+        while let Some(directory) = directories.pop() {
             for entry in fs::read_dir(directory).unwrap() {
                 let entry = entry.unwrap();
                 if entry.file_type().unwrap().is_dir() {
-                    folders.push(entry.path());
+                    directories.push(entry.path());
                 } else {
                     found.push(entry.path().to_string_lossy().into_owned());
                 }
@@ -376,13 +376,13 @@ fn project(root: &Path) {
 /// Returns the files of a directory: mode, and content or target, by path.
 fn tree(root: &Path) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
     let mut found = BTreeMap::new();
-    let mut folders = vec![root.to_owned()];
-    while let Some(directory) = folders.pop() {
+    let mut directories = vec![root.to_owned()];
+    while let Some(directory) = directories.pop() {
         for entry in fs::read_dir(directory).unwrap() {
             let path = entry.unwrap().path();
             let stat = fs::symlink_metadata(&path).unwrap();
             let content = if stat.is_dir() {
-                folders.push(path.clone());
+                directories.push(path.clone());
                 Vec::new()
             } else if stat.is_symlink() {
                 std::os::unix::ffi::OsStringExt::into_vec(fs::read_link(&path).unwrap().into_os_string())

@@ -26,7 +26,7 @@ const DIRECTORY: OFlags =
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum GuardError {
     #[error("a session's directory cannot be opened: {0}")]
-    Folder(io::Error),
+    Directory(io::Error),
     #[error(transparent)]
     Wall(#[from] FsuidError),
     #[error(transparent)]
@@ -41,17 +41,17 @@ pub(crate) struct SessionGuard {
 }
 
 impl SessionGuard {
-    pub(crate) fn new(folders: &SessionDirectories, ids: Option<HostIds>) -> Self {
+    pub(crate) fn new(directories: &SessionDirectories, ids: Option<HostIds>) -> Self {
         let guarded = |path: &Path, inside, beside| Guarded {
             inside,
             path: path.to_owned(),
-            directory: path.parent().unwrap_or(&folders.root).join(beside),
+            directory: path.parent().unwrap_or(&directories.root).join(beside),
             ids,
             state: Mutex::new(None),
         };
         Self {
-            workspace: guarded(&folders.workspace, WORKSPACE, protect::DIRECTORY),
-            home: guarded(&folders.home, HOME, protect::HOME_DIRECTORY),
+            workspace: guarded(&directories.workspace, WORKSPACE, protect::DIRECTORY),
+            home: guarded(&directories.home, HOME, protect::HOME_DIRECTORY),
         }
     }
 
@@ -145,19 +145,19 @@ impl Guarded {
     fn make_directory(&self) -> Result<OwnedFd, GuardError> {
         match mkdirat(CWD, &self.directory, Mode::RWXU) {
             Ok(()) | Err(Errno::EXIST) => {}
-            Err(errno) => return Err(GuardError::Folder(errno.into())),
+            Err(errno) => return Err(GuardError::Directory(errno.into())),
         }
         let directory = open(&self.directory)?;
         if let Some(ids) = self.ids {
             let (uid, gid) = (Uid::from_raw(ids.uid), Gid::from_raw(ids.gid));
-            fchown(&directory, Some(uid), Some(gid)).map_err(|errno| GuardError::Folder(errno.into()))?;
+            fchown(&directory, Some(uid), Some(gid)).map_err(|errno| GuardError::Directory(errno.into()))?;
         }
         Ok(directory)
     }
 }
 
 fn open(path: &Path) -> Result<OwnedFd, GuardError> {
-    openat(CWD, path, DIRECTORY, Mode::empty()).map_err(|errno| GuardError::Folder(errno.into()))
+    openat(CWD, path, DIRECTORY, Mode::empty()).map_err(|errno| GuardError::Directory(errno.into()))
 }
 
 #[cfg(test)]

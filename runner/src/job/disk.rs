@@ -148,7 +148,7 @@ impl DiskWatch {
         if by_names {
             // The first count is complete: the usage may exceed the limit already.
             let until = last.most.filter(|_| last.first.is_some()).unwrap_or(ALL);
-            return Ok(Some(disk_use(self.session.folders(), until)?.ok_or(())));
+            return Ok(Some(disk_use(self.session.directories(), until)?.ok_or(())));
         }
         if disk.backend() == DiskBackend::Loop && (near() || last.first.is_none()) {
             return Ok(disk.used_and_left()?.map(|(used, _)| Ok(used)));

@@ -48,7 +48,7 @@ pub(super) fn masks(job: &Job, profile: &Profile, still: Option<u64>) -> Result<
     };
     let rebases = grant.decided.git.iter().any(|used| used.starts_with("rebase"));
     let command = Use { paths: &paths, rebases: rebases && !grant.read_only, outside: grant.unsandboxed };
-    let grounds = Grounds::open(session.folders(), profile).map_err(Failure::Planted)?;
+    let grounds = Grounds::open(session.directories(), profile).map_err(Failure::Planted)?;
     let found = files::as_session(session.owner(), || planted(&grounds, &suspects, command));
     let found = found.map_err(|_| Failure::Rights)?.map_err(Failure::Planted)?;
     if grant.unsandboxed {

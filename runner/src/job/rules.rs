@@ -29,7 +29,7 @@ pub(super) fn resolve(
 
 /// Resolves the rules. The second value states whether the result depends on the session's directories alone.
 fn walk(profile: &Profile, open: &OpenSession) -> Result<(Resolved, bool), Failure> {
-    let Some(scope) = RuleScope::open(&profile.paths, open.folders(), profile)? else {
+    let Some(scope) = RuleScope::open(&profile.paths, open.directories(), profile)? else {
         return Ok((Resolved::default(), true));
     };
     let resolved = files::as_session(open.owner(), || scope.resolve()).map_err(|_| Failure::Rights)??;

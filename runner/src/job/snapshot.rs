@@ -94,8 +94,8 @@ impl SnapshotMaker {
 pub(crate) fn search_path(snapshot: &[u8]) -> Option<&str> {
     let line = snapshot.split(|byte| *byte == b'\n').next()?;
     let path = std::str::from_utf8(line.strip_prefix(PATH)?).ok()?;
-    let folders = path.split(':').all(|directory| directory.starts_with('/'));
-    (folders && path.len() <= SEARCH_PATH_BYTES && !path.contains(char::is_control)).then_some(path)
+    let directories = path.split(':').all(|directory| directory.starts_with('/'));
+    (directories && path.len() <= SEARCH_PATH_BYTES && !path.contains(char::is_control)).then_some(path)
 }
 
 /// Returns the grant of the script: read-only.

@@ -156,7 +156,7 @@ impl Admission {
                 Refusal::new("no_such_directory", "the working directory no longer exists in the workspace");
             return Err(Rejection { refusal, changed_session: Some(session) });
         }
-        trust::check(grant, &profile, &env, session.folders(), session.owner())
+        trust::check(grant, &profile, &env, session.directories(), session.owner())
             .and_then(|()| trust::bound::check(grant, found))
             .map_err(|refusal| Refusal { files: found.to_vec(), ..refusal })?;
         self.check_capacity(journal)?;

@@ -93,7 +93,7 @@ impl FileChecks {
         let (reads, stops) = (Arc::clone(session), stop.clone());
         let found = spawn_blocking(move || {
             let is_over = || stops.is_cancelled() || reads.closing().is_cancelled();
-            let found = bound::look(paths, reads.folders(), reads.owner(), &is_over);
+            let found = bound::look(paths, reads.directories(), reads.owner(), &is_over);
             drop(registered);
             found
         });

@@ -102,7 +102,7 @@ pub(crate) fn copy_tree(
         let Some(entry) = level.source.next() else {
             if let Some(done) = levels.pop().filter(|_| !levels.is_empty()) {
                 copier.dress(done.target.as_fd(), &done.stat)?;
-                copier.record(done.path, RecordKind::Folder, &done.stat, None)?;
+                copier.record(done.path, RecordKind::Directory, &done.stat, None)?;
             }
             continue;
         };

@@ -49,7 +49,7 @@ pub enum SessionError {
     },
     /// A directory could not be created or given to the session's user.
     #[error(transparent)]
-    Folder(#[from] DirectoryError),
+    Directory(#[from] DirectoryError),
     /// The session's disk could not be created, found or removed.
     #[error(transparent)]
     Disk(#[from] DiskError),
@@ -70,7 +70,7 @@ impl SessionError {
             Self::Base(_) => "no_such_base",
             Self::Copy(_) => "base",
             Self::Cancelled => "closed",
-            Self::Saved { .. } | Self::Folder(_) | Self::Disk(_) | Self::Io { .. } => "disk",
+            Self::Saved { .. } | Self::Directory(_) | Self::Disk(_) | Self::Io { .. } => "disk",
         }
     }
 }

@@ -33,7 +33,7 @@ pub(crate) struct OpenSession {
     /// The session's directory on the host. It holds the runner's records and the session's disk.
     pub(super) place: PathBuf,
     pub(super) disk: SessionDisk,
-    folders: SessionDirectories,
+    directories: SessionDirectories,
     pub(super) ids: Option<HostIds>,
     directory: Mutex<Vec<u8>>,
     net: Mutex<Option<SessionNet>>,
@@ -56,11 +56,11 @@ impl OpenSession {
         ids: Option<HostIds>,
         directory: Vec<u8>,
     ) -> Self {
-        let folders = SessionDirectories::at(disk.root());
+        let directories = SessionDirectories::at(disk.root());
         Self {
             id,
-            guard: SessionGuard::new(&folders, ids),
-            folders,
+            guard: SessionGuard::new(&directories, ids),
+            directories,
             ids,
             directory: Mutex::new(directory),
             net: Mutex::new(None),
@@ -77,12 +77,12 @@ impl OpenSession {
 
     /// Returns the host path of the workspace.
     pub(crate) fn workspace(&self) -> &Path {
-        &self.folders.workspace
+        &self.directories.workspace
     }
 
     /// Returns the host paths of the session's directories.
-    pub(crate) fn folders(&self) -> &SessionDirectories {
-        &self.folders
+    pub(crate) fn directories(&self) -> &SessionDirectories {
+        &self.directories
     }
 
     /// Returns the session's disk and the mechanism that limits it.
@@ -171,7 +171,7 @@ impl OpenSession {
 
     /// Reports whether a command can start in this directory. Blocks briefly.
     pub(crate) fn has_directory(&self, inside: &[u8]) -> bool {
-        directory::is_beneath(&self.folders.workspace, inside)
+        directory::is_beneath(&self.directories.workspace, inside)
     }
 
     /// Stores the directory that a command reported as its last one. If it is not a valid directory, stores the
@@ -203,7 +203,7 @@ impl OpenSession {
             *net = Some(launcher.session_net(self.ids)?);
         }
         let net = if with_net { net.clone() } else { None };
-        Ok(Session { directories: self.folders.clone(), ids: self.ids, net })
+        Ok(Session { directories: self.directories.clone(), ids: self.ids, net })
     }
 
     /// Returns the record for the runner's next process.

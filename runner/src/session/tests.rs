@@ -65,7 +65,7 @@ fn a_base_is_copied_without_what_is_not_a_file() {
 
     let sessions = sessions(&dir.path().join("state"));
     let session = open(&sessions, Some(&base)).unwrap();
-    let workspace = &session.folders().workspace;
+    let workspace = &session.directories().workspace;
     let program = fs::metadata(workspace.join("sub/program")).unwrap();
     assert_eq!(program.mode() & 0o7777, 0o755, "setuid and setgid are not copied");
     assert_eq!(program.mtime(), fs::metadata(base.join("sub/program")).unwrap().mtime());
@@ -79,7 +79,7 @@ fn a_base_is_copied_without_what_is_not_a_file() {
             assert_eq!(fs::symlink_metadata(path).unwrap().uid(), ids.uid);
         }
     }
-    assert_eq!(fs::metadata(&session.folders().root).unwrap().mode() & 0o777, 0o700);
+    assert_eq!(fs::metadata(&session.directories().root).unwrap().mode() & 0o777, 0o700);
 }
 
 #[test]
@@ -152,8 +152,8 @@ fn sessions_outlive_the_process_and_half_made_ones_do_not() {
     let dir = airlock_mounts::ScratchDir::new();
     let before = sessions(dir.path());
     let session = open(&before, None).unwrap();
-    fs::create_dir(session.folders().workspace.join("deep")).unwrap();
-    fs::write(session.folders().workspace.join("file"), "kept").unwrap();
+    fs::create_dir(session.directories().workspace.join("deep")).unwrap();
+    fs::write(session.directories().workspace.join("file"), "kept").unwrap();
     assert_eq!(session.keep_directory(b"/workspace/deep"), DirectoryReport::Reported);
     fs::create_dir_all(dir.path().join("sessions/0123/workspace/half")).unwrap();
     fs::create_dir_all(dir.path().join("trash/4567/workspace/dead")).unwrap();
@@ -163,7 +163,7 @@ fn sessions_outlive_the_process_and_half_made_ones_do_not() {
     let again = after.get(&session.id).unwrap();
     assert_eq!(again.directory(), b"/workspace/deep");
     assert_eq!(again.ids, session.ids);
-    assert_eq!(fs::read(again.folders().workspace.join("file")).unwrap(), b"kept");
+    assert_eq!(fs::read(again.directories().workspace.join("file")).unwrap(), b"kept");
     assert_eq!(after.all().len(), 1);
     assert_eq!((entries(&dir.path().join("sessions")), entries(&dir.path().join("trash"))), (1, 0));
 }
@@ -173,7 +173,7 @@ fn a_session_that_cannot_be_opened_again_is_not_deleted() {
     let dir = airlock_mounts::ScratchDir::new();
     let before = sessions(dir.path());
     let session = open(&before, None).unwrap();
-    let file = session.folders().workspace.join("file");
+    let file = session.directories().workspace.join("file");
     fs::write(&file, "kept").unwrap();
     drop(before);
     let restore = |isolation, first| {
@@ -202,7 +202,7 @@ fn only_directories_beneath_the_workspace_are_kept() {
     let dir = airlock_mounts::ScratchDir::new();
     let sessions = sessions(dir.path());
     let session = open(&sessions, None).unwrap();
-    let workspace = &session.folders().workspace;
+    let workspace = &session.directories().workspace;
     fs::create_dir(workspace.join("sub")).unwrap();
     fs::write(workspace.join("file"), "").unwrap();
     symlink("sub", workspace.join("inside")).unwrap();
@@ -254,7 +254,7 @@ fn hostile_trees_are_removed_and_what_they_point_to_stays() {
     fs::write(outside.join("precious"), "").unwrap();
     let sessions = sessions(&dir.path().join("state"));
     let session = open(&sessions, None).unwrap();
-    let workspace = session.folders().workspace.clone();
+    let workspace = session.directories().workspace.clone();
     nest(&workspace, 3000);
     symlink(&outside, workspace.join("link")).unwrap();
     fs::create_dir(workspace.join("moved-1")).unwrap();
@@ -266,7 +266,7 @@ fn hostile_trees_are_removed_and_what_they_point_to_stays() {
         fs::write(path.join("inner"), "").unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o0)).unwrap();
     }
-    let many = session.folders().tmp.join("many");
+    let many = session.directories().tmp.join("many");
     fs::create_dir(&many).unwrap();
     for index in 0..20_000 {
         fs::write(many.join(index.to_string()), "").unwrap();

@@ -22,7 +22,7 @@ const CHANGED: &str = "files_changed";
 /// true. Files that were not read by then have an unknown state.
 pub(crate) fn look(
     paths: Vec<Vec<u8>>,
-    folders: &SessionDirectories,
+    directories: &SessionDirectories,
     owner: Option<(u32, u32)>,
     is_over: &dyn Fn() -> bool,
 ) -> Vec<BoundFile> {
@@ -30,7 +30,7 @@ pub(crate) fn look(
         return Vec::new();
     }
     // Opened with the runner's rights, which are needed to open the directories.
-    let view = View::of_session(folders);
+    let view = View::of_session(directories);
     let states = as_session(owner, || {
         let mut left = BOUND_FILES_BYTES;
         let mut state = |path: &Vec<u8>| {
@@ -85,7 +85,7 @@ mod tests {
 
     impl Session {
         fn look(&self, paths: Vec<Vec<u8>>) -> Vec<BoundFile> {
-            look(paths, &self.folders(), None, &|| false)
+            look(paths, &self.directories(), None, &|| false)
         }
 
         fn state(&self, path: &str) -> FileState {
@@ -212,7 +212,7 @@ mod tests {
         let paths = vec![b"/workspace/one".to_vec(), b"/workspace/two".to_vec()];
         let reads = std::cell::Cell::new(0_u32);
         let is_over = || reads.replace(reads.get() + 1) > 2;
-        let found = look(paths, &session.folders(), None, &is_over);
+        let found = look(paths, &session.directories(), None, &is_over);
         assert!(found.iter().all(|file| file.state == FileState::Unknown), "{found:?}");
         assert!(reads.get() < 10, "it was not read on: {}", reads.get());
     }

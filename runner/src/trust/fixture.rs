@@ -20,7 +20,7 @@ impl Session {
         self.0.path().join(name)
     }
 
-    pub(super) fn folders(&self) -> SessionDirectories {
+    pub(super) fn directories(&self) -> SessionDirectories {
         SessionDirectories::at(self.0.path())
     }
 

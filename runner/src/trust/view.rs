@@ -93,7 +93,7 @@ enum EntryKind {
 
 impl View {
     /// Opens the mounts that a sandbox of this profile and session would show.
-    pub(super) fn open(profile: &Profile, folders: &SessionDirectories, read_only: bool) -> Self {
+    pub(super) fn open(profile: &Profile, directories: &SessionDirectories, read_only: bool) -> Self {
         let mut view = Self { mounts: Vec::new(), links: Vec::new(), steps: Cell::new(0) };
         if let Root::Directory(source) = &profile.root {
             view.mount(Path::new("/"), source, OFlags::empty(), Owner::ReadOnly);
@@ -101,7 +101,8 @@ impl View {
         for bind in &profile.binds {
             view.mount(&bind.target, &bind.source, OFlags::empty(), Owner::ReadOnly);
         }
-        let own = [(WORKSPACE, &folders.workspace), (HOME, &folders.home), ("/tmp", &folders.tmp)];
+        let own =
+            [(WORKSPACE, &directories.workspace), (HOME, &directories.home), ("/tmp", &directories.tmp)];
         for (target, source) in own {
             view.mount(Path::new(target), source, OFlags::NOFOLLOW, Owner::Session);
         }
@@ -115,10 +116,10 @@ impl View {
     }
 
     /// Opens only the session's own directories.
-    pub(super) fn of_session(folders: &SessionDirectories) -> Self {
+    pub(super) fn of_session(directories: &SessionDirectories) -> Self {
         let bare =
             Profile { binds: Vec::new(), symlinks: Vec::new(), root: Root::default(), ..Profile::default() };
-        Self::open(&bare, folders, false)
+        Self::open(&bare, directories, false)
     }
 
     /// Returns the state of the file at the end of a path, and the number of bytes read. The file must belong to the

@@ -21,8 +21,8 @@ fn files(directory: &Path) -> Vec<PathBuf> {
     let (mut found, mut open) = (Vec::new(), vec![directory.to_owned()]);
     while let Some(directory) = open.pop() {
         for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
-            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-            (if is_folder { &mut open } else { &mut found }).push(entry.path());
+            let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            (if is_directory { &mut open } else { &mut found }).push(entry.path());
         }
     }
     found

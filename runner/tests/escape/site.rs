@@ -192,7 +192,7 @@ fn of(user: User, program: &Path) -> Command {
 }
 
 fn config(directory: &Path, server: &FakeServer, (shown, env): (&[PathBuf], &[(String, String)])) -> String {
-    // The floor allows profiles to pass all variables, so that only the scrub withholds secrets.
+    // The floor allows profiles to pass all variables, so that only the scrub removes secrets.
     let pass: Vec<&String> = env.iter().map(|(name, _)| name).collect();
     format!(
         "runner_id = \"r1\"\nstate_dir = \"{}\"\n[[server]]\nendpoint = \"http://{}\"\ninsecure_loopback = true\n\

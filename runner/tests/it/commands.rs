@@ -75,8 +75,8 @@ fn readiness_is_asked_over_a_socket_that_only_its_owner_can_use_and_that_goes_wi
     });
     assert_eq!(fs::metadata(&socket).unwrap().permissions().mode() & 0o777, 0o600);
     // A client that does not read delays no other client.
-    let folder_fd = fs::File::open(&state).unwrap();
-    let short = format!("/proc/self/fd/{}/ready.sock", std::os::fd::AsRawFd::as_raw_fd(&folder_fd));
+    let directory_fd = fs::File::open(&state).unwrap();
+    let short = format!("/proc/self/fd/{}/ready.sock", std::os::fd::AsRawFd::as_raw_fd(&directory_fd));
     let silent: Vec<UnixStream> = (0..20).map(|_| UnixStream::connect(&short).unwrap()).collect();
     assert_eq!(run(&["ready", "--config", &file]).0, Some(1));
     drop(silent);

@@ -53,11 +53,11 @@ fn content(index: usize) -> String {
 /// Returns the files below a directory.
 fn files(directory: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    let mut folders = vec![directory.to_owned()];
-    while let Some(directory) = folders.pop() {
+    let mut directories = vec![directory.to_owned()];
+    while let Some(directory) = directories.pop() {
         for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
-            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-            (if is_folder { &mut folders } else { &mut found }).push(entry.path());
+            let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            (if is_directory { &mut directories } else { &mut found }).push(entry.path());
         }
     }
     found

@@ -15,7 +15,7 @@ pub const MAX_TOTAL: usize = 256 << 10;
 
 /// The source of a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
+pub enum VariableSource {
     /// The profile's own variables.
     Profile,
     /// The runner's environment, selected by the profile.
@@ -35,7 +35,7 @@ pub enum EnvError {
         /// The name, with unprintable characters replaced.
         name: String,
         /// The source.
-        source_of: Source,
+        source_of: VariableSource,
         /// The index in the source's list.
         index: usize,
     },
@@ -45,17 +45,17 @@ pub enum EnvError {
         /// The name.
         name: String,
         /// The source.
-        source_of: Source,
+        source_of: VariableSource,
         /// The index in the source's list.
         index: usize,
     },
     /// Airlock itself sets this variable.
-    #[error("`{name}` is set by airlock")]
+    #[error("`{name}` is set by airlock itself; remove it")]
     Reserved {
         /// The name.
         name: String,
         /// The source.
-        source_of: Source,
+        source_of: VariableSource,
         /// The index in the source's list.
         index: usize,
     },
@@ -68,7 +68,7 @@ pub enum EnvError {
         /// The name.
         name: String,
         /// The source.
-        source_of: Source,
+        source_of: VariableSource,
         /// The index in the source's list.
         index: usize,
     },
@@ -81,7 +81,7 @@ pub enum EnvError {
         /// The name.
         name: String,
         /// The source.
-        source_of: Source,
+        source_of: VariableSource,
         /// The index in the source's list.
         index: usize,
     },
@@ -99,14 +99,17 @@ pub enum EnvError {
 
 /// Checks every variable of all sources.
 pub(super) fn check(from: &EnvRequest<'_>) -> Result<(), Vec<EnvError>> {
-    let all =
-        [(Source::Passed, from.passed), (Source::Session, from.session), (Source::Request, from.request)];
+    let all = [
+        (VariableSource::Passed, from.passed),
+        (VariableSource::Session, from.session),
+        (VariableSource::Request, from.request),
+    ];
     // A profile may set variables that programs read, but not functions that bash would run.
     let is_wrong = |name: &str| !is_name(name) || name.to_ascii_uppercase().starts_with("BASH_FUNC_");
     let own = from.profile.env.iter().enumerate().filter(|(_, (name, _))| is_wrong(name));
     let own = own.map(|(index, (name, _))| EnvError::Name {
         name: shown(name.as_bytes()),
-        source_of: Source::Profile,
+        source_of: VariableSource::Profile,
         index,
     });
     let mut errors: Vec<EnvError> = own.collect();
@@ -126,7 +129,7 @@ pub(super) fn check(from: &EnvRequest<'_>) -> Result<(), Vec<EnvError>> {
 
 fn problem(
     from: &EnvRequest<'_>,
-    source_of: Source,
+    source_of: VariableSource,
     index: usize,
     name: &[u8],
     value: &[u8],
@@ -151,7 +154,7 @@ fn problem(
         return Some(EnvError::ChangesReading { name: shown, source_of, index });
     }
     // The profile itself names the passed variables.
-    let asked = from.unsandboxed && source_of != Source::Passed;
+    let asked = from.unsandboxed && source_of != VariableSource::Passed;
     if asked && !airlock_variables::is_safe(name.as_bytes()) {
         return Some(EnvError::NotSafeOutside { name: shown, source_of, index });
     }

@@ -222,7 +222,10 @@ fn what_is_passed_through_is_held_to_the_rules_for_names() {
         let profile = Profile { allow_env: vec![name.to_owned()], ..profile() };
         let passed = [variable(name, "x")];
         let errors = build_env(&EnvRequest { passed: &passed, ..request(&profile, &[], false) }).unwrap_err();
-        assert!(matches!(errors[..], [EnvError::Reserved { source_of: Source::Passed, .. }]), "{errors:?}");
+        assert!(
+            matches!(errors[..], [EnvError::Reserved { source_of: VariableSource::Passed, .. }]),
+            "{errors:?}"
+        );
     }
     let passed = [variable("LD_PRELOAD", "x")];
     let (plain, allowing) = (profile(), Profile { allow_env: vec!["LD_PRELOAD".to_owned()], ..profile() });
@@ -238,6 +241,6 @@ fn a_profile_may_say_which_agent_it_serves_and_define_no_function() {
     assert!(text(&build_env(&request(&hints, &[], false)).unwrap()).contains("CLAUDECODE=1\n"));
     for name in ["BASH_FUNC_ls%%", "bash_func_ls", "A=B", ""] {
         let errors = build_env(&request(&with(name), &[], false)).unwrap_err();
-        assert!(matches!(errors[..], [EnvError::Name { source_of: Source::Profile, .. }]), "{name}");
+        assert!(matches!(errors[..], [EnvError::Name { source_of: VariableSource::Profile, .. }]), "{name}");
     }
 }

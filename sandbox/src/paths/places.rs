@@ -1,4 +1,4 @@
-//! Finds the real place of a path inside: in one of the session's directories, or in a bind of the host. Links are
+//! Finds the file that a path inside refers to: in one of the session's directories, or in a bind of the host. Links are
 //! followed as they would be inside.
 
 use std::collections::VecDeque;
@@ -22,7 +22,7 @@ const BENEATH: ResolveFlags =
 
 /// A directory or file that is mounted inside.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct MountedPath {
     /// The path inside.
     pub(super) target: PathBuf,
     pub(crate) kind: Kind,
@@ -32,7 +32,7 @@ pub(crate) struct Place {
     pub(super) holes: Vec<PathBuf>,
 }
 
-impl Place {
+impl MountedPath {
     fn new(target: &Path, kind: Kind, handle: OwnedFd) -> Result<Self, PathRuleError> {
         let is_directory = is_directory(&handle).map_err(look(target))?;
         Ok(Self { target: target.to_owned(), kind, handle, is_directory, holes: Vec::new() })
@@ -42,33 +42,36 @@ impl Place {
 #[derive(Debug)]
 pub(crate) enum Kind {
     Session(SessionDirectory),
-    /// Of the host, with the path there.
+    /// A path of the host.
     Root(PathBuf),
 }
 
-/// A place that is reached without links.
+/// An open file or directory. Its path contains no links.
 #[derive(Debug)]
 pub(crate) struct Spot {
-    /// The index of its place.
+    /// The index of the mounted path that contains it.
     pub(crate) place: usize,
-    /// The path relative to that.
+    /// The path relative to the mounted path.
     pub(crate) relative: PathBuf,
     pub(crate) handle: OwnedFd,
     pub(crate) is_directory: bool,
 }
 
-/// Opens all places. A missing host path is skipped, because bubblewrap reports it.
-pub(crate) fn open(directories: &SessionDirectories, profile: &Profile) -> Result<Vec<Place>, PathRuleError> {
+/// Opens all mounted paths. A missing host path is skipped, because bubblewrap reports it.
+pub(crate) fn open(
+    directories: &SessionDirectories,
+    profile: &Profile,
+) -> Result<Vec<MountedPath>, PathRuleError> {
     let mut places = Vec::new();
     for directory in SessionDirectory::ALL {
         let (source, target) = (directories.of(directory), Path::new(directory.inside()));
         let handle = openat(CWD, source, HANDLE | OFlags::DIRECTORY | OFlags::NOFOLLOW, Mode::empty())
             .map_err(look(target))?;
-        places.push(Place::new(target, Kind::Session(directory), handle)?);
+        places.push(MountedPath::new(target, Kind::Session(directory), handle)?);
     }
     let mut of_host = |source: &Path, target: &Path| {
         let Ok(handle) = openat(CWD, source, HANDLE, Mode::empty()) else { return Ok(()) };
-        places.push(Place::new(target, Kind::Root(source.to_owned()), handle)?);
+        places.push(MountedPath::new(target, Kind::Root(source.to_owned()), handle)?);
         Ok(())
     };
     if let Root::Directory(directory) = &profile.root {
@@ -84,14 +87,14 @@ pub(crate) fn open(directories: &SessionDirectories, profile: &Profile) -> Resul
     Ok(places)
 }
 
-/// Returns the links of the root that belong to no place.
+/// Returns the links of the root that are in no mounted path.
 pub(crate) fn root_links(profile: &Profile) -> Vec<(PathBuf, PathBuf)> {
     let own = profile.symlinks.iter().map(|link| (link.link.clone(), link.target.clone()));
     own.chain([(PathBuf::from("/var/tmp"), PathBuf::from("../tmp"))]).collect()
 }
 
-/// Sets, for each place, the paths that are hidden by other mounts.
-fn holes(places: &mut [Place]) {
+/// Sets, for each mounted path, the paths below it that other mounts hide.
+fn holes(places: &mut [MountedPath]) {
     let own = OWN_FILES.iter().chain(&["/proc", "/dev", "/run/airlock", "/var/tmp"]).map(PathBuf::from);
     let mounted: Vec<PathBuf> = places.iter().map(|place| place.target.clone()).chain(own).collect();
     for place in places {
@@ -110,7 +113,7 @@ fn is_directory(handle: &OwnedFd) -> Result<bool, Errno> {
 
 /// Resolves a path. `None` if it does not exist.
 pub(super) fn resolve(
-    places: &[Place],
+    places: &[MountedPath],
     root_links: &[(PathBuf, PathBuf)],
     path: &Path,
 ) -> Result<Option<Spot>, PathRuleError> {
@@ -130,7 +133,7 @@ pub(crate) struct Lead {
 
 /// As [`resolve`], with information about the path.
 pub(crate) fn follow(
-    places: &[Place],
+    places: &[MountedPath],
     root_links: &[(PathBuf, PathBuf)],
     path: &Path,
 ) -> Result<Lead, PathRuleError> {
@@ -177,7 +180,7 @@ pub(crate) fn follow(
 }
 
 /// Opens a path that contains no links, and reads its target if it is a link itself.
-fn at(places: &[Place], path: &Path) -> Result<Option<(Spot, Option<PathBuf>)>, Errno> {
+fn at(places: &[MountedPath], path: &Path) -> Result<Option<(Spot, Option<PathBuf>)>, Errno> {
     let covering = places.iter().enumerate().filter(|(_, place)| path.starts_with(&place.target));
     let Some((number, place)) = covering.max_by_key(|(_, place)| place.target.as_os_str().len()) else {
         return Ok(None);

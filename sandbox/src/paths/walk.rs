@@ -14,7 +14,7 @@ use rustix::io::Errno;
 
 use super::error::{MAX_RULE_DEPTH, MAX_RULE_ENTRIES, PathRuleError};
 use super::pattern::Patterns;
-use super::places::{Kind, Place, Spot, look, resolve};
+use super::places::{Kind, MountedPath, Spot, look, resolve};
 use crate::mask::{MAX_MASKS, Mask, MaskKind};
 use crate::profile::{Bind, RootCover, joined};
 
@@ -58,7 +58,7 @@ struct Entry {
 
 pub(super) struct Walk<'a> {
     patterns: &'a Patterns,
-    places: &'a [Place],
+    places: &'a [MountedPath],
     links: &'a [(PathBuf, PathBuf)],
     entries: usize,
     masks: Vec<Mask>,
@@ -69,7 +69,11 @@ pub(super) struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    pub(super) fn new(patterns: &'a Patterns, places: &'a [Place], links: &'a [(PathBuf, PathBuf)]) -> Self {
+    pub(super) fn new(
+        patterns: &'a Patterns,
+        places: &'a [MountedPath],
+        links: &'a [(PathBuf, PathBuf)],
+    ) -> Self {
         Self {
             patterns,
             places,
@@ -108,7 +112,7 @@ impl<'a> Walk<'a> {
         Resolved { masks: self.masks, covers }
     }
 
-    fn place(&mut self, number: usize, place: &Place) -> Result<(), PathRuleError> {
+    fn place(&mut self, number: usize, place: &MountedPath) -> Result<(), PathRuleError> {
         let is_root = matches!(place.kind, Kind::Root(_));
         let mut state = State { read_only: is_root, denied: is_root, hidden: false };
         let entry = Entry {

@@ -40,7 +40,6 @@ pub struct Check {
     /// The consequence if it is missing, in one line. Empty if it works completely.
     pub lost: String,
     /// The remedy (a command or a Kubernetes field), in one line. Empty if it works completely or no remedy is known.
-    #[serde(rename = "cure")]
     pub remedy: String,
 }
 

@@ -14,13 +14,13 @@ const OWN: [&str; 6] = ["user", "pid", "ipc", "uts", "mnt", "cgroup"];
 const CAPABILITY_SETS: [&str; 5] = ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"];
 /// All paths that a read-only command may write.
 const WRITABLE_OF_READER: [&str; 1] = ["/var/tmp"];
-/// pid 1, the shell and the look itself.
+/// Pid 1, the shell and the probe itself.
 const PROCESSES: usize = 3;
 const REPORT_IT: &str =
     "this is a flaw of Airlock or of the kernel: report it, and run no commands here until it is fixed";
 
 /// The observations in a sandbox, and of the process that started it.
-pub(super) struct Seen<'a> {
+pub(super) struct Observations<'a> {
     /// From inside.
     pub(super) sight: &'a Sight,
     /// The namespaces of this process.
@@ -31,7 +31,7 @@ pub(super) struct Seen<'a> {
     pub(super) owner: Option<u32>,
 }
 
-impl Seen<'_> {
+impl Observations<'_> {
     /// Returns the checks that a session's own sandbox and its network show.
     pub(super) fn of_session(&self) -> Vec<Check> {
         vec![
@@ -164,7 +164,7 @@ impl Seen<'_> {
 }
 
 /// Checks all escape attempts, in a session's sandbox and in a read-only one.
-pub(super) fn escapes(session: &Seen<'_>, reader: &Seen<'_>) -> Check {
+pub(super) fn escapes(session: &Observations<'_>, reader: &Observations<'_>) -> Check {
     let tried: usize = [session, reader].iter().map(|seen| seen.sight.attempts.len()).sum();
     let mut through = session.through(&SESSION_PLACES);
     through.extend(reader.through(&WRITABLE_OF_READER).iter().map(|what| format!("{what} (read-only)")));

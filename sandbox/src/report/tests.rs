@@ -36,7 +36,7 @@ fn below_the_floor_is_what_the_floor_and_the_configuration_ask_for() {
 /// Returns the checks that follow from the observations in a session's and in a read-only sandbox.
 fn drawn(session: &Sight, reader: &Sight) -> Vec<Check> {
     let facts = Facts::default();
-    let seen = |sight| Seen { sight, here: &[], facts: &facts, owner: None };
+    let seen = |sight| Observations { sight, here: &[], facts: &facts, owner: None };
     let mut checks = seen(session).of_session();
     checks.extend(seen(reader).of_reader());
     checks.push(inside::escapes(&seen(session), &seen(reader)));

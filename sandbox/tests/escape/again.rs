@@ -31,12 +31,12 @@ pub(crate) fn is_it() -> bool {
 /// Runs `test`, a path in this program, and returns its uid.
 pub(crate) fn run(test: &str, again: &Again) -> u32 {
     let uid = if again.user { 2_000_000_000 + std::process::id() } else { 0 };
-    let folder = ScratchDir::new();
-    fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).unwrap();
-    let [program, probe] = ["escape", "probe"].map(|name| folder.path().join(name));
+    let directory = ScratchDir::new();
+    fs::set_permissions(directory.path(), PermissionsExt::from_mode(0o755)).unwrap();
+    let [program, probe] = ["escape", "probe"].map(|name| directory.path().join(name));
     place(&std::env::current_exe().unwrap(), &program);
     place(Path::new(env!("CARGO_BIN_EXE_airlock-probe")), &probe);
-    let own = folder.path().join("own");
+    let own = directory.path().join("own");
     fs::create_dir(&own).unwrap();
     chown(&own, Some(uid), Some(uid)).unwrap();
 

@@ -21,8 +21,10 @@ const REPOSITORY: &str = "git init -q . && git config user.name a && git config 
     git add file && git commit -qm first && echo 2 > file";
 
 fn ran(stage: &Stage) -> bool {
-    let folders = &stage.own.directories;
-    [&folders.workspace, &folders.home, &folders.tmp].iter().any(|folder| folder.join("ran").exists())
+    let directories = &stage.own.directories;
+    [&directories.workspace, &directories.home, &directories.tmp]
+        .iter()
+        .any(|directory| directory.join("ran").exists())
 }
 
 fn plant(stage: &Stage, what: &str) {
@@ -33,15 +35,15 @@ fn plant(stage: &Stage, what: &str) {
 }
 
 /// Checks that git does not use a bare repository, even in a command that may write.
-fn bare(shape: &'static str, folder: &'static str, git: &'static str) -> impl FnOnce(&mut Stage) {
+fn bare(shape: &'static str, directory: &'static str, git: &'static str) -> impl FnOnce(&mut Stage) {
     move |stage| {
         plant(stage, shape);
-        let command = format!("cd {folder} && git {git}");
+        let command = format!("cd {directory} && git {git}");
         let output = stage.host.run(&stage.own, &stage.host.spec(&command));
         assert!(!ran(stage), "{}", output.stdout);
         assert!(output.stdout.contains("safe.bareRepository"), "{}", output.stdout);
         println!("stopped by {GitSettings}: safe.bareRepository");
-        let command = format!("cd {folder} && {WITHOUT_SETTINGS} git {git}");
+        let command = format!("cd {directory} && {WITHOUT_SETTINGS} git {git}");
         let output = stage.host.run(&stage.own, &stage.host.spec(command));
         assert!(ran(stage), "the control did not run it: {}", output.stdout);
         stage.controlled();

@@ -130,8 +130,8 @@ fn file(path: &Path) -> String {
 /// Returns the control groups of these uids.
 fn groups_of(uids: &[u32]) -> Vec<PathBuf> {
     let (mut found, mut open) = (Vec::new(), vec![PathBuf::from("/sys/fs/cgroup")]);
-    while let Some(folder) = open.pop() {
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+    while let Some(directory) = open.pop() {
+        for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
             let Ok(seen) = entry.metadata() else { continue };
             if seen.is_dir() {
                 found.extend(uids.contains(&seen.uid()).then(|| entry.path()));

@@ -41,7 +41,7 @@ fn taken_back(stage: &mut Stage) {
     running.control.kill();
     drop(finish(running));
     println!("stopped by {Root}: the record is not inside");
-    let file = stage.host.folder.path().join("record");
+    let file = stage.host.directory.path().join("record");
     fs::write(&file, "written\n").unwrap();
     let shell = format!("truncate -s 0 {}", file.display());
     assert!(std::process::Command::new("bash").args(["-c", &shell]).status().unwrap().success());

@@ -56,9 +56,9 @@ fn rows(kind: &str) -> BTreeSet<String> {
 
 /// Returns the checks in the virtual machine.
 fn checks() -> BTreeSet<String> {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/vm/checks");
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/vm/checks");
     let mut checks = BTreeSet::new();
-    for entry in std::fs::read_dir(folder).unwrap() {
+    for entry in std::fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
         let stem = path.file_stem().unwrap().to_string_lossy().into_owned();
         let (_, topic) = stem.split_once('-').unwrap();

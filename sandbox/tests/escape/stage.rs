@@ -79,7 +79,7 @@ impl Stage {
 
     /// Returns the control group of the launcher, if it has one.
     pub(crate) fn group(&self) -> Option<PathBuf> {
-        fs::read_to_string(self.host.folder.path().join("state/cgroup")).ok().map(PathBuf::from)
+        fs::read_to_string(self.host.directory.path().join("state/cgroup")).ok().map(PathBuf::from)
     }
 
     /// Returns the other session, with a file in its workspace.
@@ -95,14 +95,19 @@ impl Stage {
     /// Returns directories like those of a session for controls, which the session's uid can reach by their paths.
     pub(crate) fn open(&self) -> &Path {
         self.open.get_or_init(|| {
-            let folder = self.host.folder.path().join("open");
-            for path in [folder.clone(), folder.join("workspace"), folder.join("home"), folder.join("tmp")] {
+            let directory = self.host.directory.path().join("open");
+            for path in [
+                directory.clone(),
+                directory.join("workspace"),
+                directory.join("home"),
+                directory.join("tmp"),
+            ] {
                 fs::create_dir(&path).unwrap();
                 fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
                 let id = self.own.ids.map(|ids| ids.uid);
                 chown(&path, id, id).unwrap();
             }
-            folder
+            directory
         })
     }
 
@@ -118,7 +123,7 @@ impl Stage {
     /// * `{server}`: a server on the other session's loopback;
     /// * `{probe}`: the probe;
     /// * `{open}`: directories like those of a session, for controls;
-    /// * `{folder}`: the directory that contains all of these.
+    /// * `{directory}`: the directory that contains all of these.
     pub(crate) fn fill(&self, words: &str) -> String {
         let mut words = words.to_owned();
         let mut put = |name: &'static str, make: &dyn Fn() -> String| {
@@ -152,12 +157,12 @@ impl Stage {
         put("{socket}", &|| self.path_server());
         put("{server}", &|| self.server_of_other());
         put("{open}", &|| self.open().to_string_lossy().into_owned());
-        put("{folder}", &|| self.host.folder.path().to_string_lossy().into_owned());
+        put("{directory}", &|| self.host.directory.path().to_string_lossy().into_owned());
         words
     }
 
     fn file(&self, name: &str, mode: u32) -> String {
-        let path = self.host.folder.path().join(name);
+        let path = self.host.directory.path().join(name);
         fs::write(&path, SECRET).unwrap();
         fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
         path.to_string_lossy().into_owned()

@@ -11,9 +11,9 @@ use crate::support::{Host, OrdinaryRunner};
 
 /// Creates a directory of tools inside a directory that only root can enter and that contains more files.
 fn closed(host: &Host) -> PathBuf {
-    let closed = host.folder.path().join("closed");
-    for folder in ["tools/sub/deep", "tools/private", "other"] {
-        fs::create_dir_all(closed.join(folder)).unwrap();
+    let closed = host.directory.path().join("closed");
+    for directory in ["tools/sub/deep", "tools/private", "other"] {
+        fs::create_dir_all(closed.join(directory)).unwrap();
     }
     for file in [
         "tools/tool",
@@ -99,7 +99,7 @@ fn path_rules_hold_in_such_a_source() {
 fn a_link_on_the_way_to_such_a_source_is_refused() {
     let mut host = Host::new();
     let closed = closed(&host);
-    let secret = host.folder.path().join("secret");
+    let secret = host.directory.path().join("secret");
     fs::create_dir(&secret).unwrap();
     symlink(&secret, closed.join("link")).unwrap();
     let plain = host.profile.clone();
@@ -123,8 +123,8 @@ fn a_runner_that_is_not_root_says_what_it_cannot_reach() {
     let run = |bound: &Path| {
         let output = Command::new("setpriv")
             .args(["--reuid", "65534", "--regid", "65534", "--clear-groups"])
-            .arg(runner.folder().join("run"))
-            .arg(runner.folder().join("state"))
+            .arg(runner.directory().join("run"))
+            .arg(runner.directory().join("state"))
             .arg("echo ran")
             .arg(bound)
             .output()

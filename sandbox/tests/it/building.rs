@@ -50,7 +50,7 @@ alias world='everyone'
 "#;
 
 #[derive(Debug, PartialEq)]
-struct Seen {
+struct Outcome {
     output: String,
     cause: Cause,
     directory: Option<PathBuf>,
@@ -69,14 +69,14 @@ impl Site {
     }
 
     /// Runs a command as Airlock does.
-    fn built(&self, command: &[u8], snapshot: Option<&[u8]>) -> Seen {
+    fn built(&self, command: &[u8], snapshot: Option<&[u8]>) -> Outcome {
         self.empty();
         let spec = LaunchSpec { snapshot: snapshot.map(Into::into), ..self.host.spec(command) };
         self.seen(&spec, OURS)
     }
 
     /// Runs a command as a file that is passed to bash.
-    fn reference(&self, command: &[u8], snapshot: Option<&[u8]>) -> Seen {
+    fn reference(&self, command: &[u8], snapshot: Option<&[u8]>) -> Outcome {
         self.empty();
         let tmp = &self.session.directories.tmp;
         let name = |path: &str| tmp.join(Path::new(path).file_name().unwrap());
@@ -93,20 +93,20 @@ impl Site {
         self.seen(&self.host.spec(driver), REFERENCE)
     }
 
-    fn seen(&self, spec: &LaunchSpec, script: &str) -> Seen {
+    fn seen(&self, spec: &LaunchSpec, script: &str) -> Outcome {
         let output = finish(self.host.start(&self.session, spec));
         let ended = output.ended;
-        Seen { output: output.stdout.replace(script, "SCRIPT"), cause: ended.cause, directory: ended.cwd }
+        Outcome { output: output.stdout.replace(script, "SCRIPT"), cause: ended.cause, directory: ended.cwd }
     }
 
     /// Removes everything that the previous row left.
     fn empty(&self) {
-        let folders = &self.session.directories;
-        for folder in [&folders.workspace, &folders.home, &folders.tmp] {
-            for entry in fs::read_dir(folder).unwrap() {
+        let directories = &self.session.directories;
+        for directory in [&directories.workspace, &directories.home, &directories.tmp] {
+            for entry in fs::read_dir(directory).unwrap() {
                 let path = entry.unwrap().path();
-                let is_folder = fs::symlink_metadata(&path).unwrap().is_dir();
-                if is_folder {
+                let is_directory = fs::symlink_metadata(&path).unwrap().is_dir();
+                if is_directory {
                     airlock_mounts::remove_tree(path).unwrap();
                 } else {
                     fs::remove_file(path).unwrap();

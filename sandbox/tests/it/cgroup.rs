@@ -34,7 +34,7 @@ impl Host {
     fn without_cgroups(mut self) -> Self {
         self.launcher = Launcher::new(Config {
             bwrap: BWRAP.into(),
-            state: self.folder.path().join("state-without"),
+            state: self.directory.path().join("state-without"),
             uid_isolation: UidIsolation::detect(),
             cgroup: CgroupConfig { mode: CgroupMode::Off, parent: None },
         })
@@ -108,9 +108,9 @@ fn every_way_out_leaves_no_cgroup() {
     let running = start("sleep 1000");
     assert_eq!(host.sandboxes(), 1, "the control");
     drop(running);
-    let folder = host.cgroup().to_owned();
+    let directory = host.cgroup().to_owned();
     drop(host);
-    assert!(!folder.exists());
+    assert!(!directory.exists());
 }
 
 #[test]
@@ -162,13 +162,13 @@ fn without_cgroups_commands_run_end_and_the_gaps_are_named() {
 
 /// Runs the runner of an ordinary user, in the cgroup with this directory.
 fn as_a_user(cgroup: Option<&Path>, options: &[&str]) -> Value {
-    let folder = airlock_mounts::ScratchDir::new();
-    let state = folder.path().join("state");
+    let directory = airlock_mounts::ScratchDir::new();
+    let state = directory.path().join("state");
     fs::create_dir(&state).unwrap();
     chown(&state, Some(USER), Some(USER)).unwrap();
-    let program = folder.path().join("run");
+    let program = directory.path().join("run");
     fs::copy(example(), &program).unwrap();
-    for path in [folder.path(), &program] {
+    for path in [directory.path(), &program] {
         fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
     }
     let enter =

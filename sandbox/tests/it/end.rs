@@ -134,13 +134,13 @@ fn a_dropped_waiter_leaves_nothing() {
 fn a_running_command_outlives_the_launcher_that_started_it() {
     let host = Host::new();
     let mut running = host.start(&host.session(), &until_let_go(&host, "", "echo still here"));
-    let Host { launcher, folder, .. } = host;
+    let Host { launcher, directory, .. } = host;
     drop(launcher);
     drop(running.streams.stdin.take());
     let output = finish(running);
     assert_eq!(output.stdout, "still here\n");
     assert_eq!(output.ended.cause, Cause::Exited(0));
-    drop(folder);
+    drop(directory);
 }
 
 #[test]

@@ -16,14 +16,14 @@ use crate::support::{BWRAP, Host, finish, host_processes};
 impl Host {
     /// Replaces bubblewrap by a script.
     pub(crate) fn with_bwrap(mut self, script: &str) -> Self {
-        let path = self.folder.path().join("bwrap");
+        let path = self.directory.path().join("bwrap");
         // Answers the launcher's initial queries as the real program does.
         let text = format!("#!/bin/bash\ncase $1 in --help|--version) exec {BWRAP} $1;; esac\n{script}\n");
         fs::write(&path, text).unwrap();
         fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
         self.launcher = Launcher::new(Config {
             bwrap: path,
-            state: self.folder.path().join("state-of-a-fake"),
+            state: self.directory.path().join("state-of-a-fake"),
             uid_isolation: UidIsolation::detect(),
             cgroup: CgroupConfig::default(),
         })
@@ -64,8 +64,8 @@ fn bubblewrap_that_is_something_else_or_too_old() {
 
 #[test]
 fn bubblewrap_that_never_answers() {
-    let folder = airlock_mounts::ScratchDir::new();
-    let path = folder.path().join("bwrap");
+    let directory = airlock_mounts::ScratchDir::new();
+    let path = directory.path().join("bwrap");
     fs::write(&path, "#!/bin/sh\nexec sleep 1000\n").unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     let error = launcher(path.to_str().unwrap());
@@ -76,7 +76,7 @@ fn bubblewrap_that_never_answers() {
 #[test]
 fn bubblewrap_that_goes_missing_later() {
     let host = Host::new().with_bwrap("");
-    fs::remove_file(host.folder.path().join("bwrap")).unwrap();
+    fs::remove_file(host.directory.path().join("bwrap")).unwrap();
     let error = host.refused(&host.session(), &host.spec("true"));
     assert_eq!(error.step(), "bubblewrap");
     assert_eq!(error.started(), Started::No);
@@ -209,7 +209,7 @@ fn host_uid_0_is_refused_by_every_step() {
     // A runner with root that was configured not to change uids.
     let careless = Launcher::new(Config {
         bwrap: BWRAP.into(),
-        state: host.folder.path().join("careless"),
+        state: host.directory.path().join("careless"),
         uid_isolation: UidIsolation::None,
         cgroup: CgroupConfig::default(),
     })

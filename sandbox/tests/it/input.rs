@@ -73,7 +73,7 @@ fn read_only_commands_have_an_input_too() {
 fn ten_megabytes_of_any_bytes_come_whole() {
     let host = Host::new();
     let bytes: Vec<u8> = (0..10_000_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
-    let outside = host.folder.path().join("bytes");
+    let outside = host.directory.path().join("bytes");
     std::fs::write(&outside, &bytes).unwrap();
     let control =
         std::process::Command::new("sha256sum").stdin(File::open(outside).unwrap()).output().unwrap();

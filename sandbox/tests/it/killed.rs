@@ -16,9 +16,9 @@ fn mark(test: u32) -> String {
     format!("{}.{test}", 80_000_000 + std::process::id())
 }
 
-fn owner(folder: &Path, uid: u32, options: &[&str], command: &str) -> Child {
+fn owner(directory: &Path, uid: u32, options: &[&str], command: &str) -> Child {
     let mut owner = Command::new(example());
-    owner.args(["--uid", &uid.to_string()]).args(options).arg(folder).arg(command);
+    owner.args(["--uid", &uid.to_string()]).args(options).arg(directory).arg(command);
     owner.stdout(Stdio::null()).spawn().unwrap()
 }
 
@@ -29,16 +29,16 @@ fn kill(mut owner: Child) {
 
 #[test]
 fn nothing_is_left_when_the_owner_of_the_launcher_is_killed() {
-    let folder = airlock_mounts::ScratchDir::new();
+    let directory = airlock_mounts::ScratchDir::new();
     for round in 0..5 {
         let (mark, uid) = (mark(round), next_uid());
         let command = format!("trap '' TERM HUP; setsid sleep {mark} & sleep {mark}; true");
-        let owner = owner(folder.path(), uid, &[], &command);
+        let owner = owner(directory.path(), uid, &[], &command);
         eventually("the command runs", || host_processes(&format!("sleep {mark}")).len() >= 2);
         kill(owner);
         eventually("everything has ended", || processes_of(uid).is_empty());
     }
-    let state = folder.path().join("launcher");
+    let state = directory.path().join("launcher");
     let cgroup = fs::read_to_string(state.join("cgroup")).unwrap();
     assert!(Path::new(&cgroup).exists(), "the control: a killed owner cannot remove it");
     next_start(&state);
@@ -47,18 +47,18 @@ fn nothing_is_left_when_the_owner_of_the_launcher_is_killed() {
 
 #[test]
 fn nothing_is_left_when_the_owner_is_killed_in_the_middle_of_a_start() {
-    let folder = airlock_mounts::ScratchDir::new();
+    let directory = airlock_mounts::ScratchDir::new();
     let uid = next_uid();
     for delay in 0..30 {
-        let owner = owner(folder.path(), uid, &[], "sleep 1000; true");
+        let owner = owner(directory.path(), uid, &[], "sleep 1000; true");
         std::thread::sleep(Duration::from_micros(700 * delay));
         kill(owner);
     }
     // Everything after the change of IDs, whatever its command line.
     eventually("everything has ended", || processes_of(uid).is_empty());
-    let runtime = folder.path().to_string_lossy().into_owned();
+    let runtime = directory.path().to_string_lossy().into_owned();
     eventually("the launch step has ended", || host_processes(&runtime).is_empty());
-    next_start(&folder.path().join("launcher"));
+    next_start(&directory.path().join("launcher"));
 }
 
 /// A replacement of bubblewrap that has created an untied child and hangs. The real bubblewrap is in this state between
@@ -102,18 +102,18 @@ fn an_orphan_of_bubblewraps_ends_with_a_failed_start() {
 #[test]
 fn an_orphan_of_bubblewraps_ends_with_a_killed_owner() {
     let mark = mark(22);
-    let folder = airlock_mounts::ScratchDir::new();
-    fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o711)).unwrap();
-    let bwrap = folder.path().join("bwrap");
+    let directory = airlock_mounts::ScratchDir::new();
+    fs::set_permissions(directory.path(), PermissionsExt::from_mode(0o711)).unwrap();
+    let bwrap = directory.path().join("bwrap");
     let answers = "case $1 in --help|--version) exec /usr/bin/bwrap $1;; esac";
     fs::write(&bwrap, format!("#!/bin/bash\n{answers}\n{}exec sleep {mark}\n", orphan(&mark))).unwrap();
     fs::set_permissions(&bwrap, PermissionsExt::from_mode(0o755)).unwrap();
     for mode in ["auto", "off"] {
         let options = ["--bwrap", bwrap.to_str().unwrap(), "--cgroup", mode];
-        let owner = owner(folder.path(), next_uid(), &options, "true");
+        let owner = owner(directory.path(), next_uid(), &options, "true");
         eventually("both are there", || host_processes(&format!("sleep {mark}")).len() == 2);
         kill(owner);
         eventually("everything has ended", || host_processes(&mark).is_empty());
     }
-    next_start(&folder.path().join("launcher"));
+    next_start(&directory.path().join("launcher"));
 }

@@ -13,13 +13,13 @@ use crate::support::{BWRAP, Host, eventually};
 const DENIED: &str = "Permission denied";
 
 /// Creates a directory that every user may write, with a file in it.
-fn open_folder() -> TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("file"), "kept").unwrap();
-    for path in [folder.path().to_owned(), folder.path().join("file")] {
+fn open_directory() -> TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("file"), "kept").unwrap();
+    for path in [directory.path().to_owned(), directory.path().join("file")] {
         fs::set_permissions(path, PermissionsExt::from_mode(0o777)).unwrap();
     }
-    folder
+    directory
 }
 
 /// Runs a script as the sandbox would, but without Landlock: as the user nobody, in new namespaces.
@@ -61,8 +61,8 @@ fn a_folder_that_is_bound_writable_by_mistake_cannot_be_written() {
         ("remove", "rm -f /mnt/file"),
     ];
     let script = tried(&ways);
-    let folder = open_folder();
-    let path = folder.path().to_str().unwrap();
+    let directory = open_directory();
+    let path = directory.path().to_str().unwrap();
     let host = Host::new().with_bwrap(&format!("exec {BWRAP} --bind {path} /mnt \"$@\""));
     let session = host.session();
     assert_eq!(host.run(&session, &host.spec("cat /mnt/file")).stdout, "kept");
@@ -70,11 +70,11 @@ fn a_folder_that_is_bound_writable_by_mistake_cannot_be_written() {
         assert_eq!(host.run(&session, &spec).stdout, every(&ways, &format!(" {DENIED}")));
     }
     let names = || {
-        let names = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name());
+        let names = fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name());
         names.map(|name| name.into_string().unwrap()).collect::<Vec<_>>()
     };
     assert_eq!(
-        (names(), fs::read_to_string(folder.path().join("file")).unwrap()),
+        (names(), fs::read_to_string(directory.path().join("file")).unwrap()),
         (vec!["file".into()], "kept".into())
     );
     assert_eq!(plain(&["--bind", path, "/mnt"], &script), every(&ways, ""), "the control");

@@ -14,11 +14,8 @@ use crate::support::{Host, OrdinaryRunner, PROBE, mounts};
 
 /// Builds masks of the workspace.
 fn masks(masks: &[(&str, MaskKind)]) -> Vec<Mask> {
-    let folder = SessionDirectory::Workspace;
-    masks
-        .iter()
-        .map(|(path, kind)| Mask { directory: folder, path: path.into(), kind: kind.clone() })
-        .collect()
+    let directory = SessionDirectory::Workspace;
+    masks.iter().map(|(path, kind)| Mask { directory, path: path.into(), kind: kind.clone() }).collect()
 }
 
 fn masked(spec: LaunchSpec, of: &[(&str, MaskKind)]) -> LaunchSpec {
@@ -38,8 +35,8 @@ fn session(host: &Host) -> Session {
 fn entries(session: &Session) -> Vec<(PathBuf, u32, u64, i64)> {
     let mut found = Vec::new();
     let mut open = vec![session.directories.root.clone()];
-    while let Some(folder) = open.pop() {
-        for entry in fs::read_dir(folder).unwrap() {
+    while let Some(directory) = open.pop() {
+        for entry in fs::read_dir(directory).unwrap() {
             let path = entry.unwrap().path();
             let of = fs::symlink_metadata(&path).unwrap();
             found.push((path.clone(), of.mode(), of.size(), of.mtime_nsec()));

@@ -104,7 +104,7 @@ fn a_rule_that_names_a_link_or_goes_through_one_takes_what_it_leads_to() {
     }
     let endless = PathRules { deny_read: list(&["a"]), ..PathRules::default() };
     let error = resolved(&host, &session, &endless).unwrap_err();
-    assert_eq!(error.to_string(), "path rules: `/workspace/a` leads through more than 40 links");
+    assert_eq!(error.to_string(), "path rules: resolving `/workspace/a` needs more than 40 links");
     let dangling = PathRules { deny_read: list(&["dangling"]), ..PathRules::default() };
     assert_eq!(resolved(&host, &session, &dangling).unwrap(), Resolved::default());
     // A link does not widen an allow rule.
@@ -121,7 +121,7 @@ fn a_rule_that_names_a_link_or_goes_through_one_takes_what_it_leads_to() {
 fn a_link_leads_to_nothing_of_the_host() {
     let host = Host::new();
     let session = session(&host);
-    let outside = host.folder.path().join("outside");
+    let outside = host.directory.path().join("outside");
     fs::write(&outside, "").unwrap();
     symlink(&outside, session.directories.workspace.join("link")).unwrap();
     symlink("../../../../../../../../etc/passwd", session.directories.workspace.join("up")).unwrap();
@@ -174,15 +174,15 @@ fn a_folder_that_cannot_be_looked_into_is_covered_whole() {
 fn parts_of_the_root_can_be_hidden() {
     let mut host = Host::new();
     let session = session(&host);
-    let folder = host.folder.path().join("tools");
-    fs::create_dir_all(folder.join("private/shown")).unwrap();
+    let directory = host.directory.path().join("tools");
+    fs::create_dir_all(directory.join("private/shown")).unwrap();
     for name in ["private/key", "private/shown/doc", "a.key", "b.txt"] {
-        fs::write(folder.join(name), name).unwrap();
+        fs::write(directory.join(name), name).unwrap();
     }
-    for path in [host.folder.path(), &folder] {
+    for path in [host.directory.path(), &directory] {
         fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
     }
-    host.profile = host.profile.clone().with_bind(&folder, "/opt/tools");
+    host.profile = host.profile.clone().with_bind(&directory, "/opt/tools");
     let rules = PathRules {
         deny_read: list(&["/opt/tools/private", "//opt/tools/*.key", "/etc/ssl", "/bin/gzip"]),
         allow_read: list(&["/opt/tools/private/shown"]),

@@ -25,9 +25,9 @@ fn handle(path: &Path) -> OwnedFd {
 impl<'a> Watched<'a> {
     fn new(host: &'a Host, is_watched: bool) -> Self {
         let session = host.session();
-        let folder = session.directories.root.join(DIRECTORY);
-        fs::create_dir(&folder).unwrap();
-        let guard = is_watched.then(|| Guard::open(handle(&folder)).unwrap());
+        let directory = session.directories.root.join(DIRECTORY);
+        fs::create_dir(&directory).unwrap();
+        let guard = is_watched.then(|| Guard::open(handle(&directory)).unwrap());
         Self { host, session, guard }
     }
 
@@ -66,7 +66,7 @@ impl<'a> Watched<'a> {
     }
 }
 
-const FOLDERS: &str = "mkdir -p sub new/a/b; echo mine > file";
+const DIRECTORIES: &str = "mkdir -p sub new/a/b; echo mine > file";
 
 /// How the repository is planted, the directory in which git is used afterwards, and the commands that plant it.
 const WAYS: [(&str, &str, &str); 14] = [
@@ -90,12 +90,12 @@ fn plant(ways: &[(&str, &str, &str)]) {
     let host = Host::new();
     for (name, directory, command) in ways {
         let mut control = Watched::new(&host, false);
-        control.run(&[], FOLDERS, "");
+        control.run(&[], DIRECTORIES, "");
         control.run(&[], command, "");
         assert!(control.used(directory).is_some(), "control: {name}");
 
         let mut watched = Watched::new(&host, true);
-        watched.run(&[], FOLDERS, "");
+        watched.run(&[], DIRECTORIES, "");
         let (_, found) = watched.run(&[], command, "");
         let used = watched.used(directory);
         assert_eq!(used, None, "{name}: {found:?}");

@@ -61,8 +61,8 @@ fn nothing_can_be_mounted() {
 #[test]
 fn no_device_can_be_made() {
     let host = Host::new();
-    for folder in ["/workspace", "/tmp", "/home/agent", "/dev/shm"] {
-        host.probe(&format!("device {folder}")).assert_out_of_reach(4);
+    for directory in ["/workspace", "/tmp", "/home/agent", "/dev/shm"] {
+        host.probe(&format!("device {directory}")).assert_out_of_reach(4);
     }
     host.control(&["device", "/tmp"]).assert_reached();
 }
@@ -103,7 +103,7 @@ fn host_uid_is_the_sessions_own_and_not_root() {
 #[test]
 fn a_file_of_root_is_unreadable_even_where_a_profile_binds_it() {
     let mut host = Host::new();
-    let secret = host.folder.path().join("secret");
+    let secret = host.directory.path().join("secret");
     fs::write(&secret, "of root").unwrap();
     fs::set_permissions(&secret, PermissionsExt::from_mode(0o600)).unwrap();
     host.profile = host.profile.clone().with_bind(&secret, "/etc/shadow");
@@ -116,7 +116,7 @@ fn a_file_of_root_is_unreadable_even_where_a_profile_binds_it() {
 #[test]
 fn the_hosts_files_are_not_there() {
     let host = Host::new();
-    let state = host.folder.path().join("state/runner.key");
+    let state = host.directory.path().join("state/runner.key");
     fs::write(&state, "of the runner").unwrap();
     for path in ["/etc/shadow", &state.to_string_lossy(), &host.probe.to_string_lossy()] {
         host.probe(&format!("read '{path}'")).assert_out_of_reach(6);
@@ -132,8 +132,8 @@ fn another_sessions_files_are_out_of_reach() {
     let probe = |host: &Host, session: &Session, path: &str| {
         host.probe_in(session, &host.spec(format!("{PROBE} read '{path}'")))
     };
-    for folder in [&other.directories.workspace, &other.directories.tmp, &other.directories.home] {
-        let path = folder.join("file").to_string_lossy().into_owned();
+    for directory in [&other.directories.workspace, &other.directories.tmp, &other.directories.home] {
+        let path = directory.join("file").to_string_lossy().into_owned();
         probe(&host, &own, &path).assert_out_of_reach(6);
         host.control(&["read", &path]).assert_reached();
     }
@@ -142,7 +142,7 @@ fn another_sessions_files_are_out_of_reach() {
         probe(&host, &other, path).assert_reached();
     }
     // Even a profile that binds the directory of all sessions shows none of them.
-    let all = host.folder.path().join("sessions");
+    let all = host.directory.path().join("sessions");
     fs::set_permissions(&all, PermissionsExt::from_mode(0o755)).unwrap();
     host.profile = host.profile.clone().with_bind(&all, "/run/sessions");
     let name = other.directories.root.file_name().unwrap().to_string_lossy().into_owned();

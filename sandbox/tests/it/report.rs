@@ -9,7 +9,7 @@ use crate::support::{BWRAP, Host};
 
 impl Host {
     fn report(&self) -> CapabilityReport {
-        let scratch = self.folder.path().join("scratch");
+        let scratch = self.directory.path().join("scratch");
         fs::create_dir_all(&scratch).unwrap();
         let report = self.launcher.report(&self.profile, &scratch, self.ids());
         assert_eq!(fs::read_dir(&scratch).unwrap().count(), 0, "nothing stays");
@@ -18,7 +18,7 @@ impl Host {
 
     /// Replaces bubblewrap by a script that changes its arguments, a bash array, and then executes it.
     fn that_changes(mut self, change: &str) -> Self {
-        let path = self.folder.path().join("bwrap");
+        let path = self.directory.path().join("bwrap");
         let text = format!(
             "#!/bin/bash\ncase $1 in --help|--version) exec {BWRAP} $1;; esac\n\
              fd=$6; mapfile -d '' -t args <&$fd; exec {{fd}}<&-\n{change}\nexec {BWRAP} $1 $2 $3 $4 \"${{args[@]}}\" \"${{@:7}}\"\n"
@@ -27,7 +27,7 @@ impl Host {
         fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
         self.launcher = Launcher::new(Config {
             bwrap: path,
-            state: self.folder.path().join("changed"),
+            state: self.directory.path().join("changed"),
             uid_isolation: UidIsolation::detect(),
             cgroup: CgroupConfig::default(),
         })

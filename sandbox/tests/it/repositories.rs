@@ -23,9 +23,9 @@ struct Watched<'a> {
 impl<'a> Watched<'a> {
     fn new(host: &'a Host) -> Self {
         let session = host.session();
-        let folder = session.directories.root.join(DIRECTORY);
-        fs::create_dir(&folder).unwrap();
-        Self { host, session, guard: Guard::open(handle(&folder)).unwrap() }
+        let directory = session.directories.root.join(DIRECTORY);
+        fs::create_dir(&directory).unwrap();
+        Self { host, session, guard: Guard::open(handle(&directory)).unwrap() }
     }
 
     /// Runs a command that could write, without any use of git in its decision.

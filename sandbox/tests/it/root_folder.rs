@@ -21,12 +21,12 @@ fn debian() -> PathBuf {
     PathBuf::from(String::from_utf8(made.stdout).unwrap().trim())
 }
 
-/// Creates a host with a profile that has its root in `folder` and contains the probe.
-fn host(folder: &Path) -> Host {
+/// Creates a host with a profile that has its root in `directory` and contains the probe.
+fn host(directory: &Path) -> Host {
     let mut host = Host::new();
     let probe = Bind { source: host.probe.clone(), target: PROBE.into() };
     host.profile = Profile {
-        root: Root::Directory(folder.to_owned()),
+        root: Root::Directory(directory.to_owned()),
         binds: vec![probe],
         path: host.profile.path.clone(),
         ..Profile::default()
@@ -39,15 +39,15 @@ fn tiny(parent: &Path) -> PathBuf {
     let root = parent.join("tiny");
     fs::create_dir_all(root.join("bin")).unwrap();
     fs::copy("/bin/bash-static", root.join("bin/bash")).unwrap();
-    for folder in [&root, &root.join("bin")] {
-        fs::set_permissions(folder, PermissionsExt::from_mode(0o755)).unwrap();
+    for directory in [&root, &root.join("bin")] {
+        fs::set_permissions(directory, PermissionsExt::from_mode(0o755)).unwrap();
     }
     root
 }
 
 fn tiny_host() -> (Host, PathBuf) {
     let mut host = Host::new();
-    let root = tiny(host.folder.path());
+    let root = tiny(host.directory.path());
     host.profile =
         Profile { root: Root::Directory(root.clone()), path: "/bin".to_owned(), ..Profile::default() };
     (host, root)
@@ -119,10 +119,10 @@ fn a_root_without_a_shell_is_said_so() {
 #[test]
 fn binds_lie_over_the_folder_and_what_they_cover_comes_back_without_them() {
     let (mut host, root) = tiny_host();
-    let tools = host.folder.path().join("tools");
-    for folder in [&tools, &root.join("opt/here")] {
-        fs::create_dir_all(folder).unwrap();
-        fs::set_permissions(folder, PermissionsExt::from_mode(0o755)).unwrap();
+    let tools = host.directory.path().join("tools");
+    for directory in [&tools, &root.join("opt/here")] {
+        fs::create_dir_all(directory).unwrap();
+        fs::set_permissions(directory, PermissionsExt::from_mode(0o755)).unwrap();
     }
     fs::write(tools.join("a"), "bound").unwrap();
     fs::write(root.join("opt/here/own"), "own").unwrap();

@@ -24,12 +24,12 @@ const NONE: u64 = u64::MAX;
 
 /// Runs a script in a directory of programs as the user nobody, in new namespaces and without capabilities, but without
 /// Airlock's filter.
-fn plain(folder: &Path, script: &str) -> String {
+fn plain(directory: &Path, script: &str) -> String {
     let output = Command::new("setpriv")
         .args(["--reuid", "65534", "--regid", "65534", "--clear-groups"])
         .args([BWRAP, "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"])
         .arg("--ro-bind")
-        .arg(folder)
+        .arg(directory)
         .args(["/mnt", "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net"])
         .args(["--cap-drop", "ALL", "--new-session", "--die-with-parent", "--chdir", "/tmp"])
         .args(["bash", "-c", script])
@@ -54,19 +54,19 @@ fn attempt(name: &'static str, number: i64, args: &[u64], control: u8, inside: u
 /// Writes the programs to a directory that is shown at `/mnt`, and runs all of them in both sandboxes.
 fn assert_stopped(attempts: &[Attempt]) {
     let mut host = Host::new();
-    let folder = tempfile::tempdir().unwrap();
-    fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    fs::set_permissions(directory.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     for Attempt { name, program, .. } in attempts {
-        program::write(&folder.path().join(name), program);
+        program::write(&directory.path().join(name), program);
     }
-    host.profile = host.profile.clone().with_bind(folder.path(), "/mnt");
+    host.profile = host.profile.clone().with_bind(directory.path(), "/mnt");
     let lines = |code: fn(&Attempt) -> u8| {
         attempts.iter().map(|attempt| format!("{} {}\n", attempt.name, code(attempt))).collect::<String>()
     };
     let names: Vec<_> = attempts.iter().map(|attempt| attempt.name).collect();
     let script = format!("for name in {}; do /mnt/$name; echo $name $?; done 2>/dev/null", names.join(" "));
     let script = format!("{{ {script}; }}");
-    assert_eq!(plain(folder.path(), &script), lines(|attempt| attempt.control), "the control");
+    assert_eq!(plain(directory.path(), &script), lines(|attempt| attempt.control), "the control");
     assert_eq!(host.sh(&script).stdout, lines(|attempt| attempt.inside), "inside");
     let read_only = host.run(&host.session(), &host.read_only_spec(&script));
     assert_eq!(read_only.stdout, lines(|attempt| attempt.inside), "inside, read-only");
@@ -159,15 +159,15 @@ fn a_terminal_cannot_be_typed_into() {
     let request = 0x5412;
     let host = Host::new();
     let session = host.session();
-    let folder = tempfile::tempdir().unwrap();
-    fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    let bound = Host { profile: host.profile.clone().with_bind(folder.path(), "/mnt"), ..host };
+    let directory = tempfile::tempdir().unwrap();
+    fs::set_permissions(directory.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let bound = Host { profile: host.profile.clone().with_bind(directory.path(), "/mnt"), ..host };
     // The text to type is at an invalid address, so that the control types nothing.
     for (name, request) in [("type", request), ("type-upper-bits", request | 1 << 32)] {
-        program::write(&folder.path().join(name), &of_call(16, &[0, request, 0]));
+        program::write(&directory.path().join(name), &of_call(16, &[0, request, 0]));
         let script = format!("script -qec /mnt/{name} /dev/null >/dev/null; echo $?");
         // The kernel itself refuses the call only if it was built without it.
-        assert!(["14\n", "5\n"].contains(&plain(folder.path(), &script).as_str()), "the control");
+        assert!(["14\n", "5\n"].contains(&plain(directory.path(), &script).as_str()), "the control");
         assert_eq!(bound.run(&session, &bound.spec(&script)).stdout, format!("{EPERM}\n"));
     }
 }
@@ -175,8 +175,8 @@ fn a_terminal_cannot_be_typed_into() {
 #[test]
 fn a_profile_says_which_sockets_there_are() {
     let mut host = Host::new();
-    let folder = tempfile::tempdir().unwrap();
-    fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    fs::set_permissions(directory.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let calls = [
         ("unix", libc::SYS_socket, [1, 1, 0]),
         ("route", libc::SYS_socket, [16, 3, 0]),
@@ -185,9 +185,9 @@ fn a_profile_says_which_sockets_there_are() {
         ("datagram-pair", libc::SYS_socketpair, [1, 2, 0]),
     ];
     for (name, number, args) in calls {
-        program::write(&folder.path().join(name), &of_call(number.cast_unsigned(), &args));
+        program::write(&directory.path().join(name), &of_call(number.cast_unsigned(), &args));
     }
-    host.profile = host.profile.clone().with_bind(folder.path(), "/mnt");
+    host.profile = host.profile.clone().with_bind(directory.path(), "/mnt");
     let session = host.session();
     let script = "for name in unix route audit pair datagram-pair; do /mnt/$name; echo $?; done";
     // An allowed pair without an address returns EFAULT.
@@ -242,7 +242,7 @@ fn as_without_filters() -> Vec<u8> {
 #[test]
 fn a_kernel_without_filters_starts_nothing_and_the_error_says_so() {
     let runner = OrdinaryRunner::new();
-    let filter = runner.folder().join("filter");
+    let filter = runner.directory().join("filter");
     fs::write(&filter, as_without_filters()).unwrap();
     let run = |option: &str| {
         // This sandbox only provides the descriptor: it keeps root, the whole host and all namespaces.
@@ -250,7 +250,7 @@ fn a_kernel_without_filters_starts_nothing_and_the_error_says_so() {
             "exec {BWRAP} --bind / / --dev-bind /dev /dev --cap-add ALL {option} \
              setpriv --reuid 65534 --regid 65534 --clear-groups \
              {0}/run {0}/state 'echo it ran' 3<{1}",
-            runner.folder().display(),
+            runner.directory().display(),
             filter.display()
         );
         let output = Command::new("bash").args(["-c", &script]).output().unwrap();

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::os::fd::AsFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
-use airlock_sandbox::{HostIds, SessionDirectories, give_tree};
+use airlock_sandbox::{HostIds, SessionDirectories, change_owner_of_tree};
 
 use crate::support::{Host, OrdinaryRunner};
 
@@ -25,16 +25,16 @@ fn folders_belong_to_the_session_and_only_the_runner_enters_their_parent() {
     let session = host.session();
     let ids = session.ids.unwrap();
     let mode = |path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    let folders = &session.directories;
-    for folder in [&folders.workspace, &folders.home, &folders.tmp] {
-        let found = fs::metadata(folder).unwrap();
+    let directories = &session.directories;
+    for directory in [&directories.workspace, &directories.home, &directories.tmp] {
+        let found = fs::metadata(directory).unwrap();
         assert_eq!((found.uid(), found.gid()), (ids.uid, ids.gid));
-        assert_eq!(mode(folder), 0o700);
+        assert_eq!(mode(directory), 0o700);
     }
-    assert_eq!(fs::metadata(&folders.root).unwrap().uid(), 0);
-    assert_eq!(mode(&folders.root), 0o700);
-    assert_eq!(SessionDirectories::at(&folders.root), *folders);
-    assert_eq!(folders.root.file_name().unwrap().len(), 32, "an opaque name");
+    assert_eq!(fs::metadata(&directories.root).unwrap().uid(), 0);
+    assert_eq!(mode(&directories.root), 0o700);
+    assert_eq!(SessionDirectories::at(&directories.root), *directories);
+    assert_eq!(directories.root.file_name().unwrap().len(), 32, "an opaque name");
 }
 
 #[test]
@@ -42,7 +42,7 @@ fn a_filled_workspace_is_given_away_without_following_links() {
     let host = Host::new();
     let session = host.session();
     let ids = session.ids.unwrap();
-    let outside = host.folder.path().join("outside");
+    let outside = host.directory.path().join("outside");
     fs::create_dir(&outside).unwrap();
     fs::write(outside.join("file"), "").unwrap();
     let workspace = &session.directories.workspace;
@@ -52,7 +52,7 @@ fn a_filled_workspace_is_given_away_without_following_links() {
     symlink(outside.join("file"), workspace.join("a/file-link")).unwrap();
 
     let before = fs::read_dir("/proc/self/fd").unwrap().count();
-    give_tree(File::open(workspace).unwrap().as_fd(), ids).unwrap();
+    change_owner_of_tree(File::open(workspace).unwrap().as_fd(), ids).unwrap();
     assert_eq!(fs::read_dir("/proc/self/fd").unwrap().count(), before);
 
     for path in ["a", "a/b/c", "a/b/c/file", "folder-link", "a/file-link"] {
@@ -67,11 +67,11 @@ fn a_filled_workspace_is_given_away_without_following_links() {
 
 #[test]
 fn a_tree_that_is_too_deep_is_an_error() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let deep = "d/".repeat(300);
-    fs::create_dir_all(folder.path().join(deep)).unwrap();
+    fs::create_dir_all(directory.path().join(deep)).unwrap();
     let ids = HostIds { uid: 299_999, gid: 299_999 };
-    let error = give_tree(File::open(folder.path()).unwrap().as_fd(), ids).unwrap_err();
+    let error = change_owner_of_tree(File::open(directory.path()).unwrap().as_fd(), ids).unwrap_err();
     assert_eq!(error.action, "open a subdirectory");
 }
 

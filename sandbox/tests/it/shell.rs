@@ -118,13 +118,13 @@ fn input_is_empty_unless_it_is_a_pipe() {
 
 #[test]
 fn ignored_signals_and_umask_of_the_runner_do_not_reach_inside() {
-    let folder = airlock_mounts::ScratchDir::new();
+    let directory = airlock_mounts::ScratchDir::new();
     let example = std::env::current_exe().unwrap().with_file_name("../examples/run");
     let look = "grep SigIgn /proc/self/status; umask";
     let uid = next_uid();
     let script = format!("trap '' INT HUP USR1; umask 077; {look}; exec \"$0\" --uid {uid} \"$1\" '{look}'");
     let mut bash = Command::new("bash");
-    let output = bash.args(["-c", &script]).arg(example).arg(folder.path()).output().unwrap();
+    let output = bash.args(["-c", &script]).arg(example).arg(directory.path()).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     let lines: Vec<_> = text.lines().collect();
     let [outside, outside_umask, inside, inside_umask] = lines[..] else {

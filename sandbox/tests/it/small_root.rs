@@ -22,8 +22,8 @@ pub(crate) fn make(parent: &Path, programs: &[&Path]) -> PathBuf {
         let above = copy.parent().unwrap();
         fs::create_dir_all(above).unwrap();
         fs::copy(&file, &copy).unwrap();
-        for folder in above.ancestors().take_while(|folder| folder.starts_with(&root)) {
-            fs::set_permissions(folder, PermissionsExt::from_mode(0o755)).unwrap();
+        for directory in above.ancestors().take_while(|directory| directory.starts_with(&root)) {
+            fs::set_permissions(directory, PermissionsExt::from_mode(0o755)).unwrap();
         }
     }
     root

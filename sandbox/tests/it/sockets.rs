@@ -15,14 +15,14 @@ use crate::support::{Host, OrdinaryRunner, PROBE, finish};
 
 /// Creates a host directory for sockets of services. It is not below `/tmp`, which is the session's inside.
 fn services() -> TempDir {
-    let folder = tempfile::Builder::new().prefix("airlock-services-").tempdir_in("/run").unwrap();
-    fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).unwrap();
-    folder
+    let directory = tempfile::Builder::new().prefix("airlock-services-").tempdir_in("/run").unwrap();
+    fs::set_permissions(directory.path(), PermissionsExt::from_mode(0o755)).unwrap();
+    directory
 }
 
-/// Starts a listener in `folder`.
-fn serve(folder: &TempDir, name: &str, mode: u32) -> PathBuf {
-    let path = folder.path().join(name);
+/// Starts a listener in `directory`.
+fn serve(directory: &TempDir, name: &str, mode: u32) -> PathBuf {
+    let path = directory.path().join(name);
     let listener = UnixListener::bind(&path).unwrap();
     fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
     thread::spawn(move || listener.incoming().for_each(drop));
@@ -41,8 +41,8 @@ fn probed(path: &Path) -> String {
 
 #[test]
 fn those_that_are_allowed_are_reached_and_no_other_of_their_folder() {
-    let (mut host, folder) = (Host::new(), services());
-    let (allowed, other) = (serve(&folder, "allowed", 0o666), serve(&folder, "other", 0o666));
+    let (mut host, directory) = (Host::new(), services());
+    let (allowed, other) = (serve(&directory, "allowed", 0o666), serve(&directory, "other", 0o666));
     let plain = host.profile.clone();
     host.probe(&probed(&allowed)).assert_out_of_reach(2);
     host.profile = with(&plain, &[&allowed]);
@@ -51,7 +51,7 @@ fn those_that_are_allowed_are_reached_and_no_other_of_their_folder() {
     let session = host.session();
     let read_only = host.read_only_spec(format!("{PROBE} {}", probed(&allowed)));
     host.probe_in(&session, &read_only).assert_reached();
-    let shown = folder.path().display();
+    let shown = directory.path().display();
     let listed = host.sh(format!("ls -A {shown}; touch {shown}/x; true")).stdout;
     assert!(listed.starts_with("allowed\n"), "{listed}");
     assert_eq!(listed.matches("Read-only file system").count(), 1, "{listed}");
@@ -62,9 +62,9 @@ fn those_that_are_allowed_are_reached_and_no_other_of_their_folder() {
 
 #[test]
 fn one_in_a_folder_that_only_root_enters_is_reached_and_its_folder_is_not() {
-    let (mut host, folder) = (Host::new(), services());
-    let (allowed, other) = (serve(&folder, "allowed", 0o666), serve(&folder, "other", 0o666));
-    fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o700)).unwrap();
+    let (mut host, directory) = (Host::new(), services());
+    let (allowed, other) = (serve(&directory, "allowed", 0o666), serve(&directory, "other", 0o666));
+    fs::set_permissions(directory.path(), PermissionsExt::from_mode(0o700)).unwrap();
     host.profile = with(&host.profile, &[&allowed]);
     host.probe(&probed(&allowed)).assert_reached();
     host.probe(&probed(&other)).assert_out_of_reach(2);
@@ -72,8 +72,8 @@ fn one_in_a_folder_that_only_root_enters_is_reached_and_its_folder_is_not() {
 
 #[test]
 fn what_takes_its_place_is_not_shown() {
-    let (mut host, folder) = (Host::new(), services());
-    let (allowed, other) = (serve(&folder, "allowed", 0o666), serve(&folder, "other", 0o666));
+    let (mut host, directory) = (Host::new(), services());
+    let (allowed, other) = (serve(&directory, "allowed", 0o666), serve(&directory, "other", 0o666));
     host.profile = with(&host.profile, &[&allowed]);
     let session = host.session();
     let command = format!("until [ -e go ]; do sleep 0.01; done; {PROBE} {}", probed(&allowed));
@@ -96,10 +96,10 @@ fn what_takes_its_place_is_not_shown() {
 
 #[test]
 fn a_link_on_the_way_to_it_is_refused() {
-    let (mut host, folder) = (Host::new(), services());
-    let allowed = serve(&folder, "allowed", 0o666);
-    symlink(folder.path(), folder.path().join("link")).unwrap();
-    host.profile = with(&host.profile, &[&folder.path().join("link/allowed")]);
+    let (mut host, directory) = (Host::new(), services());
+    let allowed = serve(&directory, "allowed", 0o666);
+    symlink(directory.path(), directory.path().join("link")).unwrap();
+    host.profile = with(&host.profile, &[&directory.path().join("link/allowed")]);
     let error = host.refused(&host.session(), &host.spec("true"));
     assert_eq!(error.step(), "sockets");
     host.profile = with(&host.profile, &[&allowed]);
@@ -108,16 +108,16 @@ fn a_link_on_the_way_to_it_is_refused() {
 
 #[test]
 fn one_that_is_absent_or_none_or_closed_is_said_with_what_to_do() {
-    let (mut host, folder) = (Host::new(), services());
-    let closed = serve(&folder, "closed", 0o600);
-    fs::write(folder.path().join("file"), "").unwrap();
+    let (mut host, directory) = (Host::new(), services());
+    let closed = serve(&directory, "closed", 0o600);
+    fs::write(directory.path().join("file"), "").unwrap();
     for (name, said, hint) in [
         ("absent", "is not there", "start the service"),
         ("absent/below", "is not there", "start the service"),
         ("file", "is not a socket", "name the socket"),
         ("closed", "cannot be written by the session's user: Permission denied", "chmod o+w"),
     ] {
-        host.profile = with(&host.profile, &[&folder.path().join(name)]);
+        host.profile = with(&host.profile, &[&directory.path().join(name)]);
         let error = host.refused(&host.session(), &host.spec("true"));
         assert_eq!((error.step(), error.started()), ("sockets", Started::No), "{error}");
         assert!(error.to_string().contains(said), "{error}");
@@ -130,8 +130,8 @@ fn one_that_is_absent_or_none_or_closed_is_said_with_what_to_do() {
 
 #[test]
 fn a_rule_that_denies_one_wins() {
-    let (mut host, folder) = (Host::new(), services());
-    let allowed = serve(&folder, "allowed", 0o666);
+    let (mut host, directory) = (Host::new(), services());
+    let allowed = serve(&directory, "allowed", 0o666);
     host.profile = with(&host.profile, &[&allowed]);
     let session = host.session();
     let rules = PathRules { deny_read: vec![format!("/{}", allowed.display())], ..PathRules::default() };
@@ -145,8 +145,8 @@ fn a_rule_that_denies_one_wins() {
 
 #[test]
 fn without_sockets_of_its_own_a_command_reaches_none() {
-    let (mut host, folder) = (Host::new(), services());
-    let allowed = serve(&folder, "allowed", 0o666);
+    let (mut host, directory) = (Host::new(), services());
+    let allowed = serve(&directory, "allowed", 0o666);
     host.profile = with(&host.profile, &[&allowed]);
     host.profile.sockets.unix = false;
     host.probe(&probed(&allowed)).assert_out_of_reach(2);
@@ -156,8 +156,8 @@ fn without_sockets_of_its_own_a_command_reaches_none() {
 
 #[test]
 fn more_than_there_is_room_for_are_refused() {
-    let (mut host, folder) = (Host::new(), services());
-    let allowed = serve(&folder, "allowed", 0o666);
+    let (mut host, directory) = (Host::new(), services());
+    let allowed = serve(&directory, "allowed", 0o666);
     host.profile = with(&host.profile, &vec![allowed.as_path(); MAX_SOCKETS + 1]);
     let error = host.refused(&host.session(), &host.spec("true"));
     assert_eq!(error.step(), "request", "{error}");
@@ -188,16 +188,16 @@ fn none_is_shown_where_something_of_the_sessions_or_airlocks_is() {
 
 #[test]
 fn a_runner_that_is_not_root_shows_those_that_it_may_use_itself() {
-    let (host, folder) = (Host::new(), services());
-    let (open, closed) = (serve(&folder, "open", 0o666), serve(&folder, "closed", 0o600));
+    let (host, directory) = (Host::new(), services());
+    let (open, closed) = (serve(&directory, "open", 0o666), serve(&directory, "closed", 0o600));
     let runner = OrdinaryRunner::new();
     let run = |allowed: &Path, tried: &Path| {
         let output = Command::new("setpriv")
             .args(["--reuid", "65534", "--regid", "65534", "--clear-groups"])
-            .arg(runner.folder().join("run"))
+            .arg(runner.directory().join("run"))
             .arg("--socket")
             .arg(allowed)
-            .arg(runner.folder().join("state"))
+            .arg(runner.directory().join("state"))
             .arg(format!("{PROBE} {}", probed(tried)))
             .arg(&host.probe)
             .output()

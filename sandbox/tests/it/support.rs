@@ -41,7 +41,7 @@ pub(crate) fn next_uid() -> u32 {
 }
 
 pub(crate) struct Host {
-    pub(crate) folder: ScratchDir,
+    pub(crate) directory: ScratchDir,
     pub(crate) launcher: Launcher,
     pub(crate) profile: Profile,
     pub(crate) limits: Limits,
@@ -57,21 +57,21 @@ pub(crate) struct Output {
 
 impl Host {
     pub(crate) fn new() -> Self {
-        let folder = ScratchDir::new();
+        let directory = ScratchDir::new();
         // Only the runner can list it: sessions reach their own directories by mounts.
-        fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o711)).unwrap();
-        let probe = folder.path().join("probe");
+        fs::set_permissions(directory.path(), PermissionsExt::from_mode(0o711)).unwrap();
+        let probe = directory.path().join("probe");
         let built = std::env::var_os(PROBE_AT).unwrap_or(env!("CARGO_BIN_EXE_airlock-probe").into());
         fs::copy(built, &probe).unwrap();
         let launcher = Launcher::new(Config {
             bwrap: BWRAP.into(),
-            state: folder.path().join("state"),
+            state: directory.path().join("state"),
             uid_isolation: UidIsolation::detect(),
             cgroup: CgroupConfig::default(),
         })
         .unwrap();
         let profile = Profile::minimal().with_bind(&probe, PROBE);
-        Self { folder, launcher, profile, limits: limits(), probe }
+        Self { directory, launcher, profile, limits: limits(), probe }
     }
 
     pub(crate) fn ids(&self) -> Option<HostIds> {
@@ -83,11 +83,11 @@ impl Host {
 
     pub(crate) fn session(&self) -> Session {
         let ids = self.ids();
-        let parent = self.folder.path().join("sessions");
+        let parent = self.directory.path().join("sessions");
         fs::create_dir_all(&parent).unwrap();
         fs::set_permissions(&parent, PermissionsExt::from_mode(0o700)).unwrap();
-        let folders = SessionDirectories::create(&parent, ids).unwrap();
-        Session { directories: folders, ids, net: Some(self.launcher.session_net(ids).unwrap()) }
+        let directories = SessionDirectories::create(&parent, ids).unwrap();
+        Session { directories, ids, net: Some(self.launcher.session_net(ids).unwrap()) }
     }
 
     pub(crate) fn spec(&self, command: impl AsRef<[u8]>) -> LaunchSpec {
@@ -170,22 +170,22 @@ pub(crate) struct OrdinaryRunner(ScratchDir);
 
 impl OrdinaryRunner {
     pub(crate) fn new() -> Self {
-        let folder = ScratchDir::new();
-        let state = folder.path().join("state");
+        let directory = ScratchDir::new();
+        let state = directory.path().join("state");
         fs::create_dir(&state).unwrap();
         std::os::unix::fs::chown(&state, Some(65_534), Some(65_534)).unwrap();
         let built = std::env::current_exe().unwrap().with_file_name("../examples/run");
-        let example = folder.path().join("run");
+        let example = directory.path().join("run");
         // It is built with the tests.
         fs::copy(built, &example).unwrap();
-        for path in [folder.path(), &example] {
+        for path in [directory.path(), &example] {
             fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
         }
-        Self(folder)
+        Self(directory)
     }
 
     /// Returns the directory of its program `run` and its directory `state`.
-    pub(crate) fn folder(&self) -> &Path {
+    pub(crate) fn directory(&self) -> &Path {
         self.0.path()
     }
 

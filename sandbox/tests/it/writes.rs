@@ -18,8 +18,8 @@ fn a_read_only_command_cannot_write() {
         String::from_utf8(output.stdout).unwrap()
     };
     let before = list();
-    let folders = ["/workspace", "/workspace/folder", "/home/agent", "/tmp"];
-    for path in folders {
+    let directories = ["/workspace", "/workspace/folder", "/home/agent", "/tmp"];
+    for path in directories {
         let spec = host.read_only_spec(format!("{PROBE} write {path}"));
         host.probe_in(&session, &spec).assert_out_of_reach(10);
     }
@@ -28,7 +28,7 @@ fn a_read_only_command_cannot_write() {
         host.probe_in(&session, &spec).assert_out_of_reach(3);
     }
     assert_eq!(list(), before, "not one entry, mode, size or time has changed");
-    for path in folders.iter().copied().chain(["/workspace/file"]) {
+    for path in directories.iter().copied().chain(["/workspace/file"]) {
         host.probe_in(&session, &host.spec(format!("{PROBE} write {path}"))).assert_reached();
     }
     let private =

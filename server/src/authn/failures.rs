@@ -9,7 +9,7 @@ use std::{
 
 /// Entries in the table. Peers with the same entry share its limit. A random key prevents a peer from
 /// choosing its entry.
-const PLACES: usize = 4096;
+const COUNTERS: usize = 4096;
 /// The time, in seconds, in which a used allowance is restored.
 const WINDOW_SECONDS: f64 = 60.0;
 /// The maximum number of failures that are remembered, as a multiple of the allowance. It bounds how long a
@@ -21,11 +21,11 @@ const MOST_WINDOWS: f64 = 2.0;
 pub struct Failures {
     per_minute: f64,
     key: RandomState,
-    places: Mutex<Vec<Place>>,
+    counters: Mutex<Vec<Counter>>,
 }
 
 #[derive(Debug, Clone)]
-struct Place {
+struct Counter {
     spent: f64,
     at: Instant,
 }
@@ -34,35 +34,35 @@ impl Failures {
     /// Creates a counter that permits `per_minute` failures per peer.
     #[must_use]
     pub fn new(per_minute: u32) -> Self {
-        let empty = Place { spent: 0.0, at: Instant::now() };
+        let empty = Counter { spent: 0.0, at: Instant::now() };
         Self {
             per_minute: per_minute.into(),
             key: RandomState::new(),
-            places: Mutex::new(vec![empty; PLACES]),
+            counters: Mutex::new(vec![empty; COUNTERS]),
         }
     }
 
     /// Records a failure.
     pub fn count(&self, peer: IpAddr) {
-        self.at(peer, Instant::now(), |place| place.spent += 1.0);
+        self.at(peer, Instant::now(), |counter| counter.spent += 1.0);
     }
 
     /// Reports whether the peer has exceeded its allowance.
     #[must_use]
     pub fn is_over(&self, peer: IpAddr) -> bool {
-        self.at(peer, Instant::now(), |place| place.spent >= self.per_minute).unwrap_or(true)
+        self.at(peer, Instant::now(), |counter| counter.spent >= self.per_minute).unwrap_or(true)
     }
 
-    fn at<T>(&self, peer: IpAddr, now: Instant, what: impl FnOnce(&mut Place) -> T) -> Option<T> {
+    fn at<T>(&self, peer: IpAddr, now: Instant, what: impl FnOnce(&mut Counter) -> T) -> Option<T> {
         let hash = self.key.hash_one(network(peer));
-        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
-        let index = usize::try_from(hash % PLACES as u64).ok()?;
-        let place = places.get_mut(index)?;
-        let passed = now.saturating_duration_since(place.at).as_secs_f64();
+        let mut counters = self.counters.lock().unwrap_or_else(PoisonError::into_inner);
+        let index = usize::try_from(hash % COUNTERS as u64).ok()?;
+        let counter = counters.get_mut(index)?;
+        let passed = now.saturating_duration_since(counter.at).as_secs_f64();
         let back = passed * self.per_minute / WINDOW_SECONDS;
-        place.spent = (place.spent - back).clamp(0.0, MOST_WINDOWS * self.per_minute);
-        place.at = now;
-        Some(what(place))
+        counter.spent = (counter.spent - back).clamp(0.0, MOST_WINDOWS * self.per_minute);
+        counter.at = now;
+        Some(what(counter))
     }
 }
 
@@ -91,7 +91,7 @@ mod tests {
         }
         assert!(failures.is_over(PEER));
         let later = Instant::now() + Duration::from_secs(30);
-        assert_eq!(failures.at(PEER, later, |place| place.spent < 3.0), Some(true));
+        assert_eq!(failures.at(PEER, later, |counter| counter.spent < 3.0), Some(true));
     }
 
     #[test]

@@ -77,7 +77,7 @@ const BUILTINS: [&str; 60] = [
 ];
 
 /// The facts for the runner.
-pub(super) struct Told {
+pub(super) struct RunnerFacts {
     pub(super) decided: Decided,
     /// False if some facts exceed the limits or cannot be expressed exactly. They are omitted in this case.
     pub(super) whole: bool,
@@ -85,7 +85,7 @@ pub(super) struct Told {
 
 /// Returns the facts that the runner compares with the actual files, for a command that starts in this
 /// directory.
-pub(super) fn of(decision: &Decision, directory: &[u8]) -> Told {
+pub(super) fn of(decision: &Decision, directory: &[u8]) -> RunnerFacts {
     let programs = decision.commands.iter().filter(|command| needs_file(command)).filter_map(program);
     let git = git::uses(decision, directory);
     let programs = fitting(programs.map(<[u8]>::to_vec).collect());
@@ -103,7 +103,7 @@ pub(super) fn of(decision: &Decision, directory: &[u8]) -> Told {
         files: bound::named(decision),
         obeyed: decision.obeyed.iter().map(obeyed).take(DECIDED_PATHS).collect(),
     };
-    Told { decided, whole }
+    RunnerFacts { decided, whole }
 }
 
 /// Returns the list sorted and without duplicates, or `None` if it exceeds the limit of a grant.

@@ -2,7 +2,7 @@
 //! cannot be checked, a person is asked, and a positive answer lifts the requirement.
 
 use airlock_domain::{BoundFile, Grant, Requirement};
-use airlock_policy::{Answer, Binding, Decision, Reason, Requirement as Requires, Verdict};
+use airlock_policy::{self as policy, Answer, Binding, Decision, Reason, Verdict};
 
 use super::{
     bound,
@@ -35,7 +35,7 @@ pub(super) fn ask_of_untold(decision: &mut Decision) {
 /// requirement in any case.
 fn is_liftable(decision: &Decision) -> bool {
     decision.verdict == Verdict::Allow
-        && decision.requires.contains(&Requires::TrustedPath)
+        && decision.requires.contains(&policy::Requirement::TrustedPath)
         && !decision.read_only
 }
 
@@ -46,7 +46,7 @@ fn ask(decision: &mut Decision, code: &'static str, message: String) {
 }
 
 fn without_requirement(decision: &mut Decision) {
-    decision.requires.retain(|requires| *requires != Requires::TrustedPath);
+    decision.requires.retain(|requires| *requires != policy::Requirement::TrustedPath);
 }
 
 impl Decided {

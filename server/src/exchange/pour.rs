@@ -81,7 +81,7 @@ impl Exchange {
     pub(crate) async fn pour(&mut self, pieces: &mut Pieces, start: Start) -> Result<Poured, ApiError> {
         let timed = start.what != What::Input;
         let to = self.to.clone();
-        let mut source = Source { start, next: None, closed: false };
+        let mut position = ClientPosition { start, next: None, closed: false };
         let mut waiting: Option<ExchangeToRunner> = None;
         let (mut open, mut ended) = (true, false);
         loop {
@@ -93,7 +93,7 @@ impl Exchange {
                 () = self.inner.cancel.cancelled() => return Err(self.stopping()),
                 heard = self.from.next() => {
                     let answer = self.read(heard)?;
-                    let (reached, closed) = (source.reached(), source.closed);
+                    let (reached, closed) = (position.reached(), position.closed);
                     return Ok(Poured { answer, complete: ended, reached, closed });
                 }
                 permit = to.reserve(), if waiting.is_some() => {
@@ -106,18 +106,18 @@ impl Exchange {
                     }
                 }
                 piece = pieces.next(), if open && waiting.is_none() => match piece {
-                    Some(piece) => waiting = source.take(piece?)?.map(chunk),
+                    Some(piece) => waiting = position.take(piece?)?.map(chunk),
                     None => {
                         open = false;
-                        waiting = (!ended).then(|| source.end()).transpose()?;
+                        waiting = (!ended).then(|| position.end()).transpose()?;
                     }
                 },
                 () = sleep_until(deadline), if timed => {
                     return Err(if clients_turn { self.idle() } else { self.silent() });
                 }
             }
-            if waiting.is_none() && source.closed && !ended {
-                waiting = Some(source.end()?);
+            if waiting.is_none() && position.closed && !ended {
+                waiting = Some(position.end()?);
             }
         }
     }
@@ -145,7 +145,7 @@ fn length(message: &ExchangeToRunner) -> usize {
 }
 
 /// The position of the client.
-struct Source {
+struct ClientPosition {
     start: Start,
     /// The offset at which the next piece must begin. `None` before the first piece.
     next: Option<u64>,
@@ -153,7 +153,7 @@ struct Source {
     closed: bool,
 }
 
-impl Source {
+impl ClientPosition {
     /// Returns the part of a piece that the runner does not have yet.
     fn take(&mut self, piece: Piece) -> Result<Option<(u64, Bytes)>, ApiError> {
         let [offset_field, data_field] = self.start.what.fields();
@@ -168,7 +168,7 @@ impl Source {
         let Some(end) = offset.checked_add(length as u64) else {
             return Err(invalid(offset_field, "is too large".to_owned()));
         };
-        self.check_place(offset, end)?;
+        self.check_offset(offset, end)?;
         self.next = Some(end);
         self.closed = closes;
         let known = self.start.ready.saturating_sub(offset).min(length as u64);
@@ -176,7 +176,7 @@ impl Source {
         Ok((!data.is_empty()).then_some((offset.saturating_add(known), data)))
     }
 
-    fn check_place(&self, offset: u64, end: u64) -> Result<(), ApiError> {
+    fn check_offset(&self, offset: u64, end: u64) -> Result<(), ApiError> {
         let Start { ready, what } = self.start;
         let [offset_field, data_field] = what.fields();
         match self.next {

@@ -70,9 +70,9 @@ pub(super) fn responses<T: 'static>(
     wrap: fn(v1::Event) -> T,
 ) -> Responses<T> {
     let mut first = Some(metrics);
-    let mut seen = Seen::new();
+    let mut span = ViewSpan::new();
     Box::pin(events.map(move |event| {
-        seen.see(&event);
+        span.record(&event);
         let is_output = matches!(&event, Ok(Event { kind: EventKind::Output { .. }, .. }));
         if let Some(metrics) = first.take_if(|_| is_output) {
             metrics.first_byte(began.elapsed());
@@ -88,18 +88,18 @@ pub(super) fn responses<T: 'static>(
 }
 
 /// The span of a view. Records the number of output bytes and the closing event.
-struct Seen {
+struct ViewSpan {
     span: Span,
     bytes: u64,
 }
 
-impl Seen {
+impl ViewSpan {
     fn new() -> Self {
         let span = tracing::info_span!("stream", airlock.output.bytes = Empty, airlock.closed_with = Empty);
         Self { span, bytes: 0 }
     }
 
-    fn see(&mut self, event: &Result<Event, ApiError>) {
+    fn record(&mut self, event: &Result<Event, ApiError>) {
         let closed_with = match event.as_ref().map(|event| &event.kind) {
             Ok(EventKind::Output { data, .. }) => {
                 self.bytes += data.len() as u64;
@@ -117,7 +117,7 @@ impl Seen {
     }
 }
 
-impl Drop for Seen {
+impl Drop for ViewSpan {
     fn drop(&mut self) {
         self.span.record("airlock.output.bytes", self.bytes);
     }

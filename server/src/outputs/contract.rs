@@ -9,7 +9,7 @@ use object_store::{ObjectStore as _, ObjectStoreExt as _, PutPayload};
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    names::{GAPS, folder},
+    names::{GAPS, directory},
     *,
 };
 use crate::stream::{OutputShelf, Piece, ShelfError, Shelved};
@@ -20,7 +20,7 @@ use OutputStream::{Stderr, Stdout};
 pub(super) const PIECE: usize = 5;
 
 /// An empty storage under test.
-pub(super) struct Place {
+pub(super) struct Fixture {
     /// The storage with small pieces.
     pub(super) outputs: Outputs,
     /// The storage with its production sizes.
@@ -28,20 +28,20 @@ pub(super) struct Place {
     /// The step between the offsets that are read from. It is larger for slow storages.
     pub(super) stride: usize,
     /// Keeps the temporary directory for the lifetime of the storage.
-    pub(super) _folder: Option<tempfile::TempDir>,
+    pub(super) _directory: Option<tempfile::TempDir>,
 }
 
-impl Place {
+impl Fixture {
     /// Creates a storage with pieces of [`PIECE`] bytes, and with requests that are not a multiple of a
     /// piece.
-    pub(super) fn of(whole: Outputs, stride: usize, folder: Option<tempfile::TempDir>) -> Self {
+    pub(super) fn of(whole: Outputs, stride: usize, directory: Option<tempfile::TempDir>) -> Self {
         let outputs = Outputs { read_bytes: PIECE, fetch_bytes: PIECE + 2, ..whole.clone() };
-        Self { outputs, whole, stride, _folder: folder }
+        Self { outputs, whole, stride, _directory: directory }
     }
 }
 
 /// Generates one test per function of the contract. `$fresh` is an async function that returns an empty
-/// [`Place`].
+/// [`Fixture`].
 macro_rules! contract_tests {
     ($fresh:path) => {
         $crate::outputs::contract::contract_tests! { @each $fresh;
@@ -144,8 +144,8 @@ pub(super) async fn is_missing(outputs: &Outputs, id: ExecutionId) {
     assert!(matches!(read.err(), Some(OutputError::Missing(_))));
 }
 
-pub(super) async fn every_range_of_every_shape_reads_back(place: &Place) {
-    let outputs = &place.outputs;
+pub(super) async fn every_range_of_every_shape_reads_back(fixture: &Fixture) {
+    let outputs = &fixture.outputs;
     let shapes: [(u64, &[(u64, u64)]); 7] = [
         (0, &[]),
         (1, &[]),
@@ -166,7 +166,7 @@ pub(super) async fn every_range_of_every_shape_reads_back(place: &Place) {
             assert_eq!((stored.stdout.length, &stored_gaps[..]), (length, gaps));
             let cut: u64 = gaps.iter().map(|gap| gap.1 - gap.0).sum();
             assert_eq!((stored.stdout.cut(), stored.stdout.kept()), (cut, length - cut));
-            for from in (0..=length).step_by(place.stride) {
+            for from in (0..=length).step_by(fixture.stride) {
                 let pieces = read(outputs, id, Stdout, from).await;
                 check(&pieces, length, gaps, from, PIECE);
             }
@@ -178,8 +178,8 @@ pub(super) async fn every_range_of_every_shape_reads_back(place: &Place) {
     }
 }
 
-pub(super) async fn the_two_streams_are_apart(place: &Place) {
-    let outputs = &place.outputs;
+pub(super) async fn the_two_streams_are_apart(fixture: &Fixture) {
+    let outputs = &fixture.outputs;
     let id = ExecutionId::new();
     let mut writer = outputs.writer(id).await.unwrap();
     for round in 0..10 {
@@ -193,10 +193,10 @@ pub(super) async fn the_two_streams_are_apart(place: &Place) {
     assert_eq!(stderr, [Piece::Data { offset: 8, data: bytes::Bytes::from_static(b"ee") }]);
 }
 
-pub(super) async fn a_full_spool_with_its_middle_cut_goes_through_in_bounded_pieces(place: &Place) {
+pub(super) async fn a_full_spool_with_its_middle_cut_goes_through_in_bounded_pieces(fixture: &Fixture) {
     const HALF: u64 = 32 << 20;
     const GAP: Range<u64> = HALF..HALF + 1_000_000_007;
-    let outputs = &place.whole;
+    let outputs = &fixture.whole;
     let id = ExecutionId::new();
     let mut writer = outputs.writer(id).await.unwrap();
     let block: bytes::Bytes = (0..CHUNK_BYTES).map(|byte| (byte * 31 % 256) as u8).collect();
@@ -233,8 +233,8 @@ pub(super) async fn a_full_spool_with_its_middle_cut_goes_through_in_bounded_pie
     assert_eq!(read.finalize(), written.finalize());
 }
 
-pub(super) async fn a_stretch_out_of_place_is_refused(place: &Place) {
-    let outputs = &place.outputs;
+pub(super) async fn a_stretch_out_of_place_is_refused(fixture: &Fixture) {
+    let outputs = &fixture.outputs;
     let mut writer = outputs.writer(ExecutionId::new()).await.unwrap();
     writer.append(Stdout, 0, bytes(0..3)).await.unwrap();
     for (from, to) in [(0, 1), (4, 9), (3, 3), (3, 2)] {
@@ -257,8 +257,8 @@ pub(super) async fn a_stretch_out_of_place_is_refused(place: &Place) {
     assert!(matches!(writer.finish().await, Err(OutputError::Broken)));
 }
 
-pub(super) async fn the_first_of_two_writers_is_what_is_stored(place: &Place) {
-    let outputs = &place.outputs;
+pub(super) async fn the_first_of_two_writers_is_what_is_stored(fixture: &Fixture) {
+    let outputs = &fixture.outputs;
     let id = ExecutionId::new();
     let mut first = outputs.writer(id).await.unwrap();
     let mut second = outputs.writer(id).await.unwrap();
@@ -270,8 +270,8 @@ pub(super) async fn the_first_of_two_writers_is_what_is_stored(place: &Place) {
     assert_eq!(names(outputs, id).await.len(), 2);
 }
 
-pub(super) async fn an_empty_output_is_stored_too(place: &Place) {
-    let outputs = &place.outputs;
+pub(super) async fn an_empty_output_is_stored_too(fixture: &Fixture) {
+    let outputs = &fixture.outputs;
     let id = ExecutionId::new();
     outputs.writer(id).await.unwrap().finish().await.unwrap();
     assert_eq!(names(outputs, id).await, ["manifest.json"]);
@@ -279,8 +279,8 @@ pub(super) async fn an_empty_output_is_stored_too(place: &Place) {
     assert_eq!(read(outputs, id, Stderr, 0).await, []);
 }
 
-pub(super) async fn damage_is_said_and_never_served(place: &Place) {
-    let outputs = &place.outputs;
+pub(super) async fn damage_is_said_and_never_served(fixture: &Fixture) {
+    let outputs = &fixture.outputs;
     let id = ExecutionId::new();
     let mut writer = outputs.writer(id).await.unwrap();
     write(&mut writer, Stdout, 20, &[(5, 9)], 20).await;
@@ -315,8 +315,8 @@ pub(super) async fn damage_is_said_and_never_served(place: &Place) {
     ));
 }
 
-pub(super) async fn the_streams_see_pieces_and_ends(place: &Place) {
-    let outputs = &place.outputs;
+pub(super) async fn the_streams_see_pieces_and_ends(fixture: &Fixture) {
+    let outputs = &fixture.outputs;
     let id = ExecutionId::new();
     let mut writer = outputs.begin(id).await.unwrap();
     writer.write(Stdout, Piece::Data { offset: 0, data: bytes(0..8) }).await.unwrap();
@@ -338,15 +338,15 @@ pub(super) async fn the_streams_see_pieces_and_ends(place: &Place) {
 
 /// Returns the sorted names of an output's objects.
 async fn names(outputs: &Outputs, id: ExecutionId) -> Vec<String> {
-    let listed: Vec<_> = outputs.objects.list(Some(&folder(id))).try_collect().await.unwrap();
+    let listed: Vec<_> = outputs.objects.list(Some(&directory(id))).try_collect().await.unwrap();
     let mut names: Vec<_> =
         listed.iter().map(|object| object.location.filename().unwrap().to_owned()).collect();
     names.sort();
     names
 }
 
-pub(super) async fn many_writers_at_once_store_one_output(place: &Place) {
-    let outputs = &place.outputs;
+pub(super) async fn many_writers_at_once_store_one_output(fixture: &Fixture) {
+    let outputs = &fixture.outputs;
     let id = ExecutionId::new();
     let writers = (1..=4u64).map(|length| async move {
         let mut writer = outputs.writer(id).await.unwrap();
@@ -358,12 +358,12 @@ pub(super) async fn many_writers_at_once_store_one_output(place: &Place) {
     check(&read(outputs, id, Stdout, 0).await, stored[0].stdout.length, &[], 0, PIECE);
 }
 
-pub(super) async fn what_a_dead_writer_left_goes_with_the_next(place: &Place) {
-    let outputs = &place.outputs;
+pub(super) async fn what_a_dead_writer_left_goes_with_the_next(fixture: &Fixture) {
+    let outputs = &fixture.outputs;
     let id = ExecutionId::new();
     // An earlier writer died between the data and the manifest.
     for left in ["stdout-0.data", "stderr-0.data"] {
-        outputs.objects.put(&folder(id).join(left), PutPayload::from("left over")).await.unwrap();
+        outputs.objects.put(&directory(id).join(left), PutPayload::from("left over")).await.unwrap();
         is_missing(outputs, id).await;
     }
     let mut writer = outputs.writer(id).await.unwrap();
@@ -375,8 +375,8 @@ pub(super) async fn what_a_dead_writer_left_goes_with_the_next(place: &Place) {
     assert!(names.len() == 2 && names[0] == "manifest.json" && names[1] != "stdout-0.data", "{names:?}");
 }
 
-pub(super) async fn a_dropped_writer_leaves_nothing_to_read(place: &Place) {
-    let outputs = &place.whole;
+pub(super) async fn a_dropped_writer_leaves_nothing_to_read(fixture: &Fixture) {
+    let outputs = &fixture.whole;
     let id = ExecutionId::new();
     let mut writer = outputs.writer(id).await.unwrap();
     // Write more than one part, so that an upload is open.
@@ -390,8 +390,8 @@ pub(super) async fn a_dropped_writer_leaves_nothing_to_read(place: &Place) {
     assert!(names(outputs, id).await.is_empty());
 }
 
-pub(super) async fn deleting_leaves_nothing_and_can_be_repeated(place: &Place) {
-    let outputs = &place.outputs;
+pub(super) async fn deleting_leaves_nothing_and_can_be_repeated(fixture: &Fixture) {
+    let outputs = &fixture.outputs;
     let [id, other] = [ExecutionId::new(), ExecutionId::new()];
     for id in [id, other] {
         let mut writer = outputs.writer(id).await.unwrap();

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     error::{OutputError, unavailable},
-    names::{folder, stream_name},
+    names::{directory, stream_name},
 };
 
 const VERSION: u32 = 1;
@@ -124,7 +124,7 @@ impl StoredStream {
 }
 
 pub(super) fn path(id: ExecutionId) -> Path {
-    folder(id).join("manifest.json")
+    directory(id).join("manifest.json")
 }
 
 /// Reads the manifest of `id`. Returns `None` if there is no manifest.

@@ -6,7 +6,7 @@ use object_store::path::Path;
 /// The maximum number of gaps per stream.
 pub(super) const GAPS: usize = crate::stream::GAPS_MOST;
 
-pub(super) fn folder(id: ExecutionId) -> Path {
+pub(super) fn directory(id: ExecutionId) -> Path {
     Path::from(id.to_string())
 }
 

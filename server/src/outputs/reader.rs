@@ -9,7 +9,7 @@ use object_store::{ObjectStoreExt as _, path::Path};
 use super::{
     error::{OutputError, unavailable},
     manifest::{Part, StoredStream},
-    names::folder,
+    names::directory,
     storage::Outputs,
 };
 use crate::stream::Piece;
@@ -39,7 +39,7 @@ impl Outputs {
 impl OutputReader {
     async fn open(outputs: &Outputs, id: ExecutionId, stream: OutputStream) -> Result<Self, OutputError> {
         let stored = outputs.stored(id).await?.ok_or(OutputError::Missing(id))?.into_stream(stream);
-        let data = stored.data.as_ref().map(|data| folder(id).join(data.as_str()));
+        let data = stored.data.as_ref().map(|data| directory(id).join(data.as_str()));
         Ok(Self { outputs: outputs.clone(), id, data, stored, fetched: (0, Bytes::new()) })
     }
 

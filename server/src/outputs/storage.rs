@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::{
     error::{OutputError, said, unavailable},
     manifest::{self, Stored},
-    names::folder,
+    names::directory,
     s3::{self, S3Options},
 };
 
@@ -38,24 +38,24 @@ pub struct Outputs {
 }
 
 impl Outputs {
-    /// Opens a storage in the local directory `folder`. Creates the directory if it is missing, accessible to its owner
+    /// Opens a storage in the local directory `directory`. Creates the directory if it is missing, accessible to its owner
     /// only. Files are flushed to disk before they count as stored, so they survive a crash of the host.
     ///
     /// # Errors
     /// [`OutputError::Unavailable`] if the directory cannot be created or used.
-    pub fn local(folder: &std::path::Path) -> Result<Self, OutputError> {
+    pub fn local(directory: &std::path::Path) -> Result<Self, OutputError> {
         std::fs::DirBuilder::new()
             .recursive(true)
             .mode(OWNER_ONLY)
-            .create(folder)
+            .create(directory)
             .map_err(|error| unavailable("create its directory", &error))?;
-        let files = LocalFileSystem::new_with_prefix(folder)
+        let files = LocalFileSystem::new_with_prefix(directory)
             .map_err(|error| unavailable("open its directory", &error))?
             .with_automatic_cleanup(true)
             .with_fsync(true);
         Ok(Self {
             objects: Arc::new(files),
-            files: Some(folder.to_owned()),
+            files: Some(directory.to_owned()),
             part_bytes: LOCAL_PART_BYTES,
             read_bytes: CHUNK_BYTES,
             fetch_bytes: CHUNK_BYTES,
@@ -128,7 +128,7 @@ impl Outputs {
 
     /// Lists every data object of `id`, including those that no manifest refers to.
     pub(super) async fn data_objects(&self, id: ExecutionId) -> Result<Vec<Path>, OutputError> {
-        let listed = self.objects.list(Some(&folder(id)));
+        let listed = self.objects.list(Some(&directory(id)));
         let mut found: Vec<Path> = listed
             .map_ok(|object| object.location)
             .try_collect()

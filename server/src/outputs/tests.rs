@@ -12,7 +12,7 @@ use object_store::memory::InMemory;
 use tempfile::TempDir;
 
 use super::{
-    contract::{Place, check, contract_tests, is_missing, read, write},
+    contract::{Fixture, check, contract_tests, is_missing, read, write},
     storage::OWNER_ONLY,
     *,
 };
@@ -22,10 +22,10 @@ use OutputStream::{Stderr, Stdout};
 mod small_parts {
     use super::*;
 
-    async fn fresh() -> Place {
+    async fn fresh() -> Fixture {
         let (objects, bytes) = (Arc::new(InMemory::new()), CHUNK_BYTES);
         let whole = Outputs { objects, files: None, part_bytes: 7, read_bytes: bytes, fetch_bytes: bytes };
-        Place { whole: Outputs { part_bytes: 1 << 20, ..whole.clone() }, ..Place::of(whole, 1, None) }
+        Fixture { whole: Outputs { part_bytes: 1 << 20, ..whole.clone() }, ..Fixture::of(whole, 1, None) }
     }
 
     contract_tests!(fresh);
@@ -34,23 +34,23 @@ mod small_parts {
 mod folder {
     use super::*;
 
-    async fn fresh() -> Place {
-        let (outputs, folder) = local();
-        Place::of(outputs, 1, Some(folder))
+    async fn fresh() -> Fixture {
+        let (outputs, directory) = local();
+        Fixture::of(outputs, 1, Some(directory))
     }
 
     contract_tests!(fresh);
 }
 
 fn local() -> (Outputs, TempDir) {
-    let folder = tempfile::tempdir().unwrap();
-    (Outputs::local(&folder.path().join("outputs")).unwrap(), folder)
+    let directory = tempfile::tempdir().unwrap();
+    (Outputs::local(&directory.path().join("outputs")).unwrap(), directory)
 }
 
 /// Lists every file below the output directory.
-fn files(folder: &TempDir) -> Vec<String> {
+fn files(directory: &TempDir) -> Vec<String> {
     let mut found = Vec::new();
-    for execution in std::fs::read_dir(folder.path().join("outputs")).unwrap() {
+    for execution in std::fs::read_dir(directory.path().join("outputs")).unwrap() {
         for file in std::fs::read_dir(execution.unwrap().path()).unwrap() {
             found.push(file.unwrap().file_name().into_string().unwrap());
         }
@@ -61,10 +61,10 @@ fn files(folder: &TempDir) -> Vec<String> {
 
 #[tokio::test]
 async fn what_a_dead_writer_leaves_is_never_there_and_goes_with_the_next() {
-    let (outputs, folder) = local();
+    let (outputs, directory) = local();
     let id = ExecutionId::new();
     // The writer died while it wrote data, between data and manifest, or while it wrote the manifest.
-    let place = folder.path().join("outputs").join(id.to_string());
+    let place = directory.path().join("outputs").join(id.to_string());
     std::fs::create_dir(&place).unwrap();
     for leftover in ["stdout-1.data#1", "stdout-0.data", "stderr-0.data", "manifest.json#1"] {
         std::fs::write(place.join(leftover), "left over").unwrap();
@@ -75,35 +75,35 @@ async fn what_a_dead_writer_leaves_is_never_there_and_goes_with_the_next() {
     is_missing(&outputs, id).await;
     writer.finish().await.unwrap();
     check(&read(&outputs, id, Stdout, 0).await, 3_000_000, &[], 0, CHUNK_BYTES);
-    let left = files(&folder);
+    let left = files(&directory);
     assert!(left.len() == 2 && left[0] == "manifest.json" && left[1].starts_with("stdout-"), "{left:?}");
 }
 
 #[tokio::test]
 async fn a_writer_that_is_dropped_or_aborted_leaves_nothing() {
-    let (outputs, folder) = local();
+    let (outputs, directory) = local();
     let id = ExecutionId::new();
     let mut aborted = outputs.writer(id).await.unwrap();
     write(&mut aborted, Stdout, 3_000_000, &[], 500_000).await;
-    assert_eq!(files(&folder).len(), 1);
+    assert_eq!(files(&directory).len(), 1);
     aborted.abort().await.unwrap();
-    assert_eq!(files(&folder).len(), 0);
+    assert_eq!(files(&directory).len(), 0);
 
     let mut dropped = outputs.writer(id).await.unwrap();
     write(&mut dropped, Stdout, 3_000_000, &[], 500_000).await;
     drop(dropped);
-    until("what was dropped is removed", async || files(&folder).is_empty()).await;
+    until("what was dropped is removed", async || files(&directory).is_empty()).await;
     is_missing(&outputs, id).await;
 }
 
 #[tokio::test]
 async fn deleting_takes_along_what_no_listing_shows() {
-    let (outputs, folder) = local();
+    let (outputs, directory) = local();
     let id = ExecutionId::new();
     let mut writer = outputs.writer(id).await.unwrap();
     write(&mut writer, Stderr, 10, &[(3, 7)], 10).await;
     writer.finish().await.unwrap();
-    let place = folder.path().join("outputs").join(id.to_string());
+    let place = directory.path().join("outputs").join(id.to_string());
     std::fs::write(place.join("stdout-1.data#1"), "left over").unwrap();
     outputs.delete(id).await.unwrap();
     assert!(!place.exists());
@@ -111,10 +111,10 @@ async fn deleting_takes_along_what_no_listing_shows() {
 
 #[tokio::test]
 async fn the_folder_is_its_owners_alone() {
-    let (_outputs, folder) = local();
-    let mode = std::fs::metadata(folder.path().join("outputs")).unwrap().permissions().mode();
+    let (_outputs, directory) = local();
+    let mode = std::fs::metadata(directory.path().join("outputs")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, OWNER_ONLY);
-    let file = folder.path().join("file");
+    let file = directory.path().join("file");
     std::fs::write(&file, "").unwrap();
     assert!(matches!(Outputs::local(&file), Err(OutputError::Unavailable { .. })));
 }

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::{
     error::{OutputError, unavailable},
     manifest::{self, Stored, StoredStream},
-    names::{GAPS, folder, stream_name},
+    names::{GAPS, directory, stream_name},
     storage::Outputs,
 };
 
@@ -117,7 +117,7 @@ impl OutputWriter {
         // them.
         for object in outputs.data_objects(id).await.unwrap_or_default() {
             let named = [&stored.stdout, &stored.stderr].into_iter().any(|stream| {
-                stream.data.as_ref().is_some_and(|data| folder(id).join(data.as_str()) == object)
+                stream.data.as_ref().is_some_and(|data| directory(id).join(data.as_str()) == object)
             });
             if !named {
                 let _ = outputs.remove(&object).await;
@@ -182,7 +182,7 @@ impl Track {
         let upload = match &mut self.upload {
             Some(upload) => upload,
             none => {
-                let begun = objects.put_multipart(&folder(id).join(self.name.as_str())).await;
+                let begun = objects.put_multipart(&directory(id).join(self.name.as_str())).await;
                 none.insert(begun.map_err(|error| unavailable("begin an upload", &error))?)
             }
         };
@@ -217,7 +217,7 @@ impl Track {
         }
         if self.upload.is_none() {
             let whole = PutPayload::from(std::mem::take(&mut self.buffer).freeze());
-            let put = objects.put(&folder(id).join(self.name.as_str()), whole).await;
+            let put = objects.put(&directory(id).join(self.name.as_str()), whole).await;
             put.map_err(|error| unavailable("write", &error))?;
         } else {
             if !self.buffer.is_empty() {

@@ -94,7 +94,7 @@ fn assert_well(cluster: &Cluster, pod: &str) {
         let ok = check["state"] == "ok";
         assert!(ok || check["needed"] == false, "{check}");
         assert!(
-            ok || !check["cure"].as_str().unwrap().is_empty(),
+            ok || !check["remedy"].as_str().unwrap().is_empty(),
             "what the cluster must give is named: {check}"
         );
     }

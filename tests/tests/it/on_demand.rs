@@ -106,13 +106,13 @@ impl Fixture {
     }
 
     async fn ranges_are_right(&self, id: &str, expected: &[u8]) {
-        let mut dice = 0x2545_f491_4f6c_dd1d_u64;
+        let mut random = 0x2545_f491_4f6c_dd1d_u64;
         for round in 0..40 {
-            dice ^= dice << 13;
-            dice ^= dice >> 7;
-            dice ^= dice << 17;
-            let offset = usize::try_from(dice % SIZE as u64).unwrap();
-            let length = usize::try_from((dice >> 32) % 300_000).unwrap() + usize::from(round % 3 == 0);
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            let offset = usize::try_from(random % SIZE as u64).unwrap();
+            let length = usize::try_from((random >> 32) % 300_000).unwrap() + usize::from(round % 3 == 0);
             let (first, bytes) = self
                 .bytes(id, Selection::Range { offset: offset as u64, length: length.max(1) as u64 })
                 .await;

@@ -80,9 +80,9 @@ impl Seen {
             let is = |key: &str, value: &Value| check.get(key) == Some(value);
             is("needed", &true.into()) && !is("state", &"ok".into())
         };
-        let remedies = self.checks.iter().filter(needed).filter_map(|check| check.get("cure")?.as_str());
+        let remedies = self.checks.iter().filter(needed).filter_map(|check| check.get("remedy")?.as_str());
         let mut remedies: Vec<&str> = remedies.filter(|remedy| !remedy.is_empty()).collect();
-        remedies.push(self.of("user_namespaces", "cure"));
+        remedies.push(self.of("user_namespaces", "remedy"));
         remedies.join("\n")
     }
 
@@ -159,8 +159,8 @@ fn with_a_masked_proc_no_command_runs_and_the_one_field_is_named() {
     let seen = look(&MASKED);
     seen.assert_refused();
     assert_eq!(seen.of("user_namespaces", "state"), "ok", "{:#?}", seen.checks);
-    assert!(seen.of("fresh_proc", "cure").contains("procMount: Unmasked"), "{:#?}", seen.checks);
-    assert!(seen.of("sandbox", "cure").contains("procMount: Unmasked"), "{:#?}", seen.checks);
+    assert!(seen.of("fresh_proc", "remedy").contains("procMount: Unmasked"), "{:#?}", seen.checks);
+    assert!(seen.of("sandbox", "remedy").contains("procMount: Unmasked"), "{:#?}", seen.checks);
     seen.assert_documented("masked");
 }
 

@@ -209,7 +209,7 @@ check_without_quotas_auto_counts_and_says_so() {
     wait_ready
     said=$(said_of_disk)
     echo "$said"
-    [ "$(jq -s '.[0].state == "degraded" and (.[0].seen | startswith("watch: ")) and (.[0].cure | contains("prjquota")) and (.[1].enforced | not)' <<<"$said")" = true ] || fail "$said"
+    [ "$(jq -s '.[0].state == "degraded" and (.[0].seen | startswith("watch: ")) and (.[0].remedy | contains("prjquota")) and (.[1].enforced | not)' <<<"$said")" = true ] || fail "$said"
     own=$(session) other=$(session)
     in_session "$other" 'echo kept > file'
     said=$(result_in "$own" 'head -c 200M /dev/zero > big; stat -c %s big; sleep 100')

@@ -7,7 +7,7 @@ doctor() { # prints what it found, as JSON; its exit code says whether all is we
 
 # Returns whether a failed check mentions the switch.
 names() { # WORD FOUND
-    jq -e --arg word "$1" 'any(.checks[]; .state != "ok" and (.seen + .cure | contains($word)))' <<<"$2" >/dev/null
+    jq -e --arg word "$1" 'any(.checks[]; .state != "ok" and (.seen + .remedy | contains($word)))' <<<"$2" >/dev/null
 }
 
 held_back() { # SWITCH VALUE REMEDY

@@ -42,7 +42,7 @@ check_it_says_that_sessions_share_its_user() {
     jq -e '.capabilities | any(.name == "uid_isolation" and .enforced == false)' <<<"$shown" || fail "the report does not say it"
     shown=$(as_agent airlock-runner doctor --config /home/agent/.config/airlock/runner.toml --json) || true
     echo "$shown"
-    jq -e 'any(.checks[]; .name == "uid_isolation" and .state != "ok" and .cure != "")' <<<"$shown" || fail "doctor does not"
+    jq -e 'any(.checks[]; .name == "uid_isolation" and .state != "ok" and .remedy != "")' <<<"$shown" || fail "doctor does not"
 }
 
 # The following checks use the controllers that systemd delegates to the user.

@@ -41,19 +41,19 @@ pub(super) fn cases() -> Vec<Hostile> {
         refused("setuid", SET_ID, mode(0o4755)),
         refused("setgid", SET_ID, mode(0o2755)),
         refused("setuid with a type above it", SET_ID, mode(0o104_755)),
-        refused("folder with content", CONTENT, Tar::new().with(Block::folder(b"d/"), &[b'x'; 600]).end()),
+        refused("folder with content", CONTENT, Tar::new().with(Block::directory(b"d/"), &[b'x'; 600]).end()),
         refused(
             "folder as V7 writes it, with content",
             CONTENT,
             Tar::new().with(Block::new(b"d/").kind(0), &[b'x'; 600]).end(),
         ),
         refused("link with content", CONTENT, Tar::new().with(Block::symlink(b"l", b"first"), b"evil").end()),
-        taken("setgid and sticky folder", Tar::new().header(Block::folder(b"d/").mode(0o3777)).end()),
+        taken("setgid and sticky folder", Tar::new().header(Block::directory(b"d/").mode(0o3777)).end()),
         taken("sticky file", mode(0o1644)),
         taken("a file without rights", mode(0)),
         taken(
             "a folder without rights, and a file in it",
-            Tar::new().header(Block::folder(b"d/").mode(0)).file(b"d/x", b"in").end(),
+            Tar::new().header(Block::directory(b"d/").mode(0)).file(b"d/x", b"in").end(),
         ),
         taken("a time before 1970", Tar::new().header(Block::new(b"t").time_field(&[0xff; 12])).end()),
         taken(

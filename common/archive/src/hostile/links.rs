@@ -5,7 +5,7 @@ use super::raw::{Block, Tar, longer};
 
 const LEAVES: &str = "a link that leaves the directory";
 const AFTER_NAME: &str = "a `..` after a name in its target";
-const NO_FOLDER: &str = "its directory is a file or a link";
+const NO_DIRECTORY: &str = "a file or a link with the name of its directory";
 const BOTH: &str = "a directory and something else";
 const HARD_TARGET: &str = "a hard link whose target is not a normal relative name";
 const HARD_NONE: &str = "a hard link to something other than an earlier file";
@@ -50,17 +50,17 @@ fn symlinks() -> Vec<Hostile> {
 fn through_links() -> Vec<Hostile> {
     let here = || Tar::new().header(Block::symlink(b"l", b"."));
     vec![
-        refused("file through a link", NO_FOLDER, here().file(b"l/x", b"evil").end()),
-        refused("file deep through a link", NO_FOLDER, here().file(b"l/a/b/c", b"evil").end()),
-        refused("folder through a link", NO_FOLDER, here().header(Block::folder(b"l/x/")).end()),
-        refused("link through a link", NO_FOLDER, here().header(Block::symlink(b"l/x", b"..")).end()),
-        refused("file through a file", NO_FOLDER, Tar::new().file(b"first/x", b"evil").end()),
-        refused("a link becomes a folder", BOTH, here().header(Block::folder(b"l/")).end()),
-        refused("a file becomes a folder", BOTH, Tar::new().header(Block::folder(b"first/")).end()),
+        refused("file through a link", NO_DIRECTORY, here().file(b"l/x", b"evil").end()),
+        refused("file deep through a link", NO_DIRECTORY, here().file(b"l/a/b/c", b"evil").end()),
+        refused("folder through a link", NO_DIRECTORY, here().header(Block::directory(b"l/x/")).end()),
+        refused("link through a link", NO_DIRECTORY, here().header(Block::symlink(b"l/x", b"..")).end()),
+        refused("file through a file", NO_DIRECTORY, Tar::new().file(b"first/x", b"evil").end()),
+        refused("a link becomes a folder", BOTH, here().header(Block::directory(b"l/")).end()),
+        refused("a file becomes a folder", BOTH, Tar::new().header(Block::directory(b"first/")).end()),
         refused(
             "a folder becomes a link",
             BOTH,
-            Tar::new().header(Block::folder(b"d/")).header(Block::symlink(b"d", b"first")).end(),
+            Tar::new().header(Block::directory(b"d/")).header(Block::symlink(b"d", b"first")).end(),
         ),
         refused("a folder becomes a file", BOTH, Tar::new().file(b"d/x", b"").file(b"d", b"evil").end()),
         refused(
@@ -92,7 +92,7 @@ fn hard_links() -> Vec<Hostile> {
         refused(
             "hard link to a folder",
             HARD_NONE,
-            Tar::new().header(Block::folder(b"d/")).header(Block::hard_link(b"h", b"d")).end(),
+            Tar::new().header(Block::directory(b"d/")).header(Block::hard_link(b"h", b"d")).end(),
         ),
         refused("hard link without a target", HARD_TARGET, hard(b"")),
         refused(

@@ -5,7 +5,7 @@ use super::raw::{Block, Tar, longer};
 
 const ABSOLUTE: &str = "its name is absolute";
 const PARENT: &str = "its name contains `..`";
-const NOT_NORMAL: &str = "its name is not normal";
+const NOT_NORMAL: &str = "its name contains `//` or `/./`";
 
 pub(super) fn cases() -> Vec<Hostile> {
     let mut cases = refused_names();
@@ -17,8 +17,8 @@ fn file(name: &[u8]) -> Vec<u8> {
     Tar::new().file(name, b"evil").end()
 }
 
-fn folder(name: &[u8]) -> Vec<u8> {
-    Tar::new().header(Block::folder(name)).end()
+fn directory(name: &[u8]) -> Vec<u8> {
+    Tar::new().header(Block::directory(name)).end()
 }
 
 fn long_name(name: &[u8]) -> Vec<u8> {
@@ -33,16 +33,16 @@ fn refused_names() -> Vec<Hostile> {
     vec![
         refused("absolute name", ABSOLUTE, file(b"/tmp/airlock-canary")),
         refused("absolute name with two slashes", ABSOLUTE, file(b"//tmp/airlock-canary")),
-        refused("absolute folder", ABSOLUTE, folder(b"/")),
+        refused("absolute folder", ABSOLUTE, directory(b"/")),
         refused("absolute ustar prefix", ABSOLUTE, with_prefix(b"/tmp", b"airlock-canary")),
         refused("absolute GNU long name", ABSOLUTE, long_name(b"/tmp/airlock-canary")),
         refused("parent first", PARENT, file(b"../canary/file")),
         refused("parent after dot", PARENT, file(b"./../canary/file")),
         refused("parent in the middle", PARENT, file(b"a/../../canary/file")),
         refused("parent that stays inside", PARENT, file(b"a/../b")),
-        refused("parent last", PARENT, folder(b"a/..")),
-        refused("parent last with slash", PARENT, folder(b"a/../")),
-        refused("parent alone", PARENT, folder(b"..")),
+        refused("parent last", PARENT, directory(b"a/..")),
+        refused("parent last with slash", PARENT, directory(b"a/../")),
+        refused("parent alone", PARENT, directory(b"..")),
         refused("parent as a file", PARENT, file(b"..")),
         refused("ustar prefix is parent", PARENT, with_prefix(b"..", b"canary")),
         refused("ustar prefix ends in parent", PARENT, with_prefix(b"a/../..", b"canary")),
@@ -88,7 +88,7 @@ fn taken_names() -> Vec<Hostile> {
         taken("dot and slash before names", file(b"./././a/b")),
         taken(
             "dot as a folder",
-            Tar::new().header(Block::folder(b".").mode(0)).header(Block::folder(b"./")).end(),
+            Tar::new().header(Block::directory(b".").mode(0)).header(Block::directory(b"./")).end(),
         ),
         taken("a folder as V7 writes it", Tar::new().header(Block::new(b"old/").kind(0).v7()).end()),
         taken("a file of V7", Tar::new().with(Block::new(b"old").kind(0).v7(), b"text").end()),

@@ -37,7 +37,7 @@ impl Block {
 
     /// Creates the header of a directory with mode 0755.
     #[must_use]
-    pub fn folder(name: &[u8]) -> Self {
+    pub fn directory(name: &[u8]) -> Self {
         Self::new(name).kind(b'5').mode(0o755)
     }
 

@@ -7,7 +7,7 @@ use airlock_archive::{
     hostile::{Hostile, cases},
 };
 
-use crate::tree::{LIMITS, Place, all};
+use crate::tree::{Fixture, LIMITS, all};
 
 /// Asserts that the result is the expected one, and that an error has a name and a remedy.
 fn assert_answer(case: &Hostile, doing: &str, result: Result<(), ArchiveError>) {
@@ -46,7 +46,7 @@ fn checking_answers_every_hostile_archive() {
 #[test]
 fn comparing_answers_every_hostile_archive_and_touches_nothing() {
     for case in cases() {
-        let place = Place::new();
+        let place = Fixture::new();
         let before = all(place.root());
         let result = conflicts((case.bytes)(), case.format, &place.dir(), &LIMITS, &Cancel::new());
         assert_answer(&case, "conflicts", result.map(drop));
@@ -57,7 +57,7 @@ fn comparing_answers_every_hostile_archive_and_touches_nothing() {
 #[test]
 fn unpacking_hostile_archives_changes_nothing_outside_of_the_folder() {
     for case in cases() {
-        let place = Place::new();
+        let place = Fixture::new();
         let before = place.outside();
         let result = place.unpack((case.bytes)(), case.format);
         assert_eq!(place.outside(), before, "`{}` got out", case.name);
@@ -76,7 +76,7 @@ fn unpacking_hostile_archives_changes_nothing_outside_of_the_folder() {
 #[test]
 fn no_link_of_a_hostile_archive_leads_out() {
     for case in cases() {
-        let place = Place::new();
+        let place = Fixture::new();
         let _ = place.unpack((case.bytes)(), case.format);
         let root = place.target().canonicalize().unwrap();
         let seen = place.inside();
@@ -99,7 +99,7 @@ fn no_link_of_a_hostile_archive_leads_out() {
 #[test]
 fn a_naive_unpacker_is_beaten_by_the_same_archives() {
     for name in ["parent first", "parent after dot", "PAX sets a parent"] {
-        let place = Place::new();
+        let place = Fixture::new();
         let case = cases().into_iter().find(|case| case.name == name).unwrap();
         let mut archive = tar::Archive::new((case.bytes)());
         for entry in archive.entries().unwrap() {
@@ -111,7 +111,7 @@ fn a_naive_unpacker_is_beaten_by_the_same_archives() {
         }
         assert_eq!(fs::read(place.canary()).unwrap(), b"evil", "{name}");
     }
-    let place = Place::new();
+    let place = Fixture::new();
     std::os::unix::fs::symlink("here/../canary", place.target().join("out")).unwrap();
     std::os::unix::fs::symlink(".", place.target().join("here")).unwrap();
     assert_eq!(fs::read(place.target().join("out/file")).unwrap(), b"alive", "the chain of links leads out");
@@ -127,7 +127,7 @@ fn a_refusal_names_entry_rule_and_cure() {
          as \
          `tar -C directory -cf - .` does"
     );
-    let error = Place::new().unpack((case.bytes)(), Format::Tar).unwrap_err();
+    let error = Fixture::new().unpack((case.bytes)(), Format::Tar).unwrap_err();
     assert_eq!(error.put, 1);
     assert!(error.to_string().ends_with("; 1 entry was already written"), "{error}");
 }

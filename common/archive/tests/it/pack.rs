@@ -17,9 +17,9 @@ use airlock_archive::{
 };
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
-use crate::tree::{LIMITS, Place, content};
+use crate::tree::{Fixture, LIMITS, content};
 
-fn pack_with(place: &Place, exclude: &[&str], limits: &Limits) -> Result<(Vec<u8>, Packed), Cause> {
+fn pack_with(place: &Fixture, exclude: &[&str], limits: &Limits) -> Result<(Vec<u8>, Packed), Cause> {
     let exclude: Vec<String> = exclude.iter().map(|pattern| (*pattern).to_owned()).collect();
     let (cancel, exclude) = (Cancel::new(), globs(&exclude).unwrap());
     let options = Pack { exclude: &exclude, left_out: &BTreeMap::new(), limits, cancel: &cancel };
@@ -38,11 +38,11 @@ fn skipped(packed: &Packed) -> Vec<(String, &'static str)> {
     packed.skipped.iter().map(|file| (file.path.escape_ascii().to_string(), file.reason)).collect()
 }
 
-fn sample() -> Place {
-    let place = Place::new();
+fn sample() -> Fixture {
+    let place = Fixture::new();
     let target = place.target();
-    for folder in ["b/c", "node_modules/x", ".git"] {
-        fs::create_dir_all(target.join(folder)).unwrap();
+    for directory in ["b/c", "node_modules/x", ".git"] {
+        fs::create_dir_all(target.join(directory)).unwrap();
     }
     for file in ["a", "b.txt", "b/c/d", "b/c/e.pyc", "node_modules/x/y", ".git/config"] {
         fs::write(target.join(file), file).unwrap();
@@ -93,7 +93,7 @@ fn what_is_excluded_is_left_out_with_all_below() {
 
 #[test]
 fn what_cannot_be_archived_is_skipped_with_a_reason() {
-    let place = Place::new();
+    let place = Fixture::new();
     let target = place.target();
     mknodat(CWD, target.join("pipe"), FileType::Fifo, Mode::RUSR, 0).unwrap();
     let _socket = UnixListener::bind(target.join("socket")).unwrap();
@@ -125,7 +125,7 @@ fn what_cannot_be_archived_is_skipped_with_a_reason() {
 
 #[test]
 fn the_skipped_are_counted_beyond_those_that_are_named() {
-    let place = Place::new();
+    let place = Fixture::new();
     for number in 0..150 {
         symlink("/etc", place.target().join(number.to_string())).unwrap();
     }
@@ -135,11 +135,11 @@ fn the_skipped_are_counted_beyond_those_that_are_named() {
 
 #[test]
 fn a_folder_deeper_than_the_limit_is_skipped_and_deeper_than_the_stack_harmless() {
-    let place = Place::new();
-    let mut folder = place.dir();
+    let place = Fixture::new();
+    let mut directory = place.dir();
     for _ in 0..2000 {
-        folder.create_dir("d").unwrap();
-        folder = folder.open_dir("d").unwrap();
+        directory.create_dir("d").unwrap();
+        directory = directory.open_dir("d").unwrap();
     }
     let (_, packed) = pack_with(&place, &[], &LIMITS).unwrap();
     assert_eq!(packed.counts.directories, 255);
@@ -186,7 +186,7 @@ impl Write for Meddles<'_> {
     }
 }
 
-fn pack_meddled(place: &Place, meddle: &dyn Fn()) -> (Vec<u8>, Packed) {
+fn pack_meddled(place: &Fixture, meddle: &dyn Fn()) -> (Vec<u8>, Packed) {
     let (cancel, exclude) = (Cancel::new(), globs(&[]).unwrap());
     let options = Pack { exclude: &exclude, left_out: &BTreeMap::new(), limits: &LIMITS, cancel: &cancel };
     let mut out = Meddles { out: Vec::new(), meddle: Some(meddle) };
@@ -198,7 +198,7 @@ fn pack_meddled(place: &Place, meddle: &dyn Fn()) -> (Vec<u8>, Packed) {
 fn a_file_that_changes_while_it_is_read_leaves_the_archive_whole_and_is_told() {
     let size = 300_000;
     for (now, rest) in [(200_000, 0), (400_000, b'x')] {
-        let place = Place::new();
+        let place = Fixture::new();
         let file = place.target().join("file");
         fs::write(&file, vec![b'x'; size]).unwrap();
         fs::write(place.target().join("next"), "next").unwrap();
@@ -206,7 +206,7 @@ fn a_file_that_changes_while_it_is_read_leaves_the_archive_whole_and_is_told() {
         let (archive, packed) = pack_meddled(&place, &meddle);
         assert_eq!(skipped(&packed), [("file".to_owned(), "it was changed while it was read")]);
         assert_eq!(packed.counts, Counts { files: 2, directories: 0, links: 0, bytes: 300_004 });
-        let other = Place::new();
+        let other = Fixture::new();
         other.unpack(Cursor::new(archive), Format::Tar).unwrap();
         let seen = other.inside();
         assert_eq!((content(&seen, b"file").len(), content(&seen, b"next")), (size, &b"next"[..]));
@@ -216,7 +216,7 @@ fn a_file_that_changes_while_it_is_read_leaves_the_archive_whole_and_is_told() {
 
 #[test]
 fn a_folder_that_goes_away_is_told() {
-    let place = Place::new();
+    let place = Fixture::new();
     fs::write(place.target().join("a"), vec![b'x'; 300_000]).unwrap();
     fs::create_dir(place.target().join("b")).unwrap();
     let meddle = || fs::remove_dir(place.target().join("b")).unwrap();
@@ -267,7 +267,7 @@ fn a_writer_that_fails_is_told_with_its_cause() {
 
 #[test]
 fn times_before_1970_are_cut_and_large_files_described() {
-    let place = Place::new();
+    let place = Fixture::new();
     let file = fs::File::create(place.target().join("old")).unwrap();
     file.set_modified(SystemTime::UNIX_EPOCH - Duration::from_secs(5000)).unwrap();
     let (archive, _) = pack_with(&place, &[], &LIMITS).unwrap();

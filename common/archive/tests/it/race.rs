@@ -18,7 +18,7 @@ use airlock_archive::{
 };
 use rustix::fs::{CWD, FileType, Mode, RenameFlags, mknodat, renameat_with};
 
-use crate::tree::{LIMITS, Place, content};
+use crate::tree::{Fixture, LIMITS, content};
 
 /// The smallest number of rounds. Each test continues until the race has occurred.
 const ROUNDS: usize = 400;
@@ -47,15 +47,15 @@ fn while_swapping<T>(one: &Path, two: &Path, work: impl FnOnce() -> T) -> T {
 }
 
 /// Creates `a/b`, and `a/swap`, a link to the canary's directory that is exchanged with it.
-fn trap() -> Place {
-    let place = Place::fast();
+fn trap() -> Fixture {
+    let place = Fixture::fast();
     let target = place.target();
     fs::create_dir_all(target.join("a/b")).unwrap();
     symlink(place.root().join("canary"), target.join("a/swap")).unwrap();
     place
 }
 
-fn assert_alive(place: &Place) {
+fn assert_alive(place: &Fixture) {
     assert_eq!(fs::read(place.canary()).unwrap(), b"alive");
     let beside = fs::read_dir(place.root().join("canary")).unwrap().count();
     assert_eq!(beside, 1, "nothing was put beside the canary");
@@ -67,7 +67,7 @@ fn no_swap_of_folders_and_links_gets_an_unpacker_out() {
     let target = place.target();
     let archive = Tar::new()
         .file(b"a/b/file", b"evil")
-        .header(Block::folder(b"a/b/").mode(0o700))
+        .header(Block::directory(b"a/b/").mode(0o700))
         .header(Block::symlink(b"a/b/link", b"file"))
         .header(Block::hard_link(b"a/b/hard", b"first"))
         .file(b"a/b/c/d/file", b"evil")
@@ -121,7 +121,7 @@ fn the_same_swap_gets_whoever_writes_by_path_out() {
     });
 }
 
-fn packed(place: &Place) -> Vec<u8> {
+fn packed(place: &Fixture) -> Vec<u8> {
     let (cancel, exclude) = (Cancel::new(), globs(&[]).unwrap());
     let options = Pack { exclude: &exclude, left_out: &BTreeMap::new(), limits: &LIMITS, cancel: &cancel };
     let mut out = Vec::new();
@@ -150,7 +150,7 @@ fn no_swap_of_folders_gets_a_packer_out() {
 
 #[test]
 fn no_swap_of_files_gets_a_packer_out() {
-    let place = Place::fast();
+    let place = Fixture::fast();
     let target = place.target();
     fs::write(target.join("file"), "inside").unwrap();
     symlink(place.canary(), target.join("swap")).unwrap();
@@ -175,7 +175,7 @@ fn the_same_swap_gets_whoever_reads_by_path_out() {
 /// Opening a named pipe for reading waits for a writer.
 #[test]
 fn a_pipe_in_the_place_of_a_file_does_not_stop_a_packer() {
-    let place = Place::fast();
+    let place = Fixture::fast();
     let target = place.target();
     fs::write(target.join("file"), "inside").unwrap();
     let pipe = target.join("pipe");
@@ -206,7 +206,7 @@ impl Read for Springs<'_> {
 
 #[test]
 fn a_link_that_is_put_in_the_way_between_two_entries_is_not_followed() {
-    let place = Place::new();
+    let place = Fixture::new();
     let target = place.target();
     let archive = Tar::default().file(b"d/one", b"1").file(b"e/two", b"2").file(b"d/three", b"evil").end();
     let spring = || {
@@ -223,9 +223,9 @@ fn a_link_that_is_put_in_the_way_between_two_entries_is_not_followed() {
 
 #[test]
 fn a_link_in_the_place_of_a_finished_folder_does_not_get_its_mode() {
-    let place = Place::new();
+    let place = Fixture::new();
     let target = place.target();
-    let archive = Tar::default().header(Block::folder(b"d/").mode(0o500)).file(b"e", b"1").end();
+    let archive = Tar::default().header(Block::directory(b"d/").mode(0o500)).file(b"e", b"1").end();
     let spring = || {
         fs::remove_dir(target.join("d")).unwrap();
         symlink(place.root().join("canary"), target.join("d")).unwrap();

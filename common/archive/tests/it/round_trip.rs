@@ -18,13 +18,13 @@ use std::{
 use airlock_archive::{Cancel, Format, Pack, Packed, check, globs, pack};
 use proptest::{collection, prelude::*, sample::select};
 
-use crate::tree::{LIMITS, Place, Seen};
+use crate::tree::{Fixture, LIMITS, Seen};
 
 /// An entry to create.
 #[derive(Debug, Clone)]
 enum Thing {
     File(Vec<u8>, u32),
-    Folder(u32),
+    Directory(u32),
     /// A link: the number of directories to go up, and the name to go down to.
     Link(usize, Vec<u8>),
 }
@@ -45,7 +45,7 @@ fn thing() -> impl Strategy<Value = Thing> {
     let content = (size, any::<u8>()).prop_map(|(size, byte)| vec![byte; size]);
     prop_oneof![
         3 => (content, mode.clone()).prop_map(|(content, mode)| Thing::File(content, mode)),
-        1 => mode.prop_map(|mode| Thing::Folder(mode | 0o100)),
+        1 => mode.prop_map(|mode| Thing::Directory(mode | 0o100)),
         1 => (0..3_usize, name()).prop_map(|(up, name)| Thing::Link(up, name)),
     ]
 }
@@ -56,18 +56,18 @@ fn trees() -> impl Strategy<Value = Vec<(Vec<Vec<u8>>, Thing, u32)>> {
 
 /// Creates the entries that can be created. A name that exists, or that is below a file, is
 /// skipped.
-fn make(place: &Place, tree: &[(Vec<Vec<u8>>, Thing, u32)]) {
-    let mut folders: BTreeMap<PathBuf, (u32, u32)> = BTreeMap::new();
+fn make(place: &Fixture, tree: &[(Vec<Vec<u8>>, Thing, u32)]) {
+    let mut directories: BTreeMap<PathBuf, (u32, u32)> = BTreeMap::new();
     for (names, thing, seconds) in tree {
         let (last, above) = names.split_last().unwrap();
         let above: PathBuf = above.iter().map(|name| OsStr::from_bytes(name)).collect();
-        let folder = place.target().join(above);
+        let directory = place.target().join(above);
         // Nothing is created through a link, which may lead anywhere.
-        let through_link = folder.ancestors().any(|folder| folder.is_symlink());
-        if through_link || fs::create_dir_all(&folder).is_err() {
+        let through_link = directory.ancestors().any(|directory| directory.is_symlink());
+        if through_link || fs::create_dir_all(&directory).is_err() {
             continue;
         }
-        let path = folder.join(OsStr::from_bytes(last));
+        let path = directory.join(OsStr::from_bytes(last));
         if fs::symlink_metadata(&path).is_ok() {
             continue;
         }
@@ -78,9 +78,9 @@ fn make(place: &Place, tree: &[(Vec<Vec<u8>>, Thing, u32)]) {
                 file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(u64::from(*seconds))).unwrap();
                 file.set_permissions(fs::Permissions::from_mode(*mode)).unwrap();
             }
-            Thing::Folder(mode) => {
+            Thing::Directory(mode) => {
                 fs::create_dir(&path).unwrap();
-                folders.insert(path, (*mode, *seconds));
+                directories.insert(path, (*mode, *seconds));
             }
             Thing::Link(up, name) => {
                 let up = (*up).min(names.len() - 1);
@@ -88,16 +88,16 @@ fn make(place: &Place, tree: &[(Vec<Vec<u8>>, Thing, u32)]) {
             }
         }
     }
-    for (path, (mode, seconds)) in folders.iter().rev() {
-        let folder = fs::File::open(path).unwrap();
-        folder.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(u64::from(*seconds))).unwrap();
-        folder.set_permissions(fs::Permissions::from_mode(*mode)).unwrap();
+    for (path, (mode, seconds)) in directories.iter().rev() {
+        let directory = fs::File::open(path).unwrap();
+        directory.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(u64::from(*seconds))).unwrap();
+        directory.set_permissions(fs::Permissions::from_mode(*mode)).unwrap();
     }
 }
 
 /// Removes the attributes that are not preserved: fractions of a second, times of links, and the
 /// directory itself.
-fn kept(place: &Place) -> BTreeMap<PathBuf, Seen> {
+fn kept(place: &Fixture) -> BTreeMap<PathBuf, Seen> {
     let mut seen = place.inside();
     seen.remove(&PathBuf::new());
     for (mode, _, seconds, nanos, _) in seen.values_mut() {
@@ -109,7 +109,7 @@ fn kept(place: &Place) -> BTreeMap<PathBuf, Seen> {
     seen
 }
 
-fn packed(place: &Place, format: Format) -> (Vec<u8>, Packed) {
+fn packed(place: &Fixture, format: Format) -> (Vec<u8>, Packed) {
     let (cancel, exclude) = (Cancel::new(), globs(&[]).unwrap());
     let options = Pack { exclude: &exclude, left_out: &BTreeMap::new(), limits: &LIMITS, cancel: &cancel };
     let mut out = Vec::new();
@@ -117,7 +117,7 @@ fn packed(place: &Place, format: Format) -> (Vec<u8>, Packed) {
     (out, packed)
 }
 
-fn gnu_tar(place: &Place, arguments: &[&str], input: &[u8]) -> Vec<u8> {
+fn gnu_tar(place: &Fixture, arguments: &[&str], input: &[u8]) -> Vec<u8> {
     let mut child = Command::new("tar")
         .args(arguments)
         .arg("-C")
@@ -139,7 +139,7 @@ proptest! {
 
     #[test]
     fn any_folder_comes_back_as_it_was(tree in trees(), gzip in any::<bool>()) {
-        let (from, to) = (Place::new(), Place::new());
+        let (from, to) = (Fixture::new(), Fixture::new());
         make(&from, &tree);
         let format = if gzip { Format::TarGzip } else { Format::Tar };
         let (archive, packed) = packed(&from, format);
@@ -153,7 +153,7 @@ proptest! {
     #[test]
     fn any_bytes_are_answered(bytes in collection::vec(any::<u8>(), 0..3000), gzip in any::<bool>()) {
         let format = if gzip { Format::TarGzip } else { Format::Tar };
-        let place = Place::new();
+        let place = Fixture::new();
         let before = place.outside();
         prop_assert!(place.unpack(Cursor::new(bytes), format).is_err());
         prop_assert_eq!(place.outside(), before);
@@ -162,21 +162,21 @@ proptest! {
 
 #[test]
 fn gnu_tar_reads_what_is_packed_and_its_archives_are_read() {
-    let from = Place::new();
+    let from = Fixture::new();
     let tree: Vec<(Vec<Vec<u8>>, Thing, u32)> = vec![
         (vec![vec![b'l'; 200], vec![b'n'; 200]], Thing::File(vec![b'x'; 1000], 0o640), 1_700_000_000),
         (vec![b"a".to_vec(), b"link".to_vec()], Thing::Link(1, vec![b'l'; 200]), 0),
         (vec![b"a".to_vec(), b"\xff\nx".to_vec()], Thing::File(vec![], 0o444), 5),
-        (vec![b"closed".to_vec()], Thing::Folder(0o500), 7),
+        (vec![b"closed".to_vec()], Thing::Directory(0o500), 7),
     ];
     make(&from, &tree);
     let (archive, _) = packed(&from, Format::Tar);
-    let theirs = Place::new();
+    let theirs = Fixture::new();
     gnu_tar(&theirs, &["-x", "-p"], &archive);
     assert_eq!(kept(&theirs), kept(&from));
     for format in ["gnu", "pax"] {
         let archive = gnu_tar(&from, &["-c", &format!("--format={format}")], b"");
-        let ours = Place::new();
+        let ours = Fixture::new();
         ours.unpack(Cursor::new(archive), Format::Tar).unwrap();
         assert_eq!(kept(&ours), kept(&from), "{format}");
     }

@@ -20,9 +20,9 @@ pub(crate) const LIMITS: Limits = Limits { entries: 2_000, bytes: 64 << 20, path
 pub(crate) type Seen = (u32, u32, i64, i64, Vec<u8>);
 
 /// A temporary directory with an empty `target/`, and `canary/file` next to it.
-pub(crate) struct Place(tempfile::TempDir);
+pub(crate) struct Fixture(tempfile::TempDir);
 
-impl Place {
+impl Fixture {
     pub(crate) fn new() -> Self {
         Self::filled(tempfile::tempdir().unwrap())
     }
@@ -33,8 +33,8 @@ impl Place {
         if memory.is_dir() { Self::filled(tempfile::tempdir_in(memory).unwrap()) } else { Self::new() }
     }
 
-    fn filled(folder: tempfile::TempDir) -> Self {
-        let place = Self(folder);
+    fn filled(directory: tempfile::TempDir) -> Self {
+        let place = Self(directory);
         fs::create_dir(place.target()).unwrap();
         fs::create_dir(place.0.path().join("canary")).unwrap();
         fs::write(place.canary(), "alive").unwrap();

@@ -14,7 +14,7 @@ use airlock_archive::{
     unpack, write_file,
 };
 
-use crate::tree::{LIMITS, Place, content};
+use crate::tree::{Fixture, LIMITS, content};
 
 const HELLO: [u8; 32] = [
     0x2c, 0xf2, 0x4d, 0xba, 0x5f, 0xb0, 0xa3, 0x0e, 0x26, 0xe8, 0x3b, 0x2a, 0xc5, 0xb9, 0xe2, 0x9e, 0x1b,
@@ -23,8 +23,8 @@ const HELLO: [u8; 32] = [
 
 fn sample() -> Vec<u8> {
     Tar::default()
-        .header(Block::folder(b"./").mode(0o700))
-        .header(Block::folder(b"./src/").mode(0o555))
+        .header(Block::directory(b"./").mode(0o700))
+        .header(Block::directory(b"./src/").mode(0o555))
         .with(Block::new(b"./src/run").mode(0o755), b"hello")
         .header(Block::symlink(b"./src/link", b"../docs/a/b"))
         .header(Block::hard_link(b"./src/hard", b"./src/run"))
@@ -34,7 +34,7 @@ fn sample() -> Vec<u8> {
 
 #[test]
 fn an_archive_is_unpacked_with_modes_times_and_links() {
-    let place = Place::new();
+    let place = Fixture::new();
     let root_before = fs::metadata(place.target()).unwrap().mode();
     let counts = place.unpack(Cursor::new(sample()), Format::Tar).unwrap();
     assert_eq!(counts, Counts { files: 2, directories: 3, links: 2, bytes: 5 });
@@ -54,11 +54,11 @@ fn an_archive_is_unpacked_with_modes_times_and_links() {
 
 #[test]
 fn the_umask_takes_its_bits_from_files_and_folders() {
-    let place = Place::new();
+    let place = Fixture::new();
     let (cancel, mut told) = (Cancel::new(), Vec::new());
     let options = Unpack { limits: &LIMITS, umask: 0o027, cancel: &cancel };
     let archive = Tar::default()
-        .header(Block::folder(b"open/").mode(0o777))
+        .header(Block::directory(b"open/").mode(0o777))
         .with(Block::new(b"open/run").mode(0o777), b"hello")
         .file(b"docs/a", b"")
         .end();
@@ -72,7 +72,7 @@ fn the_umask_takes_its_bits_from_files_and_folders() {
 
 #[test]
 fn each_thing_that_is_put_there_is_told_in_order() {
-    let place = Place::new();
+    let place = Fixture::new();
     let (cancel, mut told) = (Cancel::new(), Vec::new());
     let options = Unpack { limits: &LIMITS, umask: 0, cancel: &cancel };
     let on_entry = |entry: &Entry<'_>| {
@@ -101,7 +101,7 @@ fn each_thing_that_is_put_there_is_told_in_order() {
 /// The archive's owners are ignored: a process that runs as root could otherwise change the owner.
 #[test]
 fn what_is_made_belongs_to_whoever_unpacks() {
-    let place = Place::new();
+    let place = Fixture::new();
     let owned = Block::new(b"theirs").owner(54_321);
     let archive = Tar::default().with(owned, b"x").end();
     let cancel = Cancel::new();
@@ -118,7 +118,7 @@ fn what_is_made_belongs_to_whoever_unpacks() {
 
 #[test]
 fn unpacking_again_replaces_files_and_keeps_folders() {
-    let place = Place::new();
+    let place = Fixture::new();
     place.unpack(Cursor::new(sample()), Format::Tar).unwrap();
     fs::write(place.target().join("docs/mine"), "mine").unwrap();
     let inode = fs::metadata(place.target().join("src")).unwrap().ino();
@@ -130,7 +130,7 @@ fn unpacking_again_replaces_files_and_keeps_folders() {
 
 #[test]
 fn a_link_in_the_place_of_a_file_is_replaced_and_its_target_left_alone() {
-    let place = Place::new();
+    let place = Fixture::new();
     symlink(place.canary(), place.target().join("first")).unwrap();
     symlink(place.canary(), place.target().join("second")).unwrap();
     let before = place.outside();
@@ -144,21 +144,21 @@ fn a_link_in_the_place_of_a_file_is_replaced_and_its_target_left_alone() {
 #[test]
 fn what_stands_in_the_way_is_told_and_never_followed() {
     let nested = Tar::new().file(b"d/x", b"evil").end();
-    let folder = Tar::new().header(Block::folder(b"d/").mode(0o700)).end();
+    let directory = Tar::new().header(Block::directory(b"d/").mode(0o700)).end();
     let plain = Tar::new().file(b"d", b"evil").end();
-    let put_link = |path: &Path, place: &Place| symlink(place.root().join("canary"), path).unwrap();
-    let put_file = |path: &Path, _: &Place| fs::write(path, "kept").unwrap();
-    let put_folder = |path: &Path, _: &Place| fs::create_dir(path).unwrap();
-    type Put<'a> = &'a dyn Fn(&Path, &Place);
+    let put_link = |path: &Path, place: &Fixture| symlink(place.root().join("canary"), path).unwrap();
+    let put_file = |path: &Path, _: &Fixture| fs::write(path, "kept").unwrap();
+    let put_directory = |path: &Path, _: &Fixture| fs::create_dir(path).unwrap();
+    type Put<'a> = &'a dyn Fn(&Path, &Fixture);
     let cases: [(&[u8], Put<'_>, Obstacle); 5] = [
         (&nested, &put_link, Obstacle::NotADirectory),
         (&nested, &put_file, Obstacle::NotADirectory),
-        (&folder, &put_link, Obstacle::NotADirectory),
-        (&folder, &put_file, Obstacle::NotADirectory),
-        (&plain, &put_folder, Obstacle::ADirectory),
+        (&directory, &put_link, Obstacle::NotADirectory),
+        (&directory, &put_file, Obstacle::NotADirectory),
+        (&plain, &put_directory, Obstacle::ADirectory),
     ];
     for (archive, put, wanted) in cases {
-        let place = Place::new();
+        let place = Fixture::new();
         put(&place.target().join("d"), &place);
         let (before, inside) = (place.outside(), place.inside());
         let found = conflicts(archive, Format::Tar, &place.dir(), &LIMITS, &Cancel::new()).unwrap_err();
@@ -178,7 +178,7 @@ fn what_stands_in_the_way_is_told_and_never_followed() {
 
 #[test]
 fn an_error_leaves_what_was_put_and_no_temporary_file() {
-    let place = Place::new();
+    let place = Fixture::new();
     let cut: Vec<u8> = Tar::new().file(b"d/big", &[b'x'; 200_000]).end().into_iter().take(150_000).collect();
     let error = place.unpack(Cursor::new(cut), Format::Tar).unwrap_err();
     assert!(matches!(error.cause, Cause::Truncated { .. }), "{error}");
@@ -221,7 +221,7 @@ impl Read for Endless {
 
 #[test]
 fn a_cancelled_call_ends_and_leaves_nothing_half_done() {
-    let place = Place::new();
+    let place = Fixture::new();
     let cancel = Cancel::new();
     let options = Unpack { limits: &LIMITS, umask: 0, cancel: &cancel };
     let begins = Tar::new().header(Block::new(b"big").size(60 << 20)).open_end();
@@ -237,7 +237,7 @@ fn a_cancelled_call_ends_and_leaves_nothing_half_done() {
 
 #[test]
 fn a_file_is_written_whole_with_folders_mode_and_digest() {
-    let place = Place::new();
+    let place = Fixture::new();
     let write = |path: &str, mode| {
         write_file(&place.dir(), Path::new(path), Cursor::new("hello"), mode, &Cancel::new())
     };
@@ -274,7 +274,7 @@ impl Read for Broken {
 
 #[test]
 fn a_source_that_fails_is_not_taken_for_a_bad_archive() {
-    let place = Place::new();
+    let place = Fixture::new();
     let whole = Tar::new().end();
     for (format, bytes) in [(Format::Tar, whole.clone()), (Format::TarGzip, gzip(&whole))] {
         let archive = Cursor::new(&bytes[..bytes.len() / 2]).chain(Broken);

@@ -41,8 +41,8 @@ impl Authority {
     }
 
     /// Writes the files of a client.
-    fn write(&self, folder: &TempDir) -> CollectorTls {
-        let at = |name: &str| folder.path().join(name);
+    fn write(&self, directory: &TempDir) -> CollectorTls {
+        let at = |name: &str| directory.path().join(name);
         let (certificate, key) = self.sign("client");
         for (name, text) in [("ca", self.0.pem()), ("certificate", certificate), ("key", key)] {
             fs::write(at(name), text).unwrap();
@@ -125,8 +125,8 @@ async fn send(channel: &Channel) -> Result<(), Status> {
 #[tokio::test]
 async fn renewed_certificates_are_used_at_the_next_connection() {
     let (first, second) = (Authority::new(), Authority::new());
-    let folder = TempDir::new().unwrap();
-    let tls = first.write(&folder);
+    let directory = TempDir::new().unwrap();
+    let tls = first.write(&directory);
     let collector = Collector::listen(&first, "127.0.0.1:0");
     let (endpoint, address) = (collector.endpoint(), collector.address.to_string());
     let channel = channel(&endpoint, &tls).unwrap();
@@ -135,7 +135,7 @@ async fn renewed_certificates_are_used_at_the_next_connection() {
 
     // The collector restarts with certificates of another CA. The client does not restart.
     collector.stop().await;
-    second.write(&folder);
+    second.write(&directory);
     let collector = Collector::listen(&second, &address);
     while send(&channel).await.is_err() {
         tokio::time::sleep(Duration::from_millis(50)).await;
@@ -170,14 +170,14 @@ async fn nothing_is_sent_without_the_right_certificates() {
 #[tokio::test]
 async fn metrics_go_out_by_tls_and_name_their_installation() {
     let authority = Authority::new();
-    let folder = TempDir::new().unwrap();
+    let directory = TempDir::new().unwrap();
     let collector = Collector::listen(&authority, "127.0.0.1:0");
     let settings = Settings {
         service: "airlock-server".to_owned(),
         instance: "s".to_owned(),
         namespace: Some("production".to_owned()),
         endpoint: Some(collector.endpoint()),
-        tls: authority.write(&folder),
+        tls: authority.write(&directory),
         sampling: 1.0,
         // An export has two seconds, and on a slow host the first connection may take longer.
         interval: Duration::from_millis(100),

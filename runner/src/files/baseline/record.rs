@@ -21,7 +21,7 @@ pub(crate) struct Record {
 /// The type of the file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum RecordKind {
-    Folder,
+    Directory,
     /// A link with its target.
     Link(Vec<u8>),
     File {
@@ -81,7 +81,7 @@ impl Record {
     /// Converts to the reported form.
     pub(crate) fn info(&self) -> FileInfo {
         let (file_type, size, link_target) = match &self.kind {
-            RecordKind::Folder => (FileType::Directory, 0, Vec::new()),
+            RecordKind::Directory => (FileType::Directory, 0, Vec::new()),
             RecordKind::Link(target) => (FileType::Symlink, 0, target.clone()),
             RecordKind::File { size, .. } => (FileType::Regular, *size, Vec::new()),
         };

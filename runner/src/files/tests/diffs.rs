@@ -107,7 +107,7 @@ async fn what_was_uploaded_is_compared_with_its_upload() {
     fs::remove_file(fixture.path("deep/7")).unwrap();
     let expected = ["M README", "D deep/7", "M deep/er/file", "A untracked", "A way"];
     assert_eq!(fixture.changes().await, expected);
-    let layers = fs::read_dir(fixture.session.folders().root.with_file_name("baseline")).unwrap();
+    let layers = fs::read_dir(fixture.session.directories().root.with_file_name("baseline")).unwrap();
     assert!(layers.count() < 10);
 }
 

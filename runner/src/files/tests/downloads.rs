@@ -169,12 +169,12 @@ async fn what_a_command_made_git_run_does_not_come_unless_it_is_asked_for_by_its
 #[tokio::test]
 async fn what_a_command_made_git_run_in_home_and_tmp_does_not_come_either() {
     let fixture = Fixture::new();
-    let folders = fixture.session.folders();
-    let roots = [("/home/agent", &folders.home), ("/tmp", &folders.tmp)];
+    let directories = fixture.session.directories();
+    let roots = [("/home/agent", &directories.home), ("/tmp", &directories.tmp)];
     for (_, host) in roots {
         repository(&fixture, host, "of/people");
     }
-    tick(&folders.root.join("tick"));
+    tick(&directories.root.join("tick"));
     as_command(&fixture, || {});
     for (inside, host) in roots {
         as_command(&fixture, || repository(&fixture, host, "of/commands"));
@@ -194,10 +194,12 @@ async fn what_a_command_made_git_run_in_home_and_tmp_does_not_come_either() {
 #[tokio::test]
 async fn what_a_command_made_git_run_does_not_come_by_way_of_a_link_either() {
     let fixture = Fixture::new();
-    let folders = fixture.session.folders();
-    for (inside, host) in
-        [("/workspace", &folders.workspace), ("/home/agent", &folders.home), ("/tmp", &folders.tmp)]
-    {
+    let directories = fixture.session.directories();
+    for (inside, host) in [
+        ("/workspace", &directories.workspace),
+        ("/home/agent", &directories.home),
+        ("/tmp", &directories.tmp),
+    ] {
         as_command(&fixture, || {
             repository(&fixture, host, "of/commands");
             symlink("of/commands", host.join("way")).unwrap();

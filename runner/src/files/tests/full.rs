@@ -68,11 +68,11 @@ async fn counted(backend: DiskBackend) {
         assert_eq!(reason(fixture.stat(path).await), "NO_SUCH_FILE", "{path}");
     }
     // The control: free space in one directory is available to another.
-    let folders = fixture.session.folders();
-    fs::remove_file(folders.tmp.join("part")).unwrap();
+    let directories = fixture.session.directories();
+    fs::remove_file(directories.tmp.join("part")).unwrap();
     let again = fixture.upload_order("again", "/home/agent/more", FileFormat::File);
     fixture.upload(again, &part).await.unwrap();
-    for (directory, files) in [(&folders.workspace, 0), (&folders.home, 2), (&folders.tmp, 0)] {
+    for (directory, files) in [(&directories.workspace, 0), (&directories.home, 2), (&directories.tmp, 0)] {
         assert_eq!(fs::read_dir(directory).unwrap().count(), files, "{}", directory.display());
     }
     assert!(matches!(fixture.sessions.begin_close(&fixture.session.id), Closing::Begun(_)));

@@ -15,10 +15,10 @@ struct Root {
 
 impl Root {
     fn all(fixture: &Fixture) -> [Self; 2] {
-        let folders = fixture.session.folders();
+        let directories = fixture.session.directories();
         [
-            Self { inside: "/home/agent", host: folders.home.clone() },
-            Self { inside: "/tmp", host: folders.tmp.clone() },
+            Self { inside: "/home/agent", host: directories.home.clone() },
+            Self { inside: "/tmp", host: directories.tmp.clone() },
         ]
     }
 
@@ -104,8 +104,9 @@ async fn one_name_in_three_roots_is_three_files() {
         assert_eq!(got.bytes, place.as_bytes());
     }
     let reads = |path: PathBuf| fs::read(path.join("same")).unwrap();
-    let folders = fixture.session.folders();
-    let found = [&folders.workspace, &folders.home, &folders.tmp].map(|directory| reads(directory.clone()));
+    let directories = fixture.session.directories();
+    let found = [&directories.workspace, &directories.home, &directories.tmp]
+        .map(|directory| reads(directory.clone()));
     assert_eq!(found, places.map(|place| place.as_bytes().to_vec()));
 }
 
@@ -194,7 +195,7 @@ async fn protected_names_that_are_uploaded_into_home_belong_there_and_stay_as_th
         ".git/hooks/pre-push",
     ];
     let fixture = Fixture::new();
-    let (home, host) = (&fixture.session.guard().home, fixture.session.folders().home.clone());
+    let (home, host) = (&fixture.session.guard().home, fixture.session.directories().home.clone());
     let running = Writer { writes: true, ..Writer::default() };
     let begun = home.with(|guard, directory| guard.begin(directory, running)).unwrap();
     for name in NAMES {
@@ -217,7 +218,7 @@ async fn protected_names_that_are_uploaded_into_home_belong_there_and_stay_as_th
 #[tokio::test]
 async fn an_archive_for_home_is_taken_with_the_protected_names_in_it() {
     let fixture = Fixture::new();
-    let (home, host) = (&fixture.session.guard().home, fixture.session.folders().home.clone());
+    let (home, host) = (&fixture.session.guard().home, fixture.session.directories().home.clone());
     assert_eq!(command(home, || {}), [], "from here on HOME is watched");
     let source = tempfile::tempdir().unwrap();
     fs::create_dir_all(source.path().join(".config/git")).unwrap();

@@ -98,8 +98,8 @@ async fn what_a_killed_process_left_is_removed_past_folders_that_are_closed() {
 async fn in_home_and_tmp_too_nothing_is_done_that_the_session_s_user_could_not_do() {
     let fixture = Fixture::new();
     assert!(fixture.session.owner().is_some(), "sessions have users of their own only under root");
-    let folders = fixture.session.folders();
-    for (inside, host) in [("/home/agent", &folders.home), ("/tmp", &folders.tmp)] {
+    let directories = fixture.session.directories();
+    for (inside, host) in [("/home/agent", &directories.home), ("/tmp", &directories.tmp)] {
         fixture.write_in(host, "shut/file", "old");
         fixture.write_in(host, "of-root", SECRET);
         chown(host.join("of-root"), Some(0), Some(0)).unwrap();

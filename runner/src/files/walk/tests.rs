@@ -43,14 +43,14 @@ proptest! {
             }
             fs::write(&path, "").unwrap();
         }
-        let mut folders = vec![dir.path().to_owned()];
-        while let Some(directory) = folders.pop() {
+        let mut directories = vec![dir.path().to_owned()];
+        while let Some(directory) = directories.pop() {
             for entry in fs::read_dir(directory).unwrap() {
                 let entry = entry.unwrap();
                 let below = entry.path().strip_prefix(dir.path()).unwrap().to_owned();
                 all.insert(below.into_os_string().into_encoded_bytes());
                 if entry.file_type().unwrap().is_dir() {
-                    folders.push(entry.path());
+                    directories.push(entry.path());
                 }
             }
         }
@@ -115,12 +115,12 @@ fn a_deep_walk_holds_few_folders_open_and_finds_what_comes_after_them() {
     let route = Route { at: &at, recursive: true, after: b"", selection: &selection, skip_closed: false };
     let before = open_files();
     let mut walk = Walk::new(open(dir.path()), route, &cancel).unwrap();
-    let (mut files, mut folders, mut most) = (0, 0, 0);
+    let (mut files, mut directories, mut most) = (0, 0, 0);
     while let Some(seen) = walk.next().unwrap() {
-        *(if seen.path.ends_with(b"z") { &mut files } else { &mut folders }) += 1;
+        *(if seen.path.ends_with(b"z") { &mut files } else { &mut directories }) += 1;
         most = most.max(open_files() - before);
     }
-    assert_eq!((files, folders), (depth, depth));
+    assert_eq!((files, directories), (depth, depth));
     assert!((OPEN_DIRECTORIES..OPEN_DIRECTORIES + 4).contains(&most), "{most} open at once");
 }
 

@@ -41,7 +41,7 @@ fn session(state: &Path) -> (SessionTable, Arc<OpenSession>) {
 }
 
 fn write(session: &OpenSession, name: &str, bytes: u64) {
-    fs::write(session.folders().workspace.join(name), vec![1; usize::try_from(bytes).unwrap()]).unwrap();
+    fs::write(session.directories().workspace.join(name), vec![1; usize::try_from(bytes).unwrap()]).unwrap();
 }
 
 fn watch(state: &Path, session: &Arc<OpenSession>) -> Arc<DiskWatch> {

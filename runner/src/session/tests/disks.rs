@@ -36,11 +36,11 @@ fn lives(backend: DiskBackend) {
         fs::write(base.join("file"), "of the base").unwrap();
         let before = restore(state, backend).unwrap();
         let session = open(&before, Some(&base)).unwrap();
-        assert_eq!(fs::metadata(&session.folders().root).unwrap().mode() & 0o777, 0o700);
-        assert_eq!(fs::read(session.folders().workspace.join("file")).unwrap(), b"of the base");
-        fs::create_dir(session.folders().workspace.join("deep")).unwrap();
+        assert_eq!(fs::metadata(&session.directories().root).unwrap().mode() & 0o777, 0o700);
+        assert_eq!(fs::read(session.directories().workspace.join("file")).unwrap(), b"of the base");
+        fs::create_dir(session.directories().workspace.join("deep")).unwrap();
         // The runner can store the current directory even if the session's disk is full.
-        let full = fs::write(session.folders().home.join("big"), vec![1; 17 << 20]).unwrap_err();
+        let full = fs::write(session.directories().home.join("big"), vec![1; 17 << 20]).unwrap_err();
         assert_eq!(full.kind(), std::io::ErrorKind::StorageFull);
         assert!(session.disk().full().unwrap().is_some());
         assert_eq!(session.keep_directory(b"/workspace/deep"), DirectoryReport::Reported);
@@ -50,12 +50,12 @@ fn lives(backend: DiskBackend) {
         let after = restore(state, backend).unwrap();
         let again = after.get(&session.id).unwrap();
         assert_eq!(again.directory(), b"/workspace/deep");
-        assert_eq!(fs::read(again.folders().workspace.join("file")).unwrap(), b"of the base");
+        assert_eq!(fs::read(again.directories().workspace.join("file")).unwrap(), b"of the base");
         // As after a kill: the existing mount is found.
         std::mem::forget(after);
         let third = restore(state, backend).unwrap();
         let again = third.get(&session.id).unwrap();
-        assert_eq!(fs::read(again.folders().workspace.join("file")).unwrap(), b"of the base");
+        assert_eq!(fs::read(again.directories().workspace.join("file")).unwrap(), b"of the base");
         close(&third, &again);
         assert_eq!((entries(&state.join("sessions")), entries(&state.join("trash"))), (0, 0));
 
@@ -94,7 +94,7 @@ fn a_session_whose_memory_is_gone_is_lost_with_its_reason() {
         let session = open(&before, None).unwrap();
         let kept = open(&before, None).unwrap();
         drop(before);
-        private.unmount(&session.folders().root);
+        private.unmount(&session.directories().root);
         let after = restore(state, DiskBackend::Watch).unwrap();
         assert!(after.get(&session.id).is_none());
         let [(lost, why)] = after.lost() else { panic!("{:?}", after.lost()) };
@@ -116,9 +116,9 @@ fn a_session_in_which_something_is_mounted_is_not_removed_and_loses_nothing() {
         fs::write(elsewhere.join("precious"), "kept").unwrap();
         let sessions = restore(state, DiskBackend::Watch).unwrap();
         let session = open(&sessions, None).unwrap();
-        let place = session.folders().workspace.join("place");
+        let place = session.directories().workspace.join("place");
         fs::create_dir(&place).unwrap();
-        fs::write(session.folders().home.join("own"), "").unwrap();
+        fs::write(session.directories().home.join("own"), "").unwrap();
         private.assert();
         // On the same file system, so that the device number cannot reveal the mount.
         let mounted = private.bind(&elsewhere, &place);

@@ -10,7 +10,7 @@ impl Session {
         let owned = |all: &[&str]| all.iter().map(|one| (*one).to_owned()).collect();
         let (paths, settings) = (owned(paths), owned(settings));
         let obeyed = vec![Obeyed { program: "tool".to_owned(), paths, format, settings }];
-        let view = View::of_session(&self.folders());
+        let view = View::of_session(&self.directories());
         let refusal = check(&Decided { obeyed, ..Decided::default() }, &view).err()?;
         assert_eq!(refusal.reason, NAMES_A_PROGRAM);
         Some(refusal.message)

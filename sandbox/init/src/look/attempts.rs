@@ -38,7 +38,7 @@ pub(super) fn all(wanted: &LookFor) -> Vec<Attempt> {
     add("limit pid 1", limit_pid_1());
     add("become root", setuid(Uid::from_raw(0)).map_err(number));
     add("mount a tmpfs", mount("none", "/var", "tmpfs", MountFlags::empty(), None));
-    add("bind a folder", mount_bind("/usr", "/var"));
+    add("bind a directory", mount_bind("/usr", "/var"));
     add("remount the root writable", mount_remount("/", MountFlags::BIND, ""));
     add(FILTERED, unshare(CloneFlags::empty()).map_err(number));
     add("unshare a mount namespace", unshare(CloneFlags::CLONE_NEWNS).map_err(number));

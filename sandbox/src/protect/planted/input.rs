@@ -7,7 +7,7 @@ use super::super::error::ProtectError;
 use super::super::mark::Mark;
 use super::super::names::{above, is_git, last};
 use super::super::scan::Record;
-use crate::paths::places::{self, Place};
+use crate::paths::places::{self, MountedPath};
 use crate::profile::Profile;
 use crate::session::SessionDirectories;
 
@@ -42,7 +42,7 @@ pub struct Use<'a> {
 /// The places of a command's sandbox, for resolving paths.
 #[derive(Debug)]
 pub struct Grounds {
-    pub(super) places: Vec<Place>,
+    pub(super) places: Vec<MountedPath>,
     pub(super) links: Vec<(PathBuf, PathBuf)>,
 }
 

@@ -52,9 +52,9 @@ fn made(plant: impl FnOnce(&World)) -> World {
 }
 
 /// A name, the planted files, and where they are found. The remaining text of a configuration follows a colon.
-type Way = (&'static str, fn(&World), &'static [&'static str]);
+type Planting = (&'static str, fn(&World), &'static [&'static str]);
 
-const WAYS: [Way; 10] = [
+const PLANTINGS: [Planting; 10] = [
     ("nothing", |_| {}, &[]),
     ("a hook", |world| world.put("r/.git/hooks/pre-commit", "x"), &["Workspace r/.git/hooks"]),
     (
@@ -118,7 +118,7 @@ const WAYS: [Way; 10] = [
 #[test]
 fn what_a_command_puts_into_its_repository_is_planted_wherever_it_is() {
     let rest = "[core]  bare = \"false\" ";
-    for (name, plant, expected) in WAYS {
+    for (name, plant, expected) in PLANTINGS {
         let world = made(plant);
         let expected: Vec<_> = expected
             .iter()

@@ -6,28 +6,28 @@ use std::fs;
 use airlock_sandbox::LaunchSpec;
 use airlock_sandbox::env::outside;
 
-use crate::building::{Seen, Site, rows};
+use crate::building::{Outcome, Site, rows};
 use crate::support::finish;
 
 /// A row that names this path would write to the host's own directory.
 const HOSTS_OWN: &[u8] = b"/tmp/";
 
 impl Site {
-    fn outside(&self, command: &[u8], script: &str) -> Seen {
+    fn outside(&self, command: &[u8], script: &str) -> Outcome {
         let spec = self.host.spec(command);
         let spec = LaunchSpec { env: outside(spec.env.clone(), &self.session.directories), ..spec };
         let running = self.host.launcher.start_outside(&self.session, &self.host.limits, &spec);
         let output = finish(running.unwrap_or_else(|error| panic!("{}: {error}", error.step())));
         let ended = output.ended;
-        Seen { output: output.stdout.replace(script, "SCRIPT"), cause: ended.cause, directory: ended.cwd }
+        Outcome { output: output.stdout.replace(script, "SCRIPT"), cause: ended.cause, directory: ended.cwd }
     }
 
-    fn built_outside(&self, command: &[u8]) -> Seen {
+    fn built_outside(&self, command: &[u8]) -> Outcome {
         self.empty();
         self.outside(command, &self.session.directories.root.join("run/command").to_string_lossy())
     }
 
-    fn reference_outside(&self, command: &[u8]) -> Seen {
+    fn reference_outside(&self, command: &[u8]) -> Outcome {
         self.empty();
         let script = self.session.directories.tmp.join("reference-script");
         fs::write(&script, command).unwrap();

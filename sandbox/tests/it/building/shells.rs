@@ -42,7 +42,7 @@ fn a_shell_that_is_not_there_is_said_with_those_that_are() {
 #[test]
 fn pwsh_gets_its_script_and_no_profile() {
     let mut host = Host::new();
-    let fake = host.folder.path().join("pwsh");
+    let fake = host.directory.path().join("pwsh");
     fs::write(
         &fake,
         "#!/bin/sh\nfor word in \"$@\"; do echo \"<$word>\"; done\nfor last; do :; done; cat \"$last\"\n",

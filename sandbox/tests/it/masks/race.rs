@@ -41,7 +41,7 @@ impl Scene {
     fn new() -> Self {
         let host = Host::new();
         let session = session(&host);
-        let outside = host.folder.path().join("outside");
+        let outside = host.directory.path().join("outside");
         fs::create_dir(&outside).unwrap();
         fs::set_permissions(&outside, PermissionsExt::from_mode(0o777)).unwrap();
         let decoys = format!(
@@ -99,8 +99,8 @@ fn masks_by_path_are_overcome_by_the_same_swaps() {
             bwrap.args(["--symlink", &format!("usr/{link}"), &format!("/{link}")]);
         }
         bwrap.arg("--ro-bind").args([workspace.as_path(), Path::new("/workspace")]);
-        for folder in ["out", "gen"] {
-            bwrap.arg("--bind").args([workspace.join(folder), Path::new("/workspace").join(folder)]);
+        for directory in ["out", "gen"] {
+            bwrap.arg("--bind").args([workspace.join(directory), Path::new("/workspace").join(directory)]);
         }
         bwrap.args(["--ro-bind", "/dev/null", "/workspace/secret", "bash", "-c", TRY]);
         String::from_utf8(bwrap.output().unwrap().stdout).unwrap()

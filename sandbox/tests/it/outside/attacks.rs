@@ -21,8 +21,8 @@ const SECRET: &str = "the-runners-own-secret";
 /// Attempts to reach the runner's files and the data of its processes. The controls unmount nothing.
 fn ways(host: &Host, other: &std::path::Path) -> Vec<String> {
     let pid = std::process::id();
-    let top = host.folder.path().display();
-    let (state, file) = (host.folder.path().join("state"), "state/secret");
+    let top = host.directory.path().display();
+    let (state, file) = (host.directory.path().join("state"), "state/secret");
     vec![
         format!("cat {top}/{file}"),
         format!("cat {}/own", other.display()),
@@ -42,7 +42,7 @@ fn ways(host: &Host, other: &std::path::Path) -> Vec<String> {
 fn what_is_the_runners_cannot_be_read() {
     let host = Host::new();
     let (session, other) = (host.session(), host.session());
-    let state = host.folder.path().join("state");
+    let state = host.directory.path().join("state");
     fs::set_permissions(&state, PermissionsExt::from_mode(0o700)).unwrap();
     fs::write(state.join("secret"), SECRET).unwrap();
     fs::write(other.directories.workspace.join("own"), SECRET).unwrap();
@@ -97,7 +97,8 @@ fn nothing_lives_on_in_namespaces_sessions_or_cgroups_of_its_own() {
     let host = Host::new();
     let session = host.session();
     let uid = session.ids.unwrap().uid;
-    let cgroup = host.launcher.cgroup().map(|folder| folder.join("../cgroup.procs").display().to_string());
+    let cgroup =
+        host.launcher.cgroup().map(|directory| directory.join("../cgroup.procs").display().to_string());
     let leave = cgroup.unwrap_or_default();
     for (number, way) in (80..).zip([
         "unshare -Ur sleep MARK &",
@@ -124,13 +125,13 @@ fn nothing_lives_on_in_namespaces_sessions_or_cgroups_of_its_own() {
 
 #[test]
 fn nothing_lives_on_when_the_runner_is_killed() {
-    let folder = airlock_mounts::ScratchDir::new();
+    let directory = airlock_mounts::ScratchDir::new();
     for round in 0..5 {
         let (mark, uid) = (mark(90 + round), next_uid());
         let command = format!("trap '' TERM HUP; setsid sleep {mark} & unshare -Urpf sleep {mark}; true");
         let mut owner = Command::new(example())
             .args(["--uid", &uid.to_string(), "--outside", "yes"])
-            .arg(folder.path())
+            .arg(directory.path())
             .arg(&command)
             .stdout(Stdio::null())
             .spawn()
@@ -140,7 +141,7 @@ fn nothing_lives_on_when_the_runner_is_killed() {
         assert_eq!(owner.wait().unwrap().signal(), Some(9));
         eventually("everything has ended", || processes_of(uid).is_empty());
     }
-    next_start(&folder.path().join("launcher"));
+    next_start(&directory.path().join("launcher"));
 }
 
 #[test]
@@ -148,11 +149,11 @@ fn a_runner_of_an_ordinary_user_starts_nothing_outside() {
     let host = Host::new();
     let runner = OrdinaryRunner::new();
     let try_with = |option: &str| {
-        let state = runner.folder().join("state");
+        let state = runner.directory().join("state");
         let marker = state.join("ran");
         let output = Command::new("setpriv")
             .args(["--reuid", "65534", "--regid", "65534", "--clear-groups"])
-            .arg(runner.folder().join("run"))
+            .arg(runner.directory().join("run"))
             .args(["--outside", option])
             .arg(&state)
             .arg(format!("id -u; touch {}", marker.display()))

@@ -18,12 +18,12 @@ fn outside(session: &Session, command: &str) -> String {
 #[test]
 fn its_links_lead_nowhere_but_within_it() {
     let (host, root) = tiny_host();
-    let secret = host.folder.path().join("secret");
+    let secret = host.directory.path().join("secret");
     fs::write(&secret, "of the host").unwrap();
     let session = host.session();
     symlink("/", root.join("all")).unwrap();
     symlink("../../../../../../../..", root.join("up")).unwrap();
-    symlink(host.folder.path(), root.join("absolute")).unwrap();
+    symlink(host.directory.path(), root.join("absolute")).unwrap();
     symlink("../..", root.join("bin/above")).unwrap();
     for way in ["/all", "/up", "/bin/above", "/bin/above/up"] {
         let path = format!("{way}{}", secret.display());
@@ -72,7 +72,7 @@ fn a_bind_behind_a_link_of_the_folder_is_refused() {
 #[test]
 fn a_program_with_setuid_gains_nothing() {
     let mut host = Host::new();
-    let root = crate::small_root::make(host.folder.path(), &[Path::new("/usr/bin/id")]);
+    let root = crate::small_root::make(host.directory.path(), &[Path::new("/usr/bin/id")]);
     let suid = root.join("usr/bin/id");
     fs::set_permissions(&suid, PermissionsExt::from_mode(0o4755)).unwrap();
     host.profile = Profile { root: Root::Directory(root), path: "/usr/bin".to_owned(), ..Profile::default() };
@@ -113,9 +113,9 @@ fn a_file_that_only_root_reads_stays_so() {
 fn what_is_mounted_in_it_is_not_shown() {
     let private = PrivateMounts::enter();
     let (host, root) = tiny_host();
-    let other = host.folder.path().join("other");
-    for folder in [&other, &root.join("mnt")] {
-        fs::create_dir(folder).unwrap();
+    let other = host.directory.path().join("other");
+    for directory in [&other, &root.join("mnt")] {
+        fs::create_dir(directory).unwrap();
     }
     fs::write(other.join("file"), "").unwrap();
     let mounted = private.bind(&other, root.join("mnt"));
@@ -128,8 +128,8 @@ fn what_is_mounted_in_it_is_not_shown() {
 #[test]
 fn the_hosts_own_root_is_refused() {
     let (mut host, tiny) = tiny_host();
-    for folder in ["/", "/."] {
-        host.profile.root = Root::Directory(folder.into());
+    for directory in ["/", "/."] {
+        host.profile.root = Root::Directory(directory.into());
         let error = host.refused(&host.session(), &host.spec("true"));
         assert_eq!(error.step(), "root");
         assert!(error.to_string().ends_with("is the root of the host"), "{error}");
@@ -141,7 +141,7 @@ fn the_hosts_own_root_is_refused() {
 #[test]
 fn a_folder_that_is_not_there_or_none_or_a_link_is_said_so() {
     let (mut host, tiny) = tiny_host();
-    let at = |name: &str| host.folder.path().join(name);
+    let at = |name: &str| host.directory.path().join(name);
     fs::write(at("file"), "").unwrap();
     symlink(&tiny, at("link")).unwrap();
     let cases = [
@@ -149,8 +149,8 @@ fn a_folder_that_is_not_there_or_none_or_a_link_is_said_so() {
         (at("file"), "is not a directory"),
         (at("link"), "is a symbolic link"),
     ];
-    for (folder, wanted) in cases {
-        host.profile.root = Root::Directory(folder);
+    for (directory, wanted) in cases {
+        host.profile.root = Root::Directory(directory);
         let error = host.refused(&host.session(), &host.spec("true"));
         assert_eq!(error.step(), "root");
         assert!(error.to_string().contains(wanted) && error.hint().is_some(), "{error}");

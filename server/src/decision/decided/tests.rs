@@ -5,7 +5,7 @@ use airlock_policy::{Profile, Request, decide};
 
 use super::*;
 
-fn told(command: &str) -> Told {
+fn told(command: &str) -> RunnerFacts {
     of(&decide(&Request::bash(command.as_bytes()), &Profile::builtin("sandboxed").unwrap()), b"/workspace")
 }
 

@@ -21,9 +21,9 @@ fn in_mode(command: &str, (request, profile, floor): (bool, bool, bool), more: &
 }
 
 fn by_profile(command: &str, text: &str, (request, floor): (bool, bool), mode: Mode) -> Decided {
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("p.toml"), text).unwrap();
-    let profiles = Profiles::load(Some(folder.path())).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("p.toml"), text).unwrap();
+    let profiles = Profiles::load(Some(directory.path())).unwrap();
     let mut spec = record(ExecutionState::Queued).spec;
     spec.command.text = command.as_bytes().to_vec();
     spec.dangerously_disable_sandbox = request;

@@ -40,10 +40,10 @@ struct Asked {
 
 /// A stub of the runner's link that records tickets.
 #[derive(Clone, Default)]
-struct Door(Arc<Mutex<Asked>>);
+struct LinkStub(Arc<Mutex<Asked>>);
 
 #[async_trait::async_trait]
-impl ExchangeLink for Door {
+impl ExchangeLink for LinkStub {
     async fn open_exchange(&self, _: &RunnerId, ticket: &str) -> Result<(), LinkUnavailable> {
         let mut asked = self.0.lock().unwrap();
         if asked.away {
@@ -74,7 +74,7 @@ impl ExchangeObserver for Counts {
 pub(super) struct World {
     pub(super) exchanges: Exchanges,
     pub(super) counts: Arc<Counts>,
-    door: Door,
+    link: LinkStub,
 }
 
 /// The runner's side of an exchange.
@@ -164,20 +164,20 @@ impl World {
 
     pub(super) fn with(limits: ExchangeLimits) -> Self {
         limits.check().unwrap();
-        let (door, counts) = (Door::default(), Arc::new(Counts::default()));
+        let (link, counts) = (LinkStub::default(), Arc::new(Counts::default()));
         let exchanges =
-            Exchanges::new(ExchangeParts { link: Arc::new(door.clone()), limits, observer: counts.clone() });
-        Self { exchanges, counts, door }
+            Exchanges::new(ExchangeParts { link: Arc::new(link.clone()), limits, observer: counts.clone() });
+        Self { exchanges, counts, link }
     }
 
     pub(super) fn go_away(&self) {
-        self.door.0.lock().unwrap().away = true;
+        self.link.0.lock().unwrap().away = true;
     }
 
     /// Waits for the next ticket that the runner is sent.
     pub(super) async fn ticket(&self) -> String {
         loop {
-            let ticket = self.door.0.lock().unwrap().tickets.pop();
+            let ticket = self.link.0.lock().unwrap().tickets.pop();
             match ticket {
                 Some(ticket) => return ticket,
                 None => tokio::time::sleep(Duration::from_millis(1)).await,

@@ -36,8 +36,8 @@ impl RequestFault {
 /// Observes the stream of a request.
 pub(super) fn watch(request: Request<Body>) -> Request<Body> {
     let fault = RequestFault::default();
-    let mut request =
-        request.map(|body| Body::new(Watched { body, fault: fault.clone(), place: Place::default() }));
+    let mut request = request
+        .map(|body| Body::new(Watched { body, fault: fault.clone(), position: StreamPosition::default() }));
     request.extensions_mut().insert(fault);
     request
 }
@@ -45,12 +45,12 @@ pub(super) fn watch(request: Request<Body>) -> Request<Body> {
 struct Watched {
     body: Body,
     fault: RequestFault,
-    place: Place,
+    position: StreamPosition,
 }
 
 /// The position of a stream relative to its messages.
 #[derive(Debug, Default)]
-struct Place {
+struct StreamPosition {
     /// The number of received bytes of a prefix.
     head: usize,
     /// The length of the message, as far as its prefix was received.
@@ -59,7 +59,7 @@ struct Place {
     left: usize,
 }
 
-impl Place {
+impl StreamPosition {
     fn pass(&mut self, mut data: &[u8]) {
         while let Some((byte, rest)) = data.split_first() {
             if self.left > 0 {
@@ -93,7 +93,7 @@ impl http_body::Body for Watched {
     ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
         let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
         if let Some(data) = frame.as_ref().and_then(|frame| frame.as_ref().ok()?.data_ref()) {
-            self.place.pass(data);
+            self.position.pass(data);
         }
         let ended_well = match &frame {
             Some(frame) => frame.is_ok(),
@@ -102,7 +102,7 @@ impl http_body::Body for Watched {
         };
         let fault = if !ended_well {
             Some(ClientFault::Gone)
-        } else if frame.is_none() && !self.place.is_between_messages() {
+        } else if frame.is_none() && !self.position.is_between_messages() {
             Some(ClientFault::Unreadable("the stream ended in the middle of it".to_owned()))
         } else {
             None

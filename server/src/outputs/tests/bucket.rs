@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::{
     super::{S3Credentials, S3Options, contract::PIECE},
-    middle::{Middle, Mood},
+    middle::{FaultMode, Middle},
     *,
 };
 use crate::testing::{PATIENCE, engine};
@@ -82,9 +82,9 @@ impl Bucket {
     }
 }
 
-async fn fresh() -> Place {
+async fn fresh() -> Fixture {
     let bucket = Bucket::make().await;
-    Place::of(Outputs::s3(&bucket.direct()).unwrap(), 11, Some(bucket.keys))
+    Fixture::of(Outputs::s3(&bucket.direct()).unwrap(), 11, Some(bucket.keys))
 }
 
 contract_tests!(fresh);
@@ -143,17 +143,17 @@ async fn a_storage_that_is_away_is_unavailable_and_loses_nothing() {
     let hasty = Outputs::s3(&hasty).unwrap();
     let kept = ExecutionId::new();
     store(&patient, kept, 1000).await.unwrap();
-    for mood in [Mood::Busy, Mood::Silent, Mood::Away] {
-        middle.set(mood);
+    for mode in [FaultMode::Busy, FaultMode::Silent, FaultMode::Away] {
+        middle.set(mode);
         let id = ExecutionId::new();
         let error = store(&hasty, id, 6 << 20).await.unwrap_err();
-        assert!(matches!(error, OutputError::Unavailable { .. }), "{mood:?}: {error:?}");
+        assert!(matches!(error, OutputError::Unavailable { .. }), "{mode:?}: {error:?}");
         // An unreachable output must not be reported as missing.
         for error in [hasty.stored(kept).await.err(), hasty.open(kept, Stdout).await.err()] {
-            assert!(matches!(error, Some(OutputError::Unavailable { .. })), "{mood:?}: {error:?}");
+            assert!(matches!(error, Some(OutputError::Unavailable { .. })), "{mode:?}: {error:?}");
         }
         assert!(matches!(hasty.probe().await, Err(OutputError::Unavailable { .. })));
-        middle.set(Mood::Fair);
+        middle.set(FaultMode::Fair);
         until("whoever gave up soon is answered again", async || hasty.probe().await.is_ok()).await;
         store(&patient, id, 6 << 20).await.unwrap();
         check(&read(&patient, id, Stdout, 0).await, 6 << 20, &[], 0, CHUNK_BYTES);
@@ -170,9 +170,9 @@ async fn a_storage_that_goes_midway_breaks_the_writer_and_the_next_one_stores_al
     let id = ExecutionId::new();
     let mut writer = hasty.writer(id).await.unwrap();
     write(&mut writer, Stdout, 6 << 20, &[], 1 << 20).await;
-    middle.set(Mood::Away);
+    middle.set(FaultMode::Away);
     assert!(matches!(writer.finish().await, Err(OutputError::Unavailable { .. })));
-    middle.set(Mood::Fair);
+    middle.set(FaultMode::Fair);
     is_missing(&outputs, id).await;
     store(&outputs, id, 6 << 20).await.unwrap();
     check(&read(&outputs, id, Stdout, 0).await, 6 << 20, &[], 0, CHUNK_BYTES);
@@ -183,11 +183,11 @@ async fn a_short_absence_is_not_even_seen() {
     let bucket = Bucket::make().await;
     let middle = Middle::before(bucket.port, None).await;
     let outputs = Outputs::s3(&bucket.behind(&middle)).unwrap();
-    middle.set(Mood::Busy);
+    middle.set(FaultMode::Busy);
     let id = ExecutionId::new();
     let back = async {
         until("it is refused a few times", async || middle.refused() >= 3).await;
-        middle.set(Mood::Fair);
+        middle.set(FaultMode::Fair);
     };
     let (stored, ()) = tokio::join!(store(&outputs, id, 1000), back);
     stored.unwrap();
@@ -215,7 +215,7 @@ async fn a_storage_that_lets_a_second_writer_replace_the_first_is_unusable() {
     let middle = Middle::before(bucket.port, None).await;
     let outputs = Outputs::s3(&bucket.behind(&middle)).unwrap();
     outputs.probe().await.unwrap();
-    middle.set(Mood::Forgetful);
+    middle.set(FaultMode::Forgetful);
     let error = outputs.probe().await.unwrap_err();
     assert!(matches!(&error, OutputError::Unusable(why) if why.contains("If-None-Match")), "{error:?}");
     let (_, listed) = bucket.ask(reqwest::Method::GET, "?list-type=2").await;
@@ -223,11 +223,11 @@ async fn a_storage_that_lets_a_second_writer_replace_the_first_is_unusable() {
 }
 
 /// Returns a TLS configuration and the certificate file of its own CA.
-fn tls(folder: &FilePath) -> (Arc<ServerConfig>, PathBuf) {
+fn tls(directory: &FilePath) -> (Arc<ServerConfig>, PathBuf) {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
-    let ca = folder.join("ca.pem");
+    let ca = directory.join("ca.pem");
     std::fs::write(&ca, authority.pem()).unwrap();
     let key = KeyPair::generate().unwrap();
     let params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
@@ -251,8 +251,8 @@ async fn tls_is_checked_and_plain_text_is_only_spoken_when_asked_for() {
     outputs.probe().await.unwrap();
     let id = ExecutionId::new();
     store(&outputs, id, 100).await.unwrap();
-    let place = Outputs { read_bytes: PIECE, ..outputs };
-    check(&read(&place, id, Stdout, 0).await, 100, &[], 0, PIECE);
+    let fixture = Outputs { read_bytes: PIECE, ..outputs };
+    check(&read(&fixture, id, Stdout, 0).await, 100, &[], 0, PIECE);
 
     let secure = S3Options { retry_for: SHORT, ..secure };
     let unknown = S3Options { ca: None, ..secure.clone() };

@@ -19,7 +19,7 @@ use tokio_rustls::TlsAcceptor;
 
 /// How the proxy treats connections, including those that are open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mood {
+pub(super) enum FaultMode {
     /// Forwards them.
     Fair,
     /// Forwards them as if the storage had no conditional writes.
@@ -35,7 +35,7 @@ pub(super) enum Mood {
 /// A proxy in front of a storage. It stops when it is dropped.
 pub(super) struct Middle {
     pub(super) address: SocketAddr,
-    mood: watch::Sender<Mood>,
+    mode: watch::Sender<FaultMode>,
     refused: Arc<AtomicU64>,
     task: JoinHandle<()>,
 }
@@ -45,31 +45,31 @@ impl Middle {
     pub(super) async fn before(port: u16, tls: Option<Arc<ServerConfig>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let (mood, moods) = watch::channel(Mood::Fair);
+        let (mode, modes) = watch::channel(FaultMode::Fair);
         let acceptor = tls.map(TlsAcceptor::from);
         let refused = Arc::new(AtomicU64::new(0));
         let count = refused.clone();
         let task = tokio::spawn(async move {
             loop {
                 let (connection, _) = listener.accept().await.unwrap();
-                let (moods, acceptor, refused) = (moods.clone(), acceptor.clone(), count.clone());
+                let (modes, acceptor, refused) = (modes.clone(), acceptor.clone(), count.clone());
                 tokio::spawn(async move {
                     match acceptor {
                         Some(acceptor) => {
                             if let Ok(connection) = acceptor.accept(connection).await {
-                                treat(connection, port, moods, &refused).await;
+                                treat(connection, port, modes, &refused).await;
                             }
                         }
-                        None => treat(connection, port, moods, &refused).await,
+                        None => treat(connection, port, modes, &refused).await,
                     }
                 });
             }
         });
-        Self { address, mood, refused, task }
+        Self { address, mode, refused, task }
     }
 
-    pub(super) fn set(&self, mood: Mood) {
-        self.mood.send_replace(mood);
+    pub(super) fn set(&self, mode: FaultMode) {
+        self.mode.send_replace(mode);
     }
 
     /// Returns the number of requests that were answered with 503.
@@ -108,21 +108,21 @@ async fn forget(
     }
 }
 
-/// Serves one connection until the mood changes.
+/// Serves one connection until the mode changes.
 async fn treat(
     mut connection: impl AsyncRead + AsyncWrite + Unpin,
     port: u16,
-    mut moods: watch::Receiver<Mood>,
+    mut modes: watch::Receiver<FaultMode>,
     refused: &AtomicU64,
 ) {
-    let mood = *moods.borrow_and_update();
+    let mode = *modes.borrow_and_update();
     let work = async {
-        match mood {
-            Mood::Fair => {
+        match mode {
+            FaultMode::Fair => {
                 let mut storage = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
                 let _ = copy_bidirectional(&mut connection, &mut storage).await;
             }
-            Mood::Forgetful => {
+            FaultMode::Forgetful => {
                 let storage = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
                 let (mut answers, mut storage) = storage.into_split();
                 let (mut requests, mut client) = tokio::io::split(connection);
@@ -132,7 +132,7 @@ async fn treat(
                     _ = copy(&mut answers, &mut client) => {}
                 }
             }
-            Mood::Busy => {
+            FaultMode::Busy => {
                 let mut request = [0; 4096];
                 while connection.read(&mut request).await.is_ok_and(|count| count > 0) {
                     let answer = "HTTP/1.1 503 Slow Down\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
@@ -142,12 +142,12 @@ async fn treat(
                     refused.fetch_add(1, Ordering::Relaxed);
                 }
             }
-            Mood::Silent => std::future::pending().await,
-            Mood::Away => {}
+            FaultMode::Silent => std::future::pending().await,
+            FaultMode::Away => {}
         }
     };
     tokio::select! {
         () = work => {}
-        _ = moods.changed() => {}
+        _ = modes.changed() => {}
     }
 }

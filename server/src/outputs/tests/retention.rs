@@ -12,15 +12,15 @@ use crate::store::{
 struct World {
     store: Arc<SqliteStore>,
     outputs: Arc<Outputs>,
-    folder: TempDir,
+    directory: TempDir,
 }
 
 impl World {
     async fn new() -> Self {
-        let (outputs, folder) = local();
+        let (outputs, directory) = local();
         let store =
-            SqliteStore::open(&folder.path().join("airlock.db"), SqliteOptions::default()).await.unwrap();
-        Self { store, outputs: Arc::new(outputs), folder }
+            SqliteStore::open(&directory.path().join("airlock.db"), SqliteOptions::default()).await.unwrap();
+        Self { store, outputs: Arc::new(outputs), directory }
     }
 
     /// Creates an ended execution with a stored output. The store reports its output as `output`.
@@ -72,8 +72,8 @@ async fn what_cannot_be_removed_is_not_said_to_be_gone() {
     let world = World::new().await;
     let id = world.ended(OutputState::Stored).await;
     tokio::time::sleep(Duration::from_millis(5)).await;
-    let place = world.folder.path().join("outputs").join(id.to_string());
-    let aside = world.folder.path().join("aside");
+    let place = world.directory.path().join("outputs").join(id.to_string());
+    let aside = world.directory.path().join("aside");
     std::fs::rename(&place, &aside).unwrap();
     // A file in place of the directory can be neither listed nor removed.
     std::fs::write(&place, "").unwrap();

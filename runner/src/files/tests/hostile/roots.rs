@@ -5,8 +5,8 @@ use super::*;
 
 /// Returns the session's directories: the path inside, and the path on the host.
 fn roots(fixture: &Fixture) -> [(&'static str, PathBuf); 3] {
-    let folders = fixture.session.folders().clone();
-    [("/workspace", folders.workspace), ("/home/agent", folders.home), ("/tmp", folders.tmp)]
+    let directories = fixture.session.directories().clone();
+    [("/workspace", directories.workspace), ("/home/agent", directories.home), ("/tmp", directories.tmp)]
 }
 
 /// Creates, in each of the session's directories, a file that must be neither read nor changed from another one.
@@ -88,11 +88,11 @@ async fn a_link_of_home_or_tmp_to_the_host_or_another_session_is_followed_by_not
     let fixture = Fixture::with(|config| config.per_session = 1000, None);
     let outside = Outside::new(&fixture);
     let other = open_session(&fixture.sessions, None);
-    fs::write(other.folders().home.join("secret"), SECRET).unwrap();
+    fs::write(other.directories().home.join("secret"), SECRET).unwrap();
     for (inside, host) in &roots(&fixture)[1..] {
         for (name, target) in [
             ("outside", outside.directory.clone()),
-            ("other", other.folders().home.clone()),
+            ("other", other.directories().home.clone()),
             ("etc", "/etc".into()),
             ("up", "../../../../outside".into()),
             ("proc", "/proc/self/root".into()),
@@ -110,22 +110,22 @@ async fn a_link_of_home_or_tmp_to_the_host_or_another_session_is_followed_by_not
         fixture.files.shared.transfers.remove_session(fixture.session.id);
     }
     outside.assert_untouched();
-    assert_eq!(fs::read_dir(&other.folders().home).unwrap().count(), 1);
+    assert_eq!(fs::read_dir(&other.directories().home).unwrap().count(), 1);
 }
 
 #[tokio::test]
 async fn a_folder_of_tmp_that_becomes_a_link_to_hooks_is_neither_read_nor_written_through() {
     let fixture = Fixture::new();
     secrets(&fixture);
-    let folders = fixture.session.folders().clone();
-    let hooks = folders.workspace.join(".git/hooks");
-    let (dir, way) = (folders.tmp.join("dir"), folders.tmp.join("way"));
-    fixture.write_in(&folders.tmp, "dir/secret", "of /tmp");
+    let directories = fixture.session.directories().clone();
+    let hooks = directories.workspace.join(".git/hooks");
+    let (dir, way) = (directories.tmp.join("dir"), directories.tmp.join("way"));
+    fixture.write_in(&directories.tmp, "dir/secret", "of /tmp");
     symlink("../workspace/.git/hooks", &way).unwrap();
     let file = dir.join("secret");
     let _swapping = Again::new(move || renameat_with(CWD, &dir, CWD, &way, RenameFlags::EXCHANGE).unwrap());
     // The control: check the directory, and then open its file by name.
-    let seen = folders.tmp.join("dir");
+    let seen = directories.tmp.join("dir");
     assert!(is_fooled(|| fs::symlink_metadata(&seen).is_ok_and(|found| found.is_dir())
         && fs::read(&file).is_ok_and(|content| content.starts_with(SECRET))));
     let source = tempfile::tempdir().unwrap();

@@ -1,9 +1,9 @@
 //! Random choices from a seed.
 
 /// A generator of numbers that depend only on the seed.
-pub(crate) struct Dice(u64);
+pub(crate) struct Random(u64);
 
-impl Dice {
+impl Random {
     pub(crate) fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }

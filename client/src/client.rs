@@ -1,4 +1,4 @@
-//! The client: a handle with one method for each call, most of them in the modules of their subjects.
+//! The client: a handle with one method for each call. The modules of `calls` define most of the methods.
 
 use super::{ClientError, Events, From, Settings, connection::Connection, v1};
 

@@ -89,7 +89,7 @@ impl Connection {
         .await
     }
 
-    /// Returns a part that a response must contain.
+    /// Returns a required part of a response. A missing part is a violation of the contract.
     pub(super) fn present<T>(&self, part: Option<T>, what: &str) -> Result<T, ClientError> {
         part.ok_or_else(|| self.contract(&format!("its answer contains no {what}")))
     }

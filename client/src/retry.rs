@@ -59,7 +59,7 @@ impl Retries {
     /// `patience`.
     ///
     /// # Errors
-    /// `error`.
+    /// Returns `error` itself.
     pub(super) async fn outlast(
         &mut self,
         error: ClientError,

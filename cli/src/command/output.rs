@@ -1,6 +1,5 @@
-//! Standard output and standard error: exact bytes, and no panic if a stream has no reader. Text from Airlock itself
-//! is the last place where foreign text can reach a terminal, so it is written without characters that hide text or
-//! control the terminal.
+//! Standard output and standard error: exact bytes, and no panic if a stream has no reader. Text from Airlock can
+//! contain text from other sources. It is therefore written without characters that hide text or control the terminal.
 
 use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
 

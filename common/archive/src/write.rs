@@ -113,7 +113,7 @@ impl<'a, W: Write> TarWriter<'a, W> {
     }
 }
 
-/// Copies as much of a name as fits, and returns whether it fits completely.
+/// Copies the part of a name that fits, and returns whether the whole name fits.
 fn fits(field: &mut [u8; 100], name: &[u8]) -> bool {
     for (to, from) in field.iter_mut().zip(name) {
         *to = *from;

@@ -1,4 +1,4 @@
-//! The extent and the seed of repeated tests.
+//! The number of repetitions of repeated tests, and their seed.
 //!
 //! `make test` runs a sample of each repeated test, with a new seed. `make test-long` sets `AIRLOCK_TEST_LONG=1` and
 //! runs the same tests in full. These tests are in modules named `sample`. Tests that only `make test-long` runs are in
@@ -21,9 +21,9 @@ use std::{
     hash::{BuildHasher as _, RandomState},
 };
 
-/// With the value `1`, tests run in full.
+/// The variable that makes tests run in full, with the value `1`.
 pub const LONG: &str = "AIRLOCK_TEST_LONG";
-/// The seed of a run, to repeat it.
+/// The variable with the seed of a run that is to be repeated.
 pub const SEED: &str = "AIRLOCK_TEST_SEED";
 
 /// Reports whether tests run in full.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// The idle time that ends the period.
 const IDLE: Duration = Duration::from_millis(100);
-/// The number of idle looks that must also be reached. A pid 1 that was delayed itself has not seen the activity
+/// The minimum number of observations without activity. A pid 1 that was delayed itself has not seen the activity
 /// meanwhile.
 const IDLE_LOOKS: u32 = 6;
 /// The processor time that ends the period, in hundredths of a second.
@@ -50,7 +50,7 @@ pub struct Grace {
 }
 
 impl Grace {
-    /// Takes a look, `waited` after the shell's end. Returns whether to continue.
+    /// Evaluates an observation that was made `waited` after the shell's end. Returns whether to continue.
     pub fn goes_on(&mut self, look: Look, waited: Duration) -> bool {
         // A lower value than before means that a process has ended.
         let used = look.ticks.saturating_sub(self.seen.unwrap_or(look.ticks));

@@ -1,4 +1,4 @@
-//! The part of the probe that runs inside: it looks around, attempts to escape, and prints its observations as one
+//! The part of the probe that runs inside: it inspects its environment, attempts to escape, and prints its observations as one
 //! line of JSON.
 //!
 //! It is an attack by design, and harmless: it changes nothing that it reaches. Must not run outside a sandbox. Must

@@ -29,9 +29,9 @@ use rustix::process::{WaitOptions, WaitStatus, pidfd_open};
 use crate::failure::{AtStep, Failure};
 use terminal::Terminal;
 
-/// The interval between looks at processes that outlive the shell: the first and the longest.
+/// The interval between checks for processes that outlive the shell: the first and the longest.
 const LEFTOVER_POLL: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(20)];
-/// The maximum number of processes that are looked at.
+/// The maximum number of processes that are examined.
 const LOOKED_AT: usize = 256;
 const EVERYTHING: Pid = Pid::from_raw(-1);
 

@@ -26,7 +26,7 @@ pub enum DiskError {
         cause: String,
     },
     /// The disk was in memory, and is lost.
-    #[error("its files were kept in memory (`workspace.backend` `tmpfs`), and are lost")]
+    #[error("its files were in memory (`workspace.backend` is `tmpfs`) and are lost")]
     Lost,
 }
 

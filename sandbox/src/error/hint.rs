@@ -14,11 +14,11 @@ const COUNT: &str = "raise the limit on the host: sysctl -w user.max_user_namesp
 const KERNEL: &str = "use a kernel with CONFIG_USER_NS, CONFIG_PID_NS, CONFIG_NET_NS, CONFIG_IPC_NS, CONFIG_UTS_NS and CONFIG_CGROUPS";
 const MODULE: &str = "let the security modules allow user namespaces";
 /// For EACCES, which only a security module returns here.
-const CONFINED: &str = "a security module forbids it: `aa-status` lists the AppArmor profiles and `journalctl -k --grep DENIED` the one that confines bubblewrap; give that one `userns,`, `capability,`, `mount,`, `umount,` and `pivot_root,`, or remove it with `apparmor_parser --remove FILE`";
+const CONFINED: &str = "a security module forbids it: `aa-status` lists the AppArmor profiles and `journalctl -k --grep DENIED` the one that confines bubblewrap; add `userns,`, `capability,`, `mount,`, `umount,` and `pivot_root,` to that profile, or remove it with `apparmor_parser --remove FILE`";
 const PROC: &str = "unmask /proc: in Kubernetes securityContext.procMount: Unmasked, which needs hostUsers: false; with podman --security-opt unmask=ALL; with docker --security-opt systempaths=unconfined";
 const MOUNT: &str = "allow mounts: in Kubernetes securityContext.seccompProfile with mount, umount2 and pivot_root allowed, or capabilities.add: [SYS_ADMIN] with hostUsers: false";
 const PIVOT: &str = "allow pivot_root in the container's seccomp profile, and do not start the runner from a root that is an initramfs or a chroot";
-const CAPABILITIES: &str = "start the runner without capabilities of its own: no file capabilities on bubblewrap, no ambient ones; in Kubernetes securityContext.capabilities.drop: [ALL]";
+const CAPABILITIES: &str = "start the runner without capabilities: set no file capabilities on bubblewrap, and no ambient capabilities; in Kubernetes securityContext.capabilities.drop: [ALL]";
 const PROCESSES: &str = "allow more processes: the unit's TasksMax, the node's podPidsLimit, `ulimit -u`";
 const ROOM: &str = "free memory for tmpfs, and inodes and space under `state_dir`";
 const MISSING: &str = "create it, or remove it from the profile";

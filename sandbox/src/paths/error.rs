@@ -33,7 +33,7 @@ pub enum PathRuleError {
         source: io::Error,
     },
     /// A link that a rule matches leads through too many links.
-    #[error("path rules: `{path}` leads through more than {most} links", path = path.display(), most = MAX_LINKS)]
+    #[error("path rules: resolving `{path}` needs more than {most} links", path = path.display(), most = MAX_LINKS)]
     Links {
         /// The path inside.
         path: PathBuf,

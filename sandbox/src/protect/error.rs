@@ -46,7 +46,7 @@ pub enum ProtectError {
         id: String,
     },
     /// Planted programs in repositories could not be determined, or cannot be removed.
-    #[error("programs of repositories: {cause}")]
+    #[error("cannot check the programs of repositories: {cause}")]
     Planted {
         /// The cause.
         cause: String,

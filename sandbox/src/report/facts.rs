@@ -1,5 +1,5 @@
-//! The restrictions on this process: kernel switches, its own filters, namespaces and mounts. They explain why a look
-//! from inside found a layer missing.
+//! The restrictions on this process: kernel switches, its own filters, namespaces and mounts. They explain why the
+//! probe found a layer missing.
 //!
 //! They do not determine whether a sandbox holds. That is observed from inside.
 

@@ -23,7 +23,7 @@ const fn extra(name: &'static str, lost: &'static str) -> Layer {
 
 /// All layers, in the order of the report.
 pub const LAYERS: [Layer; 22] = [
-    floor("sandbox", "no command can be isolated, so that no command runs"),
+    floor("sandbox", "commands cannot be isolated, and no command runs"),
     floor("namespaces", "commands would share processes, mounts and users with the host"),
     floor("nested_userns", "a command could gain capabilities in its own user namespace"),
     floor("host_uid", "a command would own the files of the host's root"),
@@ -35,15 +35,12 @@ pub const LAYERS: [Layer; 22] = [
     floor("empty_net", "a command that was allowed as read-only could reach a network"),
     floor("seccomp", "a command could use every system call, and exploit flaws in each of them"),
     floor("escapes", "an escape that was tried from inside succeeded"),
-    extra("landlock", "a second layer below the mounts: one flaw in them would be enough"),
+    extra("landlock", "the mounts would be the only layer, and one flaw in them would permit an escape"),
     extra(
         "uid_isolation",
-        "sessions share one host uid: one flaw in another layer would show one to the other",
+        "sessions share one host uid, and a flaw in another layer could give one session access to another",
     ),
-    extra(
-        "cgroup",
-        "a command is killed process by process and not at once, and its total usage is not known",
-    ),
+    extra("cgroup", "the processes of a command are killed one by one, and their total usage is not known"),
     extra("memory", "one command could use all of the host's memory"),
     extra("swap", "one command could use all of the host's swap"),
     extra("pids", "processes are limited per user only, and all commands of a user share the limit"),

@@ -1,4 +1,4 @@
-//! A look from inside: starts a real sandbox with its own session, next to targets that must be out of its reach.
+//! Runs the probe in a real sandbox with its own session, next to targets that it must not reach.
 
 use std::borrow::Cow;
 use std::fs::{self, File};
@@ -28,11 +28,11 @@ use crate::spec::{LaunchSpec, Limits, Network, Shape, Shell};
 
 /// The shape of a session's command.
 pub(super) const SESSION: Shape = Shape { read_only: false, network: Network::SessionLoopback };
-/// The maximum bytes of a look's output that are read.
+/// The maximum bytes of the probe's output that are read.
 const MAX_OUTPUT: u64 = 64 << 10;
-/// The timeout of a look, because its attempts may block it.
+/// The timeout of the probe, because its attempts may block it.
 const MOST: Duration = Duration::from_secs(30);
-/// The file that a look creates in its workspace, if it can.
+/// The file that the probe creates in its workspace, if it can.
 const MADE: &str = "made-inside";
 
 /// The reason why nothing was observed, and the remedy.
@@ -94,7 +94,7 @@ fn abstract_socket() -> io::Result<(UnixListener, String)> {
     Ok((listener, name))
 }
 
-/// The directories of a session for the duration of a look.
+/// The directories of the session in which the probe runs.
 #[derive(Debug)]
 pub(super) struct Scratch {
     pub(super) directories: SessionDirectories,
@@ -126,7 +126,7 @@ pub(super) struct Observation {
 }
 
 impl Launcher {
-    /// Runs the look in a sandbox with this shape.
+    /// Runs the probe in a sandbox with this shape.
     pub(super) fn observe(
         &self,
         profile: &Profile,
@@ -194,7 +194,7 @@ fn spec(profile: &Profile, shape: Shape, shell: Shell, command: &str) -> Result<
     })
 }
 
-/// Kills a sandbox that exceeds the timeout of a look. Dropping it cancels the timeout.
+/// Kills a sandbox that exceeds the timeout of the probe. Dropping it cancels the timeout.
 struct Patience {
     #[expect(dead_code, reason = "held for its life: dropped, it tells the thread to stop")]
     over: SyncSender<()>,

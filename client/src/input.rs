@@ -119,12 +119,7 @@ impl Client {
                     if answer.ended && held.bytes.is_empty() {
                         return Ok(Written { accepted: answer.accepted });
                     }
-                    if moved {
-                        retries.reset();
-                    } else {
-                        let slow = self.connection.transport("it accepts no input");
-                        retries.outlast(slow, self.connection.patience().view).await?;
-                    }
+                    self.pause_without_progress(&mut retries, moved).await?;
                 }
                 Err(error) => {
                     retries.held_since(began);
@@ -177,12 +172,7 @@ impl Client {
                         return Ok(Written { accepted });
                     }
                     is_known = true;
-                    if moved {
-                        retries.reset();
-                    } else {
-                        let slow = self.connection.transport("it accepts no input");
-                        retries.outlast(slow, self.connection.patience().view).await?;
-                    }
+                    self.pause_without_progress(&mut retries, moved).await?;
                 }
                 Err(error) => {
                     is_known = false;
@@ -191,6 +181,16 @@ impl Client {
                 }
             }
         }
+    }
+
+    /// Records an answer of the server. Pauses unless the command has accepted more input since the last one.
+    async fn pause_without_progress(&self, retries: &mut Retries, moved: bool) -> Result<(), ClientError> {
+        if moved {
+            retries.reset();
+            return Ok(());
+        }
+        let slow = self.connection.transport("it accepts no input");
+        retries.outlast(slow, self.connection.patience().view).await
     }
 }
 

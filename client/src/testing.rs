@@ -9,6 +9,9 @@ use tokio::{
     task::JoinSet,
 };
 
+use tokio_stream::wrappers::TcpListenerStream;
+use tonic::transport::server::Router;
+
 use super::{Client, Patience, Settings};
 
 /// A generator of small pseudo-random numbers that depend only on the seed.
@@ -27,6 +30,14 @@ impl Rng {
         self.0 ^= self.0 << 17;
         (self.0 >> 11) as usize % limit
     }
+}
+
+/// Serves the services of `router` on a free port until the set is dropped. Returns the address.
+pub(super) async fn serve(router: Router, tasks: &mut JoinSet<()>) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tasks.spawn(async move { router.serve_with_incoming(TcpListenerStream::new(listener)).await.unwrap() });
+    address
 }
 
 /// The time that a test waits for an expected event. Only a failing test waits that long.

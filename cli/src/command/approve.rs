@@ -1,13 +1,11 @@
 //! `airlock approve`.
 
-use std::time::SystemTime;
-
 use clap::{Args, ValueEnum};
 
 use super::{
     Failure,
     connect::Connect,
-    list::{every_page, ids, lines, patient},
+    list::{self, ListForm, every_page, patient},
     output, pager,
 };
 use crate::render::{approval as page, json};
@@ -88,14 +86,8 @@ impl Approve {
     }
 
     fn show(&self, open: &[v1::Approval]) -> Result<u8, Failure> {
-        if self.quiet {
-            return ids(open.iter().map(|one| &one.approval_id));
-        }
-        if self.json {
-            return lines(open.iter().map(json::approval));
-        }
-        output::print(&page::approvals(open, SystemTime::now()))?;
-        Ok(0)
+        let form = ListForm { quiet: self.quiet, json: self.json };
+        list::show(open, form, |one| &one.approval_id, json::approval, page::approvals)
     }
 
     async fn answer(self, client: &Client, approval: v1::Approval) -> Result<u8, Failure> {

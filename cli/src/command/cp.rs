@@ -123,7 +123,9 @@ fn check(sides: &(CopySide, CopySide)) -> Result<(), Failure> {
             "both sides are in a session; copy to a local directory first, and then to the other session",
         )),
         (CopySide::Session(_), _) | (_, CopySide::Session(_)) => Ok(()),
-        (CopySide::Local(from), CopySide::Local(to)) => Err(forgotten_colon(&[from, to]).unwrap_or_else(neither)),
+        (CopySide::Local(from), CopySide::Local(to)) => {
+            Err(forgotten_colon(&[from, to]).unwrap_or_else(neither))
+        }
         _ => Err(neither()),
     }
 }
@@ -175,10 +177,7 @@ fn name_of(path: &[u8]) -> Option<&[u8]> {
 }
 
 fn joined(directory: &[u8], name: &[u8]) -> Vec<u8> {
-    match path_of(directory) {
-        b"" => name.to_vec(),
-        directory => [directory, b"/", name].concat(),
-    }
+    airlock_archive::join(path_of(directory), name)
 }
 
 fn is_no_file(error: &ClientError) -> bool {

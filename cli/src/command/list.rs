@@ -49,14 +49,8 @@ impl Ps {
     pub(super) async fn run(self) -> Result<u8, Failure> {
         let client = self.connect.client().await?;
         let list = self.executions(&client).await?;
-        if self.quiet {
-            return ids(list.iter().map(|one| &one.execution_id));
-        }
-        if self.json {
-            return lines(list.iter().map(json::execution));
-        }
-        output::print(&page::executions(&list, SystemTime::now()))?;
-        Ok(0)
+        let form = ListForm { quiet: self.quiet, json: self.json };
+        show(&list, form, |one| &one.execution_id, json::execution, page::executions)
     }
 
     async fn executions(&self, client: &Client) -> Result<Vec<v1::Execution>, Failure> {
@@ -159,7 +153,32 @@ fn next_page(page_token: String) -> Option<v1::PageRequest> {
     Some(v1::PageRequest { page_size: PAGE, page_token })
 }
 
-pub(super) fn ids<'a>(ids: impl Iterator<Item = &'a String>) -> Result<u8, Failure> {
+/// The form of a list: only IDs, JSON lines or a table.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ListForm {
+    pub(super) quiet: bool,
+    pub(super) json: bool,
+}
+
+/// Prints a list in the given form. `table` formats it for people, at the current time.
+pub(super) fn show<T>(
+    list: &[T],
+    form: ListForm,
+    id: fn(&T) -> &String,
+    json: fn(&T) -> serde_json::Value,
+    table: fn(&[T], SystemTime) -> String,
+) -> Result<u8, Failure> {
+    if form.quiet {
+        return ids(list.iter().map(id));
+    }
+    if form.json {
+        return lines(list.iter().map(json));
+    }
+    output::print(&table(list, SystemTime::now()))?;
+    Ok(0)
+}
+
+fn ids<'a>(ids: impl Iterator<Item = &'a String>) -> Result<u8, Failure> {
     let text: String = ids.flat_map(|id| [id.as_str(), "\n"]).collect();
     output::print(&text)?;
     Ok(0)

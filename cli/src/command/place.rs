@@ -97,8 +97,9 @@ mod tests {
     #[test]
     fn sides_are_told_apart() {
         let place = |text: &str| CopySide::read(&OsString::from(text));
-        let there =
-            |path: &str| CopySide::Session(Remote { session: EXAMPLE.to_owned(), path: path.as_bytes().to_vec() });
+        let there = |path: &str| {
+            CopySide::Session(Remote { session: EXAMPLE.to_owned(), path: path.as_bytes().to_vec() })
+        };
         assert_eq!(place(&format!("{EXAMPLE}:src/a:b")).unwrap(), there("src/a:b"));
         assert_eq!(place(&format!("{EXAMPLE}:")).unwrap(), there(""));
         assert_eq!(place("-").unwrap(), CopySide::Stream);

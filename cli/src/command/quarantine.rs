@@ -5,7 +5,7 @@ use clap::{Args, Subcommand};
 use super::{
     Failure,
     connect::Connect,
-    list::{every_page, ids, lines},
+    list::{ListForm, every_page, show},
     output,
 };
 use crate::render::{escape, files, json, table::table};
@@ -59,14 +59,8 @@ impl List {
             Ok((answer.files, answer.next_page_token))
         })
         .await?;
-        if self.quiet {
-            return ids(list.iter().map(|file| &file.id));
-        }
-        if self.json {
-            return lines(list.iter().map(json::quarantined));
-        }
-        output::print(&shown(&list))?;
-        Ok(0)
+        let form = ListForm { quiet: self.quiet, json: self.json };
+        show(&list, form, |file| &file.id, json::quarantined, |list, _| shown(list))
     }
 }
 

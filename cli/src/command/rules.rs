@@ -1,13 +1,11 @@
 //! `airlock rules`.
 
-use std::time::SystemTime;
-
 use clap::{Args, Subcommand};
 
 use super::{
     Failure, args,
     connect::Connect,
-    list::{every_page, ids, lines},
+    list::{ListForm, every_page, show},
     output,
 };
 use crate::render::{approval as page, escape, json};
@@ -61,14 +59,8 @@ impl List {
             Ok((answer.rules, answer.next_page_token))
         })
         .await?;
-        if self.quiet {
-            return ids(list.iter().map(|rule| &rule.rule_id));
-        }
-        if self.json {
-            return lines(list.iter().map(json::rule));
-        }
-        output::print(&page::rules(&list, SystemTime::now()))?;
-        Ok(0)
+        let form = ListForm { quiet: self.quiet, json: self.json };
+        show(&list, form, |rule| &rule.rule_id, json::rule, page::rules)
     }
 }
 

@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 use super::{
     Failure,
     connect::Connect,
-    list::{every_page, ids, lines, patient},
+    list::{self, ListForm, every_page, patient},
     output,
 };
 use crate::render::{execution as page, json, runner};
@@ -92,14 +92,8 @@ impl Runners {
                     true => patient(|| connected(connect)).await?,
                     false => all(connect).await?,
                 };
-                if self.quiet {
-                    return ids(list.iter().map(|one| &one.runner_id));
-                }
-                if json {
-                    return lines(list.iter().map(json::runner));
-                }
-                output::print(&page::runners(&list, SystemTime::now()))?;
-                Ok(0)
+                let form = ListForm { quiet: self.quiet, json };
+                list::show(&list, form, |one| &one.runner_id, json::runner, page::runners)
             }
             Some(One::Show { connect, name, json }) => show(&connect, &name, json).await,
             Some(One::Drain(named)) => drain(&named, false).await,

@@ -1,10 +1,6 @@
 //! `airlock session`.
 
-use std::{
-    ffi::OsString,
-    path::PathBuf,
-    time::{Duration, SystemTime},
-};
+use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 use clap::{Args, Subcommand};
 
@@ -13,7 +9,7 @@ use super::{
     args::{self, Mode, Shell},
     connect::Connect,
     cp,
-    list::{every_page, ids, lines},
+    list::{ListForm, every_page, show},
     output,
 };
 use crate::render::{execution as page, json};
@@ -199,14 +195,8 @@ impl List {
             Ok((answer.sessions, answer.next_page_token))
         })
         .await?;
-        if self.quiet {
-            return ids(list.iter().map(|one| &one.session_id));
-        }
-        if self.json {
-            return lines(list.iter().map(json::session));
-        }
-        output::print(&page::sessions(&list, SystemTime::now()))?;
-        Ok(0)
+        let form = ListForm { quiet: self.quiet, json: self.json };
+        show(&list, form, |one| &one.session_id, json::session, page::sessions)
     }
 }
 

@@ -10,17 +10,19 @@ use std::{
 use bytes::Bytes;
 use futures::{Stream, StreamExt as _, stream};
 use sha2::{Digest as _, Sha256};
-use tokio::{net::TcpListener, task::JoinSet};
-use tokio_stream::wrappers::TcpListenerStream;
-use tonic::{Code, Request, Response, Status, Streaming};
+use tokio::task::JoinSet;
+use tonic::{Code, Request, Response, Status, Streaming, transport::Server};
 use tonic_types::{ErrorDetails, StatusExt as _};
 
-use crate::v1::{
-    self, DownloadDone, DownloadHeader, FileChunk, FileServiceDownloadResponse, FileServiceUploadRequest,
-    FileServiceUploadResponse, UploadHeader,
-    file_service_download_response::Part as Down,
-    file_service_server::{FileService, FileServiceServer},
-    file_service_upload_request::Part as Up,
+use crate::{
+    testing,
+    v1::{
+        self, DownloadDone, DownloadHeader, FileChunk, FileServiceDownloadResponse, FileServiceUploadRequest,
+        FileServiceUploadResponse, UploadHeader,
+        file_service_download_response::Part as Down,
+        file_service_server::{FileService, FileServiceServer},
+        file_service_upload_request::Part as Up,
+    },
 };
 
 /// The size of a download's chunk, in bytes.
@@ -227,14 +229,5 @@ impl FileService for Fake {
 
 /// Serves until the set is dropped.
 pub(super) async fn serve(fake: Arc<Fake>, tasks: &mut JoinSet<()>) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    tasks.spawn(async move {
-        tonic::transport::Server::builder()
-            .add_service(FileServiceServer::from_arc(fake))
-            .serve_with_incoming(TcpListenerStream::new(listener))
-            .await
-            .unwrap();
-    });
-    address
+    testing::serve(Server::builder().add_service(FileServiceServer::from_arc(fake)), tasks).await
 }

@@ -26,8 +26,10 @@ pub use entry::{Counts, Entry, Format, Kind};
 pub use error::{ArchiveError, Cause, Obstacle, Position, Rule};
 pub use globs::{GlobError, globs};
 pub use limits::{
-    BLOCK_BYTES, EXTENSION_BYTES, DIRECTORY_NAMES_BYTES, GLOB_BYTES, GLOBS, Limits, PADDING_BYTES, SKIPPED_FILES,
+    BLOCK_BYTES, DIRECTORY_NAMES_BYTES, EXTENSION_BYTES, GLOB_BYTES, GLOBS, Limits, PADDING_BYTES,
+    SKIPPED_FILES,
 };
+pub use names::join;
 pub use pack::{Pack, Packed, Skipped, pack};
 pub use put::{TEMPORARY_PREFIX, write_file};
 pub use unpack::{Unpack, check, conflicts, unpack};

@@ -98,6 +98,15 @@ pub(crate) fn split(path: &[u8]) -> (&[u8], &[u8]) {
     (parts.next().unwrap_or_default(), last)
 }
 
+/// Joins a directory and a path below it. Either may be empty.
+#[must_use]
+pub fn join(directory: &[u8], path: &[u8]) -> Vec<u8> {
+    match (directory, path) {
+        (b"", only) | (only, b"") => only.to_vec(),
+        (directory, path) => [directory, path].join(&b'/'),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

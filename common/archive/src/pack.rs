@@ -22,7 +22,7 @@ use rustix::{
 use crate::{
     ArchiveError, BLOCK_BYTES, Cancel, Cause, Counts, Format, Kind, Limits, Position, SKIPPED_FILES,
     error::shown,
-    names,
+    names::{self, join},
     put::open_directory,
     write::{Head, TarWriter},
 };
@@ -358,8 +358,4 @@ fn reason(error: Errno) -> &'static str {
 
 fn limit(path: &[u8], limit: &'static str, value: u64) -> ArchiveError {
     Cause::Limit { place: Position::File(shown(path)), limit, value }.into()
-}
-
-fn join(directory: &[u8], name: &[u8]) -> Vec<u8> {
-    if directory.is_empty() { name.to_vec() } else { [directory, b"/", name].concat() }
 }

@@ -7,7 +7,7 @@ use std::{
     os::fd::{AsFd, BorrowedFd, OwnedFd},
 };
 
-use airlock_archive::Cancel;
+use airlock_archive::{Cancel, join};
 use airlock_domain::{ChangeKind, DiffOrder, ExchangeFailed, FileChange, FileInfo, FileType};
 use rustix::{
     fs::{AtFlags, Mode, OFlags, ResolveFlags, Stat, openat2, statat},
@@ -20,7 +20,7 @@ use super::{
     failure::{internal, not_found, of_path, unavailable},
     list::{Page, cost},
     patch::{Omitted, Side, patch},
-    paths::{Inside, join, strip},
+    paths::{Inside, strip},
     root::{Root, file_type, info, link_target, open_regular},
     select::Selection,
     walk::{Route, Walk, WalkEntry},

@@ -1,5 +1,6 @@
 //! Paths as clients write them, and relative to one of the session's directories. Accesses no file.
 
+use airlock_archive::join;
 use airlock_domain::{ExchangeFailed, limits::PATH_BYTES};
 use airlock_sandbox::{HOME, SessionDirectory, TMP, WORKSPACE};
 
@@ -121,14 +122,6 @@ impl Inside {
 /// Converts a path relative to the workspace's root to the path inside the sandbox.
 pub(super) fn absolute(relative: &[u8]) -> Vec<u8> {
     join(WORKSPACE.as_bytes(), relative)
-}
-
-/// Joins two paths. Either may be empty.
-pub(super) fn join(directory: &[u8], name: &[u8]) -> Vec<u8> {
-    match (directory, name) {
-        (b"", only) | (only, b"") => only.to_vec(),
-        (directory, name) => [directory, name].join(&b'/'),
-    }
 }
 
 /// Returns `path` relative to `directory`, or `None` if it is not below it. A directory is not below itself.

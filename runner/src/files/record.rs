@@ -7,14 +7,13 @@ use std::{
     os::fd::{AsFd, BorrowedFd},
 };
 
-use airlock_archive::{Entry, Kind};
+use airlock_archive::{Entry, Kind, join};
 use airlock_sandbox::protect::Watched;
 use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags, Stat, fstat, openat2, statat};
 use sha2::{Digest, Sha256};
 
 use super::{
     baseline::{Content, Record, RecordKind, Recorder, modified_micros},
-    paths::join,
     root::open_regular,
 };
 

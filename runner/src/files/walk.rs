@@ -9,7 +9,7 @@ use std::{
     os::fd::{AsFd, BorrowedFd, OwnedFd},
 };
 
-use airlock_archive::Cancel;
+use airlock_archive::{Cancel, join};
 use airlock_domain::ExchangeFailed;
 use rustix::{
     fs::{AtFlags, Dir, FileType as RawType, Stat, statat},
@@ -18,7 +18,7 @@ use rustix::{
 
 use super::{
     failure::{of_path, precondition, shown, unavailable},
-    paths::{Inside, join},
+    paths::Inside,
     root::open_directory,
     select::Selection,
 };

@@ -10,6 +10,7 @@ use std::{
     os::fd::{AsFd, BorrowedFd, OwnedFd},
 };
 
+use airlock_archive::join;
 use rustix::{
     fs::{
         AtFlags, Dir, FileType, Gid, Mode, OFlags, Stat, Timespec, Timestamps, Uid, chownat, copy_file_range,
@@ -279,10 +280,6 @@ impl Copier<'_> {
         let failed = |source| CopyError::Io { action: "record the copied files", source };
         self.records.put(record, kept).map_err(failed)
     }
-}
-
-fn join(directory: &[u8], name: &[u8]) -> Vec<u8> {
-    if directory.is_empty() { name.to_vec() } else { [directory, name].join(&b'/') }
 }
 
 fn write_all(target: &OwnedFd, mut rest: &[u8]) -> Result<(), CopyError> {

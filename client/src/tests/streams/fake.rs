@@ -8,12 +8,11 @@ use std::{
 
 use bytes::Bytes;
 use futures::{Stream, StreamExt as _, stream};
-use tokio::{net::TcpListener, task::JoinSet};
-use tokio_stream::wrappers::TcpListenerStream;
-use tonic::{Request, Response, Status, Streaming};
+use tokio::task::JoinSet;
+use tonic::{Request, Response, Status, Streaming, transport::Server};
 
 use crate::{
-    testing::Rng,
+    testing::{self, Rng},
     v1::{
         self, Execution, ExecutionServiceReadOutputRequest, ExecutionServiceReadOutputResponse,
         ExecutionServiceWatchResponse, ExecutionServiceWriteStdinRequest, ExecutionServiceWriteStdinResponse,
@@ -292,14 +291,5 @@ impl ExecutionService for Fake {
 
 /// Serves until the set is dropped.
 pub(super) async fn serve(fake: Arc<Fake>, tasks: &mut JoinSet<()>) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    tasks.spawn(async move {
-        tonic::transport::Server::builder()
-            .add_service(ExecutionServiceServer::from_arc(fake))
-            .serve_with_incoming(TcpListenerStream::new(listener))
-            .await
-            .unwrap();
-    });
-    address
+    testing::serve(Server::builder().add_service(ExecutionServiceServer::from_arc(fake)), tasks).await
 }

@@ -113,7 +113,7 @@ fn bad_tokens_are_refused_and_not_made_good_by_a_certificate() {
 }
 
 #[test]
-fn too_many_failures_close_the_door_to_tokens_and_not_to_certificates() {
+fn too_many_failures_block_tokens_and_not_certificates() {
     let known = authenticator();
     for _ in 0..4 {
         let _ = known.authenticate(&peer(None), Some(b"Bearer guess"));

@@ -91,7 +91,7 @@ async fn a_link_that_leaves_offers_unanswered_is_ended() {
 }
 
 #[tokio::test]
-async fn the_streams_reach_runners_through_their_door() {
+async fn the_streams_reach_runners_through_their_links() {
     let world = World::new().await;
     let id = airlock_domain::ExecutionId::new();
     let name = "r".parse().unwrap();

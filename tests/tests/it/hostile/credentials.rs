@@ -125,7 +125,7 @@ async fn a_client_does_not_talk_to_a_server_of_a_foreign_authority() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn too_many_wrong_tokens_close_the_door_to_tokens_and_to_nothing_else() {
+async fn too_many_wrong_tokens_block_tokens_and_nothing_else() {
     const FAILURES: u32 = 6;
     let fixture = Fixture::with(&tables(FAILURES)).await;
     let connection = fixture.connect().await;

@@ -11,7 +11,8 @@ mod remember;
 
 use std::{sync::Arc, time::Duration};
 
-use airlock_domain::{ApprovalId, Cause, DeniedBy, ExecutionResult, ExecutionState};
+use airlock_domain::ApprovalId;
+use airlock_lifecycle::{Answer, Event};
 
 pub use self::{answer::ApproverAnswer, file_look::FileLook};
 use crate::{
@@ -24,8 +25,8 @@ use crate::{
         ApprovalRecord, ApprovalState, ExecutionRecord, LiveExecution, Micros, Principal, SessionRecord,
     },
     profiles::LiveProfiles,
-    store::{ApprovalAnswer, ApprovalQuery, Cas, Page, PageQuery, Store, StoreError, Transition},
-    transition::{Transitions, finish_with},
+    store::{ApprovalAnswer, ApprovalQuery, Cas, Page, PageQuery, Store, StoreError},
+    transition::Transitions,
 };
 
 /// The approvals and the remembered rules.
@@ -133,25 +134,14 @@ impl Approvals {
     }
 
     async fn follow_answer(&self, approval: &ApprovalRecord) -> Result<(), StoreError> {
-        let step = match approval.state {
-            ApprovalState::Allowed => {
-                Transition { state: Some(ExecutionState::Queued), ..Transition::default() }
-            }
-            ApprovalState::Denied => {
-                let cause = Cause::Denied { by: DeniedBy::Person, reason: approval.reason.clone() };
-                finish_with(ExecutionResult::not_started(cause))
-            }
-            ApprovalState::Expired => finish_with(ExecutionResult::not_started(Cause::ApprovalExpired)),
+        let answer = match approval.state {
+            ApprovalState::Allowed => Answer::Allowed,
+            ApprovalState::Denied => Answer::Denied { reason: approval.reason.clone() },
+            ApprovalState::Expired => Answer::Expired,
             ApprovalState::Open | ApprovalState::Withdrawn => return Ok(()),
         };
-        self.transitions
-            .advance(approval.execution_id, |record| {
-                let waits_for_it = record.state == ExecutionState::PendingApproval
-                    && record.approval_id == Some(approval.id);
-                waits_for_it.then(|| step.clone())
-            })
-            .await
-            .map(drop)
+        let answered = Event::Answered { approval: approval.id, answer };
+        self.transitions.advance(approval.execution_id, &answered).await.map(drop)
     }
 
     /// Moves on an execution if its approval was answered but the second step was not completed.

@@ -3,13 +3,14 @@
 use std::{sync::Arc, time::Duration};
 
 use airlock_domain::{BackgroundedBy, ExecutionId, ExecutionState, ToRunner};
+use airlock_lifecycle::{Event, JobEffect};
 
 use crate::{
     limits::ServiceLimits,
     links::{Link, Links},
     model::ExecutionRecord,
     profiles::{LiveProfiles, ResolvedProfile},
-    store::{Store, StoreError, Transition},
+    store::{Store, StoreError},
     transition::{Advanced, Transitions},
 };
 
@@ -37,15 +38,11 @@ impl Background {
         &self,
         record: ExecutionRecord,
         by: BackgroundedBy,
-    ) -> Result<Advanced, StoreError> {
-        let advanced = self
-            .transitions
-            .advance_from(record, |record| {
-                let in_foreground = record.state == ExecutionState::Running && record.backgrounded.is_none();
-                in_foreground.then(|| Transition { backgrounded: Some(by), ..Transition::default() })
-            })
-            .await?;
-        if let Advanced::Taken(record) = &advanced {
+    ) -> Result<Option<Advanced>, StoreError> {
+        let advanced = self.transitions.advance_from(record, &Event::Backgrounded { by }).await?;
+        if let Some(Advanced { record, job, .. }) = &advanced
+            && job.contains(&JobEffect::TellBackgrounded)
+        {
             let link = record.runner_id.as_ref().and_then(|runner| self.links.get(runner));
             if let Some(link) = link
                 && let Err(error) = self.tell_backgrounded(&link, record).await

@@ -1,24 +1,21 @@
 //! The records that the server stores: sessions, executions, approvals, runners and audit entries.
 //!
-//! Plain data. This module must not access a store or use generated protobuf types.
+//! Plain data. The records of executions and approvals are those of the state machine in `airlock_lifecycle`. This
+//! module must not access a store or use generated protobuf types.
 
-mod approval;
-mod decision;
-mod order;
 mod restore;
-mod time;
+mod rule;
 
 use std::{collections::BTreeMap, time::Duration};
 
-use airlock_domain::{
-    ApprovalId, BackgroundedBy, CommandSpec, Epoch, ExecutionId, ExecutionResult, ExecutionState, Given,
-    LinkState, Mode, OutputState, RunnerId, SessionId, SessionSnapshot, Shell,
+use airlock_domain::{Epoch, ExecutionId, Mode, RunnerId, SessionId, SessionSnapshot, Shell};
+pub use airlock_lifecycle::record::{
+    ApprovalRecord, ApprovalState, DecisionRecord, ExecutionRecord, ExecutionSpec, LiveExecution, Micros,
+    Milestone, StateChange, Verdict,
 };
 
-pub use approval::{ApprovalRecord, ApprovalState, RememberedRule, RuleScope};
-pub use decision::{DecisionRecord, Verdict};
 pub use restore::{RestoreRecord, RestoreStep};
-pub use time::Micros;
+pub use rule::{RememberedRule, RuleScope};
 
 /// A permission of a principal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -142,178 +139,6 @@ pub struct SessionRecord {
     pub created: Micros,
     /// The time at which its last execution was created or ended.
     pub last_used: Micros,
-}
-
-/// The specification of an execution: its command, and how the server treats it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ExecutionSpec {
-    /// What runs, and how. Its directory is that of the latest decision.
-    pub command: CommandSpec,
-    /// The fields of `command` that the client set.
-    pub given: Given,
-    /// Runs in the background from the start.
-    pub background: bool,
-    /// The maximum time in the foreground. `None`: until the end.
-    pub yield_after: Option<Duration>,
-    /// The agent's description.
-    pub description: String,
-    /// Waits for an approver if policy asks. If false, the request fails.
-    pub wait_for_approval: bool,
-    /// The tighter of the session's mode and the request's.
-    pub mode: Mode,
-    /// Does not wait for other commands of the session.
-    pub allow_concurrent: bool,
-    /// Requests a run outside the sandbox.
-    pub dangerously_disable_sandbox: bool,
-    /// Labels from the client.
-    pub labels: BTreeMap<String, String>,
-}
-
-/// An execution.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ExecutionRecord {
-    /// Created by the server.
-    pub id: ExecutionId,
-    /// Increases by one with each change of state.
-    pub version: u64,
-    /// Its session.
-    pub session_id: SessionId,
-    /// Its tenant.
-    pub tenant: String,
-    /// The principal that submitted it.
-    pub principal: String,
-    /// The client's key.
-    pub request_id: Option<String>,
-    /// SHA-256 of every field of the request that influences what runs.
-    pub request_hash: [u8; 32],
-    /// Its specification.
-    pub spec: ExecutionSpec,
-    /// Its state.
-    pub state: ExecutionState,
-    /// Whether its runner can be reached. `None` if it is not on a runner.
-    pub link: Option<LinkState>,
-    /// The latest decision.
-    pub decision: DecisionRecord,
-    /// The runner that it was offered to.
-    pub runner_id: Option<RunnerId>,
-    /// The epoch that it was offered to.
-    pub runner_epoch: Option<Epoch>,
-    /// The number of offers.
-    pub attempt: u32,
-    /// The server that controls it.
-    pub owner_server: Option<String>,
-    /// The deadline of that server's lease.
-    pub lease_until: Micros,
-    /// The latest approval.
-    pub approval_id: Option<ApprovalId>,
-    /// A cancellation was requested.
-    pub cancel_requested: bool,
-    /// The reason why it runs in the background. `None` in the foreground.
-    pub backgrounded: Option<BackgroundedBy>,
-    /// The place of its output.
-    pub output: OutputState,
-    /// Set if and only if the state is `FINISHED`.
-    pub result: Option<ExecutionResult>,
-    /// The W3C trace context of the request.
-    pub traceparent: String,
-    /// The time of its creation.
-    pub created: Micros,
-    /// The time at which it last became `QUEUED`.
-    pub queued: Micros,
-    /// The time at which it became `RUNNING`.
-    pub started: Option<Micros>,
-    /// The time at which it became `FINISHED`.
-    pub ended: Option<Micros>,
-}
-
-/// The fields of an unfinished execution that determine its next step. Small regardless of the size of the
-/// command.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LiveExecution {
-    /// Created by the server.
-    pub id: ExecutionId,
-    /// As in [`ExecutionRecord`].
-    pub version: u64,
-    /// Its session.
-    pub session_id: SessionId,
-    /// Its state.
-    pub state: ExecutionState,
-    /// Whether its runner can be reached.
-    pub link: Option<LinkState>,
-    /// The runner that it was offered to.
-    pub runner_id: Option<RunnerId>,
-    /// The number of offers.
-    pub attempt: u32,
-    /// The server that controls it.
-    pub owner_server: Option<String>,
-    /// The deadline of that server's lease.
-    pub lease_until: Micros,
-    /// The latest approval.
-    pub approval_id: Option<ApprovalId>,
-    /// That approval is no longer open.
-    pub is_answered: bool,
-    /// Waits for earlier commands of its session.
-    pub serial: bool,
-    /// Runs in the background.
-    pub backgrounded: bool,
-    /// The time at which it moves to the background.
-    pub yields_at: Option<Micros>,
-    /// The time of its creation.
-    pub created: Micros,
-    /// The time at which it last became `QUEUED`.
-    pub queued: Micros,
-}
-
-impl From<&ExecutionRecord> for LiveExecution {
-    /// Assumes that the execution's approval, if there is one, is still open.
-    fn from(record: &ExecutionRecord) -> Self {
-        Self {
-            id: record.id,
-            version: record.version,
-            session_id: record.session_id,
-            state: record.state,
-            link: record.link,
-            runner_id: record.runner_id.clone(),
-            attempt: record.attempt,
-            owner_server: record.owner_server.clone(),
-            lease_until: record.lease_until,
-            approval_id: record.approval_id,
-            is_answered: false,
-            serial: record.is_serial(),
-            backgrounded: record.backgrounded.is_some(),
-            yields_at: record.yields_at(),
-            created: record.created,
-            queued: record.queued,
-        }
-    }
-}
-
-/// A change of state, as readers see it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StateChange {
-    /// The execution's version after it.
-    pub version: u64,
-    /// The state after it.
-    pub state: ExecutionState,
-    /// The link after it.
-    pub link: Option<LinkState>,
-    /// The time of the change.
-    pub at: Micros,
-    /// Set with `PENDING_APPROVAL`.
-    pub approval_id: Option<ApprovalId>,
-    /// Set from the step that moved the execution to the background.
-    pub backgrounded_by: Option<BackgroundedBy>,
-}
-
-/// A step of an execution that watches report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Milestone {
-    /// It became `RUNNING`.
-    Started,
-    /// It moved to the background.
-    Backgrounded,
-    /// It became `FINISHED`.
-    Finished,
 }
 
 /// A milestone of one execution, with its position in the store's sequence.

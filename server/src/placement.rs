@@ -10,10 +10,8 @@ mod send;
 
 use std::sync::Arc;
 
-use airlock_domain::{
-    CancelledBy, Cause, DeniedBy, ExecutionId, ExecutionResult, ExecutionState, Grant, LinkState, SessionId,
-    Started,
-};
+use airlock_domain::{Cause, DeniedBy, ExecutionId, ExecutionState, Grant, SessionId};
+use airlock_lifecycle::{Event, Offered, Question, Redecision};
 use tracing::Instrument as _;
 
 use crate::{
@@ -27,8 +25,8 @@ use crate::{
     profiles::LiveProfiles,
     runners::Runners,
     session::Sessions,
-    store::{Cas, Store, StoreError, Transition},
-    transition::{Transitions, finish_with, lost_result},
+    store::{Store, StoreError},
+    transition::{Transitions, lease_of},
 };
 
 /// Places the queued executions.
@@ -71,8 +69,8 @@ impl Placement {
         if live.is_empty() && session.state == SessionState::Open {
             self.sessions.close_if_used_up(&session).await?;
         }
-        if let Some(result) = end_with(&session) {
-            return self.end_waiting(&live, &result).await;
+        if let Some(ended) = end_of(&session) {
+            return self.end_waiting(&live, &ended).await;
         }
         let turns = order::turns(&live);
         for record in &turns {
@@ -94,8 +92,7 @@ impl Placement {
     ) -> Result<(), StoreError> {
         let waited = self.transient.head_since(turn.id).elapsed();
         if waited > self.limits.queue_wait {
-            let expired = ExecutionResult::not_started(Cause::QueueExpired);
-            return self.finish_queued(turn.id, expired).await;
+            return self.finish_queued(turn.id, Cause::QueueExpired).await;
         }
         let link = self.links.get(&session.runner_id);
         let Some(link) = link.filter(|link| link.is_reconciled() && !link.is_draining()) else {
@@ -133,8 +130,7 @@ impl Placement {
         };
         if record.cancel_requested {
             // The cancellation was requested while the last offer was refused.
-            let by = self.transient.cancelled_by(record.id).unwrap_or(CancelledBy::Client);
-            let cancelled = ExecutionResult::not_started(Cause::Cancelled(by));
+            let cancelled = Cause::Cancelled(self.transitions.cancelled_by(record.id));
             return self.finish_queued(record.id, cancelled).await.map(|()| false);
         }
         let span = self.place_span(&record);
@@ -143,22 +139,17 @@ impl Placement {
 
     /// Ends all executions of an ended session that are not on a runner: queued ones, and those that wait for
     /// an approval.
-    async fn end_waiting(&self, live: &[LiveExecution], result: &ExecutionResult) -> Result<(), StoreError> {
+    async fn end_waiting(&self, live: &[LiveExecution], ended: &Event) -> Result<(), StoreError> {
         const WAITING: [ExecutionState; 2] = [ExecutionState::Queued, ExecutionState::PendingApproval];
         for waiting in live.iter().filter(|one| WAITING.contains(&one.state)) {
-            let step =
-                |now: &ExecutionRecord| WAITING.contains(&now.state).then(|| finish_with(result.clone()));
-            self.transitions.advance(waiting.id, step).await?;
+            self.transitions.advance(waiting.id, ended).await?;
         }
         Ok(())
     }
 
     /// Ends an execution if it is still queued.
-    async fn finish_queued(&self, id: ExecutionId, result: ExecutionResult) -> Result<(), StoreError> {
-        self.transitions
-            .advance(id, |now| (now.state == ExecutionState::Queued).then(|| finish_with(result.clone())))
-            .await
-            .map(drop)
+    async fn finish_queued(&self, id: ExecutionId, cause: Cause) -> Result<(), StoreError> {
+        self.transitions.advance(id, &Event::NotPlaced { cause }).await.map(drop)
     }
 
     /// Decides again, stores the offer and sends it. Returns whether the execution uses its slot.
@@ -172,14 +163,14 @@ impl Placement {
             return self.finish_queued(record.id, no_profile(session)).await.map(|()| false);
         };
         if let Some(cause) = shell_unavailable(link, &again.grant) {
-            return self.finish_queued(record.id, ExecutionResult::not_started(cause)).await.map(|()| false);
+            return self.finish_queued(record.id, cause).await.map(|()| false);
         }
         if joins_the_order(record, &again) {
             self.write_again(session, record, &again).await?;
             return Ok(false);
         }
         let changed = again.record != record.decision || session.directory != record.spec.command.directory;
-        let decision = changed.then(|| (again.record.clone(), session.directory.clone()));
+        let decision = changed.then(|| again.redecision(session));
         let offer = match again.ruling {
             Ruling::Place(offer) => offer,
             Ruling::Ask if record.spec.wait_for_approval => {
@@ -191,30 +182,20 @@ impl Placement {
                 return Ok(false);
             }
         };
-        let step = Transition {
-            state: Some(ExecutionState::Starting),
-            link: Some(Some(LinkState::Connected)),
-            offer: Some((link.hello.runner_id.clone(), link.hello.epoch)),
-            lease: Some((self.server_id.clone(), micros(self.limits.lease))),
+        let offered = Event::Offered(Box::new(Offered {
+            runner: link.hello.runner_id.clone(),
+            epoch: link.hello.epoch,
+            lease: lease_of(&self.server_id, &self.limits),
             decision,
-            ..Transition::default()
-        };
+        }));
         // Recorded before the transition is stored, so that the reconcile loop does not treat the offer as
         // unsent.
         link.set_sent(record.id, record.attempt.saturating_add(1));
         let not_after = link.clock_in(self.limits.start_window);
-        match self.store.transition(record.id, record.version, &step).await? {
-            Cas::Done(after) => {
-                self.transitions.took_step(record, &after);
-                self.send_start(link, (&after, not_after), *offer).await;
-                Ok(true)
-            }
-            Cas::Stale(_) => {
-                self.hints.sessions.insert(record.session_id);
-                Ok(false)
-            }
-            Cas::Missing => Ok(false),
-        }
+        let advanced = self.transitions.advance_from(record.clone(), &offered).await?;
+        let Some(after) = advanced.filter(|advanced| advanced.is_changed) else { return Ok(false) };
+        self.send_start(link, (&after.record, not_after), *offer).await;
+        Ok(true)
     }
 
     /// Stores the new decision about an execution that stays queued, and schedules another look at the queue.
@@ -224,16 +205,8 @@ impl Placement {
         record: &ExecutionRecord,
         again: &Again,
     ) -> Result<(), StoreError> {
-        self.transitions
-            .advance(record.id, |now| {
-                (now.state == ExecutionState::Queued).then(|| Transition {
-                    decision: Some((again.record.clone(), session.directory.clone())),
-                    ..Transition::default()
-                })
-            })
-            .await?;
-        self.hints.sessions.insert(session.id);
-        Ok(())
+        let decided = Event::DecidedAgain { decision: again.redecision(session) };
+        self.transitions.advance(record.id, &decided).await.map(drop)
     }
 
     /// Decides a stored execution again, with the session's current directory, the tighter of its own mode
@@ -282,18 +255,12 @@ impl Placement {
         asked.spec.command.directory.clone_from(&session.directory);
         let files = self.approvals.look_at(session, &again.grant.decided.files).await;
         let approval = self.approvals.new_approval(&asked, decision::asked(&again.grant, files));
-        let valid = micros(self.approvals.valid_for(session));
-        self.transitions
-            .advance(record.id, |now| {
-                (now.state == ExecutionState::Queued).then(|| Transition {
-                    state: Some(ExecutionState::PendingApproval),
-                    decision: Some((asked.decision.clone(), asked.spec.command.directory.clone())),
-                    approval: Some((approval.clone(), valid)),
-                    ..Transition::default()
-                })
-            })
-            .await
-            .map(drop)
+        let asked = Event::AskedAgain(Box::new(Question {
+            decision: again.redecision(session),
+            approval,
+            valid_micros: micros(self.approvals.valid_for(session)),
+        }));
+        self.transitions.advance(record.id, &asked).await.map(drop)
     }
 
     async fn deny_queued(
@@ -306,17 +273,15 @@ impl Placement {
             Ruling::Ask => DeniedBy::NobodyToAsk,
             Ruling::Deny | Ruling::Place(_) => DeniedBy::Policy,
         };
-        let cause = Cause::Denied { by, reason: again.record.reason_message.clone() };
-        let result = ExecutionResult::not_started(cause);
-        self.transitions
-            .advance(record.id, |now| {
-                (now.state == ExecutionState::Queued).then(|| Transition {
-                    decision: Some((again.record.clone(), session.directory.clone())),
-                    ..finish_with(result.clone())
-                })
-            })
-            .await
-            .map(drop)
+        let denied = Event::DeniedAgain { decision: again.redecision(session), by };
+        self.transitions.advance(record.id, &denied).await.map(drop)
+    }
+}
+
+impl Again {
+    /// Returns the decision to store, and the directory that it was made for.
+    fn redecision(&self, session: &SessionRecord) -> Redecision {
+        Redecision { record: self.record.clone(), directory: session.directory.clone() }
     }
 }
 
@@ -327,20 +292,18 @@ fn joins_the_order(record: &ExecutionRecord, again: &Again) -> bool {
     places && !record.is_serial() && now.is_serial()
 }
 
-/// Returns the result of unstarted executions of an ended session, or `None` if the session has not ended.
-fn end_with(session: &SessionRecord) -> Option<ExecutionResult> {
+/// Returns the event for the unstarted executions of an ended session, or `None` if the session has not ended.
+fn end_of(session: &SessionRecord) -> Option<Event> {
     match session.state {
-        SessionState::Closing | SessionState::Closed => {
-            Some(ExecutionResult::not_started(Cause::Cancelled(CancelledBy::Session)))
-        }
-        SessionState::Lost => Some(lost_result(Started::No)),
+        SessionState::Closing | SessionState::Closed => Some(Event::SessionEnded { lost: false }),
+        SessionState::Lost => Some(Event::SessionEnded { lost: true }),
         SessionState::Opening | SessionState::Open => None,
     }
 }
 
-fn no_profile(session: &SessionRecord) -> ExecutionResult {
+fn no_profile(session: &SessionRecord) -> Cause {
     let reason = format!("the profile `{}` no longer exists", session.profile);
-    ExecutionResult::not_started(Cause::Denied { by: DeniedBy::Policy, reason })
+    Cause::Denied { by: DeniedBy::Policy, reason }
 }
 
 /// Returns the cause if the shell is known to be unavailable on the runner. For a root file system or binds

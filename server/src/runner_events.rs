@@ -5,6 +5,7 @@ pub(crate) mod jobs;
 use std::{sync::Arc, time::Duration};
 
 use airlock_domain::{Epoch, ExecutionId, FromRunner, RunnerHello};
+use airlock_lifecycle::PLACED;
 
 use self::jobs::JobReports;
 use crate::{
@@ -15,7 +16,6 @@ use crate::{
     runners::Runners,
     session::Sessions,
     store::{ExecutionQuery, PageQuery, RunnerPut, SessionQuery, Store, StoreError},
-    transition::PLACED,
 };
 
 /// The pause before a report is offered to the store again.

@@ -10,14 +10,15 @@ pub mod postgres;
 mod room;
 mod sql;
 pub mod sqlite;
-mod step;
 mod traits;
 mod values;
 
-pub use room::{Created, OutputBy, Room, TakeQueued};
+pub use airlock_lifecycle::{OutputBy, Transition};
+
+pub use room::{Created, Room, TakeQueued};
 pub use traits::{ApprovalStore, AuditStore, ExecutionStore, OutputStore, RunnerStore, SessionStore, Store};
 pub use values::{
     ApprovalAnswer, ApprovalQuery, Cas, Durability, ExecutionQuery, FENCED_EPOCHS, MilestoneQuery,
     Milestones, NewExecution, Page, PageQuery, Remember, RuleQuery, RunnerPut, STATE_CHANGES_AT_ONCE,
-    SessionChange, SessionQuery, StoreError, Transition,
+    SessionChange, SessionQuery, StoreError,
 };

@@ -1,37 +1,38 @@
-//! The steps of executions: every change of an execution's state is made here.
+//! The steps of executions: the loop around the state machine of `airlock_lifecycle`. Every change of an execution's
+//! state is written here or by the store.
 //!
-//! A step is a compare-and-set on the version. The first writer wins. Later writers receive the current record.
+//! A step is a compare-and-set on the version. The first writer wins. Later writers receive the current record, and ask
+//! the state machine again.
 
 use std::sync::Arc;
 
-use airlock_domain::{
-    CancelledBy, Cause, DirectoryReport, ExecutionId, ExecutionResult, ExecutionState, LinkState,
-    OutputState, SessionId, Started, ToRunner,
+use airlock_domain::{CancelledBy, Cause, ExecutionId, LinkState, SessionId, ToRunner};
+use airlock_lifecycle::{
+    Effect, Effects, Event, JobEffect, Lease, Outcome, OwnerEvent, change_owner, decide, effects, entered,
+    is_placed,
 };
 
 use crate::{
     changes::Changes,
-    control::{Clock, Hints, Observer, RunnerSlots, TransientState},
+    control::{Clock, Hints, Observer, RunnerSlots, TransientState, micros},
     fleet::Fleet,
-    limits::EXECUTIONS_PER_SESSION_MOST,
+    limits::{EXECUTIONS_PER_SESSION_MOST, ServiceLimits},
     links::{Link, Links},
     model::{ExecutionRecord, LiveExecution},
-    store::{Cas, Store, StoreError, Transition},
+    store::{Cas, Store, StoreError},
 };
 
 /// The maximum number of attempts of one step after lost races with other writers.
 const TRIES: u32 = 100;
-/// The states of an execution that is on a runner.
-pub(crate) const PLACED: [ExecutionState; 2] = [ExecutionState::Starting, ExecutionState::Running];
 
-/// The outcome of a step.
-pub(crate) enum Advanced {
-    /// The step was made. Contains the new record.
-    Taken(ExecutionRecord),
-    /// The step was no longer applicable. Contains the current record.
-    Left(ExecutionRecord),
-    /// The execution does not exist.
-    Missing,
+/// An execution after an event.
+pub(crate) struct Advanced {
+    /// The current record.
+    pub(crate) record: ExecutionRecord,
+    /// Whether the event changed it.
+    pub(crate) is_changed: bool,
+    /// The effects on the job at the runner, which the caller performs.
+    pub(crate) job: Vec<JobEffect>,
 }
 
 /// Makes the steps of executions, and tells those who wait for them.
@@ -53,16 +54,16 @@ impl Transitions {
         self.store.live_executions(Some(id), None, EXECUTIONS_PER_SESSION_MOST).await
     }
 
-    /// Makes the transition that `step` returns for the current record. Retries after a lost race until
-    /// `step` returns `None`.
+    /// Takes the step that follows from an event, and performs its effects on this server. Asks the state machine again
+    /// after a lost race. Returns `None` if the execution does not exist.
     pub(crate) async fn advance(
         &self,
         id: ExecutionId,
-        step: impl Fn(&ExecutionRecord) -> Option<Transition>,
-    ) -> Result<Advanced, StoreError> {
+        event: &Event,
+    ) -> Result<Option<Advanced>, StoreError> {
         match self.store.execution(id).await? {
-            Some(record) => self.advance_from(record, step).await,
-            None => Ok(Advanced::Missing),
+            Some(record) => Box::pin(self.advance_from(record, event)).await,
+            None => Ok(None),
         }
     }
 
@@ -71,85 +72,82 @@ impl Transitions {
     pub(crate) async fn advance_from(
         &self,
         mut record: ExecutionRecord,
-        step: impl Fn(&ExecutionRecord) -> Option<Transition>,
-    ) -> Result<Advanced, StoreError> {
+        event: &Event,
+    ) -> Result<Option<Advanced>, StoreError> {
         for _ in 0..TRIES {
-            let Some(transition) = step(&record) else {
-                return Ok(Advanced::Left(record));
+            let Some(transition) = decide(&record, event) else {
+                let effects = effects(event, &Outcome::Left(&record));
+                return Ok(Some(self.follow(record, false, effects).await));
             };
             match self.store.transition(record.id, record.version, &transition).await? {
                 Cas::Done(after) => {
-                    self.took_step(&record, &after);
-                    return Ok(Advanced::Taken(after));
+                    let effects = effects(event, &Outcome::Written { before: &record, after: &after });
+                    return Ok(Some(self.follow(after, true, effects).await));
+                }
+                Cas::Stale(now) if event.is_single() => {
+                    let effects = effects(event, &Outcome::Raced(&now));
+                    return Ok(Some(self.follow(now, false, effects).await));
                 }
                 Cas::Stale(now) => record = now,
-                Cas::Missing => return Ok(Advanced::Missing),
+                Cas::Missing => return Ok(None),
             }
         }
         Err(StoreError::Unavailable("too many concurrent changes of one execution".to_owned()))
     }
 
-    /// Makes the follow-up notifications of a step.
-    pub(crate) fn took_step(&self, before: &ExecutionRecord, after: &ExecutionRecord) {
-        if before.state != after.state {
-            self.changed_state(before, after);
+    /// Performs the effects on this server.
+    async fn follow(&self, record: ExecutionRecord, is_changed: bool, effects: Effects) -> Advanced {
+        for effect in effects.server {
+            self.perform(&record, effect).await;
         }
-        if before.is_serial() && !after.is_serial() {
-            // It no longer blocks later commands of its session.
-            self.hints.sessions.insert(after.session_id);
-        }
-        if before.backgrounded != after.backgrounded {
-            self.changes.notify_tenant(&after.tenant);
-        }
-        self.changes.notify(after.id);
+        Advanced { record, is_changed, job: effects.job }
     }
 
-    fn changed_state(&self, before: &ExecutionRecord, after: &ExecutionRecord) {
-        let observer = &self.observer;
-        if PLACED.contains(&before.state) && !PLACED.contains(&after.state) {
-            if let (ExecutionState::Finished, Some(runner)) = (after.state, &before.runner_id) {
-                self.slots.has_room(runner);
-            }
-            self.free_slot(before);
+    /// Performs the effects of the creation of an execution.
+    pub(crate) async fn entered(&self, record: &ExecutionRecord) {
+        for effect in entered(record) {
+            self.perform(record, effect).await;
         }
-        match after.state {
-            ExecutionState::Starting => {
-                observer.placed(self.clock.since(after.queued));
-                self.transient.left_queue(after.id);
-            }
-            ExecutionState::Running => {
-                self.transient.placed_for_good(after.id);
-                self.changes.notify_tenant(&after.tenant);
-            }
-            // After a refusal, the caller decides when to look at the queue again. The reconcile loop also
-            // does it.
-            ExecutionState::Queued if before.state == ExecutionState::Starting => {}
-            ExecutionState::Queued => self.hints.sessions.insert(after.session_id),
-            ExecutionState::PendingApproval => {
-                self.transient.left_queue(after.id);
-                self.transient.placed_for_good(after.id);
-            }
-            ExecutionState::Finished => {
-                self.transient.forget(after.id);
-                self.changes.notify_tenant(&after.tenant);
-                if let Some(result) = &after.result {
-                    observer.finished(&result.cause, result.run_time);
+    }
+
+    async fn perform(&self, record: &ExecutionRecord, effect: Effect) {
+        let id = record.id;
+        match effect {
+            Effect::Notify => self.changes.notify(id),
+            Effect::NotifyTenant => self.changes.notify_tenant(&record.tenant),
+            Effect::LookAtSession => self.hints.sessions.insert(record.session_id),
+            Effect::Reconcile => self.hints.reconcile_now(),
+            Effect::RunnerHasRoom => {
+                if let Some(runner) = &record.runner_id {
+                    self.slots.has_room(runner);
                 }
-                self.hints.sessions.insert(after.session_id);
+            }
+            Effect::FreeSlot => self.free_slot(record),
+            Effect::EnterQueue => self.transient.open_queue_span(id, tracing::info_span!("queue")),
+            Effect::LeaveQueue => self.transient.left_queue(id),
+            Effect::ForgetTurn => self.transient.placed_for_good(id),
+            Effect::Forget => self.transient.forget(id),
+            Effect::NoteCancel(by) => self.transient.note_cancel(id, by),
+            Effect::SendEnd => self.send_end(record).await,
+            Effect::MeasureQueue => self.observer.placed(self.clock.since(record.queued)),
+            Effect::MeasureResult => {
+                if let Some(result) = &record.result {
+                    self.observer.finished(&result.cause, result.run_time);
+                }
             }
         }
     }
 
-    /// Ends an execution that has not ended yet.
-    pub(crate) async fn finish(
+    /// Changes the owner of an execution if the event requires it. Returns whether the change was attempted. There is a
+    /// single attempt by version: if another step came first, the next reconciliation tries again.
+    pub(crate) async fn change_owner(
         &self,
-        id: ExecutionId,
-        result: ExecutionResult,
-    ) -> Result<Advanced, StoreError> {
-        self.advance(id, |record| {
-            (record.state != ExecutionState::Finished).then(|| finish_with(result.clone()))
-        })
-        .await
+        record: &LiveExecution,
+        event: &OwnerEvent,
+    ) -> Result<bool, StoreError> {
+        let Some(transition) = change_owner(record, event) else { return Ok(false) };
+        self.store.transition(record.id, record.version, &transition).await?;
+        Ok(true)
     }
 
     /// Requests the end of an execution. If it is not on a runner, it ends at once. Otherwise its runner ends
@@ -159,34 +157,19 @@ impl Transitions {
         id: ExecutionId,
         by: CancelledBy,
     ) -> Result<Option<ExecutionRecord>, StoreError> {
-        let cause = Cause::Cancelled(by);
-        let advanced = self
-            .advance(id, |record| match record.state {
-                _ if is_let_go(record, by) => None,
-                ExecutionState::PendingApproval | ExecutionState::Queued => {
-                    Some(finish_with(ExecutionResult::not_started(cause.clone())))
-                }
-                ExecutionState::Starting | ExecutionState::Running if !record.cancel_requested => {
-                    Some(Transition { cancel_requested: Some(true), ..Transition::default() })
-                }
-                ExecutionState::Starting | ExecutionState::Running | ExecutionState::Finished => None,
-            })
-            .await?;
-        let record = match advanced {
-            Advanced::Taken(record) | Advanced::Left(record) => record,
-            Advanced::Missing => return Ok(None),
-        };
-        if PLACED.contains(&record.state) && !is_let_go(&record, by) {
-            self.transient.note_cancel(id, by);
-            self.send_end(&record).await;
-        }
-        Ok(Some(record))
+        let advanced = self.advance(id, &Event::CancelRequested { by }).await?;
+        Ok(advanced.map(|advanced| advanced.record))
+    }
+
+    /// Returns the origin of a cancel request, as far as this server knows it.
+    pub(crate) fn cancelled_by(&self, id: ExecutionId) -> CancelledBy {
+        self.transient.cancelled_by(id).unwrap_or(CancelledBy::Client)
     }
 
     /// Tells the runner of an execution to end it. If the runner cannot be reached, it is told on its next
     /// link.
     pub(crate) async fn send_end(&self, record: &ExecutionRecord) {
-        let by = self.transient.cancelled_by(record.id).unwrap_or(CancelledBy::Client);
+        let by = self.cancelled_by(record.id);
         self.send_to_runner_of(
             record,
             ToRunner::EndJob { execution_id: record.id, cause: Cause::Cancelled(by) },
@@ -196,7 +179,7 @@ impl Transitions {
 
     /// Sends a message if this server or another one has a link to the runner. Such messages are repeated on
     /// a new link.
-    pub(crate) async fn send_to_runner_of(&self, record: &ExecutionRecord, message: ToRunner) {
+    async fn send_to_runner_of(&self, record: &ExecutionRecord, message: ToRunner) {
         if let Some(runner) = &record.runner_id {
             // If this fails, the link has ended, and the message is repeated on the next one.
             let _ = self.fleet.tell(runner, message).await;
@@ -204,7 +187,7 @@ impl Transitions {
     }
 
     /// Releases the slot of an execution and notifies executions that wait for a slot.
-    pub(crate) fn free_slot(&self, record: &ExecutionRecord) {
+    fn free_slot(&self, record: &ExecutionRecord) {
         let Some(runner) = &record.runner_id else { return };
         match self.links.get(runner) {
             Some(link) => self.free_slot_on(&link, record),
@@ -218,57 +201,16 @@ impl Transitions {
         self.hints.notify_waiting(&self.slots, &link.hello.runner_id, link.hello.slots);
     }
 
-    /// Records whether the runner of an execution can be reached. `seen` is the last known state and link.
-    pub(crate) async fn set_link(
-        &self,
-        id: ExecutionId,
-        seen: (ExecutionState, Option<LinkState>),
-        link: LinkState,
-    ) -> Result<(), StoreError> {
-        let is_news = |state, known| PLACED.contains(&state) && known != Some(link);
-        if is_news(seen.0, seen.1) {
-            self.advance(id, |now| {
-                let step = Transition { link: Some(Some(link)), ..Transition::default() };
-                is_news(now.state, now.link).then_some(step)
-            })
-            .await?;
+    /// Records whether the runner of an execution can be reached. `seen` is its last known state.
+    pub(crate) async fn set_link(&self, seen: &LiveExecution, link: LinkState) -> Result<(), StoreError> {
+        if is_placed(seen.state) && seen.link != Some(link) {
+            self.advance(seen.id, &Event::LinkSeen(link)).await?;
         }
         Ok(())
     }
-
-    /// Marks an execution as lost. The output is set to `LIVE`, because the runner can return with it, even if it
-    /// is unknown whether the command began.
-    pub(crate) async fn lose(
-        &self,
-        id: ExecutionId,
-        attempt: u32,
-        started: Started,
-    ) -> Result<Advanced, StoreError> {
-        self.advance(id, |now| {
-            let is_same = PLACED.contains(&now.state) && now.attempt == attempt;
-            is_same
-                .then(|| Transition { output: Some(OutputState::Live), ..finish_with(lost_result(started)) })
-        })
-        .await
-    }
 }
 
-/// Reports whether the execution was moved to the background, so that the end of the stream that started it
-/// does not end it.
-fn is_let_go(record: &ExecutionRecord, by: CancelledBy) -> bool {
-    by == CancelledBy::Disconnect && record.backgrounded.is_some()
-}
-
-/// Returns the transition that ends an execution with this result.
-pub(crate) fn finish_with(result: ExecutionResult) -> Transition {
-    Transition { state: Some(ExecutionState::Finished), result: Some(result), ..Transition::default() }
-}
-
-/// Returns the result of an execution that was lost with its runner.
-pub(crate) fn lost_result(started: Started) -> ExecutionResult {
-    ExecutionResult {
-        started,
-        directory_report: DirectoryReport::Unchanged,
-        ..ExecutionResult::not_started(Cause::RunnerLost)
-    }
+/// Returns a new lease of a server.
+pub(crate) fn lease_of(server: &str, limits: &ServiceLimits) -> Lease {
+    Lease { server: server.to_owned(), micros: micros(limits.lease) }
 }

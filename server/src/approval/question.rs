@@ -1,24 +1,20 @@
 //! The question that follows a refusal of a runner.
 
-use airlock_domain::{Cause, ExecutionState};
+use airlock_domain::Cause;
+use airlock_lifecycle::{Question, Redecision};
 
 use super::{Approvals, files::as_found};
-use crate::{
-    control::micros,
-    decision,
-    model::ExecutionRecord,
-    store::{StoreError, Transition},
-};
+use crate::{control::micros, decision, model::ExecutionRecord, store::StoreError};
 
 impl Approvals {
-    /// Returns the transition to a new approval after the runner found that programs or paths differ from the
+    /// Returns the question to a person after the runner found that programs or paths differ from the
     /// decision. Returns `None` if the request does not wait for an answer or a person cannot lift the
     /// refusal.
     pub(crate) async fn question_of_refusal(
         &self,
         record: &ExecutionRecord,
         refusal: &Cause,
-    ) -> Result<Option<Transition>, StoreError> {
+    ) -> Result<Option<Question>, StoreError> {
         let Cause::Refused { reason, message, files } = refusal else { return Ok(None) };
         let known = [decision::UNTRUSTED_PATH, decision::FILES_CHANGED, decision::NAMES_A_PROGRAM];
         let Some(code) = known.into_iter().find(|code| code == reason) else { return Ok(None) };
@@ -36,11 +32,10 @@ impl Approvals {
         let files = as_found(&question.grant.decided.files, files);
         asked.decision = question.record;
         let approval = self.new_approval(&asked, decision::asked(&question.grant, files));
-        Ok(Some(Transition {
-            state: Some(ExecutionState::PendingApproval),
-            decision: Some((asked.decision, asked.spec.command.directory)),
-            approval: Some((approval, micros(self.valid_for(&session)))),
-            ..Transition::default()
+        Ok(Some(Question {
+            decision: Redecision { record: asked.decision, directory: asked.spec.command.directory },
+            approval,
+            valid_micros: micros(self.valid_for(&session)),
         }))
     }
 }

@@ -92,10 +92,13 @@ impl Executions {
             return Err(no_background(&profile));
         }
         match self.background.send_to_background(record, BackgroundedBy::Client).await? {
-            Advanced::Taken(record) => Ok(record),
-            Advanced::Left(record) if record.state == ExecutionState::Running => Ok(record),
-            Advanced::Left(record) => Err(not_running(&record)),
-            Advanced::Missing => Err(no_such_execution(id)),
+            Some(Advanced { record, is_changed, .. })
+                if is_changed || record.state == ExecutionState::Running =>
+            {
+                Ok(record)
+            }
+            Some(Advanced { record, .. }) => Err(not_running(&record)),
+            None => Err(no_such_execution(id)),
         }
     }
 }

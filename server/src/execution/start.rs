@@ -63,7 +63,7 @@ impl Executions {
         let key = request.request_id.unwrap_or_default();
         let span = tracing::info_span!("audit");
         match self.store.create_execution(new).instrument(span).await? {
-            Created::New(record) => self.entered(record),
+            Created::New(record) => self.entered(record).await,
             Created::Existing(existing) => repeated(existing, hash, &key),
             Created::Conflict => Err(ApiError::AlreadyExists { request_id: key }),
             Created::Full { limit, value } => Err(exhausted(limit, value)),
@@ -206,23 +206,9 @@ impl Executions {
     }
 
     /// Completes a start after the execution is stored.
-    fn entered(&self, record: ExecutionRecord) -> Result<ExecutionRecord, ApiError> {
-        self.changes.notify(record.id);
-        match record.state {
-            ExecutionState::Finished => {
-                self.changes.notify_tenant(&record.tenant);
-                if let Some(result) = &record.result {
-                    self.observer.finished(&result.cause, Duration::ZERO);
-                }
-                return Err(refusal(record));
-            }
-            ExecutionState::Queued => {
-                self.transient.open_queue_span(record.id, tracing::info_span!("queue"));
-                self.hints.sessions.insert(record.session_id);
-            }
-            ExecutionState::PendingApproval | ExecutionState::Starting | ExecutionState::Running => {}
-        }
-        Ok(record)
+    async fn entered(&self, record: ExecutionRecord) -> Result<ExecutionRecord, ApiError> {
+        self.transitions.entered(&record).await;
+        if record.state == ExecutionState::Finished { Err(refusal(record)) } else { Ok(record) }
     }
 }
 

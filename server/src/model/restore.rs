@@ -1,8 +1,7 @@
 //! The audit of restores from quarantine.
 
 use airlock_domain::{ExecutionId, SessionId};
-
-use super::Micros;
+use airlock_lifecycle::record::Micros;
 
 /// A step of a restore.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

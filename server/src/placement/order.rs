@@ -5,11 +5,9 @@
 //! waits for an approval blocks no other.
 
 use airlock_domain::ExecutionState;
+use airlock_lifecycle::is_placed;
 
-use crate::{
-    model::{LiveExecution, Micros},
-    transition::PLACED,
-};
+use crate::model::{LiveExecution, Micros};
 
 /// Returns the executions that may be placed now, from all unfinished ones of a session.
 pub(super) fn turns(live: &[LiveExecution]) -> Vec<&LiveExecution> {
@@ -17,7 +15,7 @@ pub(super) fn turns(live: &[LiveExecution]) -> Vec<&LiveExecution> {
         live.iter().filter(|record| record.state != ExecutionState::PendingApproval).collect();
     order.sort_by_key(|record| (joined(record), record.id));
     // An execution that another server created earlier can become visible later.
-    let mut serial_ahead = order.iter().any(|record| record.serial && PLACED.contains(&record.state));
+    let mut serial_ahead = order.iter().any(|record| record.serial && is_placed(record.state));
     let mut turns = Vec::new();
     for record in order {
         if record.state == ExecutionState::Queued && !(record.serial && serial_ahead) {

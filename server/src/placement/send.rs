@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use airlock_domain::{CancelledBy, Cause, ExecutionResult, ExecutionState, StartJob, Started, ToRunner};
+use airlock_domain::{ExecutionState, StartJob, ToRunner};
+use airlock_lifecycle::{Absence, Event, JobEffect, Settlement, is_placed, settle};
 use tracing::Instrument as _;
 
 use super::Placement;
@@ -10,8 +11,7 @@ use crate::{
     decision::Offer,
     links::{JobOnLink, Link, vouches_for},
     model::{ExecutionRecord, LiveExecution},
-    store::{StoreError, Transition},
-    transition::{Advanced, PLACED, finish_with},
+    store::StoreError,
 };
 
 impl Placement {
@@ -55,7 +55,7 @@ impl Placement {
     async fn end_if_asked_meanwhile(&self, record: &ExecutionRecord) {
         if let Ok(Some(now)) = self.store.execution(record.id).await
             && now.cancel_requested
-            && PLACED.contains(&now.state)
+            && is_placed(now.state)
         {
             self.transitions.send_end(&now).await;
         }
@@ -76,26 +76,28 @@ impl Placement {
         };
         let Some(record) = now.filter(same) else { return Ok(()) };
         let record = &record;
-        let is_of_this_life = record.runner_epoch == Some(link.hello.epoch);
-        // A link of an earlier epoch cannot tell what a later one was offered.
-        if !is_of_this_life && !self.runners.is_current(link).await? {
-            return Ok(());
-        }
-        if record.state == ExecutionState::Running {
-            if !link.is_surely_absent(record.id) {
+        let epoch = link.hello.epoch;
+        let is_current = record.runner_epoch == Some(epoch) || self.runners.is_current(link).await?;
+        let is_surely_absent = is_current
+            && record.state == ExecutionState::Running
+            // If this is uncertain, it also schedules a probe.
+            && link.is_surely_absent(record.id);
+        let absence = Absence {
+            epoch,
+            is_current,
+            is_surely_absent,
+            vouches: record.runner_epoch.is_some_and(|epoch| vouches_for(&link.hello, epoch)),
+        };
+        match settle(record, &absence) {
+            Settlement::Leave => Ok(()),
+            Settlement::Probe => {
                 self.runners.send_probe(link).await;
-                return Ok(());
+                Ok(())
             }
-            return self.lose_unknown(record, Started::Yes).await;
+            Settlement::Lose => self.lose_unknown(record).await,
+            Settlement::SendAgain => self.settle_sent(link, (record, not_after)).await,
+            Settlement::TakeBack => self.take_back(record).await,
         }
-        if is_of_this_life {
-            return self.settle_sent(link, (record, not_after)).await;
-        }
-        if !record.runner_epoch.is_some_and(|epoch| vouches_for(&link.hello, epoch)) {
-            return self.lose_unknown(record, Started::Unknown).await;
-        }
-        // It was never accepted, and that epoch has ended, so it can be offered again.
-        self.take_back(record).await
     }
 
     /// Settles an execution of the same epoch that was not reported: the offer has not arrived yet, or never
@@ -137,28 +139,19 @@ impl Placement {
     /// Returns the execution to the queue, where it is decided again, or ends it if a cancellation was
     /// requested.
     async fn take_back(&self, record: &ExecutionRecord) -> Result<(), StoreError> {
-        let by = self.transient.cancelled_by(record.id).unwrap_or(CancelledBy::Client);
-        self.transitions
-            .advance(record.id, |now| {
-                let is_same = now.state == ExecutionState::Starting && now.attempt == record.attempt;
-                is_same.then(|| {
-                    if now.cancel_requested {
-                        finish_with(ExecutionResult::not_started(Cause::Cancelled(by)))
-                    } else {
-                        Transition { state: Some(ExecutionState::Queued), ..Transition::default() }
-                    }
-                })
-            })
-            .await?;
-        self.hints.sessions.insert(record.session_id);
-        Ok(())
+        let by = self.transitions.cancelled_by(record.id);
+        let taken_back = Event::TakenBack { attempt: record.attempt, by };
+        self.transitions.advance(record.id, &taken_back).await.map(drop)
     }
 
     /// Marks an execution as lost, because its runner is back and does not have it. Then asks the runner for
     /// the output.
-    async fn lose_unknown(&self, record: &ExecutionRecord, started: Started) -> Result<(), StoreError> {
-        if let Advanced::Taken(record) = self.transitions.lose(record.id, record.attempt, started).await? {
-            self.output.ended(&record).await;
+    async fn lose_unknown(&self, record: &ExecutionRecord) -> Result<(), StoreError> {
+        let lost = Event::Lost { attempt: record.attempt, is_back: true };
+        if let Some(advanced) = self.transitions.advance(record.id, &lost).await?
+            && advanced.job.contains(&JobEffect::KeepOutput)
+        {
+            self.output.ended(&advanced.record).await;
         }
         Ok(())
     }

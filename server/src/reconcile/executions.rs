@@ -1,25 +1,24 @@
 //! The reconciliation of one execution. Each step compares the recorded state with the actual state and takes the
 //! next action, if any. It is idempotent.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use airlock_domain::{ExecutionState, LinkState, RunnerId};
+use airlock_lifecycle::{OwnerEvent, is_placed, may_settle};
 
 use crate::{
     approval::Approvals,
     background::Background,
-    control::{Clock, Hints, micros},
+    control::{Clock, Hints},
     fleet::Fleet,
     limits::ServiceLimits,
     links::{JobOnLink, Links},
     model::LiveExecution,
     placement::Placement,
-    store::{Store, StoreError, Transition},
-    transition::{PLACED, Transitions},
+    store::{Store, StoreError},
+    transition::{Transitions, lease_of},
 };
 
-/// How long a server without a link to the runner leaves an execution without an owner to a server with a link.
-const TAKE_OVER_WAIT: Duration = Duration::from_secs(3);
 /// The page size of lists.
 pub(crate) const PAGE: u32 = 500;
 
@@ -71,39 +70,36 @@ impl ExecutionReconciler {
         if record.owner_server.as_deref() == Some(own) {
             return Ok(true);
         }
-        if !self.may_settle(record) || self.leaves_to_others(record) {
+        // Most executions of other servers have a valid lease, so the links are not looked up for them.
+        if !self.may_settle(record) {
             return Ok(false);
         }
-        let lease = Some((own.to_owned(), micros(self.limits.lease)));
-        let step = Transition { lease, ..Transition::default() };
-        // A single attempt by version: another server may be first. The next reconciliation continues.
-        self.store.transition(record.id, record.version, &step).await?;
-        self.hints.reconcile_now();
+        let lease = lease_of(own, &self.limits);
+        let is_linked_elsewhere = self.is_linked_elsewhere(record);
+        let seen = OwnerEvent::Seen { lease, now: self.clock.now(), is_linked_elsewhere };
+        if self.transitions.change_owner(record, &seen).await? {
+            self.hints.reconcile_now();
+        }
         Ok(false)
     }
 
-    /// Returns whether a server with a link to the runner should take over the execution, if it does so soon.
-    fn leaves_to_others(&self, record: &LiveExecution) -> bool {
+    /// Returns whether other servers have a link to the runner of an execution, and this one has none.
+    fn is_linked_elsewhere(&self, record: &LiveExecution) -> bool {
         let Some(runner) = &record.runner_id else { return false };
         let is_linked = self.links.get(runner).is_some_and(|link| link.is_reconciled());
-        !is_linked
-            && self.clock.since(record.lease_until) < TAKE_OVER_WAIT
-            && !self.fleet.linked(runner).is_empty()
+        !is_linked && !self.fleet.linked(runner).is_empty()
     }
 
     /// Reconciles an execution that is on a runner.
     pub(crate) async fn reconcile_placed(&self, record: &LiveExecution) -> Result<(), StoreError> {
-        let Some(runner) = record.runner_id.as_ref().filter(|_| PLACED.contains(&record.state)) else {
+        let Some(runner) = record.runner_id.as_ref().filter(|_| is_placed(record.state)) else {
             return Ok(());
         };
         let Some(link) = self.links.get(runner) else {
             if self.hand_over(record, runner).await? {
                 return Ok(());
             }
-            return self
-                .transitions
-                .set_link(record.id, (record.state, record.link), LinkState::Unreachable)
-                .await;
+            return self.transitions.set_link(record, LinkState::Unreachable).await;
         };
         if !link.is_reconciled() {
             return Ok(());
@@ -116,7 +112,7 @@ impl ExecutionReconciler {
                 {
                     self.background.tell_backgrounded(&link, &now).await?;
                 }
-                self.transitions.set_link(record.id, (record.state, record.link), LinkState::Connected).await
+                self.transitions.set_link(record, LinkState::Connected).await
             }
             Some(JobOnLink::Withdrawn { .. }) | None => self.placement.settle_unreported(&link, record).await,
         }
@@ -125,20 +121,14 @@ impl ExecutionReconciler {
     /// Returns whether this server may settle an execution that its runner did not report: it owns the execution, or
     /// the lease has expired.
     pub(crate) fn may_settle(&self, record: &LiveExecution) -> bool {
-        match record.owner_server.as_deref() {
-            Some(owner) if owner == self.server_id => true,
-            Some(_) => record.lease_until <= self.clock.now(),
-            None => true,
-        }
+        may_settle(record, &self.server_id, self.clock.now())
     }
 
     /// Hands the ownership of an execution to a server with a link to its runner. Returns whether there is one.
     async fn hand_over(&self, record: &LiveExecution, to: &RunnerId) -> Result<bool, StoreError> {
         let Some(other) = self.fleet.linked(to).into_iter().next() else { return Ok(false) };
-        let lease = Some((other, micros(self.limits.lease)));
-        let step = Transition { lease, ..Transition::default() };
-        // A single attempt by version. If another step came first, the next reconciliation tries again.
-        self.store.transition(record.id, record.version, &step).await?;
+        let lease = lease_of(&other, &self.limits);
+        self.transitions.change_owner(record, &OwnerEvent::LinkedElsewhere { lease }).await?;
         Ok(true)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use airlock_domain::{ExecutionState, Started};
+use airlock_lifecycle::{Event, PLACED};
 
 use super::executions::PAGE;
 use crate::{
@@ -14,7 +14,7 @@ use crate::{
     runners::Runners,
     session::Sessions,
     store::{ExecutionQuery, PageQuery, SessionQuery, Store, StoreError},
-    transition::{PLACED, Transitions},
+    transition::Transitions,
 };
 
 /// Reconciles runners.
@@ -62,10 +62,8 @@ impl RunnerReconciler {
             // Lost executions leave the list, so the first page is always the next.
             let placed = self.store.executions(&query, &page).await?.items;
             for record in &placed {
-                let ran = record.state == ExecutionState::Running;
-                self.transitions
-                    .lose(record.id, record.attempt, if ran { Started::Yes } else { Started::Unknown })
-                    .await?;
+                let lost = Event::Lost { attempt: record.attempt, is_back: false };
+                self.transitions.advance(record.id, &lost).await?;
             }
             if placed.len() < PAGE as usize {
                 break;

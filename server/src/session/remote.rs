@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use airlock_domain::{
-    Cause, ExecutionResult, SessionId, SessionPhase, SessionReport, SessionSnapshot, ToRunner,
-};
+use airlock_domain::{Cause, SessionId, SessionPhase, SessionReport, SessionSnapshot, ToRunner};
+use airlock_lifecycle::Event;
 
 use super::{Sessions, change::to_state};
 use crate::{
@@ -151,9 +150,9 @@ impl Sessions {
         }
         // The waiting executions end first, so that each contains the reason. Then the session is closed.
         let why = format!("{reason}: {message}");
-        let result = ExecutionResult::not_started(Cause::refused(&reason, message));
+        let failed = Event::SessionFailed { cause: Cause::refused(&reason, message) };
         for record in self.transitions.live_of_session(session.id).await? {
-            self.transitions.finish(record.id, result.clone()).await?;
+            self.transitions.advance(record.id, &failed).await?;
         }
         self.change(session.id, |session| {
             (session.state == SessionState::Opening).then(|| to_state(SessionState::Closed, &why))

@@ -66,13 +66,3 @@ pub struct TakeQueued {
     /// How long no other server takes the executions, in microseconds.
     pub hold_micros: i64,
 }
-
-/// The writer of an output's state.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OutputBy<'a> {
-    /// The server with this ID, as long as it holds the lease on an output that is `LIVE` or `STORING`. A server that
-    /// has lost the lease cannot mark an output as lost that the next server stored.
-    Keeper(&'a str),
-    /// The removal of outputs that are `STORED` or `PARTIAL`.
-    Retention,
-}

@@ -4,12 +4,13 @@
 //! happened or not. Every method can fail with [`StoreError::Unavailable`].
 
 use airlock_domain::{ApprovalId, Epoch, ExecutionId, OutputState, RuleId, RunnerId, SessionId};
+use airlock_lifecycle::{OutputBy, Transition};
 
 use super::{
-    room::{Created, OutputBy, TakeQueued},
+    room::{Created, TakeQueued},
     values::{
         ApprovalAnswer, ApprovalQuery, Cas, ExecutionQuery, MilestoneQuery, Milestones, NewExecution, Page,
-        PageQuery, RuleQuery, RunnerPut, SessionChange, SessionQuery, StoreError, Transition,
+        PageQuery, RuleQuery, RunnerPut, SessionChange, SessionQuery, StoreError,
     },
 };
 use crate::model::{

@@ -2,15 +2,13 @@
 
 use std::time::Duration;
 
-use airlock_domain::{
-    BackgroundedBy, Epoch, ExecutionResult, ExecutionState, LinkState, Mode, OutputState, RunnerId,
-    SessionId, SessionSnapshot,
-};
+use airlock_domain::{Epoch, ExecutionState, Mode, RunnerId, SessionId, SessionSnapshot};
+use airlock_lifecycle::NotPermitted;
 
 use super::room::Room;
 use crate::model::{
-    ApprovalRecord, ApprovalState, DecisionRecord, ExecutionRecord, MilestoneRecord, RememberedRule,
-    SessionRecord, SessionState,
+    ApprovalRecord, ApprovalState, ExecutionRecord, MilestoneRecord, RememberedRule, SessionRecord,
+    SessionState,
 };
 
 /// Why a step failed.
@@ -51,6 +49,12 @@ pub enum StoreError {
         /// The value of the limit.
         value: u64,
     },
+}
+
+impl From<NotPermitted> for StoreError {
+    fn from(NotPermitted(why): NotPermitted) -> Self {
+        Self::Refused(why)
+    }
 }
 
 /// The failures that a committed step survives.
@@ -168,46 +172,6 @@ pub struct NewExecution {
     pub session: Option<SessionRecord>,
     /// The limits. They are checked in the same transaction, after the request ID.
     pub room: Room,
-}
-
-/// A step of an execution. `None` leaves a field unchanged.
-///
-/// These changes raise the version by one and add one entry to the history: a change of state, link or owner, an offer,
-/// a new approval, and a move to the background. A renewed lease of the same owner, a decision, a cancel request and a
-/// change of the output's state leave the version unchanged. Each of them is written on its own, so no writer
-/// overwrites another.
-///
-/// * Only `STARTING` and `RUNNING` have a link.
-/// * A step out of `PENDING_APPROVAL` withdraws an approval that is still open.
-/// * An offer and `STARTING` require each other.
-/// * A `FINISHED` execution accepts only a lease and a state of its output.
-/// * Only an execution that is and stays `RUNNING` can be moved to the background, and only once. It is not serial from
-///   then on.
-/// * If the execution does not move its session (`ExecutionRecord::moves_session`), its result states that the
-///   directory was not kept, whatever the runner reported.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Transition {
-    /// The new state. It must be a permitted successor, or equal to the current state for a change of link only.
-    pub state: Option<ExecutionState>,
-    /// The new link.
-    pub link: Option<Option<LinkState>>,
-    /// The runner and its epoch for an offer. An offer also raises `attempt` by one.
-    pub offer: Option<(RunnerId, Epoch)>,
-    /// The owning server, and the duration of its lease in microseconds.
-    pub lease: Option<(String, i64)>,
-    /// A new decision, and the directory that it was made for.
-    pub decision: Option<(DecisionRecord, Vec<u8>)>,
-    /// A new approval for an execution that waits for an approver (again), and its validity in microseconds.
-    pub approval: Option<(ApprovalRecord, i64)>,
-    /// Whether a client requested the end of the execution.
-    pub cancel_requested: Option<bool>,
-    /// Moves the execution to the background.
-    pub backgrounded: Option<BackgroundedBy>,
-    /// The new state of the output.
-    pub output: Option<OutputState>,
-    /// The result, together with `FINISHED`. It closes the audit entry, withdraws an open approval, updates the
-    /// session's last use, and moves the session's current directory if the result's directory was kept.
-    pub result: Option<ExecutionResult>,
 }
 
 /// An answer to an approval.

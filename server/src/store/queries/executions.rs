@@ -1,6 +1,7 @@
 //! The queries of the table of executions and of the history of their states.
 
 use airlock_domain::{ExecutionId, ExecutionResult, ExecutionState, SessionId};
+use airlock_lifecycle::created;
 use airlock_proto::convert::Stored as _;
 use sqlx::QueryBuilder;
 
@@ -18,7 +19,6 @@ use crate::{
             names::Named,
             rows::{ChangeRow, ExecutionRow, LiveRow, id, integer, output_columns},
         },
-        step,
     },
 };
 
@@ -77,7 +77,8 @@ pub(in crate::store) async fn create(
     if let Some(session) = new.session.clone() {
         sessions::insert(&mut tx, session, now).await?;
     }
-    let taken = step::created(new, now)?;
+    let valid = new.approval_valid_micros;
+    let taken = created(new.record, new.approval.map(|approval| (approval, valid)), now)?;
     let record = &taken.record;
     insert(&mut tx, record).await?;
     if let Some(change) = &taken.change {

@@ -1,6 +1,7 @@
 //! The accounting per tenant, and the queries that take executions from the queue.
 
 use airlock_domain::{ExecutionId, ExecutionResult, SessionId};
+use airlock_lifecycle::{Lease, OwnerEvent, change_owner, taken};
 use sqlx::QueryBuilder;
 
 use super::{
@@ -9,11 +10,10 @@ use super::{
 };
 use crate::{
     fair,
-    model::Micros,
+    model::{LiveExecution, Micros},
     store::{
-        StoreError, TakeQueued, Transition,
+        StoreError, TakeQueued,
         sql::rows::{id, integer},
-        step,
     },
 };
 
@@ -129,9 +129,10 @@ fn is_free(sql: &mut QueryBuilder<Db>, take: &TakeQueued, now: Micros) {
 /// Reserves an execution for this server for a while. Returns whether it exists.
 async fn hold(tx: &mut Tx, id: ExecutionId, take: &TakeQueued, now: Micros) -> Result<bool, StoreError> {
     let Some(record) = executions::get_to_change(tx, id).await? else { return Ok(false) };
-    if record.owner_server.as_deref() != Some(take.server_id.as_str()) {
-        let lease = Some((take.server_id.clone(), take.lease_micros));
-        let taken = step::taken(record, &Transition { lease, ..Transition::default() }, now)?;
+    let lease = Lease { server: take.server_id.clone(), micros: take.lease_micros };
+    let event = OwnerEvent::TakenFromQueue { lease };
+    if let Some(transition) = change_owner(&LiveExecution::from(&record), &event) {
+        let taken = taken(record, &transition, now)?;
         executions::update(tx, &taken.record).await?;
         if let Some(change) = &taken.change {
             executions::insert_change(tx, id, change).await?;

@@ -1,6 +1,7 @@
 //! Steps of executions: a compare-and-set with all dependent writes in one transaction.
 
 use airlock_domain::{ExecutionId, ExecutionState, OutputState};
+use airlock_lifecycle::{OUTPUTS, OutputBy, Transition, is_unstored, taken};
 use sqlx::QueryBuilder;
 
 use super::{
@@ -11,9 +12,8 @@ use super::{
 use crate::{
     model::ExecutionRecord,
     store::{
-        Cas, OutputBy, StoreError, Transition,
+        Cas, StoreError,
         sql::rows::{id, output_columns},
-        step,
     },
 };
 
@@ -31,7 +31,7 @@ pub(in crate::store) async fn take(
     }
     let now = clock(&mut tx).await?;
     let from = record.state;
-    let taken = step::taken(record, step, now)?;
+    let taken = taken(record, step, now)?;
     let record = &taken.record;
     executions::update(&mut tx, record).await?;
     if let Some(change) = &taken.change {
@@ -74,12 +74,10 @@ pub(in crate::store) async fn set_output(
     let mut sql = QueryBuilder::<Db>::new("UPDATE executions SET output = ");
     sql.push_bind(output).push(", output_from = ").push_bind(from);
     sql.push(" WHERE ended IS NOT NULL AND id = ").push_bind(id.to_string());
-    match by {
-        OutputBy::Keeper(server) => {
-            sql.push(" AND output IN ('LIVE', 'STORING') AND owner_server = ").push_bind(server.to_owned())
-        }
-        OutputBy::Retention => sql.push(" AND output IN ('STORED', 'PARTIAL')"),
-    };
+    sql.push(" AND ").push(output_in(|state| by.may_replace(state)));
+    if let OutputBy::Keeper(server) = by {
+        sql.push(" AND owner_server = ").push_bind(server.to_owned());
+    }
     let set = sql.build().execute(&mut *tx).await?.rows_affected();
     engine::commit(tx).await?;
     Ok(set > 0)
@@ -90,14 +88,21 @@ pub(in crate::store) async fn lose_outputs(
     away_micros: i64,
     at_most: u32,
 ) -> Result<Vec<ExecutionId>, StoreError> {
-    const FREE: &str =
-        "output IN ('LIVE', 'STORING') AND ended IS NOT NULL AND (owner_server IS NULL OR lease_until <= ";
+    let is_free = format!(
+        "{} AND ended IS NOT NULL AND (owner_server IS NULL OR lease_until <= ",
+        output_in(is_unstored)
+    );
     let now = clock(&mut tx).await?.0;
     let before = now.saturating_sub(away_micros);
     let (lost, from) = output_columns(OutputState::Lost);
     let mut sql = QueryBuilder::<Db>::new("UPDATE executions SET output = ");
-    sql.push_bind(lost).push(", output_from = ").push_bind(from).push(" WHERE ").push(FREE).push_bind(now);
-    sql.push(") AND id IN (SELECT id FROM executions WHERE ").push(FREE).push_bind(now);
+    sql.push_bind(lost)
+        .push(", output_from = ")
+        .push_bind(from)
+        .push(" WHERE ")
+        .push(&is_free)
+        .push_bind(now);
+    sql.push(") AND id IN (SELECT id FROM executions WHERE ").push(&is_free).push_bind(now);
     sql.push(") AND ended < ").push_bind(before);
     sql.push(" AND runner_id IN (SELECT id FROM runners WHERE last_seen < ").push_bind(before);
     sql.push(") ORDER BY id LIMIT ").push_bind(i64::from(at_most)).push(") RETURNING id");
@@ -131,18 +136,19 @@ pub(in crate::store) async fn take_storing(
     lease_micros: i64,
 ) -> Result<bool, StoreError> {
     let now = clock(&mut tx).await?.0;
-    let taken = sqlx::query(
-        "UPDATE executions SET owner_server = $1, lease_until = $2 WHERE id = $3 AND ended IS NOT NULL \
-         AND output IN ('LIVE', 'STORING') \
-         AND (owner_server IS NULL OR owner_server = $1 OR lease_until <= $4)",
-    )
-    .bind(server_id)
-    .bind(now.saturating_add(lease_micros))
-    .bind(id.to_string())
-    .bind(now)
-    .execute(&mut *tx)
-    .await?
-    .rows_affected();
+    let mut sql = QueryBuilder::<Db>::new("UPDATE executions SET owner_server = ");
+    sql.push_bind(server_id.to_owned()).push(", lease_until = ").push_bind(now.saturating_add(lease_micros));
+    sql.push(" WHERE id = ").push_bind(id.to_string()).push(" AND ended IS NOT NULL AND ");
+    sql.push(output_in(is_unstored)).push(" AND (owner_server IS NULL OR owner_server = ");
+    sql.push_bind(server_id.to_owned()).push(" OR lease_until <= ").push_bind(now).push(")");
+    let taken = sql.build().execute(&mut *tx).await?.rows_affected();
     engine::commit(tx).await?;
     Ok(taken > 0)
+}
+
+/// Returns the condition that the output has one of the states that `is` selects.
+fn output_in(is: impl Fn(OutputState) -> bool) -> String {
+    let states = OUTPUTS.into_iter().filter(|state| is(*state));
+    let names: Vec<String> = states.map(|state| format!("'{}'", output_columns(state).0)).collect();
+    format!("output IN ({})", names.join(", "))
 }

@@ -1,35 +1,47 @@
-//! The effect of a step on a record: the table of transitions and its constraints, shared by all
-//! stores. Pure functions that read no clock and write nothing.
+//! The result of a transition: the table of permitted transitions and its constraints, shared by all stores. Pure
+//! functions that read no clock and write nothing.
 
 use airlock_domain::{BackgroundedBy, DirectoryReport, ExecutionResult, ExecutionState, LinkState};
 
-use super::{NewExecution, StoreError, Transition};
-use crate::model::{ApprovalRecord, ApprovalState, ExecutionRecord, Micros, Milestone, StateChange};
+use crate::{
+    record::{ApprovalRecord, ApprovalState, ExecutionRecord, Micros, Milestone, StateChange},
+    transition::Transition,
+};
 
-/// The writes of a step.
+/// A transition that is never valid: it is outside the table of state transitions, or violates a constraint of the
+/// record. This is an error of the caller.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct NotPermitted(pub String);
+
+/// The writes of a transition.
 #[derive(Debug)]
-pub(super) struct Taken {
+pub struct Taken {
     /// The new row.
-    pub(super) record: ExecutionRecord,
+    pub record: ExecutionRecord,
     /// The new entry of the history, if any.
-    pub(super) change: Option<StateChange>,
-    /// The milestone of the step, if any.
-    pub(super) milestone: Option<Milestone>,
+    pub change: Option<StateChange>,
+    /// The milestone of the transition, if any.
+    pub milestone: Option<Milestone>,
     /// A new approval.
-    pub(super) approval: Option<ApprovalRecord>,
+    pub approval: Option<ApprovalRecord>,
     /// Whether open approvals must be withdrawn, before the new one is added.
-    pub(super) withdraw: bool,
+    pub withdraw: bool,
     /// Whether the execution has just become `FINISHED`.
-    pub(super) finished: bool,
+    pub finished: bool,
 }
 
-/// Returns the first row of an execution and its dependent writes.
+/// Returns the first row of an execution and its dependent writes. An approval comes with its validity in
+/// microseconds.
 ///
 /// # Errors
-/// [`StoreError::Refused`] if the state is not a valid first state, or if the parts contradict each
+/// [`NotPermitted`] if the state is not a valid first state, or if the parts contradict each
 /// other.
-pub(super) fn created(new: NewExecution, now: Micros) -> Result<Taken, StoreError> {
-    let NewExecution { mut record, approval, approval_valid_micros, .. } = new;
+pub fn created(
+    mut record: ExecutionRecord,
+    approval: Option<(ApprovalRecord, i64)>,
+    now: Micros,
+) -> Result<Taken, NotPermitted> {
     let finished = record.state == ExecutionState::Finished;
     if finished != record.result.is_some() {
         return refused("an execution has a result exactly when it is FINISHED");
@@ -55,21 +67,17 @@ pub(super) fn created(new: NewExecution, now: Micros) -> Result<Taken, StoreErro
     record.started = None;
     record.ended = finished.then_some(now);
     record.link = None;
-    let approval = approval.map(|approval| opened(&mut record, approval, approval_valid_micros, now));
+    let approval = approval.map(|(approval, valid)| opened(&mut record, approval, valid, now));
     let change = Some(change(&record, now));
     let milestone = finished.then_some(Milestone::Finished);
     Ok(Taken { record, change, milestone, approval, withdraw: false, finished })
 }
 
-/// Returns the writes of `step`.
+/// Returns the writes of a transition. `now` is the store's time.
 ///
 /// # Errors
-/// [`StoreError::Refused`] if the step is not permitted from the record's state.
-pub(super) fn taken(
-    mut record: ExecutionRecord,
-    step: &Transition,
-    now: Micros,
-) -> Result<Taken, StoreError> {
+/// [`NotPermitted`] if the transition is not permitted from the record's state.
+pub fn taken(mut record: ExecutionRecord, step: &Transition, now: Micros) -> Result<Taken, NotPermitted> {
     let from = record.state;
     let to = step.state.unwrap_or(from);
     check(from, to, step)?;
@@ -127,9 +135,9 @@ pub(super) fn taken(
     Ok(Taken { record, change, milestone, approval, withdraw, finished })
 }
 
-fn check(from: ExecutionState, to: ExecutionState, step: &Transition) -> Result<(), StoreError> {
+fn check(from: ExecutionState, to: ExecutionState, step: &Transition) -> Result<(), NotPermitted> {
     if from != to && !from.may_become(to) {
-        return Err(StoreError::Refused(format!("{from:?} cannot change to {to:?}")));
+        return Err(NotPermitted(format!("{from:?} cannot change to {to:?}")));
     }
     if from == ExecutionState::Finished {
         let Transition {
@@ -223,6 +231,6 @@ fn change(record: &ExecutionRecord, at: Micros) -> StateChange {
     }
 }
 
-fn refused<T>(why: &str) -> Result<T, StoreError> {
-    Err(StoreError::Refused(why.to_owned()))
+fn refused<T>(why: &str) -> Result<T, NotPermitted> {
+    Err(NotPermitted(why.to_owned()))
 }

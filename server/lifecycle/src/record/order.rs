@@ -2,7 +2,7 @@
 
 use airlock_domain::{BackgroundedBy, ExecutionState};
 
-use super::{ExecutionRecord, Micros};
+use super::{ExecutionRecord, time::Micros};
 
 impl ExecutionRecord {
     /// Reports whether the execution waits for earlier commands of its session, and later ones wait for it.

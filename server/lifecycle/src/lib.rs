@@ -1,0 +1,49 @@
+//! The protocol of an execution on the server's side, as a pure state machine: decide, queue, offer, accept, run, end
+//! and store, with leases, epochs, take-over and re-attachment.
+//!
+//! * An [`Event`] is something that happens to an execution.
+//! * [`decide`] returns the [`Transition`] that follows from an event, or `None`. It is the only source of transitions.
+//! * [`taken`] applies a transition to a record. Every store uses it, so all stores have the same rules.
+//! * [`effects`] returns what the server must do afterwards, as data.
+//! * [`step`] is the whole machine: record and event in, record and effects out.
+//!
+//! The services of the server are loops around this crate: they read the record, ask for the transition, write it by
+//! compare-and-set, ask again after a lost race, and perform the effects. This crate must not do I/O and must not read
+//! a clock: time is a value of an event.
+
+#![forbid(unsafe_code)]
+
+pub mod record;
+
+mod effect;
+mod event;
+mod follow;
+mod machine;
+mod output;
+mod owner;
+mod question;
+mod refusal;
+mod report;
+mod results;
+mod settle;
+mod taken;
+mod transition;
+
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+
+pub use effect::{Effect, Effects, JobEffect, Outcome};
+pub use event::{Answer, Event, Offered};
+pub use follow::{effects, entered};
+pub use machine::{decide, step};
+pub use output::{OUTPUTS, OutputBy, OutputEvent, is_unstored};
+pub use owner::{Lease, OwnerEvent, change_owner, may_settle};
+pub use question::{Question, Redecision};
+pub use refusal::{Refusal, before_refusal};
+pub use report::{Reception, Reported, received};
+pub use results::{PLACED, is_placed, lost_result};
+pub use settle::{Absence, Settlement, settle};
+pub use taken::{NotPermitted, Taken, created, taken};
+pub use transition::Transition;

@@ -1,0 +1,48 @@
+//! The settlement of an execution that the store assigns to a runner and the runner did not report.
+
+use airlock_domain::{Epoch, ExecutionState};
+
+use crate::record::ExecutionRecord;
+
+/// The facts of a link that does not report an execution.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Absence {
+    /// The epoch of the runner on the link.
+    pub epoch: Epoch,
+    /// Whether this is the epoch of the offer, or the latest epoch of the runner. A link of an earlier epoch cannot
+    /// tell what a later one was offered.
+    pub is_current: bool,
+    /// Whether a probe has shown that the runner does not have the job. A report can still be on its way.
+    pub is_surely_absent: bool,
+    /// Whether the runner's journal is complete for the epoch of the offer.
+    pub vouches: bool,
+}
+
+/// The next action for an unreported execution.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Settlement {
+    /// Nothing. Another link settles it.
+    Leave,
+    /// Ask the runner whether it has the job.
+    Probe,
+    /// It is lost with its runner.
+    Lose,
+    /// The offer did not arrive yet, or never will: it is sent again or withdrawn.
+    SendAgain,
+    /// It was never accepted, and the epoch of the offer has ended, so it can be offered again.
+    TakeBack,
+}
+
+/// Returns the next action for an execution that its runner did not report.
+#[must_use]
+pub fn settle(record: &ExecutionRecord, absence: &Absence) -> Settlement {
+    let is_of_this_epoch = record.runner_epoch == Some(absence.epoch);
+    match record.state {
+        _ if !(is_of_this_epoch || absence.is_current) => Settlement::Leave,
+        ExecutionState::Running if absence.is_surely_absent => Settlement::Lose,
+        ExecutionState::Running => Settlement::Probe,
+        _ if is_of_this_epoch => Settlement::SendAgain,
+        _ if !absence.vouches => Settlement::Lose,
+        _ => Settlement::TakeBack,
+    }
+}

@@ -1,0 +1,7 @@
+//! Tests of the state machine.
+
+mod effects;
+mod outputs;
+mod owners;
+mod random;
+mod table;

@@ -1,6 +1,7 @@
 //! The structure of a crate, from its source: its modules, the imports between them, and the sizes of its types. The
 //! syntax is parsed, not compiled. Code that is compiled for tests only is left out.
 
+pub mod builds;
 mod cycles;
 pub mod imports;
 pub mod methods;

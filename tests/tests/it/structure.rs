@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
 
 mod imports;
+mod lifecycle;
 mod terms;
 
 use std::{
@@ -109,6 +110,7 @@ fn unsafe_code_is_in_one_module_of_the_sandbox() {
         "common/backoff",
         "common/faults",
         "common/telemetry",
+        "server/lifecycle",
         "server",
         "runner",
         "client",
@@ -256,7 +258,7 @@ fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
 fn the_borders_between_the_crates_hold() {
     let all = dependencies();
     let heavy = ["tokio", "tonic", "hyper", "prost", "sqlx", "rustls", "opentelemetry", "object_store"];
-    let forbidden: [(&str, &[&str]); 18] = [
+    let forbidden: [(&str, &[&str]); 20] = [
         ("airlock-escape", &heavy),
         ("airlock-escape", &["nix", "rustix", "airlock-policy", "airlock-proto", "airlock-cli"]),
         ("airlock-policy", &heavy),
@@ -273,6 +275,8 @@ fn the_borders_between_the_crates_hold() {
         ("airlock-archive", &["airlock-proto", "airlock-policy", "airlock-sandbox", "airlock-server"]),
         ("airlock-domain", &heavy),
         ("airlock-domain", &["airlock-proto", "airlock-policy"]),
+        ("airlock-lifecycle", &heavy),
+        ("airlock-lifecycle", &["airlock-proto", "airlock-policy", "airlock-server"]),
         ("airlock-proto", &["airlock-policy", "airlock-sandbox", "airlock-server", "airlock-runner"]),
         ("airlock-client", &["airlock-server", "airlock-runner", "airlock-sandbox", "airlock-policy"]),
         ("airlock-client", &["airlock-cli", "airlock-embedded", "sqlx", "object_store"]),

@@ -11,7 +11,7 @@ mod file_checks;
 mod identity;
 mod jobs;
 mod links;
-mod offers;
+mod rejection;
 mod sessions;
 
 use std::{collections::BTreeMap, sync::Arc};

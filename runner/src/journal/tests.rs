@@ -1,6 +1,7 @@
 //! Tests that the journal keeps its records through every interruption.
 
-use airlock_domain::{Cause, Started};
+use airlock_domain::{Cause, ExecutionId, ExecutionResult, SessionId, Started, limits::VOUCHED_EPOCHS};
+use airlock_runner_lifecycle::jobs::{OfferKey, Phase, Room};
 
 use proptest::prelude::*;
 
@@ -10,6 +11,63 @@ const BOOT: &str = "boot-1";
 
 fn open(dir: &Path) -> Journal {
     Journal::open(dir, BOOT, 100).unwrap()
+}
+
+/// The changes that services make, as single events.
+trait Changes {
+    fn accept(
+        &mut self,
+        id: ExecutionId,
+        attempt: u32,
+        epoch: Epoch,
+        session: SessionId,
+    ) -> Result<(), JournalError>;
+    fn refuse(
+        &mut self,
+        id: ExecutionId,
+        attempt: u32,
+        epoch: Epoch,
+        result: &ExecutionResult,
+    ) -> Result<(), JournalError>;
+    fn running(&mut self, id: ExecutionId) -> Result<(), JournalError>;
+    fn end(&mut self, id: ExecutionId, result: &ExecutionResult) -> Result<(), JournalError>;
+    fn forget(&mut self, id: ExecutionId) -> Result<(), JournalError>;
+}
+
+impl Changes for Journal {
+    fn accept(
+        &mut self,
+        id: ExecutionId,
+        attempt: u32,
+        epoch: Epoch,
+        session: SessionId,
+    ) -> Result<(), JournalError> {
+        let room = Room { slots: usize::MAX, jobs_kept: usize::MAX, disk_short: None };
+        self.step(Event::Checked { offer: OfferKey { id, attempt }, epoch, session, room }).written
+    }
+
+    fn refuse(
+        &mut self,
+        id: ExecutionId,
+        attempt: u32,
+        epoch: Epoch,
+        result: &ExecutionResult,
+    ) -> Result<(), JournalError> {
+        let (offer, result) = (OfferKey { id, attempt }, result.clone());
+        self.step(Event::Rejected { offer, epoch, reason: "floor", result }).written
+    }
+
+    fn running(&mut self, id: ExecutionId) -> Result<(), JournalError> {
+        self.step(Event::Started { id }).written
+    }
+
+    fn end(&mut self, id: ExecutionId, result: &ExecutionResult) -> Result<(), JournalError> {
+        self.step(Event::Ended { id, result: result.clone(), keep_until_ms: 0 }).written
+    }
+
+    fn forget(&mut self, id: ExecutionId) -> Result<(), JournalError> {
+        self.step(Event::Forget { id }).written
+    }
 }
 
 fn refused(reason: &str) -> ExecutionResult {
@@ -36,7 +94,8 @@ fn one_of_each(dir: &Path) -> [ExecutionId; 5] {
     }
     journal.refuse(ids[0], 2, epoch, &refused("floor")).unwrap();
     journal.running(ids[2]).unwrap();
-    journal.end(ids[3], false, &ended()).unwrap();
+    journal.end(ids[3], &ended()).unwrap();
+    journal.end(ids[4], &ended()).unwrap();
     journal.forget(ids[4]).unwrap();
     ids
 }
@@ -46,15 +105,15 @@ fn everything_written_is_read_back() {
     let dir = tempfile::tempdir().unwrap();
     let ids = one_of_each(dir.path());
     let journal = open(dir.path());
-    assert!(journal.intact());
-    assert_eq!(journal.job(&ids[0]).unwrap().phase, Phase::Refused(refused("floor")));
-    assert_eq!(journal.job(&ids[0]).unwrap().attempt, 2);
-    assert_eq!(journal.job(&ids[1]).unwrap().phase, Phase::Accepted);
-    assert_eq!(journal.job(&ids[2]).unwrap().phase, Phase::Running);
-    assert_eq!(journal.job(&ids[3]).unwrap().phase, Phase::Ended(ended()));
-    assert!(journal.job(&ids[4]).is_none());
-    assert!(journal.was_forgotten(&ids[4]));
-    assert_eq!(journal.jobs().count(), 4);
+    assert!(journal.state().intact());
+    assert_eq!(journal.state().job(&ids[0]).unwrap().phase, Phase::Refused(refused("floor")));
+    assert_eq!(journal.state().job(&ids[0]).unwrap().attempt, 2);
+    assert_eq!(journal.state().job(&ids[1]).unwrap().phase, Phase::Accepted);
+    assert_eq!(journal.state().job(&ids[2]).unwrap().phase, Phase::Running);
+    assert_eq!(journal.state().job(&ids[3]).unwrap().phase, Phase::Ended(ended()));
+    assert!(journal.state().job(&ids[4]).is_none());
+    assert!(journal.state().was_forgotten(&ids[4]));
+    assert_eq!(journal.state().jobs().count(), 4);
 }
 
 #[test]
@@ -68,12 +127,15 @@ fn a_journal_cut_at_any_byte_holds_a_prefix_and_goes_on() {
         std::fs::write(dir.path().join("journal"), &whole[..cut]).unwrap();
         let jobs = {
             let mut journal = open(dir.path());
-            let before = journal.jobs().count();
-            assert_eq!(journal.intact(), journal.state.boot.as_ref().is_some_and(|boot| boot.intact));
+            let before = journal.state().jobs().count();
+            assert_eq!(
+                journal.state().intact(),
+                journal.state().history().boot().is_some_and(|boot| boot.intact)
+            );
             journal.accept(ExecutionId::new(), 1, Epoch::new(), SessionId::new()).unwrap();
             before
         };
-        assert_eq!(open(dir.path()).jobs().count(), jobs + 1, "cut at {cut}");
+        assert_eq!(open(dir.path()).state().jobs().count(), jobs + 1, "cut at {cut}");
         most = most.max(jobs);
     }
     // Before the last record, which forgets a job, there are five.
@@ -91,8 +153,8 @@ fn a_changed_byte_is_damage_and_is_not_believed() {
         bytes[at] ^= 0x40;
         std::fs::write(&path, &bytes).unwrap();
         let journal = open(dir.path());
-        assert!(!journal.intact(), "byte {at}");
-        assert!(journal.jobs().count() < 5);
+        assert!(!journal.state().intact(), "byte {at}");
+        assert!(journal.state().jobs().count() < 5);
     }
 }
 
@@ -100,22 +162,22 @@ fn a_changed_byte_is_damage_and_is_not_believed() {
 fn another_boot_or_a_new_journal_cannot_vouch_until_all_were_told() {
     let dir = tempfile::tempdir().unwrap();
     let mut new = open(dir.path());
-    assert!(!new.intact());
+    assert!(!new.state().intact());
     new.begin(Epoch::new()).unwrap();
     drop(new);
 
     let mut untold = open(dir.path());
-    assert!(!untold.intact(), "nobody was told yet");
+    assert!(!untold.state().intact(), "nobody was told yet");
     untold.begin(Epoch::new()).unwrap();
     untold.told().unwrap();
     drop(untold);
 
-    assert!(open(dir.path()).intact());
+    assert!(open(dir.path()).state().intact());
     let mut other = Journal::open(dir.path(), "boot-2", 100).unwrap();
-    assert!(!other.intact());
+    assert!(!other.state().intact());
     other.begin(Epoch::new()).unwrap();
     drop(other);
-    assert!(!Journal::open(dir.path(), "boot-2", 100).unwrap().intact());
+    assert!(!Journal::open(dir.path(), "boot-2", 100).unwrap().state().intact());
 }
 
 #[test]
@@ -125,17 +187,17 @@ fn a_new_journal_vouches_for_the_epochs_since_it_began_while_its_host_stays_up()
     let mut first = open(dir.path());
     first.begin(epochs[0]).unwrap();
     first.begin(epochs[1]).unwrap();
-    assert_eq!(first.vouched(), &epochs[..1], "the epoch that is now speaks for itself");
+    assert_eq!(first.state().vouched(), &epochs[..1], "the epoch that is now speaks for itself");
     drop(first);
     for before in 2..epochs.len() {
         let mut next = open(dir.path());
         next.begin(epochs[before]).unwrap();
         let known = before.saturating_sub(VOUCHED_EPOCHS);
-        assert_eq!(next.vouched(), &epochs[known..before]);
-        assert!(next.vouches_for(epochs[before - 1]) && !next.vouches_for(Epoch::new()));
+        assert_eq!(next.state().vouched(), &epochs[known..before]);
+        assert!(next.state().vouches_for(epochs[before - 1]) && !next.state().vouches_for(Epoch::new()));
     }
     let other = Journal::open(dir.path(), "boot-2", 100).unwrap();
-    assert!(other.vouched().is_empty(), "its tail may be missing");
+    assert!(other.state().vouched().is_empty(), "its tail may be missing");
 }
 
 #[test]
@@ -151,11 +213,11 @@ fn a_damaged_journal_vouches_for_nothing_before_it_not_even_later() {
     bytes[at + 12] ^= 0x40;
     std::fs::write(dir.path().join("journal"), bytes).unwrap();
     let mut damaged = open(dir.path());
-    assert!(damaged.vouched().is_empty());
+    assert!(damaged.state().vouched().is_empty());
     damaged.begin(after).unwrap();
     drop(damaged);
     let next = open(dir.path());
-    assert_eq!(next.vouched(), [after], "what was cut off may have been of the epoch before");
+    assert_eq!(next.state().vouched(), [after], "what was cut off may have been of the epoch before");
 }
 
 #[test]
@@ -169,18 +231,18 @@ fn rewriting_keeps_the_state_and_bounds_the_file() {
         let id = ExecutionId::new();
         journal.accept(id, 1, epoch, SessionId::new()).unwrap();
         journal.running(id).unwrap();
-        journal.end(id, false, &ended()).unwrap();
+        journal.end(id, &ended()).unwrap();
         journal.forget(id).unwrap();
         last = Some(id);
     }
     assert!(journal.file.len() <= COMPACT_AFTER_BYTES + 4096);
-    let before: Vec<_> = journal.jobs().map(|(id, job)| (*id, job.clone())).collect();
+    let before: Vec<_> = journal.state().jobs().map(|(id, job)| (*id, job.clone())).collect();
     drop(journal);
     let journal = open(dir.path());
-    assert_eq!(journal.jobs().map(|(id, job)| (*id, job.clone())).collect::<Vec<_>>(), before);
-    assert!(journal.intact());
-    assert!(journal.was_forgotten(&last.unwrap()));
-    assert!(!journal.was_forgotten(&ids[4]), "only the latest hundred are remembered");
+    assert_eq!(journal.state().jobs().map(|(id, job)| (*id, job.clone())).collect::<Vec<_>>(), before);
+    assert!(journal.state().intact());
+    assert!(journal.state().was_forgotten(&last.unwrap()));
+    assert!(!journal.state().was_forgotten(&ids[4]), "only the latest hundred are remembered");
     assert!(!dir.path().join("journal.new").exists());
 }
 
@@ -190,11 +252,11 @@ proptest! {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("journal"), bytes).unwrap();
         let mut journal = open(dir.path());
-        prop_assert_eq!(journal.job_count(), 0);
-        prop_assert!(!journal.intact());
+        prop_assert_eq!(journal.state().job_count(), 0);
+        prop_assert!(!journal.state().intact());
         journal.accept(ExecutionId::new(), 1, Epoch::new(), SessionId::new()).unwrap();
         drop(journal);
-        prop_assert_eq!(open(dir.path()).job_count(), 1);
+        prop_assert_eq!(open(dir.path()).state().job_count(), 1);
     }
 }
 
@@ -211,5 +273,5 @@ fn a_journal_that_cannot_be_rewritten_goes_on() {
     }
     assert!(journal.file.len() > COMPACT_AFTER_BYTES);
     drop(journal);
-    assert_eq!(open(dir.path()).job_count(), ids.len());
+    assert_eq!(open(dir.path()).state().job_count(), ids.len());
 }

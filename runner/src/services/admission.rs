@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use airlock_domain::{BoundFile, Cause, ExecutionId, Grant, StartJob};
+use airlock_runner_lifecycle::jobs::{OfferKey, Room, Terms};
 use airlock_sandbox::Profile;
 use tokio_util::task::TaskTracker;
 
@@ -12,7 +13,7 @@ use super::{
     file_checks::{Begin, FileChecks},
     jobs::Jobs,
     links::LinkState,
-    offers::{OfferKey, Rejection, forget_oldest_refusal},
+    rejection::Rejection,
 };
 use crate::{
     clock,
@@ -20,7 +21,6 @@ use crate::{
     environ::Environ,
     floor::{self, Below, Outside, Refusal},
     job::{self, DISK_SHORT, DiskSpace, Handle, Job},
-    journal::Journal,
     secrets::Secrets,
     session::{OpenSession, SessionTable},
     stdin::Input,
@@ -58,14 +58,14 @@ impl Admission {
         let depends_on_files = trust::bound::matter(&offer.grant) && self.jobs.is_new(key);
         match self.sessions.get(&offer.grant.session_id).filter(|_| depends_on_files) {
             Some(session) => self.check_files_and_answer(offer, session),
-            None => self.answer(key, |journal| self.admit(&offer, &[], journal)),
+            None => self.answer(key, Some(&offer), || self.admit(&offer, &[])),
         }
     }
 
     /// Answers an offer of which only the ID and the attempt are valid.
     pub(crate) fn refuse_malformed(&self, id: ExecutionId, attempt: u32, problem: &str) {
         let key = OfferKey { id, attempt };
-        self.answer(key, |_| Err(Refusal::new("malformed_grant", problem).into()));
+        self.answer(key, None, || Err(Refusal::new("malformed_grant", problem).into()));
     }
 
     /// Ends a job, or an offer that is not answered yet.
@@ -81,9 +81,26 @@ impl Admission {
         self.jobs.end_all(cause);
     }
 
-    fn answer(&self, key: OfferKey, admit: impl FnOnce(&mut Journal) -> Result<Job, Rejection>) {
-        if let Some(job) = self.jobs.answer(key, self.links.epoch(), admit) {
+    /// Answers an offer, and starts the job if it is accepted. `offer` is missing if `admit` refuses it in any case.
+    fn answer(
+        &self,
+        key: OfferKey,
+        offer: Option<&StartJob>,
+        admit: impl FnOnce() -> Result<(Job, Room), Rejection>,
+    ) {
+        let terms = || offer.map(|offer| self.terms(offer));
+        if let Some(job) = self.jobs.answer(key, self.links.epoch(), terms, admit) {
             self.executor.start(job);
+        }
+    }
+
+    /// Returns the conditions of an offer, and the current situation.
+    fn terms(&self, offer: &StartJob) -> Terms {
+        Terms {
+            epoch: offer.epoch,
+            not_after_ms: offer.not_after_clock_ms,
+            now_ms: clock::now_ms(),
+            draining: self.draining.is_on(),
         }
     }
 
@@ -97,14 +114,15 @@ impl Admission {
             Begin::Full => {
                 let refusal =
                     Refusal::new("no_slots", "this runner already checks as many offers as it has slots");
-                return self.answer(key, |_| Err(refusal.into()));
+                return self.answer(key, None, || Err(refusal.into()));
             }
         };
         let admission = Arc::clone(self);
         self.tasks.spawn(async move {
             let found = admission.file_checks.read(&offer.grant, &session, &stop).await;
-            admission.answer(key, |journal| match &found {
-                Some(found) => admission.admit(&offer, found, journal),
+            let checked = found.is_some().then_some(&offer);
+            admission.answer(key, checked, || match &found {
+                Some(found) => admission.admit(&offer, found),
                 None => {
                     Err(Refusal::new("ended", "the execution was ended before its files were checked").into())
                 }
@@ -116,19 +134,10 @@ impl Admission {
         });
     }
 
-    /// Checks everything that can prevent the acceptance of an offer.
-    fn admit(&self, offer: &StartJob, found: &[BoundFile], journal: &mut Journal) -> Result<Job, Rejection> {
+    /// Checks the contents of an offer. The machine checks the rest: epoch, time and capacity.
+    fn admit(&self, offer: &StartJob, found: &[BoundFile]) -> Result<(Job, Room), Rejection> {
         let refuse = |reason, message: &str| Err(Refusal::new(reason, message).into());
         let grant = &offer.grant;
-        if offer.epoch != self.links.epoch() {
-            return refuse("stale_epoch", "the offer names another epoch of this runner");
-        }
-        if clock::now_ms() > offer.not_after_clock_ms {
-            return refuse("past_not_after", "the offer has expired");
-        }
-        if self.draining.is_on() {
-            return refuse("draining", "this runner takes no new work");
-        }
         if grant.binding() != offer.binding {
             return refuse("binding_mismatch", "the grant does not match its hash");
         }
@@ -159,10 +168,9 @@ impl Admission {
         trust::check(grant, &profile, &env, session.directories(), session.owner())
             .and_then(|()| trust::bound::check(grant, found))
             .map_err(|refusal| Refusal { files: found.to_vec(), ..refusal })?;
-        self.check_capacity(journal)?;
         let has_input = grant.command.stdin || grant.command.pty.is_some();
         let input = has_input.then(|| Input::new(self.config.limits.stdin_turn));
-        Ok(Job {
+        let job = Job {
             id: offer.execution_id,
             grant: grant.clone(),
             profile,
@@ -172,23 +180,17 @@ impl Admission {
             session,
             traceparent: offer.traceparent.clone(),
             handle: Arc::new(Handle::new(input)),
-        })
+        };
+        Ok((job, self.room()))
     }
 
-    /// Checks that slots, the journal and disk space allow one more job.
-    fn check_capacity(&self, journal: &mut Journal) -> Result<(), Refusal> {
-        let slots = usize::try_from(self.config.slots).unwrap_or(usize::MAX);
-        if self.jobs.running() >= slots {
-            return Err(Refusal::new("no_slots", "every slot of this runner is in use"));
+    /// Returns the capacity for one more job.
+    fn room(&self) -> Room {
+        Room {
+            slots: usize::try_from(self.config.slots).unwrap_or(usize::MAX),
+            jobs_kept: usize::try_from(self.config.limits.jobs_kept).unwrap_or(usize::MAX),
+            disk_short: self.disk_space.is_short().then_some(DISK_SHORT),
         }
-        let kept = usize::try_from(self.config.limits.jobs_kept).unwrap_or(usize::MAX);
-        if journal.job_count() >= kept && !forget_oldest_refusal(journal) {
-            return Err(Refusal::new("jobs_kept", "this runner has reached `limits.jobs_kept`"));
-        }
-        if self.disk_space.is_short() {
-            return Err(Refusal::new("disk", DISK_SHORT));
-        }
-        Ok(())
     }
 }
 

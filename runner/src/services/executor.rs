@@ -33,9 +33,9 @@ impl Executor {
             self.jobs.started(id);
         };
         let result = job::run(Arc::clone(&self.tools), Arc::new(job), running).await;
-        self.jobs.ended(id, &result);
+        let effects = self.jobs.ended(id, result.clone());
         self.draining.count_end(&result.cause);
         JobEnded { execution: id, result: &result }.emit(&self.metrics);
-        self.jobs.report(id);
+        self.jobs.perform(effects);
     }
 }

@@ -7,10 +7,10 @@ use std::{
 };
 
 use airlock_domain::{BoundFile, Cause, ExecutionId, Grant};
+use airlock_runner_lifecycle::jobs::OfferKey;
 use tokio::{sync::Semaphore, task::spawn_blocking};
 use tokio_util::sync::CancellationToken;
 
-use super::offers::OfferKey;
 use crate::{session::OpenSession, trust::bound};
 
 /// The maximum number of reads at once, over all sessions. Each reads and hashes files up to the limit for bound files.

@@ -1,5 +1,6 @@
 //! The jobs of this runner: which are accepted, running, ended and kept. Their states are journaled before they are
-//! reported.
+//! reported. The machine of `airlock_runner_lifecycle::jobs` decides; this service passes it the events, and performs
+//! its effects.
 //!
 //! Must not start or check a job.
 
@@ -11,17 +12,17 @@ use std::{
 
 use airlock_domain::{
     CancelledBy, Cause, Epoch, ExecutionId, ExecutionResult, FromRunner, JobPhase, JobReport, SessionId,
-    Signal, Started, TerminalSize,
+    Signal, TerminalSize,
 };
 use airlock_faults::{Point, hit};
+use airlock_runner_lifecycle::jobs::{Effect, Event, Known, OfferKey, Room, Terms};
 use tokio_util::task::TaskTracker;
 
-use super::offers::{self, Known, OfferKey, Rejection};
+use super::rejection::Rejection;
 use crate::{
     clock,
-    floor::Refusal,
     job::{self, Handle, Job},
-    journal::{JobRecord, Journal, JournalError, Phase},
+    journal::{Journal, JournalError},
     reports::Reports,
     session::SessionTable,
     spool::{JobSpool, Spools},
@@ -54,8 +55,6 @@ pub(super) struct JobParts {
 pub(crate) struct Jobs {
     journal: Mutex<Journal>,
     live: Mutex<HashMap<ExecutionId, Live>>,
-    /// The time at which an ended job that no server fetched is forgotten, on the runner's clock.
-    keep_until: Mutex<HashMap<ExecutionId, u64>>,
     keep: Duration,
     max_timeout: Duration,
     spools: Arc<Spools>,
@@ -70,7 +69,6 @@ impl Jobs {
         let jobs = Self {
             journal: Mutex::new(parts.journal),
             live: Mutex::default(),
-            keep_until: Mutex::default(),
             keep: parts.keep,
             max_timeout: parts.max_timeout,
             spools: parts.spools,
@@ -85,109 +83,119 @@ impl Jobs {
     /// Records the jobs without a result as lost. They ended with the process that ran them.
     fn record_lost_jobs(&self, sessions: &SessionTable) {
         let mut journal = self.journal();
-        let all: Vec<_> = journal.jobs().map(|(id, job)| (*id, job.clone())).collect();
-        for (id, job) in all {
-            if job.is_live() {
-                let session = job.session.and_then(|session| sessions.get(&session));
-                let spool = self.spools.find(&id);
-                let started = match job.phase {
-                    Phase::Running => Started::Yes,
-                    // The spool is created before the command starts, and survives unless the host crashes.
-                    _ if spool.is_none() && journal.vouches_for(job.epoch) => Started::No,
-                    _ => Started::Unknown,
-                };
-                let result = job::lost(started, session.as_deref(), spool.as_deref());
-                if let Err(error) = journal.end(id, true, &result) {
-                    tracing::error!(execution = %id, %error, "lost output not journaled");
+        let all: Vec<_> = journal.state().jobs().map(|(id, job)| (*id, job.session)).collect();
+        for (id, session) in all {
+            let spool = self.spools.find(&id);
+            let keep_until_ms = self.keep_deadline();
+            let event = match journal.state().started_before_loss(&id, spool.is_some()) {
+                None => Event::Kept { id, until_ms: keep_until_ms },
+                Some(started) => {
+                    let session = session.and_then(|session| sessions.get(&session));
+                    let result = job::lost(started, session.as_deref(), spool.as_deref());
+                    Event::Ended { id, result, keep_until_ms }
                 }
+            };
+            // No server is linked yet, so nothing is reported.
+            if let Err(error) = journal.step(event).written {
+                tracing::error!(execution = %id, %error, "lost output not journaled");
             }
-            self.keep_until().insert(id, self.keep_deadline());
         }
         // Spools without a journal record: the record was lost with the host, or the job was forgotten.
         for id in self.spools.stored().unwrap_or_default() {
-            if journal.job(&id).is_none() {
+            if journal.state().job(&id).is_none() {
                 self.remove_spool(id);
             }
         }
     }
 
-    /// Answers an offer, and reports the answer. Returns the job if it was accepted now; the caller starts it. The
-    /// answer is final: a repeated offer gets the answer from the journal. Nothing is reported while the journal is
-    /// locked, because a new link locks the reports while it reads the journal.
+    /// Answers an offer, and reports the answer. Returns the job if it was accepted now; the caller starts it. `terms`
+    /// and `check` are called while the journal is locked. Nothing is reported while the journal is locked, because a
+    /// new link locks the reports while it reads the journal.
     pub(super) fn answer(
-        &self,
+        self: &Arc<Self>,
         offer: OfferKey,
         epoch: Epoch,
-        admit: impl FnOnce(&mut Journal) -> Result<Job, Rejection>,
+        terms: impl FnOnce() -> Option<Terms>,
+        check: impl FnOnce() -> Result<(Job, Room), Rejection>,
     ) -> Option<Job> {
-        let OfferKey { id, attempt } = offer;
         let mut journal = self.journal();
-        match offers::known(&journal, offer) {
-            Known::New => {}
-            Known::Answered => {
-                drop(journal);
-                self.report(id);
-                return None;
-            }
-            Known::Conflict(refusal) => {
-                // The conflicting journal entry stays unchanged.
-                drop(journal);
-                let (phase, result) = (JobPhase::Refused, Some(refusal.into_result()));
-                let report = JobReport { execution_id: id, attempt, epoch, phase, result };
-                self.reports.send(&FromRunner::Job(report));
-                return None;
-            }
+        let mut outcome = journal.step(Event::Offered { offer, epoch, terms: terms() });
+        let (mut admitted, mut changed_session) = (None, None);
+        if outcome.effects == [Effect::Check(offer)] {
+            outcome = journal.step(match check() {
+                Ok((job, room)) => {
+                    let session = admitted.insert(job).session.id;
+                    Event::Checked { offer, epoch, session, room }
+                }
+                Err(Rejection { refusal, changed_session: changed }) => {
+                    changed_session = changed;
+                    let reason = refusal.reason;
+                    Event::Rejected { offer, epoch, reason, result: refusal.into_result() }
+                }
+            });
         }
-        let answer = admit(&mut journal).and_then(|job| {
-            let accepted = journal.accept(id, attempt, epoch, job.session.id);
-            accepted.map_err(|error| Refusal::new("journal", error.to_string()))?;
-            Ok(job)
-        });
-        match answer {
-            Ok(job) => {
-                let live = Live { session: job.session.id, handle: Arc::clone(&job.handle) };
-                self.live().insert(id, live);
-                drop(journal);
-                self.metrics.accepted();
-                self.report(id);
-                Some(job)
-            }
-            Err(Rejection { refusal, changed_session }) => {
-                JobRefused { execution: id, reason: refusal.reason }.emit(&self.metrics);
-                if let Err(error) = journal.refuse(id, attempt, epoch, &refusal.into_result()) {
-                    tracing::error!(%error, "refusal not journaled");
+        let accepted = admitted.filter(|_| outcome.effects.contains(&Effect::Start(offer.id)));
+        if let Some(job) = &accepted {
+            let live = Live { session: job.session.id, handle: Arc::clone(&job.handle) };
+            self.live().insert(offer.id, live);
+            self.metrics.accepted();
+        }
+        drop(journal);
+        if let Err(error) = outcome.written {
+            tracing::error!(%error, "refusal not journaled");
+        }
+        if let Some(session) = changed_session {
+            self.reports.session(session.id, session.phase());
+        }
+        self.perform(outcome.effects);
+        accepted
+    }
+
+    /// Performs effects, in order. Must not be called while the journal is locked.
+    pub(super) fn perform(self: &Arc<Self>, effects: Vec<Effect>) {
+        for effect in effects {
+            match effect {
+                // The journal appends records, and the caller of `answer` checks and starts jobs.
+                Effect::Append(_) | Effect::Check(_) | Effect::Start(_) => {}
+                Effect::Refuse { id, reason } => JobRefused { execution: id, reason }.emit(&self.metrics),
+                Effect::Report(id) => {
+                    let report = self.journal().state().report(id);
+                    if let Some(report) = report {
+                        self.reports.send(&FromRunner::Job(report));
+                    }
                 }
-                drop(journal);
-                if let Some(session) = changed_session {
-                    self.reports.session(session.id, session.phase());
+                Effect::Answer(report) => self.reports.send(&FromRunner::Job(report)),
+                Effect::DeleteOutput(id) => {
+                    let jobs = Arc::clone(self);
+                    self.tasks.spawn_blocking(move || jobs.remove_spool(id));
                 }
-                self.report(id);
-                None
             }
         }
     }
 
     /// Reports whether an offer has no answer yet.
     pub(super) fn is_new(&self, offer: OfferKey) -> bool {
-        matches!(offers::known(&self.journal(), offer), Known::New)
+        self.journal().state().known(offer) == Known::New
     }
 
     /// Records that a command runs, and reports it.
-    pub(super) fn started(&self, id: ExecutionId) {
-        if let Err(error) = self.journal().running(id) {
+    pub(super) fn started(self: &Arc<Self>, id: ExecutionId) {
+        let outcome = self.journal().step(Event::Started { id });
+        if let Err(error) = outcome.written {
             tracing::error!(execution = %id, %error, "start not journaled");
         }
-        self.report(id);
+        self.perform(outcome.effects);
     }
 
-    /// Records the result of a job. Does not report it.
-    pub(super) fn ended(&self, id: ExecutionId, result: &ExecutionResult) {
-        let lost = result.cause == Cause::RunnerLost;
-        if let Err(error) = self.journal().end(id, lost, result) {
+    /// Records the result of a job. Returns the effects, which report it.
+    pub(super) fn ended(&self, id: ExecutionId, result: ExecutionResult) -> Vec<Effect> {
+        let event = Event::Ended { id, result, keep_until_ms: self.keep_deadline() };
+        let outcome = self.journal().step(event);
+        if let Err(error) = outcome.written {
             tracing::error!(execution = %id, %error, "result not journaled");
         }
-        self.keep_until().insert(id, self.keep_deadline());
         self.live().remove(&id);
+        outcome.effects
     }
 
     /// Removes an ended job, because a server has fetched its result and output.
@@ -196,24 +204,16 @@ impl Jobs {
             tracing::warn!(execution = %id, "cannot forget a job that is still running");
             return;
         }
-        let mut journal = self.journal();
-        if journal.job(&id).is_none() {
-            return;
-        }
-        if let Err(error) = journal.forget(id) {
+        let outcome = self.journal().step(Event::Forget { id });
+        if let Err(error) = outcome.written {
             tracing::warn!(execution = %id, %error, "forgotten job not journaled; it may be reported again");
         }
-        drop(journal);
-        self.keep_until().remove(&id);
-        let jobs = Arc::clone(self);
-        self.tasks.spawn_blocking(move || jobs.remove_spool(id));
+        self.perform(outcome.effects);
     }
 
     /// Removes the ended jobs that no server fetched within `spool.keep`.
     pub(crate) fn forget_expired(self: &Arc<Self>) {
-        let now = clock::now_ms();
-        let over: Vec<ExecutionId> =
-            self.keep_until().iter().filter(|(_, until)| **until <= now).map(|(id, _)| *id).collect();
+        let over = self.journal().state().expired(clock::now_ms());
         for id in over {
             tracing::warn!(execution = %id, "no server took this job's output within `spool.keep`; the \
                                              job is forgotten");
@@ -237,17 +237,13 @@ impl Jobs {
     /// Returns whether the journal certainly holds every job of earlier epochs, and the epochs that it vouches for.
     pub(crate) fn vouched(&self) -> (bool, Vec<Epoch>) {
         let journal = self.journal();
-        (journal.intact(), journal.vouched().to_vec())
+        (journal.state().intact(), journal.state().vouched().to_vec())
     }
 
     /// Records that every server has read the reports about earlier epochs, so that the next start does not report
     /// again that the journal may be incomplete.
     pub(crate) fn all_servers_told(&self) {
-        let mut journal = self.journal();
-        if journal.intact() {
-            return;
-        }
-        if let Err(error) = journal.told() {
+        if let Err(error) = self.journal().told() {
             tracing::warn!(%error, "cannot write the journal");
         }
     }
@@ -316,8 +312,7 @@ impl Jobs {
 
     /// Reports whether the journal has a record that the job was offered to this runner.
     pub(crate) fn knows(&self, id: &ExecutionId) -> bool {
-        let journal = self.journal();
-        journal.job(id).is_some() || journal.was_forgotten(id)
+        self.journal().state().knows(id)
     }
 
     /// Waits until every offer that was admitted before a change of draining is in the table of live jobs.
@@ -327,8 +322,7 @@ impl Jobs {
 
     /// Reports whether servers have fetched every result.
     pub(crate) fn all_fetched(&self) -> bool {
-        let journal = self.journal();
-        journal.jobs().all(|(_, job)| matches!(job.phase, Phase::Refused(_)))
+        self.journal().state().all_fetched()
     }
 
     /// Returns the spool of a job, if it is kept.
@@ -351,15 +345,7 @@ impl Jobs {
 
     /// Returns the reports of all jobs.
     pub(crate) fn all_reports(&self) -> Vec<FromRunner> {
-        self.journal().jobs().map(|(id, job)| FromRunner::Job(report(*id, job))).collect()
-    }
-
-    /// Reports the job's state from the journal.
-    pub(super) fn report(&self, id: ExecutionId) {
-        let report = self.journal().job(&id).map(|job| report(id, job));
-        if let Some(report) = report {
-            self.reports.send(&FromRunner::Job(report));
-        }
+        self.journal().state().reports().map(FromRunner::Job).collect()
     }
 
     fn keep_deadline(&self) -> u64 {
@@ -373,19 +359,4 @@ impl Jobs {
     fn live(&self) -> MutexGuard<'_, HashMap<ExecutionId, Live>> {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
-
-    fn keep_until(&self) -> MutexGuard<'_, HashMap<ExecutionId, u64>> {
-        self.keep_until.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-fn report(execution_id: ExecutionId, job: &JobRecord) -> JobReport {
-    let (phase, result) = match &job.phase {
-        Phase::Accepted => (JobPhase::Accepted, None),
-        Phase::Refused(result) => (JobPhase::Refused, Some(result.clone())),
-        Phase::Running => (JobPhase::Running, None),
-        Phase::Ended(result) => (JobPhase::Ended, Some(result.clone())),
-        Phase::Lost(result) => (JobPhase::Lost, Some(result.clone())),
-    };
-    JobReport { execution_id, attempt: job.attempt, epoch: job.epoch, phase, result }
 }

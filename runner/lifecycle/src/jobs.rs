@@ -1,0 +1,23 @@
+//! The jobs of a runner: offer, accept or refuse, run, end, report, forget.
+//!
+//! [`step`] is the machine. Every change of a job is an effect [`Effect::Append`] with a [`Record`]. The state changes
+//! when the runner reports whether the record was written. The state therefore follows from the records, also after a
+//! crash at any moment.
+
+mod event;
+mod history;
+mod job;
+mod offer;
+mod record;
+mod refusal;
+mod state;
+mod step;
+
+pub use event::{Effect, Event};
+pub use history::{Boot, History};
+pub use job::{Job, Phase};
+pub use offer::{Known, OfferKey, Room, Terms};
+pub use record::Record;
+pub use refusal::Reason;
+pub use state::State;
+pub use step::step;

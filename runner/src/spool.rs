@@ -8,7 +8,6 @@
 mod budget;
 mod drain;
 mod error;
-mod layout;
 mod meta;
 mod stream;
 
@@ -23,15 +22,16 @@ use std::{
 use airlock_domain::{ExecutionId, InlineOutput, OutputStream};
 use airlock_mounts::remove_tree;
 use airlock_proto::convert::Stored as _;
+use airlock_runner_lifecycle::output::Layout;
 use tokio_util::sync::CancellationToken;
 
-use budget::Budget;
-use layout::Layout;
+use budget::SharedBudget;
 use meta::Meta;
 
+pub(crate) use airlock_runner_lifecycle::output::{Piece, StreamState};
 pub(crate) use drain::{Drain, Stop};
 pub use error::SpoolError;
-pub(crate) use stream::{Piece, StreamSpool, StreamState, StreamWriter};
+pub(crate) use stream::{StreamSpool, StreamWriter};
 
 /// The file next to the segments that holds the inline output of the job's result.
 const INLINE: &str = "inline";
@@ -40,7 +40,7 @@ const INLINE: &str = "inline";
 #[derive(Debug)]
 pub(crate) struct Spools {
     directory: PathBuf,
-    budget: Arc<Budget>,
+    budget: Arc<SharedBudget>,
     open: Mutex<HashMap<ExecutionId, Arc<JobSpool>>>,
 }
 
@@ -106,7 +106,7 @@ impl Spools {
             .mode(0o700)
             .create(&directory)
             .map_err(SpoolError::io("create the directory of kept output"))?;
-        let budget = Arc::new(Budget::new(total_bytes));
+        let budget = Arc::new(SharedBudget::new(total_bytes));
         let spools = Self { directory, budget, open: Mutex::default() };
         for id in spools.stored()? {
             spools.find(&id);

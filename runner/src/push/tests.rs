@@ -1,6 +1,11 @@
 //! Tests of the pull protocol with correct, slow and hostile servers.
 
-use airlock_domain::ExecutionId;
+use std::time::Duration;
+
+use airlock_domain::{
+    ExecutionId, OutputStream,
+    limits::{CHUNK_BYTES, READS_AT_ONCE},
+};
 use bytes::Bytes;
 use tokio::task::JoinHandle;
 use tokio_stream::wrappers::ReceiverStream;
@@ -110,21 +115,6 @@ async fn small_writes_are_put_together() {
         chunks += 1;
     }
     assert!(chunks < 100, "{chunks} chunks for 1000 bytes");
-}
-
-#[tokio::test]
-async fn the_first_bytes_are_not_held_back_and_a_whole_chunk_never_is() {
-    let sent = Instant::now();
-    let ready = |last_sent, total| {
-        let stream = OutputStream::Stdout;
-        let read =
-            Read { id: 1, stream, offset: 10, credit: 1 << 20, follow: true, last_sent, held: Vec::new() };
-        read.ready(StreamState { total, complete: false })
-    };
-    assert_eq!(ready(None, 10), Ready::WhenItGrows);
-    assert_eq!(ready(None, 11), Ready::Now);
-    assert_eq!(ready(Some(sent), 11), Ready::At(sent + COALESCE));
-    assert_eq!(ready(Some(sent), 10 + CHUNK_BYTES as u64), Ready::Now);
 }
 
 #[tokio::test]

@@ -1,38 +1,23 @@
-//! The limit on the bytes of all spools together.
+//! The limit on the bytes of all spools together, shared by their streams.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::error::SpoolError;
+use airlock_runner_lifecycle::output::Budget;
 
 #[derive(Debug)]
-pub(super) struct Budget {
-    limit: u64,
-    used: AtomicU64,
-}
+pub(super) struct SharedBudget(Mutex<Budget>);
 
-impl Budget {
+impl SharedBudget {
     pub(super) fn new(limit: u64) -> Self {
-        Self { limit, used: AtomicU64::new(0) }
+        Self(Mutex::new(Budget::new(limit)))
     }
 
-    pub(super) fn take(&self, bytes: u64) -> Result<(), SpoolError> {
-        let add = |used: u64| used.checked_add(bytes).filter(|sum| *sum <= self.limit);
-        self.used
-            .fetch_update(Ordering::AcqRel, Ordering::Acquire, add)
-            .map(drop)
-            .map_err(|_| SpoolError::Full { limit: self.limit })
-    }
-
-    /// Counts existing bytes, even if they exceed the limit.
-    pub(super) fn count(&self, bytes: u64) {
-        self.used.fetch_add(bytes, Ordering::AcqRel);
-    }
-
-    pub(super) fn give_back(&self, bytes: u64) {
-        self.used.fetch_sub(bytes, Ordering::AcqRel);
+    /// Locks the budget. A stream locks its segments before.
+    pub(super) fn lock(&self) -> MutexGuard<'_, Budget> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn used(&self) -> u64 {
-        self.used.load(Ordering::Acquire)
+        self.lock().used()
     }
 }

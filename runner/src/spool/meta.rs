@@ -8,9 +8,8 @@ use std::{
 };
 
 use airlock_domain::limits::INLINE_DEFAULT;
+use airlock_runner_lifecycle::output::Layout;
 use serde::{Deserialize, Serialize};
-
-use super::layout::Layout;
 
 const NAME: &str = "spool.json";
 

@@ -7,38 +7,16 @@ use std::{
     os::unix::fs::{FileExt, OpenOptionsExt},
     path::{Path, PathBuf},
     sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
     },
 };
 
 use airlock_faults::{Point, hit};
+use airlock_runner_lifecycle::output::{Layout, Look, NoSegment, Piece, Segments, StreamState};
 use tokio::sync::watch;
 
-use super::{budget::Budget, error::SpoolError, layout::Layout};
-
-/// The progress of a stream.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct StreamState {
-    /// The length in bytes, including bytes that are not kept.
-    pub(crate) total: u64,
-    /// Whether the stream has ended.
-    pub(crate) complete: bool,
-}
-
-/// The result of a read at an offset.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Piece {
-    /// These bytes, at least one.
-    Data(Vec<u8>),
-    /// A range that is not kept.
-    Gap {
-        /// The offset of the first byte after the range.
-        to: u64,
-    },
-    /// The current end of the stream.
-    End(StreamState),
-}
+use super::{budget::SharedBudget, error::SpoolError};
 
 /// One stream, for its readers.
 #[derive(Debug)]
@@ -46,10 +24,8 @@ pub(crate) struct StreamSpool {
     base: PathBuf,
     layout: Layout,
     state: watch::Sender<StreamState>,
-    budget: Arc<Budget>,
-    /// The number of segments that count in the budget.
-    segments: AtomicU64,
-    removed: AtomicBool,
+    budget: Arc<SharedBudget>,
+    segments: Mutex<Segments>,
     /// The number of line ends written. `None` for a stream of an earlier process.
     line_ends: Option<AtomicU64>,
 }
@@ -59,11 +35,12 @@ impl StreamSpool {
         directory: &Path,
         name: &str,
         layout: Layout,
-        budget: Arc<Budget>,
+        budget: Arc<SharedBudget>,
     ) -> (Arc<Self>, StreamWriter) {
-        let spool = Self::new(directory, name, layout, budget, StreamState::default());
+        let segments = Segments::new(layout);
+        let spool = Self::new(directory.join(name), layout, budget, segments, StreamState::default());
         let spool = Arc::new(Self { line_ends: Some(AtomicU64::new(0)), ..spool });
-        let writer = StreamWriter { spool: Arc::clone(&spool), total: 0, current: None, deleted_to: 0 };
+        let writer = StreamWriter { spool: Arc::clone(&spool), total: 0, current: None };
         (spool, writer)
     }
 
@@ -72,7 +49,7 @@ impl StreamSpool {
         directory: &Path,
         name: &str,
         layout: Layout,
-        budget: Arc<Budget>,
+        budget: Arc<SharedBudget>,
     ) -> Option<Arc<Self>> {
         let prefix = format!("{name}.");
         let mut last = None;
@@ -88,22 +65,20 @@ impl StreamSpool {
             }
         }
         let total = last.map_or(0, |(index, len)| index.saturating_mul(layout.segment).saturating_add(len));
-        let spool = Self::new(directory, name, layout, budget, StreamState { total, complete: true });
-        spool.budget.count(count * layout.segment);
-        spool.segments.store(count, Ordering::Release);
-        Some(Arc::new(spool))
+        let segments = Segments::found(layout, count, &mut budget.lock());
+        let state = StreamState { total, complete: true };
+        Some(Arc::new(Self::new(directory.join(name), layout, budget, segments, state)))
     }
 
-    fn new(directory: &Path, name: &str, layout: Layout, budget: Arc<Budget>, state: StreamState) -> Self {
-        Self {
-            base: directory.join(name),
-            layout,
-            state: watch::Sender::new(state),
-            budget,
-            segments: AtomicU64::new(0),
-            removed: AtomicBool::new(false),
-            line_ends: None,
-        }
+    fn new(
+        base: PathBuf,
+        layout: Layout,
+        budget: Arc<SharedBudget>,
+        segments: Segments,
+        state: StreamState,
+    ) -> Self {
+        let (state, segments) = (watch::Sender::new(state), Mutex::new(segments));
+        Self { base, layout, state, budget, segments, line_ends: None }
     }
 
     pub(crate) fn state(&self) -> StreamState {
@@ -128,37 +103,22 @@ impl StreamSpool {
     /// Reads at `offset`, at most `max` bytes. Blocks for a disk read.
     pub(crate) fn read(&self, offset: u64, max: usize) -> Result<Piece, SpoolError> {
         let state = self.state();
-        if offset >= state.total {
-            return Ok(Piece::End(state));
-        }
-        let cut = self.layout.cut(state.total);
-        if let Some(gap) = cut.as_ref().filter(|cut| cut.contains(&offset)) {
-            return Ok(Piece::Gap { to: gap.end });
-        }
-        let segment_end = self.layout.segment_end(self.layout.segment_of(offset));
-        let mut end = state.total.min(segment_end);
-        if let Some(cut) = cut.filter(|cut| offset < cut.start) {
-            end = end.min(cut.start);
-        }
-        let want = usize::try_from(end - offset).unwrap_or(usize::MAX).min(max);
+        let want = match self.layout.look(state, offset, max) {
+            Look::End => return Ok(Piece::End(state)),
+            Look::Gap { to } => return Ok(Piece::Gap { to }),
+            Look::Bytes(want) => want,
+        };
         let data = self.read_segment(offset, want)?;
         if !data.is_empty() {
             return Ok(Piece::Data(data));
         }
-        // The segment was cut meanwhile, or lost when the host crashed.
-        let now = self.state().total;
-        let to = match self.layout.cut(now).filter(|cut| cut.contains(&offset)) {
-            Some(cut) => cut.end,
-            None => segment_end.min(now),
-        };
-        Ok(Piece::Gap { to })
+        Ok(Piece::Gap { to: self.layout.end_of_missing(self.state().total, offset) })
     }
 
     /// Returns bytes at `offset` that are still on the disk, cut or not, at most `max`. Empty if they were deleted.
     /// Blocks for a disk read.
     pub(crate) fn still_there(&self, offset: u64, max: usize) -> Result<Vec<u8>, SpoolError> {
-        let end = self.state().total.min(self.layout.segment_end(self.layout.segment_of(offset)));
-        match usize::try_from(end.saturating_sub(offset)).unwrap_or(usize::MAX).min(max) {
+        match self.layout.rest_of_segment(self.state().total, offset, max) {
             0 => Ok(Vec::new()),
             want => self.read_segment(offset, want),
         }
@@ -192,29 +152,30 @@ impl StreamSpool {
 
     /// Returns its bytes to the budget. The caller deletes the files.
     pub(super) fn release(&self) {
-        self.removed.store(true, Ordering::Release);
-        let segments = self.segments.swap(0, Ordering::AcqRel);
-        self.budget.give_back(segments * self.layout.segment);
+        self.segments().release(&mut self.budget.lock());
     }
 
     fn take_segment(&self) -> Result<(), SpoolError> {
-        if self.removed.load(Ordering::Acquire) {
-            let gone = io::Error::from(ErrorKind::NotFound);
-            return Err(SpoolError::Io { action: "write to a deleted spool", source: gone });
-        }
-        self.budget.take(self.layout.segment)?;
-        self.segments.fetch_add(1, Ordering::AcqRel);
-        Ok(())
+        let taken = self.segments().take(&mut self.budget.lock());
+        taken.map_err(|no_segment| match no_segment {
+            NoSegment::Full(full) => SpoolError::Full { limit: full.limit },
+            NoSegment::Removed => {
+                let gone = io::Error::from(ErrorKind::NotFound);
+                SpoolError::Io { action: "write to a deleted spool", source: gone }
+            }
+        })
     }
 
     fn delete(&self, segments: Range<u64>) {
         for index in segments {
             // A segment that stays by mistake only costs disk space: it lies in the cut range.
             let _ = fs::remove_file(self.segment_path(index));
-            if self.segments.fetch_update(Ordering::AcqRel, Ordering::Acquire, |n| n.checked_sub(1)).is_ok() {
-                self.budget.give_back(self.layout.segment);
-            }
+            self.segments().deleted(&mut self.budget.lock());
         }
+    }
+
+    fn segments(&self) -> MutexGuard<'_, Segments> {
+        self.segments.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -224,7 +185,6 @@ pub(crate) struct StreamWriter {
     spool: Arc<StreamSpool>,
     total: u64,
     current: Option<(u64, File)>,
-    deleted_to: u64,
 }
 
 impl StreamWriter {
@@ -268,12 +228,8 @@ impl StreamWriter {
     }
 
     fn cut(&mut self) {
-        let dead = self.spool.layout.dead_segments(self.total);
-        let from = dead.start.max(self.deleted_to);
-        if from < dead.end {
-            self.spool.delete(from..dead.end);
-            self.deleted_to = dead.end;
-        }
+        let dead = self.spool.segments().to_delete(self.total);
+        self.spool.delete(dead);
     }
 }
 

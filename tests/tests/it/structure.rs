@@ -4,6 +4,7 @@
 
 mod imports;
 mod lifecycle;
+mod machines;
 mod terms;
 
 use std::{
@@ -113,6 +114,7 @@ fn unsafe_code_is_in_one_module_of_the_sandbox() {
         "server/lifecycle",
         "server",
         "runner",
+        "runner/lifecycle",
         "client",
         "cli",
         "cli/embedded",

@@ -179,9 +179,15 @@ fn the_state_of_a_machine_is_changed_by_its_effects_alone() {
 fn a_state_that_is_written_past_its_machine_is_found() {
     let [records, events] = &OWNED;
     assert_eq!(built(records, "fn a() { write(Record::Running { id }) }"), ["Record::Running"]);
-    assert_eq!(built(records, "fn a() { write(jobs::Record::Ended { id, lost, result }) }"), ["Record::Ended"]);
+    assert_eq!(
+        built(records, "fn a() { write(jobs::Record::Ended { id, lost, result }) }"),
+        ["Record::Ended"]
+    );
     assert_eq!(built(events, "fn a() { ids.map(Event::Written) }"), ["Event::Written"]);
-    assert_eq!(built(events, "fn a() { step(Event::NotWritten { record, problem }) }"), ["Event::NotWritten"]);
+    assert_eq!(
+        built(events, "fn a() { step(Event::NotWritten { record, problem }) }"),
+        ["Event::NotWritten"]
+    );
     let reads = "fn a(record: Record) -> bool { matches(record) } \
                  fn b(record: Record) { if let Record::Running { id } = record { c(id) } } \
                  #[cfg(test)] mod tests { fn a() -> Record { Record::Running { id } } }";

@@ -88,8 +88,8 @@ impl Admission {
         offer: Option<&StartJob>,
         admit: impl FnOnce() -> Result<(Job, Room), Rejection>,
     ) {
-        let terms = || offer.map(|offer| self.terms(offer));
-        if let Some(job) = self.jobs.answer(key, self.links.epoch(), terms, admit) {
+        let situation = || (self.links.epoch(), offer.map(|offer| self.terms(offer)));
+        if let Some(job) = self.jobs.answer(key, situation, admit) {
             self.executor.start(job);
         }
     }

@@ -108,18 +108,20 @@ impl Jobs {
         }
     }
 
-    /// Answers an offer, and reports the answer. Returns the job if it was accepted now; the caller starts it. `terms`
-    /// and `check` are called while the journal is locked. Nothing is reported while the journal is locked, because a
-    /// new link locks the reports while it reads the journal.
+    /// Answers an offer, and reports the answer. Returns the job if it was accepted now; the caller starts it.
+    ///
+    /// `situation` returns the current epoch and the terms of the offer. It and `check` are called while the journal is
+    /// locked, so that an epoch that ends, or a drain that begins, comes before the offer or finds its job in the table.
+    /// Nothing is reported while the journal is locked, because a new link locks the reports while it reads the journal.
     pub(super) fn answer(
         self: &Arc<Self>,
         offer: OfferKey,
-        epoch: Epoch,
-        terms: impl FnOnce() -> Option<Terms>,
+        situation: impl FnOnce() -> (Epoch, Option<Terms>),
         check: impl FnOnce() -> Result<(Job, Room), Rejection>,
     ) -> Option<Job> {
         let mut journal = self.journal();
-        let mut outcome = journal.step(Event::Offered { offer, epoch, terms: terms() });
+        let (epoch, terms) = situation();
+        let mut outcome = journal.step(Event::Offered { offer, epoch, terms });
         let (mut admitted, mut changed_session) = (None, None);
         if outcome.effects == [Effect::Check(offer)] {
             outcome = journal.step(match check() {

@@ -225,6 +225,11 @@ proptest! {
             runner.check();
         }
     }
+}
+
+proptest! {
+    // Each case tries a crash at each of its records.
+    #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
     fn after_a_crash_at_any_record_no_accepted_job_is_started_again(

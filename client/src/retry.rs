@@ -16,20 +16,13 @@ const HELD: Duration = Duration::from_secs(1);
 /// The attempts since the last success.
 #[derive(Debug, Clone)]
 pub(super) struct Retries {
-    first: Duration,
-    max: Duration,
     backoff: Backoff,
     since: Option<Instant>,
 }
 
 impl Retries {
     pub(super) fn new(patience: &Patience) -> Self {
-        Self {
-            first: patience.backoff_first,
-            max: patience.backoff_max,
-            backoff: Backoff::new(patience.backoff_first, patience.backoff_max),
-            since: None,
-        }
+        Self { backoff: Backoff::new(patience.backoff_first, patience.backoff_max), since: None }
     }
 
     /// Records a success: the next pause is the shortest again.
@@ -52,7 +45,7 @@ impl Retries {
         let since = *self.since.get_or_insert(now);
         let left = patience.checked_sub(now.duration_since(since))?;
         let pause = self.backoff.jittered_step().max(error.retry_after().unwrap_or_default());
-        Some(pause.min(self.max).min(left.max(self.first)))
+        Some(pause.min(self.backoff.max()).min(left.max(self.backoff.first())))
     }
 
     /// Pauses if `error` may pass. Returns the error if it may not, or if nothing has succeeded for

@@ -69,7 +69,8 @@ impl Run {
         if self.local {
             let base = self.spec.base.as_deref().map(dev::local_base).transpose()?;
             let spec = self.wire(base.as_ref().map(|(name, _)| name.clone()), &options)?;
-            return run_local(spec, base.into_iter().collect(), ViewOptions { local: true, ..options }).await;
+            let options = ViewOptions { local: true, ..options };
+            return Box::pin(run_local(spec, base.into_iter().collect(), options)).await;
         }
         let connect = self.connect.clone();
         let base = self.spec.base_name()?;

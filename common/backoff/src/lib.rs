@@ -22,6 +22,18 @@ impl Backoff {
         Self { first, max, next: first }
     }
 
+    /// Returns the first delay.
+    #[must_use]
+    pub fn first(&self) -> Duration {
+        self.first
+    }
+
+    /// Returns the longest delay.
+    #[must_use]
+    pub fn max(&self) -> Duration {
+        self.max
+    }
+
     /// Records a success: the next delay is the first one again.
     pub fn reset(&mut self) {
         self.next = self.first;

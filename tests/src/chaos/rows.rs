@@ -24,7 +24,7 @@ impl Row {
     pub async fn run(self, plan: &Plan) {
         match self {
             Self::StreamCut => Box::pin(client::over(plan)).await,
-            Self::LiveStreamCut => client::live(plan).await,
+            Self::LiveStreamCut => Box::pin(client::live(plan)).await,
             Self::SlowReader => readers::slow(plan).await,
             Self::ServerPoint => points::server(plan).await,
             Self::RunnerPoint => points::runner(plan).await,
@@ -35,7 +35,7 @@ impl Row {
             Self::AwayForGood => away::long(plan).await,
             Self::HeldState => states::held(plan).await,
             Self::StoreGone => store::gone(plan).await,
-            Self::DiskFull => disk::full(plan).await,
+            Self::DiskFull => Box::pin(disk::full(plan)).await,
             Self::RunnerStops => stops::runner(plan).await,
             Self::ServerStops => stops::server(plan).await,
         }

@@ -75,7 +75,7 @@ fn decide_inner(request: &Request<'_>, profile: &Profile) -> Decision {
     let by_proof = outcome.by_proof;
     let mut decision = facts.report(outcome, profile);
     // A read-only run has no aliases, so the text must be read-only without them, too.
-    let by_alias = other.is_some_and(|other| !other.all_proven());
+    let by_alias = other.is_some_and(|other| !other.is_read_only());
     if by_alias || request.unsandboxed.is_some() || request.shell != Shell::Bash {
         decision.read_only = false;
         decision.concurrency_safe = false;
@@ -91,8 +91,8 @@ fn decide_inner(request: &Request<'_>, profile: &Profile) -> Decision {
     decision
 }
 
-/// Selects the facts that decide, and further facts to check. A proven command runs without the
-/// snapshot, so both the text as written and its expansion by aliases must be checked. Any other
+/// Selects the facts that decide, and further facts to check. A read-only command runs without
+/// the snapshot, so both the text as written and its expansion by aliases must be checked. Any other
 /// command runs after alias expansion, if the shell expands aliases.
 fn views<'f>(
     request: &Request<'_>,
@@ -103,8 +103,8 @@ fn views<'f>(
         return (plain, None);
     };
     let expands = request.snapshot.is_some_and(Snapshot::expands);
-    let proven = plain.all_proven() && behind.all_proven();
-    if expands && !proven { (behind, Some(plain)) } else { (plain, Some(behind)) }
+    let read_only = plain.is_read_only() && behind.is_read_only();
+    if expands && !read_only { (behind, Some(plain)) } else { (plain, Some(behind)) }
 }
 
 /// Returns the requested mode, tightened to one that the profile permits.

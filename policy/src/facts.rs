@@ -54,8 +54,7 @@ impl<'a> Facts<'a> {
         };
         let (plain, behind) = of(Environment::of_read_only(request));
         let by_itself = request.shell == Shell::Bash && request.unsandboxed.is_none();
-        let proven = |facts: &Self| facts.all_proven() && !facts.has_problems();
-        let reads = by_itself && proven(&plain) && behind.as_ref().is_none_or(proven);
+        let reads = by_itself && plain.is_read_only() && behind.as_ref().is_none_or(Self::is_read_only);
         if reads || !Environment::has_overridden(request) {
             (plain, behind)
         } else {
@@ -118,6 +117,11 @@ impl<'a> Facts<'a> {
     /// Reports whether no variable of the environment can load or run code.
     pub(crate) fn has_safe_environment(&self) -> bool {
         self.analysis.unsafe_variable().is_none()
+    }
+
+    /// Reports whether the command is read-only: all of it is proven, and no problem was found in its text.
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.all_proven() && !self.has_problems()
     }
 
     pub(crate) fn all_proven(&self) -> bool {

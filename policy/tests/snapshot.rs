@@ -193,6 +193,14 @@ fn an_alias_in_a_text_for_the_shell_is_asked_about() {
 }
 
 #[test]
+fn a_command_that_is_not_read_only_is_shown_with_its_aliases() {
+    let decision = asked("ls; cat /proc/*", &format!("{ON}alias ls='ls -l'\n"), &[], &[], None);
+    assert_eq!((decision.verdict, decision.read_only), (Verdict::Ask, false));
+    let words: Vec<_> = decision.commands[0].argv.iter().map(|word| word.text.clone().unwrap()).collect();
+    assert_eq!(words, [b"ls".to_vec(), b"-l".to_vec()]);
+}
+
+#[test]
 fn what_bash_prints_of_aliases_and_functions_is_understood() {
     let define = "shopt -s expand_aliases; alias q=\"it's \\\"x\\\" \\$y\"; alias n='a\nb'; alias -- -='cd x'; \
                   f() { echo '}'; cat <<E\n x\nE\n}; export -f f; g() ( ls ); \

@@ -15,7 +15,7 @@ use crate::readonly;
 impl Facts<'_> {
     /// Returns the decision without the parts that `advice` adds.
     pub(super) fn report(&self, outcome: Outcome, profile: &Profile) -> Decision {
-        let read_only = self.all_proven() && !self.has_problems();
+        let read_only = self.is_read_only();
         let moves = self.analysis.commands.iter().any(|found| {
             let shell_itself = found.launcher.is_none();
             shell_itself && matches!(found.program(), Some(b"cd" | b"pushd" | b"popd"))

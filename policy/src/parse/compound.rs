@@ -35,6 +35,10 @@ impl Builder<'_> {
             binds: None,
             span: self.source.span_of(node),
         };
+        // Bash may read `((` as arithmetic where the grammar reads two subshells, for example after `!`.
+        if nested.kind == Nesting::Subshell && self.source.text_of(node).starts_with(b"((") {
+            self.incomplete(node);
+        }
         compound_parts(self, node, &mut nested);
         Statement::Nested(nested)
     }

@@ -139,7 +139,7 @@ fn memory_that_is_gone_is_lost_and_not_empty() {
         mounts::unmount(disk.root()).unwrap();
         let lost = disks.reopen(&place, None, DiskBackend::Tmpfs).unwrap_err();
         assert!(matches!(lost, DiskError::Lost), "{lost}");
-        assert!(lost.to_string().contains("kept in memory"), "{lost}");
+        assert!(lost.to_string().contains("were in memory"), "{lost}");
     });
 }
 

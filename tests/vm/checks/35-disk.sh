@@ -120,7 +120,7 @@ held_by_the_kernel() { # BACKEND REFUSAL KEPT-BY-RESTART [whole]
         cat /tmp/said
         said=$(airlock session list --all --token-file $TOKEN --json)
         echo "$said"
-        grep -q 'kept in memory' <<<"$said" || fail "it is not said why"
+        grep -q 'were in memory' <<<"$said" || fail "it is not said why"
         own=$(session) other=$(session)
     fi
     pid=$(systemctl show -P MainPID airlock-runner)

@@ -99,7 +99,7 @@ fn a_session_whose_memory_is_gone_is_lost_with_its_reason() {
         assert!(after.get(&session.id).is_none());
         let [(lost, why)] = after.lost() else { panic!("{:?}", after.lost()) };
         assert_eq!(*lost, session.id);
-        assert!(why.contains("kept in memory"), "{why}");
+        assert!(why.contains("were in memory"), "{why}");
         // The other session keeps its mechanism, although new sessions use another.
         let again = after.get(&kept.id).unwrap();
         assert_eq!(again.disk().backend(), DiskBackend::Tmpfs);

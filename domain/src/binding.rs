@@ -17,7 +17,8 @@ use crate::{
 pub const BINDING_BYTES: usize = HASH_BYTES;
 
 impl Grant {
-    /// The fields that [`Grant::binding`] does not cover. They influence neither what runs nor what it can reach.
+    /// The fields that [`Grant::binding`] does not cover. They do not change which command runs or what the
+    /// command can access.
     pub const UNBOUND: &[Unbound<Self>] = &[
         Unbound {
             field: "command.pty.term",

@@ -10,10 +10,7 @@ use std::{
     time::Duration,
 };
 
-use airlock_domain::{
-    Cause, CommandSpec, DeniedBy, ExecutionId, ExecutionResult, ExecutionState, Given, Mode, OutputState,
-    SessionId,
-};
+use airlock_domain::{Cause, CommandSpec, DeniedBy, ExecutionResult, ExecutionState, Given, Mode};
 
 use crate::{
     model::{DecisionRecord, ExecutionRecord, ExecutionSpec, Micros, Verdict},
@@ -41,32 +38,15 @@ pub(crate) async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
 pub(crate) fn execution() -> ExecutionRecord {
     let cause = Cause::Denied { by: DeniedBy::Policy, reason: "a rule denies it".to_owned() };
     ExecutionRecord {
-        id: ExecutionId::new(),
-        version: 1,
-        session_id: SessionId::new(),
         tenant: "default".to_owned(),
         principal: "ci".to_owned(),
-        request_id: None,
-        request_hash: [0; 32],
         spec: spec(),
-        state: ExecutionState::Finished,
-        link: None,
         decision: decision(),
-        runner_id: None,
-        runner_epoch: None,
-        attempt: 0,
-        owner_server: None,
-        lease_until: Micros(0),
-        approval_id: None,
-        cancel_requested: false,
-        backgrounded: None,
-        output: OutputState::None,
         result: Some(ExecutionResult::not_started(cause)),
-        traceparent: String::new(),
         created: Micros(1_000_001),
         queued: Micros(1_000_001),
-        started: None,
         ended: Some(Micros(1_000_001)),
+        ..records::record(ExecutionState::Finished)
     }
 }
 

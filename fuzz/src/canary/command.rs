@@ -2,7 +2,7 @@
 
 use super::random::Random;
 
-/// A command for bash, and what it tries.
+/// A command for bash, with a description of its purpose.
 #[derive(Debug, Clone)]
 pub struct Generated {
     /// The text.

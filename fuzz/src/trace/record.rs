@@ -1,4 +1,4 @@
-//! What a run is limited to, and what it records.
+//! The limits and the records of a run.
 
 use std::time::Duration;
 

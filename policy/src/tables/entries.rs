@@ -118,7 +118,7 @@ pub(crate) struct Launcher {
 }
 
 impl Launcher {
-    /// Reports whether the launcher's arguments determine what it runs, so that they can run anything.
+    /// Reports whether an argument of the launcher names the program, so that the launcher can run any program.
     pub(crate) fn is_told(&self) -> bool {
         !matches!(self.runs, Runs::Flags | Runs::Input | Runs::GitConfig | Runs::Callback)
     }

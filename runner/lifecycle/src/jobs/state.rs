@@ -1,4 +1,4 @@
-//! The state of the machine, and what it answers.
+//! The state of the machine, and the queries on it.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::{
     refusal::Reason,
 };
 
-/// The jobs and epochs of a runner: what the journal holds, and what only this process knows.
+/// The jobs and epochs of a runner: the contents of the journal, and the state that ends with this process.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct State {
     pub(super) history: History,

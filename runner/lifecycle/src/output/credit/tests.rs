@@ -1,4 +1,4 @@
-//! Tests of reads: when they are served, and what they may send, against any server and any stream.
+//! Tests of reads with random servers and streams: when a read is served, and how many bytes it may send.
 
 use std::collections::BTreeMap;
 

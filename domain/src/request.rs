@@ -40,7 +40,7 @@ pub struct StartExecution {
     pub command: CommandSpec,
     /// The fields of `command` that the client set.
     pub given: Given,
-    /// `None`: a throw-away session.
+    /// `None`: a temporary session.
     pub session_id: Option<SessionId>,
     /// The client's key.
     pub request_id: Option<String>,
@@ -54,11 +54,11 @@ pub struct StartExecution {
     pub wait_for_approval: bool,
     /// `None`: the session's mode.
     pub mode: Option<Mode>,
-    /// The profile of a throw-away session.
+    /// The profile of a temporary session.
     pub profile: Option<String>,
-    /// The base of a throw-away session.
+    /// The base of a temporary session.
     pub base: Option<String>,
-    /// Labels that the runner of a throw-away session must have.
+    /// Labels that the runner of a temporary session must have.
     pub runner_labels: BTreeMap<String, String>,
     /// The command does not wait for other commands of its session.
     pub allow_concurrent: bool,

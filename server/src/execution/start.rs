@@ -71,7 +71,7 @@ impl Executions {
         }
     }
 
-    /// Returns the session of a request, or a new throw-away session.
+    /// Returns the session of a request, or a new temporary session.
     async fn setting(&self, who: &Principal, request: &StartExecution) -> Result<Setting, ApiError> {
         let Some(id) = request.session_id else {
             let profile = self.decisions.profile_for(who, request.profile.as_deref())?;
@@ -116,7 +116,7 @@ impl Executions {
         Ok(decided)
     }
 
-    /// Assigns a throw-away session to a runner. The runner learns of it when it is needed. The session of a
+    /// Assigns a temporary session to a runner. The runner learns of it when it is needed. The session of a
     /// denied command is closed from the start and has no runner.
     fn settle_session(
         &self,

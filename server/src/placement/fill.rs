@@ -57,7 +57,7 @@ impl Placement {
         Ok(())
     }
 
-    /// Moves a throw-away session to a runner with a free slot, if there is one. Applies only if its runner
+    /// Moves a temporary session to a runner with a free slot, if there is one. Applies only if its runner
     /// was not asked for it yet and cannot create it at present.
     pub(super) async fn move_on(&self, session: &SessionRecord, id: ExecutionId) -> Result<(), StoreError> {
         let asked = self.links.get(&session.runner_id).is_some_and(|link| link.is_opening(session.id));

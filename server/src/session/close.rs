@@ -47,7 +47,7 @@ impl Sessions {
         Ok(())
     }
 
-    /// Closes a throw-away session after its execution has ended.
+    /// Closes a temporary session after its execution has ended.
     pub(crate) async fn close_if_used_up(&self, session: &SessionRecord) -> Result<(), StoreError> {
         let live = matches!(session.state, SessionState::Opening | SessionState::Open);
         if !session.throwaway || !live {

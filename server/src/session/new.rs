@@ -11,7 +11,7 @@ use crate::{
     profiles::ResolvedProfile,
 };
 
-/// A throw-away session that was not closed is closed after this time without a live execution.
+/// A temporary session that was not closed is closed after this time without a live execution.
 const THROWAWAY_IDLE: Duration = Duration::from_secs(60);
 /// The runner of a session that was never on one.
 const NO_RUNNER: &str = "-";
@@ -45,7 +45,7 @@ pub(super) fn blank(who: &Principal, profile: &ResolvedProfile) -> Result<Sessio
     })
 }
 
-/// Returns the throw-away session of a request, without a runner.
+/// Returns the temporary session of a request, without a runner.
 pub(crate) fn throwaway_session(
     who: &Principal,
     request: &StartExecution,

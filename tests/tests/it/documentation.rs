@@ -56,9 +56,9 @@ fn the_table_of_validators_is_that_of_the_code() {
         .iter()
         .map(|validator| {
             let does = match validator.effect {
-                Effect::LetsPass => "lets pass",
-                Effect::Misparsing => "asks, whatever a rule allows",
-                Effect::KeepsFromProof => "keeps from the proof",
+                Effect::LetsPass => "permits",
+                Effect::Misparsing => "always asks",
+                Effect::KeepsFromProof => "prevents the proof",
             };
             format!("| `{}` | {does} | {} |", validator.code, validator.message)
         })

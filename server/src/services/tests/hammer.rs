@@ -58,7 +58,7 @@ async fn sixteen_at_a_time_each_runs_once() {
     assert_eq!(world.store.live_executions(None, None, 1).await.unwrap(), []);
     let page = PageQuery { size: 1000, token: None };
     // The single-use sessions are removed as well. The shared session stays.
-    until("no throw-away session is left", async || {
+    until("no temporary session is left", async || {
         world.store.sessions(&SessionQuery::default(), &page).await.unwrap().items.len() == 1
     })
     .await;

@@ -1,6 +1,5 @@
-//! Benchmarks of decisions: the number of commands per second on one core, and the time relative to
-//! tree-sitter's bare parse of the same text, by construct. The worst text of each construct has hard
-//! limits.
+//! Benchmarks of decisions, by construct. They report commands per second on one core, and the time relative to a bare
+//! parse of the same text by tree-sitter. The worst text of each construct has hard limits.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a benchmark")]
 

@@ -1,7 +1,6 @@
-//! The cost of each sandbox layer for a command that does nothing. Alternately measured are bash alone, plain
-//! bubblewrap with the same arguments, bubblewrap with single additional layers, and Airlock's start with
-//! more and more layers. A start is measured from the call to the end of everything, including the removal of
-//! the cgroup.
+//! The cost of each sandbox layer for a command that does nothing. The benchmark alternates between bash alone, plain
+//! bubblewrap with the same arguments, bubblewrap with one additional layer, and Airlock with more and more layers. A
+//! start is measured from the call to the end of everything, including the removal of the cgroup.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark")]
 

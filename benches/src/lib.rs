@@ -59,8 +59,8 @@ pub fn print(title: &str, alternatives: &[Alternative]) {
     }
 }
 
-/// Prints the median, the 90th and 99th percentile and the number of measurements of each alternative, and the
-/// ratio of its median to that of the first one.
+/// Prints a row for each alternative: the median, the 90th and 99th percentile, the number of measurements, and the
+/// ratio of the median to that of the first alternative.
 pub fn print_quantiles(title: &str, alternatives: &[Alternative]) {
     let [median, p90, p99, count] = ["median", "p90", "p99", "of"];
     println!("{title}\n  {:<44} {median:>12} {p90:>12} {p99:>12} {count:>8}   ratio", "");

@@ -33,8 +33,8 @@ impl Client {
     }
 
     /// Runs a command and returns its events, from its beginning to its end. Nothing is sent before the first
-    /// [`Events::next`]. A spec without `request_id` gets one, so that the start can be repeated after a broken
-    /// connection and the command still runs at most once.
+    /// [`Events::next`]. If `spec` has no `request_id`, the client sets one. It can then repeat the start after a
+    /// broken connection, and the command still runs at most once.
     ///
     /// Dropping the events ends the view, not the command (but see `kill_on_disconnect`).
     #[must_use]

@@ -1,5 +1,5 @@
-//! Downloads that survive broken connections: each byte is returned once, and the whole is checked against the hash
-//! that the server sends at the end.
+//! Downloads that survive broken connections. Each byte is returned once, and the hash that the server sends at the end
+//! is checked.
 
 use std::io;
 

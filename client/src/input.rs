@@ -1,6 +1,6 @@
-//! The input of a command: forwarded as it is read and, after a broken connection, from the last byte that the
-//! command is known to have received. Unconfirmed input is held in a bounded buffer. Keys from a terminal are
-//! forwarded in the same way, but do not end the input.
+//! The input of a command. It is forwarded as it is read. After a broken connection, it continues after the last
+//! confirmed byte. Unconfirmed input is held in a bounded buffer. Keys from a terminal are forwarded in the same way,
+//! but do not end the input.
 
 use airlock_domain::limits::TRANSFER_CHUNK_BYTES;
 use bytes::{Buf as _, Bytes, BytesMut};

@@ -153,8 +153,8 @@ impl Position {
         }
     }
 
-    /// Reports whether everything but the last piece has arrived, and the open view will not deliver that
-    /// piece in time.
+    /// Reports whether all pieces except the last one have arrived, and the open view will not deliver the last one in
+    /// time.
     fn has_all(&mut self) -> bool {
         match self {
             Self::Bytes(position) => position.wants_end(),
@@ -267,8 +267,8 @@ impl BytesPosition {
         }
     }
 
-    /// Returns the offset at which a piece that starts at `offset` continues for the reader, and the
-    /// number of its bytes that the reader already has.
+    /// Returns the first offset in a piece at `offset` that the reader does not have, and the number of bytes before
+    /// it.
     fn place_of(&self, offset: u64) -> Result<(u64, u64), &'static str> {
         let start = self.at.unwrap_or(offset);
         let have = start.checked_sub(offset).ok_or("it skipped bytes without reporting a gap")?;

@@ -1,5 +1,5 @@
-//! The events and bytes that a reader has received, so that nothing is returned twice and nothing
-//! is skipped silently.
+//! The events and bytes that a reader has received. They prevent that an event or byte is returned twice or skipped
+//! silently.
 
 use super::v1::{Event, OutputStream, event::Event as Kind};
 

@@ -24,8 +24,8 @@ const CONNECTION_WINDOW: u32 = 512 * STREAM_WINDOW;
 /// The address of a server, and the credentials for it.
 #[derive(Clone)]
 pub struct Settings {
-    /// `https://HOST:PORT`, or `http://` on loopback if that is permitted. Several addresses, separated by commas,
-    /// are servers of one store: the client connects to one that can be reached, and to another if that one fails.
+    /// `https://HOST:PORT`, or `http://` on loopback if that is permitted. Several addresses, separated by commas, are
+    /// servers of one store. The client connects to one that it can reach, and to another one if that one fails.
     pub address: String,
     /// PEM certificates of the CAs that may have signed the server's certificate.
     pub ca: Option<Vec<u8>>,

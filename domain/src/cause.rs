@@ -165,8 +165,7 @@ pub struct ExecutionResult {
     /// Attempts against the sandbox and changes of protected names. At most
     /// [`VIOLATIONS`](crate::limits::VIOLATIONS).
     pub violations: Vec<Violation>,
-    /// Names of the runner's environment variables that the profile passes through and that were withheld as
-    /// secrets.
+    /// Names of the runner's environment variables that the profile passes and that were removed as secrets.
     pub scrubbed_env: Vec<String>,
     /// Requested limits that the runner cannot enforce.
     pub limits_not_enforced: Vec<String>,

@@ -1,5 +1,5 @@
-//! The specification of a command: what runs and how. The request, the stored execution and the grant contain it
-//! whole. The launch is built from it.
+//! The specification of a command: its text, its shell and the conditions of its run. The request, the stored execution
+//! and the grant contain it whole. The launch is built from it.
 
 use std::{collections::BTreeMap, fmt, str::FromStr, time::Duration};
 

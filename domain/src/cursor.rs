@@ -1,8 +1,8 @@
 //! The cursor: a reader's position in the events of an execution.
 //!
-//! It is opaque to clients and versioned. It holds the runner's epoch, the number of the last change of state
-//! that the reader has seen, and the offset of the next byte of each stream. It is not trusted: a forged
-//! cursor only moves its own reader.
+//! It is opaque to clients and versioned. It holds the runner's epoch, the number of the last change of state that the
+//! reader has received, and the offset of the next byte of each stream. It is not trusted: a forged cursor only moves
+//! its own reader.
 
 use crate::{Epoch, OutputStream};
 

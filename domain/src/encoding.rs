@@ -1,5 +1,5 @@
-//! The canonical encoding: compact JSON with the fields of a type in the order of their declaration, maps in the
-//! order of their keys, and bytes as base64.
+//! The canonical encoding: compact JSON. Fields are in the order of their declaration, maps in the order of their keys,
+//! and bytes are base64.
 //!
 //! The stored form of a command, the wire form of a grant and every hash use it. A type refuses a field that it
 //! does not know, because this version could not enforce it. A field that is added later has a default, and is

@@ -48,7 +48,7 @@ pub enum LinkState {
 /// The place where the output of an execution is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum OutputState {
-    /// There is no output, because nothing ran.
+    /// There is no output, because the command did not run.
     None,
     /// On the runner.
     Live,

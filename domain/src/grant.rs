@@ -38,7 +38,7 @@ impl Requirement {
 pub struct Grant {
     /// The session of the command.
     pub session_id: SessionId,
-    /// What runs, and how.
+    /// The command to run.
     pub command: CommandSpec,
     /// The settings that the sandbox is built from.
     pub profile: SandboxProfile,

@@ -36,7 +36,7 @@ pub const DIRECTORY_BYTES: usize = 4096;
 pub const VIOLATIONS: usize = 100;
 /// Paths and programs in a grant, each.
 pub const DECIDED_PATHS: usize = 1024;
-/// Paths, and settings, of one kind of file that a program obeys.
+/// Paths and settings of one type of file that a program obeys.
 pub const OBEYED_NAMES: usize = 1024;
 /// Bytes of a file that a program obeys. A longer file is treated as one that names a program.
 pub const OBEYED_FILE_BYTES: u64 = 256 * 1024;
@@ -52,7 +52,7 @@ pub const TRANSFER_CHUNK_BYTES: usize = 256 * 1024;
 pub const TRANSFER_ID_BYTES: usize = 128;
 /// Bytes of a file's path.
 pub const PATH_BYTES: usize = 4096;
-/// Globs of one kind in a filter.
+/// Globs in one list of a filter.
 pub const GLOBS: usize = 64;
 /// Bytes of one glob.
 pub const GLOB_BYTES: usize = 1024;
@@ -139,5 +139,5 @@ pub const SNAPSHOT_BYTES: usize = 256 * 1024;
 pub const SEARCH_PATH_BYTES: usize = 4096;
 /// Bytes of the reason why a session has no shell snapshot.
 pub const SNAPSHOT_PROBLEM_BYTES: usize = 1024;
-/// Earlier epochs that a runner vouches for.
+/// Earlier epochs that a runner's journal covers completely.
 pub const VOUCHED_EPOCHS: usize = 16;

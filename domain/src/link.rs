@@ -230,7 +230,7 @@ pub struct StartJob {
     pub execution_id: ExecutionId,
     /// The number of the offer.
     pub attempt: u32,
-    /// The epoch that it is meant for.
+    /// The epoch to which the offer is addressed.
     pub epoch: Epoch,
     /// The deadline on that epoch's monotonic clock, in milliseconds. The runner refuses the offer after it.
     pub not_after_clock_ms: u64,

@@ -36,7 +36,7 @@ pub struct CreateSession {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StartExecution {
-    /// What to run, and how.
+    /// The command to run.
     pub command: CommandSpec,
     /// The fields of `command` that the client set.
     pub given: Given,

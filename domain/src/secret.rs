@@ -1,8 +1,8 @@
 //! Detection of values that look like secrets, by the name or the form of the value. An approver sees a
 //! digest instead.
 //!
-//! The detection is a heuristic and not a security boundary. It affects only what is displayed, never what
-//! may run or be passed on.
+//! The detection is a heuristic and not a security boundary. It affects only the display, never a decision or the
+//! environment of a command.
 
 /// Parts of the names of secrets. They are compared in upper case and without separators.
 const NAMES: [&str; 18] = [

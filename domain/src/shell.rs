@@ -31,7 +31,7 @@ impl Shell {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
-    /// Allows what no rule denies or asks about.
+    /// Allows every command that no rule denies or asks about.
     Bypass,
     /// Also allows edits inside the workspace.
     AcceptEdits,

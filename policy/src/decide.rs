@@ -39,8 +39,8 @@ pub fn decide(request: &Request<'_>, profile: &Profile) -> Decision {
     })
 }
 
-/// Returns the verdict that each command of the request would get alone, as an explanation for a
-/// person. It does not affect decisions. Empty if the shell's text is not parsed or is too long.
+/// Returns the verdict of each command of the request as if it were the whole text. Explains the decision to a person.
+/// It does not affect decisions. Empty if the shell's text is not parsed or is too long.
 #[must_use]
 pub fn parts(request: &Request<'_>, profile: &Profile) -> Vec<Part> {
     if request.command.len() > limits::MAX_COMMAND_BYTES || request.shell == Shell::Pwsh {

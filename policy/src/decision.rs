@@ -164,7 +164,7 @@ pub struct FoundCommand {
 pub enum Requirement {
     /// Workspace, HOME and /tmp are read-only; no network, a fixed PATH, no aliases.
     ReadOnlyMount,
-    /// Programs and paths resolve to those that were decided about.
+    /// Programs and paths resolve to those of the decision.
     TrustedPath,
 }
 

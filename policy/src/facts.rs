@@ -195,7 +195,7 @@ impl<'a> Facts<'a> {
         reasons
     }
 
-    /// Returns a reason if the command runs inside a substitution of another.
+    /// Returns a reason if the command runs inside a substitution of another command.
     fn substituted(&self, index: usize) -> Option<Reason> {
         let found = self.analysis.commands.get(index)?;
         let inside = |kind: &Nesting| matches!(kind, Nesting::Substitution | Nesting::ProcessSubstitution);

@@ -26,7 +26,7 @@ pub struct Imported {
     pub left_out: Vec<LeftOut>,
 }
 
-/// The reason why nothing was imported.
+/// The reason why the import failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ImportError {
     /// The text is not JSON.

@@ -1,8 +1,8 @@
 //! Airlock's policy: parses a command, determines its effects, and decides whether it may run.
 //!
-//! The crate is pure. It does no I/O, starts no process, and reads neither a clock nor the
-//! environment. It answers for every input within a bound on time and memory. Without a rule it
-//! never allows a command that it does not fully understand.
+//! The crate is pure. It does no I/O, starts no process, and reads neither a clock nor the environment. It returns a
+//! decision for every input, within a bound on time and memory. Without a rule it never allows a command that it does
+//! not fully understand.
 //!
 //! The stages of a request: [`decide()`] measures the text (see [`limits`]), parses it into a
 //! closed tree (`parse`), and lists every command at any depth (`analysis`, `launch`). It proves

@@ -36,7 +36,7 @@ pub const MAX_REASONS: usize = 64;
 pub const MAX_SNAPSHOT_BYTES: usize = 1024 * 1024;
 /// The largest number of aliases that are expanded in one command.
 pub const MAX_ALIASES: usize = 64;
-/// The largest number of rules of one kind in a profile.
+/// The largest number of rules with one behaviour in a profile.
 pub const MAX_RULES: usize = 2_000;
 /// The largest number of readable roots in a profile.
 pub const MAX_READABLE_ROOTS: usize = 64;

@@ -1,6 +1,6 @@
-//! Parses bytes into a closed tree of commands. The grammar's tree is a hint; bash is the
-//! reference. A known node must account for every byte, and every word is read again from its
-//! bytes. Any contradiction is a [`Problem`]. The parser does not judge what a command does.
+//! Parses bytes into a closed tree of commands. The grammar's tree is a hint; bash is the reference. A known node must
+//! account for every byte, and every word is read again from its bytes. Any contradiction is a [`Problem`]. The parser
+//! does not judge the effects of a command.
 
 mod arithmetic;
 mod assignments;

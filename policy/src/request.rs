@@ -30,9 +30,8 @@ pub struct Request<'a> {
     pub extra_rules: Option<&'a Rules>,
     /// The shell snapshot that commands of the session load.
     pub snapshot: Option<&'a Snapshot>,
-    /// The variables of session and request. Each is treated like the same assignment in the text: a variable that
-    /// is not in the list of safe variables prevents the read-only proof and the permission by modes and allow
-    /// rules.
+    /// The variables of session and request. Each is treated like an assignment in the text. A variable that is not in
+    /// the list of safe variables prevents the read-only proof and the permission by modes and allow rules.
     pub env: Option<&'a BTreeMap<String, Vec<u8>>>,
 }
 

@@ -19,7 +19,7 @@ fn with_rules(command: &str, allow: &[&str], ask: &[&str], deny: &[&str]) -> Dec
     decide(&Request { extra_rules: Some(&rules), ..Request::bash(command.as_bytes()) }, &agent())
 }
 
-/// Returns the commands with another verdict or code, and what was decided.
+/// Returns the commands with another verdict or code, each with its decision.
 fn differences(commands: &[&str], verdict: Verdict, wanted: &[&str]) -> Vec<String> {
     let decided = commands.iter().map(|command| (command, says(command)));
     let differs =

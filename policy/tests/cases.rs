@@ -51,7 +51,7 @@ struct Asked {
     shell: Option<Shell>,
     mode: Option<Mode>,
     cwd: Option<String>,
-    /// The name of a built-in profile, or the text of another one.
+    /// The name of a built-in profile, or the text of another profile.
     profile: Option<String>,
     /// If set, the request asks to run outside the sandbox, and this is whether the runner's floor
     /// permits it.
@@ -110,7 +110,7 @@ pub(crate) fn cases(table: &str) -> Vec<Case> {
     kind_of_cases(table, "case")
 }
 
-/// Returns the cases of one kind in a table. Their numbers must increase.
+/// Returns the cases of one table. Their numbers must increase.
 pub(crate) fn kind_of_cases(table: &str, kind: &str) -> Vec<Case> {
     let text = std::fs::read_to_string(test_data().join(format!("{table}.toml")))
         .unwrap_or_else(|error| panic!("{table}: {error}"));

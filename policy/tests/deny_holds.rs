@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use crate::support::with_rules;
 use airlock_policy::{Mode, Profile, Request, Rules, Verdict, decide};
 
-/// Disguises; `@` stands for the program.
+/// Disguises; `@` is replaced by the program.
 const WAYS: &[&str] = &[
     "@ x",
     "'@' x",

@@ -176,7 +176,7 @@ fn what_the_naive_decider_denies_after_a_change_is_denied() {
     assert!(read > 5_000 && denied > 500, "{read} were read, {denied} denied");
 }
 
-/// Disguises commands without changing what they run.
+/// Disguises commands without changing the programs that they run.
 fn disguise(seed: u64, count: usize) {
     let mut random = Random::new(seed);
     let mut denied = 0;

@@ -1,5 +1,5 @@
-//! Tests of the files that read-only commands obey: their locations, the commands that they affect, and that every
-//! program in the tables has an entry.
+//! Tests of the files that read-only commands obey: their locations, and the commands that they affect. Every program
+//! in the tables must have an entry.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -1,6 +1,6 @@
-//! Read-only cases, one command per line. Those in `test_data/read_only/allowed` are allowed
-//! without a question, those in `refused` are not. Those in `network` would be read-only but need a
-//! network, so the policy asks. Each file is a group of programs; `⏎` stands for a line feed.
+//! Read-only cases, one command per line. Those in `test_data/read_only/allowed` are allowed without a question, those
+//! in `refused` are not. Those in `network` would be read-only but need a network, so the policy asks. Each file is a
+//! group of programs; `⏎` means a line feed.
 
 use std::collections::BTreeMap;
 

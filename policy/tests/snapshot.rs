@@ -1,5 +1,5 @@
-//! Tests of the session's snapshot: aliases are expanded as in bash, functions and text that is not
-//! understood make names unknown, and rules apply to the result.
+//! Tests of the session's snapshot. Aliases are expanded as in bash, and rules apply to the result. Functions and text
+//! that is not understood make names unknown.
 
 use std::process::Command;
 

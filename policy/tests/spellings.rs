@@ -1,5 +1,5 @@
-//! Tests of other spellings of a command: a quoted space does not separate a subcommand, and deny
-//! and ask rules match every spelling of flags in the tables.
+//! Tests of other spellings of a command. A quoted space does not separate a subcommand. Deny and ask rules match every
+//! spelling of flags in the tables.
 
 use airlock_policy::{Profile, Verdict};
 

@@ -40,8 +40,7 @@ fn every_attack_is_caught_and_every_look_alike_passes() {
     assert_none(&differences);
 }
 
-/// The expectation of each case must match its directory. Otherwise the case would prove nothing
-/// about its validator.
+/// The expectation of each case must match its directory. Otherwise the case would not test its validator.
 #[test]
 fn every_case_is_about_the_validator_it_lies_under() {
     let mut differences = Vec::new();

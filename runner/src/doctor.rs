@@ -1,6 +1,6 @@
 //! The checks of a host: each problem that keeps commands from running there, with a remedy.
 //!
-//! The checks change nothing permanently, register with no server, and report only what was observed.
+//! The checks leave no change, register with no server, and report only observations.
 
 mod configured;
 mod finding;

@@ -123,7 +123,7 @@ async fn carry_out(
     let check = Check::new(&order);
     let idle = match order {
         ExchangeOrder::Upload(_) => Some(services.idle),
-        // A person may type the input. In the other orders the server owes no message.
+        // A person may type the input. In the other orders, the server sends no further message.
         _ => None,
     };
     let is_upload = matches!(order, ExchangeOrder::Upload(_));

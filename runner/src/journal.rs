@@ -2,8 +2,8 @@
 //!
 //! A record is written with a plain `write` before the runner acts on it or reports it. It survives a crash of the
 //! process, but not of the host. After a crash of the host the tail of the journal may be missing. The boot ID shows
-//! this, and `State::intact` is then false until every server was told. Until then the journal vouches only for
-//! later epochs. [`Journal::step`] is the loop around the machine of `airlock_runner_lifecycle::jobs`. Must not start or
+//! this, and `State::intact` is then false until every server was told. Until then the journal covers only later epochs
+//! completely. [`Journal::step`] is the loop around the machine of `airlock_runner_lifecycle::jobs`. Must not start or
 //! end anything itself.
 
 mod encoding;

@@ -1,5 +1,5 @@
 //! Unix sockets in the state directory, for requests from local processes. Only the runner's own user may connect. The
-//! runner listens on nothing else.
+//! runner listens on no other socket.
 
 use std::{
     fs::{self, File},

@@ -1,8 +1,8 @@
 //! Compiles the lists to one program for the kernel.
 //!
-//! The architecture is compared first: another one ends the process. Calls that depend on arguments come next,
-//! because the kernel caches the answers for all others when it loads the program. The refused calls follow, then the
-//! allowed ones. Every other number returns `ENOSYS`. This includes the numbers of x32, which have a separate bit.
+//! The architecture is compared first: another one ends the process. Calls that depend on arguments come next. The
+//! kernel caches the answers for all other calls when it loads the program. The refused calls follow, then the allowed
+//! ones. Every other number returns `ENOSYS`. This includes the numbers of x32, which have a separate bit.
 
 use std::str::FromStr;
 

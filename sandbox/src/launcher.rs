@@ -53,7 +53,7 @@ pub struct Config {
     /// A directory of the runner for `airlock-init` and generated files. It is created if necessary. Only one
     /// launcher at a time may use it.
     pub state: PathBuf,
-    /// The uids that commands run under. [`UidIsolation::detect`] returns what is possible.
+    /// The uids that commands run under. [`UidIsolation::detect`] returns the possible modes.
     pub uid_isolation: UidIsolation,
     /// The configuration of cgroups.
     pub cgroup: CgroupConfig,
@@ -74,8 +74,9 @@ pub struct Launcher {
 }
 
 impl Launcher {
-    /// Creates a launcher. First ends and removes what an earlier process with the same state directory left. Then
-    /// writes the launcher's files, checks bubblewrap, creates the launcher's cgroup, and starts the thread.
+    /// Creates a launcher. First ends the processes and removes the cgroups that an earlier process with the same state
+    /// directory left. Then writes the launcher's files, checks bubblewrap, creates the launcher's cgroup, and starts
+    /// the thread.
     ///
     /// # Errors
     ///

@@ -1,8 +1,8 @@
 //! The Linux sandbox of Airlock as a library with a simple interface: `Profile + Session + Limits -> Launcher::start`.
 //!
-//! It builds bubblewrap's arguments and a command's environment, creates the session's network namespace, and controls
-//! the processes that it starts until all of them have ended. Must not decide whether a command may run, and must not
-//! read output.
+//! It builds bubblewrap's arguments and a command's environment, and creates the session's network namespace. It
+//! controls the processes that it starts until all of them have ended. Must not decide whether a command may run, and
+//! must not read output.
 
 pub mod args;
 mod cgroup;

@@ -85,8 +85,8 @@ impl Default for LaunchSpec {
 impl LaunchSpec {
     /// Returns the launch of a command on read-only mounts, without an environment and without masks.
     ///
-    /// The sandbox does not use the command's variables, which are an input of [`crate::env::build_env`], its
-    /// timeouts, which the caller enforces, and `inline_limit`, which applies to the result.
+    /// The sandbox does not use three fields: the variables, which are an input of [`crate::env::build_env`]; the
+    /// timeouts, which the caller enforces; and `inline_limit`, which applies to the result.
     #[must_use]
     pub fn of(command: &CommandSpec) -> Self {
         let CommandSpec {

@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-/// A command, and the tier of its kind: `core` for plain commands and pipelines.
+/// A command and its tier: `core` for plain commands and pipelines.
 pub(crate) struct Command {
     pub(crate) text: String,
     pub(crate) tier: String,

@@ -1,5 +1,5 @@
-//! The worst known texts by construct: the longest and deepest texts that are parsed, the longest texts
-//! that are searched, and texts with the largest number of rules in a profile.
+//! The slowest known texts, by construct. They include the longest and deepest parsed texts, the longest searched
+//! texts, and texts for a profile with the most rules.
 
 use airlock_policy::{Rules, limits};
 

@@ -1,5 +1,5 @@
-//! A block of host uids for the sessions of one dev, so that two devs on one host do not treat each other's
-//! processes as stray processes of their own.
+//! A block of host uids for the sessions of one `airlock dev`. Without separate blocks, two of them on one host would
+//! end each other's processes.
 //!
 //! An abstract socket reserves the block. The kernel releases it when the process ends.
 

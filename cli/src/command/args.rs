@@ -119,8 +119,8 @@ fn variable(text: &OsStr) -> Result<Variable, String> {
 /// The option that switches notes about a run off.
 #[derive(Debug, clap::Args)]
 pub(super) struct Notes {
-    /// Print no notes about what Airlock did (processes ended, directory reset, ...), and mark no output that looks
-    /// like one.
+    /// Print no notes on what Airlock did (processes ended, directory reset, ...), and do not mark output that looks
+    /// like a note.
     #[arg(long, env = "AIRLOCK_NO_NOTES", hide_env_values = true, value_parser = clap::builder::FalseyValueParser::new())]
     no_notes: bool,
 }

@@ -13,9 +13,9 @@ use airlock_client::{Client, From, OutputPiece, Selection, v1};
 
 /// Show the output of an execution, from its beginning or from a given position, until it ends.
 ///
-/// Ctrl-C ends the view, not the command. With -it, this terminal becomes the terminal of a command that was
-/// started with one: it provides the keys and the size. Another client that was attached is told, and loses the
-/// keyboard.
+/// Ctrl-C ends the view, not the command. With -it, this terminal becomes the terminal of a command that was started
+/// with one: it provides the keys and the size. Another client that was attached with -it is disconnected with a
+/// message.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  id=$(airlock start -- 'seq 1 200000')\n  airlock attach $id | tail -n 1\n  airlock attach --from-offset 1048576 $id | head -n 1\n  cursor=$(airlock attach --json $id | jq -rs '.[1].cursor')\n  airlock attach --json --cursor $cursor $id | tail -n 1\n\nExit codes: as for `airlock run`; 130 if Ctrl-C ended the view or another client took the terminal."

@@ -28,7 +28,7 @@ const LINE_BYTES: usize = 4 * 1024 * 1024;
 /// The profile that decides --jsonl lines if --profile is not given.
 const PROFILE: &str = "strict";
 
-/// Show what policy decides about a command, without a server and without running it.
+/// Show the policy's decision about a command, without a server and without running it.
 ///
 /// Use this to try a rule or to learn why a command is refused. The exit code is 0 for allow, 10 for ask and 11 for
 /// deny.

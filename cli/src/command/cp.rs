@@ -30,11 +30,12 @@ const LEFT: u8 = 130;
 /// A directory that is copied to a new name becomes that directory. Copied to a directory, it is placed in it
 /// under its own name; if SRC ends with `/.`, only its contents are. Copying a directory to a file is refused.
 ///
-/// SRC `-` is standard input: a tar archive (or .tar.gz) if DST is a directory or ends with a slash, otherwise
-/// the contents of the file DST. DST `-` is standard output: a file as it is, a directory as a tar archive.
+/// SRC `-` is standard input. If DST is a directory or ends with a slash, the input is a tar archive (or .tar.gz);
+/// otherwise it is the contents of the file DST. DST `-` is standard output: a file as it is, a directory as a tar
+/// archive.
 ///
-/// Links inside directories are copied as links. Owners are not copied. Nothing is written at DST until all data
-/// has arrived and was checked.
+/// Links inside directories are copied as links. Owners are not copied. airlock writes to DST only after all data has
+/// arrived and was checked.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  mkdir project && echo 'echo hello' > project/hello.sh\n  id=$(airlock session create)\n  airlock cp project $id:                        # becomes /workspace/project\n  airlock run --session $id -- 'sh project/hello.sh > project/out.txt'\n  airlock cp $id:project/out.txt .\n  airlock cp --exclude '*.txt' $id:project copy\n  airlock cp $id:project - | tar -t\n  airlock cp project/hello.sh $id:/tmp/\n\nExit codes: 0 if everything was copied; 1 if an entry was skipped that no --exclude matches, or if the copy\nfailed; 2 for wrong usage; 130 if Ctrl-C stopped the copy."

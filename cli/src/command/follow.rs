@@ -1,5 +1,5 @@
-//! Follows an execution to its end: its bytes to standard output, unchanged; its result to standard error;
-//! its exit code to the caller.
+//! Follows an execution to its end. Writes its bytes unchanged to standard output and its result to standard error, and
+//! returns its exit code.
 
 mod background;
 mod denied;

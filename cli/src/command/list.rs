@@ -20,7 +20,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// List executions, newest first: those that have not ended, or all.
 ///
-/// Use this to find the ID of a command, and to see what still runs.
+/// Use this to find the ID of a command, and to see which commands still run.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  airlock ps\n  airlock ps --all --last 10\n  airlock ps --all --json | jq -r .execution_id"
@@ -112,8 +112,8 @@ impl Show {
     }
 }
 
-/// Repeats an attempt for up to a minute while its failure may pass, and reports what it waits for.
-/// Returns the last failure.
+/// Repeats an attempt for up to a minute while its error is temporary, and reports the reason for the wait. Returns the
+/// last failure.
 pub(super) async fn patient<T, F>(attempt: impl Fn() -> F) -> Result<T, Failure>
 where
     F: Future<Output = Result<T, Failure>>,

@@ -13,10 +13,9 @@ use airlock_client::v1;
 
 /// List files that were moved from a workspace or HOME into quarantine, and restore them.
 ///
-/// Some file names hold code or settings that other programs run later (hooks, .bashrc, .vscode, ...). If a
-/// command creates or changes such a file and no approval covers the change, Airlock moves the new file into the
-/// quarantine and puts the previous one back. Commands cannot reach the quarantine, and nothing in it is
-/// deleted.
+/// Some file names hold code or settings that other programs run later (hooks, .bashrc, .vscode, ...). If a command
+/// creates or changes such a file without an approval, Airlock moves the new file into the quarantine and restores the
+/// previous one. Commands cannot reach the quarantine, and nothing in it is deleted.
 #[derive(Debug, Subcommand)]
 pub(super) enum Quarantine {
     #[command(visible_alias = "ls")]

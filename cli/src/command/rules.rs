@@ -13,8 +13,8 @@ use airlock_client::v1;
 
 /// List the rules that approvers asked to remember, and remove one.
 ///
-/// Use this to see which commands run without a new approval. The rules of a profile come first: a
-/// remembered rule does not change what the profile denies or asks about.
+/// Use this to see which commands run without a new approval. The rules of a profile take precedence: a remembered rule
+/// never allows a command that the profile denies or asks about.
 #[derive(Debug, Subcommand)]
 pub(super) enum Rules {
     #[command(visible_alias = "ls")]

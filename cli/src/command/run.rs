@@ -25,8 +25,8 @@ use airlock_client::{Client, v1};
 /// the background, where it runs on, and prints options to follow it.
 ///
 /// `airlock run -it bash` opens a shell in the sandbox, as ssh does. The command has a terminal, and every key,
-/// including Ctrl-C, goes to it. Policy asks for an approval (--wait-approval), because what will be typed is
-/// unknown. Ctrl-P Ctrl-Q leaves the shell running; `airlock attach -it ID` returns to it.
+/// including Ctrl-C, goes to it. Policy asks for an approval (--wait-approval), because it cannot know the commands
+/// that a person will type. Ctrl-P Ctrl-Q leaves the shell running; `airlock attach -it ID` returns to it.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  airlock run -- 'ls -la | head -n 3'\n  echo hello | airlock run -i -- 'tr a-z A-Z'\n  id=$(airlock session create)\n  airlock run --session $id --timeout 10m -- 'mkdir -p src && cd src && pwd'\n  airlock run --local -- 'seq 1 3'          # starts its own server for this command\n  script -qec \"airlock run -t -- 'tty; stty size'\" /dev/null     # on a terminal that `script` creates\n  server=$(airlock run --background --session $id -- 'exec python3 -m http.server 8000')\n  airlock run --session $id --yield-after 15s -- 'seq 1 3'\n\nExit codes: the command's exit code, or 128 plus the number of the signal that ended it. Also:\n  0    with --background: the command was accepted\n  1    the result is unknown\n  2    wrong usage\n  123  the command was sent to the background, or its terminal was detached, and it continues\n  124  the command's timeout expired\n  125  the command did not run; standard error states the reason\n  130  the command was cancelled\n  141  the output has no reader"

@@ -16,8 +16,8 @@ use airlock_client::v1;
 
 /// List the runners, show one, or drain one.
 ///
-/// Use this to see where commands can run, to find out what a host cannot enforce, and to stop a runner
-/// without interrupting a command. Requires the role admin.
+/// Use this to see where commands can run, to find limits that a host cannot enforce, and to stop a runner without
+/// interrupting commands. Requires the role admin.
 #[derive(Debug, Args)]
 #[command(
     args_conflicts_with_subcommands = true,

@@ -49,7 +49,7 @@ pub(super) struct Create {
     /// The profile of its commands [default: the identity's]
     #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true)]
     profile: String,
-    /// The loosest mode of its commands; plan runs only what is proven read-only [default: the profile's]
+    /// The loosest mode of its commands; plan runs only commands that are proven read-only [default: the profile's]
     #[arg(long, value_enum)]
     mode: Option<Mode>,
     /// The shell that reads its commands. zsh is allowed by exact rules only; policy asks about every pwsh

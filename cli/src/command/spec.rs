@@ -23,7 +23,7 @@ pub(super) struct Spec {
     /// The base to copy the workspace from; with `run --local` a directory.
     #[arg(long, value_name = "NAME")]
     pub(super) base: Option<OsString>,
-    /// A stricter mode than the session's; plan is the strictest: only what is proven read-only.
+    /// A stricter mode than the session's; the strictest is plan: only commands that are proven read-only.
     #[arg(long, value_enum)]
     mode: Option<Mode>,
     /// The shell that reads the command. zsh is allowed by exact rules only; policy asks about every pwsh

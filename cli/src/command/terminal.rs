@@ -39,8 +39,8 @@ pub(super) struct TerminalOptions {
     /// Connect the command to this terminal: its size, its keys and its TERM. Implies -i.
     #[arg(short, long, conflicts_with = "json")]
     tty: bool,
-    /// The keys that leave the terminal while the command runs on: characters, or ctrl- and one of a-z @ [ \ ]
-    /// ^ _, separated by commas; empty disables them.
+    /// The keys that leave the terminal without ending the command: characters, or ctrl- and one of a-z @ [ \ ] ^ _,
+    /// separated by commas; empty disables them.
     #[arg(long, value_name = "KEYS", default_value = "ctrl-p,ctrl-q", value_parser = keys::sequence)]
     detach_keys: Sequence,
 }

@@ -23,8 +23,8 @@ use airlock_client::{
 };
 use parts::{bytes, insert, known};
 
-/// Formats one event as an object with `event` (its kind), `execution_id`, `cursor`, and its contents
-/// under the name of its kind.
+/// Formats an event as an object: `event` (its kind), `execution_id`, `cursor`, and a field with the name of the kind
+/// that has the contents.
 #[must_use]
 pub fn event(execution_id: &str, event: &Event) -> Value {
     let (kind, says) = match &event.event {

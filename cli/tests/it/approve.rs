@@ -1,5 +1,4 @@
-//! Tests of `airlock approve`: the whole request is shown, nothing is hidden, and the answer takes
-//! effect.
+//! Tests of `airlock approve`: it shows the whole request, and the answer takes effect.
 
 use std::process::Stdio;
 

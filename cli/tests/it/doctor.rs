@@ -1,4 +1,4 @@
-//! Tests of `airlock doctor`: what works, what does not, and the remedies.
+//! Tests of `airlock doctor`: working steps, failing steps, and their remedies.
 
 use std::fs;
 

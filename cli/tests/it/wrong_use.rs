@@ -1,5 +1,5 @@
-//! Tests with each wrong use of each option of each subcommand: exit code 2, no standard output, and a message
-//! that states the problem, its place and the remedy. An option without a case fails the test.
+//! Tests of wrong usage of each option of each subcommand. The exit code is 2, standard output is empty, and the
+//! message states the problem, its place and the remedy. An option without a case fails the test.
 
 use clap::{Arg, ArgAction, Command};
 

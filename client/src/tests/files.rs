@@ -106,7 +106,7 @@ async fn a_lying_download_is_an_error_and_its_file_never_appears() {
         let directory = tempfile::tempdir().unwrap();
         let to = directory.path().join("file");
         std::fs::write(&to, "before").unwrap();
-        // A lie is detected even if it arrives slowly. A silent server is given up after `silence`.
+        // A lie is detected even if it arrives slowly. The client stops waiting for a silent server after `silence`.
         let silence = if lie == Lie::Silent { 4 * short } else { patience.silence };
         let client = client(address, Patience { silence, ..patience });
         let error = client.download_file("s", b"file", &to, &Progress::default()).await.unwrap_err();

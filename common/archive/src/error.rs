@@ -11,8 +11,7 @@ const SHOWN_BYTES: usize = 200;
 pub struct ArchiveError {
     /// The cause.
     pub cause: Cause,
-    /// The number of files, directories and links that were created before the error, and remain. 0 if
-    /// nothing was changed.
+    /// The number of files, directories and links that were created before the error, and remain. 0 if there are none.
     pub put: u64,
 }
 

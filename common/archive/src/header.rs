@@ -1,6 +1,6 @@
-//! Parses the fields of tar headers and the records of PAX headers. It does not guess: a field that
-//! violates the format is malformed. (The tar crate's own parsers use the low 64 bits of any number, and
-//! end a PAX record at the first line feed, even inside a name.)
+//! Parses the fields of tar headers and the records of PAX headers. It does not guess: a field that violates the format
+//! is malformed. The tar crate's own parsers use the low 64 bits of any number. They also end a PAX record at the first
+//! line feed, even inside a name.
 
 use tar::Header;
 

@@ -1,5 +1,5 @@
-//! Reads the TOML of configurations and profiles. It checks the text against a schema, which is data, and
-//! reports all problems at once, each with its position and a remedy.
+//! Reads the TOML of configurations and profiles. It checks the text against a schema and reports all problems at once,
+//! each with its position and a remedy.
 //!
 //! The crate contains no schema of a configuration. Callers check constraints across keys.
 

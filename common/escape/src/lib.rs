@@ -3,8 +3,8 @@
 //!
 //! The result is *injective*: the shown text determines the original bytes. A character is shown as `\u{HEX}`, a byte
 //! that is not UTF-8 as `\x{HEX}`. A backslash is shown as itself, unless it would look like such an escape. Only
-//! printable ASCII is unescaped. In names and contents ([`name`], [`contents`]), a word of another script is also
-//! unescaped if it uses only that script and does not imitate ASCII. Text that a person must judge is ASCII only
+//! printable ASCII is unescaped. In names and contents ([`name`], [`contents`]), a word of another script is also shown
+//! unescaped, if it uses only that script and does not look like ASCII. Text that a person must judge is ASCII only
 //! ([`line()`], [`lines`]).
 //!
 //! Pure. The crate makes no decisions about the text and does not depend on a terminal.
@@ -57,7 +57,7 @@ pub fn shortened(bytes: &[u8], columns: usize) -> String {
     format!("{kept}{CUT}")
 }
 
-/// Returns the name of a file in one line, with words of another script unescaped.
+/// Returns the name of a file in one line. Words of another script are not escaped.
 #[must_use]
 pub fn name(bytes: &[u8]) -> String {
     all_shown(bytes, Letters::Words)
@@ -69,7 +69,7 @@ pub fn contents(bytes: &[u8]) -> String {
     all_shown(bytes, Letters::WordsAndTabs)
 }
 
-/// Returns the bytes as lines with words of another script unescaped. It is easier to read next to [`lines`], but
+/// Returns the bytes as lines. Words of another script are not escaped. It is easier to read next to [`lines`], but
 /// proves nothing. Returns `None` if there is no such word, or the bytes are not text.
 #[must_use]
 pub fn readable(bytes: &[u8]) -> Option<String> {

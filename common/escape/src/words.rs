@@ -7,8 +7,8 @@ use unicode_bidi::{BidiClass, bidi_class};
 use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory as _};
 use unicode_security::{GeneralSecurityProfile as _, MixedScript as _, skeleton};
 
-/// Reports whether a character is invisible, or changes how others are shown: control characters, direction marks,
-/// zero-width characters, separators other than the space, and unassigned code points.
+/// Reports whether a character is invisible or changes the display of others. These are control characters, direction
+/// marks, zero-width characters, separators except the space, and unassigned code points.
 #[must_use]
 pub fn hides(c: char) -> bool {
     let group = c.general_category_group();

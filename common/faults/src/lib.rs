@@ -1,5 +1,5 @@
-//! Fault points at which a test can kill this process, to check what survives. In release builds every function is
-//! empty. The crate must not change the behaviour of a process unless a test requests it.
+//! Fault points at which a test can kill this process, to check the state that survives. In release builds every
+//! function is empty. The crate must not change the behaviour of a process unless a test requests it.
 //!
 //! `AIRLOCK_FAULT=POINT` kills the process at the first arrival there, `AIRLOCK_FAULT=POINT:3` at the third, and
 //! `AIRLOCK_FAULT=POINT/NAME:3` at the third with this name. The process gets SIGKILL, so nothing is flushed, closed

@@ -16,7 +16,7 @@ pub enum Point {
     BeforePeerAsk,
     /// After the response.
     AfterPeerAsk,
-    /// On arrival of another server's request for a link of this one, before it takes effect. Named after Peer's
+    /// After another server's request for a link of this server has arrived, before it takes effect. Named after Peer's
     /// method.
     AfterPeerReceive,
     /// Before a message is sent over the link; named after the message. Heartbeats do not count.

@@ -1,5 +1,5 @@
-//! Private mount namespaces for tests. Nothing is mounted before the kernel confirms that the thread has left its
-//! original namespace, and that mounts in the new one do not propagate elsewhere.
+//! Private mount namespaces for tests. Mounts only after the kernel has confirmed two facts: the thread has left its
+//! original namespace, and mounts in the new one do not propagate.
 
 #![expect(clippy::expect_used, clippy::panic, reason = "support for tests: what is missing fails the test")]
 
@@ -68,8 +68,8 @@ impl PrivateMounts {
         done.unwrap_or_else(|cause| resume_unwind(cause))
     }
 
-    /// Asserts that the thread is still in its private namespace, which is neither its original one nor that of the
-    /// system's first process.
+    /// Asserts that the thread is still in its private namespace. This is neither its original namespace nor that of
+    /// the system's first process.
     ///
     /// # Panics
     ///

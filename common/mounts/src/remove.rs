@@ -40,8 +40,8 @@ const RESOLVE: ResolveFlags = ResolveFlags::BENEATH
 /// The error of a tree that was not removed completely.
 #[derive(Debug, thiserror::Error)]
 pub enum RemoveError {
-    /// A file system is mounted at this path, the tree's root or below it. Nothing beyond it was changed. Unless it
-    /// was mounted during the removal, nothing was removed.
+    /// A file system is mounted at this path, the tree's root or below it. No file beyond it was changed. The tree is
+    /// unchanged, unless the mount appeared during the removal.
     #[error("`{}` is a mount point; unmount it, then remove the directory", .0.display())]
     Mounted(PathBuf),
     /// A step failed.

@@ -45,8 +45,8 @@ pub fn traceparent_of_span(span: &Span) -> Option<String> {
     traceparent_in(&span.context())
 }
 
-/// Returns the `traceparent` to pass on from a call: that of the current span, or the caller's own if tracing is not
-/// set up. Empty if there is neither.
+/// Returns the `traceparent` for a further call: that of the current span, or the caller's own if tracing is not set
+/// up. Empty if there is neither.
 #[must_use]
 pub fn traceparent_of(headers: &HeaderMap) -> String {
     let here = current_traceparent();

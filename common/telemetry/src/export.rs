@@ -178,8 +178,8 @@ impl Telemetry {
     }
 }
 
-/// Selects Airlock's own spans and events. Those of libraries would dominate every trace, and those of the
-/// exporters would cause endless exports.
+/// Selects Airlock's own spans and events. Spans of libraries would dominate every trace. Spans of the exporters would
+/// cause endless exports.
 fn only_ours(is: fn(&Metadata<'_>) -> bool) -> FilterFn<impl Fn(&Metadata<'_>) -> bool + Clone> {
     filter_fn(move |data| is(data) && data.target().starts_with(OURS))
 }

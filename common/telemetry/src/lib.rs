@@ -1,5 +1,5 @@
-//! Telemetry for all programs of Airlock: traces, metrics and logs go to a collector, logs also to standard error, and
-//! trace context passes from process to process.
+//! Telemetry for all programs of Airlock. It exports traces, metrics and logs to a collector, writes logs to standard
+//! error, and propagates trace context between processes.
 //!
 //! The crate defines no events; each crate defines its own metrics and spans. Telemetry must not contain a command, an
 //! argument, a workspace path or the value of a variable. The crate adds only trace context to the data that it

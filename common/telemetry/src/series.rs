@@ -1,5 +1,5 @@
-//! The Prometheus names of a metric, by the rules of the OpenTelemetry Collector: the unit becomes a part of the
-//! name, a monotonic sum ends in `_total`, and a histogram becomes three series.
+//! The Prometheus names of a metric, by the rules of the OpenTelemetry Collector. The unit becomes a part of the name,
+//! a monotonic sum ends in `_total`, and a histogram becomes three series.
 
 use std::collections::BTreeSet;
 

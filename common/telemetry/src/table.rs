@@ -40,7 +40,7 @@ pub struct Description {
     pub unit: &'static str,
     /// The names of attributes, which have values from closed sets.
     pub attributes: &'static [&'static str],
-    /// A description of what it counts.
+    /// The description of the metric.
     pub what: &'static str,
 }
 

@@ -5,7 +5,7 @@
 pub enum Effect {
     /// It loads and runs nothing, so it may be set before an allowed command.
     Safe,
-    /// It changes what programs run, load or read.
+    /// It changes which programs run, or which files they load or read.
     Steers,
     /// It changes how bash reads a command, or which code every program loads. A request may set it only if the
     /// profile lists it in `env.allowed`.

@@ -1,6 +1,6 @@
 //! Knowledge about environment variables. Policy, server and sandbox use this one list.
 //!
-//! It contains only names and reasons. It must not look at values, nor decide what follows from a name.
+//! It contains only names and reasons. It must not look at values or decide about commands.
 
 #![forbid(unsafe_code)]
 

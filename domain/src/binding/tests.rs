@@ -1,7 +1,7 @@
 //! Tests that each field of each hashed type is bound, or is in the list of the fields that are not.
 //!
-//! The fields are not written down here. The tests walk the encoding of a sample in which each field has a
-//! value, so that a field that is added later is tested too.
+//! The fields are not written down here. The tests walk the encoding of a sample in which each field has a value. They
+//! therefore also test fields that are added later.
 
 use std::collections::BTreeSet;
 
@@ -177,7 +177,7 @@ fn each_field_of_a_request_changes_its_hash_or_is_in_the_list() {
     assert_all_changed(&sample, &walk(&sample, CreateSession::hash, CreateSession::UNBOUND));
 }
 
-/// Returns each field name in a type's `Debug` output, which shows also what an encoding omits.
+/// Returns each field name in a type's `Debug` output. The output also shows fields that the encoding omits.
 fn shown(debug: &str) -> BTreeSet<String> {
     let lines = debug.lines().filter_map(|line| line.strip_prefix("    "));
     let names = lines.filter(|line| line.starts_with(|c: char| c.is_ascii_lowercase()));

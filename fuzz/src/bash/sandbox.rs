@@ -1,6 +1,5 @@
-//! The sandbox for generated commands: bubblewrap without network, a root in which every program
-//! except launchers does nothing, and directories in memory. No generated command may run outside
-//! it.
+//! The sandbox for generated commands: bubblewrap without a network, with directories in memory. In its root, every
+//! program except launchers does nothing. No generated command may run outside it.
 
 use std::ffi::OsString;
 use std::fs::{self, File, Permissions};

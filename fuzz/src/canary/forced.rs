@@ -1,6 +1,6 @@
-//! Runs commands that write as if they were read-only: in Airlock's own sandbox for read-only commands, on
-//! a workspace with files, links and a repository. The mounts must hold whatever the policy decides: the
-//! workspace, HOME and /tmp stay unchanged.
+//! Runs writing commands as if they were read-only. They run in Airlock's own sandbox for read-only commands, on a
+//! workspace with files, links and a repository. The mounts must hold whatever the policy decides: the workspace, HOME
+//! and /tmp stay unchanged.
 //!
 //! This module decides nothing, and no part of a command runs outside the sandbox.
 

@@ -48,8 +48,7 @@ pub(super) fn directory(random: &mut Random) -> String {
     random.pick(list("directories")).to_owned()
 }
 
-/// Returns a value for a flag: one that fits the flag's name and the tables' name for the value, or
-/// a random one.
+/// Returns a value for a flag. The value fits the flag's name and the tables' name for the value, or is random.
 pub(super) fn value(random: &mut Random, program: &str, flag: &str, called: &str) -> String {
     let known = match random.up_to(8) {
         0 => random.pick(list("baits")),

@@ -1,5 +1,5 @@
-//! The time limit of a run. Time spent waiting for a processor does not count, so that a run
-//! observes and starts as much on a busy host as on an idle one.
+//! The time limit of a run. Time spent waiting for a processor does not count, so the result does not depend on the
+//! load of the host.
 //!
 //! The clock must end every run, including one that never gets a processor.
 
@@ -27,8 +27,8 @@ impl Clock {
         Self { begun: Instant::now(), time, quiet: 0 }
     }
 
-    /// Returns whether the run is over: the time has passed, and the processes either used that
-    /// much processor time or wait for something other than a processor.
+    /// Returns whether the run is over. This requires that the time has passed. The processes must also have used that
+    /// much processor time, or wait for something other than a processor.
     pub(super) fn is_over<'a>(&mut self, processes: impl Iterator<Item = &'a Pid>) -> bool {
         let passed = self.begun.elapsed();
         if passed < self.time {

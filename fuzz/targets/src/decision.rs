@@ -1,5 +1,5 @@
-//! The invariants of every decision: it exists, is deterministic, stays within its text and limits,
-//! is readable, and is never looser if more is forbidden.
+//! The invariants of every decision. It exists, is deterministic, stays within its text and limits, and is readable.
+//! More deny or ask rules never loosen it.
 
 use airlock_policy::{
     Decision, FoundCommand, Mode, Profile, Request, Requirement, Rules, Shell, Span, Verdict, check, decide,

@@ -1,6 +1,5 @@
-//! A short run of property 2 in each test run: a command that the policy calls read-only changes
-//! nothing and starts only predicted programs. Controls show that a change and a hidden program are
-//! detected.
+//! A short run of property 2 in each test run: a command that the policy calls read-only changes no file and starts
+//! only predicted programs. Controls show that a change and a hidden program are detected.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 

@@ -1,6 +1,6 @@
-//! Tests that verdicts are monotone: neither tighter rules nor a larger text loosens a verdict, and another spelling of
-//! the same words gets the same verdict. The texts come from the fuzzers and the policy's own cases; the rules are made
-//! at random from their words.
+//! Tests that verdicts are monotone. Neither tighter rules nor a larger text loosens a verdict. Another spelling of the
+//! same words gets the same verdict. The texts come from the fuzzers and the policy's own cases; the rules are made at
+//! random from their words.
 //!
 //! `AIRLOCK_TEST_COMMANDS=DIR` adds the commands of `*.jsonl` files in a directory, each line with a `command` or a
 //! `cmd`. Input checks that are not part of the policy, such as the one for a leading `sleep`, are not tested here.

@@ -81,8 +81,8 @@ struct File {
 /// The measurements.
 pub(super) struct Report {
     files: Vec<File>,
-    /// The number of decisions that allowed a command that must not be allowed, or did not deny one
-    /// that must be denied.
+    /// The number of decisions that were too loose: a forbidden command was allowed, or a command was not denied
+    /// although it must be.
     loose: usize,
     day: Day,
 }

@@ -1,5 +1,5 @@
-//! The rules that a person may add with an answer: only rules that name what they allow. A wider rule belongs in a
-//! profile, where it is reviewed.
+//! The rules that a person may add with an answer. They must name the programs and paths that they allow. A wider rule
+//! belongs in a profile, where it is reviewed.
 
 use crate::decision::Decision;
 use crate::launch::base_name;

@@ -18,8 +18,8 @@ const RUN_SCRIPTS: &[&[u8]] = &[b"run", b"run-script", b"exec", b"test", b"start
 const NO_RULE_HELPS: &[&str] =
     &["ask_rule", "rules_not_certain", "unknown_program", "too_many_commands", "unsandboxed"];
 
-/// Returns the rules for all parts. If one part cannot have a rule, the list is empty: the other
-/// rules alone would change nothing.
+/// Returns the rules for all parts. If no rule can cover one part, the list is empty, because the other rules alone
+/// would not allow the command.
 pub(super) fn rules(facts: &Facts<'_>, reasons: &[Reason]) -> Vec<String> {
     let no_rule_helps = reasons.iter().any(|reason| NO_RULE_HELPS.contains(&reason.code));
     if !facts.analysis.complete || !facts.analysis.problems.is_empty() || no_rule_helps {

@@ -142,8 +142,7 @@ impl Walker<'_> {
         self.on_success = self.directory.clone();
     }
 
-    /// Returns the words with values applied: a word that is a variable is no flag if none of its values
-    /// is a flag.
+    /// Returns the words with values applied. A word that is a variable is not a flag if none of its values is one.
     fn with_values<'w>(&self, words: &'w [Word]) -> Cow<'w, [Word]> {
         let no_flag = |word: &Word| {
             let properties = word.only.as_ref().and_then(|name| self.assigned.get(name));

@@ -49,9 +49,8 @@ fn name(verdict: Verdict) -> &'static str {
     }
 }
 
-/// Formats the decision as lines that each end with a line feed: the verdict, each command with its
-/// own verdict, the reasons for the whole text, and the informative parts. `parts` must belong to
-/// the same request.
+/// Formats the decision as lines: the verdict, each command with its own verdict, the reasons for the whole text, and
+/// the informative parts. Each line ends with a line feed. `parts` must belong to the same request.
 #[must_use]
 pub fn render(command: &[u8], decision: &Decision, parts: &[Part], style: Style) -> String {
     let mut out = String::new();

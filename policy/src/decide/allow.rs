@@ -115,7 +115,7 @@ pub(super) fn covering_rule(
     })
 }
 
-/// Reports whether a rule for a launcher covers the launched command: word for word, up to the
+/// Reports whether a rule for a launcher covers the launched command. It does if it matches word for word, or up to the
 /// launched program's name, or if the command runs on another host.
 fn reaches(rule: &Rule, launcher: &Found, launched: &Found) -> bool {
     let Some(pattern) = rule.words() else {

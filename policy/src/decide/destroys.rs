@@ -1,5 +1,5 @@
-//! Commands that destroy a person's work irrecoverably, from `tables/destroys.toml`. It finds them in the text of
-//! the command only. It cannot see what a script or a program does.
+//! Commands that destroy a person's work irrecoverably, from `tables/destroys.toml`. It finds them in the text of the
+//! command only. It does not see the effects of a script or a program.
 
 use super::allow::covering_rule;
 use super::match_rules::RuleSet;

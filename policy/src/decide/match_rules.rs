@@ -261,8 +261,8 @@ fn word_views(words: &[crate::parse::Word]) -> Vec<WordView<'_>> {
 
 /// A command in the forms that deny and ask rules are compared with.
 struct Candidate<'w> {
-    /// The command as written, by its base name, and without its global options. Empty if the
-    /// program is unknown, which is asked about elsewhere.
+    /// The command as written, by its base name, and without its global options. Empty if the program is unknown.
+    /// Another step asks about unknown programs.
     forms: Vec<Vec<WordView<'w>>>,
     /// The command's flags, independent of their spelling.
     flagged: Option<FlaggedCommand<'w>>,

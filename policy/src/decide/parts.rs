@@ -1,5 +1,4 @@
-//! The verdict that each command would get alone, to explain the decision about a compound. It does
-//! not affect decisions.
+//! The verdict of each command of a compound, to explain the decision about the compound. It does not affect decisions.
 
 use super::allow;
 use super::destroys;

@@ -1,5 +1,5 @@
 //! Deny and ask rules for paths. A rule applies to every path that a command may read or write, as far as its words
-//! show. A word that could be anything matches no rule; the sandbox limits what it can reach.
+//! show. A word with an unknown value matches no rule; the sandbox limits the paths that it can reach.
 
 use crate::analysis::Found;
 use crate::decision::{Access, Span};
@@ -64,7 +64,7 @@ fn meets(pattern: &PathPattern, path: &Located, facts: &Facts<'_>, budget: &Step
     named || removed
 }
 
-/// Reports whether a table describes the paths of the command, so that its other words are not paths. git takes
+/// Reports whether a table describes the paths of the command. Its other words are then not paths. Example: git takes
 /// revisions and paths in the same position.
 fn understands_paths(found: &Found, command: &CommandFacts) -> bool {
     let edits = command.writes.as_ref().is_some_and(|writes| writes.is_edit);

@@ -99,7 +99,7 @@ impl RuleFlags {
         if sorted.troubles.iter().any(|(trouble, _)| *trouble == FlagProblem::UnknownFlag) {
             return None;
         }
-        // A star that is the value of a flag also stands for further words.
+        // A star that is the value of a flag also matches further words.
         let kept = elements
             .iter()
             .enumerate()

@@ -1,4 +1,4 @@
-//! A shell on a terminal. The policy never sees what is typed into it. This module decides only this case.
+//! A shell on a terminal. The policy never sees the typed commands. This module decides only this case.
 
 use super::match_rules::RuleSet;
 use super::outcome::Outcome;
@@ -13,8 +13,8 @@ const SHELLS: [&[u8]; 4] = [b"bash", b"sh", b"dash", b"zsh"];
 /// Words with which a shell still only reads commands from its terminal.
 const WORDS: [&[u8]; 6] = [b"-i", b"-l", b"--login", b"--norc", b"--noprofile", b"-f"];
 
-/// Allows a single shell on its own terminal if every command that could be typed would be allowed: the profile
-/// allows sandboxed commands, and there are no deny or ask rules.
+/// Allows a single shell on its own terminal if every typed command would be allowed. This holds if the profile allows
+/// sandboxed commands and there are no deny or ask rules.
 pub(super) fn shell(
     request: &Request<'_>,
     profile: &Profile,

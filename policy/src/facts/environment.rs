@@ -7,7 +7,7 @@ use crate::decision::Span;
 use crate::parse::{Assign, Word};
 use crate::request::Request;
 
-/// The environment of one kind of run.
+/// The environment of one type of run.
 #[derive(Clone, Copy)]
 pub(super) struct Environment<'a> {
     env: Option<&'a BTreeMap<String, Vec<u8>>>,

@@ -24,8 +24,8 @@ fn danger(found: &Found) -> Option<Span> {
     (names::is_zsh_danger(name) || edits).then_some(program.span)
 }
 
-/// Finds `=cmd` and `=(...)` at the start of a word, `~[...]`, and dangerous names in any position,
-/// because a bash parse may not recognize them as commands.
+/// Finds `=cmd` and `=(...)` at the start of a word, `~[...]`, and dangerous names in any position. A bash parse may
+/// not recognize them as commands.
 fn expansions(text: &[u8]) -> Vec<Span> {
     let mut out = Vec::new();
     let mut begins = true;

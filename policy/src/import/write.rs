@@ -35,8 +35,8 @@ pub(super) fn profile(draft: &Draft, source: &str, name: &str) -> String {
     out
 }
 
-/// Writes the excluded commands. In the settings such commands run outside the sandbox by their names alone; in
-/// Airlock the profile and the runner must permit it, too.
+/// Writes the excluded commands. In the settings, the name alone lets such a command run outside the sandbox. In
+/// Airlock, the profile and the runner must permit it too.
 fn excluded(out: &mut String, draft: &Draft) {
     let permitted = draft.allow_unsandboxed.as_ref().is_some_and(|entry| entry.value);
     if !draft.excluded.is_empty() && !permitted {

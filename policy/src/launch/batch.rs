@@ -147,7 +147,7 @@ pub(super) fn find(rest: &[Word]) -> Launches {
             if word.text.is_none() && word.lead.is_empty() {
                 word.lead = start.to_vec();
                 word.flagless = !start.is_empty();
-                // `{} +` stands for several words.
+                // `{} +` is replaced by several words.
                 word.exactly_one = !many;
             }
         }

@@ -5,7 +5,7 @@ use super::shells;
 use crate::getopt::{self, Sorted};
 use crate::parse::Word;
 
-/// Returns what a builtin without its own flags launches; `None` for other programs.
+/// Returns the command that a builtin without its own flags launches; `None` for other programs.
 pub(super) fn launches(name: &[u8], rest: &[Word]) -> Option<Launches> {
     match name {
         b"source" | b"." => {

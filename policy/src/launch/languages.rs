@@ -1,5 +1,5 @@
-//! Languages in which a program's text runs other programs: awk, sed, editors. This module finds
-//! literal commands. The read-only proof must show that nothing else runs.
+//! Languages in which a program's text runs other programs: awk, sed, editors. This module finds literal commands. The
+//! read-only proof must show that no other program runs.
 
 use super::launches::{Launch, Launches};
 use crate::decision::Span;

@@ -88,7 +88,7 @@ pub(super) fn joined(operands: &[Word]) -> Launches {
     let Some(first) = operands.first() else {
         return Launches::default();
     };
-    // Words that xargs adds have the span of the words that they stand for.
+    // Words that xargs adds have the span of the words that they replace.
     let end = operands.iter().map(|word| word.span.end).max().unwrap_or_default();
     let texts: Option<Vec<&[u8]>> = operands.iter().map(|word| word.text.as_deref()).collect();
     let span = Span::new(first.span.start, end);

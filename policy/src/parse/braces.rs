@@ -16,8 +16,8 @@ pub(super) fn expand(pieces: &[Piece]) -> Option<Vec<Pieces>> {
     (!changed || words.iter().all(|word| expands_no_further(word))).then_some(words)
 }
 
-/// Reports whether bash finds no new expansion in the word. A character that stood alone may now
-/// precede a name or start the word.
+/// Reports whether bash finds no new expansion in the word. A character that was a separate word may now precede a name
+/// or start the word.
 fn expands_no_further(word: &[Piece]) -> bool {
     let home = word.first().is_some_and(|piece| is(piece, b'~'));
     let plain =

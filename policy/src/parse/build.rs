@@ -36,7 +36,7 @@ pub(super) struct Builder<'a> {
     pub(super) sets_anything: bool,
     /// The variables that arithmetic reads, and their positions.
     pub(super) arithmetic_reads: Vec<(Vec<u8>, Span)>,
-    /// The variables with a value that is used as the name of another variable.
+    /// The variables whose values are used as names of other variables.
     pub(super) indirect_reads: Vec<IndirectRead>,
 }
 

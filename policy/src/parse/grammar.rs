@@ -5,9 +5,9 @@ use std::sync::LazyLock;
 
 use tree_sitter::{Language, Node, Parser, Tree};
 
-/// Returns the grammar's tree of the text with every non-ASCII byte masked. The grammar's scanner
-/// passes code points to C functions that take bytes, and some of them make it crash. bash treats
-/// these bytes as ordinary ones; words are read from the original text.
+/// Returns the grammar's tree of the text with every non-ASCII byte masked. The grammar's scanner passes code points to
+/// C functions that take bytes, and some code points make it crash. bash treats these bytes as ordinary characters.
+/// Words are read from the original text.
 pub(super) fn tree(text: &[u8]) -> Option<Tree> {
     const MASK: u8 = b'%';
     PARSER.with_borrow_mut(|parser| {

@@ -1,5 +1,5 @@
-//! Heredocs. Delimiters and the ends of bodies are read from the bytes, because the grammar loses
-//! the rest of their line and some of their content.
+//! Heredocs. Delimiters and the ends of bodies are read from the bytes, because the grammar's tree lacks the rest of
+//! their line and some of their content.
 
 use tree_sitter::Node;
 

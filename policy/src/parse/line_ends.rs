@@ -32,8 +32,8 @@ impl LineEnd {
         Self { at: self.at - cut, comment: self.comment.map(|start| start - cut) }
     }
 
-    /// Returns the offset of the byte that a `;` can replace to the same effect: the line end, or the
-    /// blank before its comment. In a comment a `;` would end nothing.
+    /// Returns the offset of the byte that a `;` can replace to the same effect: the line end, or the blank before its
+    /// comment. In a comment, a `;` does not end a command.
     pub(super) fn separator(self, text: &[u8]) -> Option<usize> {
         let Some(start) = self.comment else {
             return Some(self.at);

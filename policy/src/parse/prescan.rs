@@ -50,7 +50,7 @@ struct Scanner<'a> {
     /// Where the last heredoc ends.
     heredoc_end: usize,
     word_start: bool,
-    /// Whether it is no longer known what is quoted.
+    /// Whether the state of the quotes is unknown.
     loses_quotes: bool,
     scan: Scan,
 }
@@ -76,7 +76,7 @@ pub(super) fn scan(text: &[u8]) -> Scan {
 }
 
 impl Scanner<'_> {
-    /// Detects a text that looks like the rest of another one.
+    /// Detects a text that looks like the rest of another text.
     fn first_byte(&mut self) {
         let first = self.text.iter().find(|byte| !matches!(byte, b' ' | b'\n'));
         if matches!(first, Some(b'\t' | b'-' | b';' | b'|' | b'&' | b')')) {

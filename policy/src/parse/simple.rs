@@ -373,8 +373,8 @@ fn read_array(builder: &mut Builder<'_>, node: Node<'_>) -> Vec<Word> {
     words
 }
 
-/// Reads `>nul` as `/dev/null`, which users of Windows mean by it. This requires that the text is
-/// what will run, so that it can be changed there, too.
+/// Reads `>nul` as `/dev/null`, which users of Windows mean by it. This requires that the text itself will run, so that
+/// it can be changed there too.
 fn read_nul(builder: &mut Builder<'_>, target: &mut Word) {
     let meant = target.bare && target.text.as_deref().is_some_and(|text| text.eq_ignore_ascii_case(b"nul"));
     if meant && builder.source.has_spans() {

@@ -57,8 +57,8 @@ pub(crate) enum Join {
     And,
 }
 
-/// Combines the parts of a pipeline. After a redirect the grammar puts the whole list before a `|`
-/// into the pipeline (`cd a && b 2>f | c`); only the last command of such a list is a part.
+/// Combines the parts of a pipeline. After a redirect, the grammar puts the whole list before a `|` into the pipeline
+/// (`cd a && b 2>f | c`). Only the last command of such a list is a part.
 pub(super) fn pipeline(parts: Vec<Statement>) -> Statement {
     let mut items: Vec<(Join, Vec<Statement>)> = vec![(Join::Any, Vec::new())];
     for part in parts {

@@ -1,6 +1,5 @@
-//! Properties of the values that the text assigns to variables, as far as they determine what an expansion
-//! can become: a number, the name of a variable, a word that is not a flag. One unknown value makes all
-//! values of the variable unknown.
+//! Properties of the values that the text assigns to variables. They show whether an expansion is a number, the name of
+//! a variable, or a word that is not a flag. One unknown value makes all values of the variable unknown.
 
 use crate::decision::Span;
 

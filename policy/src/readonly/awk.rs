@@ -1,6 +1,6 @@
-//! awk programs as tokens. Refused are programs that can run a program, write or read a file by
-//! name, or load code, and those that awk implementations may read differently. There is no parser
-//! above the tokens: the names and operators of a program are sufficient.
+//! awk programs as tokens. Refuses awk programs that can run a program, write or read a file by name, or load code.
+//! Also refuses those that awk implementations may read differently. There is no parser above the tokens: the names and
+//! operators of a program are sufficient.
 
 mod lex;
 

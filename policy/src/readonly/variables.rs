@@ -20,7 +20,7 @@ pub(crate) fn check_environment(found: &Found, analysis: &Analysis) -> Result<()
     })
 }
 
-/// Refuses commands that unset or set a variable that affects what runs.
+/// Refuses commands that set or unset a variable that affects which programs run.
 pub(super) fn check(found: &Found) -> Result<(), Refusal> {
     let Some((program, rest)) = found.words.split_first() else {
         return Ok(());

@@ -6,8 +6,8 @@ use std::cell::Cell;
 use crate::limits::MAX_MATCH_STEPS;
 use crate::parse::Word;
 
-/// The remaining steps for the comparisons of one decision. When they are used up, nothing more is
-/// compared, and the decision must be to ask.
+/// The remaining steps for the comparisons of one decision. When they are used up, the comparison stops, and the
+/// decision must be to ask.
 #[derive(Debug)]
 pub(crate) struct StepBudget {
     left: Cell<usize>,
@@ -33,7 +33,7 @@ impl StepBudget {
 /// One element of a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Element {
-    /// One word; `None` stands for any bytes.
+    /// One word; `None` matches any bytes.
     Word(Vec<Option<u8>>),
     /// Any number of words.
     AnyWords,
@@ -241,7 +241,7 @@ pub(crate) fn matches_within(pattern: &[Option<u8>], bytes: &[u8], budget: &Step
     budget.spend(cost) && same_start && glob_matches(pattern, bytes)
 }
 
-/// Reports whether the bytes match; `None` stands for any bytes.
+/// Reports whether the bytes match; `None` matches any bytes.
 pub(crate) fn glob_matches(pattern: &[Option<u8>], bytes: &[u8]) -> bool {
     let (mut place, mut at) = (0, 0);
     // The position after the last star, and where the rest was tried.

@@ -1,12 +1,12 @@
-//! Matches deny and ask rules with text that is not understood: the rule's literal words must occur in order in the raw
+//! Matches deny and ask rules with text that is not understood. The rule's literal words must occur in order in the raw
 //! or the unquoted text. In case of doubt, a rule matches.
 
 use super::globs::{PATH_STEPS, PathPattern};
 use super::matching::{Element, StepBudget, WordPattern, matches_within};
 use crate::launch::base_name;
 
-/// A text without its quotes, in three forms: as the shell reads it, as a nested shell reads its words, and without
-/// quotes and escapes at any depth.
+/// A text without its quotes, in three forms: as the shell reads it, as a nested shell reads its words, and without any
+/// quotes and escapes.
 #[derive(Debug)]
 pub(crate) struct Unquoted {
     text: Vec<u8>,

@@ -1,6 +1,6 @@
-//! Alias expansion as the shell performs it before parsing. The alias's text replaces an unquoted word in the
-//! position of a command name, and its first word is expanded again, but never an alias within itself. If the text
-//! ends in a space, the next word is expanded, too.
+//! Alias expansion as the shell performs it before parsing. The alias's text replaces an unquoted word in the position
+//! of a command name. Its first word is expanded again, but no alias is expanded within itself. If the text ends in a
+//! space, the next word is expanded, too.
 
 use super::read::Snapshot;
 use crate::decision::Span;
@@ -198,7 +198,7 @@ fn joined(word: &[u8]) -> Vec<u8> {
 /// The positions of command names.
 #[derive(Default)]
 struct Names {
-    /// Those that the shell reads as command names before it looks for aliases.
+    /// The words that the shell reads as command names before it looks for aliases.
     places: Vec<Span>,
     /// Those in a substitution, where it is unknown whether the shell looks for an alias.
     doubtful: Vec<Span>,

@@ -46,7 +46,7 @@ pub(crate) enum Check {
     Printf,
     /// No operand, unless one of these flags is given.
     ListingOnly(&'static [&'static str]),
-    /// git config: one of the reading flags and nothing else.
+    /// git config: one of the reading flags and no other operand.
     GitConfig,
     /// Names of variables that are set.
     Names,

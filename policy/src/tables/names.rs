@@ -31,7 +31,7 @@ pub(crate) fn is_set_by_bash(name: &[u8]) -> bool {
     listed(data::SET_BY_BASH, name).is_some()
 }
 
-/// Reports whether setting the variable changes what runs or how text is read.
+/// Reports whether the variable changes which programs run or how the shell reads text.
 pub(crate) fn is_dangerous_variable(name: &[u8]) -> bool {
     airlock_variables::is_dangerous(name)
 }
@@ -87,7 +87,7 @@ pub(crate) fn is_unowned_file(path: &str) -> bool {
     listed(data::UNOWNED_FILES, path.as_bytes()).is_some()
 }
 
-/// Reports whether the PowerShell parameter, in lower case, does not affect what runs.
+/// Reports whether the PowerShell parameter, in lower case, does not affect which programs run.
 pub(crate) fn is_powershell_switch(name: &[u8]) -> bool {
     listed(data::POWERSHELL_SWITCHES, name).is_some()
 }
@@ -115,7 +115,7 @@ pub(crate) fn base() -> impl Iterator<Item = &'static str> {
     data::READABLE_BASE.iter().map(|(path, _)| *path)
 }
 
-/// Reports whether the names in the directory, but nothing else of it, may be read.
+/// Reports whether a command may read the names in the directory, but not the files.
 pub(crate) fn is_listed_directory(path: &str) -> bool {
     listed(data::LISTED_DIRECTORIES, path.as_bytes()).is_some()
 }

@@ -1,5 +1,4 @@
-//! Checks of what this host can enforce: bubblewrap, user namespaces, and each layer as observed from inside a real
-//! sandbox.
+//! Checks of this host: bubblewrap, user namespaces, and each layer as observed from inside a real sandbox.
 
 use std::path::PathBuf;
 
@@ -18,7 +17,7 @@ pub struct Probe {
     pub bwrap: PathBuf,
     /// A directory of the caller. The check leaves nothing in it.
     pub scratch: PathBuf,
-    /// A host uid, with a gid of the same number, that nothing else uses. Used only as root.
+    /// A host uid, with a gid of the same number, that no other process uses. Used only as root.
     pub uid: Option<u32>,
     /// Layers that are required in addition to the sandbox's own floor.
     pub require: Vec<String>,

@@ -1,5 +1,5 @@
-//! The runner's permission to run commands outside the sandbox: the configuration allows it, and commands can run as a
-//! user other than the runner's.
+//! The runner's permission to run commands outside the sandbox. The configuration must allow it, and commands must run
+//! as a user other than the runner's.
 //!
 //! Nothing that a server sends may change this permission.
 

@@ -287,7 +287,7 @@ fn outside_the_sandbox_takes_the_configuration_and_a_user_that_is_not_the_runner
     }
 }
 
-/// Each field that a grant's hash does not cover. A server that changes it after the decision gains nothing: the
+/// Each field that a grant's hash does not cover. A server gains no permission by changing it after the decision: the
 /// floor limits it, or the same program starts in the same way.
 #[test]
 fn a_field_that_no_answer_is_bound_to_is_harmless() {
@@ -327,7 +327,7 @@ fn a_field_that_no_answer_is_bound_to_is_harmless() {
     }
 }
 
-/// Returns what the sandbox is told of a grant's command, except in how many streams its output arrives.
+/// Returns the launch of a grant's command, without the number of its output streams.
 fn launched(grant: &Grant) -> String {
     let launch = LaunchSpec { separate_stderr: false, ..LaunchSpec::of(&grant.command) };
     let Grant { profile, read_only, requires, unsandboxed, snapshot_digest, decided, command, .. } = grant;

@@ -68,7 +68,8 @@ impl Watch {
         std::mem::take(&mut self.masks)
     }
 
-    /// Returns a number for the state of the session's directories before the command, if nothing else can change them.
+    /// Returns a number for the state of the session's directories before the command, if no other process can change
+    /// them.
     pub(crate) fn still(&self) -> Option<u64> {
         self.still
     }

@@ -18,9 +18,9 @@ use crate::files;
 /// Programs other than git that only read and run git.
 const GIT_USERS: [&[u8]; 1] = [b"gh"];
 
-/// Returns masks for the planted programs. `still` numbers the state of the session's directories, if nothing else can
-/// change them. For a command outside the sandbox, planted programs are moved into quarantine instead. Blocks while it
-/// reads the session's repositories.
+/// Returns masks for the planted programs. `still` numbers the state of the session's directories, if no other process
+/// can change them. For a command outside the sandbox, planted programs are moved into quarantine instead. Blocks while
+/// it reads the session's repositories.
 ///
 /// # Errors
 /// If the planted programs cannot be determined, covered or moved.

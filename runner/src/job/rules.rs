@@ -1,7 +1,7 @@
 //! A profile's path rules, resolved for one launch.
 //!
-//! The session's directories are scanned with the rights of the session's user. The result is kept while nothing can
-//! have changed the directories. After a command ends, it is computed again in the background.
+//! The session's directories are scanned with the rights of the session's user. The result is reused until the
+//! directories can have changed. After a command ends, it is computed again in the background.
 
 use airlock_sandbox::{Mask, PathRuleError, PathRules, Profile, Resolved, RuleScope};
 
@@ -9,8 +9,8 @@ use super::{accepted::Job, result::Failure};
 use crate::{files, session::OpenSession};
 
 /// Resolves the path rules for this launch: a profile that covers parts of the root, and masks for the session's
-/// directories. `still` numbers the state of the directories, if nothing else can change them. Blocks while it scans
-/// them, unless the result is cached.
+/// directories. `still` numbers the state of the directories, if no other process can change them. Blocks while it
+/// scans them, unless the result is cached.
 ///
 /// # Errors
 /// If a rule cannot be enforced.

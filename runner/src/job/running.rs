@@ -55,7 +55,7 @@ impl RunningCommand<'_> {
     }
 
     /// Forwards signals until `over`, or until the end. A signal that was sent before `over` is delivered before the
-    /// following steps, so that the order of a signal and an end is kept.
+    /// following steps, which keeps the order of signals and the end.
     async fn attend(
         &self,
         wait: &mut JoinHandle<Ended>,
@@ -79,7 +79,7 @@ impl RunningCommand<'_> {
         None
     }
 
-    /// Returns once the wall time is over or, in the background, once the output exceeds what is kept.
+    /// Returns when the wall time is over or, in the background, when the output exceeds its limit.
     async fn reaches_a_limit(&self) -> Cause {
         let timed_out = Cause::TimedOut(TimeoutKind::Wall);
         let timeout = tokio::select! {

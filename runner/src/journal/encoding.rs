@@ -94,7 +94,7 @@ pub(super) fn decode(payload: &[u8]) -> Result<Option<Record>, Unknown> {
     let document = serde_json::from_slice::<Document>(payload).map_err(|_| Unknown)?;
     let is_boot = matches!(document, Document::Boot { .. });
     let record = record(document);
-    // Without the epoch of a boot, the journal cannot vouch for anything.
+    // Without the epoch of a boot, the journal covers no epoch completely.
     if is_boot && record.is_none() { Err(Unknown) } else { Ok(record) }
 }
 

@@ -1,4 +1,4 @@
-//! Exchanges. Each has its own connection, so that a slow receiver delays nothing else. They end with their link.
+//! Exchanges. Each has its own connection, so that a slow receiver delays no other traffic. They end with their link.
 
 use std::{sync::Arc, time::Duration};
 

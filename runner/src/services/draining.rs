@@ -19,7 +19,7 @@ pub(crate) struct Draining {
     by_server: AtomicBool,
     /// A local process asked for it.
     by_host: AtomicBool,
-    /// Held from a change until servers are told, so that the last report matches the last change.
+    /// Held from a change until the servers have received it, so that the last report matches the last change.
     telling: Mutex<()>,
     /// The number of commands that were ended by the drain.
     cut: AtomicUsize,

@@ -110,9 +110,10 @@ impl Jobs {
 
     /// Answers an offer, and reports the answer. Returns the job if it was accepted now; the caller starts it.
     ///
-    /// `situation` returns the current epoch and the terms of the offer. It and `check` are called while the journal is
-    /// locked, so that an epoch that ends, or a drain that begins, comes before the offer or finds its job in the table.
-    /// Nothing is reported while the journal is locked, because a new link locks the reports while it reads the journal.
+    /// `situation` returns the current epoch and the terms of the offer. This function and `check` are called while the
+    /// journal is locked. The end of an epoch or the begin of a drain therefore precedes the offer, or finds its job in
+    /// the table. Nothing is reported while the journal is locked, because a new link locks the reports while it reads
+    /// the journal.
     pub(super) fn answer(
         self: &Arc<Self>,
         offer: OfferKey,
@@ -236,14 +237,15 @@ impl Jobs {
         self.journal().begin(epoch)
     }
 
-    /// Returns whether the journal certainly holds every job of earlier epochs, and the epochs that it vouches for.
+    /// Returns whether the journal certainly holds every job of earlier epochs, and the epochs that it covers
+    /// completely.
     pub(crate) fn vouched(&self) -> (bool, Vec<Epoch>) {
         let journal = self.journal();
         (journal.state().intact(), journal.state().vouched().to_vec())
     }
 
-    /// Records that every server has read the reports about earlier epochs, so that the next start does not report
-    /// again that the journal may be incomplete.
+    /// Records that every server has read the reports about earlier epochs. The next start then no longer reports that
+    /// the journal may be incomplete.
     pub(crate) fn all_servers_told(&self) {
         if let Err(error) = self.journal().told() {
             tracing::warn!(%error, "cannot write the journal");

@@ -69,7 +69,7 @@ impl LinkState {
 
     fn step(&self, event: LinkEvent) -> Option<LinkEffect> {
         let mut links = self.lock();
-        // Nobody sees the placeholder: the lock is held until the next state is in place.
+        // No caller sees the placeholder, because the lock is held until the next state is set.
         let placeholder = Links::new(links.epoch());
         let (next, effect) = mem::replace(&mut *links, placeholder).step(event);
         *links = next;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::{floor::Refusal, session::OpenSession};
 
-/// A refusal, and the session if its directory or snapshot was found missing. Servers are told about the session first,
-/// so that the next decision uses the current state.
+/// A refusal, and the session if its directory or snapshot was found missing. The session is reported first, so that
+/// the next decision uses its current state.
 #[derive(Debug)]
 pub(super) struct Rejection {
     pub(super) refusal: Refusal,

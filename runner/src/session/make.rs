@@ -170,7 +170,7 @@ impl StateDirectories {
         self.remove(place, uid.ok().filter(|uid| *uid != 0))
     }
 
-    /// Deletes what earlier processes left in the trash. Blocks.
+    /// Deletes files that earlier processes left in the trash. Blocks.
     pub(super) fn empty_trash(&self) -> Result<(), SessionError> {
         for entry in fs::read_dir(&self.trash).map_err(io_error("read the trash"))? {
             let entry = entry.map_err(io_error("read the trash"))?;

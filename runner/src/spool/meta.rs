@@ -43,7 +43,7 @@ impl Meta {
         file.write_all(&serde_json::to_vec(self)?)
     }
 
-    /// Reads the description. `None` if it was never written in full; the spool then contains nothing else.
+    /// Reads the description. `None` if it was never written completely. The spool then contains no output.
     pub(super) fn read(directory: &Path) -> Option<Self> {
         serde_json::from_slice(&fs::read(directory.join(NAME)).ok()?).ok()
     }

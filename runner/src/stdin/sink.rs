@@ -54,8 +54,8 @@ impl Sink {
         Ok(written)
     }
 
-    /// Signals the end of the input. For a pipe, closing it suffices. For a terminal, writes its end-of-file
-    /// character, if it has one; in the middle of a line twice, because the first only ends the line.
+    /// Signals the end of the input. For a pipe, closing it suffices. For a terminal, writes its end-of-file character,
+    /// if it has one. In the middle of a line, writes it twice, because the first one only ends the line.
     pub(super) async fn send_end(&mut self) {
         let Some(line) = self.line else { return };
         let Ok(modes) = tcgetattr(&self.end) else { return };

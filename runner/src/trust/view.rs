@@ -137,7 +137,7 @@ impl View {
         self.read(&resolved.path, most, is_over).unwrap_or((FileState::Other, 0))
     }
 
-    /// Returns the contents of the file at the end of a path, wherever it leads, if it has at most `most` bytes.
+    /// Returns the contents of the file that a path leads to, if the file has at most `most` bytes. Follows all links.
     pub(super) fn text(&self, path: &[u8], most: u64) -> Text {
         let resolved = match self.follow(path, true) {
             Ok(resolved) if resolved.owner == Owner::Kernel => return Text::Unknown,

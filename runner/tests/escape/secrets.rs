@@ -1,5 +1,5 @@
-//! A runner with many secrets in its environment, and a profile that asks for all of them: none is visible by any
-//! route.
+//! Attempts to read the secrets in a runner's environment, with a profile that passes all of them. No attempt must
+//! succeed.
 
 use airlock_domain::{Bind, ExecutionId, Grant, OutputStream};
 

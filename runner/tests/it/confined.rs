@@ -1,4 +1,4 @@
-//! Tests of what a session's commands may read and write, and of their disk limits.
+//! Tests of the paths that a session's commands may read and write, and of their disk limits.
 
 use std::time::Duration;
 

@@ -165,7 +165,7 @@ fn without_room_nothing_begins_and_who_takes_the_most_of_it_is_ended() {
         assert_eq!(result.cause, Cause::DiskLimit);
         let told = of_disk(&result);
         assert!(matches!(&*told, [("reserve", detail)] if detail.contains("grew most")), "{told:?}");
-        // Whichever command is ended, the space stays used until its files are removed.
+        // Ending a command does not free the space; its files remain until they are removed.
         assert_eq!(it.refusal(grant(own, "true")).await, "disk");
         let session_id = SessionId::new();
         it.link.send(ToRunner::OpenSession { session_id, base: String::new(), profile: None }).await;

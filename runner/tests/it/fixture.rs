@@ -371,7 +371,7 @@ pub(crate) fn reason(report: &JobReport) -> String {
     }
 }
 
-/// Removes what a runner with this state directory left outside of it, if it was killed or dropped: its cgroup.
+/// Removes the cgroup that a killed or dropped runner with this state directory left.
 pub(crate) struct Swept(PathBuf);
 
 impl Drop for Swept {

@@ -1,5 +1,5 @@
-//! Tests of which servers a runner trusts: those with a certificate that has a name that its floor allows and a
-//! signature of its trusted CA.
+//! Tests of the servers that a runner trusts. The certificate must have a name that the runner's floor lists, and a
+//! signature of the trusted CA.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

@@ -1,5 +1,5 @@
-//! Tests of a command's input over exchanges: complete, each byte once, in order; interrupted and resumed; closed from
-//! either end; and never delaying the command's end.
+//! Tests of a command's input over exchanges. Each byte arrives once and in order, also after an interruption. Either
+//! end can close the input, and the input never delays the command's end.
 
 #![expect(clippy::panic, reason = "a test that cannot go on fails")]
 

@@ -24,8 +24,8 @@ use crate::{
 /// The numbers of descriptors, children and mounts.
 pub(crate) type Holdings = (usize, usize, usize);
 
-/// Runs a test in a mount namespace that only the threads of its runtime share, so that mounts of other tests do not
-/// appear in it.
+/// Runs a test in a mount namespace that only the threads of its runtime share. Mounts of other tests do not appear in
+/// it.
 pub(crate) fn apart(test: impl Future<Output = ()>) {
     apart_in(|| Builder::new_multi_thread().enable_all().build().unwrap(), test);
 }
@@ -92,13 +92,13 @@ async fn a_hundred_jobs() {
     until("no child is left", || holdings().1 == 0).await;
 }
 
-/// Reports whether this process holds no more than before.
+/// Reports whether this process holds no more resources than before.
 pub(crate) fn is_back_to(before: Holdings) -> bool {
     let now = holdings();
     now.0 <= before.0 && now.1 <= before.1 && now.2 <= before.2
 }
 
-/// Waits until this process holds no more than before.
+/// Waits until this process holds no more resources than before.
 pub(crate) async fn back_to(before: Holdings) {
     let begun = Instant::now();
     while !is_back_to(before) {

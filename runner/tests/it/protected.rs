@@ -269,7 +269,7 @@ const MAKE: &str = "printf '#!/bin/sh\\necho \"$1\" >> \"$TMPDIR/ran\"\\n' > evi
     perl -e 'system(qw(git init -q -b main c)) and die' && cd c && git commit -q --allow-empty -m one && \
     printf '#!/bin/sh\\n../evil hook\\n' > .git/hooks/pre-commit && chmod +x .git/hooks/pre-commit && \
     git config core.fsmonitor '../evil monitor' && git config alias.x '!../evil alias'";
-/// Prints which of them ran, and what was committed.
+/// Prints which of them ran, and the committed files.
 const USE: &str = "export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b; \
     rm -f $TMPDIR/ran; cd c; { git status --short; git x; git commit -q --allow-empty -m more; } >/dev/null 2>&1; \
     sort -u $TMPDIR/ran 2>/dev/null; git log --format=%s 2>/dev/null";

@@ -1,4 +1,4 @@
-//! Tests of what a runner shows of its host: a root file system, sockets, directories that only root can enter.
+//! Tests of host files that a runner shows: a root file system, sockets, directories that only root can enter.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

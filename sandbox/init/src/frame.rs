@@ -28,7 +28,7 @@ pub enum FrameError {
     /// The message is longer than [`MAX_FRAME`].
     #[error("the message has {0} bytes, the limit is {MAX_FRAME}")]
     TooLong(usize),
-    /// A message of another kind was expected.
+    /// A message of another type was expected.
     #[error("unexpected message")]
     Unexpected,
     /// No message arrived within the socket's timeout.

@@ -58,8 +58,8 @@ pub(crate) fn run() -> Result<ExitCode, Failure> {
     die_with_parent(plan.parent)?;
     let mut fds = Descriptors::of(&plan, fds)?;
     rather_end_than_the_runner().at(Step::Identity)?;
-    // A runner that can change IDs has the right to mount and to create namespaces, and its sessions cannot enter the
-    // parents of their directories. Otherwise a user namespace provides the rights.
+    // A runner that can change IDs may also mount and create namespaces. Its sessions cannot enter the parents of their
+    // directories. Otherwise a user namespace provides the rights.
     if plan.ids.is_none() {
         become_session(None)?;
         match fds.namespaces.take() {

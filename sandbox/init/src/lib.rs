@@ -1,7 +1,7 @@
 //! The interface between `airlock-init` and the library that starts it: the messages, their transport, and the few
 //! system calls that no safe wrapper covers.
 //!
-//! Must not contain policy: `airlock-sandbox` decides what a sandbox contains.
+//! Must not contain policy: `airlock-sandbox` decides the contents of a sandbox.
 
 pub mod frame;
 pub mod grace;

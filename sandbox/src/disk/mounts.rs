@@ -56,7 +56,7 @@ pub(super) fn remove_mount_root(sessions: &Path) {
     if !is_mount(sessions) {
         return;
     }
-    // The kernel refuses while a disk is mounted, and also while another process uses the mount for a moment, as
+    // The kernel refuses while a disk is mounted. It also refuses while another process briefly uses the mount, as
     // systemd does when the mount table changes.
     let refused = unmount_one(sessions, UnmountFlags::NOFOLLOW) == Err(Errno::BUSY);
     if refused && !has_mounts_inside(sessions) {

@@ -59,7 +59,8 @@ pub enum EnvError {
         /// The index in the source's list.
         index: usize,
     },
-    /// The variable changes how a command is read or what every program loads, and the profile does not permit it.
+    /// The variable changes how bash reads a command or which files every program loads, and the profile does not
+    /// permit it.
     #[error(
         "`{name}` changes how a command is read or what every program loads, and the profile does not list it in \
          `env.allowed`"

@@ -1,7 +1,8 @@
 //! The guard: the state of a session's protected names, shared by its concurrent commands.
 //!
-//! A change is reported once, for the command after which it is found. A decision about any command that could have
-//! made the change permits it: the running commands, and those that ended since the previous comparison.
+//! A change is reported once, for the command after which it is found. A change is permitted if the decision about any
+//! possible author permits it. Possible authors are the running commands, and those that ended since the previous
+//! comparison.
 
 mod act;
 mod disarm;
@@ -163,7 +164,7 @@ impl Guard {
         (self.writers.is_empty() && self.uploads.is_empty() && !self.unsure).then_some(self.changes)
     }
 
-    /// Creates the record, or adds what it lacks.
+    /// Creates the record, or adds the missing entries.
     fn watch(&mut self, workspace: BorrowedFd<'_>, writer: &Writer) -> Result<(), ProtectError> {
         let more = writer.rules.names.iter().any(|name| !self.names.contains(name));
         let names = self.names.with(&writer.rules.names);

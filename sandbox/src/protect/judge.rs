@@ -97,7 +97,7 @@ fn is_part_of_git(path: &[u8]) -> bool {
     parts.any(is_git) && matches!(parts.next(), Some(b"modules" | b"worktrees")) && parts.next().is_some()
 }
 
-/// Returns everything that was created or changed, by path. Ignores settings of git that run nothing, and files that
+/// Returns everything that was created or changed, by path. Ignores settings of git that run no program, and files that
 /// were moved together with their directory.
 pub(super) fn changes(before: &Record, now: &Record) -> Vec<Change> {
     let mut changes = Vec::new();

@@ -1,6 +1,6 @@
 //! The checks of the host's parts that a sandbox needs: kernel, user namespaces, bubblewrap, git.
 //!
-//! Reports what exists and what restricts it. Whether a layer holds is observed from inside.
+//! Reports the mechanisms that exist and their restrictions. Whether a layer holds is observed from inside.
 
 use std::process::Command;
 
@@ -20,7 +20,7 @@ pub(super) fn kernel(facts: &Facts) -> Check {
     Check::ok("kernel", format!("{}; security modules: {modules}", facts.kernel))
 }
 
-/// Checks whether a user namespace can be created now, and if not, what prevents it.
+/// Checks whether a user namespace can be created now. If not, returns the cause.
 pub(super) fn user_namespaces(facts: &Facts, failed: Option<&NotObserved>) -> Check {
     const NAME: &str = "user_namespaces";
     let held: Vec<String> = facts.held_back().into_iter().map(|(what, _)| what).collect();

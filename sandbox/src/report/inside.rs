@@ -135,8 +135,8 @@ impl Observations<'_> {
         verdict(name, own && alone, seen, REPORT_IT)
     }
 
-    /// Checks that a filter of Airlock is active in addition to those of this process, and that it refuses a call that
-    /// nothing else refuses.
+    /// Checks that a filter of Airlock is active in addition to those of this process. It must refuse a call that no
+    /// other layer refuses.
     fn seccomp(&self) -> Check {
         let mode = self.sight.status("Seccomp").unwrap_or("not seen");
         let count = self.sight.status("Seccomp_filters").and_then(|count| count.parse::<u32>().ok());

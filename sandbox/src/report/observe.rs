@@ -35,7 +35,7 @@ const MOST: Duration = Duration::from_secs(30);
 /// The file that the probe creates in its workspace, if it can.
 const MADE: &str = "made-inside";
 
-/// The reason why nothing was observed, and the remedy.
+/// The reason for a missing observation, and the remedy.
 #[derive(Debug, Clone)]
 pub(super) struct NotObserved {
     pub(super) cause: String,
@@ -65,8 +65,8 @@ pub(super) struct Targets {
 }
 
 impl Targets {
-    /// Creates the targets and checks that this process can reach each. A target that is unreachable without a
-    /// sandbox would prove nothing.
+    /// Creates the targets and checks that this process can reach each. If a target is unreachable without a sandbox,
+    /// the attempt would not test the sandbox.
     pub(super) fn set(scratch: &Path, ids: Option<HostIds>) -> Result<Self, NotObserved> {
         let other = Scratch::create(scratch, ids)?;
         let secret = other.directories.workspace.join("of-another-session");

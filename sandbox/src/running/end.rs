@@ -102,7 +102,7 @@ impl Drop for Waiter {
     }
 }
 
-/// Who killed the sandbox from outside.
+/// The cause of a kill of the sandbox from outside.
 #[derive(Debug, Clone, Copy, Default)]
 struct Killer {
     caller: bool,

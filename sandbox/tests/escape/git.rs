@@ -5,7 +5,7 @@ use airlock_sandbox::Cause;
 use crate::layer::Layer::{GitSettings, ReadOnlyMount};
 use crate::stage::Stage;
 
-/// A program that git must not run. It leaves a mark wherever it can.
+/// A program that git must not run. It creates a marker file in every writable directory.
 const DRIVER: &str = "#!/bin/bash\ntouch /workspace/ran /tmp/ran ~/ran /var/tmp/ran 2>/dev/null; cat \"$1\" 2>/dev/null; exit 0\n";
 /// Disables Airlock's settings for git.
 const WITHOUT_SETTINGS: &str = "GIT_CONFIG_COUNT=0 GIT_CONFIG_SYSTEM=/dev/null GIT_OPTIONAL_LOCKS=1";

@@ -60,7 +60,7 @@ impl HostState {
         Self { clock: clock_offset(), facts: facts() }
     }
 
-    /// Checks that nothing has changed, and that no process of these uids is left.
+    /// Checks that the host is unchanged, and that no process of these uids remains.
     #[track_caller]
     pub(crate) fn assert_unchanged(&self, uids: &[u32]) {
         let (before, now) = (&self.clock, clock_offset());

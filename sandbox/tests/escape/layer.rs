@@ -5,7 +5,7 @@ use std::fmt;
 /// A layer that stops attempts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Layer {
-    /// The root inside contains only what the profile shows.
+    /// The root inside contains only files that the profile shows.
     Root,
     /// The host's file modes and owners, for the session's uid.
     Owner,

@@ -1,4 +1,4 @@
-//! The escape suite: attempts from inside to do what a command must not be able to do.
+//! The escape suite: forbidden actions that a command attempts from inside a sandbox.
 //!
 //! Each test is one attempt for one promise, and runs twice. `as_root` uses a runner that gives each session its own
 //! uid, `as_user` a runner of an unprivileged user. Each names the layer that stops it and the layer's answer. Each

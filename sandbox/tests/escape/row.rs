@@ -1,5 +1,5 @@
-//! One attempt as a row of a table: the attempt, the layer that stops it and its answer, and the control in which it
-//! succeeds.
+//! One attempt as a row of a table. It names the attempt, the layer that stops it, the layer's answer, and the control
+//! in which the attempt succeeds.
 
 use crate::control::Control;
 use crate::layer::Layer;

@@ -36,8 +36,7 @@ fn secrets() -> Vec<(String, String)> {
     names.into_iter().map(|name| (name.clone(), format!("{FIRST}{SECOND}-{name}"))).collect()
 }
 
-/// Searches in a process that has all secrets in its environment, in its arguments, in a file of its state, and
-/// behind an inherited descriptor.
+/// Searches a process for secrets: in its environment, its arguments, a file of its state, and an inherited descriptor.
 fn searched(test: &'static str, read_only: bool, user: bool) {
     let (secrets, word) = (secrets(), format!("{FIRST}{SECOND}"));
     if !again::is_it() {

@@ -1,5 +1,6 @@
-//! Tests of Landlock, the second layer. They check what it prevents if the first layer fails, each with a control in
-//! a plain bubblewrap sandbox without it. They also check what the commands of a session still share.
+//! Tests of Landlock, the second layer. They check the actions that it prevents if the first layer fails. Each has a
+//! control in a plain bubblewrap sandbox without Landlock. They also check the resources that the commands of a session
+//! still share.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -22,7 +23,7 @@ fn open_directory() -> TempDir {
     directory
 }
 
-/// Runs a script as the sandbox would, but without Landlock: as the user nobody, in new namespaces.
+/// Runs a script like the sandbox, but without Landlock: as the user `nobody`, in new namespaces.
 fn plain(options: &[&str], script: &str) -> String {
     let output = Command::new("setpriv")
         .args(["--reuid", "65534", "--regid", "65534", "--clear-groups"])

@@ -1,4 +1,4 @@
-//! Tests of repositories and git drivers that a command plants for the next one: the next command does not use them, or
+//! Tests of repositories and git drivers that a command plants for the next one. The next command does not use them, or
 //! they have no effect. Each has a control, in which they are used and have an effect.
 
 use std::fs;
@@ -131,7 +131,7 @@ fn what_is_planted_in_pieces_is_not_used_and_upper_case_names_are_none() {
 }
 
 /// Creates a repository in which everything that can run a program runs `evil`, with a signed commit and a changed
-/// file. `evil` writes wherever it can, reports what it reaches, and works as a filter.
+/// file. `evil` writes to every writable directory, reports the files that it reaches, and works as a filter.
 const DRIVERS: &str = r#"
 export HOME=/tmp/none
 cat > /tmp/evil <<'END'

@@ -1,4 +1,4 @@
-//! Tests of what a command must not reach, each with a control that reaches it.
+//! Tests of objects that a command must not reach, each with a control that reaches them.
 
 use std::fs::{self, File};
 use std::os::fd::AsFd;

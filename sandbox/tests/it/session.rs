@@ -1,4 +1,4 @@
-//! Tests of what persists between the commands of a session, and of its owner.
+//! Tests of the state that persists between the commands of a session, and of its owner.
 
 use std::fs::{self, File};
 use std::os::fd::AsFd;

@@ -301,7 +301,7 @@ pub(crate) fn processes_of(uid: u32) -> Vec<String> {
     let line = format!("Uid:\t{uid}\t");
     let entries = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
     let status = entries.filter_map(|path| fs::read_to_string(path.join("status")).ok());
-    // Zombies do nothing more.
+    // Zombies do not run.
     status.filter(|text| text.contains(&line) && !text.contains("State:\tZ")).collect()
 }
 
@@ -310,8 +310,8 @@ pub(crate) fn example() -> PathBuf {
     std::env::current_exe().unwrap().with_file_name("../examples/run")
 }
 
-/// Performs the first step of the next runner: it ends and removes what an earlier one with the same state directory
-/// left.
+/// Performs the first step of the next runner. It ends the processes and removes the cgroups that an earlier runner
+/// with the same state directory left.
 pub(crate) fn next_start(state: &Path) {
     let config = Config {
         bwrap: BWRAP.into(),

@@ -1,15 +1,15 @@
-//! The protocol of an execution on the server's side, as a pure state machine: decide, queue, offer, accept, run, end
-//! and store, with leases, epochs, take-over and re-attachment.
+//! The server's protocol of an execution as a pure state machine. Its steps are decide, queue, offer, accept, run, end
+//! and store. It covers leases, epochs, take-over and re-attachment.
 //!
 //! * An [`Event`] is something that happens to an execution.
 //! * [`decide`] returns the [`Transition`] that follows from an event, or `None`. It is the only source of transitions.
 //! * [`taken()`] applies a transition to a record. Every store uses it, so all stores have the same rules.
-//! * [`effects`] returns what the server must do afterwards, as data.
+//! * [`effects`] returns the actions that the server must then perform, as data.
 //! * [`step`] is the whole machine: record and event in, record and effects out.
 //!
-//! The services of the server are loops around this crate: they read the record, ask for the transition, write it by
-//! compare-and-set, ask again after a lost race, and perform the effects. This crate must not do I/O and must not read
-//! a clock: time is a value of an event.
+//! The services of the server are loops around this crate. They read the record, ask for the transition, write it by
+//! compare-and-set, and perform the effects. After a lost race they ask again. This crate must not do I/O and must not
+//! read a clock: time is a value of an event.
 
 #![forbid(unsafe_code)]
 

@@ -52,8 +52,8 @@ pub enum OwnerEvent {
     },
 }
 
-/// Reports whether a server may settle an execution that its runner did not report: it owns the execution, or no other
-/// server has a valid lease.
+/// Reports whether a server may end an execution that its runner did not report. The server must own the execution, or
+/// no other server has a valid lease.
 #[must_use]
 pub fn may_settle(record: &LiveExecution, server: &str, now: Micros) -> bool {
     match record.owner_server.as_deref() {

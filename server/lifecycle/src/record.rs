@@ -21,7 +21,7 @@ pub use time::Micros;
 /// The specification of an execution: its command, and how the server treats it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExecutionSpec {
-    /// What runs, and how. Its directory is that of the latest decision.
+    /// The command to run. Its directory is that of the latest decision.
     pub command: CommandSpec,
     /// The fields of `command` that the client set.
     pub given: Given,
@@ -58,7 +58,7 @@ pub struct ExecutionRecord {
     pub principal: String,
     /// The client's key.
     pub request_id: Option<String>,
-    /// SHA-256 of every field of the request that influences what runs.
+    /// SHA-256 of every field of the request that influences the run.
     pub request_hash: [u8; 32],
     /// Its specification.
     pub spec: ExecutionSpec,

@@ -9,8 +9,8 @@ use crate::{effect::JobEffect, record::ExecutionRecord};
 const PASSING: [&str; 4] = ["past_not_after", "stale_epoch", NO_DIRECTORY, "no_snapshot"];
 /// The session's directory does not exist. The runner reported the new directory just before.
 const NO_DIRECTORY: &str = "no_such_directory";
-/// Refusals that also do not concern the command, but for which the runner needs time. The reconcile loop makes the
-/// next offer. A runner counts its own slots; the limit of the queue bounds how often this repeats.
+/// Further refusals that do not concern the command. The runner needs time before the next offer. The reconcile loop
+/// makes the next offer. A runner counts its own slots; the limit of the queue bounds how often this repeats.
 const FULL: [&str; 2] = ["no_slots", "jobs_kept"];
 /// The runner no longer has the session.
 const NO_SESSION: &str = "no_such_session";

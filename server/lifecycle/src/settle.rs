@@ -9,8 +9,8 @@ use crate::record::ExecutionRecord;
 pub struct Absence {
     /// The epoch of the runner on the link.
     pub epoch: Epoch,
-    /// Whether this is the epoch of the offer, or the latest epoch of the runner. A link of an earlier epoch cannot
-    /// tell what a later one was offered.
+    /// Whether this is the epoch of the offer, or the latest epoch of the runner. A link of an earlier epoch does not
+    /// know the offers to a later epoch.
     pub is_current: bool,
     /// Whether a probe has shown that the runner does not have the job. A report can still be on its way.
     pub is_surely_absent: bool,

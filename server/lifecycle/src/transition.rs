@@ -12,7 +12,7 @@ use crate::{
 /// A change of an execution. `None` leaves a field unchanged. Only [`decide`](crate::decide) and
 /// [`change_owner`](crate::change_owner) build it.
 ///
-/// These changes raise the version by one and add one entry to the history: a change of state, link or owner, an offer,
+/// These changes raise the version by one and add an entry to the history: a change of state, link or owner, an offer,
 /// a new approval, and a move to the background. A renewed lease of the same owner, a decision, a cancel request and a
 /// change of the output's state leave the version unchanged. Each of them is written on its own, so no writer
 /// overwrites another.
@@ -45,8 +45,8 @@ pub struct Transition {
     pub backgrounded: Option<BackgroundedBy>,
     /// The new state of the output.
     pub output: Option<OutputState>,
-    /// The result, together with `FINISHED`. It closes the audit entry, withdraws an open approval, updates the
-    /// session's last use, and moves the session's current directory if the result's directory was kept.
+    /// The result, together with `FINISHED`. It closes the audit entry, withdraws an open approval and updates the
+    /// session's last use. If the result's directory was kept, it also changes the session's current directory.
     pub result: Option<ExecutionResult>,
 }
 

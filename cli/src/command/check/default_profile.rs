@@ -1,5 +1,4 @@
-//! The profile that decides if none is named: the default profile of the server that would run the
-//! command.
+//! The default profile of `airlock check`: that of the server that would run the command.
 
 use airlock_policy::Profile;
 

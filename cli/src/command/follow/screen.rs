@@ -1,6 +1,6 @@
-//! The status line of a command on a terminal: while there is no output, the reason for the wait and its duration,
-//! and a summary at the end. Nothing is drawn if standard error is not a terminal. Must not change the output, nor
-//! draw on a line that the output has started.
+//! The status line of a command on a terminal. While there is no output, it shows the reason and the duration of the
+//! wait. At the end it shows a summary. Nothing is drawn if standard error is not a terminal. Must not change the
+//! output, nor draw on a line that the output has started.
 
 use std::{
     io::IsTerminal as _,

@@ -238,7 +238,7 @@ fn a_cancelled_pack_ends_without_an_end_marker() {
     assert!(matches!(error.cause, Cause::Truncated { .. }), "{error}");
 }
 
-/// A writer that accepts this number of bytes, and no more.
+/// A writer that accepts at most this number of bytes.
 struct Full(usize);
 
 impl Write for Full {

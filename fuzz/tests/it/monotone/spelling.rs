@@ -29,7 +29,7 @@ const RESERVED: &[&[u8]] = &[
     b"]]",
 ];
 
-/// Returns the text with some words and blanks spelled differently, or none if nothing can change.
+/// Returns the text with some words and blanks spelled differently, or `None` if there is no other spelling.
 pub(super) fn anew(text: &[u8], before: &Decision, rng: &mut Rng) -> Option<Vec<u8>> {
     let words = plain_words(text, before);
     let mut edits: Vec<(Span, Vec<u8>)> = Vec::new();

@@ -1,5 +1,5 @@
-//! Assignments in the words of `export` and similar builtins. The grammar recognizes them only if the builtin's name
-//! is plain. bash assigns them however the name is written, and also after `command` and `builtin`.
+//! Assignments in the words of `export` and similar builtins. The grammar recognizes them only if the builtin's name is
+//! plain. bash assigns them for any spelling of the name, and also after `command` and `builtin`.
 
 use crate::parse::{Assign, DECLARING, Word, assignment_name};
 

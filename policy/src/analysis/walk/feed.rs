@@ -8,8 +8,8 @@ use crate::parse::{RedirOp, Simple, Statement};
 const PRINTS_OTHERWISE: &[&[u8]] =
     &[b"-printf", b"-ls", b"-exec", b"-execdir", b"-ok", b"-okdir", b"-files0-from"];
 
-/// Returns the known prefix of each word that an xargs, the second part, reads from a find, the
-/// first part; empty if it is unknown.
+/// Returns the known prefix of the words that `xargs` reads from `find`. `find` is the first part, and `xargs` the
+/// second. Empty if the prefix is unknown.
 pub(super) fn found(before: &Statement, part: &Statement) -> Vec<u8> {
     let (Statement::Simple(find), Statement::Simple(xargs)) = (before, part) else {
         return Vec::new();

@@ -68,7 +68,7 @@ impl Values {
         }
     }
 
-    /// Returns the names that the word may stand for.
+    /// Returns the possible names of the word.
     pub(super) fn names(&self, program: &Word) -> Vec<Vec<u8>> {
         if let [substitution] = program.substitutions.as_slice() {
             let [body] = substitution.body.as_slice() else {

@@ -192,8 +192,8 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Reads a bracket expression. If it contains a `/`, all implementations must agree on its end:
-    /// no `]` in the first position, no `[` except of a class, no backslash.
+    /// Reads a bracket expression. If it contains a `/`, all implementations must find the same end. It must then have
+    /// no `]` in the first position, no backslash, and no `[` except in a class.
     fn bracket(&mut self) -> Result<(), Stop> {
         if self.peek() == Some(b'^') {
             self.at += 1;

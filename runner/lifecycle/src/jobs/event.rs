@@ -100,8 +100,8 @@ pub enum Effect {
         /// The stable name of the reason.
         reason: &'static str,
     },
-    /// Reports the job to every server. The report is built from the state when it is sent, so that a report that was
-    /// delayed does not contradict a later one.
+    /// Reports the job to every server. The report is built from the state when it is sent. A delayed report therefore
+    /// does not contradict a later one.
     Report(ExecutionId),
     /// Sends this report, which the state does not contain, to every server.
     Answer(JobReport),

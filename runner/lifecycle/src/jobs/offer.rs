@@ -1,4 +1,4 @@
-//! An offer of a job, and what its answer depends on.
+//! An offer of a job, and the facts that its answer depends on.
 
 use airlock_domain::{Epoch, ExecutionId, StartJob};
 

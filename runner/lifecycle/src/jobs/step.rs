@@ -131,7 +131,7 @@ impl State {
         }
     }
 
-    /// Applies a record. Returns what follows from it.
+    /// Applies a record. Returns the effects.
     fn record(&mut self, record: Record) -> Vec<Effect> {
         let effects = match &record {
             Record::Boot { .. } => Vec::new(),
@@ -155,8 +155,9 @@ impl State {
         effects
     }
 
-    /// Handles a record that is not in the journal. An acceptance then does not count. Other facts about jobs hold: the
-    /// process acts on them, and after a restart the job is reported as lost, refused again or fetched again.
+    /// Handles a record that is not in the journal. An acceptance then does not count. Other facts about jobs stay
+    /// valid, because the process acts on them. After a restart, the job is reported as lost, refused again or fetched
+    /// again.
     fn not_written(&mut self, record: Record, problem: String) -> Vec<Effect> {
         match record {
             Record::Boot { .. } | Record::Told => Vec::new(),

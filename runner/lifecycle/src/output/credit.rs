@@ -74,7 +74,7 @@ pub enum Need {
         /// The maximum number of bytes, at least one.
         max: usize,
     },
-    /// Nothing: the bytes were read before.
+    /// No bytes: they were read before.
     Nothing,
 }
 

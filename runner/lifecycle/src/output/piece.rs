@@ -1,4 +1,4 @@
-//! The state of a stream, and what a read of it finds.
+//! The state of a stream, and the result of a read of it.
 
 /// The progress of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -1,4 +1,4 @@
-//! Tests of a fault in file work, simulated by reads that follow names. They check what it can reach, and that a
+//! Tests of a fault in file work, simulated by reads that follow names. They check which files it can reach, and that a
 //! thread keeps no rights of a session.
 
 use std::{

@@ -1,4 +1,4 @@
-//! Tests of how long transfers are kept, and of what ends them.
+//! Tests of the time for which transfers are kept, and of the events that end them.
 
 use std::time::Instant;
 

@@ -15,7 +15,7 @@ use rustix::mount::{MountFlags, mount, mount_bind, mount_remount};
 use rustix::net::{AddressFamily, Ipv4Addr, SocketAddrUnix, SocketAddrV4, SocketType, connect, socket};
 use rustix::process::{Resource, getrlimit, prlimit};
 
-/// Runs all attempts. Those that change this process come last.
+/// Runs all attempts. Attempts that change this process are last.
 pub(super) fn all(wanted: &LookFor) -> Vec<Attempt> {
     let mut tried = Vec::new();
     let mut add = |name: &str, result: Result<(), Errno>| {

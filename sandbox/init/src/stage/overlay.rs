@@ -1,5 +1,5 @@
-//! Mounts overlays over parts of a staged directory. An overlay hides a path by an empty file or directory, replaces
-//! the contents of a file, or binds the same path with other write permissions.
+//! Mounts overlays over parts of a staged directory. An overlay hides a path with an empty file or directory, replaces
+//! the contents of a file, or binds the path with other write permissions.
 //!
 //! Each name is resolved once, beneath the directory and without links. The result is cloned and mounted through its
 //! handle, so that a concurrent rename has no effect. Must not create anything in the session's directories.

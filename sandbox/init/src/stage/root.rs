@@ -1,5 +1,5 @@
-//! Assembles a root file system: a directory of the host, and over it the mount points and files that every sandbox
-//! has, whatever the directory contains.
+//! Assembles a root file system from a directory of the host. Over it are the mount points and files that every sandbox
+//! has.
 //!
 //! Both are layers of one read-only overlay file system. The directory is not changed, and its links cannot lead
 //! outside. Must not accept the host's own root as the directory, and must not follow a link of the directory to a

@@ -1,6 +1,6 @@
 //! Attempts to change the whole machine: its clock, its kernel.
 //!
-//! An allowed attempt changes nothing: the clock is set to its current time, the module is invalid, and a request
+//! An allowed attempt changes no state: the clock is set to its current time, the module is invalid, and a request
 //! lacks its magic number.
 
 use std::fs::OpenOptions;

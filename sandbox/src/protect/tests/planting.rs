@@ -1,4 +1,4 @@
-//! Tests of planting while git creates a repository: the creation excuses nothing else, and the new repository stays
+//! Tests of planting while git creates a repository. The creation permits no other change, and the new repository stays
 //! complete.
 
 use super::*;

@@ -6,7 +6,7 @@ use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
 
 use super::*;
 
-/// Returns what the session's user sees on the host itself: the control.
+/// Returns the files that the session's user sees on the host itself. This is the control.
 fn outside(session: &Session, command: &str) -> String {
     let ids = session.ids.unwrap();
     let (uid, gid) = (ids.uid.to_string(), ids.gid.to_string());

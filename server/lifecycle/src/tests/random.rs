@@ -212,7 +212,7 @@ fn follows(
     Ok(())
 }
 
-/// Returns what readers see of a record.
+/// Returns the fields of a record that readers see.
 fn visible(record: &ExecutionRecord) -> impl PartialEq {
     (
         record.state,

@@ -124,7 +124,7 @@ impl Runner {
     fn restart(&mut self, host: bool) {
         self.boots += u8::from(host);
         self.state = State::of(replay(self.journal.iter().cloned()), true, &self.boots.to_string());
-        // The facts that were not written are gone with the process.
+        // Facts that were not written are lost with the process.
         self.is_behind = false;
         self.over.clear();
         self.begin_epoch();

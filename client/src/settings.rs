@@ -124,7 +124,7 @@ impl Settings {
                 .tls_config(self.tls(address)?)
                 .map_err(|error| wrong(&format!("cannot be used with these keys: {}", causes(&error)))),
             Some("http") if !self.insecure_loopback => Err(wrong(
-                "is plain text, which must be requested by name (insecure loopback: --insecure-loopback)",
+                "is plain text, which requires the setting for an insecure loopback (--insecure-loopback)",
             )),
             Some("http") if !is_loopback(host) => {
                 Err(wrong("is plain text to another host, which is never allowed"))

@@ -62,7 +62,7 @@ pub enum PermitError {
 /// }
 /// ```
 #[derive(Debug)]
-#[must_use = "a permit that is not placed permits nothing"]
+#[must_use = "a permit has an effect only when it is placed"]
 pub struct Permit {
     binding: Binding,
     requires: Vec<Requirement>,

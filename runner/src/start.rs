@@ -173,7 +173,7 @@ impl RunningRunner {
         let _ = tokio::time::timeout(LET_GO, let_go).await;
         let dropped = spawn_blocking(move || drop(services)).await;
         if let Err(error) = dropped {
-            tracing::warn!(%error, "the runner did not stop its parts in order");
+            tracing::warn!(%error, "components of the runner did not stop in order");
         }
         drop(lock);
         tracing::info!(cut, "runner stopped");

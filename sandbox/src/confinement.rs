@@ -43,7 +43,7 @@ impl Confinement {
         if self.apparmor_restricts {
             let remedy = "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0 on the host, or an AppArmor profile \
                         with `userns,` for bubblewrap; in Kubernetes the same on the node, or appArmorProfile.type: \
-                        Localhost with such a profile (chart: runner.security.appArmor); Unconfined does not lift it";
+                        Localhost with such a profile (chart: runner.security.appArmor); Unconfined does not remove this restriction";
             found.push(("kernel.apparmor_restrict_unprivileged_userns is 1".to_owned(), remedy.to_owned()));
         }
         if let Some(profile) = &self.apparmor {
@@ -56,8 +56,7 @@ impl Confinement {
         }
         if let Some(kind) = &self.selinux {
             let remedy = match kind.as_str() {
-                ENGINE => "see with `ausearch -m avc -ts recent` what SELinux refuses, and allow it by a module of its \
-                           policy"
+                ENGINE => "list the refusals of SELinux with `ausearch -m avc -ts recent`, and allow them in a module of its policy"
                     .to_owned(),
                 _ => format!(
                     "let SELinux run it as `{ENGINE}`: in Kubernetes seLinuxOptions.type: {ENGINE} (chart: \

@@ -318,6 +318,6 @@ fn shell_unavailable(link: &Link, grant: &Grant) -> Option<Cause> {
     let there: Vec<String> =
         shells.map(|(name, version)| format!("{name} {version}").trim().to_owned()).collect();
     let (shell, there) = (grant.command.shell.name(), there.join(", "));
-    let message = format!("{shell} is not installed where the command would run; installed: {there}");
+    let message = format!("{shell} is not installed where the command runs; installed: {there}");
     Some(Cause::ShellUnavailable { message })
 }

@@ -55,8 +55,7 @@ pub enum DevError {
     },
     /// The target of a bind is below a read-only directory and does not exist there.
     #[error(
-        "cannot mount anything at `{target}`: `{directory}` is read-only inside and has no such path; take a \
-         TARGET such as `/opt/tools`"
+        "cannot mount anything at `{target}`: `{directory}` is read-only inside and has no such path; choose a TARGET such as `/opt/tools`"
     )]
     NoPlace {
         /// The target.

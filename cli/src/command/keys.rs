@@ -91,7 +91,7 @@ impl Keys {
         }
         Authority::open(&files, AUTHORITY_NAME, now).ok_or_else(|| {
             Failure::new(format!(
-                "cannot use the CA in `{}`: its files do not match, expire within 30 days, or are readable by other users; `chmod 600` them, or use another directory",
+                "cannot use the CA in `{}`: its files do not match, expire within 30 days, or are readable by other users; run `chmod 600` on them, or use another directory",
                 self.directory.display()
             ))
         })

@@ -84,7 +84,7 @@ pub fn sentence(outcome: Option<&Outcome>) -> String {
     line.push_str(match (cause.code(), outcome.started()) {
         (_, Started::No) => "; it did not run",
         (_, Started::Unknown | Started::Unspecified) => "; it is unknown whether it ran",
-        (CauseCode::RunnerLost, Started::Yes) => "; it had started, and its result is unknown",
+        (CauseCode::RunnerLost, Started::Yes) => "; it had started, but its result is unknown",
         (_, Started::Yes) => "",
     });
     line

@@ -49,7 +49,7 @@ pub fn read(path: &Path) -> Result<String, ConfigError> {
             let problem = Problem {
                 place: Some(Place::at(&before, before.len())),
                 field: String::new(),
-                what: "here is a byte that is not UTF-8".to_owned(),
+                what: "this byte is not UTF-8".to_owned(),
                 cure: "save the file as UTF-8, or name the right file".to_owned(),
             };
             Err(ConfigError { file: name, problems: vec![problem] })

@@ -167,7 +167,7 @@ fn files_that_cannot_be_one_are_told_apart() {
     fs::write(at("long"), vec![b'#'; usize::try_from(FILE_BYTES).unwrap() + 1]).unwrap();
     fs::write(at("empty"), " \n").unwrap();
     for (name, expected) in [
-        ("latin1", ":2:6: here is a byte that is not UTF-8; save"),
+        ("latin1", ":2:6: this byte is not UTF-8; save"),
         ("long", ": it is longer than 1048576 bytes; name"),
         ("nowhere", ": there is no such file; name the file that is meant"),
         (".", ": it is a directory, not a file; name the file that is meant"),

@@ -141,7 +141,7 @@ fn operand_paths(entry: &Program, sorted: &Sorted, operands: &[&Word]) -> Proof 
         let surplus = operands.get(most).copied();
         let uncertain = operands.iter().find(|word| !word.exactly_one).copied();
         surplus.or(uncertain).map(|word| {
-            let message = format!("{} does not only read an operand in this position", entry.name);
+            let message = format!("{} may change an operand in this position", entry.name);
             Refusal::new("operand_writes", message, word.span)
         })
     };

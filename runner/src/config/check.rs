@@ -104,7 +104,7 @@ fn servers(found: &mut Problems, config: &RunnerConfig) {
                 false,
                 &field("server_name"),
                 "is missing",
-                "name what the server's certificate carries",
+                "use a name that the server's certificate contains",
             ),
             Some(name) => {
                 let allowed = config.floor.servers.contains(name);

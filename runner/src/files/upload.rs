@@ -75,7 +75,10 @@ pub(super) async fn receive(
             }
             Some(ExchangeToRunner::End { .. }) => break,
             Some(ExchangeToRunner::Order(_)) => {
-                return Err(invalid("SECOND_ORDER", "an exchange has one order; open another for another"));
+                return Err(invalid(
+                    "SECOND_ORDER",
+                    "an exchange accepts one order; open another exchange for the next order",
+                ));
             }
         }
     }

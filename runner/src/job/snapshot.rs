@@ -148,7 +148,7 @@ fn printed(running: Running, cancel: &CancellationToken) -> Result<Vec<u8>, Stri
 
 fn checked(mut text: Vec<u8>) -> Result<Vec<u8>, String> {
     let Some(body) = text.strip_suffix(COMPLETE).map(<[u8]>::len) else {
-        return Err("`shell.init` ended its shell before anything could be taken over".to_owned());
+        return Err("`shell.init` ended its shell before the snapshot was created".to_owned());
     };
     text.truncate(body);
     match search_path(&text) {

@@ -317,7 +317,8 @@ fn restored(root: &Path, uids: Option<UidRange>, disks: &Disks) -> Result<Found,
     let id = saved.id.parse().map_err(|_| damaged("has no session id".to_owned()))?;
     let directory = hex::decode(&saved.directory).map_err(|_| damaged("has no directory".to_owned()))?;
     let backend = DiskBackend::named(&saved.disk);
-    let backend = backend.ok_or_else(|| damaged(format!("has a disk of the kind `{}`", saved.disk)))?;
+    let backend =
+        backend.ok_or_else(|| damaged(format!("has a disk of the unknown type `{}`", saved.disk)))?;
     let disk = match disks.reopen(root, saved.uid, backend) {
         Ok(disk) => disk,
         Err(lost @ DiskError::Lost) => return Ok(Found::Lost(id, lost.to_string())),

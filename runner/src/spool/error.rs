@@ -12,7 +12,7 @@ pub enum SpoolError {
         limit: u64,
     },
     /// The disk is full.
-    #[error("the disk that holds kept output is full")]
+    #[error("the disk of kept output is full")]
     NoSpace,
     /// The operating system reported an error.
     #[error("cannot {action}: {source}")]

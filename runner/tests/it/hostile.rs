@@ -176,7 +176,7 @@ async fn a_shell_that_is_not_there_is_said_to_be_missing() {
     let mut pwsh = grant(session, "true");
     pwsh.command.shell = Shell::Pwsh;
     let (_, result) = it.run(pwsh).await;
-    let message = "pwsh is not installed where the command runs; there is bash, zsh".to_owned();
+    let message = "pwsh is not installed where the command runs; installed: bash, zsh".to_owned();
     assert_eq!(result.cause, Cause::ShellUnavailable { message });
     let mut zsh = grant(session, "print -r -- ${(U):-zsh}");
     zsh.command.shell = Shell::Zsh;

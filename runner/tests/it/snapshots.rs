@@ -97,7 +97,7 @@ async fn no_command_can_change_what_the_next_one_sources() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hostile_init_has_no_snapshot_or_a_useless_one_and_leaves_nothing() {
-    const ENDED: &str = "`shell.init` ended its shell before anything could be taken over";
+    const ENDED: &str = "`shell.init` ended its shell before the snapshot was created";
     let large = format!("it is larger than {SNAPSHOT_BYTES} bytes");
     let mut it = Fixture::new().await;
     let cases = [

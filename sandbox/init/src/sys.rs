@@ -283,7 +283,7 @@ pub fn spawn_sharing_directory(
     let (words, env) = (pointers(&program.words), pointers(&program.env));
     let [stdin, stdout, stderr] = fds.map(|fd| fd.as_raw_fd());
     if stdin.min(stdout).min(stderr) <= 2 {
-        return Err(io::Error::other("a descriptor stands where the program's are to be"));
+        return Err(io::Error::other("one of the program's descriptors has a number below 3"));
     }
     let (said, say) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
     let say_number = say.as_raw_fd();

@@ -68,8 +68,7 @@ pub(super) fn masked_proc(facts: &Facts) -> Option<Check> {
     let first = facts.proc_masks.first()?;
     let count = facts.proc_masks.len();
     let seen = format!(
-        "/proc is masked here at {count} places, such as {first}, so that the kernel refuses to mount a new \
-         one"
+        "/proc is masked here at {count} places, such as {first}, so the kernel refuses to mount a new one"
     );
     Some(Check::missing("fresh_proc", seen, lost("fresh_proc"), REMEDY))
 }
@@ -109,7 +108,7 @@ pub(super) fn no_uid_isolation(isolation: UidIsolation, facts: &Facts) -> Option
     const NAME: &str = "uid_isolation";
     const IN_A_POD: &str = "securityContext.runAsUser: 0 with hostUsers: false and capabilities.add: [SYS_ADMIN, SETUID, SETGID, CHOWN]; the Helm chart does not offer this";
     let remedy = if facts.nested { IN_A_POD } else { "start the runner as root" };
-    let seen = "this process cannot change its uid, so that commands run with it";
+    let seen = "this process cannot change its uid, so commands run with the same uid";
     (isolation == UidIsolation::None).then(|| Check::missing(NAME, seen, lost(NAME), remedy))
 }
 
@@ -119,7 +118,7 @@ pub(super) fn limits(launcher: &Launcher) -> Vec<Check> {
                         writable /sys/fs/cgroup, or limits of the pod by resources.limits";
     let gaps = launcher.limits_not_enforced();
     let check = |name| match gaps.iter().find(|gap| gap.limit == name) {
-        None => Check::ok(name, "each sandbox has a cgroup that holds it"),
+        None => Check::ok(name, "each sandbox has its own cgroup"),
         Some(gap) if name == "pids" => Check::degraded(name, &gap.cause, lost(name), REMEDY),
         Some(gap) => Check::missing(name, &gap.cause, lost(name), REMEDY),
     };

@@ -106,7 +106,7 @@ fn a_link_on_the_way_to_such_a_source_is_refused() {
     host.profile = plain.clone().with_bind(closed.join("link"), "/opt/tools");
     let error = host.refused(&host.session(), &host.spec("true"));
     assert_eq!(error.step(), "binds");
-    let wanted = format!("`{}/link` is a symbolic link, or there is one on the way to it", closed.display());
+    let wanted = format!("`{}/link` is a symbolic link or contains one", closed.display());
     assert_eq!(error.to_string(), wanted);
     assert!(error.hint().is_some());
     host.profile = plain.clone().with_bind(closed.join("none"), "/opt/tools");

@@ -196,7 +196,7 @@ fn a_link_at_a_masked_name_or_before_it_is_refused() {
     ] {
         let error = host.refused(&session, &masked(host.spec("true"), &[("", ReadOnly), (path, kind)]));
         assert_eq!(error.step(), "masks", "{error}");
-        let told = format!("`{path}` is a symbolic link, or there is one on the way to it");
+        let told = format!("`{path}` is a symbolic link or contains one");
         assert_eq!(error.to_string(), told);
         assert!(error.hint().is_some());
     }

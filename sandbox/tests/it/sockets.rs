@@ -86,8 +86,7 @@ fn what_takes_its_place_is_not_shown() {
 
     let error = host.refused(&host.session(), &host.spec("true"));
     assert_eq!((error.step(), error.started()), ("sockets", Started::No));
-    let wanted =
-        format!("the socket `{}` is a symbolic link, or there is one on the way to it", allowed.display());
+    let wanted = format!("the socket `{}` is a symbolic link or contains one", allowed.display());
     assert_eq!(error.to_string(), wanted);
     assert!(error.hint().unwrap().contains("without symbolic links"));
     host.profile = with(&host.profile, &[&other]);

@@ -25,7 +25,7 @@ const UNTOLD: &str = "too_much_to_check";
 pub(super) fn ask_of_untold(decision: &mut Decision) {
     if is_liftable(decision) {
         let message =
-            "it names too many programs or paths for a runner to check, or one that is not known exactly";
+            "it names too many programs or paths for a runner to check, or one with an unknown value";
         without_requirement(decision);
         ask(decision, UNTOLD, message.to_owned());
     }

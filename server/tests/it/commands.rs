@@ -75,7 +75,7 @@ fn wrong_usage_is_exit_code_2_with_what_to_do() {
             &["check-config", "--config", &empty],
             "empty.toml:1:1: the file is empty; it must contain `listen`, `store`, `outputs`",
         ),
-        (&["check-config", "--config", &latin1], "latin1.toml:1:14: here is a byte that is not UTF-8; save"),
+        (&["check-config", "--config", &latin1], "latin1.toml:1:14: this byte is not UTF-8; save"),
         (&["--check-config", "--config", &twice], "twice.toml:2:1: `server_id`: it is set twice; keep one"),
         (&["--config", &broken], "broken.toml:1:"),
     ] {

@@ -103,7 +103,7 @@ async fn a_snapshot_is_sourced_and_decided_by() {
 async fn without_a_snapshot_commands_run_and_their_results_say_so() {
     let fixture = Fixture::new().await;
     let session = fixture.session("broken").await;
-    let problem = "`shell.init` ended its shell before anything could be taken over";
+    let problem = "`shell.init` ended its shell before the snapshot was created";
     assert_eq!(session.snapshot_problem, problem);
     let story = fixture.run(spec(&session, "touch a; echo ran")).await;
     assert_eq!((text(&story).as_str(), result(&story).snapshot_problem.as_str()), ("ran\n", problem));
@@ -149,7 +149,7 @@ async fn the_shell_is_the_requests_else_the_sessions_else_the_profiles() {
     assert!(version("bash").starts_with("5.") && version("zsh").starts_with("5."), "{:?}", runner.shells);
     assert_eq!(runner.shells.len(), 2, "{:?}", runner.shells);
     let there = format!("bash {}, zsh {}", version("bash"), version("zsh"));
-    assert_eq!(message, format!("pwsh is not installed where the command would run; installed: {there}"));
+    assert_eq!(message, format!("pwsh is not installed where the command runs; installed: {there}"));
     assert_eq!(result(&missing).started(), v1::Started::No);
 }
 

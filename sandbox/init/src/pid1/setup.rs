@@ -147,7 +147,7 @@ fn find(shell: Shell) -> Result<&'static str, Failure> {
         let there = if names.is_empty() { "no shell".to_owned() } else { names.join(", ") };
         Failure::new(
             Step::Shell,
-            format!("{} is not installed where the command runs; there is {there}", shell.name()),
+            format!("{} is not installed where the command runs; installed: {there}", shell.name()),
         )
     })
 }

@@ -194,8 +194,8 @@ fn explain(overlay: &Overlay, errno: Errno) -> String {
     let path = String::from_utf8_lossy(&overlay.path);
     let path = path.escape_debug();
     match errno {
-        Errno::LOOP => format!("`{path}` is a symbolic link, or there is one on the way to it"),
-        Errno::XDEV => format!("`{path}` was moved while the sandbox was made"),
+        Errno::LOOP => format!("`{path}` is a symbolic link or contains one"),
+        Errno::XDEV => format!("`{path}` was moved while the sandbox was created"),
         errno => format!("`{path}`: {errno}"),
     }
 }

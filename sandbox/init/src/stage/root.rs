@@ -51,7 +51,7 @@ pub(super) fn find(root: &StagedRoot) -> Result<Found<'_>, Failure> {
     for point in &root.points {
         fits(&directory, point).map_err(|cause| {
             let place = String::from_utf8_lossy(&point.path);
-            fail(format!("has no room for `/{}`: {cause}", place.escape_debug()))
+            fail(format!("cannot contain the mount point `/{}`: {cause}", place.escape_debug()))
         })?;
     }
     Ok(Found { root, directory })
@@ -63,7 +63,7 @@ fn fits(directory: &OwnedFd, point: &Point) -> Result<(), String> {
     let flags = if point.kind == PointKind::Directory { HANDLE } else { HANDLE | OFlags::NOFOLLOW };
     match openat2(directory, path, flags, Mode::empty(), BENEATH) {
         Ok(_) | Err(Errno::NOENT) => Ok(()),
-        Err(Errno::NOTDIR) => Err("a part of the path is a file there".to_owned()),
+        Err(Errno::NOTDIR) => Err("a component of the path is a file".to_owned()),
         Err(errno) => Err(format!("it {}", explain(errno))),
     }
 }
@@ -76,7 +76,7 @@ pub(super) fn put_together(found: &Found<'_>) -> Result<(), Failure> {
     for point in &found.root.points {
         make(&top, point).map_err(|errno| {
             let place = String::from_utf8_lossy(&point.path);
-            fail(format!("`/{}` cannot be made: {errno}", place.escape_debug()))
+            fail(format!("`/{}` cannot be created: {errno}", place.escape_debug()))
         })?;
     }
     make_directory(&stage, OsStr::new(STAGED_ROOT)).map_err(|errno| fail(errno.to_string()))?;

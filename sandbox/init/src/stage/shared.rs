@@ -79,7 +79,7 @@ pub(crate) fn can_be_used(all: &[Shared]) -> Result<(), Failure> {
 pub(super) fn explain(errno: Errno) -> String {
     match errno {
         Errno::NOENT | Errno::NOTDIR => "is not there".to_owned(),
-        Errno::LOOP => "is a symbolic link, or there is one on the way to it".to_owned(),
+        Errno::LOOP => "is a symbolic link or contains one".to_owned(),
         errno => errno.to_string(),
     }
 }

@@ -35,7 +35,7 @@ fn a_shell_that_is_not_there_is_said_with_those_that_are() {
     let spec = LaunchSpec { shell: Shell::Pwsh, ..host.spec("Write-Host hi") };
     let error = host.refused(&host.session(), &spec);
     assert!(error.is_shell_unavailable());
-    let wanted = "pwsh is not installed where the command runs; there is bash, zsh";
+    let wanted = "pwsh is not installed where the command runs; installed: bash, zsh";
     assert_eq!(error.to_string(), wanted);
 }
 

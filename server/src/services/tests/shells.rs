@@ -47,7 +47,7 @@ async fn a_shell_that_is_known_to_be_missing_ends_its_command_before_the_start()
     let wants = in_zsh(run(session.id, "print x"));
     let record = world.services.executions.start(who("ann"), wants.clone()).await.unwrap();
     let result = world.finished(record.id).await.result.unwrap();
-    let message = "zsh is not installed where the command would run; installed: bash 5.2, pwsh".to_owned();
+    let message = "zsh is not installed where the command runs; installed: bash 5.2, pwsh".to_owned();
     assert_eq!((result.cause, result.started), (Cause::ShellUnavailable { message }, Started::No));
     // The runner got no job for the first command. The control is the next job.
     let bash = world.start(&session, "touch a").await;

@@ -93,7 +93,7 @@ async fn fill_while_it_writes(scene: &Scene, key: &str) {
     let result = end.result.unwrap_or_default();
     let why = result.violations.iter().find(|found| (&*found.layer, &*found.kind) == ("disk", "spool"));
     let why = why.unwrap_or_else(|| panic!("it says what was full: {:?}", result.violations));
-    assert!(why.detail.contains("the disk that holds kept output is full"), "{}", why.detail);
+    assert!(why.detail.contains("the disk of kept output is full"), "{}", why.detail);
     let (kept, script) = (&told.stdout.bytes, lines(1, 300_000));
     assert!(kept.len() >= lines(1, 5000).len() && script.starts_with(kept), "{} bytes", kept.len());
     assert_eq!((result.stdout_bytes, told.stdout.gaps.len()), (kept.len() as u64, 0));

@@ -35,9 +35,9 @@ VALUES = {
     "action": "crate::ProtectAction::Report",
     "state": "crate::FileState::Any",
 }
-# One mode exists, so no other value does.
+# Only one mode exists, so there is no other value.
 ONLY_VALUE = {"network"}
-# Parts of other fields' encodings, which are no fields of a type: a duration's, and a file's digest.
+# Parts of other fields' encodings that are not fields of a type: those of a duration, and a file's digest.
 PARTS = {"secs", "nanos", "sha256"}
 # Fields that can be absent and have fields of their own.
 OPTIONS = {"pty"}
@@ -126,7 +126,8 @@ def main():
             derives = re.findall(r"#\[derive\(([^)]*)\)\]", before[: match.start()])
             if only not in name or not derives or "Serialize" not in derives[-1]:
                 continue
-            # The attribute has no effect in a type that another type encodes, whose fields are tried instead.
+            # The attribute has no effect in a type that another type encodes. The script tries the fields of that other
+            # type.
             if "try_from" in before[before.rindex("#[derive", 0, match.start()) : match.start()]:
                 continue
             changed = before[: match.start()] + "    #[serde(skip)]\n" + before[match.start() :]

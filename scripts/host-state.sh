@@ -172,7 +172,7 @@ ancestors() { # of this process, itself included
     done
 }
 
-# Prints the lines in NOW of the new processes of the run. Children of this script do not belong to it, and neither do
+# Prints the lines in NOW of the new processes of the run. Children of this script do not belong to it. Neither do
 # processes that the caller started together with it, as in a pipeline.
 own_processes() { # BEFORE NOW
     awk -v self="$$" -v caller="$PPID" -v reaper="$(reaper)" -v above="$(ancestors | tr '\n' ' ')" '

@@ -4,7 +4,7 @@
 #
 #   scripts/images.sh                        from source, on Debian's image
 #   scripts/images.sh --programs DIR         with programs that are already built
-#   scripts/images.sh --base archive         on a Debian that is made here, from its archive (root)
+#   scripts/images.sh --base archive         on a Debian that the script creates, from its archive (root)
 #
 # PODMAN names the program and its options, such as "podman --root DIR".
 set -euo pipefail

@@ -1,4 +1,4 @@
-# Shared by the scripts: where tools are kept, their versions, and how to print messages.
+# Shared by the scripts: the directory and versions of tools, and functions for messages.
 
 tools="${XDG_CACHE_HOME:-$HOME/.cache}/airlock/tools"
 export PATH="$PATH:$tools/bin"

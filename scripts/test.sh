@@ -31,7 +31,7 @@ step() { # NAME COMMAND...
     steps+=("$(printf '%5d s  %s' "$((SECONDS - begun))" "$name")")
 }
 
-# Most tests wait for other processes, so that more of them run at once than there are processors.
+# Most tests wait for other processes, so more tests run at once than there are processors.
 nextest() { cargo nextest run --locked --workspace --no-fail-fast --test-threads $(($(nproc) + 1)) "$@"; }
 
 # Lists every test that nextest has to run, one on each line.

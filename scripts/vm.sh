@@ -59,9 +59,9 @@ pack() {
     mke2fs -q -t ext4 -d "$work/payload" "$work/payload.img" 512M >/dev/null
 }
 
-# The machine has one processor: it is emulated by one thread, so a second would only take turns with the first. It runs
-# before the tests beside it, because it takes longest. Its processor is an older one without AVX, which takes longer to
-# emulate.
+# The machine has one processor. One thread emulates the machine, so a second processor would only take turns with the
+# first. It runs before the tests beside it, because it takes longest. Its processor is an older one without AVX, which
+# takes longer to emulate.
 start() { # IMAGE
     : >"$work/results"
     TMPDIR=$work nice -n -5 qemu-system-x86_64 -nodefaults -display none -monitor none -no-reboot \

@@ -1,10 +1,6 @@
 //! Builds `airlock-init` as a static program, and compiles the system call filters from their lists. The library embeds
 //! both, so that every Airlock binary is a single file.
-#![expect(
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a build script that cannot go on has nobody to return an error to"
-)]
+#![expect(clippy::expect_used, clippy::panic, reason = "a build script has no caller to return an error to")]
 
 mod filter;
 mod lists;

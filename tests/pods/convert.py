@@ -180,7 +180,7 @@ class Cluster:
                 {"name": f"v{index}", "mountPath": mount["mountPath"], "readOnly": mount.get("readOnly", False)}
             )
         spec["volumes"], container["volumeMounts"] = volumes, mounts
-        # podman has no command for these. The caller that starts the pod probes it.
+        # podman has no command for these. The caller starts the pod and probes it.
         for key in ("startupProbe", "livenessProbe", "readinessProbe", "lifecycle", "ports"):
             container.pop(key, None)
         container["env"] = [one for one in container.get("env", []) if "valueFrom" not in one]

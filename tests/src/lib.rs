@@ -9,7 +9,7 @@
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
-    reason = "support for tests: what is missing fails the test"
+    reason = "support for tests: a missing precondition fails the test"
 )]
 
 pub mod airlock;

@@ -59,7 +59,7 @@ class Shell:
     setup: str
     directory: str = WORKSPACE
     program: Program | None = None
-    # A shell runs one command at a time. Airlock alone does not wait: a read-only command may pass a `cd`.
+    # A shell runs one command at a time. Airlock does not wait by itself: a read-only command may overtake a `cd`.
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 

@@ -1,6 +1,6 @@
 # Shared by the checks: installs Airlock as documented, and sends requests to it. This file is sourced.
 
-# The checks mount, remove and reboot without precautions, so that they refuse to run on any other machine.
+# The checks mount, remove and reboot without precautions, so they refuse to run on any other machine.
 if [ "$(cat /etc/hostname)" != airlock-vm ] || [ ! -d /payload/vm ]; then
     echo "the checks of tests/vm run in their virtual machine only: scripts/vm.sh" >&2
     exit 1
@@ -34,7 +34,7 @@ install_airlock() {
         -e 's|^# directory = "/etc/airlock/profiles"|directory = "/etc/airlock/profiles"|' \
         -e 's|^profiles = \["strict"|profiles = ["vm", "vm_small", "strict"|' \
         /payload/deploy/server.toml >/etc/airlock/server.toml
-    # A longer drain would test nothing more.
+    # A longer drain would not test anything else.
     sed -e '/^\[drain\]/,$ s|^grace = .*|grace = "2s"|' /payload/deploy/runner.toml >/etc/airlock/runner.toml
     cp /payload/deploy/systemd/*.service /etc/systemd/system
     systemctl daemon-reload

@@ -1,7 +1,11 @@
 //! Private mount namespaces for tests. Mounts only after the kernel has confirmed two facts: the thread has left its
 //! original namespace, and mounts in the new one do not propagate.
 
-#![expect(clippy::expect_used, clippy::panic, reason = "support for tests: what is missing fails the test")]
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "support for tests: a missing precondition fails the test"
+)]
 
 use std::{
     collections::BTreeSet,

@@ -53,7 +53,7 @@ fn is_set(value: Option<&OsStr>) -> bool {
     value.is_some_and(|value| value == "1")
 }
 
-#[expect(clippy::panic, reason = "a seed that is not used would be taken for one that finds nothing")]
+#[expect(clippy::panic, reason = "an ignored seed would look like a seed without findings")]
 fn given(value: Option<&OsStr>) -> Option<u64> {
     let text = value?.to_string_lossy();
     Some(text.parse().unwrap_or_else(|_| panic!("{SEED} is not a number of 64 bits: `{text}`")))

@@ -5,7 +5,7 @@
 //! `AIRLOCK_TEST_COMMANDS=DIR` adds the commands of `*.jsonl` files in a directory, each line with a `command` or a
 //! `cmd`. Input checks that are not part of the policy, such as the one for a leading `sleep`, are not tested here.
 
-#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+#![expect(clippy::unwrap_used, reason = "a test stops at the first unexpected result")]
 
 mod change;
 mod law;

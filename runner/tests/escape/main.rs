@@ -4,21 +4,16 @@
 //! Each test is one attempt for one promise. Its control shows that the same attempt succeeds if the tested layer is
 //! off. A row without a control that was tried fails. The state of the host is compared before and after. No control
 //! affects anything outside the test.
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test that cannot go on fails by panicking"
-)]
+#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 #[macro_use]
 mod suite;
 
 mod disk;
-#[expect(dead_code, reason = "shared with the other tests, which use more of it")]
+#[expect(dead_code, reason = "shared with other tests, which use all of it")]
 #[path = "../it/fake.rs"]
 mod fake;
-#[expect(dead_code, reason = "shared with the other tests, which use more of it")]
+#[expect(dead_code, reason = "shared with other tests, which use all of it")]
 #[path = "../it/fixture.rs"]
 mod fixture;
 #[path = "../../../sandbox/tests/escape/host_state.rs"]

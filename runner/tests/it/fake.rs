@@ -1,6 +1,6 @@
 //! A server of `RunnerLink` that the test controls completely.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::{
     net::SocketAddr,

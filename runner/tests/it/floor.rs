@@ -1,6 +1,6 @@
 //! Tests of a runner on a host below the floor: it is never ready, and accepts nothing.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
 

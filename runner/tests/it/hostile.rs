@@ -1,6 +1,6 @@
 //! Tests of a server that requests too much, or sends invalid messages: it is refused, and the runner continues.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::time::Duration;
 

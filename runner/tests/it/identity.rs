@@ -1,7 +1,7 @@
 //! Tests of the servers that a runner trusts. The certificate must have a name that the runner's floor lists, and a
 //! signature of the trusted CA.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::{fs, path::Path, sync::atomic::Ordering, time::Duration};
 

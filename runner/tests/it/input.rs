@@ -1,7 +1,7 @@
 //! Tests of a command's input over exchanges. Each byte arrives once and in order, also after an interruption. Either
 //! end can close the input, and the input never delays the command's end.
 
-#![expect(clippy::panic, reason = "a test that cannot go on fails")]
+#![expect(clippy::panic, reason = "a test fails by panicking")]
 
 use std::time::Duration;
 

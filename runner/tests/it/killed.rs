@@ -1,7 +1,7 @@
 //! Tests that kill the runner during an upload: the received part is resumed, and in the end the workspace contains
 //! exactly the sent files.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::{
     collections::BTreeMap,

@@ -1,7 +1,7 @@
 //! Tests that many jobs leave nothing behind. Each test counts the resources of its process, and therefore needs a
 //! process of its own, which `cargo nextest` provides.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::{
     fs,

@@ -1,7 +1,7 @@
 //! Tests of the runner's permission to run commands outside the sandbox. They run as a session's user, and a runner
 //! without separate users does not permit it.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::{
     fs,

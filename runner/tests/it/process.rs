@@ -1,6 +1,6 @@
 //! Tests of the runner as a separate process: killed, restarted, and stopped in an orderly way.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::{
     fs,

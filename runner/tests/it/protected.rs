@@ -1,7 +1,11 @@
 //! Tests of protected names with many concurrent commands in one workspace: each change is reported once,
 //! quarantined, and restored byte for byte.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "support for tests: what is missing fails the test")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "support for tests: a missing precondition fails the test"
+)]
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -1,6 +1,6 @@
 //! Tests of host files that a runner shows: a root file system, sockets, directories that only root can enter.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::{
     fs,

@@ -1,7 +1,7 @@
 //! Tests of a command on a terminal that a server controls. Keys come by exchanges, sizes on the control stream, from
 //! one writer at a time. The command ends whatever a program does with the terminal.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use airlock_domain::{
     CancelledBy, Cause, ExchangeFailure, ExchangeFromRunner, ExchangeOrder, ExchangeToRunner, ExecutionId,

@@ -1,7 +1,7 @@
 //! The system calls that no safe wrapper covers. This is the only module of the workspace in which `unsafe` is allowed.
 //!
 //! Must not grow: use `nix` or `rustix` for every call that they offer.
-#![expect(unsafe_code, reason = "no safe wrapper covers these calls as they are needed here")]
+#![expect(unsafe_code, reason = "no safe wrapper provides these calls in the required form")]
 
 use std::ffi::CString;
 use std::io;

@@ -31,7 +31,7 @@ struct Request {
 /// Keeps the thread alive.
 #[derive(Debug, Clone)]
 pub(crate) struct Tie {
-    #[expect(dead_code, reason = "held for its life: the thread ends with the last sender")]
+    #[expect(dead_code, reason = "keeps the thread alive: it ends with the last sender")]
     requests: SyncSender<Request>,
 }
 

@@ -196,7 +196,7 @@ fn spec(profile: &Profile, shape: Shape, shell: Shell, command: &str) -> Result<
 
 /// Kills a sandbox that exceeds the timeout of the probe. Dropping it cancels the timeout.
 struct Patience {
-    #[expect(dead_code, reason = "held for its life: dropped, it tells the thread to stop")]
+    #[expect(dead_code, reason = "keeps the thread alive: dropping it stops the thread")]
     over: SyncSender<()>,
 }
 

@@ -4,12 +4,7 @@
 //! uid, `as_user` a runner of an unprivileged user. Each names the layer that stops it and the layer's answer. Each
 //! has a control, in which the same attempt succeeds because that layer is off, and leaves the host unchanged. A test
 //! that cannot run fails.
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test that cannot go on fails by panicking"
-)]
+#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 #[macro_use]
 mod suite;
@@ -34,7 +29,7 @@ mod report;
 mod row;
 mod secrets;
 mod stage;
-#[expect(dead_code, reason = "shared with the other tests, which use more of it")]
+#[expect(dead_code, reason = "shared with other tests, which use all of it")]
 #[path = "../it/support.rs"]
 mod support;
 mod terminal;

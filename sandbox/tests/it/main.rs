@@ -1,11 +1,6 @@
 //! Integration tests of the sandbox: each test starts real sandboxes with bubblewrap. A test that cannot run fails.
 //! No test is skipped.
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test that cannot go on fails by panicking"
-)]
+#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod binds;
 mod building;

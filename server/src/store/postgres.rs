@@ -9,7 +9,7 @@ mod hints;
 mod open;
 mod options;
 #[path = "queries/tables.rs"]
-#[expect(clippy::duplicate_mod, reason = "one text of the queries for both engines, compiled for each")]
+#[expect(clippy::duplicate_mod, reason = "the same queries are compiled for each engine")]
 mod tables;
 
 use std::{sync::Arc, time::Duration};

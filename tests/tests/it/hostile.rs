@@ -9,7 +9,7 @@
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
-    reason = "tests: what is not there fails them"
+    reason = "tests: a missing item fails them"
 )]
 
 mod credentials;

@@ -14,7 +14,7 @@ with_disk() { # FILE-SYSTEM MOUNT-OPTIONS BACKEND [LINE...]
     shift 3
     systemctl stop airlock-runner
     cp $CONFIG /tmp/runner.toml.kept
-    # Restores the configuration for the next check, however this one ends.
+    # Restores the configuration for the next check, even if this one fails.
     trap without_disk EXIT
     truncate -s 700M /var/tmp/state.img
     case $kind in
@@ -85,9 +85,9 @@ result_in() { # SESSION COMMAND
     airlock show --token-file $TOKEN --json "$id" | jq .result
 }
 
-# Checks that the kernel limits the bytes and inodes of a session, does not disturb another, and still does so after a
-# kill, and that nothing is left at the end. With `whole`, it also stops the runner normally, and a full session refuses
-# uploads and keeps its names protected: the runner does this in the same way on every file system.
+# Checks that the kernel limits the bytes and inodes of a session, also after a kill. Another session must not be
+# disturbed, and nothing must remain at the end. With `whole`, it also stops the runner normally. It checks that a full
+# session refuses uploads and protects its names, which does not depend on the file system.
 held_by_the_kernel() { # BACKEND REFUSAL KEPT-BY-RESTART [whole]
     local backend=$1 refusal=$2 kept=$3 whole=${4:-} own other said pid
     wait_ready

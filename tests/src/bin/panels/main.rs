@@ -3,7 +3,7 @@
 //! runner dies and restarts.
 
 #![forbid(unsafe_code)]
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a tool for developers: what is wrong ends it")]
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a tool for developers: an error ends it")]
 
 mod openmetrics;
 mod work;

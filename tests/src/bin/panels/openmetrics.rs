@@ -56,7 +56,7 @@ impl Series {
     fn numbers(&mut self, names: &[String], points: &[NumberDataPoint], common: &[(String, String)]) {
         for point in points {
             let value = match point.value {
-                #[expect(clippy::cast_precision_loss, reason = "pictures need no more")]
+                #[expect(clippy::cast_precision_loss, reason = "pictures need no higher precision")]
                 Some(number_data_point::Value::AsInt(value)) => value as f64,
                 Some(number_data_point::Value::AsDouble(value)) => value,
                 None => continue,
@@ -66,7 +66,7 @@ impl Series {
         }
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "pictures need no more")]
+    #[expect(clippy::cast_precision_loss, reason = "pictures need no higher precision")]
     fn histogram(&mut self, names: &[String], point: &HistogramDataPoint, common: &[(String, String)]) {
         let [bucket, sum, count] = names else { return };
         let mut below = 0;

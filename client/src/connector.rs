@@ -139,7 +139,11 @@ mod tests {
         assert_eq!(reached(&servers).await.unwrap(), first);
         drop(away);
         assert_eq!(reached(&servers).await.unwrap(), wanted);
-        assert_eq!(servers.next.load(Ordering::Relaxed) % 2, 1, "the next connection goes there at once");
+        assert_eq!(
+            servers.next.load(Ordering::Relaxed) % 2,
+            1,
+            "the next connection uses that address immediately"
+        );
         drop(there);
         let error = reached(&servers).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused, "{error}");

@@ -25,7 +25,8 @@ impl EncodingError {
 #[must_use]
 pub fn encode(value: &impl Serialize) -> Vec<u8> {
     // Encoding can fail only for a map with keys that are not text. The types of this crate have none.
-    serde_json::to_vec(value).unwrap_or_else(|error| unreachable!("a domain type has an encoding: {error}"))
+    serde_json::to_vec(value)
+        .unwrap_or_else(|error| unreachable!("every domain type can be encoded: {error}"))
 }
 
 /// Decodes a value. Does not check limits.

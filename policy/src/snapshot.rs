@@ -21,8 +21,8 @@ mod tests {
             let request = Request { snapshot: Some(&snapshot), ..Request::bash(text.as_bytes()) };
             decide(&request, &profile).read_only
         };
-        assert!(!reads("hi there"), "without the alias it is another program");
-        assert!(!reads("ls x"), "with the alias it is one that writes");
+        assert!(!reads("hi there"), "without the alias, the name is another program");
+        assert!(!reads("ls x"), "with the alias, the name is a program that writes");
         assert!(reads("cat x"), "the control");
     }
 }

@@ -179,7 +179,11 @@ fn a_rule_holds_and_what_it_may_name_is_asked_about() {
     }
     let zsh = Rules::parse::<&str>(&[], &[], &["Bash(git push:*)"]).unwrap();
     let zsh = Request { shell: Shell::Zsh, extra_rules: Some(&zsh), ..Request::bash(b"npm i") };
-    assert_eq!(decide(&zsh, &agent()).verdict, Verdict::Ask, "a bash parse proves nothing of zsh");
+    assert_eq!(
+        decide(&zsh, &agent()).verdict,
+        Verdict::Ask,
+        "a bash parse does not prove a zsh command read-only"
+    );
 }
 
 #[test]

@@ -125,7 +125,8 @@ fn compare(seed: u64, count: usize) {
     let mut seen = std::collections::HashMap::new();
     for _ in 0..count {
         let (text, law) = (plain_text(&mut random), law(&mut random));
-        let naive = decider::decide(&text, &law).unwrap_or_else(|| panic!("{text:?} is not of the language"));
+        let naive =
+            decider::decide(&text, &law).unwrap_or_else(|| panic!("{text:?} is not in the test's language"));
         assert_eq!(
             engine(&text, &law),
             naive,

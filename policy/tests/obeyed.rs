@@ -26,7 +26,7 @@ fn files_are_looked_for_where_the_program_runs_above_that_and_in_home() {
     ] {
         assert!(found.contains(path), "{path} is not in {found:?}");
     }
-    assert!(!found.contains("/.cargo/config.toml"), "no command writes there");
+    assert!(!found.contains("/.cargo/config.toml"), "no command can write there");
     let found = paths(&strict("git -C sub status"), "git");
     assert!(found.contains("/workspace/sub/.git") && found.contains("/home/agent/.gitconfig"), "{found:?}");
     assert!(strict("ls | grep x").obeyed.is_empty());
@@ -42,10 +42,13 @@ fn a_directory_that_is_not_known_is_said_to_be_none() {
 #[test]
 fn what_more_than_the_proof_allows_is_not_held_to_files() {
     assert!(!strict("git status").obeyed.is_empty());
-    assert!(with_rules("git status", &["Bash(git status)"], &[], &[]).obeyed.is_empty(), "a rule names it");
+    assert!(
+        with_rules("git status", &["Bash(git status)"], &[], &[]).obeyed.is_empty(),
+        "a rule names the command"
+    );
     let other = with_rules("git status; cargo tree", &["Bash(git status)"], &[], &[]);
     assert!(other.obeyed.iter().all(|obeyed| obeyed.program == "cargo") && !other.obeyed.is_empty());
-    assert!(in_mode("git status", Mode::Default).obeyed.is_empty(), "the profile allows what is sandboxed");
+    assert!(in_mode("git status", Mode::Default).obeyed.is_empty(), "the profile allows sandboxed commands");
     assert!(in_mode("git status", Mode::Bypass).obeyed.is_empty());
     assert!(!in_mode("git status", Mode::Plan).obeyed.is_empty(), "in this mode only the proof allows");
     let asked = with_rules("git status", &[], &["Bash(git status)"], &[]);

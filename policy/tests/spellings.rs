@@ -18,7 +18,7 @@ fn names_of_several_words() -> Vec<String> {
         }
     }
     names.retain(|name| name.contains(' '));
-    assert!(names.len() > 100, "the tables have lost names");
+    assert!(names.len() > 100, "the tables have fewer names than before");
     names
 }
 

@@ -25,7 +25,7 @@ fn every_validator_has_a_table_and_every_table_a_validator() {
         .collect();
     let codes: BTreeSet<String> = VALIDATORS.iter().map(|validator| validator.code.to_owned()).collect();
     assert_eq!(tables, codes);
-    assert_eq!(codes.len(), VALIDATORS.len(), "a code stands twice in the list");
+    assert_eq!(codes.len(), VALIDATORS.len(), "a code is listed twice");
 }
 
 #[test]

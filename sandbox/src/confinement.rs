@@ -125,7 +125,10 @@ mod tests {
         let none = Confinement::default();
         assert!(none.held_back().is_empty());
         for advice in ["Unconfined", "seLinuxOptions", "sysctl"] {
-            assert!(!none.remedy().contains(advice), "{advice} is advised, and nothing confines");
+            assert!(
+                !none.remedy().contains(advice),
+                "{advice} is suggested although nothing confines the process"
+            );
         }
         // The chart starts the runner without a profile. `Unconfined` is therefore active already and does not help.
         let node = Confinement { apparmor_restricts: true, ..Confinement::default() };

@@ -84,7 +84,11 @@ mod tests {
         assert_eq!(directories(false, &[]), ["/dev/shm", "/workspace", "/home/agent", "/tmp"]);
         assert_eq!(directories(true, &[]), ["/dev/shm", "/var/tmp"]);
         let masks = [(SessionDirectory::Workspace, "out", MaskKind::Writable)];
-        assert_eq!(directories(true, &masks), ["/dev/shm", "/var/tmp"], "no mask opens a read-only command");
+        assert_eq!(
+            directories(true, &masks),
+            ["/dev/shm", "/var/tmp"],
+            "no mask makes a read-only command writable"
+        );
     }
 
     #[test]

@@ -153,6 +153,6 @@ mod tests {
         assert!(runtime.init().exists());
         drop(runtime);
         let left: Vec<_> = fs::read_dir(state.path()).unwrap().collect();
-        assert_eq!(left.len(), 1, "only the file of others is left");
+        assert_eq!(left.len(), 1, "only the other process's file remains");
     }
 }

@@ -86,7 +86,7 @@ mod tests {
     fn who_was_away_is_served_first_but_is_not_owed_all_of_it() {
         let mut tenants = [(10_000 * ONE, 1), (0, 1)];
         let counts = serve(&mut tenants, 16);
-        assert_eq!(counts, [0, 16], "a newcomer does not wait for one with a long queue");
+        assert_eq!(counts, [0, 16], "a new tenant does not wait for a tenant with a long queue");
         assert_eq!(serve(&mut tenants, 1000), [500, 500]);
     }
 

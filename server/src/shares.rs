@@ -107,6 +107,6 @@ mod tests {
         assert_eq!(shares.take("c", 3, 2).unwrap_err(), Full::All);
         drop(first);
         let _again = shares.take("a", 3, 2).unwrap();
-        assert_eq!((shares.taken(), shares.lock().own.len()), (3, 2), "who has none is forgotten");
+        assert_eq!((shares.taken(), shares.lock().own.len()), (3, 2), "a tenant without calls is removed");
     }
 }

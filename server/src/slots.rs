@@ -99,6 +99,6 @@ mod tests {
         drop(held);
         drop(slots.take("b").await.unwrap());
         drop(slots.take("c").await.unwrap());
-        assert_eq!(slots.by_tenant.lock().unwrap().len(), 1, "only the latest is remembered");
+        assert_eq!(slots.by_tenant.lock().unwrap().len(), 1, "only the latest value is kept");
     }
 }

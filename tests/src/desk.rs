@@ -118,7 +118,7 @@ impl<'a> Desk<'a> {
     /// If one is.
     pub fn close(self) {
         drop(self.airlock.bytes(&["session", "close", &self.session]));
-        until("nothing is left open", PATIENCE, || {
+        until("no handle remains open", PATIENCE, || {
             self.airlock.text(&["session", "list", "--quiet"]).is_empty()
         });
     }

@@ -199,7 +199,7 @@ impl Exercise {
         );
         let story = run(&self.agent, Self::told(session, &protected)).await.unwrap();
         assert_eq!(story.exit_code(), Some(0), "{:?}", story.end);
-        assert!(!story.end.unwrap().result.unwrap().violations.is_empty(), "it was moved away");
+        assert!(!story.end.unwrap().result.unwrap().violations.is_empty(), "the file was moved away");
         let slow = v1::ExecutionSpec {
             timeout: Some(prost_types::Duration { seconds: 1, nanos: 0 }),
             ..Self::told(session, &format!(": {CANARY}; sleep 60"))
@@ -278,7 +278,7 @@ impl Exercise {
         let execution = self.agent.start(small).await.unwrap().execution_id;
         ended(&self.agent, &execution).await;
         let story = read(self.agent.attach(&execution, From::Beginning)).await.unwrap();
-        assert!(story.missing > 0, "the middle is gone");
+        assert!(story.missing > 0, "the middle was cut");
         // While it runs, one reader receives all of it, and the other nothing.
         let much = format!("yes {CANARY} | head -c {MUCH}; until [ -e go ]; do sleep 0.05; done");
         let session = self.session("sandboxed").await;

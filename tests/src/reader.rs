@@ -47,7 +47,7 @@ impl Story {
                     v1::OutputStream::Stderr => &mut self.stderr,
                     _ => &mut self.stdout,
                 };
-                assert_eq!(output.offset, bytes.len() as u64 + self.missing, "neither lost nor doubled");
+                assert_eq!(output.offset, bytes.len() as u64 + self.missing, "neither lost nor repeated");
                 bytes.extend_from_slice(&output.data);
             }
             Kind::Gap(gap) => {
@@ -149,7 +149,7 @@ pub async fn until(client: &Client, id: &str, holds: impl Fn(&Execution) -> bool
         if holds(&now) {
             return now;
         }
-        assert!(Instant::now() < deadline, "it is never so: {now:?}");
+        assert!(Instant::now() < deadline, "the condition is never met: {now:?}");
         sleep(POLL).await;
     }
 }

@@ -112,8 +112,8 @@ impl Schema {
     }
 
     fn collect(&self, message: &str, above: &str, numbers: &[u32], found: &mut Vec<Field>) {
-        assert!(numbers.len() < 16, "{message} holds itself");
-        let descriptor = self.messages.get(message).unwrap_or_else(|| panic!("{message} is not there"));
+        assert!(numbers.len() < 16, "{message} contains itself");
+        let descriptor = self.messages.get(message).unwrap_or_else(|| panic!("{message} does not exist"));
         for field in &descriptor.field {
             let path =
                 if above.is_empty() { field.name().to_owned() } else { format!("{above}.{}", field.name()) };
@@ -145,7 +145,7 @@ impl Schema {
         round: usize,
         value: &dyn Fn(&FieldDescriptorProto) -> Filled,
     ) -> Vec<u8> {
-        let descriptor = self.messages.get(message).unwrap_or_else(|| panic!("{message} is not there"));
+        let descriptor = self.messages.get(message).unwrap_or_else(|| panic!("{message} does not exist"));
         let mut encoded = Vec::new();
         for field in &descriptor.field {
             let of_choice = |other: &&FieldDescriptorProto| other.oneof_index == field.oneof_index;

@@ -95,7 +95,7 @@ async fn besiege(field: Arc<Field>, plan: Plan) -> Outcome {
     let [servers, runners] = fires;
     let (servers, runners) = (servers.cease(&field).await, runners.cease(&field).await);
     fire::ready(&field).await;
-    assert_eq!(done.len(), plan.count, "everything that was accepted is accounted for");
+    assert_eq!(done.len(), plan.count, "every accepted execution has a result");
     consistency_check::check(&field, &load, &done, plan, runners.troubles()).await;
     runners.end();
     servers.end();

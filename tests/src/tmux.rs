@@ -45,7 +45,7 @@ impl Screen {
         tmux.env("LC_ALL", "C.UTF-8").env_remove("TMUX").current_dir(directory);
         done(&mut tmux);
         screen.resize(cols, rows);
-        screen.wait("the shell asks", |shown| shown.trim_end() == PROMPT.trim_end());
+        screen.wait("the shell shows its prompt", |shown| shown.trim_end() == PROMPT.trim_end());
         screen
     }
 
@@ -141,7 +141,7 @@ impl Screen {
     /// Clears the screen from within a shell.
     pub fn clear(&self) {
         self.keys(&["C-l"]);
-        self.wait("the screen is wiped", |shown| shown.trim_end().lines().count() <= 1);
+        self.wait("the screen is cleared", |shown| shown.trim_end().lines().count() <= 1);
     }
 }
 

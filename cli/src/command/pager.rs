@@ -123,7 +123,7 @@ mod tests {
         let (mut pages, mut from) = (Vec::new(), 0);
         while from < text.len() {
             let (page, length) = page(&text[from..], rows, columns);
-            assert!(length > 0, "it gets on");
+            assert!(length > 0, "the pager continues");
             pages.push(page);
             from += length;
         }

@@ -25,7 +25,7 @@ fn exit_codes_are_the_verdict() {
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         assert_eq!(output.status.code(), Some(code), "{arguments:?}: {text}{}", stderr(&output));
         assert!(text.contains(piece), "`{piece}` in: {text}");
-        assert!(!text.contains('\x1b'), "colours are for terminals: {text}");
+        assert!(!text.contains('\x1b'), "only a terminal gets colours: {text}");
     }
 }
 

@@ -67,7 +67,9 @@ fn the_scripts_are_read_by_their_shells() {
         std::fs::write(&file, text).unwrap();
         match Command::new(shell).arg("-n").arg(&file).output() {
             Ok(output) => assert!(output.status.success(), "{shell}: {output:?}"),
-            Err(error) => println!("not run: {shell} does not read its script, for it is not here: {error}"),
+            Err(error) => {
+                println!("not run: {shell} is not installed, so its script was not tested: {error}")
+            }
         }
     }
 }

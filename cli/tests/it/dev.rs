@@ -31,7 +31,7 @@ fn its_state_is_closed_to_others_and_outlives_it() {
     assert!(!site.state().join("connection.json").exists());
 
     site.start(&[]);
-    assert_eq!(keys(&site), before, "keys are kept");
+    assert_eq!(keys(&site), before, "the keys are kept");
     assert_eq!(site.text(&["run", "--session", &session, "--", "cat file"]), "kept\n");
     assert_eq!(site.stop(Signal::SIGINT), Some(0), "{}", site.log());
 }
@@ -49,7 +49,7 @@ fn a_second_one_is_refused_and_the_first_goes_on() {
 fn a_dead_one_is_not_mistaken_for_a_living_one() {
     let mut site = Site::with_dev(&[]);
     assert_eq!(site.stop(Signal::SIGKILL), None);
-    assert!(site.state().join("connection.json").exists(), "it could not clean up");
+    assert!(site.state().join("connection.json").exists(), "it could not remove its files");
     for line in [&["ps"][..], &["runners"], &["approve"], &["session", "list"], &["show", "x"]] {
         let (code, why) = site.fails(line);
         assert_eq!(code, 1);
@@ -85,7 +85,7 @@ fn a_client_whose_dev_died_does_not_wait_for_it() {
     assert!(why.contains("`airlock dev` has ended"), "{why}");
     site.start(&[]);
     let id = why.rsplit(' ').next().unwrap().trim();
-    assert_eq!(site.fails(&["wait", id]).0, 1, "what is not known is no success");
+    assert_eq!(site.fails(&["wait", id]).0, 1, "an unknown result is not a success");
     assert!(site.text(&["ps", "--all"]).contains("runner lost"));
 }
 
@@ -153,7 +153,7 @@ fn a_server_that_is_not_the_one_that_was_meant_is_told_from_one_that_is_away() {
         assert!(why.contains(piece), "`{piece}` in: {why}");
     }
     let (code, why) = site.fails(&["ps", "--ca", &ca]);
-    assert_eq!(code, 2, "without an address it would not be looked at: {why}");
+    assert_eq!(code, 2, "the client needs an address: {why}");
 }
 
 #[test]

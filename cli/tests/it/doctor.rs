@@ -46,7 +46,10 @@ fn a_dev_is_well_and_everything_that_it_says_is_shown() {
         assert_eq!(health(&found, name).0, "ok", "{name}: {found:#?}");
     }
     assert!(health(&found, "roles").1.contains("may administer"), "{found:#?}");
-    assert!(health(&found, "state directory").1.contains("AIRLOCK_STATE"), "where it came from: {found:#?}");
+    assert!(
+        health(&found, "state directory").1.contains("AIRLOCK_STATE"),
+        "the origin of the setting: {found:#?}"
+    );
     assert_eq!(health(&found, "runners"), ("ok", "1 connected -> "));
     assert!(health(&found, "runner dev-runner").1.contains("is not enforced"), "{found:#?}");
     assert!(site.text(&["doctor"]).contains(" failed\n"), "for people");
@@ -57,7 +60,7 @@ fn a_dev_is_well_and_everything_that_it_says_is_shown() {
     assert_eq!(code, 0, "{found:#?}");
     assert_eq!(health(&found, "server").0, "degraded");
     assert!(health(&found, "server").1.contains("`airlock dev`"), "{found:#?}");
-    assert_eq!(health(&found, "bubblewrap").0, "ok", "without a server, the host is looked at");
+    assert_eq!(health(&found, "bubblewrap").0, "ok", "without a server, the host is checked");
 }
 
 #[test]
@@ -87,7 +90,7 @@ fn what_is_wrong_is_found_at_its_step() {
         let (how, what) = health(&found, step);
         assert!(how == "missing" && what.contains(says), "`{says}` at {step} of {address}: {found:#?}");
         let failed = found.iter().filter(|(_, health, _)| health == "missing").count();
-        assert_eq!(failed, 1, "only where it broke: {found:#?}");
+        assert_eq!(failed, 1, "only the failing step is reported: {found:#?}");
     }
     let (code, found) = checks(&site, &["--host", "--bwrap", "/no/such/bwrap"]);
     assert_eq!(code, 1);

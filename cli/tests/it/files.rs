@@ -106,7 +106,7 @@ fn copies_land_where_docker_would_put_them() {
     let mut left: Vec<_> =
         fs::read_dir(desk.home.path()).unwrap().flatten().map(|one| one.file_name()).collect();
     left.sort();
-    assert_eq!(left, ["back", "contents", "less", "project", "renamed"], "no temporary file stays");
+    assert_eq!(left, ["back", "contents", "less", "project", "renamed"], "no temporary file remains");
 }
 
 #[test]
@@ -127,8 +127,8 @@ fn home_and_tmp_are_copied_and_listed_as_the_workspace_is() {
         assert!(code == 1 && said.contains("only /workspace is compared"), "{said}");
     }
     desk.text(&["cp", &desk.there("/home/agent"), "."]);
-    assert_eq!(desk.here("agent/one"), "echo hello\n", "a root goes by its name");
-    assert_eq!(desk.text(&["ls", &desk.session]), "", "the workspace has none of it");
+    assert_eq!(desk.here("agent/one"), "echo hello\n", "a root is named by its path");
+    assert_eq!(desk.text(&["ls", &desk.session]), "", "the workspace does not contain it");
 }
 
 #[test]

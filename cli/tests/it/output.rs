@@ -92,7 +92,7 @@ fn signals_arrive_and_a_detached_command_lets_the_next_one_run() {
     eventually("it got the signal", || site.text(&["logs", &id]).contains("again\n"));
     assert_eq!(site.text(&["detach", &id]).trim(), id);
     assert!(site.text(&["ps"]).contains("running in background"));
-    assert_eq!(end(&mut run), Some(123), "the run ends, the command does not");
+    assert_eq!(end(&mut run), Some(123), "the view ends, and the command continues");
     let mut said = String::new();
     run.stderr.take().unwrap().read_to_string(&mut said).unwrap();
     assert!(said.contains(&format!("airlock logs --follow {id}")), "{said}");

@@ -46,7 +46,7 @@ fn the_command_is_told_its_place_in_the_callers_trace() {
         let output = command.output().unwrap();
         let told = String::from_utf8(output.stdout).unwrap();
         assert!(told.starts_with("00-0af7651916cd43dd8448eb211c80319c-"), "{told}");
-        assert!(!told.contains("b7ad6b7169203331"), "a span of its own: {told}");
+        assert!(!told.contains("b7ad6b7169203331"), "a separate span: {told}");
     }
 }
 
@@ -148,7 +148,7 @@ fn what_did_not_run_is_125_and_says_why() {
     for piece in ["ask (ask_rule)", "--on-ask wait", "airlock approve"] {
         assert!(why.contains(piece), "`{piece}` in:\n{why}");
     }
-    assert!(!why.contains("rules that would allow it"), "none would: {why}");
+    assert!(!why.contains("rules that would allow it"), "no rule would allow it: {why}");
     for (arguments, piece) in [
         (&["run", "--profile", "nope", "--", "ls"][..], "nope"),
         (&["run", "--session", "01234567-89ab-7def-8123-456789abcdef", "--", "ls"], "no such session"),
@@ -163,7 +163,7 @@ fn what_did_not_run_is_125_and_says_why() {
     assert_eq!(code, 125);
     assert!(why.contains("in another --mode") && !why.contains("change of the profile"), "{why}");
     let (_, why) = site.fails(&["show", "nonsense"]);
-    assert_eq!(why.matches("is not an execution id").count(), 1, "said once: {why}");
+    assert_eq!(why.matches("is not an execution id").count(), 1, "reported once: {why}");
     let (code, why) = Site::empty().fails(&["run", "--", "ls"]);
     assert_eq!(code, 125);
     assert!(why.contains("no `airlock dev` is running"), "{why}");

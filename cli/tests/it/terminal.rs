@@ -114,7 +114,7 @@ fn a_quiet_command_is_seen_to_run_and_summed_up() {
     let (code, lines, _) = terminal.end();
     assert_eq!(code, Some(1));
     let [begun, ended, summary] = lines.as_slice() else { panic!("{lines:?}") };
-    assert_eq!((&begun[..], &ended[..]), ("begun", "ended"), "the spinner is gone");
+    assert_eq!((&begun[..], &ended[..]), ("begun", "ended"), "the status line was removed");
     let says = "airlock: exited with code 1 (grep: no line matched), ";
     assert!(summary.starts_with(says), "{summary}");
     assert!(summary.contains(" s, ") && summary.ends_with(" 12 B of output"), "{summary}");
@@ -129,7 +129,7 @@ fn a_line_that_the_output_has_begun_is_left_alone() {
     // Status lines may precede the output.
     let (_, since) = all.split_once("begun").unwrap();
     assert!(!since.contains("running,"), "{all:?}");
-    assert_eq!(lines[0], "begun and ended");
+    assert_eq!(lines[0], "started and ended");
     assert!(lines[1].starts_with("airlock: done, ") && lines.len() == 2, "{lines:?}");
 }
 

@@ -196,7 +196,7 @@ fn every_option_has_a_case_and_each_wrong_value_is_told_with_a_remedy() {
         }
     }
     let stale: Vec<&&str> = ANY.iter().filter(|name| !seen.iter().any(|one| one == *name)).collect();
-    assert!(stale.is_empty(), "nothing is called {stale:?} any more");
+    assert!(stale.is_empty(), "no command has the old name {stale:?}");
     assert!(without.is_empty(), "no case for:\n  {}", without.join("\n  "));
 }
 

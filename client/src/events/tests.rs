@@ -58,7 +58,7 @@ fn digest(events: &[Event]) -> (Vec<u8>, Vec<u8>, Vec<u64>) {
                 v1::OutputStream::Stderr => &mut stderr,
                 _ => &mut stdout,
             };
-            assert_eq!(bytes.len() as u64, from, "a byte is missing or doubled");
+            assert_eq!(bytes.len() as u64, from, "a byte is missing or repeated");
             bytes.extend_from_slice(data);
         };
         match event.event.as_ref().unwrap() {
@@ -101,7 +101,7 @@ async fn every_byte_and_state_comes_once_through_every_cut() {
         assert_eq!(events.iter().filter(opened).count(), 1, "seed {seed}");
         assert!(matches!(events.last().unwrap().event, Some(Kind::Finished(_))));
         assert_eq!(digest(&events), digest(&script), "seed {seed}");
-        assert_eq!(fake.request_ids.lock().unwrap().len(), 1, "started once, seed {seed}");
+        assert_eq!(fake.request_ids.lock().unwrap().len(), 1, "started exactly once, seed {seed}");
         let from = From::Cursor(cursor(20));
         let tail = collect(client(address, quick()).attach("the-one", from)).await;
         let kinds = |events: &[Event]| events.iter().map(|e| e.event.clone()).collect::<Vec<_>>();

@@ -34,7 +34,7 @@ async fn an_upload_arrives_whole_and_once_through_every_cut() {
         assert_eq!(progress.bytes(), sent.len() as u64, "seed {seed}");
         let uploads = fake.uploads.lock().unwrap();
         assert_eq!(uploads.values().collect::<Vec<_>>(), [&sent], "one transfer, seed {seed}");
-        assert!(*fake.calls.lock().unwrap() > 3, "it was cut, seed {seed}");
+        assert!(*fake.calls.lock().unwrap() > 3, "the connection was cut, seed {seed}");
     }
 }
 
@@ -86,7 +86,7 @@ async fn a_download_arrives_whole_through_every_cut() {
         let done = download.copy_to(&mut came, &Progress::default()).await.unwrap();
         assert!(came == sent, "seed {seed}");
         assert_eq!(done.size, sent.len() as u64);
-        assert!(*fake.calls.lock().unwrap() > 3, "it was cut, seed {seed}");
+        assert!(*fake.calls.lock().unwrap() > 3, "the connection was cut, seed {seed}");
     }
 }
 

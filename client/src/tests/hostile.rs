@@ -161,7 +161,7 @@ async fn a_directory_that_nobody_waits_for_any_more_leaves_nothing() {
         }
     };
     tokio::select! {
-        _ = fetch(&client, &into, scratch.path()) => panic!("it was too fast for this test"),
+        _ = fetch(&client, &into, scratch.path()) => panic!("the transfer ended before the test could cut it"),
         () = begun => {}
     }
     client.settled().await;

@@ -29,7 +29,7 @@ async fn read(client: &Client, selection: Selection) -> Read {
         match piece {
             OutputPiece::Bytes { offset, data } => {
                 let at = *read.first.get_or_insert(offset) + read.bytes.len() as u64;
-                assert_eq!(offset, at, "a byte is missing or doubled");
+                assert_eq!(offset, at, "a byte is missing or repeated");
                 read.bytes.extend_from_slice(&data);
             }
             OutputPiece::Gap { .. } => panic!("there is none"),
@@ -176,7 +176,7 @@ async fn every_event_of_a_watch_comes_once_through_every_cut() {
         fake.break_views(8);
         let mut watch = bad.watch("", bytes::Bytes::new());
         let header = watch.next().await.unwrap();
-        assert!(header.execution.is_none(), "it says that it stands");
+        assert!(header.execution.is_none(), "the first response confirms the watch");
         for number in 1..=fake::EVENTS {
             let event = watch.next().await.unwrap();
             assert_eq!(event.execution.unwrap().execution_id, number.to_string(), "seed {seed}");

@@ -85,7 +85,7 @@ mod tests {
         assert_eq!(tree.add(b"a/b/c", Node::File), Ok(2));
         assert_eq!(tree.add(b"a/b", Node::Directory), Ok(0));
         assert_eq!(tree.add(b"a/d", Node::Directory), Ok(1));
-        assert_eq!(tree.add(b"a/b/c", Node::Symlink), Ok(0), "the later wins");
+        assert_eq!(tree.add(b"a/b/c", Node::Symlink), Ok(0), "the later entry wins");
         assert!(!tree.is_file(b"a/b/c"));
         assert_eq!(tree.add(b"a/b/c/d", Node::File), Err(Rule::ParentNotDirectory));
         assert_eq!(tree.add(b"a/b/c/d/e/f", Node::File), Err(Rule::ParentNotDirectory));

@@ -46,7 +46,7 @@ pub fn all(text: &str, schema: &'static [Field]) -> Vec<Case> {
     let mut wanted = Vec::new();
     leaves("", schema, &mut wanted);
     let missing: Vec<&String> = wanted.iter().filter(|path| !cases.shown.contains(path)).collect();
-    assert!(missing.is_empty(), "the text does not show {missing:?}, so that they have no case");
+    assert!(missing.is_empty(), "the text does not contain {missing:?}, so they have no case");
     cases.made
 }
 
@@ -74,12 +74,12 @@ pub fn assert_told(
         let found = said.lines().find(fits);
         assert!(found.is_some(), "{what} `{path}` must be told at {here} with `{says}`, and not by:\n{said}");
         let found = found.unwrap_or_default();
-        assert!(found.contains("; "), "no cure in: {found}");
+        assert!(found.contains("; "), "no remedy in: {found}");
         let words = found.replace(path, "");
         let foreign = FOREIGN
             .iter()
             .find(|word| words.split(|c: char| !c.is_alphanumeric() && c != '(').any(|part| part == **word));
-        assert!(foreign.is_none(), "`{foreign:?}` is no word for people: {found}");
+        assert!(foreign.is_none(), "`{foreign:?}` is an internal name: {found}");
         told.push(found.to_owned());
     }
     told

@@ -177,5 +177,5 @@ fn files_that_cannot_be_one_are_told_apart() {
     }
     let text = read(&at("empty")).unwrap();
     assert_eq!(said(&text), "f.toml:1:1: the file is empty; it must contain `id`, `listen`");
-    assert_eq!(said("# nothing\n").lines().count(), 2, "what is missing");
+    assert_eq!(said("# nothing\n").lines().count(), 2, "the missing keys");
 }

@@ -124,7 +124,7 @@ fn every_character_alone_is_itself_or_escaped() {
         let text = c.to_string();
         let shown = name(text.as_bytes());
         assert!(!misleads(&shown), "{shown:?} of {c:?}");
-        assert!(shown != text || is_nfc(&text), "{c:?} looks like what it is composed of");
+        assert!(shown != text || is_nfc(&text), "{c:?} looks like its parts");
         assert_eq!(unescape(&shown), text.as_bytes());
         assert_eq!(line(text.as_bytes()) == text, c.is_ascii_graphic(), "{c:?}");
     }

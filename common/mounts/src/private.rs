@@ -52,11 +52,11 @@ impl PrivateMounts {
         let outer = namespace(THIS_THREAD).expect("the namespace of this thread");
         unshare(CloneFlags::CLONE_NEWNS).expect("a mount namespace; it takes root");
         let own = namespace(THIS_THREAD).expect("the namespace of this thread");
-        assert_ne!(own, outer, "the thread is where it was");
+        assert_ne!(own, outer, "the thread is still in its original namespace");
         mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
             .expect("mounts that are not shared");
         let shared = peers(THIS_THREAD).expect("the table of mounts");
-        assert!(shared.is_empty(), "mounts of groups {shared:?} are seen elsewhere");
+        assert!(shared.is_empty(), "mounts of the peer groups {shared:?} propagate");
         let private = Self { outer, own, _of_this_thread: PhantomData };
         private.assert();
         private
@@ -81,7 +81,7 @@ impl PrivateMounts {
     pub fn assert(&self) {
         let now = namespace(THIS_THREAD).expect("the namespace of this thread");
         assert_eq!(now, self.own, "the thread has left its mount namespace");
-        assert_ne!(now, self.outer, "the thread is in the mount namespace that it came from");
+        assert_ne!(now, self.outer, "the thread is in its original mount namespace");
         // A thread without permission to read this link could not have created a namespace either.
         assert_ne!(Some(now), namespace("1"), "the thread is in the system's first mount namespace");
     }

@@ -8,7 +8,7 @@ fn the_list_is_sorted_and_every_entry_has_a_reason() {
         assert!(pair[0].name.as_bytes() < pair[1].name.as_bytes(), "{} and {}", pair[0].name, pair[1].name);
     }
     for entry in VARIABLES {
-        assert!(entry.why.len() > 5, "{} lacks its reason", entry.name);
+        assert!(entry.why.len() > 5, "{} has no reason", entry.name);
         let star = entry.name.find('*');
         assert!(star.is_none_or(|at| at + 1 == entry.name.len()), "{} has a star inside", entry.name);
         assert!(!entry.overridden || entry.effect == Effect::Steers, "{}", entry.name);

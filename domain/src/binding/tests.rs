@@ -151,7 +151,7 @@ fn assert_all_changed(sample: &impl Serialize, changed: &BTreeSet<String>) {
     let missed: Vec<String> = leaves(sample).difference(changed).cloned().collect();
     assert!(
         missed.iter().all(|name| ONLY_VALUE.contains(&name.as_str())),
-        "no other value was tried: {missed:?}"
+        "no other value was tested: {missed:?}"
     );
 }
 
@@ -166,7 +166,7 @@ fn each_field_of_a_profile_changes_its_digest() {
     let sample = testing::grant().profile;
     let changed = walk(&sample, SandboxProfile::digest, &[]);
     let missed: Vec<String> = leaves(&sample).difference(&changed).cloned().collect();
-    assert_eq!(missed, ["network"], "no other value was tried");
+    assert_eq!(missed, ["network"], "no other value was tested");
 }
 
 #[test]
@@ -216,11 +216,11 @@ fn the_lists_name_existing_fields_once() {
         let mut found = Vec::new();
         paths(&encoded, &mut Vec::new(), &mut found);
         for one in unbound {
-            assert!(found.iter().any(|path| name(path) == one.field), "`{}` is no field", one.field);
+            assert!(found.iter().any(|path| name(path) == one.field), "`{}` is not a field", one.field);
             assert!(!one.reason.is_empty(), "`{}` has a reason", one.field);
         }
         let names: BTreeSet<_> = unbound.iter().map(|one| one.field).collect();
-        assert_eq!(names.len(), unbound.len(), "each field once");
+        assert_eq!(names.len(), unbound.len(), "each field is listed once");
     }
     check(&testing::grant(), Grant::UNBOUND);
     check(&testing::start(), StartExecution::UNBOUND);
@@ -240,7 +240,7 @@ fn clearing_a_field_changes_that_field_only() {
             let was = at(&mut was, &path).clone();
             let is = std::mem::replace(at(&mut after, &path), was.clone());
             assert_ne!(is, was, "`{}` is cleared", one.field);
-            assert_eq!(after, before, "nothing but `{}` is", one.field);
+            assert_eq!(after, before, "only `{}` is bound", one.field);
         }
     }
     check(&testing::grant(), Grant::UNBOUND);

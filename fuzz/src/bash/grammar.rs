@@ -78,7 +78,7 @@ impl Maker<'_> {
         while let Some((before, behind)) = rest.split_once('«') {
             self.out.push_str(before);
             let Some((name, behind)) = behind.split_once('»') else {
-                unreachable!("a mark that is not closed in {template}");
+                unreachable!("an unclosed placeholder in {template}");
             };
             self.piece(name);
             rest = behind;
@@ -110,7 +110,7 @@ mod tests {
     fn names_are_unique_and_every_mark_is_known() {
         let mut names = HashSet::new();
         for construct in constructs() {
-            assert!(names.insert(construct.name), "{} stands there twice", construct.name);
+            assert!(names.insert(construct.name), "{} is listed twice", construct.name);
             for template in construct.templates {
                 let mut rng = Rng::with_seed(1);
                 let mut maker =

@@ -21,7 +21,7 @@ fn noticed(change: impl FnOnce(&Path)) -> Vec<String> {
     assert_eq!(
         before.differences(&after).is_empty(),
         before.differences(&quick).is_empty(),
-        "without bytes the same is noticed"
+        "the quick comparison also detects it"
     );
     before.differences(&after)
 }
@@ -67,6 +67,6 @@ fn every_kind_of_change_is_noticed() {
         ("gone", |directory| fs::remove_dir(directory.join("directory")).unwrap()),
     ];
     for (name, change) in changes {
-        assert!(!noticed(change).is_empty(), "{name} goes unnoticed");
+        assert!(!noticed(change).is_empty(), "the change {name} is not detected");
     }
 }

@@ -26,13 +26,13 @@ pub fn bounded<T>(work: impl Fn() -> T) -> T {
     HEAP.reset_peak_usage();
     let (answer, mut took) = timed(&work);
     let bytes = HEAP.peak_usage().saturating_sub(before);
-    assert!(bytes <= MOST_BYTES, "one answer took {bytes} bytes");
+    assert!(bytes <= MOST_BYTES, "one decision used {bytes} bytes");
     for _ in 0..2 {
         if took > MOST_TIME {
             took = took.min(timed(&work).1);
         }
     }
-    assert!(took <= MOST_TIME, "one answer took {took:?}");
+    assert!(took <= MOST_TIME, "one decision took {took:?}");
     answer
 }
 

@@ -11,7 +11,7 @@ use crate::bounds::bounded;
 /// Decides, and checks all invariants of a single decision.
 pub fn checked(request: &Request<'_>, profile: &Profile) -> Decision {
     let decision = bounded(|| decide(request, profile));
-    assert_eq!(decision, decide(request, profile), "the same question has one answer");
+    assert_eq!(decision, decide(request, profile), "the same request gets the same decision");
     assert!(!decision.reasons.is_empty(), "a decision has a reason");
     assert!(decision.reasons.iter().all(|reason| reason.code != "internal_fault"));
     assert!(decision.reasons.len() <= limits::MAX_REASONS + 1);
@@ -23,7 +23,7 @@ pub fn checked(request: &Request<'_>, profile: &Profile) -> Decision {
     let parts = bounded(|| parts(request, profile));
     let text = check::render(request.command, &decision, &parts, check::Style::PLAIN);
     let tame = |c: char| c == '\n' || !c.is_control();
-    assert!(text.chars().all(tame), "nothing of the command reaches a terminal raw");
+    assert!(text.chars().all(tame), "all text of the command is escaped");
     decision
 }
 
@@ -80,7 +80,7 @@ pub fn is_monotone(text: &[u8], sandboxed: &Profile) {
         .commands
         .iter()
         .any(|command| command.argv.first().is_some_and(|program| program.text.is_some()));
-    assert!(!runs || decision.verdict == Verdict::Deny, "what runs is denied by a rule for all");
+    assert!(!runs || decision.verdict == Verdict::Deny, "a deny rule for every program denies each command");
 }
 
 /// Checks that a command with every word quoted has the same words.

@@ -30,7 +30,7 @@ fn strict(command: &str) -> Decision {
 /// Returns the observations of a command on the canary tree, whatever the policy decides.
 fn seen(command: &str) -> Seen {
     let seen = Worker::new(&driver(), 0).run(command).unwrap();
-    assert_eq!(seen.trouble, None, "`{command}` is watched");
+    assert_eq!(seen.trouble, None, "changes of `{command}` are detected");
     seen
 }
 
@@ -39,8 +39,11 @@ fn harmless(seed: u64, one_in: usize) -> Report {
     let report = run(&Settings { seed, commands: COMMANDS, one_in, workers: 2, driver: driver() }).unwrap();
     assert!(report.findings.is_empty(), "{report}");
     assert_eq!(report.ran, COMMANDS / one_in);
-    assert!(report.withdrawn > 0 && report.withdrawn < report.ran / 2, "planted files are seen: {report}");
-    assert!(report.started > (report.ran - report.withdrawn) / 2, "programs are started and seen: {report}");
+    assert!(
+        report.withdrawn > 0 && report.withdrawn < report.ran / 2,
+        "planted files are detected: {report}"
+    );
+    assert!(report.started > (report.ran - report.withdrawn) / 2, "started programs are detected: {report}");
     report
 }
 
@@ -53,7 +56,7 @@ fn the_programs_that_matter_most_are_there() {
     ];
     let absent: Vec<_> = names.into_iter().filter(|name| place::installed(name).is_none()).collect();
     assert!(absent.is_empty(), "`make test` installs what is missing: {absent:?}");
-    assert_eq!(place::awks().len(), 3, "gawk, mawk and original-awk take turns");
+    assert_eq!(place::awks().len(), 3, "gawk, mawk and original-awk alternate");
     assert!(place::installed("fd").is_some() || !place::renamed().is_empty(), "Debian calls it fdfind");
 }
 
@@ -77,8 +80,8 @@ fn a_change_is_seen() {
         "git -c diff.autoRefreshIndex=true diff",
     ];
     for command in changes {
-        assert!(!seen(command).changed.is_empty(), "`{command}` goes unseen");
-        assert!(!strict(command).read_only, "`{command}` is no read-only command");
+        assert!(!seen(command).changed.is_empty(), "`{command}` is not detected");
+        assert!(!strict(command).read_only, "`{command}` is not a read-only command");
     }
 }
 
@@ -113,8 +116,8 @@ fn a_program_that_was_not_predicted_is_seen() {
         // The prediction is for another text, which does not contain the hidden program.
         let predicted = strict(command.split([' ', '\'']).next().unwrap());
         let found = judge::unpredicted(&predicted, &seen(command).started);
-        assert!(!found.is_empty(), "`{command}` starts something that goes unseen");
-        assert!(!strict(command).read_only, "`{command}` is no read-only command");
+        assert!(!found.is_empty(), "`{command}` starts a program that is not detected");
+        assert!(!strict(command).read_only, "`{command}` is not a read-only command");
     }
 }
 
@@ -128,13 +131,13 @@ fn planted_settings_name_programs_that_would_run_and_withdraw_the_verdict() {
         let seen = naming.run(command).unwrap();
         assert!(
             !judge::unpredicted(&strict(command), &seen.started).is_empty(),
-            "the control: {command} {seen:?}"
+            "control: {command} {seen:?}"
         );
         let seen = naming.run_held(command, obeyed::of(&strict(command))).unwrap();
         assert!(seen.withdrawn, "{command}");
     }
     let seen = naming.run_held("grep -rn foo src", obeyed::of(&strict("grep -rn foo src"))).unwrap();
-    assert!(!seen.withdrawn && seen.changed.is_empty(), "what obeys no file is not asked about");
+    assert!(!seen.withdrawn && seen.changed.is_empty(), "a program that obeys no file causes no question");
 
     let mut overridden = Worker::new(&driver, 0).planting(&[Planted::Overridden]);
     for command in ["git status", "git diff HEAD~1", "git log -3", "git show v1.0", "git branch -v"] {
@@ -142,7 +145,7 @@ fn planted_settings_name_programs_that_would_run_and_withdraw_the_verdict() {
         assert!(!seen.withdrawn && seen.changed.is_empty(), "{command}: {seen:?}");
     }
     let seen = overridden.run("GIT_CONFIG_COUNT=0 GIT_PAGER= git -p status").unwrap();
-    assert!(!seen.changed.is_empty(), "the control: without Airlock's settings it runs");
+    assert!(!seen.changed.is_empty(), "control: without Airlock's settings, the program runs");
 }
 
 #[test]
@@ -177,7 +180,7 @@ mod sample {
         let report = harmless(airlock_sampling::seed(), airlock_sampling::extent(4, 1));
         let all = report.programs.len();
         let ran = report.programs.values().filter(|tally| tally.ran > 0).count();
-        assert!(ran > all / 3, "the sample is of all programs: {ran} of {all}");
+        assert!(ran > all / 3, "the sample covers all programs: {ran} of {all}");
     }
 }
 
@@ -189,6 +192,6 @@ mod long {
         let report = harmless(1, 1);
         let rare: Vec<_> =
             report.programs.iter().filter(|(_, tally)| tally.ran < EACH).map(|(name, _)| name).collect();
-        assert!(rare.is_empty(), "each program that is there runs {EACH} times; too rarely: {rare:?}");
+        assert!(rare.is_empty(), "each installed program runs {EACH} times; too rarely: {rare:?}");
     }
 }

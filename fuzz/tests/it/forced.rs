@@ -46,14 +46,14 @@ fn forced(number: u32) -> (tempfile::TempDir, Forced) {
 #[test]
 fn what_writes_changes_nothing_when_it_is_forced_through_as_read_only() {
     let (_directory, forced) = forced(0);
-    assert!(forced.names() > 50, "files, links and a repository are watched");
+    assert!(forced.names() > 50, "changes of files, links and a repository are detected");
     for command in WRITERS {
         let (tried, changed) = forced.try_one(command).unwrap();
         assert_ne!(tried, Tried::NotStarted, "{command}");
         assert_eq!(changed, Vec::<String>::new(), "{command}");
     }
     let (tried, _) = forced.try_one("sleep 60").unwrap();
-    assert_eq!(tried, Tried::Killed, "what takes too long is ended");
+    assert_eq!(tried, Tried::Killed, "a command that takes too long is ended");
 }
 
 #[test]
@@ -86,5 +86,5 @@ fn a_directory_of_labelled_commands_is_forced_through_and_counted() {
         (Some(0), "as if read-only: 2 commands, 2 ended; 0 changed something\n")
     );
     fs::write(directory.path().join("traps.jsonl"), r#"{"cmd": "ls"}"#).unwrap();
-    assert_eq!(run(directory.path()).0, Some(2), "a directory without any is an error");
+    assert_eq!(run(directory.path()).0, Some(2), "a directory without commands is an error");
 }

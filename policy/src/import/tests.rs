@@ -317,7 +317,7 @@ fn excluded_commands_are_carried_over_as_first_words_or_left_out() {
         let settings = serde_json::json!({ "sandbox": { "excludedCommands": [entry] } }).to_string();
         let (profile, left_out) = imported(&settings);
         assert_eq!(profile.excluded_commands(), [words], "{entry}");
-        assert!(!profile.allow_unsandboxed() && left_out.is_empty(), "the name turns no other key: {entry}");
+        assert!(!profile.allow_unsandboxed() && left_out.is_empty(), "the name adds no other key: {entry}");
     }
     let none =
         ["", "*", ":*", "docker*", "* x", "a * b", "X=1 docker", "$D run", "~/x", "'a b' c", "a; b", "'a"];

@@ -462,9 +462,9 @@ fn cursors_are_opaque_and_exact() {
 fn states_follow_the_closed_table() {
     use ExecutionState::*;
     for state in ExecutionState::ALL {
-        assert!(!Finished.may_become(state), "nothing follows the end");
-        assert!(!state.may_become(state), "a state does not follow itself");
+        assert!(!Finished.may_become(state), "no event follows the end");
+        assert!(!state.may_become(state), "no state follows itself");
     }
     assert!(!PendingApproval.may_become(Running) && !Queued.may_become(Running));
-    assert!(!Running.may_become(Queued), "what ran is never queued again");
+    assert!(!Running.may_become(Queued), "an execution that ran is never queued again");
 }

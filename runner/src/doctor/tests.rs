@@ -106,7 +106,7 @@ async fn what_a_configuration_asks_of_its_host_is_looked_at_and_nothing_stays() 
     assert_eq!(health("base gone"), Some(State::Missing), "{found:#?}");
     assert_eq!(health("bubblewrap"), Some(State::Ok), "{found:#?}");
     assert_eq!(health("read_only"), Some(State::Ok), "{found:#?}");
-    assert!(!state.exists(), "nothing was made");
+    assert!(!state.exists(), "no file was created");
 
     config.bwrap = "/no/such/bwrap".into();
     config.uids.first = 1;

@@ -52,7 +52,9 @@ fn restore(
 }
 
 fn open_session(sessions: &SessionTable, base: Option<&Path>) -> Arc<OpenSession> {
-    let Opening::Reserved(reserved) = sessions.reserve(SessionId::new()) else { panic!("it is new") };
+    let Opening::Reserved(reserved) = sessions.reserve(SessionId::new()) else {
+        panic!("the session is new")
+    };
     sessions.make(&reserved, base.map(Path::to_owned).as_ref(), |_, _| {}).unwrap()
 }
 

@@ -159,7 +159,10 @@ fn a_root_file_system_is_held_against_what_it_really_is() {
         profile(&sandbox::Profile::minimal(), &grant.profile, config)
     };
     let debian = root.join("roots/debian");
-    assert!(asked(&config, &debian).unwrap_err().message.contains("`floor.rootfs`"), "by default none");
+    assert!(
+        asked(&config, &debian).unwrap_err().message.contains("`floor.rootfs`"),
+        "by default, no root file system is permitted"
+    );
     config.floor.rootfs = vec![root.join("roots")];
     for good in ["roots/debian", "roots/alias", "roots/mine"] {
         let given = asked(&config, &root.join(good)).unwrap();
@@ -175,7 +178,7 @@ fn a_root_file_system_is_held_against_what_it_really_is() {
         assert!(asked(&config, &root.join(bad)).unwrap_err().message.contains("own"), "{bad}");
     }
     config.servers[0].key = Some(root.join("roots/alias/key"));
-    assert!(asked(&config, &debian).is_ok(), "the control: no key is there");
+    assert!(asked(&config, &debian).is_ok(), "control: no key is in the directory");
     fs::write(debian.join("key"), "").unwrap();
     assert!(asked(&config, &debian).unwrap_err().message.contains("own"));
     config.floor.rootfs = vec!["/".into()];
@@ -199,7 +202,11 @@ fn a_socket_is_one_that_the_configuration_names_letter_by_letter() {
     for bad in ["/run/db", "/run/db/b.sock", "/run/db/../db/a.sock", "/run/db//a.sock", "run/db/a.sock", ""] {
         assert_eq!(with(sockets(&["/run/db/a.sock", bad], true)), Err("floor"), "{bad}");
     }
-    assert_eq!(with(sockets(&["/run/db/a.sock"], false)), Err("floor"), "none could be used");
+    assert_eq!(
+        with(sockets(&["/run/db/a.sock"], false)),
+        Err("floor"),
+        "the profile does not permit Unix sockets"
+    );
 }
 
 #[test]
@@ -274,7 +281,7 @@ fn outside_the_sandbox_takes_the_configuration_and_a_user_that_is_not_the_runner
                 key.check(&asks).map_err(|refusal| refusal.reason),
                 if turned { Ok(()) } else { Err("floor") }
             );
-            assert_eq!(key.check(&grant()), Ok(()), "what is sandboxed needs no key");
+            assert_eq!(key.check(&grant()), Ok(()), "a sandboxed command needs no key");
         }
     }
     let user = outside(true, sandbox::UidIsolation::None).check(&asks).unwrap_err().message;
@@ -319,11 +326,11 @@ fn a_field_that_no_answer_is_bound_to_is_harmless() {
             }
             // The server decides the next command in the directory that it was told.
             "keep_directory" => changed.keep_directory = !bound.keep_directory,
-            other => panic!("no reason is tested why `{other}` need not be bound"),
+            other => panic!("no test shows why `{other}` need not be bound"),
         }
         assert_ne!(changed, bound, "`{}` was changed", field.field);
         assert_eq!(check(&changed, &floor), Ok(()), "`{}` is within the floor", field.field);
-        assert_eq!(launched(&changed), launched(&bound), "`{}` changes what runs", field.field);
+        assert_eq!(launched(&changed), launched(&bound), "`{}` changes the launch", field.field);
     }
 }
 

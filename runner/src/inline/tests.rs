@@ -71,7 +71,7 @@ fn of_more_there_is_a_head_and_a_tail_and_the_count_of_what_is_between() {
     assert_eq!(
         (it.text.as_str(), it.whole, it.truncated_bytes),
         ("three", false, 0),
-        "both ends hold all of it"
+        "head and tail contain the whole stream"
     );
 }
 
@@ -101,7 +101,7 @@ fn what_the_spool_cut_is_counted() {
     // After a restart the number of lines in the gap is unknown.
     let again = Spools::open(dir.path(), 1 << 40).unwrap().find(&id).unwrap();
     assert_eq!(of(&again).unwrap().stdout, InlineText { total_lines: None, ..it.clone() });
-    assert_eq!(again.inline().unwrap().stdout, it, "what was kept is found");
+    assert_eq!(again.inline().unwrap().stdout, it, "the kept bytes are found");
 }
 
 #[test]
@@ -127,7 +127,11 @@ fn hints_are_taken_out_and_kept_whole() {
 
     let many: String = (0..100).map(|n| format!("<airlock-hint n=\"{n}\"/>\n")).collect();
     let it = told(many.as_bytes());
-    assert_eq!((it.hints.len(), it.stdout.text.lines().count()), (HINTS, 100 - HINTS), "the others stay");
+    assert_eq!(
+        (it.hints.len(), it.stdout.text.lines().count()),
+        (HINTS, 100 - HINTS),
+        "the other lines stay"
+    );
 }
 
 fn png(width: u32, height: u32, length: usize) -> Vec<u8> {
@@ -195,7 +199,7 @@ fn images_in_data_uris_are_found_wherever_they_are_and_are_bounded() {
         "data:image/webp;charset=x;base64,{}\n",
         STANDARD.encode(b"GIF89a\x02\0\x03\0 and more of it")
     );
-    assert_eq!(brief(&told(uri.as_bytes()))[0].kind, ImageKind::Gif, "by its bytes, and not by its name");
+    assert_eq!(brief(&told(uri.as_bytes()))[0].kind, ImageKind::Gif, "by its bytes, not by its name");
     assert_eq!(told(uri.repeat(100).as_bytes()).images.len(), IMAGES);
     let open = "data:image/png;base64,".repeat(50_000);
     assert!(told(open.as_bytes()).images.is_empty());

@@ -88,10 +88,10 @@ mod tests {
         assert!(short.is_short() && short.is_near());
         let [one, other, idle] = [ExecutionId::new(), ExecutionId::new(), ExecutionId::new()];
         let (much, more) = (10 * LITTLE, 20 * LITTLE);
-        assert!(!short.takes_too_much(idle, LITTLE), "who takes little is not ended");
+        assert!(!short.takes_too_much(idle, LITTLE), "a session that uses little is not ended");
         assert!(short.takes_too_much(one, much));
         assert!(short.takes_too_much(other, more));
-        assert!(!short.takes_too_much(one, much), "the other has grown more");
+        assert!(!short.takes_too_much(one, much), "the other session grew more");
         short.forget(other);
         assert!(short.takes_too_much(one, much));
         short.forget(one);
@@ -102,7 +102,7 @@ mod tests {
         assert!(!ample.takes_too_much(one, u64::MAX));
         assert!(
             DiskSpace::new(&directory.path().join("gone"), 1).is_short(),
-            "what cannot be seen is not there"
+            "an unreadable directory counts as absent"
         );
     }
 }

@@ -125,7 +125,7 @@ mod tests {
         let handle = Handle::new(None);
         assert!(handle.signal(Signal::Kill), "before it runs");
         let mut signals = handle.signals();
-        assert!(signals.try_recv().is_err(), "what came before is not kept");
+        assert!(signals.try_recv().is_err(), "a signal from before is not kept");
         for _ in 0..SIGNALS {
             assert!(handle.signal(Signal::Usr1));
         }

@@ -156,7 +156,7 @@ mod tests {
         let session = Some(ID.parse().unwrap());
         let expected = Record::Accepted { id: ID.parse().unwrap(), attempt: 3, epoch, session };
         assert_eq!(read(&accepted), Ok(Some(expected.clone())));
-        assert_eq!(encode(&expected), accepted.as_bytes(), "and are written the same");
+        assert_eq!(encode(&expected), accepted.as_bytes(), "and are encoded in the same way");
         let forgotten = format!(r#"{{"forgotten":{{"ids":["{ID}","x"]}}}}"#);
         let expected = Record::Forgotten { ids: vec![ID.parse().unwrap()] };
         assert_eq!(read(&forgotten), Ok(Some(expected)));

@@ -167,7 +167,7 @@ fn another_boot_or_a_new_journal_cannot_vouch_until_all_were_told() {
     drop(new);
 
     let mut untold = open(dir.path());
-    assert!(!untold.state().intact(), "nobody was told yet");
+    assert!(!untold.state().intact(), "no server has received a report yet");
     untold.begin(Epoch::new()).unwrap();
     untold.told().unwrap();
     drop(untold);
@@ -187,7 +187,7 @@ fn a_new_journal_vouches_for_the_epochs_since_it_began_while_its_host_stays_up()
     let mut first = open(dir.path());
     first.begin(epochs[0]).unwrap();
     first.begin(epochs[1]).unwrap();
-    assert_eq!(first.state().vouched(), &epochs[..1], "the epoch that is now speaks for itself");
+    assert_eq!(first.state().vouched(), &epochs[..1], "the current epoch is not listed");
     drop(first);
     for before in 2..epochs.len() {
         let mut next = open(dir.path());
@@ -217,7 +217,7 @@ fn a_damaged_journal_vouches_for_nothing_before_it_not_even_later() {
     damaged.begin(after).unwrap();
     drop(damaged);
     let next = open(dir.path());
-    assert_eq!(next.state().vouched(), [after], "what was cut off may have been of the epoch before");
+    assert_eq!(next.state().vouched(), [after], "the cut records may belong to the previous epoch");
 }
 
 #[test]
@@ -242,7 +242,7 @@ fn rewriting_keeps_the_state_and_bounds_the_file() {
     assert_eq!(journal.state().jobs().map(|(id, job)| (*id, job.clone())).collect::<Vec<_>>(), before);
     assert!(journal.state().intact());
     assert!(journal.state().was_forgotten(&last.unwrap()));
-    assert!(!journal.state().was_forgotten(&ids[4]), "only the latest hundred are remembered");
+    assert!(!journal.state().was_forgotten(&ids[4]), "only the latest hundred IDs are remembered");
     assert!(!dir.path().join("journal.new").exists());
 }
 

@@ -168,7 +168,7 @@ async fn a_stopped_server_does_not_hold_up_the_writer() {
     for _ in 0..100 {
         it.write(&vec![3; 100_000]);
     }
-    assert_eq!(it.from_runner.capacity(), 0, "nobody has read");
+    assert_eq!(it.from_runner.capacity(), 0, "no server has read");
     it.to_runner = None;
     assert!(matches!(it.end().await, PushEnd::Closed));
 }
@@ -245,7 +245,7 @@ async fn a_reader_of_what_is_cut_while_it_is_written_gets_bytes_behind_each_gap(
                 assert!(end && offset == 64 << 20, "{offset}");
                 break;
             }
-            PushFromRunner::Hello { .. } => panic!("nobody asked who it is"),
+            PushFromRunner::Hello { .. } => panic!("no server asked for its identity"),
         }
     }
     writing.await.unwrap();

@@ -52,7 +52,7 @@ fn of_several_the_leftmost_and_then_the_longest_counts() {
     let both: [&[u8]; 2] = [b"abcdefgh", b"abcdefghij"];
     assert_eq!(one(&both, &[b"abcdefgh", b"ij."]), "[secret S1].");
     assert_eq!(one(&both, &[b"abcdefgh", b"ix."]), "[secret S0]ix.");
-    assert_eq!(one(&both, &[b"abcdefgh"]), "[secret S0]", "at the end nothing more can come");
+    assert_eq!(one(&both, &[b"abcdefgh"]), "[secret S0]", "no further bytes can follow the end");
     assert_eq!(one(&[b"bcdefghi", b"abcdefghijk"], &[b"abcdefghi", b"jx"]), "a[secret S0]jx");
 }
 
@@ -73,7 +73,7 @@ fn repeated_prefixes_hold_back_no_more_than_one_secret() {
     for _ in 0..256 {
         it.push(&[b'a'; 4096], &mut out);
     }
-    assert_eq!(out.len(), (1 << 20) - 4000, "the last so many may still be the secret");
+    assert_eq!(out.len(), (1 << 20) - 4000, "the last bytes may still begin the secret");
     it.push(b"b", &mut out);
     it.finish(&mut out);
     assert!(out.ends_with(b"aaaa[secret S0]"));

@@ -103,7 +103,7 @@ fn closing_while_it_is_made_cancels_it() {
     let dir = airlock_mounts::ScratchDir::new();
     let sessions = sessions(dir.path());
     let id = SessionId::new();
-    let Opening::Reserved(reserved) = sessions.reserve(id) else { panic!("it is new") };
+    let Opening::Reserved(reserved) = sessions.reserve(id) else { panic!("the session is new") };
     assert!(matches!(sessions.reserve(id), Opening::Underway));
     assert!(matches!(sessions.begin_close(&id), Closing::Underway));
     assert!(matches!(sessions.make(&reserved, None, |_, _| {}), Err(SessionError::Cancelled)));
@@ -116,7 +116,9 @@ fn a_close_at_any_moment_of_the_making_is_not_lost() {
     let dir = airlock_mounts::ScratchDir::new();
     let sessions = sessions(dir.path());
     for round in 0..400 {
-        let Opening::Reserved(reserved) = sessions.reserve(SessionId::new()) else { panic!("it is new") };
+        let Opening::Reserved(reserved) = sessions.reserve(SessionId::new()) else {
+            panic!("the session is new")
+        };
         let id = reserved.id;
         std::thread::scope(|scope| {
             let made = scope.spawn(|| sessions.make(&reserved, None, |_, _| {}));

@@ -94,7 +94,7 @@ async fn a_writer_does_not_wait_for_its_turn_for_ever() {
     assert_eq!(reason(sent(&input, Vec::new()).await.1), "STDIN_BUSY");
     first.abort();
     assert!(first.await.unwrap_err().is_cancelled());
-    assert_eq!(sent(&input, Vec::new()).await.1, Ok(()), "a cut one has given its turn up");
+    assert_eq!(sent(&input, Vec::new()).await.1, Ok(()), "an interrupted writer has released its turn");
 }
 
 #[tokio::test]
@@ -156,7 +156,7 @@ async fn the_end_of_the_job_ends_who_writes_who_waits_and_the_pipe() {
     assert_eq!(told[0], [ExchangeFromRunner::Ready { offset: 0 }, written]);
     let mut rest = Vec::new();
     (&pipe).read_to_end(&mut rest).unwrap();
-    assert_eq!(rest.len(), 65_536, "its end came behind what was written");
+    assert_eq!(rest.len(), 65_536, "the end follows the written bytes");
 }
 
 #[tokio::test]

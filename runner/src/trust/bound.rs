@@ -174,7 +174,7 @@ mod tests {
         let nothing = session.grant("/workspace/later");
         assert!(session.runs(&nothing));
         session.write("workspace/later", "evil");
-        assert!(!session.runs(&nothing), "made after it was asked");
+        assert!(!session.runs(&nothing), "created after the question");
     }
 
     #[test]

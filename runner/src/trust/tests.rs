@@ -83,7 +83,7 @@ fn a_program_of_the_read_only_root_is_trusted_by_name_and_by_path() {
     for program in ["/opt/bin/tool", "/bin/tool"] {
         assert!(host.program_is_trusted("/workspace/bin", program), "{program}");
     }
-    assert!(host.program_is_trusted("/opt/bin", "a_function"), "nothing is found, nothing runs");
+    assert!(host.program_is_trusted("/opt/bin", "a_function"), "no program is found, and no command runs");
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn a_trusted_folder_is_none_if_it_leads_to_where_commands_write() {
     assert!(!host.program_is_trusted("/opt/local", "tool"));
     assert!(!host.program_is_trusted("/opt/bin", "alias"));
     assert!(!host.program_is_trusted("/opt/bin", "/opt/local/tool"));
-    assert!(host.program_is_trusted("/opt/bin", "good"), "the control: a link that stays");
+    assert!(host.program_is_trusted("/opt/bin", "good"), "control: a link that stays inside");
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn a_program_is_none_through_a_link_that_commands_can_set_anew() {
     for path in ["/workspace/tools", "/workspace/tools:/opt/bin", "/opt/round"] {
         assert!(!host.program_is_trusted(path, "tool"), "{path}");
     }
-    assert!(host.program_is_trusted("/opt/bin", "/bin/tool"), "the control: a link of the root");
+    assert!(host.program_is_trusted("/opt/bin", "/bin/tool"), "control: a link of the root file system");
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn a_path_leads_where_it_says_or_is_refused() {
     for path in ["home/.bashrc", "loop", "loop/x", "round/x"] {
         assert!(!host.path_leads(&format!("/workspace/{path}"), PathAccess::Read), "{path}");
     }
-    assert!(!host.path_leads("/tmp/file", PathAccess::Read), "from one folder of the session to another");
+    assert!(!host.path_leads("/tmp/file", PathAccess::Read), "from one directory of the session to another");
     for path in ["/tmp/file", "/proc/self/cwd/x", "/proc/7/root/x", "/dev/fd/3", "workspace/file", ""] {
         assert!(!host.path_leads(path, PathAccess::Write), "{path}");
     }
@@ -200,7 +200,7 @@ fn removing_a_link_is_about_the_link() {
     let host = Host::new();
     host.link("/home/agent", "workspace/home");
     assert!(host.path_leads("/workspace/home", PathAccess::Delete));
-    assert!(!host.path_leads("/workspace/home/x", PathAccess::Delete), "the control: what is behind it");
+    assert!(!host.path_leads("/workspace/home/x", PathAccess::Delete), "control: the file behind the link");
     assert!(!host.path_leads("/workspace/home", PathAccess::Write));
 }
 
@@ -210,7 +210,10 @@ fn the_systems_own_links_may_be_read_through() {
     host.link("../data", "opt/bin/data");
     assert!(host.path_leads("/opt/bin/data", PathAccess::Read));
     host.link("/workspace", "opt/out");
-    assert!(!host.path_leads("/opt/out/x", PathAccess::Read), "the control: not to where commands write");
+    assert!(
+        !host.path_leads("/opt/out/x", PathAccess::Read),
+        "control: not into a directory that commands can write"
+    );
 }
 
 /// Returns a host with its root in a directory. There `/bin` is a link, and other links lead to the host.
@@ -258,7 +261,7 @@ fn programs_of_a_root_file_system_that_commands_could_have_put_there_are_not_tru
     assert!(!host.program_is_trusted("/bin", "mine"));
     assert!(
         !host.program_is_trusted("/bin", "/var/tmp/tool"),
-        "the session's, whatever the folder has there"
+        "the session's file, even if the root file system has one"
     );
 }
 
@@ -302,5 +305,5 @@ fn a_read_only_command_is_held_to_the_files_that_its_programs_obey_and_another_i
     assert!(checked(true).is_ok());
     fs::write(host.at("workspace/tool.conf"), "pager = /workspace/evil\n").unwrap();
     assert_eq!(checked(true).unwrap_err(), "names_a_program");
-    assert!(checked(false).is_ok(), "what may write is not allowed by the proof");
+    assert!(checked(false).is_ok(), "the proof does not allow a command that may write");
 }

@@ -36,13 +36,16 @@ impl Attempt for Left {
         let id = site.it.offer(leave).await;
         let result = site.end(id).await;
         let unseen = matches!(&result.cause, Cause::SandboxFailed { step, .. } if step == "protected_names");
-        assert!(result.cause == Cause::Exited { code: 0 } || unseen, "it leaves them: {result:?}");
+        assert!(
+            result.cause == Cause::Exited { code: 0 } || unseen,
+            "the command leaves the files: {result:?}"
+        );
 
         let mut plain = grant(session, self.plain);
         plain.command.timeout = LONG;
         let id = site.it.offer(plain).await;
         let result = site.end(id).await;
-        assert_ne!(result.cause, Cause::Exited { code: 0 }, "the control: nothing odd is there");
+        assert_ne!(result.cause, Cause::Exited { code: 0 }, "control: there are no odd files");
         site.controlled();
 
         site.it.link.send(ToRunner::CloseSession { session_id: session }).await;

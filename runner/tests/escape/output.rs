@@ -77,7 +77,7 @@ impl Attempt for Neighbour {
         let own =
             format!("sleep 1000 & until [ \"$(< /proc/$!/comm)\" = sleep ]; do :; done; {}; kill $!", self.0);
         let said = site.it.said(grant(session, &own)).await;
-        assert!(said.contains("forged"), "the control: its own output is reached in this way");
+        assert!(said.contains("forged"), "control: its own output is reachable in this way");
         site.controlled();
     }
 }
@@ -152,7 +152,7 @@ impl Attempt for Flood {
         let bytes = GIGABYTES / self.streams;
         let id = self.started(site, bytes, SMALL).await;
         let other = site.session().await;
-        assert_eq!(site.it.said(grant(other, "echo on")).await, "on\n", "nobody is held up");
+        assert_eq!(site.it.said(grant(other, "echo on")).await, "on\n", "no reader is delayed");
         let taken = self.taken(site, id, bytes).await;
         let most = (SMALL + SMALL / 4) * 2;
         assert!(taken <= most, "{taken} bytes are kept");
@@ -160,7 +160,7 @@ impl Attempt for Flood {
 
         let id = self.started(site, LARGE, LARGE).await;
         let taken = self.taken(site, id, LARGE).await;
-        assert!(taken > most, "the control: where more may be kept, more is: {taken}");
+        assert!(taken > most, "control: with a higher limit, more is kept: {taken}");
         site.controlled();
     }
 }
@@ -200,7 +200,7 @@ impl Attempt for TenGibibytes {
             |at, data: &'static [u8]| PushFromRunner::Chunk { read_id: 1, offset: at, data: data.into() };
         assert_eq!(output.next().await, chunk(offset, &[0; 10]));
         assert_eq!(output.next().await, PushFromRunner::Gap { read_id: 1, from: gap.0, to: gap.1 });
-        assert_eq!(output.next().await, chunk(gap.1, &[0; 10]), "offsets are those of the whole");
+        assert_eq!(output.next().await, chunk(gap.1, &[0; 10]), "offsets count the whole stream");
         let memory = most_memory(site.pid());
         assert!(memory < MEMORY, "{memory} bytes of memory");
         println!("stopped by the cap of kept output: {memory} bytes of memory at most");
@@ -210,7 +210,7 @@ impl Attempt for TenGibibytes {
             .iter()
             .map(|path| fs::metadata(path).unwrap().len())
             .sum();
-        assert!(kept >= KEPT / 2, "the control: what is under the cap is kept whole");
+        assert!(kept >= KEPT / 2, "control: output below the limit is kept whole");
         site.controlled();
     }
 }

@@ -42,7 +42,7 @@ impl Plant {
         let path = format!("/workspace/{}", self.name).into_bytes();
         before.decided.paths = vec![DecidedPath { path, access: PathAccess::Write }];
         let (_, result) = site.run(before).await;
-        assert_eq!(result.violations, [], "what was decided about may be made");
+        assert_eq!(result.violations, [], "a command may create what its decision names");
         session
     }
 

@@ -53,7 +53,7 @@ impl Attempt for Writes {
 
         let (id, result) = site.run(grant(session, &words)).await;
         let told_of = told(site, id, &result).await;
-        assert!(told_of[0].contains(VALUE), "the control: where the profile does not name it, it is there");
+        assert!(told_of[0].contains(VALUE), "control: a secret that the profile does not name is visible");
         site.controlled();
     }
 }

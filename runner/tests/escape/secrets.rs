@@ -77,7 +77,7 @@ impl Attempt for Search {
         let session = site.session().await;
         let held = std::fs::read(format!("/proc/{}/environ", site.pid())).unwrap();
         let held = String::from_utf8_lossy(&held).matches(&value("")).count();
-        assert_eq!(held, scrubbed().len() + OTHERS + 1, "the runner holds them");
+        assert_eq!(held, scrubbed().len() + OTHERS + 1, "the runner has the secrets");
 
         let words = self.words.replace("{search}", &format!("{PROBE} search {FIRST} {SECOND}"));
         let mut search = self.grant(site, session, &words);
@@ -86,7 +86,7 @@ impl Attempt for Search {
         }
         let (id, result) = site.run(search).await;
         let expected = if self.pass { scrubbed() } else { Vec::new() };
-        assert_eq!(result.scrubbed_env, expected, "what was held back is named");
+        assert_eq!(result.scrubbed_env, expected, "the removed variables are named");
         let findings = Self::findings(site, id).await;
         assert!(findings.len() >= 8, "{findings:?}");
         let found: Vec<_> = findings.iter().filter(|(_, found, _)| *found).collect();

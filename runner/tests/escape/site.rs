@@ -136,7 +136,7 @@ impl Site {
     /// Runs a shell command on the host as the runner's user, for a control. Returns whether it succeeds. It must
     /// name only files and processes of the test.
     pub(crate) fn on_host(&self, words: &str) -> bool {
-        assert!(!words.contains('*'), "no pattern, which may name what is not the test's own: `{words}`");
+        assert!(!words.contains('*'), "a pattern could match processes of others: `{words}`");
         of(self.user, Path::new("bash")).args(["-c", words]).stdin(Stdio::null()).status().unwrap().success()
     }
 

@@ -45,12 +45,12 @@ macro_rules! attempts {
 
 /// Runs an attempt with a runner of this user.
 pub(crate) async fn tried(user: User, attempt: impl Attempt) {
-    assert!(geteuid().is_root(), "only root can start both kinds of runner: start the suite as root");
+    assert!(geteuid().is_root(), "only root can start both types of runner: start the suite as root");
     let before = HostState::now();
     let mut site = Site::start(user, attempt.needs()).await;
     let uids = site.uids();
     attempt.make(&mut site).await;
-    assert!(site.is_controlled(), "it has no control, so it proves nothing");
+    assert!(site.is_controlled(), "the row has no control");
     site.stop();
     before.assert_unchanged(&uids);
 }

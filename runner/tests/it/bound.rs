@@ -48,7 +48,7 @@ async fn who_waits_for_files_holds_up_nobody_else() {
         }
         _ => None,
     };
-    assert_eq!(it.report(answered).await, free, "a control stream that reads would have answered it last");
+    assert_eq!(it.report(answered).await, free, "the control stream answers other messages first");
     for id in looked_at {
         let refused = it.job(id, JobPhase::Refused).await;
         assert_eq!(reason(&refused), "files_changed");

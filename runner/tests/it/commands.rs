@@ -70,7 +70,7 @@ fn readiness_is_asked_over_a_socket_that_only_its_owner_can_use_and_that_goes_wi
     eventually("the runner answers", || {
         let (code, _, errors) = run(&["ready", "--config", &file]);
         said = errors;
-        assert_eq!(code, Some(1), "no server is there: {said}");
+        assert_eq!(code, Some(1), "no server is running: {said}");
         said.contains("no link to a server is up")
     });
     assert_eq!(fs::metadata(&socket).unwrap().permissions().mode() & 0o777, 0o600);
@@ -99,7 +99,7 @@ fn readiness_is_asked_over_a_socket_that_only_its_owner_can_use_and_that_goes_wi
     let (code, _, errors) = run(&["drain", "--config", &file]);
     assert!(code == Some(1) && errors.contains("no runner answers in"), "{errors}");
     assert_eq!(run(&["drain", "--wait", "long", "--config", &file]).0, Some(2));
-    assert!(!socket.exists(), "the socket goes with the runner");
+    assert!(!socket.exists(), "the socket is removed with the runner");
     assert_eq!(run(&["ready", "--config", &file]).0, Some(1));
 }
 
@@ -111,7 +111,7 @@ fn a_socket_that_a_dead_runner_left_is_replaced() {
     eventually("the socket is there", || state.join("ready.sock").exists());
     runner.kill().unwrap();
     runner.wait().unwrap();
-    assert!(state.join("ready.sock").exists(), "it could not clean up");
+    assert!(state.join("ready.sock").exists(), "it could not remove its files");
     assert!(run(&["ready", "--config", &file]).2.contains("no runner answers in"));
     let mut runner = program(&["--config", &file]).stderr(Stdio::null()).spawn().unwrap();
     eventually("the next one answers", || {

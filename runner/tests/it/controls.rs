@@ -229,7 +229,7 @@ async fn a_probe_is_answered_after_all_that_was_known_when_it_came() {
                 _ => {}
             }
         }
-        assert!(said, "probe {number} is answered after what came before it");
+        assert!(said, "probe {number} is answered after all earlier messages");
     }
     it.shut_down().await;
 }
@@ -260,7 +260,7 @@ async fn a_draining_runner_takes_no_new_work_until_it_is_told_to() {
         assert!(!it.draining().await);
     }
     it.said(grant(session, "touch go")).await;
-    assert_eq!(it.cause(running).await, Cause::Exited { code: 0 }, "what ran went on");
+    assert_eq!(it.cause(running).await, Cause::Exited { code: 0 }, "running commands continued");
     it.shut_down().await;
 }
 
@@ -278,7 +278,7 @@ async fn a_runner_that_is_to_end_is_not_talked_out_of_it() {
     let down = tokio::spawn(runner.shut_down());
     assert!(it.draining().await);
     it.link.send(ToRunner::Drain { undo: true }).await;
-    assert!(it.draining().await, "it says so again");
+    assert!(it.draining().await, "it reports this again");
     assert_eq!(it.refusal(grant(session, "true")).await, "draining");
     it.let_go("go");
     for execution_id in [go, id] {

@@ -170,7 +170,7 @@ fn without_room_nothing_begins_and_who_takes_the_most_of_it_is_ended() {
         let session_id = SessionId::new();
         it.link.send(ToRunner::OpenSession { session_id, base: String::new(), profile: None }).await;
         let SessionPhase::Failed { reason, message } = it.session(session_id).await else {
-            panic!("it is open")
+            panic!("the session is open")
         };
         assert_eq!(reason, "disk");
         assert!(message.contains("limits.disk_reserve_bytes"), "{message}");

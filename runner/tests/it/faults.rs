@@ -228,7 +228,7 @@ async fn what_no_server_takes_is_kept_for_a_time() {
     it.next_link().await;
     let (after, _) = it.run(grant(session, "echo kept")).await;
     let spool = it.state("spool");
-    until("nothing is kept", || std::fs::read_dir(&spool).unwrap().count() == 0).await;
+    until("no output is kept", || std::fs::read_dir(&spool).unwrap().count() == 0).await;
     for id in [before, after] {
         let gone = it.output(id).await;
         assert!(matches!(gone.hello, PushFromRunner::Hello { missing: true, .. }));

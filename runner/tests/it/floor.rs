@@ -36,7 +36,7 @@ async fn takes_nothing(change: impl FnOnce(&mut RunnerConfig), layer: &str) {
     let session_id = SessionId::new();
     it.link.send(ToRunner::OpenSession { session_id, base: String::new(), profile: None }).await;
     let SessionPhase::Failed { reason, message } = it.session(session_id).await else {
-        panic!("it was opened")
+        panic!("the session was opened")
     };
     assert!(reason == "floor" && message.contains(layer), "{reason}: {message}");
     assert_eq!(it.refusal(grant(session_id, "true")).await, "floor");

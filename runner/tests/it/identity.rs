@@ -92,7 +92,7 @@ async fn only_the_expected_server_is_obeyed_and_only_a_known_runner_is_heard() {
         } else {
             // The third connection shows that two attempts have failed.
             let tried = || server.connections.load(Ordering::SeqCst) - before;
-            until("it tries again", || tried() >= 3).await;
+            until("the runner tries again", || tried() >= 3).await;
             assert!(server.links.try_recv().is_err(), "{name}");
         }
         assert_eq!(runner.is_linked(), linked);
@@ -119,7 +119,7 @@ async fn a_name_leads_to_each_server_behind_it_and_each_has_one_link() {
     assert!(runner.is_linked());
     // The name is looked up repeatedly, and connected once.
     tokio::time::sleep(Duration::from_millis(500)).await;
-    assert!(server.links.try_recv().is_err(), "one address, one link");
+    assert!(server.links.try_recv().is_err(), "each address has one link");
     drop(link);
     server.link().await;
     runner.shut_down().await;

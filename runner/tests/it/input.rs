@@ -165,7 +165,7 @@ async fn a_writer_is_told_why_it_cannot_write() {
     it.link.send(ToRunner::ForgetJob { execution_id: id }).await;
     it.cancel(id).await;
     it.link.send(ToRunner::ForgetJob { execution_id: id }).await;
-    assert_eq!(it.refused(id).await, precondition("NOT_RUNNING"), "also where only its id is remembered");
+    assert_eq!(it.refused(id).await, precondition("NOT_RUNNING"), "also if only its ID is remembered");
     it.cancel(without).await;
     it.shut_down().await;
 }
@@ -249,12 +249,12 @@ async fn a_command_that_never_reads_holds_up_only_its_writer_until_it_ends() {
     quick.write(0, "x").await;
     assert_eq!(finish(&mut quick, true).await, (1, true));
     it.job(other, JobPhase::Ended).await;
-    assert!(!sender.is_finished(), "the control: it is held up");
+    assert!(!sender.is_finished(), "control: the command waits");
     it.cancel(id).await;
     let mut writer = writer;
     // Depending on timing: either no process reads the input, or the command has ended.
     let (accepted, told) = cut_short(&mut writer).await;
-    assert!(accepted >= 65_536, "{accepted}: what is in the pipe");
+    assert!(accepted >= 65_536, "{accepted}: the bytes in the pipe");
     assert!(told == precondition("NOT_RUNNING") || told == precondition("STDIN_CLOSED"), "{told:?}");
     drop(writer);
     tokio::time::timeout(PATIENCE, sender).await.unwrap().unwrap();

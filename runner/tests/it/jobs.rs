@@ -65,7 +65,7 @@ async fn output_comes_live_and_in_true_order() {
             other => panic!("{other:?}"),
         }
     }
-    assert_eq!(text, b"one\ntwo\nthree\n", "it came while the command ran");
+    assert_eq!(text, b"one\ntwo\nthree\n", "the report arrived while the command ran");
     it.let_go("go");
     it.job(id, JobPhase::Ended).await;
     assert_eq!(it.text(id, OutputStream::Stdout).await, "one\ntwo\nthree\nfour\n");
@@ -296,7 +296,7 @@ async fn a_full_spool_ends_its_writer_and_spares_the_others() {
     it.link.send(ToRunner::ForgetJob { execution_id: loud }).await;
     it.link.send(ToRunner::ForgetJob { execution_id: quiet }).await;
     let spool = it.state("spool");
-    until("their output is gone", || std::fs::read_dir(&spool).unwrap().count() == 0).await;
+    until("their output was removed", || std::fs::read_dir(&spool).unwrap().count() == 0).await;
     assert_eq!(it.said(with_cap("echo again")).await, "again\n");
     it.shut_down().await;
 }

@@ -166,7 +166,7 @@ impl Killed {
             other => panic!("{other:?}"),
         }
         assert_eq!(self.it.said(grant(self.session, "find . -type f | wc -l")).await, format!("{FILES}\n"));
-        assert_eq!(self.staged(), 0, "its bytes are gone");
+        assert_eq!(self.staged(), 0, "its bytes were removed");
     }
 }
 
@@ -188,7 +188,7 @@ async fn an_upload_survives_the_runner_s_death_while_its_bytes_come() {
     let (exchange, staged) = it.begin().await;
     assert!(staged >= before, "{staged} after {before}");
     drop(exchange);
-    assert!(!it.project().exists(), "nothing is put there before all of it has come");
+    assert!(!it.project().exists(), "no file is created before all data has arrived");
     let uploaded = it.finish().await;
     it.assert_whole(uploaded).await;
 }
@@ -209,11 +209,11 @@ async fn an_upload_survives_the_runner_s_death_while_it_is_put_into_the_workspac
             }
             // On a busy host the kill may be too late. Then repeat it with another upload.
             it.late += 1;
-            assert!(it.late < 20, "it is always over before the process dies");
+            assert!(it.late < 20, "the upload always ends before the process dies");
             airlock_mounts::remove_tree(it.project()).unwrap();
         };
         let temporary = |path: &&PathBuf| path.to_string_lossy().contains(TEMPORARY_PREFIX);
-        assert_eq!(found.iter().find(temporary), None, "half a file stays");
+        assert_eq!(found.iter().find(temporary), None, "half a file remains");
         assert_eq!(it.staged(), it.archive.len(), "the bytes are kept");
         airlock_mounts::remove_tree(it.project()).unwrap();
     }

@@ -88,8 +88,8 @@ async fn a_hundred_jobs() {
     }
     it.shut_down().await;
     let launcher = it.state("launcher");
-    until("no file of the launcher is left", || fs::read_dir(&launcher).unwrap().count() == 0).await;
-    until("no child is left", || holdings().1 == 0).await;
+    until("no file of the launcher remains", || fs::read_dir(&launcher).unwrap().count() == 0).await;
+    until("no child process remains", || holdings().1 == 0).await;
 }
 
 /// Reports whether this process holds no more resources than before.

@@ -82,7 +82,7 @@ async fn a_runner_of_an_ordinary_user_runs_nothing_outside_whatever_its_configur
     };
     assert_eq!(reason, "floor");
     assert!(message.contains("the runner's own user"), "{message}");
-    assert_eq!(it.said(grant(session, "id -u; ls")).await, "1000\n", "the control: inside, it runs");
+    assert_eq!(it.said(grant(session, "id -u; ls")).await, "1000\n", "control: inside the sandbox, it runs");
     drop(process);
 }
 

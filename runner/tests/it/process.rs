@@ -84,13 +84,13 @@ async fn a_killed_runner_loses_its_commands_and_not_their_output() {
     let (done, _) = it.run(grant(session, "cd /workspace; echo line >> lines; echo done")).await;
     let journal = it.state("journal");
     let is_told = || fs::read(&journal).unwrap().windows(6).any(|part| part == b"\"told\"");
-    until("the server counts as told", is_told).await;
+    until("the server has the report", is_told).await;
     let endless = "echo line >> lines; i=0; while :; do echo $((i++)); done";
     let running = it.offer(grant(session, endless)).await;
     let quiet = it.offer(grant(session, "setsid sh -c 'trap \"\" TERM HUP; sleep 1000' & sleep 1000")).await;
     it.job(running, JobPhase::Running).await;
     it.job(quiet, JobPhase::Running).await;
-    until("much is written", || it.spooled(running) > 20_000).await;
+    until("the command has written much output", || it.spooled(running) > 20_000).await;
     assert!(strays() > 0);
     let killed_epoch = it.link.hello.epoch;
     first.0.kill().unwrap();
@@ -105,7 +105,7 @@ async fn a_killed_runner_loses_its_commands_and_not_their_output() {
     let lost = it.job(running, JobPhase::Lost).await;
     it.job(quiet, JobPhase::Lost).await;
     it.reconciled().await;
-    assert_eq!(strays(), 0, "what it ran is ended");
+    assert_eq!(strays(), 0, "its commands have ended");
     let result = lost.result.unwrap();
     assert_eq!((result.cause, result.started), (Cause::RunnerLost, Started::Yes));
     let text = it.text(running, OutputStream::Stdout).await;
@@ -177,7 +177,7 @@ async fn a_signal_that_comes_before_its_configuration_was_read_stops_it() {
         status.is_some()
     })
     .await;
-    assert_eq!(status.unwrap().code(), Some(0), "it ends as asked, and not by the signal");
+    assert_eq!(status.unwrap().code(), Some(0), "it ends normally, not by the signal");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -228,7 +228,7 @@ async fn a_death_while_a_session_is_made_or_closed_leaves_it_whole_or_gone() {
             assert_eq!(fs::read_dir(it.state("sessions")).unwrap().count(), 0);
         }
     }
-    assert!(whole > 0 && gone > 0, "{whole} whole, {gone} gone: no moment in between was met");
+    assert!(whole > 0 && gone > 0, "{whole} whole, {gone} missing: no run was interrupted in between");
 }
 
 #[test]

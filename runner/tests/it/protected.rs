@@ -104,10 +104,10 @@ async fn two_hundred_commands() {
     let told = run_them_all(&mut it, session, &workspace).await;
     assert_each_was_told_once(&told);
     assert_nothing_is_lost(&workspace, &changed);
-    assert_eq!(mounts(), before, "no mount is left");
+    assert_eq!(mounts(), before, "no mount remains");
     assert_all_is_given_back(&mut it, session, &workspace, &told).await;
     let (_, result) = it.run(grant(session, "true")).await;
-    assert_eq!(result.violations, [], "what was given back belongs there");
+    assert_eq!(result.violations, [], "a restored file is accepted");
     it.shut_down().await;
 }
 
@@ -238,7 +238,7 @@ async fn a_profile_makes_it_a_failure_and_what_is_at_the_root_cannot_be_written_
         cat .vscode/settings.json";
     assert_eq!(it.said(grant(session, attempts)).await, "{}\n");
     let decided = writes(session, "echo '[]' > .vscode/settings.json && cat .vscode/settings.json", &named);
-    assert_eq!(it.said(decided).await, "[]\n", "what was decided about can be written");
+    assert_eq!(it.said(decided).await, "[]\n", "a command can write what its decision names");
     it.shut_down().await;
 }
 
@@ -302,7 +302,7 @@ async fn a_repository_of_any_program_stays_and_runs_nothing_of_it_where_nobody_w
     assert_eq!(
         result.violations.len(),
         2,
-        "from then on it is watched like any other: {:?}",
+        "from then on the file is watched like any other: {:?}",
         result.violations
     );
     it.shut_down().await;
@@ -348,7 +348,7 @@ async fn before_a_command_outside_what_was_planted_is_in_quarantine() {
         assert!(matches!(restore(&mut it, session, &id).await, ExchangeFromRunner::Restored { .. }));
     }
     let (id, result) = it.run(Grant { unsandboxed: true, ..grant(session, USE) }).await;
-    assert_eq!(result.violations, [], "a person has given it back");
+    assert_eq!(result.violations, [], "a person restored it");
     let said = it.text(id, airlock_domain::OutputStream::Stdout).await;
     assert!(said.starts_with("alias\nhook\nmonitor\n"), "the control: {said}");
     it.shut_down().await;

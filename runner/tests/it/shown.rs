@@ -63,7 +63,7 @@ async fn a_root_file_system_of_the_hosts_is_given_where_the_floor_permits_it() {
     assert_eq!(
         it.said(grant(session, "ls /workspace; ls -d /usr")).await,
         "file\n/usr\n",
-        "the host's again"
+        "the host's file again"
     );
     it.shut_down().await;
 }
@@ -115,7 +115,7 @@ async fn a_folder_below_one_that_only_root_enters_is_shown_where_the_floor_permi
     assert_eq!(it.said(asked.clone()).await, "a tool");
     let source = closed.to_str().unwrap().to_owned();
     asked.profile.root_binds = vec![Bind { source, target: "/opt/tools".to_owned() }];
-    assert_eq!(it.refusal(asked).await, "floor", "the control: what is above it");
+    assert_eq!(it.refusal(asked).await, "floor", "control: the files above it");
     it.shut_down().await;
 }
 

@@ -99,7 +99,7 @@ mod tests {
         assert_eq!(waits(|number| Look { works: true, ticks: u64::from(number) }), STEP * 20);
         // Other threads work while the first thread of their process waits.
         assert_eq!(waits(|number| Look { works: false, ticks: u64::from(number) }), STEP * 20);
-        assert_eq!(waits(|_| Look { works: true, ticks: 7 }), MOST, "a processor that never comes");
+        assert_eq!(waits(|_| Look { works: true, ticks: 7 }), MOST, "a processor that is never available");
     }
 
     #[test]

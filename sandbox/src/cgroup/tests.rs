@@ -78,7 +78,7 @@ fn one_write_ends_what_no_process_group_and_no_signal_reaches() {
             }
             !pending
         });
-        assert!(is_handled && lives(daemon), "the control: it outlives its group and ignores SIGTERM: {way}");
+        assert!(is_handled && lives(daemon), "control: it outlives its group and ignores SIGTERM: {way}");
         cgroup.end().unwrap().unwrap();
         assert!(!lives(daemon), "{way}");
         assert!(!cgroup.directory().exists());
@@ -98,7 +98,7 @@ fn processor_time_is_counted_of_what_nobody_waited_for() {
     let usage = cgroup.end().unwrap().unwrap();
     assert!(usage.user >= std::time::Duration::from_millis(20), "{usage:?}");
     assert!(!usage.oom_killed);
-    assert_eq!(cgroup.end().unwrap(), None, "the second time there is nothing to do");
+    assert_eq!(cgroup.end().unwrap(), None, "the second call has nothing to do");
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn nothing_stays_when_the_last_of_a_launcher_is_dropped() {
     let second = one(&cgroups);
     drop(first);
     drop(cgroups);
-    assert!(directory.exists(), "a sandbox is left in it");
+    assert!(directory.exists(), "a sandbox remains in it");
     drop(second);
     assert!(!directory.exists());
     assert_eq!(fs::read_dir(state.path()).unwrap().count(), 0);
@@ -135,7 +135,7 @@ fn a_new_start_ends_and_removes_what_an_earlier_process_left_and_only_that() {
         let next = cgroups(state.path(), mode);
         assert!(!lives(shell_pid), "{mode:?}");
         assert!(!directory.exists(), "{mode:?}");
-        assert!(lives(bystander_pid), "another launcher's goes on");
+        assert!(lives(bystander_pid), "another launcher's sandbox continues");
         drop(next);
     }
     assert_eq!(fs::read_dir(state.path()).unwrap().count(), 0);

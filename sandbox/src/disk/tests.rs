@@ -57,7 +57,7 @@ fn lives_and_goes(sessions: &Path, backend: DiskBackend) {
     let most = DiskUse { bytes: 24 * MIB, inodes: 400 };
     let disks = Disks::open(config(backend, most.bytes, most.inodes), sessions, None).unwrap();
     assert_eq!((disks.backend(), disks.check().is_enforced()), (backend, true));
-    assert_eq!(fs::read_dir(sessions).unwrap().count(), 0, "nothing stays of the trial");
+    assert_eq!(fs::read_dir(sessions).unwrap().count(), 0, "the test directory was removed");
     let (own, other) = (place(sessions, "own"), place(sessions, "other"));
     let [disk, neighbour] = [&own, &other].map(|place| disks.make(place, None).unwrap());
     assert_eq!(disks.mount_root().as_deref(), Some(sessions));
@@ -92,7 +92,7 @@ fn lives_and_goes(sessions: &Path, backend: DiskBackend) {
     let held = fs::File::open(again_own.root()).unwrap();
     for place in [&own, &other] {
         again.release(place, None).unwrap();
-        assert_eq!(fs::read_dir(place.join(DISK)).unwrap().count(), 0, "under the mount there is nothing");
+        assert_eq!(fs::read_dir(place.join(DISK)).unwrap().count(), 0, "there is no file below the mount");
         again.release(place, None).unwrap();
         remove_tree(place).unwrap();
     }

@@ -238,7 +238,7 @@ mod tests {
         said.dedup();
         assert_eq!(said.len(), BUBBLEWRAP.len());
         for (said, (_, remedy)) in said.iter().zip(BUBBLEWRAP) {
-            assert_eq!(of_bubblewrap(said), Some(remedy), "an earlier entry takes `{said}`");
+            assert_eq!(of_bubblewrap(said), Some(remedy), "an earlier entry matches `{said}`");
         }
     }
 }

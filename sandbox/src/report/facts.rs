@@ -149,6 +149,6 @@ mod tests {
         assert!(!is_nested("         0          0 4294967295\n"));
         assert!(is_nested("         0     100000      65536\n"));
         assert!(is_nested("0 0 1\n1 100000 65536\n"));
-        assert!(!is_nested(""), "not known is not nested");
+        assert!(!is_nested(""), "an unknown state does not count as nested");
     }
 }

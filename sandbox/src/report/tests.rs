@@ -23,7 +23,7 @@ fn below_the_floor_is_what_the_floor_and_the_configuration_ask_for() {
     let floor: Vec<&str> = LAYERS.iter().filter(|layer| layer.floor).map(|layer| layer.name).collect();
     assert_eq!(names(&[]), floor);
     assert_eq!(names(&["landlock".to_owned()]).len(), floor.len() + 1);
-    assert_eq!(names(&["seccomp".to_owned()]), floor, "it is of the floor already");
+    assert_eq!(names(&["seccomp".to_owned()]), floor, "it already belongs to the floor");
 
     let all = LAYERS.iter().map(|layer| Check::ok(layer.name, "seen")).collect();
     let whole = CapabilityReport { checks: all, shells: Vec::new() };

@@ -60,7 +60,7 @@ impl Control {
                 stage.host.probe_in(&other, &stage.host.spec(command))
             }
             Self::VirtualMachine(words) => {
-                assert!(IN_VM.lines().any(|line| line == *words), "`{words}` is not tried there");
+                assert!(IN_VM.lines().any(|line| line == *words), "`{words}` is not attempted there");
                 stage.controlled();
                 return;
             }

@@ -31,7 +31,7 @@ fn plant(stage: &Stage, what: &str) {
     let command = format!("printf '%s' '{DRIVER}' > driver; chmod +x driver; {what}");
     let output = stage.host.run(&stage.own, &stage.host.spec(command));
     assert_eq!(output.ended.cause, Cause::Exited(0), "{}", output.stdout);
-    assert!(!ran(stage), "planting alone runs nothing");
+    assert!(!ran(stage), "planting alone runs no program");
 }
 
 /// Checks that git does not use a bare repository, even in a command that may write.
@@ -56,7 +56,7 @@ fn driver(setting: &'static str, git: &'static str) -> impl FnOnce(&mut Stage) {
     move |stage| {
         plant(stage, &format!("{REPOSITORY} && {setting}"));
         stage.host.run(&stage.own, &stage.host.read_only_spec(format!("git {git}; true")));
-        assert!(!ran(stage), "it left something");
+        assert!(!ran(stage), "it left a file");
         println!("stopped by {ReadOnlyMount} and {GitSettings}");
         let command = format!("{WITHOUT_SETTINGS} git {git}; true");
         let output = stage.host.run(&stage.own, &stage.host.spec(command));

@@ -40,11 +40,11 @@ fn goes_on(way: &'static str, end: End) -> impl FnOnce(&mut Stage) {
             End::Killed => running.control.kill(),
         }
         let ended = finish(running).ended;
-        assert_eq!(sleeps(), Vec::<PathBuf>::new(), "it goes on");
+        assert_eq!(sleeps(), Vec::<PathBuf>::new(), "no process continues");
         match end {
             End::Itself => {
                 assert_eq!(ended.cause, Cause::Exited(3));
-                assert!(ended.leftovers, "the result says that something was left");
+                assert!(ended.leftovers, "the result reports that processes were left");
             }
             End::Terminated => assert_eq!(ended.cause, Cause::Signaled { signal: 15, core: false }),
             End::Killed => assert_eq!(ended.cause, Cause::Killed),

@@ -27,7 +27,7 @@ fn of_a_neighbour(stage: &mut Stage) {
     println!("stopped by {PidNamespace}: no process of a neighbour is in sight");
     let own = "sleep 1000 & for fd in /proc/[0-9]*/fd/1; do echo forged > $fd; done 2>/dev/null; kill $!";
     let output = stage.host.run(&stage.own, &stage.host.spec(own));
-    assert!(output.stdout.contains("forged"), "the control: its own output is reached in this way");
+    assert!(output.stdout.contains("forged"), "control: its own output is reachable in this way");
     stage.controlled();
 }
 
@@ -36,7 +36,7 @@ fn taken_back(stage: &mut Stage) {
     let take = "echo written; truncate -s 0 /dev/stdout; : > /dev/stdout; sleep 1000";
     let running = stage.host.start(&stage.own, &stage.host.spec(take));
     let mut first = [0; 8];
-    assert_eq!(rustix::io::read(running.streams.stdout.as_fd(), &mut first), Ok(8), "read as it comes");
+    assert_eq!(rustix::io::read(running.streams.stdout.as_fd(), &mut first), Ok(8), "read as it arrives");
     assert_eq!(&first, b"written\n");
     running.control.kill();
     drop(finish(running));
@@ -45,7 +45,7 @@ fn taken_back(stage: &mut Stage) {
     fs::write(&file, "written\n").unwrap();
     let shell = format!("truncate -s 0 {}", file.display());
     assert!(std::process::Command::new("bash").args(["-c", &shell]).status().unwrap().success());
-    assert_eq!(fs::read(&file).unwrap(), b"", "the control: of a file it can be");
+    assert_eq!(fs::read(&file).unwrap(), b"", "control: with a file, this is possible");
     stage.controlled();
 }
 

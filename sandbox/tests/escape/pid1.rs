@@ -33,7 +33,7 @@ fn signal(name: &'static str) -> impl FnOnce(&mut Stage) {
         assert_eq!(output.ended.cause, Cause::Exited(7));
         assert!(
             !output.stdout.contains("unharmed"),
-            "the control: it harms another process: {}",
+            "control: it affects another process: {}",
             output.stdout
         );
         stage.controlled();

@@ -75,7 +75,7 @@ fn meant(words: &[String], rows: &BTreeSet<String>) -> BTreeSet<String> {
     for word in words {
         let pattern = globset::Glob::new(word).unwrap().compile_matcher();
         let found: Vec<_> = rows.iter().filter(|row| pattern.is_match(row)).cloned().collect();
-        assert!(!found.is_empty(), "no row is `{word}`");
+        assert!(!found.is_empty(), "no row has the name `{word}`");
         all.extend(found);
     }
     all
@@ -117,7 +117,7 @@ fn each_promise_of_the_virtual_machine_is_tried_in_three_ways_by_both_kinds_of_r
 fn no_promise_is_without_rows() {
     let table = table();
     let names: BTreeSet<_> = table.iter().map(|promise| promise.what.as_str()).collect();
-    assert_eq!(names.len(), table.len(), "each is there once");
+    assert_eq!(names.len(), table.len(), "each promise is listed once");
     for promise in &table {
         let suites = [&promise.sandbox, &promise.runner, &promise.vm];
         assert!(suites.iter().any(|rows| !rows.is_empty()), "`{}` has no row", promise.what);

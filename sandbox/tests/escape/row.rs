@@ -101,6 +101,6 @@ pub(crate) fn stopped<'a>(findings: &'a Findings, way: &str, answers: &str) -> &
     let (reached, answer) = find(findings, way);
     assert!(!reached, "`{way}` got through: {answer}");
     let known = !answers.is_empty() && answers.split('|').any(|wanted| answer.contains(wanted));
-    assert!(known, "`{way}` was stopped by something else than `{answers}`: {answer}");
+    assert!(known, "`{way}` was not stopped by `{answers}`: {answer}");
     answer
 }

@@ -46,7 +46,7 @@ fn searched(test: &'static str, read_only: bool, user: bool) {
         return;
     }
     for (name, value) in &secrets {
-        assert_eq!(std::env::var(name).as_ref(), Ok(value), "this process holds it");
+        assert_eq!(std::env::var(name).as_ref(), Ok(value), "this process has the secret");
     }
     assert!(std::env::args().any(|given| given == word));
     let mut stage = Stage::new();

@@ -64,7 +64,7 @@ impl Stage {
     /// Checks that a control has succeeded. An attempt without a control proves nothing.
     #[track_caller]
     pub(crate) fn assert_controlled(&self) {
-        assert!(self.controlled.get(), "it has no control, so it proves nothing");
+        assert!(self.controlled.get(), "the row has no control");
     }
 
     /// Returns the host uids that were used here.

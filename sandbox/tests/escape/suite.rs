@@ -62,14 +62,14 @@ macro_rules! attempts_as_root {
 
 /// Runs an attempt with a runner that has root.
 pub(crate) fn as_root(attempt: impl Attempt) {
-    assert!(geteuid().is_root(), "a runner with root is tried by root: start the suite as root");
+    assert!(geteuid().is_root(), "a runner with root requires root: start the suite as root");
     let before = HostState::now();
     let mut stage = Stage::new();
     attempt.make(&mut stage);
     stage.assert_controlled();
     let (uids, group) = (stage.uids(), stage.group());
     drop(stage);
-    assert!(group.is_none_or(|group| !group.exists()), "the launcher's control group is left");
+    assert!(group.is_none_or(|group| !group.exists()), "the launcher's cgroup remains");
     before.assert_unchanged(&uids);
 }
 

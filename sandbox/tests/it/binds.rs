@@ -60,7 +60,7 @@ fn a_source_in_a_folder_that_only_root_enters_is_shown_and_nothing_beside_it() {
     let mut control = Command::new("setpriv");
     let control =
         control.args(["--reuid", &uid, "--clear-groups", "cat"]).arg(tools.join("tool")).output().unwrap();
-    assert!(!control.status.success(), "the control: by its path the session's user reaches nothing");
+    assert!(!control.status.success(), "control: the session's user cannot reach it by its path");
 }
 
 #[test]

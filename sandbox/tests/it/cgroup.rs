@@ -185,7 +185,7 @@ fn as_a_user(cgroup: Option<&Path>, options: &[&str]) -> Value {
         .unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{said}");
-    assert!(!state.join("launcher/cgroup").exists(), "what was noted is gone");
+    assert!(!state.join("launcher/cgroup").exists(), "the recorded cgroup was removed");
     serde_json::from_str(&said).unwrap_or_else(|error| panic!("{error}: {said}"))
 }
 

@@ -76,7 +76,7 @@ fn what_ignores_terminate_is_killed() {
     eventually("it sleeps", || !sleepers(&mark).is_empty());
     running.control.terminate();
     wait_for(&running, "still here\n");
-    assert!(!host_processes(&mark).is_empty(), "the control: SIGTERM alone does not end it");
+    assert!(!host_processes(&mark).is_empty(), "control: SIGTERM alone does not end it");
     running.control.kill();
     assert_eq!(finish(running).ended.cause, Cause::Killed);
     assert_eq!(host_processes(&mark), Vec::<PathBuf>::new());

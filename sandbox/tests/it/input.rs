@@ -111,7 +111,7 @@ fn nothing_but_the_command_holds_the_input() {
     assert_eq!(pipe.write(b"x").unwrap(), 1);
     running.control.kill();
     finish(running);
-    assert_eq!(pipe.write(b"x").unwrap_err().kind(), ErrorKind::BrokenPipe, "nobody is left");
+    assert_eq!(pipe.write(b"x").unwrap_err().kind(), ErrorKind::BrokenPipe, "no process remains");
 }
 
 #[test]

@@ -40,7 +40,7 @@ fn nothing_is_left_when_the_owner_of_the_launcher_is_killed() {
     }
     let state = directory.path().join("launcher");
     let cgroup = fs::read_to_string(state.join("cgroup")).unwrap();
-    assert!(Path::new(&cgroup).exists(), "the control: a killed owner cannot remove it");
+    assert!(Path::new(&cgroup).exists(), "control: a killed owner cannot remove it");
     next_start(&state);
     assert!(!Path::new(&cgroup).exists());
 }
@@ -77,10 +77,10 @@ fn the_control_an_orphan_outlives_its_parent() {
     parent.kill().unwrap();
     parent.wait().unwrap();
     let left = host_processes(&mark);
-    assert_eq!(left.len(), 1, "without a namespace of processes around it");
+    assert_eq!(left.len(), 1, "without an outer PID namespace");
     let status = fs::read_to_string(left[0].join("status")).unwrap();
     for pending in ["SigPnd", "ShdPnd"] {
-        assert!(status.contains(&format!("{pending}:\t{:016x}\n", 0)), "no end is on its way: {status}");
+        assert!(status.contains(&format!("{pending}:\t{:016x}\n", 0)), "the process does not end: {status}");
     }
     let pid = left[0].file_name().unwrap().to_string_lossy().parse().unwrap();
     let pid = rustix::process::Pid::from_raw(pid).unwrap();

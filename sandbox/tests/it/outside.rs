@@ -63,14 +63,14 @@ fn it_is_outside_and_has_no_more_rights_than_its_user() {
     let output = run(&host, &session, command).stdout;
     let lines: Vec<&str> = output.lines().collect();
     let own = fs::read_link("/proc/self/ns/net").unwrap();
-    assert_eq!(PathBuf::from(lines[0]), own, "the control: it has the host's network");
-    assert_eq!(lines[1], "4", "its three descriptors, and the one by which they are listed: {output}");
+    assert_eq!(PathBuf::from(lines[0]), own, "control: it has the host's network");
+    assert_eq!(lines[1], "4", "its three descriptors, and the one that lists them: {output}");
     assert_eq!(lines[2], session.ids.unwrap().gid.to_string(), "one group");
     let zero = "0000000000000000";
     for (line, value) in lines[3..8].iter().zip([zero, zero, zero, "1", "0"]) {
         assert_eq!(line.split_whitespace().nth(1), Some(value), "{output}");
     }
-    assert!(lines[8].parse::<u32>().unwrap() < 10, "a pid namespace of its own: {output}");
+    assert!(lines[8].parse::<u32>().unwrap() < 10, "a separate PID namespace: {output}");
     assert_eq!(lines[9], "1");
 }
 
@@ -142,7 +142,7 @@ fn it_is_killed_with_all_that_it_started() {
     eventually("both run", || sleepers(&mark).len() == 2);
     running.control.terminate();
     wait_for(&running, "still here\n");
-    assert!(!host_processes(&mark).is_empty(), "the control: SIGTERM alone does not end it");
+    assert!(!host_processes(&mark).is_empty(), "control: SIGTERM alone does not end it");
     running.control.kill();
     assert_eq!(finish(running).ended.cause, Cause::Killed);
     assert_eq!(host_processes(&mark), Vec::<PathBuf>::new());

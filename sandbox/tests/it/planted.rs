@@ -250,6 +250,6 @@ fn git_works_as_always() {
         }
         session.run(&["log"], &format!("{identity} {SEEN}"), "").0.stdout
     });
-    assert_eq!(seen[0], seen[1], "as if nobody watched");
+    assert_eq!(seen[0], seen[1], "without the protection");
     assert_eq!(seen[0].matches(" one\n").count(), 6, "{}", seen[0]);
 }

@@ -156,7 +156,7 @@ fn another_sessions_files_are_out_of_reach() {
 #[test]
 fn nothing_of_the_runners_environment_is_inside() {
     const OURS: &str = "CARGO_MANIFEST_DIR";
-    assert!(std::env::var_os(OURS).is_some(), "the control needs a variable to look for");
+    assert!(std::env::var_os(OURS).is_some(), "the control needs a variable to search for");
     let host = Host::new();
     let session = host.session();
     let spec = |command: &str| host.spec(command);
@@ -242,7 +242,7 @@ fn pid_1_can_be_neither_read_nor_written() {
     assert_eq!(look("1"), "");
     let own = look("self");
     for way in ["read environ", "read maps", "listed cwd/.", "read exe"] {
-        assert!(own.lines().any(|line| line == way), "the control: {own}");
+        assert!(own.lines().any(|line| line == way), "control: {own}");
     }
 }
 

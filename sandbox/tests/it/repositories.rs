@@ -162,7 +162,7 @@ fn works_and_runs_nothing(of: &[(&str, &str)]) {
 
         let (control, _) = watched.run(&format!("cd {place}; {IDENTITY}{USES} {COMMITS} {RAN}"));
         let ran: Vec<_> = control.stdout.lines().filter(|line| ALL.contains(line)).collect();
-        assert_eq!(ran, ALL, "{make}: the control: {}", control.stdout);
+        assert_eq!(ran, ALL, "{make}: control: {}", control.stdout);
     }
 }
 

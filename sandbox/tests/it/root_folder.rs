@@ -105,7 +105,7 @@ fn a_root_of_one_program_holds_that_and_nothing_of_the_host() {
     assert!(said.ends_with("/workspace/x /tmp/x\n"), "{said}");
     let mut left: Vec<_> = fs::read_dir(&root).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     left.sort();
-    assert_eq!(left, [OsStr::new("bin")], "no mount point is left in the folder");
+    assert_eq!(left, [OsStr::new("bin")], "no mount point remains in the directory");
 }
 
 #[test]

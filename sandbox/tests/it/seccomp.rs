@@ -262,7 +262,7 @@ fn a_kernel_without_filters_starts_nothing_and_the_error_says_so() {
     assert!(error.contains("system calls cannot be filtered: Invalid argument"), "{error}");
     assert!(error.contains("step: Seccomp"), "{error}");
     let (started, said, error) = run("");
-    assert!(started && said == "it ran\n", "the control: {error}");
+    assert!(started && said == "it ran\n", "control: {error}");
 }
 
 #[test]

@@ -109,7 +109,7 @@ fn what_stands_still_goes_on_and_can_be_ended() {
     running.control.signal(Signal::Stop);
     eventually("it stands still", || sleeper_is('T'));
     running.control.signal(Signal::Cont);
-    eventually("it goes on", || sleeper_is('S'));
+    eventually("the process continues", || sleeper_is('S'));
     running.control.signal(Signal::Stop);
     eventually("it stands still again", || sleeper_is('T'));
     running.control.terminate();
@@ -146,8 +146,8 @@ fn a_signal_reaches_its_own_sandbox_and_no_other_process_of_the_host() {
     for running in [other, stranger] {
         running.control.kill();
         let Running { streams, waiter, .. } = running;
-        assert_eq!(waiter.wait().cause, Cause::Killed, "it went on until it was ended");
-        assert_eq!(read_to_end(streams.stdout), "", "and was not told anything");
+        assert_eq!(waiter.wait().cause, Cause::Killed, "it continued until it was ended");
+        assert_eq!(read_to_end(streams.stdout), "", "and received no signal");
     }
 }
 

@@ -273,7 +273,7 @@ impl Findings {
     #[track_caller]
     pub(crate) fn assert_out_of_reach(&self, ways: usize) {
         assert!(!self.reached, "{:#?}", self.ways);
-        assert!(self.ways.len() >= ways, "too few ways were tried: {:#?}", self.ways);
+        assert!(self.ways.len() >= ways, "too few attempts were made: {:#?}", self.ways);
     }
 
     /// Checks that an attempt worked: without the layer, the attack succeeds.

@@ -208,7 +208,7 @@ fn a_command_that_does_not_read_makes_nobody_wait_for_it() {
                 Ok(written) => taken += written,
                 Err(error) => break error.kind(),
             }
-            assert!(taken < 10 << 20, "it takes without an end");
+            assert!(taken < 10 << 20, "the terminal accepts unlimited input");
         };
         assert_eq!(full, ErrorKind::WouldBlock);
         screen.running.control.kill();

@@ -27,7 +27,7 @@ fn a_read_only_command_cannot_write() {
         let spec = host.read_only_spec(format!("{PROBE} write {path}"));
         host.probe_in(&session, &spec).assert_out_of_reach(3);
     }
-    assert_eq!(list(), before, "not one entry, mode, size or time has changed");
+    assert_eq!(list(), before, "no entry, mode, size or time has changed");
     for path in directories.iter().copied().chain(["/workspace/file"]) {
         host.probe_in(&session, &host.spec(format!("{PROBE} write {path}"))).assert_reached();
     }
@@ -36,7 +36,7 @@ fn a_read_only_command_cannot_write() {
     let output = host.run(&session, &private).stdout;
     assert!(output.starts_with("kept\n/workspace\ntmpfs "), "{output}");
     let gone = host.run(&session, &host.read_only_spec("ls -A $TMPDIR"));
-    assert_eq!(gone.stdout, "", "the private folder is of one command only");
+    assert_eq!(gone.stdout, "", "the private directory belongs to one command only");
 }
 
 #[test]

@@ -171,11 +171,19 @@ mod tests {
     fn a_free_slot_is_taken_until_somebody_waits_and_then_the_store_says_who_is_next() {
         let (slots, runner, [first, second, third]) = fresh();
         assert_eq!(slots.take(&runner, 1, first), SlotResult::Taken);
-        assert_eq!(slots.take(&runner, 1, first), SlotResult::Taken, "the same one again takes nothing more");
+        assert_eq!(
+            slots.take(&runner, 1, first),
+            SlotResult::Taken,
+            "a repeated offer takes no further slot"
+        );
         assert_eq!(slots.take(&runner, 1, second), SlotResult::Full);
-        assert_eq!(slots.vacancy(&runner, 1), None, "nothing is free yet");
+        assert_eq!(slots.vacancy(&runner, 1), None, "no slot is free yet");
         slots.release(&runner, first);
-        assert_eq!(slots.take(&runner, 1, third), SlotResult::Contended, "the other was there before it");
+        assert_eq!(
+            slots.take(&runner, 1, third),
+            SlotResult::Contended,
+            "the other execution waited earlier"
+        );
         let seen = slots.vacancy(&runner, 1).expect("a free slot");
         assert_eq!(seen.free, 1);
         assert!(slots.hold(&runner, 1, second) && !slots.hold(&runner, 1, third));
@@ -183,7 +191,11 @@ mod tests {
         slots.release(&runner, second);
         assert_eq!(slots.take(&runner, 1, first), SlotResult::Contended);
         slots.none_waits(&runner, seen);
-        assert_eq!(slots.take(&runner, 1, third), SlotResult::Contended, "one has asked since");
+        assert_eq!(
+            slots.take(&runner, 1, third),
+            SlotResult::Contended,
+            "another request arrived in the meantime"
+        );
         slots.none_waits(&runner, slots.vacancy(&runner, 1).expect("a free slot"));
         assert_eq!(slots.take(&runner, 1, third), SlotResult::Taken);
     }
@@ -202,7 +214,7 @@ mod tests {
         slots.set_full(&runner);
         assert_eq!(slots.take(&runner, 2, second), SlotResult::Full);
         slots.release(&runner, first);
-        assert_eq!(slots.vacancy(&runner, 2), None, "what it refused frees nothing");
+        assert_eq!(slots.vacancy(&runner, 2), None, "a refused offer frees no slot");
         slots.has_room(&runner);
         assert_eq!(slots.vacancy(&runner, 2).map(|seen| seen.free), Some(2));
         slots.set_full(&runner);
@@ -220,7 +232,11 @@ mod tests {
         let before = Instant::now();
         slots.note(&runner, ours);
         slots.prune(&HashSet::new(), before);
-        assert_eq!(slots.taken(&runner), 1, "one that was given while the list was read is not on it yet");
+        assert_eq!(
+            slots.taken(&runner),
+            1,
+            "a slot that was taken while the list was read is not in the list yet"
+        );
         assert_eq!(slots.take(&runner, 1, ours), SlotResult::Taken);
     }
 }

@@ -177,7 +177,7 @@ fn nobody_lifts_what_is_required_of_a_read_only_command() {
     assert!(reads.question(UNTRUSTED_PATH, "x", "demo", |_, _| Vec::new()).is_none());
     assert!(
         edits("make").question(UNTRUSTED_PATH, "x", "demo", |_, _| Vec::new()).is_none(),
-        "it requires nothing"
+        "the decision has no requirement"
     );
 }
 
@@ -200,7 +200,11 @@ fn a_person_may_run_a_read_only_command_whose_program_obeys_a_file_that_names_an
     let Ruling::Place(offer) = strict("cargo tree").rule(Some(&yes)) else { panic!("not placed") };
     let (grant, _) = offer.into_parts();
     assert!(grant.read_only && grant.decided.obeyed.is_empty());
-    assert_eq!(grant.requires, [Requirement::ReadOnlyMount, Requirement::TrustedPath], "the mounts stay");
+    assert_eq!(
+        grant.requires,
+        [Requirement::ReadOnlyMount, Requirement::TrustedPath],
+        "the mounts stay read-only"
+    );
     assert!(strict("ls").question(NAMES_A_PROGRAM, "x", "demo", |_, _| Vec::new()).is_none());
 }
 
@@ -213,7 +217,7 @@ fn more_than_a_runner_can_be_told_is_asked_about() {
     assert!(decided.grant.requires.is_empty() && decided.grant.decided.paths.is_empty());
     assert!(matches!(decided.rule(None), Ruling::Ask));
     let reads = edits(&format!("cat{many}"));
-    assert_eq!(reads.record.verdict, Verdict::Allow, "what is read-only can change nothing");
+    assert_eq!(reads.record.verdict, Verdict::Allow, "a read-only command changes no file");
 }
 
 #[test]
@@ -223,12 +227,15 @@ fn a_snapshot_is_bound_where_it_is_sourced_and_what_it_says_of_names_counts() {
     let with = |command: &str| decided_with(command, "/workspace", &harmless);
     let without = |command: &str| decided(command, "/workspace");
     assert_eq!(with("touch a").grant.snapshot_digest, harmless.digest());
-    assert_ne!(with("touch a").binding, without("touch a").binding, "it is in the hash");
+    assert_ne!(with("touch a").binding, without("touch a").binding, "the field is in the hash");
     // A read-only command runs without the snapshot.
     assert!(with("ls").decision.read_only && with("ls").grant.snapshot_digest.is_empty());
     let yes = approval(ApprovalState::Allowed, with("make all").binding);
     assert!(matches!(with("make all").rule(Some(&yes)), Ruling::Place(_)));
-    assert!(matches!(without("make all").rule(Some(&yes)), Ruling::Ask), "a yes is for what is sourced, too");
+    assert!(
+        matches!(without("make all").rule(Some(&yes)), Ruling::Ask),
+        "an approval also covers the sourced snapshot"
+    );
     // A function can do anything under the name of a read-only program. An alias is expanded and decided.
     let deletes = of("ls () \n{ \n    rm -rf x\n}\n");
     assert!(matches!(decided_with("ls", "/workspace", &deletes).rule(None), Ruling::Ask));
@@ -270,7 +277,11 @@ fn an_answer_is_bound_to_the_files_as_they_were_looked_at() {
     let yes = ApprovalRecord { files: shown.clone(), ..approval(ApprovalState::Allowed, about.binding) };
     let Ruling::Place(offer) = asks("bash x.sh && ./y").rule(Some(&yes)) else { panic!("not placed") };
     let (grant, binding) = offer.into_parts();
-    assert_eq!((grant.decided.files, binding), (shown, yes.binding), "the runner is told what was approved");
+    assert_eq!(
+        (grant.decided.files, binding),
+        (shown, yes.binding),
+        "the runner receives the approved fields"
+    );
 
     for other in [files(FileState::Digest([2; 32])), files(FileState::Any), Vec::new()] {
         let forged = ApprovalRecord { files: other, ..yes.clone() };
@@ -287,7 +298,7 @@ fn files_that_have_changed_are_a_question_and_more_than_can_be_bound_are_none() 
     let many: String =
         (0..=airlock_domain::limits::BOUND_FILES).map(|index| format!(" ./s{index}")).collect();
     let much = asks(&format!("for x in 1; do python3 -c 1 $x; done; find .{many}"));
-    assert_eq!(much.record.verdict, Verdict::Ask, "the control: these are only looked at");
+    assert_eq!(much.record.verdict, Verdict::Ask, "control: these files are only read");
     let runs: String = (0..33).map(|index| format!("python3 -m m{index};")).collect();
     let much = asks(&runs);
     assert_eq!((much.record.verdict, much.record.reason_code.as_str()), (Verdict::Deny, "too_many_files"));

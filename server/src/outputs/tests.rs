@@ -92,7 +92,7 @@ async fn a_writer_that_is_dropped_or_aborted_leaves_nothing() {
     let mut dropped = outputs.writer(id).await.unwrap();
     write(&mut dropped, Stdout, 3_000_000, &[], 500_000).await;
     drop(dropped);
-    until("what was dropped is removed", async || files(&directory).is_empty()).await;
+    until("a dropped upload is removed", async || files(&directory).is_empty()).await;
     is_missing(&outputs, id).await;
 }
 

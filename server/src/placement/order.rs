@@ -59,7 +59,11 @@ mod tests {
         assert_eq!(placed(&[(Queued, true), (Queued, true)]), [0]);
         assert_eq!(placed(&[(Starting, true), (Queued, true)]), [] as [i64; 0]);
         assert_eq!(placed(&[(Running, true), (Queued, true)]), [] as [i64; 0]);
-        assert_eq!(placed(&[(Queued, true), (Running, true)]), [] as [i64; 0], "it came to be seen too late");
+        assert_eq!(
+            placed(&[(Queued, true), (Running, true)]),
+            [] as [i64; 0],
+            "the execution became visible too late"
+        );
     }
 
     #[test]

@@ -271,7 +271,7 @@ fn every_mistake_names_file_place_key_and_cure() {
     for (text, expected) in cases {
         let said = error(text);
         assert!(said.starts_with(&format!("mine.toml:{expected}")), "{text:?}: {said}");
-        assert!(said.contains("; "), "no cure in {said}");
+        assert!(said.contains("; "), "no remedy in {said}");
     }
 }
 

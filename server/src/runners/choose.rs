@@ -223,8 +223,8 @@ mod tests {
         assert_eq!(never(&outside), Unplaced::Never(Unmet::Unsandboxed));
         let both = Wants { base: Some("x"), ..wants(&south) };
         assert_eq!(never(&both), Unplaced::Never(Unmet::Together));
-        assert_eq!(never(&wants(&south)), Unplaced::NotNow, "one that drains may come back");
-        assert_eq!(picked(&[], &wants(&east)), Err(Unplaced::NotNow), "nobody is known yet");
+        assert_eq!(never(&wants(&south)), Unplaced::NotNow, "a draining runner may accept work again");
+        assert_eq!(picked(&[], &wants(&east)), Err(Unplaced::NotNow), "no runner is known yet");
     }
 
     #[test]
@@ -255,6 +255,6 @@ mod tests {
         };
         assert_eq!(with([0, 0]), "r1");
         assert_eq!(with([1, 1]), "r3");
-        assert_eq!(with([3, 0]), "r3", "never twice the same, and round at the end");
+        assert_eq!(with([3, 0]), "r3", "never the same runner twice, and from the start after the end");
     }
 }

@@ -199,7 +199,7 @@ fn what_tonic_refuses_gets_details_too() {
 }
 
 fn refusal(failure: ExchangeFailure, accepted: Option<u64>) -> ApiError {
-    let (reason, message) = ("A_REASON".to_owned(), "what and why".to_owned());
+    let (reason, message) = ("A_REASON".to_owned(), "the field and the reason".to_owned());
     ApiError::Exchange(ExchangeRefusal { failure, reason, message, accepted })
 }
 
@@ -221,7 +221,7 @@ fn refusals_in_exchanges_have_their_code_and_what_is_needed_to_go_on() {
         let info = status.get_details_error_info().unwrap();
         assert_eq!(
             (status.code(), info.reason.as_str(), status.message()),
-            (code, "A_REASON", "what and why")
+            (code, "A_REASON", "the field and the reason")
         );
         if let Some((key, value)) = metadata {
             assert_eq!(info.metadata[key], value);

@@ -136,7 +136,7 @@ mod tests {
         let mut pace = Pace::new(true);
         pace.gave(0, b"before it runs\n");
         pace.started = Some(Micros(1));
-        assert_eq!(pace.tell(0, 0, now), None, "nobody knows since when");
+        assert_eq!(pace.tell(0, 0, now), None, "the start time is unknown");
         pace.runs_for(Duration::from_millis(1500), now);
         assert_eq!(pace.tell(0, 0, now), None);
         assert_eq!(pace.next(), Some(now + Duration::from_millis(500)));

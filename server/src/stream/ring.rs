@@ -183,7 +183,7 @@ mod tests {
         let (Find::Held(Piece::Data { data: one, .. }), Find::Held(Piece::Data { data: other, .. })) =
             (ring.find(0), ring.find(100))
         else {
-            panic!("both are held");
+            panic!("both bytes are held");
         };
         assert_eq!(one.as_ptr(), chunk.as_ptr());
         assert_eq!(other.as_ptr(), chunk.slice(100..).as_ptr());

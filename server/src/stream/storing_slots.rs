@@ -160,9 +160,9 @@ mod tests {
         let three = now("b", "t").unwrap();
         assert!(now("c", "t").is_none(), "the tenant has its share");
         let four = now("c", "u").unwrap();
-        assert!(now("d", "v").is_none(), "all are taken");
+        assert!(now("d", "v").is_none(), "all slots are taken");
         drop((one, two, three, four));
-        assert!(now("a", "t").is_some(), "nothing is left of those who gave up");
+        assert!(now("a", "t").is_some(), "no entry of dropped waiters remains");
         let body = shares.lock();
         assert!(body.taken == 0 && body.runners.is_empty() && body.tenants.is_empty());
         assert!(body.waiting.is_empty());
@@ -178,7 +178,7 @@ mod tests {
         assert!(shares.acquire(owner("b", "t")).now_or_never().is_some());
         let [one, other] = held;
         drop(one);
-        assert!(second.as_mut().now_or_never().is_none(), "the first goes first");
+        assert!(second.as_mut().now_or_never().is_none(), "the first waiter gets the slot first");
         let slot = first.now_or_never().unwrap();
         drop((slot, other));
         assert!(second.now_or_never().is_some());

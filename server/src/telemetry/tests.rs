@@ -79,6 +79,6 @@ async fn a_collector_that_is_away_holds_up_no_shut_down() {
     tokio::select! {
         biased;
         () = telemetry.shut_down() => {}
-        () = tokio::time::sleep(FLUSH_TIMEOUT + Duration::from_secs(1)) => panic!("it is held up"),
+        () = tokio::time::sleep(FLUSH_TIMEOUT + Duration::from_secs(1)) => panic!("the export is blocked"),
     }
 }

@@ -107,7 +107,9 @@ mod tests {
     }
 
     fn problems(request: v1::ExecutionServiceReadOutputRequest) -> Vec<(String, String)> {
-        let Err(ApiError::Invalid(violations)) = read_output(request) else { panic!("it was taken") };
+        let Err(ApiError::Invalid(violations)) = read_output(request) else {
+            panic!("the value was accepted")
+        };
         violations.into_iter().map(|bad| (bad.field, bad.description)).collect()
     }
 

@@ -148,7 +148,7 @@ fn reader_of(pipe: &Path) -> fs::File {
         if let Ok(file) = opened {
             return file;
         }
-        assert!(begun.elapsed() < PATIENCE, "nobody reads it");
+        assert!(begun.elapsed() < PATIENCE, "no reader uses it");
         std::thread::sleep(Duration::from_millis(10));
     }
 }
@@ -166,7 +166,7 @@ fn a_signal_that_comes_before_its_configuration_was_read_stops_it() {
     let child = command.arg("--config").arg(&pipe).stderr(Stdio::null()).spawn().unwrap();
     let _unwritten = reader_of(&pipe);
     kill(Pid::from_raw(i32::try_from(child.id()).unwrap()), Signal::SIGTERM).unwrap();
-    assert_eq!(wait(child), Some(0), "it ends as asked, and not by the signal");
+    assert_eq!(wait(child), Some(0), "it ends normally, not by the signal");
 }
 
 #[test]

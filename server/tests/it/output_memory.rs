@@ -153,7 +153,7 @@ impl World {
             match part {
                 ReadPart::Output { data, .. } => bytes += data.len() as u64,
                 ReadPart::Line(line) => bytes += line.data.len() as u64,
-                ReadPart::Gap { .. } => panic!("nothing was cut"),
+                ReadPart::Gap { .. } => panic!("no output was cut"),
                 ReadPart::Done(done) => end = done,
             }
         }
@@ -196,7 +196,7 @@ async fn sixty_four_mebibytes_are_read_and_searched_within_one() {
     for (index, (record, selection, expected)) in reads.into_iter().enumerate() {
         let (held, bytes, done) = world.read(record, selection).await;
         assert!(held < MOST, "{held} bytes were held by read {index}");
-        assert!(bytes.abs_diff(expected) < 64 * 1024, "{bytes} bytes were given by read {index}");
+        assert!(bytes.abs_diff(expected) < 64 * 1024, "{bytes} bytes were returned by read {index}");
         assert_eq!((done.total, done.complete), (TOTAL, true));
     }
     world.streams.shut_down().await;

@@ -104,16 +104,16 @@ impl Part {
         };
         assert!(as_written || by_fault, "{name}: {:?}", result.cause);
         for (told, script) in [(&told.stdout, &self.stdout), (&told.stderr, &self.stderr)] {
-            assert!(told.gaps.is_empty(), "{name}: nothing is missing, but {:?}", told.gaps);
+            assert!(told.gaps.is_empty(), "{name}: no byte is missing, but {:?}", told.gaps);
             let complete = told.bytes == *script;
             let prefix = (by_fault || self.ending == Ending::Cancelled) && script.starts_with(&told.bytes);
-            assert!(complete || prefix, "{name}: {} bytes came, of {}", told.bytes.len(), script.len());
+            assert!(complete || prefix, "{name}: {} of {} bytes arrived", told.bytes.len(), script.len());
         }
         let lengths = (told.stdout.bytes.len() as u64, told.stderr.bytes.len() as u64);
         let said = (result.stdout_bytes, result.stderr_bytes);
         // A server that declares a runner lost does not know the command's output.
         let unknown = cause(end) == v1::CauseCode::RunnerLost && said == (0, 0);
-        assert!(unknown || said == lengths, "{name}: {said:?} bytes were said, {lengths:?} came");
+        assert!(unknown || said == lengths, "{name}: {said:?} bytes were reported, {lengths:?} arrived");
         match result.started() {
             v1::Started::No => assert_eq!((ran, lengths), (0, (0, 0)), "{name}: it did not start"),
             v1::Started::Yes if as_written && self.ending != Ending::Cancelled => {
@@ -248,7 +248,7 @@ impl Actor {
         })
         .await;
         let told = tokio::time::timeout(PATIENCE, &mut self.reader).await;
-        let told = told.unwrap_or_else(|_| panic!("{}: its reader never came to the end", self.part.name));
+        let told = told.unwrap_or_else(|_| panic!("{}: its reader did not reach the end", self.part.name));
         (end, told.unwrap().unwrap_or_else(|error| panic!("{}: {error}", self.part.name)))
     }
 

@@ -141,7 +141,7 @@ impl Actors {
                 ends.push(actor.reaches(&scene.client, ExecutionState::Finished).await);
             }
         }
-        assert!(ends.iter().any(|end| cause(end) == v1::CauseCode::RunnerLost), "somebody was lost");
+        assert!(ends.iter().any(|end| cause(end) == v1::CauseCode::RunnerLost), "a reader was lost");
         ends
     }
 

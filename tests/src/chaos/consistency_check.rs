@@ -57,7 +57,7 @@ async fn check_one(
     assert_eq!(
         (opened, closed),
         (1, vec![(said, started)]),
-        "{name}: one entry in the audit, closed as it ended"
+        "{name}: one audit entry, closed with the same cause"
     );
 }
 

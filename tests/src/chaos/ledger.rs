@@ -15,7 +15,7 @@ pub struct Told {
 
 impl Told {
     pub(super) fn piece(&mut self, offset: u64, data: &[u8]) {
-        assert_eq!(offset, self.next, "a byte was lost or doubled");
+        assert_eq!(offset, self.next, "a byte was lost or repeated");
         self.bytes.extend_from_slice(data);
         self.next += data.len() as u64;
     }
@@ -29,7 +29,7 @@ impl Told {
         let (mut at, mut held) = (0, self.bytes.as_slice());
         for (from, to) in self.gaps.iter().copied().chain([(script.len() as u64, script.len() as u64)]) {
             let is_end = from == script.len() as u64;
-            assert!(is_end || (cut.0 <= from && to <= cut.1), "{what}: {from} to {to} is not of {cut:?}");
+            assert!(is_end || (cut.0 <= from && to <= cut.1), "{what}: {from} to {to} is not within {cut:?}");
             let (from, to) = (usize::try_from(from).unwrap(), usize::try_from(to).unwrap());
             let (piece, rest) =
                 held.split_at_checked(from - at).expect("there are as many bytes as were told");
@@ -42,7 +42,7 @@ impl Told {
     /// Records a gap. Adjacent gaps are combined.
     pub(super) fn gap(&mut self, from: u64, to: u64) {
         assert_eq!(from, self.next, "a gap does not begin where the bytes end");
-        assert!(to > from, "a gap is of something");
+        assert!(to > from, "a gap is not empty");
         match self.gaps.last_mut() {
             Some(last) if last.1 == from => last.1 = to,
             _ => self.gaps.push((from, to)),
@@ -72,19 +72,19 @@ impl Ledger {
     /// # Panics
     /// If it does not follow the previous events.
     pub fn take(&mut self, event: v1::Event) {
-        assert!(self.end.is_none(), "something came after the end");
+        assert!(self.end.is_none(), "an event followed the end");
         assert!(event.cursor.len() <= 64, "a cursor has at most 64 bytes");
         match event.event.expect("an event is never empty") {
             // The header of a view, and a message outside the history.
             Kind::Opened(_) | Kind::Progress(_) => {}
             Kind::StateChanged(change) => {
-                assert_eq!(change.version, self.version() + 1, "a change was lost or doubled: {change:?}");
+                assert_eq!(change.version, self.version() + 1, "a change was lost or repeated: {change:?}");
                 self.steps.push((change.version, change.state, change.link));
             }
             Kind::Output(output) => self.stream(output.stream()).piece(output.offset, &output.data),
             Kind::Gap(gap) => self.stream(gap.stream()).gap(gap.from, gap.to),
             Kind::Finished(finished) => {
-                let end = finished.execution.expect("an end has its execution");
+                let end = finished.execution.expect("an end contains its execution");
                 assert_eq!(
                     end.version,
                     self.version() + 1,

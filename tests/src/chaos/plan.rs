@@ -116,6 +116,6 @@ mod tests {
             seen.extend(chosen);
         }
         assert_eq!(seen.len(), 10);
-        assert_eq!(indices(1, Extent::Spread(20), 3), [0, 1, 2], "not more than there are");
+        assert_eq!(indices(1, Extent::Spread(20), 3), [0, 1, 2], "not more injections than exist");
     }
 }

@@ -77,7 +77,7 @@ async fn remembers(client: &Client, key: &str) {
     let filter = Some(v1::RuleFilter { session_id: session.clone() });
     let request = v1::ApprovalServiceListRulesRequest { filter, ..Default::default() };
     let rules = persist(|| client.rules(request.clone())).await.rules;
-    assert!(!rules.is_empty(), "it is remembered");
+    assert!(!rules.is_empty(), "the ID is remembered");
     for rule in rules {
         eventually("a rule is removed", async || {
             let removed = client.remove_rule(&rule.rule_id).await;
@@ -86,7 +86,7 @@ async fn remembers(client: &Client, key: &str) {
         })
         .await;
     }
-    assert!(persist(|| client.rules(request.clone())).await.rules.is_empty(), "it is forgotten");
+    assert!(persist(|| client.rules(request.clone())).await.rules.is_empty(), "the job is forgotten");
     close(client, &session).await;
 }
 

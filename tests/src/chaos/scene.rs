@@ -335,9 +335,13 @@ impl Scene {
         self.stop(Side::Runner).await;
         self.stop(Side::Server).await;
         let left = Leftovers::look(&self.site.mark());
-        assert_eq!((left.processes, left.mounts, left.sockets), Default::default(), "nothing is left");
+        assert_eq!(
+            (left.processes, left.mounts, left.sockets),
+            Default::default(),
+            "no process or file remains"
+        );
         let noted = fs::read_to_string(self.state().join("launcher/cgroup")).unwrap_or_default();
-        assert!(noted.is_empty() || !Path::new(&noted).exists(), "a cgroup is left: {noted}");
+        assert!(noted.is_empty() || !Path::new(&noted).exists(), "a cgroup remains: {noted}");
     }
 }
 

@@ -37,7 +37,7 @@ pub(super) async fn check(field: &Field, load: &Load, done: &[Done], plan: Plan,
     let audit = "SELECT count(*), count(DISTINCT execution_id) FROM";
     for table in ["audit_opened", "audit_closed"] {
         let counted = field.database.0.ask(&format!("{audit} {table}"));
-        assert_eq!(counted, format!("{0}|{0}", done.len()), "{table}: each once");
+        assert_eq!(counted, format!("{0}|{0}", done.len()), "{table}: each execution once");
     }
     let client = field.client(0);
     for session in &load.shared {
@@ -61,12 +61,12 @@ async fn check_one(field: &Field, one: &Done, plan: Plan, number: usize, trouble
         .await;
         assert_eq!(now.result, one.end.result, "{name}: a result does not change");
         let first = first.get_or_insert_with(|| now.clone());
-        assert_eq!(*first, now, "{name}, {id}: servers say the same");
+        assert_eq!(*first, now, "{name}, {id}: all servers report the same");
     }
     let at_one = field.fleet.client(&[number % usize::from(SERVERS)]);
     let ledger =
         follow(at_one.clone(), id.clone()).await.unwrap_or_else(|error| panic!("{name}, {id}: {error}"));
-    assert_eq!(Told::of(&ledger), one.told, "{name}, {id}: what is told again is what was told");
+    assert_eq!(Told::of(&ledger), one.told, "{name}, {id}: a repeated request returns the same result");
     one.part.agrees(&one.end, &ledger, one.ran, permits(one, troubles));
     let spec = one.part.spec(&one.session, &key(plan));
     let again = insist(&format!("{name} is asked for again"), || at_one.start(spec.clone())).await;
@@ -104,7 +104,7 @@ async fn listed(field: &Field, done: &[Done]) {
         }
         assert!(
             ids.iter().map(String::as_str).collect::<BTreeSet<_>>() == accepted,
-            "server {server} lists others"
+            "server {server} lists other executions"
         );
     }
 }

@@ -205,14 +205,14 @@ impl Fire {
                     Side::Servers => field.fleet.server_host(number),
                     Side::Runners => field.fleet.runner_host(number),
                 };
-                let host = host.expect("everybody has a host");
+                let host = host.expect("each process has a host");
                 host.set_cut(true);
                 tokio::time::sleep(long).await;
                 host.set_cut(false);
             }
             Fault::Apart => {
                 let hosts = field.fleet.server_host(number).zip(field.fleet.runner_host(other));
-                let (server, runner) = hosts.expect("everybody has a host");
+                let (server, runner) = hosts.expect("each process has a host");
                 runner.set_apart(server, true);
                 tokio::time::sleep(long).await;
                 runner.set_apart(server, false);

@@ -157,10 +157,10 @@ impl Load {
         let reader = tokio::spawn(follow(client.clone(), id.clone()));
         operate(client, &part, kind, &id).await;
         let ledger = tokio::time::timeout(LIMIT, reader).await;
-        let ledger = ledger.unwrap_or_else(|_| panic!("{name}, {id}: its reader never came to the end"));
+        let ledger = ledger.unwrap_or_else(|_| panic!("{name}, {id}: its reader did not reach the end"));
         let ledger = ledger.unwrap().unwrap_or_else(|error| panic!("{name}, {id}: {error}"));
         let end = insist(&format!("{name} has ended"), || client.wait(&id, Duration::from_secs(5))).await;
-        assert_eq!(end.state(), v1::ExecutionState::Finished, "{name}: its reader was told of the end");
+        assert_eq!(end.state(), v1::ExecutionState::Finished, "{name}: its reader received the end");
         let span = (began, Instant::now());
         let ran = super::marks::at(field.fleet.path(), &end.runner_id).get(&name).copied().unwrap_or(0);
         // A wrong byte is never permitted. Whether the result is permitted is known when the faults have stopped.
@@ -243,7 +243,7 @@ pub(super) async fn ask(load: Arc<Load>, field: Arc<Field>, mut rng: Rng) -> Vec
 /// Returns an open session. If its runner starts to drain meanwhile, the creation fails and is repeated.
 async fn session(client: &Client, request_id: String) -> String {
     let tries = Cell::new(0);
-    let made = until("a session is made", async || {
+    let made = until("a session is created", async || {
         let request = v1::SessionServiceCreateRequest {
             profile: "demo".to_owned(),
             request_id: format!("{request_id}-{}", tries.get()),
@@ -254,7 +254,7 @@ async fn session(client: &Client, request_id: String) -> String {
             Err(error) if error.is_passing() => {}
             Err(error) => {
                 let reason = error.rejection().map(|rejection| rejection.reason.as_str());
-                assert_eq!(reason, Some("SESSION_NOT_OPEN"), "a session is made: {error}");
+                assert_eq!(reason, Some("SESSION_NOT_OPEN"), "a session is created: {error}");
                 tries.set(tries.get() + 1);
             }
         }
@@ -280,7 +280,7 @@ pub(super) async fn close(client: &Client, session: &str) {
 }
 
 async fn until_or_ended(client: &Client, id: &str, name: &str, does: impl AsyncFn() -> bool) {
-    until(&format!("{name}: its business is done"), async || {
+    until(&format!("{name}: its task has finished"), async || {
         if does().await {
             return Some(());
         }

@@ -95,7 +95,7 @@ impl Fixture {
                 return next;
             }
             let now = self.agent.execution(execution).await.unwrap();
-            assert!(tokio::time::Instant::now() < deadline, "not asked again: {now:?}");
+            assert!(tokio::time::Instant::now() < deadline, "the question was not repeated: {now:?}");
             tokio::time::sleep(std::time::Duration::from_millis(20)).await;
         }
     }
@@ -147,9 +147,9 @@ async fn what_is_allowed_once_runs_once_and_a_no_says_why() {
         answer: Some(once()),
     };
     let refused = reason_of(&fixture.agent.decide(own.clone()).await.unwrap_err());
-    assert!(refused.contains("PermissionDenied"), "one's own: {refused}");
+    assert!(refused.contains("PermissionDenied"), "the caller's own request: {refused}");
     let unseen = fixture.eve.approvals(v1::ApprovalServiceListRequest::default()).await.unwrap();
-    assert!(unseen.approvals.is_empty(), "another tenant sees nothing");
+    assert!(unseen.approvals.is_empty(), "another tenant sees no approval");
     let refused = reason_of(&fixture.eve.decide(own.clone()).await.unwrap_err());
     assert!(refused.contains("NotFound"), "{refused}");
     let other = v1::ApprovalServiceDecideRequest { binding: vec![0; 32].into(), ..own };
@@ -180,7 +180,7 @@ async fn what_is_remembered_is_asked_no_more_where_it_counts() {
     assert_eq!(exit_code(&fixture.ended(&execution).await), Some(0));
     fixture.does(&here, command).await;
     let asked = run(&fixture.agent, spec_in(&there, command)).await.unwrap_err();
-    assert!(reason_of(&asked).contains("APPROVAL_REQUIRED"), "another session asks: {asked:?}");
+    assert!(reason_of(&asked).contains("APPROVAL_REQUIRED"), "another session still asks: {asked:?}");
 
     let (execution, approval) = fixture.asks(&there, command).await;
     fixture.answers(&approval, remembered(v1::RuleScope::Tenant)).await.unwrap();
@@ -243,7 +243,7 @@ async fn a_script_that_is_gone_asks_again_and_one_that_is_back_does_not() {
     fixture.does(&session, "echo 'echo one' > x.sh").await;
     fixture.answers(&approval, once()).await.unwrap();
     assert_eq!(exit_code(&fixture.ended(&execution).await), Some(0));
-    assert_eq!(fixture.output(&execution).await, "one\n", "the same contents are what was approved");
+    assert_eq!(fixture.output(&execution).await, "one\n", "the same contents are approved");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -122,7 +122,7 @@ async fn a_server_a_watcher_and_a_build_go_on_beside_each_other_in_one_session()
     let page = fixture.said(&session, &curl()).await;
     assert!(page.starts_with("all: ") && page.ends_with("curl: 0\n"), "{page}");
     let refused = fixture.said(&other, &curl()).await;
-    assert!(refused.ends_with("curl: 7\n"), "nobody listens there: {refused}");
+    assert!(refused.ends_with("curl: 7\n"), "no process listens there: {refused}");
     assert!(TcpStream::connect(("127.0.0.1", PORT)).is_err(), "nor on the host");
     // The control: the other session reaches its own server on the same port.
     let own = fixture.start(&other, &server_on(PORT)).await;
@@ -144,7 +144,10 @@ async fn a_server_a_watcher_and_a_build_go_on_beside_each_other_in_one_session()
         assert_eq!(cause(&fixture.end(id).await), CauseCode::Cancelled);
     }
     assert!(fixture.said(&session, &curl()).await.ends_with("curl: 7\n"), "it has ended");
-    assert!(fixture.said(&other, &curl()).await.ends_with("curl: 0\n"), "and that of the other has not");
+    assert!(
+        fixture.said(&other, &curl()).await.ends_with("curl: 0\n"),
+        "and the other command's directory has not changed"
+    );
 
     // The watch reports each start and each end once.
     let (mut started, mut ended) = (Vec::new(), Vec::new());
@@ -203,7 +206,7 @@ async fn each_of_them_is_detached_followed_read_waited_for_and_killed() {
         while story.end.is_none() {
             story.take(events.next().await.unwrap().unwrap());
         }
-        assert_eq!(story.end.as_ref().unwrap().state(), ExecutionState::Running, "it goes on");
+        assert_eq!(story.end.as_ref().unwrap().state(), ExecutionState::Running, "the command continues");
         assert_eq!(exit_code(&fixture.end(&next.execution_id).await), Some(0), "{command}");
         for kind in [v1::WatchKind::Started, v1::WatchKind::Backgrounded] {
             let told = watch.next().await.unwrap();
@@ -252,15 +255,19 @@ async fn time_silence_and_output_are_bounded_in_the_background_too() {
     };
     assert_eq!(kind(&given).await, (CauseCode::TimedOut, v1::TimeoutKind::Wall));
     assert_eq!(kind(&silent).await, (CauseCode::TimedOut, v1::TimeoutKind::Idle));
-    assert_eq!(kind(&by_default).await, (CauseCode::TimedOut, v1::TimeoutKind::Wall), "the profile's most");
-    assert_eq!(exit_code(&fixture.end(&longer).await), Some(0), "longer than the foreground has by default");
+    assert_eq!(
+        kind(&by_default).await,
+        (CauseCode::TimedOut, v1::TimeoutKind::Wall),
+        "the profile's maximum"
+    );
+    assert_eq!(exit_code(&fixture.end(&longer).await), Some(0), "longer than the default in the foreground");
     assert_eq!(cause(&fixture.end(&loud).await), CauseCode::OutputLimit);
     // The controls in the foreground.
     let story = run(&fixture.client, spec_in(&session, "sleep 3; echo through")).await.unwrap();
     assert_eq!(cause(&story.end.unwrap()), CauseCode::TimedOut);
     let much = v1::ExecutionSpec { timeout: seconds(600), ..spec_in(&session, "yes | head -c 3000000") };
     let story = run(&fixture.client, much).await.unwrap();
-    assert_eq!(story.exit_code(), Some(0), "what is over it is cut");
+    assert_eq!(story.exit_code(), Some(0), "output above the limit is cut");
 }
 
 /// A command that waits for the file `go`, then writes a large output.
@@ -299,7 +306,7 @@ async fn a_budget_hands_back_and_the_process_goes_on_to_a_whole_end() {
     assert_eq!((whole.exit_code(), whole.missing), (Some(7), 0));
     assert_eq!(whole.stdout, numbers());
     assert_eq!(replay(&fixture.client, &id).await.unwrap().stdout, numbers());
-    assert_eq!(fixture.said(&session, "pwd").await, "/workspace\n", "its `cd` moved nothing");
+    assert_eq!(fixture.said(&session, "pwd").await, "/workspace\n", "its `cd` changed no directory");
 }
 
 #[tokio::test(flavor = "multi_thread")]

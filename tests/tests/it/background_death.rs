@@ -54,13 +54,16 @@ async fn killed_before_the_runner_was_told() {
         let (took, end) = outlives(&site, limit).await;
         if cause(&end) == v1::CauseCode::TimedOut {
             // The server was back too late to tell the runner in time, or did not tell it.
-            assert!(took >= Duration::from_secs(limit) / 4, "the runner was not told: back after {took:?}");
+            assert!(
+                took >= Duration::from_secs(limit) / 4,
+                "the runner was not told; restarted after {took:?}"
+            );
             continue;
         }
         assert_eq!(exit_code(&end), Some(7), "{end:?}");
         return;
     }
-    panic!("no server came back in time");
+    panic!("no server restarted in time");
 }
 
 /// Runs a command that is detached at a server that dies at this step. Returns the time until the server was restarted,
@@ -96,7 +99,7 @@ async fn outlives(site: &Site, limit: u64) -> (Duration, v1::Execution) {
     assert_eq!(go.exit_code(), Some(0));
     let end = ended(&client, &execution).await;
     let here = run(&client, spec_in(&session, "pwd")).await.unwrap();
-    assert_eq!(here.stdout, b"/workspace\n", "it has moved nothing");
+    assert_eq!(here.stdout, b"/workspace\n", "it has changed no directory");
     assert!(server.terminate(PATIENCE).success());
     (took, end)
 }

@@ -18,7 +18,7 @@ fn shown() -> Vec<PathBuf> {
 fn all_that_every_sandbox_shows_of_the_host_is_of_the_base() {
     let of_base = |path: &Path| Profile::readable_base().any(|base| path.starts_with(base));
     let missing: Vec<PathBuf> = shown().into_iter().filter(|path| !of_base(path)).collect();
-    assert!(missing.is_empty(), "not of the base: {missing:?}");
+    assert!(missing.is_empty(), "not in the base: {missing:?}");
 }
 
 #[test]
@@ -29,8 +29,8 @@ fn all_of_the_base_that_this_host_has_is_shown() {
     };
     let hidden = Profile::readable_base().map(Path::new).filter(|base| base.exists() && !is_shown(base));
     let hidden: Vec<&Path> = hidden.collect();
-    assert!(hidden.is_empty(), "of the base, and not shown: {hidden:?}");
+    assert!(hidden.is_empty(), "in the base, but not shown: {hidden:?}");
     for kernels in ["/proc", "/sys", "/run", "/etc/shadow", "/etc", "/", "/dev", "/root", "/home", "/var"] {
-        assert!(Profile::readable_base().all(|base| base != kernels), "{kernels} is of the base");
+        assert!(Profile::readable_base().all(|base| base != kernels), "{kernels} is in the base");
     }
 }

@@ -37,7 +37,7 @@ fn sent(collector: &Collector) -> usize {
 
 /// Waits until spans of all operations, log records and metrics have arrived.
 fn wait_for_all(collector: &Collector) {
-    until("all has come", PATIENCE, || {
+    until("all telemetry has arrived", PATIENCE, || {
         let of_trace = |span: &airlock_tests::collector::Seen| hex::encode(&span.span.trace_id) == TRACE;
         let names: BTreeSet<String> =
             collector.spans().into_iter().filter(of_trace).map(|span| span.span.name).collect();
@@ -53,7 +53,7 @@ fn assert_nothing_is_told(collector: &Collector, lines: &str) {
     let everything = collector.everything();
     assert!(
         holds(&everything, "sandbox start") && holds(&everything, "a job ended"),
-        "it can be found at all"
+        "the marker can be found"
     );
     if holds(&everything, CANARY) {
         let spans: Vec<_> =
@@ -63,7 +63,7 @@ fn assert_nothing_is_told(collector: &Collector, lines: &str) {
         unreachable!("in spans: {spans:#?}\nin records: {records:#?}");
     }
     let told: Vec<&str> = lines.lines().filter(|line| line.contains(CANARY)).collect();
-    assert!(told.is_empty(), "in the logs' lines: {told:#?}");
+    assert!(told.is_empty(), "in the log lines: {told:#?}");
     assert!(lines.contains("a job ended") && lines.contains("\"trace_id\""), "lines were written: {lines}");
 
     let values = values(collector);
@@ -137,5 +137,5 @@ async fn no_canary_leaves_by_what_postgresql_and_s3_say_of_their_troubles() {
     }
     assert_nothing_is_told(&collector, &lines);
     let told: Vec<&String> = said.iter().filter(|error| error.contains(CANARY)).collect();
-    assert!(told.is_empty(), "to the caller: {told:#?}");
+    assert!(told.is_empty(), "in messages to the caller: {told:#?}");
 }

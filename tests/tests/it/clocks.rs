@@ -36,7 +36,7 @@ async fn until_alone(client: &Client) {
     };
     let deadline = tokio::time::Instant::now() + PATIENCE;
     while connected(client.admin().runners(Default::default()).await.unwrap()) {
-        assert!(tokio::time::Instant::now() < deadline, "the runner is still there");
+        assert!(tokio::time::Instant::now() < deadline, "the runner still exists");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
@@ -103,7 +103,7 @@ async fn each_clock_ends_what_it_is_for() {
     let view = read(client.attach(&started, airlock_client::From::Beginning));
     assert!(tokio::time::timeout(Duration::from_secs(1), view).await.is_err());
     let waited = client.wait(&started, Duration::from_millis(100)).await.unwrap();
-    assert_eq!(waited.state(), ExecutionState::Running, "a wait that is over says how it is");
+    assert_eq!(waited.state(), ExecutionState::Running, "an expired wait returns the current state");
     let go = v1::ExecutionSpec { allow_concurrent: true, ..spec_in(&session, "touch go") };
     run(&client, go).await.unwrap();
     assert_eq!(exit_code(&ended(&client, &started).await), Some(0));

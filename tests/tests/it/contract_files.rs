@@ -139,7 +139,7 @@ async fn home_and_tmp_are_roots_beside_the_workspace() {
         assert_eq!(download(&client, get(root)).await.unwrap().len() % 512, 0, "an archive");
     }
     let bashrc = download(&client, get("/home/agent/.bashrc")).await.unwrap();
-    assert_eq!(bashrc, b"mine", "what was uploaded is what a command's change is held against");
+    assert_eq!(bashrc, b"mine", "a command's change is compared with the upload");
 
     // No link leads from one root to another.
     for path in ["/tmp/way/file", "/home/agent/way/sent/file"] {

@@ -214,7 +214,7 @@ fn lasts_longer_than_any_connection(airlock: Airlock<'_>, cutter: &Cutter, home:
         desk.airlock.copy(&enough, &there);
         running.join().unwrap()
     });
-    assert!(cutter.cuts() >= end, "it was not cut often enough: {}", said(&output));
+    assert!(cutter.cuts() >= end, "the connection was not cut often enough: {}", said(&output));
     let text = String::from_utf8_lossy(&output.stdout);
     let expected: String = (1..=text.lines().count()).map(|n| format!("tick {n}\n")).collect();
     assert_eq!(text, expected, "{}", said(&output));

@@ -47,7 +47,7 @@ fn the_demo_shows_an_agents_short_day() {
     }
     let left: Vec<_> =
         std::fs::read_dir(directory.path()).unwrap().flatten().map(|entry| entry.file_name()).collect();
-    assert_eq!(left.len(), 2, "only the clone and the home are left: {left:?}");
+    assert_eq!(left.len(), 2, "only the clone and HOME remain: {left:?}");
 }
 
 #[test]

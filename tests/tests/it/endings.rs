@@ -53,7 +53,7 @@ impl Fixture {
             std::thread::sleep(std::time::Duration::from_millis(50));
             now = Footprint::of(&self.site, &self.runner);
         }
-        assert_eq!(now, *before, "something is left");
+        assert_eq!(now, *before, "an object remains");
     }
 
     /// Returns the resources once they have not changed for a while.
@@ -147,7 +147,7 @@ async fn a_closed_session_leaves_nothing_of_what_went_on_in_it() {
     let before = fixture.settled();
     let session = session(&fixture.client, None).await;
     let [behind, front, queued, asks] = busy(&fixture.client, &session).await;
-    until("the control: six processes and some files more", PATIENCE, || {
+    until("control: six more processes and some more files", PATIENCE, || {
         let during = Footprint::of(&fixture.site, &fixture.runner);
         during.processes.len() >= before.processes.len() + 6 && during.files.len() > before.files.len()
     });
@@ -181,9 +181,9 @@ async fn an_idle_session_is_closed_a_busy_one_is_not_and_an_update_keeps_it() {
     );
     assert_eq!(client.execution(&behind).await.unwrap().state(), ExecutionState::Running);
     run(client, spec_in(&busy, "touch go")).await.unwrap();
-    assert_eq!(exit_code(&end(client, &behind).await), Some(0), "nothing has cut it");
+    assert_eq!(exit_code(&end(client, &behind).await), Some(0), "nothing interrupted it");
     assert!(until_closed(client, &busy).await.state_message.contains("idle"));
-    assert_eq!(state(client, &kept).await, SessionState::Open, "it has an hour");
+    assert_eq!(state(client, &kept).await, SessionState::Open, "its timeout is an hour");
     assert_eq!(run(client, spec_in(&kept, "echo on")).await.unwrap().stdout, b"on\n");
     client.close_session(&kept).await.unwrap();
     fixture.until_as(&before);
@@ -223,7 +223,7 @@ async fn a_runner_that_drains_says_what_it_cut_and_leaves_sessions_alone() {
     let reason = refused.rejection().map(|rejection| rejection.reason.clone());
     assert_eq!(reason.as_deref(), Some("RUNNER_DRAINING"), "{refused}");
     std::fs::write(fixture.workspace_with("file").join("drains"), "").unwrap();
-    assert_eq!(exit_code(&end(&client, &in_time).await), Some(0), "what can end does");
+    assert_eq!(exit_code(&end(&client, &in_time).await), Some(0), "every command that can end has ended");
     for id in [&behind, &front] {
         assert_eq!(cancelled(&client, id).await, (CancelledBy::Drain, Started::Yes), "{id}");
     }
@@ -240,7 +240,7 @@ async fn a_runner_that_drains_says_what_it_cut_and_leaves_sessions_alone() {
     assert_eq!(
         client.execution(&asks).await.unwrap().state(),
         ExecutionState::PendingApproval,
-        "it can wait"
+        "it may wait"
     );
     client.cancel(&asks).await.unwrap();
     assert_eq!(cancelled(&client, &asks).await, (CancelledBy::Client, Started::No));
@@ -252,7 +252,7 @@ async fn a_runner_that_drains_says_what_it_cut_and_leaves_sessions_alone() {
     assert!(before.iter().all(|path| !path.to_string_lossy().contains("sessions") || path.exists()));
     client.close_session(&session).await.unwrap();
     let sessions = fixture.site.path().join("runner-1/sessions");
-    until("its directory is gone", PATIENCE, || std::fs::read_dir(&sessions).unwrap().next().is_none());
+    until("its directory was removed", PATIENCE, || std::fs::read_dir(&sessions).unwrap().next().is_none());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -311,7 +311,7 @@ async fn a_host_that_is_to_go_down_begins_nothing_new_and_waits_for_what_runs() 
         assert_eq!(early.status.code(), Some(1), "{early:?}");
         String::from_utf8_lossy(&early.stderr).contains("commands are still running (1)").then_some(())
     });
-    early.expect("it says what still runs");
+    early.expect("it lists the running commands");
     until_draining(&client).await;
     let mut hook = Process::start(&mut drain("10m"), &fixture.site.log("drain"));
     assert_eq!(client.execution(&runs).await.unwrap().state(), ExecutionState::Running);

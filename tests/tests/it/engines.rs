@@ -144,5 +144,5 @@ async fn while_the_database_is_away_commands_go_on_and_new_ones_are_refused() {
     assert_eq!(exit_code(&ended(&fixture.client, &held).await), Some(0));
     assert_eq!(fixture.read(&held).await, b"done\n");
     let commands = fixture.database.0.ask("SELECT count(*) FROM executions");
-    assert_eq!(commands, "2", "what was refused left nothing");
+    assert_eq!(commands, "2", "a refused upload left no object");
 }

@@ -54,7 +54,7 @@ fn every_document_of_every_set_fits_the_schemas_of_kubernetes() {
             .foreign
             .iter()
             .all(|one| ["Certificate", "Issuer"].iter().any(|kind| one.starts_with(kind)));
-        assert!(foreign, "{name}: {:?} were held against nothing", rendered.foreign);
+        assert!(foreign, "{name}: {:?} were not validated", rendered.foreign);
         for document in &rendered.documents {
             assert_eq!(document["metadata"]["namespace"], "default", "{name}: {document}");
         }
@@ -138,7 +138,7 @@ fn the_programs_accept_every_configuration_that_is_rendered() {
             assert!(checked.status.success(), "{}: {errors}\n{shown}", set.display());
             seen.insert(kind);
         }
-        assert_eq!(seen.len(), 2, "{}: both kinds were checked", set.display());
+        assert_eq!(seen.len(), 2, "{}: both types were checked", set.display());
     }
 }
 
@@ -176,7 +176,7 @@ fn a_runners_pod_has_what_its_sandboxes_need_and_nothing_else() {
         assert_eq!(own["privileged"], Value::Null);
         assert_eq!(container(set)["readinessProbe"]["exec"]["command"][1], "ready");
         assert_eq!(container(set)["lifecycle"]["preStop"]["exec"]["command"][1], "drain");
-        assert_eq!(container(set)["ports"], Value::Null, "a runner listens nowhere");
+        assert_eq!(container(set)["ports"], Value::Null, "a runner listens on no port");
         assert_eq!(set["spec"]["volumeClaimTemplates"][0]["metadata"]["name"], "state");
         // The time for preStop, for the remaining commands, and for their output.
         let grace = spec["terminationGracePeriodSeconds"].as_i64().unwrap();
@@ -283,7 +283,7 @@ fn several_servers_share_a_store_and_roll_one_after_the_other() {
     let env = container(server)["env"].as_array().unwrap();
     let own = env.iter().find(|one| one["name"] == "AIRLOCK_ADVERTISE").unwrap();
     let address = &own["valueFrom"]["fieldRef"]["fieldPath"];
-    assert_eq!(address, "status.podIP", "how the others reach this one; the server adds port and brackets");
+    assert_eq!(address, "status.podIP", "the address for other servers; the server adds port and brackets");
     let egress = rendered.document("NetworkPolicy", "r-airlock-server")["spec"]["egress"].as_array().unwrap();
     let ports: Vec<&Value> = egress.iter().map(|rule| &rule["ports"][0]["port"]).collect();
     assert_eq!(ports, [&json!(7443), &json!(53), &json!(5432), &json!(9000)]);
@@ -292,7 +292,7 @@ fn several_servers_share_a_store_and_roll_one_after_the_other() {
     let scaler = &scaled.document("HorizontalPodAutoscaler", "r-airlock-server")["spec"];
     assert_eq!((&scaler["minReplicas"], &scaler["maxReplicas"]), (&json!(3), &json!(12)));
     let server = scaled.document("Deployment", "r-airlock-server");
-    assert_eq!(server["spec"]["replicas"], Value::Null, "the autoscaler's to say");
+    assert_eq!(server["spec"]["replicas"], Value::Null, "the autoscaler sets it");
     assert_eq!(server["spec"]["template"]["spec"]["serviceAccountName"], "airlock-server");
     assert_eq!(server["spec"]["template"]["spec"]["automountServiceAccountToken"], false);
 }

@@ -32,7 +32,7 @@ fn assert_allowed(list: &str, found: &[(String, String)], remedy: &str) {
         assert!(text("reason").len() > 20, "an entry of `{list}` has no reason: {entry}");
         let times = entry.get("times").map_or(1, |times| times.as_integer().unwrap());
         let before = left.insert((text("path"), text("found")), times);
-        assert_eq!(before, None, "an entry of `{list}` is there twice: {entry}");
+        assert_eq!(before, None, "an entry of `{list}` is listed twice: {entry}");
     }
     let mut wrong = Vec::new();
     for (path, text) in found {
@@ -45,7 +45,7 @@ fn assert_allowed(list: &str, found: &[(String, String)], remedy: &str) {
     }
     assert!(wrong.is_empty(), "{remedy}:\n  {}", wrong.join("\n  "));
     left.retain(|_, times| *times > 0);
-    assert!(left.is_empty(), "`{list}` of allowed.toml allows what is not there: {left:?}");
+    assert!(left.is_empty(), "`{list}` of allowed.toml has entries that match nothing: {left:?}");
 }
 
 /// Returns the findings of `find` in every Rust file outside these directories.

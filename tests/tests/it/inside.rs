@@ -101,10 +101,10 @@ async fn no_command_has_host_uid_zero_or_the_uid_of_another_session() {
         seen.push(uids[0]);
         inside.client.cancel(&id).await.unwrap();
     }
-    assert_ne!(seen[0], seen[1], "sessions have users of their own");
+    assert_ne!(seen[0], seen[1], "each session has its own user");
     let control = host_uids(&PathBuf::from("/proc/self"));
     assert_eq!(control[0], 0, "control: this test runs as root, and so did the runner");
-    assert_eq!(inside.run("id -u").await.stdout, b"1000\n", "and inside it looks like anybody");
+    assert_eq!(inside.run("id -u").await.stdout, b"1000\n", "and inside it has an ordinary user");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -124,7 +124,7 @@ async fn no_command_has_a_network_but_its_loopback() {
     assert_eq!(inside.probe(&format!("connect {address}")).await["reached"], false);
     assert_eq!(outside(&["connect", &address])["reached"], true, "control: the host's loopback answers");
     let server = format!("connect {}", inside.site.address);
-    assert_eq!(inside.probe(&server).await["reached"], false, "nor Airlock's own server");
+    assert_eq!(inside.probe(&server).await["reached"], false, "and not Airlock's own server");
     let own = "coproc /workspace/probe listen; read -r a <&${COPROC[0]}; /workspace/probe connect $a";
     let own = findings(&inside.run(own).await.stdout);
     assert_eq!(own["reached"], true, "control: the session's own loopback answers: {own}");
@@ -218,7 +218,7 @@ async fn what_policy_calls_read_only_cannot_write_even_if_policy_is_wrong() {
     assert!(inside.decision(&status).await.read_only);
     let said = String::from_utf8_lossy(&status.stdout);
     assert!(said.contains("AM a") && !said.contains("Read-only file system"), "it did not run: {said}");
-    assert_eq!(inside.run(look).await.stdout, b"", "nothing was written");
+    assert_eq!(inside.run(look).await.stdout, b"", "no file was written");
 
     let control = inside.run("git status --short > status.txt 2>&1").await;
     assert!(!inside.decision(&control).await.read_only);

@@ -78,7 +78,7 @@ fn assert_in_force(cluster: &Cluster, pod: &str, ignored: &[&str]) {
     for field in &fields {
         assert!(
             page.contains(&format!("| `{}` |", field.name.replace(", ", "`, `"))),
-            "{} is in no table",
+            "{} is not in the tables",
             field.name
         );
     }
@@ -95,7 +95,7 @@ fn assert_well(cluster: &Cluster, pod: &str) {
         assert!(ok || check["needed"] == false, "{check}");
         assert!(
             ok || !check["remedy"].as_str().unwrap().is_empty(),
-            "what the cluster must give is named: {check}"
+            "the requirement of the cluster is named: {check}"
         );
     }
 }
@@ -140,7 +140,7 @@ fn a_runner_works_with_everything_dropped_and_the_filter_that_is_shipped() {
 fn a_runner_whose_cluster_masks_proc_is_not_ready_and_names_the_field() {
     let rendered = rendered(&[]).replace("procMount: Unmasked", "procMount: Default");
     let cluster = play(&rendered);
-    airlock_tests::process::until("it says why", airlock_tests::cluster::PATIENCE, || {
+    airlock_tests::process::until("it states the reason", airlock_tests::cluster::PATIENCE, || {
         let ready = cluster.exec(RUNNER, "runner", &READY);
         let said = String::from_utf8_lossy(&ready.stderr).into_owned();
         !ready.status.success() && said.contains("floor")
@@ -225,10 +225,7 @@ fn the_filter_that_is_shipped_lets_through_what_commands_may_do_and_not_what_hos
             .collect();
         assert!(!calls.is_empty(), "{name}");
         for call in calls {
-            assert!(
-                allowed.contains(call),
-                "a command may use {call}, which the pod's filter does not let through"
-            );
+            assert!(allowed.contains(call), "a command may use {call}, which the pod's filter refuses");
         }
     }
     for call in [

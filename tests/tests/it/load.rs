@@ -41,7 +41,7 @@ async fn commands(client: &Client, session: &str, from: usize, to: usize) -> BTr
     }
     let mut ids = BTreeSet::new();
     while let Some(id) = running.join_next().await {
-        assert!(ids.insert(id.unwrap()), "an execution of its own for each");
+        assert!(ids.insert(id.unwrap()), "a separate execution for each");
     }
     ids
 }
@@ -67,7 +67,7 @@ async fn five_hundred_commands_leave_nothing_behind() {
     let (server_before, runner_before) = (sizes(&server), sizes(&runner));
     ids.extend(commands(&client, &session, 100, 500).await);
     settle(&client, &site).await;
-    assert_eq!(ids.len(), 500, "none is lost");
+    assert_eq!(ids.len(), 500, "no execution is lost");
     for (name, process, before) in [("server", &server, server_before), ("runner", &runner, runner_before)] {
         println!("{name}: {} bytes after 100 commands, {} after 500", before.0, process.memory());
         let memory = || usize::try_from(process.memory()).unwrap();
@@ -80,7 +80,7 @@ async fn five_hundred_commands_leave_nothing_behind() {
     }
     let counted =
         run(&client, spec_in(&session, "sort -n ran.txt | uniq | wc -l; wc -l < ran.txt")).await.unwrap();
-    assert_eq!(counted.stdout, b"250\n250\n", "none ran twice");
+    assert_eq!(counted.stdout, b"250\n250\n", "no execution ran twice");
     client.close_session(&session).await.unwrap();
 
     drop(client);

@@ -121,7 +121,7 @@ impl Fixture {
             assert!(bytes == expected[offset..end], "{length} bytes from {offset}");
         }
         let (_, all) = self.bytes(id, Selection::All).await;
-        assert!(all == expected, "all of it");
+        assert!(all == expected, "all of the output");
         let past = Selection::Range { offset: SIZE as u64 + 1, length: 1 };
         let error = self.client.read_output(id, OutputStream::Stdout, past).next().await.unwrap_err();
         let rejection = error.rejection().unwrap();
@@ -165,7 +165,7 @@ impl Fixture {
         assert!(lines.iter().all(|line| line.data.len() == 255 * 16), "binary lines are whole");
         let (more, _) =
             self.lines(id, v1::OutputSearch { max_matches: 1, offset: done.next_offset, ..binary }).await;
-        assert!(more[0].offset > lines[2].offset, "it goes on where it stopped");
+        assert!(more[0].offset > lines[2].offset, "it continues where it stopped");
         let (none, done) = self.lines(id, search("nothing is like this")).await;
         assert!(none.is_empty() && done.matches == 0);
     }
@@ -190,7 +190,7 @@ async fn any_part_of_64_mib_is_read_live_and_stored_in_bounded_memory() {
             assert_eq!(output.offset, seen as u64);
             assert!(
                 output.data == expected[seen..seen + output.data.len()],
-                "the view shows what was written"
+                "the view shows the written bytes"
             );
             seen += output.data.len();
         }
@@ -228,11 +228,7 @@ async fn what_was_cut_from_the_middle_is_a_gap_at_the_same_place_everywhere() {
     let story =
         run(&fixture.client, spec_in(&fixture.session, "yes 0123456 | head -c 83886080")).await.unwrap();
     let (cut, total) = (16 << 20, 80 << 20);
-    assert_eq!(
-        story.stdout.len() as u64 + story.missing,
-        total,
-        "a reader that keeps pace may have seen it all"
-    );
+    assert_eq!(story.stdout.len() as u64 + story.missing, total, "a fast reader may have received all of it");
     let id = story.end.unwrap().execution_id;
     let mut reader = fixture.client.read_output(&id, OutputStream::Stdout, Selection::All);
     let (mut position, mut gaps) = (0, Vec::new());
@@ -253,7 +249,7 @@ async fn what_was_cut_from_the_middle_is_a_gap_at_the_same_place_everywhere() {
     }
     assert_eq!((position, gaps), (total, vec![(32 << 20, 48 << 20)]));
     let view = read(fixture.client.attach(&id, From::Beginning)).await.unwrap();
-    assert_eq!(view.missing, cut, "a view of what is stored has the same gap");
+    assert_eq!(view.missing, cut, "a view of the stored output has the same gap");
     // Lines after the gap have no number, because the number of lines in the gap is unknown.
     let search = v1::OutputSearch { pattern: "0123456".to_owned(), ..Default::default() };
     let after = v1::OutputSearch { offset: 47 << 20, max_matches: 2, ..search.clone() };

@@ -54,7 +54,7 @@ async fn a_client_that_is_replaced_ten_times_gets_every_byte_once() {
         let client = site.client().await;
         let mut events = client.attach(&id, from);
         read_some(&mut events, &mut story, 1_000_000).await;
-        assert!(story.end.is_none(), "it is cut on the way");
+        assert!(story.end.is_none(), "the connection is cut in between");
         from = events.position();
     }
     let mut events = client.attach(&id, from);
@@ -142,7 +142,7 @@ async fn a_cancel_is_done_while_two_hundred_readers_are_stopped() {
     assert_eq!(stopped.len(), 200);
 
     let after = airlock_tests::reader::run(&client, spec_in(&session, "echo on")).await.unwrap();
-    assert_eq!(after.stdout, b"on\n", "the session goes on");
+    assert_eq!(after.stdout, b"on\n", "the session continues");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -170,6 +170,10 @@ async fn what_is_over_the_cap_is_a_gap_that_is_said() {
     assert_eq!(exit_code(&end), Some(0), "{end:?}");
     let story = replay(&client, &id).await.unwrap();
     let (total, cap) = (100_000_000 + 1 + 8, 64 << 20);
-    assert_eq!((story.stdout.len() as u64, story.missing), (cap, total - cap), "as much as the cap is kept");
+    assert_eq!(
+        (story.stdout.len() as u64, story.missing),
+        (cap, total - cap),
+        "as many bytes as the limit are kept"
+    );
     assert!(story.stdout.ends_with(b"x\nthe end\n"));
 }

@@ -144,5 +144,8 @@ async fn in_the_background_a_run_ends_as_it_passes_the_limit_and_what_came_befor
     fixture.client.cancel(&quiet).await.unwrap();
     let end = ended(&fixture.client, &quiet).await;
     assert_eq!(cause(&end), v1::CauseCode::Cancelled);
-    assert!(end.result.unwrap().stdout_bytes > KEPT as u64, "more than what ended the other");
+    assert!(
+        end.result.unwrap().stdout_bytes > KEPT as u64,
+        "more than the limit that ended the other command"
+    );
 }

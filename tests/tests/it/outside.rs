@@ -78,7 +78,7 @@ async fn with_all_three_keys_a_command_runs_outside_and_the_result_says_so() {
     assert!(result(&asked).unsandboxed);
     assert_eq!(result(&asked).landlock_abi, 0, "no layer is around it");
     let excluded = fixture.run("open", false, NAME).await.unwrap();
-    assert!(result(&excluded).unsandboxed, "the profile's list stands for the request's key");
+    assert!(result(&excluded).unsandboxed, "the profile's list replaces the request's key");
     let inside = fixture.run("open", false, &format!("{NAME}; true")).await.unwrap();
     assert_ne!(String::from_utf8_lossy(&inside.stdout), own_name(), "not every subcommand is on the list");
     assert!(!result(&inside).unsandboxed);
@@ -118,7 +118,11 @@ async fn what_is_passed_through_holds_no_secret_and_the_result_names_what_was_he
     assert_eq!(String::from_utf8_lossy(&story.stdout), "OWN_TOKEN=v4lue\nPLAIN_VALUE=v4lue\n");
     assert_eq!(result(&story).scrubbed_env, ["NPM_TOKEN", "OTHER_TOKEN"]);
     let other = fixture.run("sandboxed", false, "env | grep v4lue; true").await.unwrap();
-    assert_eq!((other.stdout.len(), result(&other).scrubbed_env.len()), (0, 0), "no profile, no variable");
+    assert_eq!(
+        (other.stdout.len(), result(&other).scrubbed_env.len()),
+        (0, 0),
+        "without the profile, no variable"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

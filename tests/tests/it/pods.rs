@@ -88,7 +88,7 @@ impl Seen {
 
     /// Asserts that nothing ran: the command was refused with a reason.
     fn assert_refused(&self) {
-        assert_ne!(self.doctor, 0, "doctor tells by its exit code: {:#?}", self.checks);
+        assert_ne!(self.doctor, 0, "doctor's exit code reports it: {:#?}", self.checks);
         assert_ne!(self.run.0, 0, "{}", self.run.1);
         assert!(!self.run.1.contains("ran"), "{}", self.run.1);
         assert!(self.errors.contains("below the floor"), "{}", self.errors);

@@ -168,7 +168,7 @@ async fn everything_is_replaced_under_load_and_no_call_view_or_link_is_lost() {
     let view = view_of(&client, client.start(in_session(&session, long)).await.unwrap().execution_id);
     let stop = Arc::new(AtomicBool::new(false));
     let (done, calling) = calls(client.clone(), stop.clone());
-    until("calls go on", PATIENCE, || done.load(Ordering::Relaxed) > 10);
+    until("calls continue", PATIENCE, || done.load(Ordering::Relaxed) > 10);
 
     let new = replace_authority(&site, &settings, &token).await;
     replace_token(&site, &settings, &client, (&new, &token)).await;

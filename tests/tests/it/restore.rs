@@ -98,12 +98,15 @@ impl State {
         assert_eq!(without("audit_opened", ""), "0", "executions without an entry");
         assert_eq!(without("audit_closed", "AND ended IS NOT NULL"), "0", "ends without an entry");
         let gaps = "SELECT max(sequence) - min(sequence) + 1 - count(*) FROM audit_opened";
-        assert_eq!(self.ask(gaps), "0", "numbers that are not there");
+        assert_eq!(self.ask(gaps), "0", "missing numbers");
         let triggers = match &self.database {
             Some(_) => "SELECT count(*) FROM pg_trigger WHERE tgname LIKE 'audit%' AND tgenabled = 'O'",
             None => "SELECT count(*) FROM sqlite_master WHERE type = 'trigger' AND name LIKE 'audit%'",
         };
-        assert!(self.ask(triggers).parse::<u32>().unwrap() >= 3, "what keeps the audit is restored too");
+        assert!(
+            self.ask(triggers).parse::<u32>().unwrap() >= 3,
+            "the constraints of the audit are restored too"
+        );
     }
 }
 
@@ -233,7 +236,7 @@ fn is_settled(now: &v1::Execution) -> bool {
 async fn assert_goes_on(fixture: &Fixture, work: &Work) {
     let Work { session, ended, waits, ended_later, late, unknown } = work;
     assert_eq!(exit_code(&fixture.client.execution(ended).await.unwrap()), Some(0));
-    assert_eq!(fixture.read(ended).await, numbers(), "of the outputs' copy");
+    assert_eq!(fixture.read(ended).await, numbers(), "from the copy of the outputs");
     for gone in [late, unknown] {
         let error = fixture.client.execution(gone).await.unwrap_err();
         assert_eq!(error.rejection().unwrap().reason, "NOT_FOUND", "{error}");

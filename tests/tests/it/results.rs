@@ -159,7 +159,7 @@ async fn secrets_that_the_profile_names_are_replaced_for_every_reader() {
     assert!(seen.ends_with("[secret DEPLOY_TOKEN]") && !seen.contains("hunt"), "{seen}");
     let shown = text(&story);
     assert_eq!(shown.text, seen);
-    assert_eq!(shown.total_bytes, seen.len() as u64, "offsets count what was replaced");
+    assert_eq!(shown.total_bytes, seen.len() as u64, "offsets count the bytes after the replacement");
     assert!(!format!("{:?}", story.progress).contains("hunt"), "{:?}", story.progress);
     let id = story.end.unwrap().execution_id;
     assert_eq!(read_output(&client, &id).await, seen.as_bytes());
@@ -202,7 +202,7 @@ async fn a_command_that_runs_is_told_of_and_one_that_is_short_is_not() {
     assert!(story.progress.iter().all(|one| elapsed(one) >= TOLD_AFTER));
     assert!(story.progress.windows(2).all(|two| elapsed(&two[0]) < elapsed(&two[1])));
     let again = replay(&client, &story.end.unwrap().execution_id).await.unwrap();
-    assert_eq!((again.stdout, again.progress), (story.stdout, Vec::new()), "it is no part of the history");
+    assert_eq!((again.stdout, again.progress), (story.stdout, Vec::new()), "it is not part of the history");
 }
 
 /// Takes some bytes and then waits, like a reader of a thousand bytes per second.
@@ -235,15 +235,15 @@ async fn a_slow_reader_holds_up_neither_the_command_nor_another_nor_a_cancel() {
     take_slowly(&mut slow, &mut story, 1000).await;
     assert!(
         story.end.is_none() && story.stdout.len() < fast.stdout.len() / 2,
-        "the slow one is still on its way"
+        "the slow reader has not finished"
     );
     let command = client.execution(&id).await.unwrap();
-    assert_eq!(exit_code(&command), Some(0), "the command's end waited for nobody");
+    assert_eq!(exit_code(&command), Some(0), "the command's end did not wait for a reader");
 
     while let Some(event) = slow.next().await.unwrap() {
         story.take(event);
     }
-    assert_eq!(sha256(&story.stdout), sha256(&fast.stdout), "and gets every byte once in the end");
+    assert_eq!(sha256(&story.stdout), sha256(&fast.stdout), "and finally gets every byte once");
 }
 
 #[tokio::test(flavor = "multi_thread")]

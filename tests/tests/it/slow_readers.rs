@@ -109,7 +109,7 @@ async fn they_hold_up_nobody_and_get_what_is_kept_and_a_gap() {
     assert_eq!(fast.exit_code(), Some(0), "another reader reaches the end");
     assert!(
         fast.stdout == without_gaps(&whole, &fast),
-        "with all of it, but for gaps that are said: {:?}",
+        "with all output except reported gaps: {:?}",
         fast.gaps
     );
     let end = ended(&fixture.client, &id).await;
@@ -146,7 +146,7 @@ async fn a_cancel_does_not_wait_for_them() {
     }
     for reader in slow {
         let story = reader.hurry().await;
-        assert_eq!(cause(&story.end.unwrap()), v1::CauseCode::Cancelled, "they are told in the end");
+        assert_eq!(cause(&story.end.unwrap()), v1::CauseCode::Cancelled, "they receive the end");
         let total = end.result.as_ref().unwrap().stdout_bytes;
         assert_eq!(story.stdout.len() as u64 + story.missing, total);
         let line = b"no end to this\n";

@@ -131,11 +131,11 @@ fn the_runners_unit_leaves_bubblewrap_what_it_needs_and_waits_for_a_drain() {
         for key in [hiding_proc.as_slice(), &breaking, &inherited, &devices].concat() {
             assert_eq!(service(&unit, key), None, "{name} sets {key}");
         }
-        assert_eq!(service(&unit, "Delegate"), Some("yes"), "{name}: cgroups of its own");
+        assert_eq!(service(&unit, "Delegate"), Some("yes"), "{name}: its own cgroups");
         assert_eq!(
             service(&unit, "OOMPolicy"),
             Some("continue"),
-            "{name}: one command's end is not the runner's"
+            "{name}: the end of one command does not end the runner"
         );
         assert_eq!(service(&unit, "KillMode"), Some("mixed"), "{name}: the runner ends its commands itself");
         let seconds = |text: &str| text.trim_end_matches('s').parse::<u64>().unwrap();

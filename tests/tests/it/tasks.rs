@@ -22,7 +22,7 @@ const QUIET: Duration = Duration::from_secs(2);
 /// leak.
 fn settled(tasks: impl Fn() -> usize) -> usize {
     let (fewest, since) = (Cell::new(tasks()), Cell::new(Instant::now()));
-    until("no task ends any more", PATIENCE, || {
+    until("the number of tasks no longer decreases", PATIENCE, || {
         if tasks() < fewest.get() {
             fewest.set(tasks());
             since.set(Instant::now());

@@ -87,7 +87,7 @@ async fn receives_everything(state: String, env: &[(&str, &str)]) {
     let mut exercise = Exercise::start_on(&format!("http://{}", port.address), state, env).await;
     let inside = exercise.traceparent().await;
     let inside: Vec<&str> = inside.split('-').collect();
-    assert_eq!((inside.len(), inside[1]), (4, TRACE), "the command is told its trace: {inside:?}");
+    assert_eq!((inside.len(), inside[1]), (4, TRACE), "the command receives its trace context: {inside:?}");
     // The runner that must send it is killed later.
     until("the command's span arrives", PATIENCE, || spans(&collector.output()).contains_key(inside[2]));
     let sent = || collector.output().split_whitespace().filter(|word| *word == "airlock.runner.jobs").count();
@@ -98,7 +98,7 @@ async fn receives_everything(state: String, env: &[(&str, &str)]) {
     let log = collector.output();
     let parent = spans(&log).remove(inside[2]).unwrap();
     assert_eq!(parent.name, "run", "the command's parent is the runner's span");
-    assert!(!log.contains(CANARY) && !lines.contains(CANARY), "and nothing of what was run");
+    assert!(!log.contains(CANARY) && !lines.contains(CANARY), "and no part of the command");
 }
 
 /// Waits until `look` returns nothing.
@@ -250,7 +250,7 @@ async fn spans_say_how_their_work_ended_and_lines_of_the_log_say_their_trace() {
 
     let failed = failure().expect("the collector has the line");
     let span = named("authenticate").into_iter().find(|span| span.span_id == failed.span_id).unwrap();
-    assert_eq!(span.trace_id, failed.trace_id, "its place in the trace is there");
+    assert_eq!(span.trace_id, failed.trace_id, "its trace context is there");
     let lines = std::fs::read_to_string(site.log("server")).unwrap();
     let place = format!("trace_id={} span_id={}", hex::encode(&span.trace_id), hex::encode(&span.span_id));
     assert!(

@@ -223,7 +223,8 @@ async fn top_draws_again_and_again_and_quits() {
     screen.see("COMMAND");
     let clock = |shown: &str| shown.lines().find(|line| line.contains("load average")).map(str::to_owned);
     let first = clock(&screen.shown());
-    screen.wait("it has drawn anew", |shown| clock(shown).is_some() && clock(shown) != first);
+    screen
+        .wait("the program has redrawn the screen", |shown| clock(shown).is_some() && clock(shown) != first);
     screen.resize(60, 15);
     screen.wait("it fits", |shown| shown.contains("load average") && shown.lines().count() <= 15);
     screen.text("q");
@@ -311,7 +312,7 @@ async fn a_killed_client_and_a_restarted_server_lose_nothing() {
     screen.see("Killed");
     // The killed client could not restore its terminal.
     screen.line("stty sane; clear");
-    screen.wait("the screen is wiped", |shown| shown.trim_end() == PROMPT.trim_end());
+    screen.wait("the screen is cleared", |shown| shown.trim_end() == PROMPT.trim_end());
     let id = place.running().await;
     screen.line(&format!("airlock attach -it {id}"));
     screen.see_line("in>");
@@ -342,7 +343,7 @@ async fn connections_that_are_cut_while_somebody_types_lose_and_double_nothing()
         screen.line(&number.to_string());
     }
     let wanted: Vec<String> = (1..=count).map(|number: u32| number.to_string()).collect();
-    until("all of it is there", PATIENCE, || place.file("typed").lines().count() >= wanted.len());
+    until("all data is there", PATIENCE, || place.file("typed").lines().count() >= wanted.len());
     assert_eq!(place.file("typed"), wanted.join("\n"));
     assert!(cutter.cuts() > 2, "the connections were cut");
     screen.keys(&["C-d"]);

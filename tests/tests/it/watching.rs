@@ -144,7 +144,7 @@ fn dashboards_name_only_what_there_is_and_all_of_it() {
     let mut shown = BTreeSet::new();
     let legend = Regex::new(r"\{\{([a-z_]+)\}\}").unwrap();
     for (file, dashboard) in &all {
-        assert_eq!(dashboard["uid"].as_str(), Some(file.as_str()), "its address is its file's name");
+        assert_eq!(dashboard["uid"].as_str(), Some(file.as_str()), "its UID is its file's name");
         let ids: BTreeSet<i64> = dashboard["panels"]
             .as_array()
             .unwrap()
@@ -199,7 +199,7 @@ fn each_dashboard_has_its_picture_which_the_guide_shows() {
     );
     for name in pictures {
         let picture = fs::read(source::root().join("docs/panels").join(&name)).unwrap();
-        assert!(picture.starts_with(b"\x89PNG\r\n"), "{name} is no picture");
+        assert!(picture.starts_with(b"\x89PNG\r\n"), "{name} is not an image");
         assert!(picture.len() < PICTURE_BYTES, "{name} has {} bytes", picture.len());
         assert!(guide.contains(&format!("](panels/{name})")), "the guide shows {name}");
     }
@@ -220,11 +220,11 @@ fn alerts_name_only_what_there_is_and_have_their_place_in_the_guide() {
         let part = section.split(&format!("### {name}\n")).nth(1).unwrap().split("\n### ").next().unwrap();
         assert!(
             part.contains("**Do**") || part.contains("**do**") || part.contains("Nothing brings"),
-            "{name}: what to do"
+            "{name}: the required action"
         );
         assert!(
             rules.contains(&format!("runbook_url: {DOCS}/operator.md#{}\n", name.to_lowercase())),
-            "{name}: where it is told"
+            "{name}: the link to its section"
         );
         let severity = rules.split(&format!("- alert: {name}\n")).nth(1).unwrap();
         let severity = severity.lines().find_map(|line| line.trim().strip_prefix("severity: ")).unwrap();
@@ -313,11 +313,7 @@ fn the_collectors_pipelines_use_what_is_configured_and_reach_prometheus() {
             .collect::<BTreeSet<_>>()
     };
     for part in ["receivers", "processors", "exporters", "extensions"] {
-        assert_eq!(
-            listed(part),
-            under(&text, part),
-            "what is configured as {part} is used, and nothing else"
-        );
+        assert_eq!(listed(part), under(&text, part), "each configured {part} is used, and no other");
     }
     for signal in ["metrics", "traces", "logs"] {
         assert!(text.contains(&format!("\n    {signal}:\n")), "a pipeline of {signal}");
@@ -329,12 +325,12 @@ fn the_collectors_pipelines_use_what_is_configured_and_reach_prometheus() {
     let scraped = page("deploy/prometheus/prometheus.yaml");
     assert!(
         scraped.contains(&format!("127.0.0.1:{}\"", port(&text, "\n  prometheus:\n"))),
-        "what it offers is scraped"
+        "Prometheus scrapes the collector's endpoint"
     );
     assert!(scraped.contains("honor_labels: true"), "with the labels of the programs");
     let sent = page("deploy/server.toml");
     assert!(
         sent.contains(&format!("http://127.0.0.1:{}\"", port(&text, "\n  otlp:\n"))),
-        "what is sent is received"
+        "the collector receives the exported data"
     );
 }

@@ -40,7 +40,7 @@ fn keys_are_made_closed_and_kept() {
     assert_eq!(keys.token_sha256, hex::encode(Sha256::digest(&token)));
     let before = contents(&directory);
     Keys::ensure(&directory, now + 300 * DAY).unwrap();
-    assert_eq!(before, contents(&directory), "what is good is kept");
+    assert_eq!(before, contents(&directory), "valid certificates are kept");
 }
 
 #[test]
@@ -82,5 +82,9 @@ fn what_is_no_good_is_made_anew_and_nothing_else() {
     assert_eq!(changed(&before, &contents(&directory)), leaves, "soon over");
     let before = contents(&directory);
     Keys::ensure(&directory, now + 3640 * DAY).unwrap();
-    assert_eq!(changed(&before, &contents(&directory)), authority_and_leaves, "all are over");
+    assert_eq!(
+        changed(&before, &contents(&directory)),
+        authority_and_leaves,
+        "every certificate has expired"
+    );
 }

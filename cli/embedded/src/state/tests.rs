@@ -49,7 +49,7 @@ fn a_second_dev_is_refused_and_told_who_is_there() {
     state.publish(&connection()).unwrap();
     let error = state.take().unwrap_err().to_string();
     assert!(error.contains("another `airlock dev`") && error.contains("process 77"), "{error}");
-    assert_eq!(state.connection().unwrap(), connection(), "it took nothing away");
+    assert_eq!(state.connection().unwrap(), connection(), "the other process's files remain");
     drop(lock);
     let _next = state.take().unwrap();
 }
@@ -66,7 +66,7 @@ fn what_a_dead_dev_left_is_not_believed() {
     assert!(matches!(error, StateError::NotRunning(_)));
     assert!(error.to_string().contains("start one with `airlock dev`"));
     let _next = state.take().unwrap();
-    assert!(matches!(state.connection(), Err(StateError::NotReady(_))), "the old file is gone");
+    assert!(matches!(state.connection(), Err(StateError::NotReady(_))), "the old file was removed");
 }
 
 #[test]

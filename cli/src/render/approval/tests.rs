@@ -170,7 +170,7 @@ fn commands_that_are_made_to_mislead_do_not() {
             case.0
         );
         assert!(!beside.chars().any(|c| c != '\n' && c.is_control()), "{}", case.0);
-        assert!(case.2 != DESCRIPTION || seen.insert(exact.to_owned()), "{} looks like another", case.0);
+        assert!(case.2 != DESCRIPTION || seen.insert(exact.to_owned()), "{} looks like another line", case.0);
         insta::assert_snapshot!(case.0, page);
     }
 }

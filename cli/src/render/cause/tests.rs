@@ -111,6 +111,6 @@ fn a_summary_says_what_a_person_wants_to_know() {
         assert!(told.contains(piece), "`{piece}` in {told}");
     }
     let denied = outcome(CauseCode::Denied, Started::No, None);
-    assert_eq!(summary(Some(&denied)), sentence(Some(&denied)), "what did not run took nothing");
+    assert_eq!(summary(Some(&denied)), sentence(Some(&denied)), "a command that did not run has no usage");
     assert_eq!(summary(None), sentence(None));
 }

@@ -209,7 +209,7 @@ impl ExecutionService for Fake {
             let known = (input.bytes.len() as u64).checked_sub(message.offset);
             let known = known.ok_or_else(|| Status::out_of_range("beyond"))? as usize;
             let new = message.data.get(known.min(message.data.len())..).unwrap_or_default();
-            assert!(new.is_empty() || !input.ended, "nothing follows the end");
+            assert!(new.is_empty() || !input.ended, "no event follows the end");
             input.bytes.extend_from_slice(new);
             input.ended |= message.end;
         }

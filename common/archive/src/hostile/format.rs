@@ -102,8 +102,8 @@ fn cut() -> Vec<Hostile> {
     vec![
         refused("nothing", "the end marker is missing", Vec::new()),
         refused("cut in a header", "its header is short", until(1024 + 300)),
-        refused("cut in a content", "its content has no end", until(1024 + 512 + 600)),
-        refused("cut in what fills a block up", "its last block is short", until(1024 + 512 + 800)),
+        refused("cut in the content of an entry", "its content has no end", until(1024 + 512 + 600)),
+        refused("cut in the padding of a block", "its last block is short", until(1024 + 512 + 800)),
         refused("cut after an entry", "the end marker is missing", whole().open_end()),
         refused("cut in the end marker", "the end marker is short", whole().raw(&[0; 512]).open_end()),
         refused("cut in an extension", "its extension header is short", {
@@ -156,7 +156,7 @@ fn compressed() -> Vec<Hostile> {
         refused("gzip cut in its data", no_end, until(30)),
         refused("gzip cut in its trailer", no_end, until(4)),
         refused("gzip with a wrong check sum", no_gzip, flipped),
-        refused("gzip with something after it", no_gzip, [&whole[..], b"#!/bin/sh\necho evil\n"].concat()),
+        refused("gzip with data after it", no_gzip, [&whole[..], b"#!/bin/sh\necho evil\n"].concat()),
         taken("an archive in many gzip members", {
             let tar = Tar::new().file(b"second", &[b'x'; 700]).end();
             tar.chunks(100).flat_map(gzip).collect::<Vec<u8>>()

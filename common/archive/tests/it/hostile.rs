@@ -14,11 +14,13 @@ fn assert_answer(case: &Hostile, doing: &str, result: Result<(), ArchiveError>) 
     let name = case.name;
     match (result, case.refusal) {
         (Ok(()), None) => {}
-        (Ok(()), Some(refusal)) => panic!("`{name}` was taken by {doing}, and not refused with `{refusal}`"),
+        (Ok(()), Some(refusal)) => {
+            panic!("{doing} accepted `{name}` instead of refusing it with `{refusal}`")
+        }
         (Err(error), None) => panic!("`{name}` was refused by {doing}: {error}"),
         (Err(error), Some(refusal)) => {
             let message = error.to_string();
-            assert!(message.contains(refusal), "`{name}`, {doing}: `{message}` does not say `{refusal}`");
+            assert!(message.contains(refusal), "`{name}`, {doing}: `{message}` does not contain `{refusal}`");
             assert!(message.len() < 600 && !message.contains(char::is_control), "`{name}`: {message:?}");
             let is_of_bytes = matches!(error.cause, Cause::Malformed { .. } | Cause::Truncated { .. });
             assert!(is_of_bytes || message.contains("entry "), "`{name}`: no entry in `{message}`");
@@ -30,7 +32,7 @@ fn assert_answer(case: &Hostile, doing: &str, result: Result<(), ArchiveError>) 
 fn there_are_enough_hostile_archives_and_each_is_another() {
     let cases = cases();
     let names: BTreeSet<&str> = cases.iter().map(|case| case.name).collect();
-    assert_eq!(names.len(), cases.len(), "each has a name of its own");
+    assert_eq!(names.len(), cases.len(), "each case has a unique name");
     let refused = cases.iter().filter(|case| case.refusal.is_some()).count();
     assert!(refused >= 100 && cases.len() - refused >= 25, "{refused} of {}", cases.len());
 }
@@ -114,7 +116,11 @@ fn a_naive_unpacker_is_beaten_by_the_same_archives() {
     let place = Fixture::new();
     std::os::unix::fs::symlink("here/../canary", place.target().join("out")).unwrap();
     std::os::unix::fs::symlink(".", place.target().join("here")).unwrap();
-    assert_eq!(fs::read(place.target().join("out/file")).unwrap(), b"alive", "the chain of links leads out");
+    assert_eq!(
+        fs::read(place.target().join("out/file")).unwrap(),
+        b"alive",
+        "the chain of links leads outside"
+    );
 }
 
 #[test]

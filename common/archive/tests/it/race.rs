@@ -58,7 +58,7 @@ fn trap() -> Fixture {
 fn assert_alive(place: &Fixture) {
     assert_eq!(fs::read(place.canary()).unwrap(), b"alive");
     let beside = fs::read_dir(place.root().join("canary")).unwrap().count();
-    assert_eq!(beside, 1, "nothing was put beside the canary");
+    assert_eq!(beside, 1, "no file was created next to the canary");
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn no_swap_of_folders_and_links_gets_an_unpacker_out() {
     assert_alive(&place);
     let left =
         place.inside().into_keys().filter(|path| path.to_string_lossy().contains(TEMPORARY_PREFIX)).count();
-    assert_eq!(left, 0, "no temporary file is left");
+    assert_eq!(left, 0, "no temporary file remains");
 }
 
 #[test]
@@ -217,7 +217,7 @@ fn a_link_that_is_put_in_the_way_between_two_entries_is_not_followed() {
     let error = place.unpack(springs, Format::Tar).unwrap_err();
     assert!(matches!(&error.cause, Cause::InTheWay { obstacle: Obstacle::NotADirectory, .. }), "{error}");
     assert!(error.to_string().starts_with("`d` is a link or a file where a directory is needed"), "{error}");
-    assert_eq!(error.put, 4, "two folders and two files");
+    assert_eq!(error.put, 4, "two directories and two files");
     assert_alive(&place);
 }
 

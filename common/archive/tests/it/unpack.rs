@@ -42,14 +42,18 @@ fn an_archive_is_unpacked_with_modes_times_and_links() {
     assert_eq!(content(&seen, b"src/run"), b"hello");
     assert_eq!(content(&seen, b"src/link"), b"../docs/a/b");
     let meta = |path: &str| fs::symlink_metadata(place.target().join(path)).unwrap();
-    assert_eq!(meta("src").mode() & 0o7777, 0o555, "a folder that cannot be written to was filled");
+    assert_eq!(meta("src").mode() & 0o7777, 0o555, "a read-only directory was filled");
     assert_eq!(meta("src/run").mode() & 0o7777, 0o755);
-    assert_eq!(meta("docs").mode() & 0o7777, 0o755, "a folder that is only part of a path");
+    assert_eq!(meta("docs").mode() & 0o7777, 0o755, "a directory that occurs only in a path");
     assert_eq!(meta("src/run").ino(), meta("src/hard").ino());
     for path in ["src", "src/run"] {
         assert_eq!(meta(path).mtime(), 0o14_000_000_000, "{path}");
     }
-    assert_eq!(fs::metadata(place.target()).unwrap().mode(), root_before, "the folder itself is as it was");
+    assert_eq!(
+        fs::metadata(place.target()).unwrap().mode(),
+        root_before,
+        "the directory itself is unchanged"
+    );
 }
 
 #[test]
@@ -66,7 +70,7 @@ fn the_umask_takes_its_bits_from_files_and_folders() {
     unpack(Cursor::new(archive), Format::Tar, &place.dir(), &options, on_entry).unwrap();
     let mode = |path: &str| fs::metadata(place.target().join(path)).unwrap().mode() & 0o7777;
     assert_eq!([mode("open"), mode("open/run"), mode("docs")], [0o750; 3]);
-    assert_eq!(told, [0o750, 0o750, 0o750, mode("docs/a")], "what is told is what was put");
+    assert_eq!(told, [0o750, 0o750, 0o750, mode("docs/a")], "the report matches the created entries");
     assert_eq!(mode("docs/a") & 0o027, 0);
 }
 
@@ -125,7 +129,7 @@ fn unpacking_again_replaces_files_and_keeps_folders() {
     place.unpack(Cursor::new(sample()), Format::Tar).unwrap();
     assert_eq!(fs::metadata(place.target().join("src")).unwrap().ino(), inode);
     assert_eq!(content(&place.inside(), b"docs/mine"), b"mine");
-    assert_eq!(place.inside().len(), 1 + 8, "and no temporary file is left");
+    assert_eq!(place.inside().len(), 1 + 8, "and no temporary file remains");
 }
 
 #[test]
@@ -162,7 +166,7 @@ fn what_stands_in_the_way_is_told_and_never_followed() {
         put(&place.target().join("d"), &place);
         let (before, inside) = (place.outside(), place.inside());
         let found = conflicts(archive, Format::Tar, &place.dir(), &LIMITS, &Cancel::new()).unwrap_err();
-        assert_eq!(place.inside(), inside, "looking touches nothing");
+        assert_eq!(place.inside(), inside, "a check changes no file");
         let error = place.unpack(archive, Format::Tar).unwrap_err();
         for error in [&found, &error] {
             assert!(
@@ -172,7 +176,7 @@ fn what_stands_in_the_way_is_told_and_never_followed() {
         }
         assert_eq!((found.put, error.put), (0, 1));
         assert_eq!(place.outside(), before);
-        assert_eq!(place.inside().len(), 3, "the folder, `first`, and `d` as it was");
+        assert_eq!(place.inside().len(), 3, "the directory, `first`, and `d` unchanged");
     }
 }
 
@@ -232,7 +236,7 @@ fn a_cancelled_call_ends_and_leaves_nothing_half_done() {
     let error =
         write_file(&place.dir(), Path::new("f"), Endless(cancel.clone(), false), 0o644, &cancel).unwrap_err();
     assert!(matches!(error.cause, Cause::Cancelled), "{error}");
-    assert_eq!(place.inside().len(), 2, "only `first` is there");
+    assert_eq!(place.inside().len(), 2, "only `first` exists");
 }
 
 #[test]
@@ -261,7 +265,7 @@ fn a_file_is_written_whole_with_folders_mode_and_digest() {
     assert!(matches!(error.cause, Cause::Refused { rule: Rule::SetId, .. }), "{error}");
     let error = write("a/b", 0o644).unwrap_err();
     assert!(matches!(error.cause, Cause::InTheWay { obstacle: Obstacle::ADirectory, .. }), "{error}");
-    assert_eq!(place.inside().len(), 4, "and nothing else");
+    assert_eq!(place.inside().len(), 4, "and no other entry");
 }
 
 struct Broken;

@@ -45,7 +45,7 @@ fn no_step_passes_a_mount_that_appeared_after_the_look() {
         });
         assert_eq!(fs::read(kept.join("deep/precious")).unwrap(), b"kept", "{place}");
         remove_tree(&tree).unwrap();
-        assert!(!tree.exists(), "the control: without the mount it goes");
+        assert!(!tree.exists(), "control: without the mount, the tree is removed");
     }
 }
 

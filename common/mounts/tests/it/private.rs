@@ -29,7 +29,7 @@ fn what_is_mounted_is_seen_nowhere_else_and_ends_with_its_thread() {
         assert_eq!(mounts_below(dir.path()).unwrap(), [dir.path()]);
         std::thread::scope(|scope| {
             let seen = scope.spawn(|| dir.path().join("file").exists());
-            assert!(seen.join().unwrap(), "the control: a thread that is started there sees it");
+            assert!(seen.join().unwrap(), "control: a thread that starts there sees the mount");
         });
         let table = fs::read_to_string(format!("/proc/{}/mountinfo", std::process::id())).unwrap();
         assert!(!table.contains(dir.path().to_str().unwrap()), "{table}");
@@ -58,7 +58,7 @@ fn mounts_that_spread_within_a_namespace_stay_in_it() {
                 let table = fs::read_to_string(format!("/proc/{}/mountinfo", waiting.pid())).unwrap();
                 table.contains(dir.path().to_str().unwrap())
             };
-            assert!(seen(&sharing), "the control: it spreads");
+            assert!(seen(&sharing), "control: the mount propagates");
             assert!(!seen(&beside));
         });
         assert_eq!(mounts_below(dir.path()).unwrap(), [] as [&Path; 0]);

@@ -42,7 +42,7 @@ fn assert_refused(tree: &Path, place: &Path) {
     assert!(error.to_string().contains(&format!("`{}` is a mount point", place.display())), "{error}");
     assert_eq!(std::io::Error::from(error).kind(), std::io::ErrorKind::ResourceBusy);
     if place != tree {
-        assert_eq!(fs::read(tree.join("top")).unwrap(), b"own", "nothing was removed");
+        assert_eq!(fs::read(tree.join("top")).unwrap(), b"own", "no file was removed");
     }
 }
 
@@ -54,13 +54,13 @@ fn a_bind_mount_of_the_same_file_system_is_refused_and_its_content_survives() {
         let place = tree.join("a/b");
         let mounted = private.bind(&kept, &place);
         let device = |path: &Path| fs::metadata(path).unwrap().dev();
-        assert_eq!(device(&place), device(&tree), "the control: the devices do not tell");
+        assert_eq!(device(&place), device(&tree), "control: the device numbers are equal");
         assert_eq!(mounts_below(&tree).unwrap(), [place.as_path()]);
         assert_refused(&tree, &place);
         assert_refused(&place, &place);
         assert_eq!(fs::read(place.join("deep/precious")).unwrap(), b"kept");
         drop(mounted);
-        assert_eq!(fs::read(place.join("own")).unwrap(), b"own", "what the mount covered");
+        assert_eq!(fs::read(place.join("own")).unwrap(), b"own", "the files below the mount");
     });
     remove_tree(&tree).unwrap();
     assert!(!tree.exists());

@@ -210,7 +210,7 @@ impl Maker<'_> {
             "line" => self.of(LINES),
             other => match table(other).or_else(|| super::flags::flags(other)) {
                 Some(table) => self.of(table),
-                None => unreachable!("`{other}` is no mark"),
+                None => unreachable!("`{other}` is not a placeholder"),
             },
         }
     }

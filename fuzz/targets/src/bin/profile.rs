@@ -13,7 +13,7 @@ fuzz_target!(|text: &[u8]| {
         }
         Err(error) => {
             let lines = text.lines().count().max(1) + 1;
-            assert!(!error.problems.is_empty(), "an error says what is wrong");
+            assert!(!error.problems.is_empty(), "an error names the problem");
             for problem in &error.problems {
                 assert!((1..=lines).contains(&problem.line), "line {} of {lines}", problem.line);
             }

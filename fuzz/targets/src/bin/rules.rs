@@ -24,11 +24,11 @@ fuzz_target!(|text: &[u8]| {
     let denied = with(&rule, &none, &rule);
     assert!(denied.verdict >= plain.verdict, "a deny rule never loosens");
     if with(&none, &rule, &none).reasons[0].code == "ask_rule" {
-        assert_eq!(denied.verdict, Verdict::Deny, "what a rule asks about, the same rule denies");
+        assert_eq!(denied.verdict, Verdict::Deny, "a deny rule matches whatever the same ask rule matches");
     }
     let allowed = with(&rule, &none, &none);
     assert!(allowed.verdict <= plain.verdict, "an allow rule never tightens");
     if allowed.verdict == Verdict::Allow && plain.verdict != Verdict::Allow {
-        assert!(allowed.parse_complete, "only what is understood is allowed");
+        assert!(allowed.parse_complete, "only understood text is allowed");
     }
 });

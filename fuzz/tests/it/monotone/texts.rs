@@ -27,7 +27,7 @@ impl Texts {
     pub(super) fn new(seed: u64) -> Self {
         let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../policy/test_data");
         let mut written: Vec<Vec<u8>> = files(&data, "toml").iter().flat_map(|path| cases(path)).collect();
-        assert!(written.len() > 500, "the policy's cases are where they are looked for");
+        assert!(written.len() > 500, "the policy's cases are in the expected directory");
         if let Some(directory) = std::env::var_os(DIRECTORY) {
             let more = commands(Path::new(&directory));
             assert!(!more.is_empty(), "{DIRECTORY} has no commands");

@@ -164,5 +164,5 @@ fn malformed_messages_name_their_field() {
     assert_eq!(down(Down::Stat(stat)).unwrap_err().field, "stat.session_id");
     let later = wire::ExchangeFailed { failure: 99, ..Default::default() };
     let Ok(ExchangeFromRunner::Failed(failed)) = up(Up::Failed(later)) else { unreachable!() };
-    assert_eq!(failed.failure, ExchangeFailure::Internal, "what is not known is no success");
+    assert_eq!(failed.failure, ExchangeFailure::Internal, "an unknown failure is an internal error");
 }

@@ -82,7 +82,11 @@ fn every_field_that_an_answer_is_bound_to_is_shown() {
 fn a_bound_field_without_a_place_of_its_own_is_among_the_further_ones() {
     let grant = grant();
     let umask = ("command.umask".to_owned(), "\"027\"".to_owned());
-    assert_eq!(grant.further(&SHOWN), BTreeMap::from([umask.clone()]), "the others have a place");
+    assert_eq!(
+        grant.further(&SHOWN),
+        BTreeMap::from([umask.clone()]),
+        "the other fields are shown elsewhere"
+    );
     let without = SHOWN.map(|name| if name == "command.stdin" { "" } else { name });
     assert_eq!(
         grant.further(&without),

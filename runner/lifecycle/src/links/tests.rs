@@ -36,7 +36,7 @@ fn an_epoch_ends_when_no_server_was_heard_for_the_shortest_grace() {
     let (_, effects) = all(ended.clone().chain([tick(59, 2)]));
     assert_eq!(effects, []);
     let (links, effects) = all(ended.chain([tick(60, 2), tick(1000, 3)]));
-    assert_eq!(effects, [LinkEffect::BeginEpoch(epoch(2))], "no server was heard in the second epoch");
+    assert_eq!(effects, [LinkEffect::BeginEpoch(epoch(2))], "no server connected in the second epoch");
     assert_eq!(links.epoch(), epoch(2));
 }
 

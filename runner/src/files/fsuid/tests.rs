@@ -23,7 +23,7 @@ struct Host {
 
 impl Host {
     fn new() -> Self {
-        assert!(geteuid().is_root(), "sessions have users of their own only under root");
+        assert!(geteuid().is_root(), "only a runner with root has a user per session");
         let dir = tempfile::tempdir().unwrap();
         fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o755)).unwrap();
         let secret = dir.path().join("secret");
@@ -64,7 +64,7 @@ fn work_for_a_session_cannot_read_write_or_give_away_what_its_user_cannot() {
     let own = host.workspace(ONE).join("own");
     let attack = || {
         assert!(is_denied(&host.secret));
-        assert!(is_denied(&host.workspace(ONE).join("link")), "a planted link, opened naively");
+        assert!(is_denied(&host.workspace(ONE).join("link")), "a planted link, opened without the check");
         assert!(is_denied(&host.workspace(OTHER).join("link")));
         assert!(fs::write(&host.secret, "changed").is_err());
         assert!(fs::rename(&host.secret, &own).is_err());
@@ -78,7 +78,7 @@ fn work_for_a_session_cannot_read_write_or_give_away_what_its_user_cannot() {
     as_session(Some(ONE), attack).unwrap();
     assert_is_runner(&host, &before);
     let made = fs::metadata(&own).unwrap();
-    assert_eq!((made.uid(), made.gid()), ONE, "what it makes is the session's from the first moment");
+    assert_eq!((made.uid(), made.gid()), ONE, "a new file belongs to the session from its creation");
     assert_eq!(fs::read(&own).unwrap(), b"of the session");
 }
 
@@ -117,7 +117,7 @@ fn a_panic_leaves_nothing_of_the_session_on_its_thread() {
     let broken = catch_unwind(AssertUnwindSafe(|| {
         as_session(Some(ONE), || {
             as_runner(|| assert!(!is_denied(&host.secret))).unwrap();
-            panic!("a fault in file work");
+            panic!("a bug in file operations");
         })
         .unwrap();
     }));

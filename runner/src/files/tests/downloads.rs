@@ -159,7 +159,7 @@ async fn what_a_command_made_git_run_does_not_come_unless_it_is_asked_for_by_its
     assert_eq!(said[0].0, "/workspace/of/commands/.git/config");
     assert!(said[0].1.contains("names programs"), "{said:?}");
     assert_eq!(said[1].0, "/workspace/of/commands/.git/hooks");
-    assert_eq!(got.done.files, 8, "five of people, three of commands");
+    assert_eq!(got.done.files, 8, "five files of people, three of commands");
     let got = fixture.download(fixture.download_order("2", "of/commands/.git/config")).await.unwrap();
     assert_eq!(got.bytes, b"[core]\n\tfsmonitor = x\n");
     let got = fixture.download(fixture.download_order("3", "of/commands/.git/hooks")).await.unwrap();

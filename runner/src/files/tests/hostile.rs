@@ -160,7 +160,7 @@ async fn nothing_is_written_through_a_folder_that_becomes_a_link() {
         let order = fixture.upload_order(&format!("in {round}"), "dir", FileFormat::Tar);
         done += u64::from(fixture.upload(order, &archive).await.is_ok());
     }
-    assert!(done > 0, "some found the folder in its place");
+    assert!(done > 0, "some calls found the directory in its place");
     outside.assert_untouched();
 }
 
@@ -204,7 +204,7 @@ async fn nothing_waits_for_a_pipe_or_a_socket_that_was_a_file() {
         let order = fixture.upload_order(&round.to_string(), "file", FileFormat::File);
         fixture.upload(order, &[b'x'; 3000]).await.unwrap();
     }
-    assert!(waits.load(Ordering::Acquire), "what opens the pipe by its name is still waiting");
+    assert!(waits.load(Ordering::Acquire), "a process that opens the pipe by its name still waits");
     fs::write(&pipe, "").unwrap();
     control.join().unwrap();
 }

@@ -9,7 +9,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 async fn until(mut done: impl FnMut() -> bool) {
     let started = Instant::now();
     while !done() {
-        assert!(started.elapsed() < PATIENCE, "it does not come");
+        assert!(started.elapsed() < PATIENCE, "the call does not return");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
@@ -123,7 +123,7 @@ async fn shut_down_in_the_middle(count: usize) -> bool {
     let names = fs::read_dir(fixture.session.workspace()).unwrap();
     let names: Vec<_> = names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     assert!(names.iter().all(|name| !name.starts_with(airlock_archive::TEMPORARY_PREFIX)), "{names:?}");
-    assert!(names.len() < count, "it was in the middle");
+    assert!(names.len() < count, "the transfer was in progress");
     assert_eq!(reason(fixture.stat("0").await), "RUNNER_ENDING");
     let fixture = fixture.reopen();
     let again = fixture.order(ExchangeOrder::Upload(order), vec![END]).await;

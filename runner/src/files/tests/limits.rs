@@ -88,7 +88,10 @@ async fn one_session_leaves_others_half_of_the_transfers_and_its_own_turns_alone
     let refused =
         fixture.files.carry_out(Arc::clone(&other), third, futures::stream::empty().boxed(), &outgoing);
     let refused = refused.await;
-    assert!(refused.as_ref().unwrap_err().message.contains("the session has half"), "{refused:?}");
+    assert!(
+        refused.as_ref().unwrap_err().message.contains("the session has half of the transfers"),
+        "{refused:?}"
+    );
     assert_eq!(limit(refused), "transfers.at_once");
     fixture.upload(fixture.upload_order("1", "x", FileFormat::File), b"").await.unwrap();
     fixture.download(fixture.download_order("1", "file")).await.unwrap();

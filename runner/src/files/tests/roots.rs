@@ -152,9 +152,9 @@ async fn only_the_workspace_is_compared_with_how_it_began() {
             assert!(failed.message.contains("only /workspace is compared"), "{}", failed.message);
         }
     }
-    assert_eq!(fixture.changes().await, [""; 0], "what went elsewhere is no change of the workspace");
+    assert_eq!(fixture.changes().await, [""; 0], "an upload elsewhere does not change the workspace");
     put(&fixture, "README", b"another").await;
-    assert_eq!(fixture.changes().await, [""; 0], "an upload into the workspace is its new beginning");
+    assert_eq!(fixture.changes().await, [""; 0], "an upload into the workspace is part of its initial state");
 }
 
 #[tokio::test]
@@ -219,7 +219,7 @@ async fn protected_names_that_are_uploaded_into_home_belong_there_and_stay_as_th
 async fn an_archive_for_home_is_taken_with_the_protected_names_in_it() {
     let fixture = Fixture::new();
     let (home, host) = (&fixture.session.guard().home, fixture.session.directories().home.clone());
-    assert_eq!(command(home, || {}), [], "from here on HOME is watched");
+    assert_eq!(command(home, || {}), [], "from now on HOME is watched");
     let source = tempfile::tempdir().unwrap();
     fs::create_dir_all(source.path().join(".config/git")).unwrap();
     fs::create_dir(source.path().join("dotfiles")).unwrap();
@@ -228,7 +228,7 @@ async fn an_archive_for_home_is_taken_with_the_protected_names_in_it() {
     symlink("dotfiles", source.path().join(".ssh")).unwrap();
     let order = fixture.upload_order("t", "/home/agent", FileFormat::Tar);
     fixture.upload(order, &tar(source.path())).await.unwrap();
-    assert_eq!(command(home, || {}), [], "it is no command's doing");
+    assert_eq!(command(home, || {}), [], "no command made the change");
     let found = command(home, || fs::write(host.join(".profile"), "evil").unwrap());
     assert_eq!((found.len(), fs::read(host.join(".profile")).unwrap()), (1, b"mine".to_vec()));
 }

@@ -64,7 +64,7 @@ async fn an_upload_is_gone_on_with_from_wherever_it_was_cut() {
             let cut_off =
                 fixture.order(ExchangeOrder::Upload(order.clone()), chunks(0, &content[..cut])).await;
             assert_eq!((cut_off.ready(), cut_off.failed.is_none(), cut_off.all.len()), (Some(0), true, 1));
-            assert!(!fixture.path("file").exists(), "nothing is there before it is complete");
+            assert!(!fixture.path("file").exists(), "no file exists before the upload is complete");
             if dies {
                 fixture = fixture.reopen();
             }
@@ -147,7 +147,10 @@ async fn what_was_complete_is_put_there_though_the_client_has_gone() {
         kept.iter().any(|progress| progress.phase == transfers::Phase::Working)
     };
     while !working() {
-        assert!(futures::poll!(&mut work).is_pending() || working(), "it waits for the end of the work");
+        assert!(
+            futures::poll!(&mut work).is_pending() || working(),
+            "the call waits for the end of the operation"
+        );
         tokio::task::yield_now().await;
     }
     drop((work, answers));

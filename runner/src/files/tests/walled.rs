@@ -10,7 +10,7 @@ const SECRET: &[u8] = b"of root alone";
 /// Creates a workspace with a file of root, and with a file and a directory that the session's user has closed.
 fn closed() -> Fixture {
     let fixture = Fixture::new();
-    assert!(fixture.session.owner().is_some(), "sessions have users of their own only under root");
+    assert!(fixture.session.owner().is_some(), "only a runner with root has a user per session");
     fixture.write("open", "read me");
     fixture.write("closed", "read me not");
     fixture.write("folder/file", "nor me");
@@ -97,7 +97,7 @@ async fn what_a_killed_process_left_is_removed_past_folders_that_are_closed() {
 #[tokio::test]
 async fn in_home_and_tmp_too_nothing_is_done_that_the_session_s_user_could_not_do() {
     let fixture = Fixture::new();
-    assert!(fixture.session.owner().is_some(), "sessions have users of their own only under root");
+    assert!(fixture.session.owner().is_some(), "only a runner with root has a user per session");
     let directories = fixture.session.directories();
     for (inside, host) in [("/home/agent", &directories.home), ("/tmp", &directories.tmp)] {
         fixture.write_in(host, "shut/file", "old");

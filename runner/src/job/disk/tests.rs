@@ -35,7 +35,9 @@ fn session(state: &Path) -> (SessionTable, Arc<OpenSession>) {
     let range = UidRange::new(40_000_000, 64);
     let disk = config().for_sandbox();
     let sessions = SessionTable::restore(state, UidIsolation::detect(), range, 8, copy, disk).unwrap();
-    let Opening::Reserved(reserved) = sessions.reserve(SessionId::new()) else { panic!("it is new") };
+    let Opening::Reserved(reserved) = sessions.reserve(SessionId::new()) else {
+        panic!("the session is new")
+    };
     let session = sessions.make(&reserved, None, |_, _| {}).unwrap();
     (sessions, session)
 }
@@ -54,7 +56,7 @@ async fn what_a_command_writes_before_it_is_first_looked_at_counts_against_it() 
     let (_sessions, session) = session(dir.path());
     let watch = watch(dir.path(), &session);
     write(&session, "at-once", 4 * MIB);
-    let cause = timeout(PATIENCE, watch.exceeded()).await.expect("it is found");
+    let cause = timeout(PATIENCE, watch.exceeded()).await.expect("the excess is detected");
     assert_eq!(cause, Cause::DiskLimit);
 }
 
@@ -64,8 +66,8 @@ async fn what_was_there_before_a_command_may_stay_and_no_more_may_come() {
     let (_sessions, session) = session(dir.path());
     write(&session, "before", 4 * MIB);
     let watch = watch(dir.path(), &session);
-    assert!(watch.count(watch.before).unwrap().is_some(), "it can be made smaller");
+    assert!(watch.count(watch.before).unwrap().is_some(), "the file can be made smaller");
     write(&session, "more", MIB);
-    let cause = timeout(PATIENCE, watch.exceeded()).await.expect("it is found");
+    let cause = timeout(PATIENCE, watch.exceeded()).await.expect("the excess is detected");
     assert_eq!(cause, Cause::DiskLimit);
 }

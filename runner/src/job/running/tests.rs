@@ -33,16 +33,16 @@ async fn silence_is_over_after_its_time_and_counts_anew_with_every_byte_of_eithe
         assert!(!is_over(&waiting).await);
         advance(ALMOST).await;
         grow(stream);
-        assert!(!is_over(&waiting).await, "a byte breaks it");
+        assert!(!is_over(&waiting).await, "a byte of output restarts the timeout");
         advance(ALMOST).await;
-        assert!(!is_over(&waiting).await, "and counts from then on");
+        assert!(!is_over(&waiting).await, "and the timeout counts from then on");
         grow(stream);
     }
     assert!(!is_over(&waiting).await);
     advance(ALMOST).await;
     assert!(!is_over(&waiting).await);
     advance(REST).await;
-    assert!(is_over(&waiting).await, "the control: without a byte it is over");
+    assert!(is_over(&waiting).await, "control: without a byte, the timeout expires");
 }
 
 #[tokio::test(start_paused = true)]

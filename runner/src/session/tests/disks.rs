@@ -45,7 +45,7 @@ fn lives(backend: DiskBackend) {
         assert!(session.disk().full().unwrap().is_some());
         assert_eq!(session.keep_directory(b"/workspace/deep"), DirectoryReport::Reported);
         drop(before);
-        assert_eq!(left(state).1, 0, "an orderly end leaves no loop device");
+        assert_eq!(left(state).1, 0, "a normal end leaves no loop device");
 
         let after = restore(state, backend).unwrap();
         let again = after.get(&session.id).unwrap();
@@ -60,7 +60,9 @@ fn lives(backend: DiskBackend) {
         assert_eq!((entries(&state.join("sessions")), entries(&state.join("trash"))), (0, 0));
 
         // A creation that is cancelled, one with a failing base, and one that a killed runner left incomplete.
-        let Opening::Reserved(reserved) = third.reserve(SessionId::new()) else { panic!("it is new") };
+        let Opening::Reserved(reserved) = third.reserve(SessionId::new()) else {
+            panic!("the session is new")
+        };
         third.begin_close(&reserved.id);
         assert!(matches!(third.make(&reserved, None, |_, _| {}), Err(SessionError::Cancelled)));
         fs::write(base.join("more"), vec![1; 2 << 20]).unwrap();

@@ -29,7 +29,7 @@ impl Session {
 #[test]
 fn a_file_that_names_a_program_withdraws_the_verdict_and_one_that_does_not_costs_nothing() {
     let session = Session::new();
-    assert_eq!(session.cargo(), None, "there is no file");
+    assert_eq!(session.cargo(), None, "the file does not exist");
     session.write("workspace/.cargo/config.toml", "[net]\nretry = 3\n");
     assert_eq!(session.cargo(), None);
     session.write("workspace/.cargo/config.toml", "[build]\nrustc-wrapper = './evil'\n");
@@ -66,7 +66,7 @@ fn gits_configuration_is_read_with_includes_working_trees_submodules_and_home() 
     let evil = "[filter \"a\"]\n\tclean = ./evil\n";
     let session = Session::new();
     session.write("workspace/.git/config", plain).write("home/.gitconfig", "[user]\n\tname = A\n");
-    assert_eq!(session.git(), None, "a plain configuration costs nothing");
+    assert_eq!(session.git(), None, "a plain configuration causes no question");
     for name in [
         "workspace/.git/config",
         "workspace/.git/config.worktree",

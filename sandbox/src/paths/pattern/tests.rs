@@ -30,7 +30,7 @@ fn a_rule_names_what_the_policy_says_it_names() {
         assert!(list.names(Path::new(named)), "{rule} {named}");
         assert!(!list.names(Path::new(not)), "{rule} {not}");
     }
-    assert!(!list(&["/tmp/x"], false).names(Path::new("/workspace/tmp/x")), "what allows is not widened");
+    assert!(!list(&["/tmp/x"], false).names(Path::new("/workspace/tmp/x")), "an exception is not widened");
 }
 
 #[test]

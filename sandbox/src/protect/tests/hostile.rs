@@ -36,7 +36,7 @@ fn names_of_any_kind_and_mode_are_moved_and_given_back() {
         world.restore(&held.id).unwrap();
     }
     let mode = fs::metadata(world.at("closed/deep/.claude")).unwrap().permissions().mode() & 0o7777;
-    assert_eq!(mode, 0, "as it was");
+    assert_eq!(mode, 0, "unchanged");
     assert_eq!(fs::read_link(world.at("odd/.bashrc")).unwrap(), Path::new("/etc/passwd"));
     assert_eq!(world.run(writer(), |_| {}), []);
 }
@@ -72,7 +72,7 @@ fn a_workspace_that_is_too_deep_fails_its_command_and_can_be_cleared() {
     assert!(found[0].detail.contains("is nested deeper than 200 directories; move or remove it"));
     world.put(".bashrc", "x");
     let found = world.run(writer(), |world| fs::remove_dir_all(world.at("d")).unwrap());
-    assert_eq!(told(&found), [quarantined(".bashrc", "created")], "nothing was missed");
+    assert_eq!(told(&found), [quarantined(".bashrc", "created")], "no change was missed");
 }
 
 #[test]
@@ -118,5 +118,5 @@ fn what_cannot_be_restored_says_so() {
     assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
     fs::remove_file(world.at("a")).unwrap();
     world.restore(&id).unwrap();
-    assert_eq!(world.get("a/.bashrc"), "x", "its folder was made again");
+    assert_eq!(world.get("a/.bashrc"), "x", "its directory was created again");
 }

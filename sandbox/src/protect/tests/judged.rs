@@ -28,7 +28,7 @@ fn what_was_made_is_quarantined_and_given_back_byte_for_byte() {
     assert_eq!(world.get("a/b/.vscode/more/x"), "x");
     assert_eq!(fs::metadata(world.at("a/.bashrc")).unwrap().permissions().mode() & 0o7777, 0o640);
     assert!(world.guard.list().unwrap().is_empty());
-    assert_eq!(world.run(writer(), |_| {}), [], "what was given back belongs there");
+    assert_eq!(world.run(writer(), |_| {}), [], "a restored file is accepted");
     assert!(matches!(world.restore(&first.id), Err(ProtectError::NoSuchItem { .. })));
 }
 
@@ -61,7 +61,7 @@ fn what_was_changed_is_quarantined_and_what_stood_there_before_is_there_again() 
     assert_eq!((path.as_slice(), world.get("sub/.mcp.json").as_str()), (&b"sub/.mcp.json"[..], "new"));
     assert_eq!(world.run(writer(), |_| {}), []);
     world.restore(&replaced.unwrap()).unwrap();
-    assert_eq!(world.get("sub/.mcp.json"), "old", "what a restore replaced can be given back, too");
+    assert_eq!(world.get("sub/.mcp.json"), "old", "a replaced file can also be restored");
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn what_was_decided_about_stays() {
     assert_eq!(told(&found), [quarantined(".vscode/tasks.json", "created")]);
     assert!(named.iter().all(|path| world.has(path)));
     let found = world.run(with_paths(&["", "sub"]), |world| world.put("sub/.bashrc", "y"));
-    assert_eq!(told(&found), [quarantined("sub/.bashrc", "changed")], "a folder above does not name it");
+    assert_eq!(told(&found), [quarantined("sub/.bashrc", "changed")], "a directory above does not name it");
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn a_profile_says_what_follows() {
         assert_eq!(told(&found), [("a/Makefile".to_owned(), "created", outcome)]);
         assert_eq!(world.has("a/Makefile"), stays);
         assert_eq!(found[0].quarantine.is_none(), stays);
-        assert_eq!(world.run(writer(), |_| {}), [], "it is found once");
+        assert_eq!(world.run(writer(), |_| {}), [], "it is reported once");
     }
 }
 
@@ -121,9 +121,9 @@ fn a_folder_can_be_moved_with_what_is_protected_in_it() {
     let again = |path: &str| (path.to_owned(), "removed", Outcome::Reported);
     let made = [quarantined(".bashrc", "created"), quarantined(".vscode", "created")];
     assert_eq!(told(&found), [made, [again("b/.bashrc"), again("b/.vscode")]].concat());
-    assert_eq!(world.get("b/.vscode/settings.json"), "{}", "it is where it was");
+    assert_eq!(world.get("b/.vscode/settings.json"), "{}", "it is at its original path");
     let found = world.run(writer(), |world| fs::rename(world.at("b"), world.at("c")).unwrap());
-    assert_eq!(found, [], "also what was put back moves with its folder");
+    assert_eq!(found, [], "a restored file also moves with its directory");
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn what_a_client_uploads_is_no_commands_doing() {
     world.put("up/.vscode/settings.json", "client");
     world.put("up/.bashrc", "command");
     let other = world.begin(writer());
-    assert_eq!(world.end(other), [], "what is under way is not compared");
+    assert_eq!(world.end(other), [], "a running change is not compared");
     let workspace = handle(&world.at(""));
     let put = [b"up/.vscode/settings.json".to_vec()];
     world.guard.uploaded(workspace.as_fd(), upload, &put).unwrap();
@@ -151,7 +151,7 @@ fn an_upload_into_another_folder_hides_nothing_here_and_ends_what_was_known() {
     assert_eq!(world.guard.still(), None);
     let found = world.run(writer(), |world| world.put(".bashrc", "evil"));
     assert_eq!(told(&found), [quarantined(".bashrc", "created")]);
-    assert_eq!(world.guard.still(), None, "it is not over");
+    assert_eq!(world.guard.still(), None, "the command has not ended");
     let workspace = handle(&world.at(""));
     world.guard.uploaded(workspace.as_fd(), upload, &[]).unwrap();
     assert!(world.guard.still().unwrap() > before);

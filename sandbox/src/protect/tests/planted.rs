@@ -150,16 +150,16 @@ fn what_was_there_before_or_was_decided_about_is_not_planted_until_a_command_cha
     world.run(with_paths(&["old/.git/hooks/commit-msg"]), |world| {
         world.put("old/.git/hooks/commit-msg", "mine");
     });
-    assert_eq!(world.planted(), [""; 0], "it was decided about");
+    assert_eq!(world.planted(), [""; 0], "the decision names it");
     world.run(writer(), |world| fs::rename(world.at("old"), world.at("moved")).unwrap());
-    assert_eq!(world.planted(), [""; 0], "it was only moved");
+    assert_eq!(world.planted(), [""; 0], "the file was only moved");
     let upload = world.guard.uploading(Some(b"up"));
     world.git("", &["init", "-q", "up"]);
     world.put("up/.git/hooks/pre-commit", "mine");
     let put = [b"up/.git/hooks/pre-commit".to_vec(), b"up/.git/config".to_vec()];
     let workspace = handle(&world.at(""));
     world.guard.uploaded(workspace.as_fd(), upload, &put).unwrap();
-    assert_eq!(world.planted(), [""; 0], "a client has put it there");
+    assert_eq!(world.planted(), [""; 0], "a client uploaded it");
     world.run(writer(), |world| {
         world.put("moved/.husky/pre-push", "evil");
         world.put("moved/shared", "[core]\nfsmonitor = evil\n");
@@ -194,7 +194,7 @@ fn what_a_running_command_plants_is_found_before_its_end() {
     let expected = ["Workspace new/.git/hooks", "Workspace old/.git/config: [core]  bare = \"false\" "];
     assert_eq!(world.planted(), expected);
     world.end(runs);
-    assert_eq!(world.planted(), expected[..1], "the old one is as it was");
+    assert_eq!(world.planted(), expected[..1], "the old file is unchanged");
 }
 
 #[test]
@@ -207,7 +207,7 @@ fn what_cannot_be_covered_is_said() {
         let paths = [PathBuf::from(path)];
         made(|_| {}).look(Use { paths: &paths, ..USE }).open
     };
-    assert_eq!((look("/dev/null"), look("/proc/cpuinfo")), (None, None), "from there nothing leads back");
+    assert_eq!((look("/dev/null"), look("/proc/cpuinfo")), (None, None), "no path leads back from there");
     assert!(look("/proc/self/cwd").is_some() && look("/proc/1/root/tmp").is_some());
 
     let world = made(|world| world.put("r/.git/rebase-merge/git-rebase-todo", "pick 1 a\n x evil\n"));
@@ -218,8 +218,8 @@ fn what_cannot_be_covered_is_said() {
     assert_eq!(world.look(Use { rebases: true, ..USE }).open, None);
 
     let world = made(|world| world.put("a/.git", "gitdir: /nowhere/else\n"));
-    assert_eq!(world.look(USE), Planted::default(), "nobody can have planted anything there");
-    assert!(world.look(Use { outside: true, ..USE }).open.is_some(), "but on the host it is another place");
+    assert_eq!(world.look(USE), Planted::default(), "no command can have planted a program there");
+    assert!(world.look(Use { outside: true, ..USE }).open.is_some(), "but on the host it is another path");
 }
 
 #[test]
@@ -263,7 +263,7 @@ fn before_a_command_outside_what_is_planted_is_in_quarantine() {
         world.restore(&held.id).unwrap();
     }
     assert_eq!(world.get("r/.git/config"), SETTING);
-    assert_eq!(world.planted(), [""; 0], "a person has given it back");
+    assert_eq!(world.planted(), [""; 0], "a person restored it");
 
     let mut world = made(|world| {
         world.git("", &["init", "-q", "--separate-git-dir=../tmp/else", "apart"]);

@@ -174,7 +174,7 @@ fn a_setting_that_was_decided_about_stays_and_no_other() {
         set(world, "alias.x", "!mine");
         set(world, "core.editor", "evil");
     });
-    assert_eq!(told(&found), [quarantined("old/.git/config", "git_config")], "another one is set, too");
+    assert_eq!(told(&found), [quarantined("old/.git/config", "git_config")], "another setting is set too");
     let found = world.run(decided(), |world| {
         set(world, "core.hooksPath", "hooks");
         set(world, "alias.x", "!mine");

@@ -81,7 +81,7 @@ fn what_goes_with_its_folder_or_was_decided_about_is_not_told() {
         fs::remove_dir_all(world.at("b")).unwrap();
         fs::create_dir(world.at("b")).unwrap();
     });
-    assert_eq!(found, [], "a folder that is made anew is another one");
+    assert_eq!(found, [], "a recreated directory is a new directory");
     assert!(!world.has("b/.vscode"));
 }
 
@@ -106,7 +106,7 @@ fn what_git_takes_away_is_told_and_a_profile_makes_any_other_a_failure_or_only_a
     let mut world = filled();
     let remove = |world: &World| fs::remove_file(world.at("a/.mcp.json")).unwrap();
     assert_eq!(told(&world.run(with_git(&["switch"]), remove)), [removed("a/.mcp.json", Outcome::Reported)]);
-    assert!(!world.has("a/.mcp.json"), "another branch has none");
+    assert!(!world.has("a/.mcp.json"), "another branch does not have the file");
     for (action, outcome, stays) in
         [(Action::Fail, Outcome::Failed, true), (Action::Report, Outcome::Reported, false)]
     {
@@ -115,6 +115,6 @@ fn what_git_takes_away_is_told_and_a_profile_makes_any_other_a_failure_or_only_a
         let found = world.run(Writer { rules, ..writer() }, remove);
         assert_eq!(told(&found), [removed("a/.mcp.json", outcome)]);
         assert_eq!(world.has("a/.mcp.json"), stays);
-        assert_eq!(world.run(writer(), |_| {}), [], "it is told once");
+        assert_eq!(world.run(writer(), |_| {}), [], "it is reported once");
     }
 }

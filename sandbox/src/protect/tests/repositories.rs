@@ -28,7 +28,7 @@ fn git_makes_repositories_where_it_was_decided_to() {
     });
     assert_eq!(found, []);
     let found = world.run(with_git(&["clone"]), |world| drop(world.git("", &["clone", "-q", &at, "clone"])));
-    assert_eq!(found, [], "also what a clone brings with it");
+    assert_eq!(found, [], "also the files of a clone");
     let found = world.run(with_git(&["worktree add"]), |world| {
         drop(world.git("clone", &["worktree", "add", "-q", "../tree"]));
     });
@@ -69,7 +69,7 @@ fn a_repository_that_nobody_decided_about_works_and_stays() {
         world.git("", &["clone", "-q", &at, "a/unpacked"]);
         fs::rename(world.at("a"), world.at("b")).unwrap();
     });
-    assert_eq!(found, [], "with what is in their working trees");
+    assert_eq!(found, [], "with the files of their working trees");
     for tree in ["clone", "tree", "apart", "b/unpacked"] {
         assert_eq!(world.git(tree, &["status", "--porcelain"]), "", "{tree}");
         assert!(world.has(&format!("{tree}/.vscode/settings.json")));
@@ -86,12 +86,12 @@ fn a_repository_that_nobody_decided_about_works_and_stays() {
         airlock_mounts::remove_tree(world.at("clone")).unwrap();
         world.git("", &["clone", "-q", &at, "clone"]);
     });
-    assert_eq!(found, [], "one that is made again is as new");
+    assert_eq!(found, [], "a recreated repository is a new one");
     let hook = |world: &World| world.put("clone/.git/hooks/post-commit", "#!/bin/sh\n");
     assert_eq!(
         told(&world.run(with_git(&["commit"]), hook)),
         [quarantined("clone/.git/hooks/post-commit", "created")],
-        "it is watched like any other"
+        "it is watched like any other file"
     );
 }
 
@@ -151,7 +151,7 @@ fn planted(directory: &str, work: impl FnOnce(&World)) -> Vec<String> {
     let id = world.begin(writer());
     work(&world);
     let found = world.end_in(id, directory);
-    assert!(world.has("config/app.toml") && world.has("sub/hooks/run"), "what was there stays");
+    assert!(world.has("config/app.toml") && world.has("sub/hooks/run"), "existing files stay");
     assert!(
         found.iter().all(|found| found.outcome == Outcome::Quarantined && found.kind == "bare_repository")
     );
@@ -204,7 +204,7 @@ fn a_repository_in_pieces_is_one_when_the_last_piece_comes() {
     for held in world.guard.list().unwrap() {
         world.restore(&held.id).unwrap();
     }
-    assert_eq!(world.run(writer(), |_| {}), [], "what was given back belongs there");
+    assert_eq!(world.run(writer(), |_| {}), [], "a restored file is accepted");
 }
 
 #[test]
@@ -228,7 +228,7 @@ fn a_command_with_git_begins_without_what_was_planted() {
     world.put("sub/HEAD", "");
     world.put("sub/objects/x", "");
     world.put("sub/refs/x", "");
-    assert_eq!(world.end(first), [], "nobody was there");
+    assert_eq!(world.end(first), [], "no other process was running");
     let reader = Writer { writes: false, directory: b"sub".to_vec(), ..with_git(&["log"]) };
     let id = world.begin(reader);
     assert!(!world.has("sub/HEAD"));

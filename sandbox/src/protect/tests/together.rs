@@ -53,7 +53,7 @@ fn what_one_command_was_decided_about_stays_when_another_ends_first() {
     world.put("clone/.vscode/settings.json", "{}");
     let third = world.begin(writer());
     world.guard.abandon(clones);
-    assert_eq!(world.end(third), [], "its end was not seen, and it counts until the next comparison");
+    assert_eq!(world.end(third), [], "its end was not observed, so it counts until the next comparison");
     world.put("clone/.bashrc", "x");
     assert_eq!(told(&world.run(writer(), |_| {})), [quarantined("clone/.bashrc", "created")]);
 }

@@ -79,7 +79,7 @@ fn names_that_are_swapped_during_a_launch_neither_show_nor_open_anything() {
             Ok(running) => {
                 started += 1;
                 let stdout = finish(running).stdout;
-                assert!(!stdout.contains("secret"), "what is hidden was read: {stdout}");
+                assert!(!stdout.contains("secret"), "a hidden file was read: {stdout}");
             }
             Err(error) => assert_eq!(error.step(), "masks", "{error}"),
         }

@@ -49,7 +49,7 @@ fn what_is_the_runners_cannot_be_read() {
     let found = |said: &str| said.contains(SECRET) || said.contains("CARGO_MANIFEST_DIR=");
     for way in ways(&host, &other.directories.workspace) {
         let control = Command::new("bash").args(["-c", &way]).output().unwrap();
-        assert!(found(&String::from_utf8_lossy(&control.stdout)), "the control: {way}");
+        assert!(found(&String::from_utf8_lossy(&control.stdout)), "control: {way}");
         let output = run(&host, &session, &format!("export USER_NS=-Ur UMOUNT=umount; {way}"));
         assert!(!found(&output.stdout), "{way}: {}", output.stdout);
         assert_ne!(output.ended.cause, Cause::Exited(0), "{way}");
@@ -63,7 +63,7 @@ fn its_limits_hold_and_cannot_be_raised() {
     let command = "head -c 3000000 /dev/zero >f; stat -c %s f; ulimit -n; ulimit -u; ulimit -c
         ulimit -n 5000 || echo held; ulimit -u 5000 || echo held; ulimit -f unlimited || echo held";
     let free = run(&host, &session, "head -c 3000000 /dev/zero >f; stat -c %s f").stdout;
-    assert_eq!(free, "3000000\n", "the control: without a limit");
+    assert_eq!(free, "3000000\n", "control: without a limit");
     host.limits = Limits { nofile: 77, nproc: 66, fsize: Some(1 << 20), ..limits() };
     let held = run(&host, &session, &format!("{{ {command}; }} 2>/dev/null")).stdout;
     assert_eq!(held, "1048576\n77\n66\n0\nheld\nheld\nheld\n");
@@ -77,7 +77,7 @@ fn the_kernel_would_rather_end_it_than_the_runner() {
         run(&host, &host.session(), "cat /proc/self/oom_score_adj; echo -500 >/proc/self/oom_score_adj");
     let score: i32 = seen.stdout.lines().next().unwrap().parse().unwrap();
     assert!(score > own && score > 0, "{score}, and the runner has {own}");
-    assert_ne!(seen.ended.cause, Cause::Exited(0), "it cannot be taken back");
+    assert_ne!(seen.ended.cause, Cause::Exited(0), "the score cannot be lowered");
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn its_environment_and_descriptors_hold_nothing_of_the_runner_from_its_first_pro
     let output = run(&host, &session, &format!("{{ {command}; }} 2>/dev/null"));
     assert_eq!((output.ended.cause, output.stdout.as_str()), (Cause::Exited(0), "end\n"));
     let own = run(&host, &session, "cat /proc/self/environ | tr '\\0' '\\n' | grep -c ^PATH=");
-    assert_eq!(own.stdout, "1\n", "the control: a process of its own: {}", own.stderr);
+    assert_eq!(own.stdout, "1\n", "control: a process of its own: {}", own.stderr);
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn a_runner_of_an_ordinary_user_starts_nothing_outside() {
         (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap(), marker)
     };
     let (inside, _, _) = try_with("no");
-    assert!(inside.starts_with("1000\n"), "the control: inside, it runs: {inside}");
+    assert!(inside.starts_with("1000\n"), "control: inside the sandbox, it runs: {inside}");
     let (said, error, marker) = try_with("yes");
     assert_eq!(said, "");
     assert!(error.contains("the runner's own user"), "{error}");

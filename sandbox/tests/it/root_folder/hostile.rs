@@ -66,7 +66,7 @@ fn a_bind_behind_a_link_of_the_folder_is_refused() {
     assert_eq!(error.step(), "root");
     assert!(error.to_string().contains("has no room for `/sbin/perl`"), "{error}");
     host.profile.binds.clear();
-    assert_eq!(host.sh("cd /sbin; echo *").stdout, "bash\n", "the control: what the link hides otherwise");
+    assert_eq!(host.sh("cd /sbin; echo *").stdout, "bash\n", "control: the file that the link hides");
 }
 
 #[test]

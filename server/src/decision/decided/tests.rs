@@ -90,7 +90,7 @@ fn a_setting_is_named_where_a_rule_or_a_person_names_its_command() {
         list.sort_unstable();
         list.into_iter().map(str::to_owned).collect::<Vec<_>>()
     };
-    assert_eq!(of_profile("", command), ["config"], "the profile allows it unseen");
+    assert_eq!(of_profile("", command), ["config"], "the profile allows it without analysis");
     assert_eq!(of_profile("ask = [\"Bash(make)\"]", command), sorted(named.to_vec()));
     let rule = "allow = [\"Bash(git config --local core.pager x)\"]";
     assert_eq!(

@@ -91,7 +91,10 @@ fn what_is_excluded_stands_for_the_requests_key_and_for_no_other() {
     for command in ["docker run x", "docker build . && bazel build //x", "bazel build | docker load"] {
         assert!(outside(command, true, true), "{command}");
         for (profile, floor) in [(false, false), (false, true), (true, false)] {
-            assert!(!outside(command, profile, floor), "where a key is missing it runs sandboxed: {command}");
+            assert!(
+                !outside(command, profile, floor),
+                "if a key is missing, the command runs sandboxed: {command}"
+            );
         }
         let asked = decided(command, (false, true, true), more);
         assert_eq!(asked.decision.verdict, Verdict::Ask, "{command}");

@@ -103,10 +103,10 @@ async fn a_lying_runner_cannot_hand_out_a_hole() {
         let (mut download, line) = world.begun(5).await;
         line.say(chunk_from(5, b"abc")).await;
         line.say.send(lie).await.unwrap();
-        assert!(download.parts.next().await.unwrap().is_ok(), "{name}: what was right comes");
+        assert!(download.parts.next().await.unwrap().is_ok(), "{name}: the valid data arrives");
         let error = download.parts.next().await.unwrap().unwrap_err();
         assert!(matches!(error, ApiError::Internal(_)), "{name}: {error:?}");
-        assert!(download.parts.next().await.is_none(), "{name}: and nothing after it");
+        assert!(download.parts.next().await.is_none(), "{name}: and no data after it");
         assert_eq!(line.rest().await, [], "{name}");
         assert_eq!(world.ended(ExchangeKind::Download, ExchangeOutcome::Misbehaved), 1, "{name}");
     }

@@ -108,7 +108,7 @@ async fn a_writer_that_was_cut_off_sends_again_from_where_it_believes_to_be() {
     let call = world.write(sent(vec![piece(0, b"ab")]), pending());
     let (mut line, _) = world.line().await;
     line.say(ready(3)).await;
-    assert_eq!(line.hear().await, Some(END), "all of it is there");
+    assert_eq!(line.hear().await, Some(END), "all data is there");
     line.say(written(3, false)).await;
     assert_eq!(outcome(call).await.unwrap().accepted, 3);
 

@@ -63,7 +63,10 @@ async fn a_ticket_is_for_one_runner_and_one_use() {
     assert_eq!(guessed, Some(TicketRefused::UnknownTicket));
     let other = world.exchanges.accept(&"r2".parse().unwrap(), &ticket, nothing()).err();
     assert_eq!(other, Some(TicketRefused::OtherRunner));
-    assert!(world.exchanges.accept(&runner_id(), &ticket, nothing()).is_ok(), "its own runner's is good");
+    assert!(
+        world.exchanges.accept(&runner_id(), &ticket, nothing()).is_ok(),
+        "the exchange of its own runner works"
+    );
     let twice = world.exchanges.accept(&runner_id(), &ticket, nothing()).err();
     assert_eq!(twice, Some(TicketRefused::UnknownTicket));
 }

@@ -209,7 +209,7 @@ impl Line {
     /// Waits for the next message of the server. Returns `None` after the server has ended the
     /// exchange.
     pub(super) async fn hear(&mut self) -> Option<ExchangeToRunner> {
-        timeout(PATIENCE, self.heard.recv()).await.expect("something is heard")
+        timeout(PATIENCE, self.heard.recv()).await.expect("a message arrives")
     }
 
     /// Waits until the server has ended the exchange, and returns its remaining messages.

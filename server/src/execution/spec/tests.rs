@@ -43,7 +43,7 @@ fn a_field_that_no_retry_is_told_apart_by_is_harmless() {
             "description" => other.description = "d".to_owned(),
             "labels" => other.labels = [("a".to_owned(), "b".to_owned())].into(),
             "traceparent" => other.traceparent = "00-".to_owned(),
-            name => panic!("no reason is tested why `{name}` need not be bound"),
+            name => panic!("no test shows why `{name}` need not be bound"),
         }
         assert_ne!(other, request(), "`{}` was changed", field.field);
         let spec = of(&session, &profile, &other).unwrap();
@@ -51,7 +51,7 @@ fn a_field_that_no_retry_is_told_apart_by_is_harmless() {
         assert_eq!(
             ExecutionSpec { description, labels, ..spec },
             first,
-            "`{}` changes what runs",
+            "`{}` changes the launch",
             field.field
         );
     }

@@ -111,7 +111,7 @@ async fn large_outputs_go_in_parts_and_a_dropped_one_leaves_none() {
     write(&mut dropped, Stdout, length, &[], 1 << 20).await;
     assert_eq!(bucket.open_uploads().await, 1);
     drop(dropped);
-    until("the dropped upload is given up", async || bucket.open_uploads().await == 0).await;
+    until("the dropped upload is aborted", async || bucket.open_uploads().await == 0).await;
     let mut writer = outputs.writer(id).await.unwrap();
     write(&mut writer, Stdout, length, &[], 1 << 20).await;
     writer.finish().await.unwrap();
@@ -154,7 +154,7 @@ async fn a_storage_that_is_away_is_unavailable_and_loses_nothing() {
         }
         assert!(matches!(hasty.probe().await, Err(OutputError::Unavailable { .. })));
         middle.set(FaultMode::Fair);
-        until("whoever gave up soon is answered again", async || hasty.probe().await.is_ok()).await;
+        until("a later request is answered again", async || hasty.probe().await.is_ok()).await;
         store(&patient, id, 6 << 20).await.unwrap();
         check(&read(&patient, id, Stdout, 0).await, 6 << 20, &[], 0, CHUNK_BYTES);
         check(&read(&patient, kept, Stdout, 0).await, 1000, &[], 0, CHUNK_BYTES);
@@ -219,7 +219,7 @@ async fn a_storage_that_lets_a_second_writer_replace_the_first_is_unusable() {
     let error = outputs.probe().await.unwrap_err();
     assert!(matches!(&error, OutputError::Unusable(why) if why.contains("If-None-Match")), "{error:?}");
     let (_, listed) = bucket.ask(reqwest::Method::GET, "?list-type=2").await;
-    assert!(!listed.contains("<Key>"), "nothing is left: {listed}");
+    assert!(!listed.contains("<Key>"), "no object remains: {listed}");
 }
 
 /// Returns a TLS configuration and the certificate file of its own CA.

@@ -105,7 +105,7 @@ fn what_changes_comes_into_force_when_it_has_been_still_for_a_look() {
     world.write("new.toml", &deny("new", "x"));
     let said = world.look();
     assert!(said.contains("INFO") && said.contains("changed=[\"new\"]"), "{said}");
-    assert!(world.reload.live.get("strict").unwrap().self_approval, "the built-in ones stay as they were");
+    assert!(world.reload.live.get("strict").unwrap().self_approval, "the built-in profiles are unchanged");
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn a_broken_file_leaves_its_last_good_version_and_the_others_go_on() {
         errors[0].contains("mine.toml:3:9: `policy.deny[0]`: ")
             && errors[0].contains("the last valid version stays active")
     );
-    assert_eq!(world.look(), "", "it is said once");
+    assert_eq!(world.look(), "", "it is reported once");
     world.write("mine.toml", &deny("mine", "mended"));
     world.look();
     assert_eq!(world.rules("mine"), one("mended"));
@@ -150,10 +150,14 @@ fn a_profile_whose_own_tests_fail_or_whose_parent_is_gone_stays_as_it_was() {
     let failing = format!("{}[[policy.test]]\ncommand = \"ls\"\nexpect = \"deny\"\n", deny("mine", "two"));
     world.write("mine.toml", &failing);
     assert!(world.look().contains("`ls` is allowed"));
-    assert_eq!(world.rules("child"), both, "by the parent that is in force");
+    assert_eq!(world.rules("child"), both, "by the active version of the parent");
     world.write("mine.toml", &deny("mine", "three"));
     world.look();
-    assert_eq!(world.rules("child").unwrap()[0], "Bash(three)", "a parent's change is its children's");
+    assert_eq!(
+        world.rules("child").unwrap()[0],
+        "Bash(three)",
+        "a change of a parent also changes its children"
+    );
     world.write("child.toml", "name = \"child\"\nextends = \"nowhere\"\n");
     assert!(world.look().contains("`nowhere` is not loaded"));
     assert_eq!(world.rules("child").unwrap()[0], "Bash(three)");

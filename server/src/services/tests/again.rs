@@ -65,7 +65,7 @@ async fn a_rule_that_asks_now_returns_it_to_a_person_or_ends_it() {
     let cause = world.cause(ends.id).await;
     assert!(matches!(cause, Cause::Denied { by: DeniedBy::NobodyToAsk, .. }), "{cause:?}");
     let next = runner.take().await;
-    assert_eq!(next.execution_id, passes.id, "nobody waits for who waits for a person");
+    assert_eq!(next.execution_id, passes.id, "no command waits for a command that waits for a person");
     let pending = world.until(asks.id, ExecutionState::PendingApproval).await;
     assert_eq!(pending.decision.reason_code, "ask_rule");
     // After the approval it is queued again, behind the running command.
@@ -88,11 +88,7 @@ async fn a_rule_that_allows_now_leaves_a_question_open_and_holds_up_nobody() {
     let job = runner.take().await;
     assert_eq!(job.execution_id, free.id);
     runner.ends(&job, 0).await;
-    assert_eq!(
-        world.get(asked.id).await.state,
-        ExecutionState::PendingApproval,
-        "what was asked is answered"
-    );
+    assert_eq!(world.get(asked.id).await.state, ExecutionState::PendingApproval, "the question is answered");
     allow(&world, &asked).await;
     let job = runner.take().await;
     assert_eq!(job.execution_id, asked.id);
@@ -125,7 +121,7 @@ async fn a_snapshot_that_makes_it_another_command_counts() {
         // The command is decided before its session and snapshot exist.
         let record = world.services.executions.start(who("ann"), alone("touch a")).await.unwrap();
         let ToRunner::OpenSession { session_id, .. } = runner.next().await else {
-            panic!("no session asked for")
+            panic!("no session was requested")
         };
         runner.opened_with(session_id, aliases(alias)).await;
         if denies {

@@ -58,7 +58,7 @@ async fn an_approval_shows_the_environment_and_the_input_that_it_is_bound_to() {
     // The encoding is tested in its own module.
     let shows = |text: &str| approval.terms.windows(text.len()).any(|part| part == text.as_bytes());
     assert!(shows("MAKEFILES") && shows("/workspace/x.so") && shows("DEPLOY_TOKEN"));
-    assert!(!shows("hunter2"), "a secret is not kept a second time");
+    assert!(!shows("hunter2"), "a secret is not stored a second time");
 }
 
 #[tokio::test]
@@ -133,7 +133,11 @@ async fn nobody_answers_in_time() {
     let valid = approval.expires.since(approval.created);
     world.pass(valid / 2).await;
     reconcile_once(&world.services.reconciler).await.unwrap();
-    assert_eq!(world.get(record.id).await.state, ExecutionState::PendingApproval, "there is time left");
+    assert_eq!(
+        world.get(record.id).await.state,
+        ExecutionState::PendingApproval,
+        "the approval has not expired"
+    );
     world.pass(valid).await;
     assert_eq!(world.cause(record.id).await, Cause::ApprovalExpired);
     assert_eq!(world.store.approval(approval.id).await.unwrap().unwrap().state, ApprovalState::Expired);
@@ -237,7 +241,7 @@ async fn a_name_that_is_not_what_it_says_becomes_a_question_and_a_yes_lifts_the_
     assert_eq!(job.grant.requires, []);
     runner.ends(&job, 0).await;
     let done = world.finished(record.id).await;
-    assert_eq!(done.decision.reason_code, "untrusted_path", "what the person was asked stands");
+    assert_eq!(done.decision.reason_code, "untrusted_path", "the question to the person is unchanged");
     assert_eq!(world.store.audit(0, 10).await.unwrap().pop().unwrap().decided_by, "bob");
 }
 

@@ -41,7 +41,7 @@ async fn a_signal_goes_to_the_runner_of_what_runs() {
     assert_eq!(runner.next().await, ToRunner::SignalJob { execution_id: record.id, signal: Signal::Int });
     let version = world.get(record.id).await.version;
     runner.ends(&job, 0).await;
-    assert_eq!(world.finished(record.id).await.version, version + 1, "a signal is no step");
+    assert_eq!(world.finished(record.id).await.version, version + 1, "a signal is not a step");
 }
 
 #[tokio::test]
@@ -111,14 +111,14 @@ async fn the_background_leaves_the_order_and_has_the_profiles_time() {
             other => panic!("{other:?}"),
         }
     }
-    assert_eq!(told, Some(airlock_domain::limits::TIMEOUT_MAX), "the request gave no time of its own");
+    assert_eq!(told, Some(airlock_domain::limits::TIMEOUT_MAX), "the request has no timeout");
     let beside = started.unwrap();
     assert_eq!(beside.execution_id, second.id);
-    assert!(beside.grant.keep_directory, "the next one is in the order, as ever");
+    assert!(beside.grant.keep_directory, "the next command is in the order as usual");
     runner.accept(&beside).await;
     runner.runs(&beside).await;
 
-    assert_eq!(detach(&world, first.id).await.version, after.version, "again changes nothing");
+    assert_eq!(detach(&world, first.id).await.version, after.version, "a repeated call has no effect");
     runner.silence().await;
     let third = world.start(&session, "touch c").await;
     runner.ends(&job, 0).await;
@@ -172,7 +172,7 @@ async fn a_directory_from_the_background_moves_no_session_by_result_or_by_link()
     world.finished(second.id).await;
     assert_eq!(directory().await, b"/workspace/b");
     runner.has_session_in(session.id, b"/workspace").await;
-    assert_eq!(directory().await, b"/workspace/b", "not before the refusal that says why");
+    assert_eq!(directory().await, b"/workspace/b", "not before the refusal with the reason");
     world.start(&session, "touch c").await;
     let job = runner.next_job().await;
     runner.has_session_in(session.id, b"/workspace").await;
@@ -190,7 +190,7 @@ async fn what_its_runner_was_not_told_it_is_told_on_its_next_link() {
     let job = runner.take().await;
     drop(runner);
     let after = detach(&world, record.id).await;
-    assert!(after.backgrounded.is_some(), "nobody need be reached for that");
+    assert!(after.backgrounded.is_some(), "no runner is needed for this");
     let mut runner = Runner::again(&world, job.epoch).await;
     runner.runs(&job).await;
     expect_detach(&mut runner, record.id).await;

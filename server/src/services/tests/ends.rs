@@ -35,7 +35,7 @@ async fn a_cancel_in_the_queue_ends_at_once() {
     assert_eq!(record.result, Some(cancelled(Started::No)));
     runner.ends(&job, 0).await;
     runner.silence().await;
-    assert_eq!(world.cancel(queued.id).await.version, record.version, "and changes nothing the second time");
+    assert_eq!(world.cancel(queued.id).await.version, record.version, "and has no effect the second time");
 }
 
 #[tokio::test]
@@ -120,7 +120,7 @@ async fn a_session_that_cannot_be_made_ends_what_waits_for_it() {
     let mut runner = Runner::ready(&world).await;
     let record = world.services.executions.start(who("ann"), alone("touch a")).await.unwrap();
     let ToRunner::OpenSession { session_id, .. } = runner.next().await else {
-        panic!("no session asked for")
+        panic!("no session was requested")
     };
     let phase = SessionPhase::Failed { reason: "disk".to_owned(), message: "the disk is full".to_owned() };
     runner.say(FromRunner::Session(SessionReport { session_id, phase: phase.clone() })).await;
@@ -131,7 +131,7 @@ async fn a_session_that_cannot_be_made_ends_what_waits_for_it() {
     let ann = who("ann");
     let (made, ()) = tokio::join!(world.services.sessions.create(ann, request), async {
         let ToRunner::OpenSession { session_id, .. } = runner.next().await else {
-            panic!("no session asked for")
+            panic!("no session was requested")
         };
         runner.say(FromRunner::Session(SessionReport { session_id, phase })).await;
     });
@@ -168,7 +168,11 @@ async fn a_runner_that_stays_away_is_lost_with_all_that_it_ran_and_its_late_word
     world.until_true(record.id, |record| record.link == Some(LinkState::Unreachable)).await;
     world.pass(lost_after / 2).await;
     reconcile_once(&world.services.reconciler).await.unwrap();
-    assert_eq!(world.get(record.id).await.state, ExecutionState::Running, "nothing is said of it too early");
+    assert_eq!(
+        world.get(record.id).await.state,
+        ExecutionState::Running,
+        "the loss is not reported too early"
+    );
     world.pass(lost_after).await;
     let lost = world.finished(record.id).await.result.unwrap();
     assert_eq!((lost.cause.clone(), lost.started), (Cause::RunnerLost, Started::Yes));
@@ -176,9 +180,9 @@ async fn a_runner_that_stays_away_is_lost_with_all_that_it_ran_and_its_late_word
         let lost = world.finished(id).await;
         let result = lost.result.unwrap();
         assert_eq!((result.cause, result.started), (Cause::RunnerLost, Started::Unknown));
-        assert_eq!(lost.output, OutputState::Live, "it may have written something");
+        assert_eq!(lost.output, OutputState::Live, "the command may have written output");
     }
-    assert_eq!(*world.keeper.ended.lock().unwrap(), [], "nobody can be asked for the output");
+    assert_eq!(*world.keeper.ended.lock().unwrap(), [], "no runner can return the output");
     let never = world.finished(queued.id).await.result.unwrap();
     assert_eq!((never.cause, never.started), (Cause::RunnerLost, Started::No));
     let session = world.services.sessions.get(who("ann"), session.id).await.unwrap();
@@ -192,14 +196,14 @@ async fn a_runner_that_stays_away_is_lost_with_all_that_it_ran_and_its_late_word
     assert_eq!(world.cause(record.id).await, Cause::RunnerLost);
     runner.ends(&accepted_unheard, 0).await;
     assert_eq!(world.cause(offered.id).await, Cause::RunnerLost);
-    assert_eq!(*world.keeper.ended.lock().unwrap(), [record.id, offered.id], "but its output is taken");
+    assert_eq!(*world.keeper.ended.lock().unwrap(), [record.id, offered.id], "but its output is stored");
     runner.reconciled().await;
     assert!(
         world.keeper.ended.lock().unwrap().contains(&never_arrived.id),
-        "also of what it does not report"
+        "also for jobs that it does not report"
     );
     let sessions = [runner.close_session().await, runner.close_session().await, runner.close_session().await];
-    assert!(sessions.contains(&session.id), "and what is left of its sessions is removed");
+    assert!(sessions.contains(&session.id), "and the remains of its sessions are removed");
 }
 
 #[tokio::test]
@@ -271,7 +275,7 @@ async fn a_snapshot_that_is_lost_is_never_missed_in_silence_but_decided_without(
     let mut runner = Runner::ready(&world).await;
     let record = world.services.executions.start(who("ann"), alone("touch a")).await.unwrap();
     let ToRunner::OpenSession { session_id, .. } = runner.next().await else {
-        panic!("no session asked for")
+        panic!("no session was requested")
     };
     let made = SessionSnapshot { text: b"# PATH=/usr/bin\nalias a=b\n".to_vec(), problem: String::new() };
     runner.opened_with(session_id, made.clone()).await;
@@ -339,7 +343,7 @@ async fn an_output_whose_runner_never_returns_is_lost_in_the_end() {
     drop(runner);
     world.pass(AWAY + Duration::from_secs(1)).await;
     // The regular check is too infrequent for a test.
-    testing::until("the output is given up", async || {
+    testing::until("the output is lost", async || {
         reconcile_once(&world.services.reconciler).await.unwrap();
         world.get(record.id).await.output == OutputState::Lost
     })

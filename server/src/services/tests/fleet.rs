@@ -143,7 +143,11 @@ async fn an_end_that_comes_through_any_server_counts_once() {
     first.ends(&job, 3).await;
     let ended = two.world.finished(record.id).await;
     assert_eq!(ended.result.unwrap().cause, Cause::Exited { code: 3 });
-    assert_eq!(ended.owner_server.as_deref(), Some("server-2"), "who took the end in stores the output");
+    assert_eq!(
+        ended.owner_server.as_deref(),
+        Some("server-2"),
+        "the server that recorded the end stores the output"
+    );
     let history = two.world.store.state_changes(record.id, 0).await.unwrap();
     let ends = history.iter().filter(|step| step.state == ExecutionState::Finished).count();
     assert_eq!(ends, 1);
@@ -167,7 +171,7 @@ async fn a_server_without_a_link_has_one_with_a_link_place_and_tells_through_it(
     let job = runner.take().await;
     assert_eq!(job.execution_id, record.id);
     let placed = two.world.until(record.id, ExecutionState::Running).await;
-    assert_eq!(placed.owner_server.as_deref(), Some("server-1"), "who has the link drives it");
+    assert_eq!(placed.owner_server.as_deref(), Some("server-1"), "the server with the link controls it");
 
     two.second.executions.cancel(who("ann"), record.id, CancelledBy::Admin).await.unwrap();
     assert_eq!(runner.expect_end(record.id).await, Cause::Cancelled(CancelledBy::Admin));
@@ -250,7 +254,7 @@ async fn what_is_on_its_way_to_a_server_is_not_missing() {
     two.world.until(record.id, ExecutionState::Running).await;
     two.world.kill().await;
     second.say(FromRunner::Reconciled).await;
-    let ToRunner::Probe { number } = second.next().await else { panic!("it is asked first") };
+    let ToRunner::Probe { number } = second.next().await else { panic!("the runner is asked first") };
     assert_eq!(two.world.get(record.id).await.state, ExecutionState::Running);
     assert_eq!(two.world.store.session(session.id).await.unwrap().unwrap().state, SessionState::Open);
     second.opened(session.id).await;
@@ -336,7 +340,7 @@ async fn what_is_still_missing_after_the_answer_is_lost() {
     let lost = two.world.finished(record.id);
     let ended = tokio::select! {
         ended = lost => ended,
-        () = answer => unreachable!("it asks for ever"),
+        () = answer => unreachable!("the call asks without an end"),
     };
     let result = ended.result.unwrap();
     assert_eq!((result.cause, result.started), (Cause::RunnerLost, Started::Yes));
@@ -389,7 +393,7 @@ async fn an_output_whose_server_died_is_stored_by_another() {
     two.world.kill().await;
     two.world.keeper.ended.lock().unwrap().clear();
     assert_eq!(two.world.get(record.id).await.output, OutputState::Live);
-    testing::until("the second's look finds it", async || {
+    testing::until("the second server's reconciliation finds it", async || {
         reconcile_once(&two.second.reconciler).await.unwrap();
         two.world.keeper.ended.lock().unwrap().contains(&record.id)
     })

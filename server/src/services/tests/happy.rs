@@ -256,7 +256,7 @@ async fn a_session_is_the_same_whatever_its_unbound_fields_are() {
             None => {}
             Some("request_id") => request.request_id = Some("k".to_owned()),
             Some("labels") => request.labels = [("a".to_owned(), "b".to_owned())].into(),
-            Some(name) => panic!("no reason is tested why `{name}` need not be bound"),
+            Some(name) => panic!("no test shows why `{name}` need not be bound"),
         }
         let created = world.services.sessions.create(who("ann"), request);
         let (session, ()) = tokio::join!(created, runner.open_session());

@@ -32,7 +32,7 @@ async fn what_waits_is_decided_again_by_a_mode_that_became_tighter() {
     runner.ends(&first, 0).await;
     let cause = world.cause(writes.id).await;
     assert!(matches!(cause, Cause::Denied { by: DeniedBy::Policy, .. }), "{cause:?}");
-    assert_eq!(runner.take().await.execution_id, moves.id, "what only reads may run in it");
+    assert_eq!(runner.take().await.execution_id, moves.id, "read-only commands may run in it");
     let no = world.services.executions.start(who("ann"), run(session.id, "touch c")).await.unwrap_err();
     assert!(!denied(no).1);
 }
@@ -123,7 +123,7 @@ async fn a_draining_runner_finishes_what_it_has_and_is_given_nothing_until_it_is
     runner.ends(&job, 0).await;
     world.finished(first.id).await;
     runner.silence().await;
-    assert_eq!(world.get(waits.id).await.state, ExecutionState::Queued, "it was there before");
+    assert_eq!(world.get(waits.id).await.state, ExecutionState::Queued, "it existed before");
 
     let view = drain(&world, &mut runner, true).await;
     // The waiting command may already be on its way.

@@ -130,7 +130,7 @@ async fn nothing_is_remembered_of_what_is_gone() {
     }
     let live = HashSet::from([alive]);
     transient.prune(&live);
-    assert!(transient.cancelled_by(gone).is_some(), "it may be too new for the list");
+    assert!(transient.cancelled_by(gone).is_some(), "the job may be too new for the list");
     transient.prune(&live);
     assert!(transient.cancelled_by(gone).is_none() && transient.cancelled_by(alive).is_some());
 }
@@ -153,5 +153,5 @@ async fn a_session_is_not_idle_while_its_files_are_worked_on() {
     drop(first);
     assert_eq!(state().await, SessionState::Open);
     drop(second);
-    assert_eq!(state().await, SessionState::Closing, "the control: nothing else keeps it");
+    assert_eq!(state().await, SessionState::Closing, "control: no other lease keeps it");
 }

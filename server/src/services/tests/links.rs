@@ -66,7 +66,7 @@ async fn a_silent_link_is_ended_and_a_live_one_hears_the_server() {
     link.pass(interval);
     runner.hears_heartbeat().await;
     reconcile_once(&world.services.reconciler).await.unwrap();
-    assert!(!link.has_ended(), "it was not silent for long");
+    assert!(!link.has_ended(), "the link was not silent for long");
     link.pass(silence);
     let ended = tokio::time::timeout(PATIENCE, runner.handle.ended()).await.unwrap();
     assert_eq!(ended, LinkError::Ended("the runner sends no heartbeats"));
@@ -83,7 +83,7 @@ async fn a_link_that_leaves_offers_unanswered_is_ended() {
     let link = world.services.links.get(&"r".parse().unwrap()).unwrap();
     link.pass(window / 2);
     reconcile_once(&world.services.reconciler).await.unwrap();
-    assert!(!link.has_ended(), "there is time left");
+    assert!(!link.has_ended(), "the timeout has not expired");
     link.pass(window);
     let ended = tokio::time::timeout(PATIENCE, runner.handle.ended()).await.unwrap();
     assert_eq!(ended, LinkError::Ended("the runner did not answer an offer in time"));

@@ -86,11 +86,10 @@ async fn waiting_for_a_runner_is_bounded_and_waiting_for_ones_own_session_does_n
     let other = world.session(&mut runner).await;
     drop(runner);
     let stuck = world.start(&other, "touch c").await;
-    until("it waits for a runner alone", async || world.services.reconciler.transient.is_head(stuck.id))
-        .await;
+    until("it waits only for a runner", async || world.services.reconciler.transient.is_head(stuck.id)).await;
     world.pass(wait / 2).await;
     reconcile_once(&world.services.reconciler).await.unwrap();
-    assert_eq!(world.get(stuck.id).await.state, ExecutionState::Queued, "there is time left");
+    assert_eq!(world.get(stuck.id).await.state, ExecutionState::Queued, "its time in the queue has not expired");
     world.pass(wait).await;
     assert_eq!(world.cause(stuck.id).await, Cause::QueueExpired);
 }
@@ -129,7 +128,11 @@ async fn who_comes_to_the_head_is_decided_again_in_the_directory_of_then() {
     ends_in(&mut runner, &job, "/workspace/secrets").await;
     let cause = world.cause(denied.id).await;
     assert!(matches!(cause, Cause::Denied { by: DeniedBy::Policy, .. }), "{cause:?}");
-    assert_eq!(world.get(denied.id).await.spec.command.directory, b"/workspace/secrets", "it says where");
+    assert_eq!(
+        world.get(denied.id).await.spec.command.directory,
+        b"/workspace/secrets",
+        "the error names the place"
+    );
     // A command that would be asked about waits if its request permits it, and otherwise ends.
     world.start(&session, "cd /workspace").await;
     let back = runner.take().await;
@@ -144,7 +147,11 @@ async fn who_comes_to_the_head_is_decided_again_in_the_directory_of_then() {
     ends_in(&mut runner, &moves, "/workspace/lab").await;
     let cause = world.cause(ends.id).await;
     assert!(matches!(cause, Cause::Denied { by: DeniedBy::NobodyToAsk, .. }), "{cause:?}");
-    assert_eq!(runner.take().await.execution_id, passes.id, "nobody waits for who waits for a person");
+    assert_eq!(
+        runner.take().await.execution_id,
+        passes.id,
+        "no command waits for a command that waits for a person"
+    );
     assert_eq!(world.get(asks.id).await.state, ExecutionState::PendingApproval);
 }
 

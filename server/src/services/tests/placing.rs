@@ -114,7 +114,10 @@ async fn what_no_runner_could_ever_take_is_refused_at_once_and_says_what_is_miss
     let world = World::new().await;
     let north = || CreateSession { runner_labels: zone("north"), ..CreateSession::default() };
     let error = world.services.sessions.create(who("ann"), north()).await.unwrap_err();
-    assert!(matches!(error, ApiError::Unavailable { reason: "NO_RUNNER", .. }), "none is known: {error:?}");
+    assert!(
+        matches!(error, ApiError::Unavailable { reason: "NO_RUNNER", .. }),
+        "no runner is known: {error:?}"
+    );
 
     let _other = connected(&world, hello("r", Epoch::new())).await;
     let south = StartExecution { runner_labels: zone("south"), ..alone("touch a") };

@@ -83,7 +83,7 @@ async fn what_is_remembered_for_a_session_runs_there_without_a_question() {
     let allowed = remember(&world, "bob", &approval, (RuleScope::Session, &[])).await.unwrap();
     assert_eq!((allowed.state, allowed.decided_by.as_str()), (ApprovalState::Allowed, "bob"));
     let job = runner.take().await;
-    assert_eq!(job.binding, approval.binding, "exactly what was asked");
+    assert_eq!(job.binding, approval.binding, "exactly the requested rules");
     runner.ends(&job, 0).await;
     world.finished(first.id).await;
 
@@ -112,7 +112,7 @@ async fn what_is_remembered_for_the_tenant_counts_in_its_sessions_of_that_profil
     let elsewhere = session(&world, &mut runner, "strict").await;
     let (record, approval) = asked(&world, &here, "npm run build && make all").await;
     let own = remember(&world, "ann", &approval, (RuleScope::Tenant, &[])).await.unwrap_err();
-    assert!(matches!(own, ApiError::Forbidden { .. }), "not for one's own request: {own:?}");
+    assert!(matches!(own, ApiError::Forbidden { .. }), "not for the caller's own request: {own:?}");
     let both = (RuleScope::Tenant, &["Bash(npm run:*)", "Bash(make:*)"][..]);
     remember(&world, "bob", &approval, both).await.unwrap();
     ends(&world, &mut runner, &record).await;
@@ -164,7 +164,11 @@ async fn rules_must_cover_the_command_with_need_and_nothing_like_everything() {
     let error = remember(&world, "bob", &hidden, (RuleScope::Session, &[])).await.unwrap_err();
     assert!(violations(&error).contains("no rule is suggested"), "{error:?}");
     assert!(rules(&world, None).await.is_empty());
-    assert_eq!(world.get(record.id).await.state, ExecutionState::PendingApproval, "nothing was answered");
+    assert_eq!(
+        world.get(record.id).await.state,
+        ExecutionState::PendingApproval,
+        "the approval was not answered"
+    );
 }
 
 #[tokio::test]
@@ -214,7 +218,7 @@ async fn a_script_that_has_changed_is_asked_about_again() {
     assert_eq!(waits.decision.reason_code, "files_changed");
     let again = world.store.approval(waits.approval_id.unwrap()).await.unwrap().unwrap();
     assert_ne!(again.id, approval.id);
-    assert_eq!(again.files, script(FileState::Digest([2; 32])), "what the runner saw");
+    assert_eq!(again.files, script(FileState::Digest([2; 32])), "the digests of the runner");
     let stale = world.services.approvals.decide(who("bob"), again.id, &approval.binding, allow()).await;
     assert!(matches!(stale.unwrap_err(), ApiError::FailedPrecondition { reason: "BINDING_MISMATCH", .. }));
     world.services.approvals.decide(who("bob"), again.id, &again.binding, allow()).await.unwrap();
@@ -231,7 +235,7 @@ async fn files_that_nobody_could_look_at_are_said_to_be_unknown_and_are_not_run_
     let allow = ApproverAnswer::AllowOnce;
     world.services.approvals.decide(who("bob"), approval.id, &approval.binding, allow).await.unwrap();
     let job = runner.next_job().await;
-    assert_eq!(job.grant.decided.files, script(FileState::Unknown), "which no runner finds");
+    assert_eq!(job.grant.decided.files, script(FileState::Unknown), "a state that no runner reports");
     runner.refuses(&job, "files_changed").await;
     let waits = world.until(record.id, ExecutionState::PendingApproval).await;
     assert_ne!(waits.approval_id, Some(approval.id));
@@ -245,7 +249,7 @@ async fn in_a_throw_away_session_nothing_can_be_slipped_under_an_answer() {
         StartExecution { wait_for_approval: true, profile: Some("strict".to_owned()), ..alone("bash x.sh") };
     let record = world.services.executions.start(who("ann"), asks).await.unwrap();
     let approval = world.store.approval(record.approval_id.unwrap()).await.unwrap().unwrap();
-    assert_eq!(approval.files, script(FileState::Absent), "it begins with nothing in it");
+    assert_eq!(approval.files, script(FileState::Absent), "the workspace is empty at first");
     // No other command can enter the session before it is opened, and then only after this command.
     let other = world.services.executions.start(who("ann"), run(record.session_id, "ls")).await.unwrap_err();
     assert!(matches!(other, ApiError::FailedPrecondition { reason: "SESSION_NOT_OPEN", .. }), "{other:?}");
@@ -279,6 +283,6 @@ async fn what_a_base_brings_to_a_throw_away_session_is_looked_at_before_it_runs(
     assert_eq!(
         approval.files,
         script(FileState::Unknown),
-        "which no runner finds, so that it is asked again"
+        "a state that no runner reports, so the question is asked again"
     );
 }

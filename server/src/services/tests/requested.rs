@@ -174,7 +174,7 @@ async fn a_budget_outlives_the_server_that_was_told_of_it() {
     world.until_true(record.id, |now| now.backgrounded == Some(BackgroundedBy::Budget)).await;
     let history = world.store.state_changes(record.id, 0).await.unwrap();
     let left = history.iter().find(|change| change.backgrounded_by.is_some()).unwrap();
-    assert!(left.at >= running.started.unwrap().after(budget), "the restart begins no other clock");
+    assert!(left.at >= running.started.unwrap().after(budget), "the restart does not restart the timeout");
     let mut runner = Runner::again(&world, job.epoch).await;
     runner.runs(&job).await;
     assert_eq!(expect_detach(&mut runner, record.id).await, TIMEOUT_MAX);

@@ -35,7 +35,11 @@ async fn an_offer_that_did_not_arrive_is_sent_again_as_the_same_offer() {
     let lost = runner.next_job().await;
     world.restart().await;
     let mut runner = Runner::again(&world, runner.epoch).await;
-    assert_eq!(world.get(record.id).await.state, ExecutionState::Starting, "unknown, and it says so");
+    assert_eq!(
+        world.get(record.id).await.state,
+        ExecutionState::Starting,
+        "unknown, and reported as unknown"
+    );
     runner.reconciled().await;
     let job = runner.take().await;
     assert_eq!((job.execution_id, job.attempt, job.binding), (record.id, lost.attempt, lost.binding));
@@ -86,7 +90,7 @@ async fn an_end_while_the_server_was_away_is_taken_in_and_only_once() {
     runner.reconciled().await;
     assert_eq!(world.get(record.id).await.version, done.version);
     let asked = world.keeper.ended.lock().unwrap().len();
-    assert_eq!(asked, 4, "the output is asked for with each report and each reconciliation");
+    assert_eq!(asked, 4, "each report and each reconciliation requests the output");
     world.store_output(record.id).await;
     runner.ends(&job, 7).await;
     assert!(matches!(runner.next().await, airlock_domain::ToRunner::ForgetJob { .. }));
@@ -103,7 +107,10 @@ async fn a_new_life_of_the_runner_gets_anew_what_the_old_one_never_accepted() {
     let job = next.take().await;
     assert_eq!((job.execution_id, job.attempt), (record.id, lost.attempt + 1));
     assert_eq!(job.epoch, next.epoch);
-    assert!(runner.handle.received(FromRunner::Reconciled).await.is_err(), "the old life is not listened to");
+    assert!(
+        runner.handle.received(FromRunner::Reconciled).await.is_err(),
+        "reports of the old epoch are ignored"
+    );
     let old = Runner::connect(&world, hello("r", runner.epoch)).await;
     assert!(matches!(old, Err(crate::links::LinkRefusal::Fenced)));
 }
@@ -119,7 +126,7 @@ async fn what_the_old_life_of_the_runner_ran_is_lost_with_it() {
     next.report(&job, JobPhase::Lost, None).await;
     let result = world.finished(ran.id).await.result.unwrap();
     assert_eq!((result.cause, result.started), (Cause::RunnerLost, Started::Yes));
-    assert_eq!(*world.keeper.ended.lock().unwrap(), [ran.id], "its output up to then is there to be read");
+    assert_eq!(*world.keeper.ended.lock().unwrap(), [ran.id], "its output until then is readable");
     next.reconciled().await;
     assert_eq!(next.take().await.execution_id, never.id);
 }
@@ -134,7 +141,11 @@ async fn what_ran_and_is_not_even_reported_is_lost() {
     let _next = Runner::ready(&world).await;
     let result = world.finished(record.id).await.result.unwrap();
     assert_eq!((result.cause, result.started), (Cause::RunnerLost, Started::Yes));
-    assert_eq!(world.keeper.ended.lock().unwrap().first(), Some(&record.id), "it is asked for the output");
+    assert_eq!(
+        world.keeper.ended.lock().unwrap().first(),
+        Some(&record.id),
+        "the runner is asked for the output"
+    );
 }
 
 #[tokio::test]
@@ -149,8 +160,12 @@ async fn after_its_host_went_down_a_runner_cannot_vouch_for_what_it_does_not_rep
     let lost = world.finished(record.id).await;
     let result = lost.result.unwrap();
     assert_eq!((result.cause, result.started), (Cause::RunnerLost, Started::Unknown));
-    assert_eq!(lost.output, OutputState::Live, "it may have written something");
-    assert_eq!(world.keeper.ended.lock().unwrap().first(), Some(&record.id), "it is asked for the output");
+    assert_eq!(lost.output, OutputState::Live, "the command may have written output");
+    assert_eq!(
+        world.keeper.ended.lock().unwrap().first(),
+        Some(&record.id),
+        "the runner is asked for the output"
+    );
 }
 
 #[tokio::test]
@@ -200,7 +215,11 @@ async fn another_server_takes_over_when_a_lease_is_over_and_not_before() {
     world.kill().await;
     let other = world.another("server-2").await;
     reconcile_once(&other.reconciler).await.unwrap();
-    assert_eq!(world.get(record.id).await.owner_server.as_deref(), Some("server-1"), "its lease is not over");
+    assert_eq!(
+        world.get(record.id).await.owner_server.as_deref(),
+        Some("server-1"),
+        "its lease has not expired"
+    );
     world.pass(2 * lease).await;
     world.until_true(record.id, |record| record.owner_server.as_deref() == Some("server-2")).await;
     other.shut_down().await;

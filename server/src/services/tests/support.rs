@@ -242,7 +242,7 @@ impl World {
     pub(super) async fn until_session(&self, id: SessionId, done: impl Fn(&SessionRecord) -> bool) {
         let deadline = tokio::time::Instant::now() + PATIENCE;
         while !done(&self.store.session(id).await.unwrap().unwrap()) {
-            assert!(tokio::time::Instant::now() < deadline, "the session is not so");
+            assert!(tokio::time::Instant::now() < deadline, "the session does not have this state");
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }

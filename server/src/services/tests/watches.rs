@@ -15,7 +15,7 @@ async fn watch(world: &World, cursor: Option<Vec<u8>>) -> WatchStream {
     let request = WatchExecutions { cursor, ..WatchExecutions::default() };
     let mut events = world.services.watches.open(who("ann"), request).await.unwrap();
     let first = next(&mut events).await;
-    assert_eq!(first.what, None, "it says that it stands");
+    assert_eq!(first.what, None, "the first response confirms the watch");
     events
 }
 
@@ -30,7 +30,7 @@ async fn told(events: &mut WatchStream) -> (ExecutionId, Milestone) {
 
 fn refused(opened: Result<WatchStream, ApiError>) -> ApiError {
     match opened {
-        Ok(_) => panic!("it was opened"),
+        Ok(_) => panic!("the session was opened"),
         Err(error) => error,
     }
 }
@@ -56,7 +56,7 @@ async fn a_life_is_told_as_it_happens_and_what_was_before_is_not() {
     let (milestone, ended) = next(&mut events).await.what.unwrap();
     assert_eq!((ended.id, milestone, ended.state), (record.id, Finished, ExecutionState::Finished));
     let no = world.services.executions.start(who("ann"), run(session.id, "git push")).await.unwrap_err();
-    assert_eq!(told(&mut events).await, (denied(no).0.id, Finished), "what was denied has only an end");
+    assert_eq!(told(&mut events).await, (denied(no).0.id, Finished), "a denied command has only an end");
 }
 
 #[tokio::test]

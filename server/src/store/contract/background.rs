@@ -35,7 +35,7 @@ pub(in crate::store) async fn leaving_the_foreground_is_a_step_in_the_history(st
     assert_eq!(live.iter().map(|live| (live.serial, live.backgrounded)).collect::<Vec<_>>(), [(false, true)]);
 
     let again = step(store, &after, detach()).await;
-    assert_eq!(again, after, "doing it again changes nothing");
+    assert_eq!(again, after, "a repeated call has no effect");
     let ended = step(store, &again, end(result(Cause::Exited { code: 0 }))).await;
     assert_eq!(ended.backgrounded, Some(BY));
     let history = store.state_changes(before.id, 2).await.unwrap();
@@ -139,19 +139,19 @@ pub(in crate::store) async fn what_begins_in_the_background_keeps_its_place_unti
     let record = step(store, &record, run()).await;
     assert_eq!(serial().await, [(false, true)]);
     let again = step(store, &record, detach()).await;
-    assert_eq!(again, record, "it is there already");
+    assert_eq!(again, record, "the execution exists already");
     step(store, &record, end(result(Cause::Exited { code: 0 }))).await;
     let history = store.state_changes(record.id, 0).await.unwrap();
     assert!(history.iter().all(|change| change.backgrounded_by == by), "{history:?}");
     let after = store.session(session.id).await.unwrap().unwrap();
-    assert_eq!(after.directory, session.directory, "it moves no session");
+    assert_eq!(after.directory, session.directory, "it changes no session's directory");
 }
 
 pub(in crate::store) async fn a_budget_ends_with_the_foreground(store: &dyn Store) {
     let session = opened(store, TENANT).await;
     let due = async || store.live_executions(Some(session.id), None, 10).await.unwrap()[0].yields_at;
     let waits = queued(store, &session).await;
-    assert_eq!(due().await, None, "the clock begins with the command");
+    assert_eq!(due().await, None, "the time counts from the start of the command");
     let starting = step(store, &waits, offer()).await;
     assert_eq!(due().await, None);
     let runs = step(store, &starting, run()).await;

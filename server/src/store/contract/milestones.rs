@@ -81,7 +81,7 @@ pub(in crate::store) async fn milestones_are_told_by_tenant_and_session(store: &
     assert_eq!(ids(of(TENANT, None)).await, [ended[0], ended[2], ended[3]]);
     assert_eq!(ids(of(TENANT, Some(mine.id))).await, [ended[0], ended[3]]);
     assert_eq!(ids(of(OTHER, None)).await, [ended[1]]);
-    assert_eq!(ids(of(OTHER, Some(mine.id))).await, [], "a session of another tenant tells nothing");
+    assert_eq!(ids(of(OTHER, Some(mine.id))).await, [], "a session of another tenant has no milestones");
 }
 
 pub(in crate::store) async fn a_reader_that_goes_on_after_the_last_misses_nothing(store: &dyn Store) {

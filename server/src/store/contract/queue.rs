@@ -42,7 +42,11 @@ pub(in crate::store) async fn the_next_of_a_runner_is_whose_tenant_stands_furthe
         heavy.push(waits(store, TENANT, 1).await);
     }
     let light = waits(store, OTHER, 1).await;
-    assert_eq!(take(store, "server-1", 2).await, [heavy[0].id, light.id], "one each, the older first");
+    assert_eq!(
+        take(store, "server-1", 2).await,
+        [heavy[0].id, light.id],
+        "one of each tenant, the oldest first"
+    );
     assert_eq!(store.execution(heavy[0].id).await.unwrap().unwrap().state, ExecutionState::Queued);
 
     // Compare each placement with the pure functions, with two different weights.
@@ -67,7 +71,11 @@ pub(in crate::store) async fn only_what_has_its_turn_is_taken(store: &dyn Store)
     let session = opened(store, TENANT).await;
     let (first, second) = (in_session(store, &session).await, in_session(store, &session).await);
     let beside = create(store, new(execution(&session))).await;
-    assert_eq!(take(store, "server-1", 9).await, [first.id, beside.id], "not what comes after the first");
+    assert_eq!(
+        take(store, "server-1", 9).await,
+        [first.id, beside.id],
+        "not the commands after the first one"
+    );
     let elsewhere = TakeQueued { runner: runner("runner-2"), ..taking("server-1", 9) };
     assert_eq!(store.take_queued(&elsewhere).await.unwrap(), []);
     let first = store.execution(first.id).await.unwrap().unwrap();
@@ -85,7 +93,7 @@ pub(in crate::store) async fn what_a_runner_refused_is_taken_again(store: &dyn S
     assert_eq!((taken.owner_server.as_deref(), taken.version), (Some("server-2"), 2));
     let history = store.state_changes(record.id, 0).await.unwrap();
     assert_eq!(history.iter().map(|change| change.version).collect::<Vec<_>>(), [1, 2]);
-    assert_eq!(take(store, "server-1", 1).await, [], "it is left to the other");
+    assert_eq!(take(store, "server-1", 1).await, [], "the reservation belongs to the other server");
     assert_eq!(take(store, "server-2", 1).await, [record.id], "which may take it again");
     let offered = step(store, &taken, offer()).await;
     assert_eq!(take(store, "server-2", 1).await, []);
@@ -117,9 +125,12 @@ pub(in crate::store) async fn starts_are_paced(store: &dyn Store) {
     let Some((limit, value, wait)) = told else { panic!("{told:?}") };
     assert_eq!((limit, value), ("starts_per_second", 1));
     assert!((1..=1_000_000).contains(&wait), "{wait}");
-    assert_eq!(later(&try_one(store, slow, &other).await), None, "each tenant has a pace of its own");
+    assert_eq!(later(&try_one(store, slow, &other).await), None, "each tenant has its own rate");
     let denial = NewExecution { room: slow, ..denied(&session) };
-    assert!(matches!(store.create_execution(denial).await.unwrap(), Created::New(_)), "a denial is no start");
+    assert!(
+        matches!(store.create_execution(denial).await.unwrap(), Created::New(_)),
+        "a denial does not count as a start"
+    );
 }
 
 pub(in crate::store) async fn denials_are_paced(store: &dyn Store) {
@@ -134,9 +145,12 @@ pub(in crate::store) async fn denials_are_paced(store: &dyn Store) {
     let Some((limit, value, wait)) = told else { panic!("{told:?}") };
     assert_eq!((limit, value), ("denials_per_second", 1));
     assert!((1..=1_000_000).contains(&wait), "{wait}");
-    assert_eq!(later(&deny(&other).await), None, "each tenant has a pace of its own");
+    assert_eq!(later(&deny(&other).await), None, "each tenant has its own rate");
     let start = try_one(store, slow, &session).await;
-    assert!(matches!(start, Created::New(_)), "who is denied too often may still start what is allowed");
+    assert!(
+        matches!(start, Created::New(_)),
+        "a tenant with too many denials may still start allowed commands"
+    );
 }
 
 pub(in crate::store) async fn output_is_counted_by_the_day(store: &dyn Store) {
@@ -181,5 +195,5 @@ pub(in crate::store) async fn a_tenant_s_own_queue_is_limited(store: &dyn Store)
     assert_eq!(try_one(&session).await, Created::Full { limit: "queue_per_tenant", value: 1 });
     assert!(matches!(try_one(&opened(store, OTHER).await).await, Created::New(_)));
     step(store, &first, offer()).await;
-    assert!(matches!(try_one(&session).await, Created::New(_)), "what is on a runner waits no more");
+    assert!(matches!(try_one(&session).await, Created::New(_)), "an execution on a runner no longer waits");
 }

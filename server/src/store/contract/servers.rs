@@ -37,11 +37,11 @@ pub(in crate::store) async fn servers_are_there_with_their_links_until_their_lea
 
     store.announce(&one, MOMENT).await.unwrap();
     later(store, 2 * MOMENT).await;
-    assert_eq!(store.servers().await.unwrap(), std::slice::from_ref(&two), "its time is over");
+    assert_eq!(store.servers().await.unwrap(), std::slice::from_ref(&two), "its lease has expired");
     store.announce(&two, 0).await.unwrap();
-    assert_eq!(store.servers().await.unwrap(), [], "it has left");
+    assert_eq!(store.servers().await.unwrap(), [], "the server has left");
     store.announce(&one, HOUR).await.unwrap();
-    assert_eq!(store.servers().await.unwrap(), [one], "it is back");
+    assert_eq!(store.servers().await.unwrap(), [one], "the server is back");
 }
 
 /// Creates an execution that ended on the runner `a`. Its lease by `one` expires soon.
@@ -66,17 +66,17 @@ pub(in crate::store) async fn one_server_at_a_time_stores_an_output(store: &dyn 
     let record = ended(store, OutputState::Live).await;
     later(store, 2 * MOMENT).await;
     assert!(store.take_storing(record.id, "two", HOUR).await.unwrap());
-    assert!(store.take_storing(record.id, "two", HOUR).await.unwrap(), "it has it");
-    assert!(!store.take_storing(record.id, "one", HOUR).await.unwrap(), "another has it");
+    assert!(store.take_storing(record.id, "two", HOUR).await.unwrap(), "the server has the lease");
+    assert!(!store.take_storing(record.id, "one", HOUR).await.unwrap(), "another server has the lease");
     let after = store.execution(record.id).await.unwrap().unwrap();
     assert_eq!(after.version, record.version);
     assert_eq!(after.owner_server.as_deref(), Some("two"));
 
     assert!(store.take_storing(record.id, "two", MOMENT).await.unwrap());
     later(store, 2 * MOMENT).await;
-    assert!(store.take_storing(record.id, "one", HOUR).await.unwrap(), "its time was over");
+    assert!(store.take_storing(record.id, "one", HOUR).await.unwrap(), "its lease had expired");
     assert!(store.set_output(record.id, OutputState::Stored, OutputBy::Keeper("one")).await.unwrap());
-    assert!(!store.take_storing(record.id, "one", HOUR).await.unwrap(), "there is nothing to store");
+    assert!(!store.take_storing(record.id, "one", HOUR).await.unwrap(), "there is no output to store");
 }
 
 pub(in crate::store) async fn only_who_has_a_say_says_where_an_output_is(store: &dyn Store) {
@@ -114,9 +114,13 @@ pub(in crate::store) async fn outputs_of_a_runner_that_stays_away_are_lost(store
     store.put_runner(&away).await.unwrap();
     later(store, 2 * MOMENT).await;
     assert!(store.take_storing(held.id, "two", HOUR).await.unwrap());
-    assert_eq!(lose(HOUR, 9).await, [], "it was heard within the hour");
+    assert_eq!(lose(HOUR, 9).await, [], "the runner was heard within the hour");
     assert_eq!(lose(0, 1).await, [live.id]);
-    assert_eq!(lose(0, 9).await, [storing.id], "what is stored or held is not, and of whom nothing is known");
+    assert_eq!(
+        lose(0, 9).await,
+        [storing.id],
+        "no output that is stored or being stored, or whose runner is unknown"
+    );
     for (record, output) in [
         (live, OutputState::Lost),
         (storing, OutputState::Lost),
@@ -140,9 +144,9 @@ pub(in crate::store) async fn an_output_that_nobody_stores_is_found_by_who_could
         let found = store.unstored(server, at_most).await.unwrap();
         found.into_iter().map(|record| record.id).collect::<Vec<_>>()
     };
-    assert_eq!(found("two", 10).await, [first.id, other.id, second.id], "each runner in turn");
+    assert_eq!(found("two", 10).await, [first.id, other.id, second.id], "one output of each runner in turn");
     assert_eq!(found("two", 1).await, [first.id]);
     assert_eq!(found("three", 10).await, [], "it has no link to their runner");
     assert!(store.take_storing(first.id, "one", HOUR).await.unwrap());
-    assert_eq!(found("two", 10).await, [second.id, other.id], "one has it");
+    assert_eq!(found("two", 10).await, [second.id, other.id], "one server has the lease");
 }

@@ -79,7 +79,7 @@ pub(in crate::store) async fn each_sees_at_once_what_another_wrote(servers: Serv
     assert_eq!(
         one.milestones(&told, 0, 9).await.unwrap(),
         other.milestones(&told, 0, 9).await.unwrap(),
-        "one store, one id"
+        "one store has one ID"
     );
 }
 
@@ -230,7 +230,7 @@ fn made<T>(
             }
             Created::Existing(made) => id(&made),
             Created::Conflict | Created::Full { .. } | Created::Later { .. } => {
-                panic!("neither new nor there")
+                panic!("neither created nor found")
             }
         })
         .collect();
@@ -256,7 +256,7 @@ pub(in crate::store) async fn one_request_at_many_servers_makes_one_thing(server
         let (ids, new_ones) = made(executions.await, |record| record.id.to_string());
         assert_eq!((ids.len(), new_ones), (1, 1));
     }
-    assert_eq!(servers[1].audit(0, 1_000).await.unwrap().len(), ROUNDS, "and one entry of the audit");
+    assert_eq!(servers[1].audit(0, 1_000).await.unwrap().len(), ROUNDS, "and one audit entry");
 }
 
 pub(in crate::store) async fn of_many_that_close_a_session_one_does(servers: Servers<'_>) {
@@ -354,12 +354,12 @@ pub(in crate::store) async fn of_many_that_take_from_the_queue_each_gets_others(
     });
     let taken: Vec<_> = taken.await.into_iter().flat_map(|taken| taken.unwrap()).collect();
     let others: HashSet<_> = taken.iter().collect();
-    assert_eq!(others.len(), taken.len(), "none of them twice");
+    assert_eq!(others.len(), taken.len(), "no execution twice");
     let mut left = WAIT - taken.len();
     // A later call finds the executions that the concurrent calls skipped.
     while left > 0 {
         let more = servers[1].take_queued(&super::queue::taking("server-last", 5)).await.unwrap().len();
-        assert!(more > 0, "{left} are left");
+        assert!(more > 0, "{left} remain");
         left -= more.min(left);
     }
 }

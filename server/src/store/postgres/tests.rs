@@ -64,7 +64,7 @@ async fn what_another_server_does_rings_here() {
     tokio::select! {
         () = heard => {}
         () = rings => {}
-        () = tokio::time::sleep(PATIENCE) => panic!("nothing was heard"),
+        () = tokio::time::sleep(PATIENCE) => panic!("no hint arrived"),
     }
     pair.one.close().await;
     pair.other.close().await;
@@ -89,7 +89,7 @@ async fn hints_come_again_after_their_connection_was_lost() {
     tokio::select! {
         () = bell.changed() => {}
         () = rings => {}
-        () = tokio::time::sleep(PATIENCE) => panic!("nothing was heard"),
+        () = tokio::time::sleep(PATIENCE) => panic!("no hint arrived"),
     }
     pair.one.close().await;
     pair.other.close().await;

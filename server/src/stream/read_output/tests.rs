@@ -105,7 +105,11 @@ fn lines_of_any_length_are_matched_and_shown_up_to_the_limit() {
             let (lines, _) = run(wanted("y", false, (0, 0), 10), &text, chunks);
             let offsets: Vec<u64> = lines.iter().map(|line| line.offset).collect();
             let next = length as u64 + 1;
-            assert_eq!(offsets, if cut { vec![next] } else { vec![0, next] }, "what is cut does not match");
+            assert_eq!(
+                offsets,
+                if cut { vec![next] } else { vec![0, next] },
+                "a truncated line does not match"
+            );
             let (lines, _) = run(wanted("^x", false, (0, 0), 10), &text, chunks);
             assert_eq!((lines[0].data.len(), lines[0].truncated), (LINE_BYTES, cut));
         }

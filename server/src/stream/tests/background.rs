@@ -33,7 +33,7 @@ async fn a_view_of_the_foreground_ends_and_another_goes_on_with_all_that_came_af
     world.finish(id);
     reader.read_all().await.unwrap();
     assert!(reader.heard.finished && reader.heard.stdout == bytes);
-    assert_eq!(reader.heard.versions, [1, 2, 3, 4], "no change was told twice");
+    assert_eq!(reader.heard.versions, [1, 2, 3, 4], "no change was sent twice");
 }
 
 #[tokio::test(start_paused = true)]
@@ -68,7 +68,7 @@ async fn a_view_that_was_opened_before_ends_even_if_it_comes_to_it_late_and_has_
     let mut reader = world.go_on(id, late.heard).await;
     world.finish(id);
     reader.read_all().await.unwrap();
-    assert!(reader.heard.stdout == bytes, "what the first view did not read is not lost");
+    assert!(reader.heard.stdout == bytes, "changes that the first view did not read are not lost");
 }
 
 #[tokio::test(start_paused = true)]

@@ -143,7 +143,7 @@ async fn ahead_of_a_live_output_waits_and_disturbs_nobody() {
     world.write(id, Stdout, &[2; 100]);
     let began = Instant::now();
     reader.read_to(110).await;
-    assert!(began.elapsed() < Duration::from_millis(100), "the ring came back to where the output is");
+    assert!(began.elapsed() < Duration::from_millis(100), "the ring returned to the current output");
     ahead.read_to(110).await;
     assert_eq!(ahead.heard.stdout[100..], [2; 10]);
     world.finish(id);
@@ -166,7 +166,7 @@ async fn the_output_of_a_lost_runner_is_read_when_it_is_back() {
     world.finish_as(id, &Cause::RunnerLost);
     let error = reader.read_all().await.err().unwrap();
     assert!(matches!(error, ApiError::Unavailable { reason: "OUTPUT_UNREACHABLE", .. }), "{error:?}");
-    assert!(!reader.heard.finished, "no end is made up");
+    assert!(!reader.heard.finished, "no end is invented");
     world.runner.come_back();
     let mut again = world.go_on(id, reader.heard).await;
     again.read_all().await.unwrap();

@@ -37,7 +37,7 @@ impl World {
     ) -> Result<ReadStream, ApiError> {
         let request = ReadOutput { stream, selection };
         let opened = self.streams.read_output(self.store.record(id), request);
-        timeout(Duration::from_secs(60), opened).await.expect("no read waits for ever")
+        timeout(Duration::from_secs(60), opened).await.expect("no read waits without a limit")
     }
 
     pub(super) async fn parts(
@@ -73,7 +73,7 @@ pub(super) fn gather(parts: Vec<ReadPart>) -> Read {
                 read.gaps.push((from, to));
             }
             ReadPart::Done(done) => {
-                assert_eq!(index + 1, count, "nothing comes after the end");
+                assert_eq!(index + 1, count, "no message follows the end");
                 assert!(read.start.is_none() || done.next_offset == position);
                 read.done = done;
             }
@@ -105,7 +105,7 @@ async fn a_running_commands_output_is_read_as_far_as_it_is_written() {
     let all = world.read(id, ALL).await.unwrap();
     assert!(all.bytes == bytes);
     assert_eq!(all.done, done(total, total, false));
-    assert!(began.elapsed() < Duration::from_secs(1), "it waited for more");
+    assert!(began.elapsed() < Duration::from_secs(1), "the read waited for more");
     for (offset, length) in [(0, 1), (5, 0), (32_767, 2), (100_000, 600_000), (total - 1, 1), (total, 9)] {
         let read = world.read(id, range(offset, length)).await.unwrap();
         let end = (offset + length).min(total);
@@ -185,7 +185,7 @@ async fn a_tail_of_many_lines_is_found_over_many_blocks() {
     let before = world.runner.bytes_sent();
     let read = world.read(id, Selection::Tail(Amount::Lines(5))).await.unwrap();
     assert_eq!(read.bytes, b"299996\n299997\n299998\n299999\n300000\n");
-    assert!(world.runner.bytes_sent() - before < MIB as u64, "only the end is looked at");
+    assert!(world.runner.bytes_sent() - before < MIB as u64, "only the end is read");
     let read = world.read(id, Selection::Tail(Amount::Lines(200_000))).await.unwrap();
     assert!(read.bytes.starts_with(b"100001\n") && numbers.ends_with(&read.bytes));
     let read = world.read(id, Selection::Head(Amount::Lines(200_000))).await.unwrap();

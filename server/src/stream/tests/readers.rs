@@ -65,7 +65,10 @@ async fn stderr_that_was_asked_for_apart_has_offsets_of_its_own() {
         // The pause ensures that both streams always have data.
         sleep(Duration::from_millis(5)).await;
     }
-    assert!(reader.heard.stdout.len() > 300_000 && reader.heard.stderr.len() > 300_000, "they take turns");
+    assert!(
+        reader.heard.stdout.len() > 300_000 && reader.heard.stderr.len() > 300_000,
+        "the readers take turns"
+    );
     world.finish(id);
     reader.read_all().await.unwrap();
     assert!(reader.heard.stdout == out && reader.heard.stderr == err);
@@ -122,7 +125,7 @@ async fn memory_is_bounded_by_the_ring_and_one_read_for_each_reader() {
     assert!(world.streams.retained_bytes() <= at_most(0));
     drop(fast);
     sleep(Duration::from_secs(60)).await;
-    assert_eq!(world.streams.retained_bytes(), 0, "nobody reads, nothing is kept");
+    assert_eq!(world.streams.retained_bytes(), 0, "without readers, no bytes are kept");
 }
 
 #[tokio::test(start_paused = true)]
@@ -135,7 +138,7 @@ async fn a_reader_that_stops_is_given_no_more_credit() {
     sleep(Duration::from_secs(600)).await;
     assert!(world.runner.bytes_sent() <= 2 * world.limits.ahead_bytes);
     let opened = world.runner.opened();
-    assert_eq!(opened, 1, "nothing is opened again and again for it");
+    assert_eq!(opened, 1, "the stream is not opened repeatedly for it");
     reader.read_to(20 * MIB).await;
 }
 
@@ -155,7 +158,7 @@ async fn readers_of_the_ring_share_its_bytes() {
         }
     }
     assert_eq!(places[0], places[1]);
-    assert_eq!(world.runner.bytes_sent(), 64 * 1024, "asked for once");
+    assert_eq!(world.runner.bytes_sent(), 64 * 1024, "requested once");
 }
 
 #[tokio::test(start_paused = true)]
@@ -180,7 +183,7 @@ async fn the_ring_goes_on_to_where_the_readers_are() {
     }
     readers.join_all().await;
     let sent = world.runner.bytes_sent() - before;
-    assert!(sent < 8 * MIB as u64, "each byte but the first few is asked for once: {sent}");
+    assert!(sent < 8 * MIB as u64, "each byte except the first few is requested once: {sent}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -242,7 +245,7 @@ async fn waiting_readers_look_at_the_store_together() {
     let before = world.store.questions.load(std::sync::atomic::Ordering::Relaxed);
     sleep(Duration::from_secs(100)).await;
     let asked = world.store.questions.load(std::sync::atomic::Ordering::Relaxed) - before;
-    assert!(asked <= 250, "about once a second, not once a second and reader: {asked}");
+    assert!(asked <= 250, "about once a second, not once a second for each reader: {asked}");
     world.finish(id);
     waiting.join_all().await.into_iter().for_each(|read| read.unwrap());
 }

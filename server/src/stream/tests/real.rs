@@ -49,7 +49,7 @@ async fn many_readers_on_many_threads_read_what_was_written_and_stored() {
         assert!(heard.stdout == out && heard.stderr == err);
     }
     world.until_output(id, OutputState::Stored).await;
-    assert!(world.streams.retained_bytes() < 64 * 1024, "stored, so nothing is kept here");
+    assert!(world.streams.retained_bytes() < 64 * 1024, "the output is stored, so no bytes are kept here");
     for mut reader in stopped.drain(..10) {
         reader.read_all().await.unwrap();
         assert!(reader.heard.stdout == out && reader.heard.stderr == err);

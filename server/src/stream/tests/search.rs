@@ -42,7 +42,7 @@ impl World {
                 ReadPart::Line(line) => found.lines.push(line),
                 ReadPart::Gap { from, to, .. } => found.gaps.push((from, to)),
                 ReadPart::Done(done) => found.done = done,
-                ReadPart::Output { .. } => panic!("a search gives lines"),
+                ReadPart::Output { .. } => panic!("a search returns lines"),
             }
         }
         found
@@ -169,7 +169,7 @@ async fn the_worst_pattern_ends_with_its_reader_and_holds_up_no_other() {
     }
     let found = world.search(other, search("^quick$", |search| search.max_matches = 100_000)).await;
     assert_eq!(found.done.matches, 10_000);
-    assert!(slow.iter().all(|task| !task.is_finished()), "they are not half through");
+    assert!(slow.iter().all(|task| !task.is_finished()), "the searches have not finished half");
     slow.iter().for_each(tokio::task::JoinHandle::abort);
     for task in slow {
         let _ended = task.await;

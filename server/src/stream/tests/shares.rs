@@ -66,7 +66,10 @@ async fn bytes_do_not_put_off_the_end_of_a_copy() {
         slow.push(trickles(&world, runner_id(), "t").await);
     }
     let wait = 2 * world.limits.storing_time;
-    assert!(stored(&world, runner_id(), "t", wait).await, "its own runner's other outputs get their turn");
+    assert!(
+        stored(&world, runner_id(), "t", wait).await,
+        "the other outputs of the same runner get their turn"
+    );
     slow.iter().for_each(|id| assert_ne!(world.store.record(*id).output, OutputState::Stored));
     // The runner behaves again. Its open streams are cut.
     slow.iter().for_each(|id| world.runner.play_on(*id, None));

@@ -72,7 +72,7 @@ impl ShelfReader for Reader {
 impl ShelfWriter for Writer {
     async fn write(&mut self, stream: OutputStream, piece: Piece) -> Result<(), ShelfError> {
         let pieces = self.pieces.entry((self.id, stream)).or_default();
-        assert_eq!(pieces.last().map_or(0, Piece::end), piece.start(), "in order and without holes");
+        assert_eq!(pieces.last().map_or(0, Piece::end), piece.start(), "in order and without gaps");
         pieces.push(piece);
         Ok(())
     }

@@ -158,7 +158,7 @@ impl ExecutionStore for MemoryStore {
         _: &PageQuery,
     ) -> Result<Page<ExecutionRecord>, StoreError> {
         self.ask()?;
-        assert!(query.unstored, "the streams ask for nothing else");
+        assert!(query.unstored, "the streams use no other method");
         let rows = self.rows.lock().unwrap();
         let unstored = |record: &ExecutionRecord| {
             record.state == ExecutionState::Finished

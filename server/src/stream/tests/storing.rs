@@ -74,14 +74,14 @@ async fn what_was_cut_is_one_gap_in_what_is_stored_whatever_a_live_reader_has_of
     let cut = (400_000, 1_600_000);
     world.runner.spool(id, Stdout, |spool| spool.cuts = vec![cut]);
     world.finish(id);
-    assert_eq!(world.read(id, ALL).await.unwrap().gaps, [cut], "also of what is not stored yet");
+    assert_eq!(world.read(id, ALL).await.unwrap().gaps, [cut], "also of output that is not stored yet");
     let mut later = world.reader(id).await;
     later.read_all().await.unwrap();
-    assert_eq!(later.heard.gaps, [(Stdout, cut.0, cut.1)], "who comes after the end has what is kept");
+    assert_eq!(later.heard.gaps, [(Stdout, cut.0, cut.1)], "a reader after the end gets the kept output");
     world.keep(id).await;
     live.read_all().await.unwrap();
     let told = [(Stdout, 600_000, 700_000), (Stdout, 800_000, 1_100_000), (Stdout, 1_200_000, 1_600_000)];
-    assert_eq!(live.heard.gaps, told, "each within what was cut");
+    assert_eq!(live.heard.gaps, told, "each gap within the cut");
     world.until_output(id, OutputState::Stored).await;
     let mut late = world.reader(id).await;
     late.read_all().await.unwrap();
@@ -103,7 +103,10 @@ async fn storing_waits_for_a_runner_that_is_away() {
     world.runner.come_back();
     world.keep(id).await;
     let soon = world.until_output(id, OutputState::Stored);
-    assert!(timeout(Duration::from_secs(1), soon).await.is_ok(), "told of the runner, it does not wait on");
+    assert!(
+        timeout(Duration::from_secs(1), soon).await.is_ok(),
+        "after the runner has connected, it stops waiting"
+    );
     let mut reader = world.reader(id).await;
     reader.read_all().await.unwrap();
     assert_eq!(reader.heard.stdout, b"kept");
@@ -173,7 +176,7 @@ async fn what_the_server_still_holds_is_saved_when_the_runner_loses_it() {
     world.runner.lose(id);
     world.keep(id).await;
     sleep(Duration::from_secs(1)).await;
-    let OutputState::Partial { from } = world.store.record(id).output else { panic!("a part was saved") };
+    let OutputState::Partial { from } = world.store.record(id).output else { panic!("a part was stored") };
     let mut late = world.reader(id).await;
     late.read_all().await.unwrap();
     assert_eq!(late.heard.gaps, [(Stdout, 0, from)]);

@@ -198,8 +198,12 @@ pub(super) struct Heard {
 impl Heard {
     /// Adds an event and checks that it is the expected next one.
     pub(super) fn take(&mut self, event: Event) {
-        assert!(!self.finished && !self.backgrounded, "nothing comes after the end");
-        assert_eq!(self.opened, !matches!(event.kind, EventKind::Opened(_)), "the header is first, once");
+        assert!(!self.finished && !self.backgrounded, "no message follows the end");
+        assert_eq!(
+            self.opened,
+            !matches!(event.kind, EventKind::Opened(_)),
+            "the header is first and occurs once"
+        );
         match event.kind {
             EventKind::Opened(_) => {
                 assert_eq!(event.cursor.version, self.cursor.version);
@@ -211,7 +215,7 @@ impl Heard {
                 self.versions.push(change.version);
             }
             EventKind::Output { stream, offset, data } => {
-                assert!(self.versions.contains(&3), "no output before it runs");
+                assert!(self.versions.contains(&3), "no output before the command runs");
                 let bytes = self.bytes(stream);
                 assert_eq!(offset, bytes.len() as u64, "each byte once");
                 bytes.extend_from_slice(&data);
@@ -222,10 +226,12 @@ impl Heard {
                 bytes.resize(to as usize, 0);
                 self.gaps.push((stream, from, to));
             }
-            EventKind::Progress(_) => assert_eq!(event.cursor, self.cursor, "it moves no cursor"),
+            EventKind::Progress(_) => {
+                assert_eq!(event.cursor, self.cursor, "the event does not move the cursor")
+            }
             EventKind::Finished(record) => {
                 assert!(record.result.is_some());
-                assert_eq!(self.versions.len() as u64 + 1, record.version, "every change was told");
+                assert_eq!(self.versions.len() as u64 + 1, record.version, "every change was sent");
                 self.finished = true;
             }
             EventKind::Backgrounded(record) => {
@@ -259,7 +265,7 @@ pub(super) struct Reader {
 impl Reader {
     /// Takes one event. Returns `None` at the end of the view.
     pub(super) async fn next(&mut self) -> Option<Result<(), ApiError>> {
-        let event = timeout(FOREVER, self.events.next()).await.expect("no view waits for ever")?;
+        let event = timeout(FOREVER, self.events.next()).await.expect("no view waits without a limit")?;
         Some(event.map(|event| self.heard.take(event)))
     }
 

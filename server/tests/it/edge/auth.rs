@@ -43,7 +43,7 @@ async fn no_method_is_open_to_too_small_a_role() {
     let channel = world.plain();
     for path in contract() {
         let (_, access) = TABLE.iter().find(|(name, _)| *name == path).unwrap();
-        let Access::AnyOf(roles) = access else { panic!("{path} is open to anyone") };
+        let Access::AnyOf(roles) = access else { panic!("{path} needs no credentials") };
         for (token, _, names) in TOKENS {
             let may = roles.iter().any(|role| names.contains(&format!("{role:?}").to_lowercase()));
             let outcome = call(&channel, &path, token, b"").await;
@@ -96,10 +96,10 @@ async fn guessing_tokens_is_slowed_down() {
             break outcome;
         }
         heard += 1;
-        assert!(heard < 100, "nothing slows it down");
+        assert!(heard < 100, "no rate limit applies");
     };
     assert!(last.is(Code::ResourceExhausted, "AUTHENTICATION_RATE_LIMITED"), "{last:?}");
-    assert!(heard >= 5, "{heard} were heard");
+    assert!(heard >= 5, "{heard} attempts were answered");
     let certified = send(&world.certified("lead"), path, None, framed(b"")).await;
     assert_eq!(certified.code, Code::Ok, "{certified:?}");
     world.server.shut_down().await;
@@ -133,7 +133,7 @@ async fn connections_over_the_limit_are_not_taken() {
     assert_eq!(call(&world.plain(), path, "approver", b"").await.code, Code::Unknown);
     assert_eq!(call(&first, path, "approver", b"").await.code, Code::Ok);
     drop(first);
-    until("the place of a connection that was closed is free again", async || {
+    until("the slot of a closed connection is free again", async || {
         call(&world.plain(), path, "approver", b"").await.code == Code::Ok
     })
     .await;

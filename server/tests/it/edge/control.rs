@@ -256,7 +256,11 @@ async fn a_watch_tells_what_happens_and_another_goes_on_after_its_cursor() {
     let stop = tokio::spawn(world.server.shut_down());
     for events in [&mut events, &mut theirs] {
         let status = timeout(PATIENCE, events.message()).await.unwrap().unwrap_err();
-        assert_eq!(reason(&status), (Code::Unavailable, "SHUTTING_DOWN".to_owned()), "nothing of another's");
+        assert_eq!(
+            reason(&status),
+            (Code::Unavailable, "SHUTTING_DOWN".to_owned()),
+            "no data of another tenant"
+        );
     }
     timeout(PATIENCE, stop).await.unwrap().unwrap();
 }
@@ -270,7 +274,7 @@ async fn watches_over_the_limit_are_refused_and_one_that_ends_makes_room() {
     assert_eq!(reason(&status), (Code::ResourceExhausted, "LIMIT_REACHED".to_owned()));
     assert_eq!(status.get_details_error_info().unwrap().metadata["limit"], "watches_per_tenant");
     drop(only);
-    until("its place is free again", async || watch(&world, "executor", "", b"").await.is_ok()).await;
+    until("its slot is free again", async || watch(&world, "executor", "", b"").await.is_ok()).await;
     world.server.shut_down().await;
 }
 

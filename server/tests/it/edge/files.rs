@@ -145,7 +145,7 @@ async fn hostile_uploads_are_refused_and_told_why() {
         let outcome: Outcome = timeout(PATIENCE, call).await.unwrap().unwrap().unwrap_err().into();
         assert!(outcome.is(Code::InvalidArgument, "INVALID_REQUEST"), "{field}: {outcome:?}");
         assert_eq!(outcome.fields, [field]);
-        assert!(!line.rest().await.contains(&END), "{field}: half an upload is not a whole one");
+        assert!(!line.rest().await.contains(&END), "{field}: an incomplete upload is not accepted");
     }
     world.server.shut_down().await;
 }
@@ -299,7 +299,7 @@ async fn a_download_that_nobody_reads_holds_up_its_runner_and_nobody_else() {
             break;
         }
         sent += data.len() as u64;
-        assert!(sent < 64 << 20, "{sent} bytes were taken for a client that reads none");
+        assert!(sent < 64 << 20, "{sent} bytes were requested for a client that reads none");
     }
 
     let mut others = v1::file_service_client::FileServiceClient::new(world.plain());

@@ -38,7 +38,7 @@ async fn a_server_whose_store_takes_long_to_open_is_alive_and_not_ready() {
     );
     let starting = Server::start(Config::parse(&text, "server.toml").unwrap());
     let asked = async {
-        until("it says that it is alive", async || {
+        until("the probe reports that the server is alive", async || {
             get(probes, "/healthz").await.is_some_and(|answer| answer.starts_with("HTTP/1.1 200 "))
         })
         .await;
@@ -46,9 +46,9 @@ async fn a_server_whose_store_takes_long_to_open_is_alive_and_not_ready() {
         assert!(ready.starts_with("HTTP/1.1 503 ") && ready.contains("not open yet"), "{ready}");
     };
     tokio::select! {
-        _ = starting => panic!("the store is silent, and the server has started or given up"),
+        _ = starting => panic!("the store does not respond, but the server has started or stopped"),
         () = asked => {}
     }
     // The start was abandoned, so its probes must end.
-    until("the probes end with the start", async || get(probes, "/healthz").await.is_none()).await;
+    until("the probes stop when the start fails", async || get(probes, "/healthz").await.is_none()).await;
 }

@@ -65,7 +65,7 @@ async fn decisions_follow_the_files_and_a_broken_or_removed_one_changes_nothing(
     assert_eq!(
         (shadowed.verdict(), shadowed.shadow),
         (v1::Verdict::Allow, vec![expected]),
-        "it decides nothing"
+        "the old profile does not decide"
     );
 
     write(folder.path(), "mine", "two");

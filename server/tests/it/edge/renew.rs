@@ -83,7 +83,11 @@ async fn identities_of_the_file_are_followed_and_a_wrong_file_changes_nothing() 
     list(&channel, "late").await.unwrap();
     put(world.folder(), "server.toml", &added("last", "strict"));
     until("the file is read again", async || list(&channel, "last").await.is_ok()).await;
-    assert_eq!(list(&channel, "late").await, Err(Code::Unauthenticated), "a removed token is nobody's");
+    assert_eq!(
+        list(&channel, "late").await,
+        Err(Code::Unauthenticated),
+        "a removed token belongs to no identity"
+    );
     assert_eq!(list(&channel, "later").await, Err(Code::Unauthenticated));
     list(&channel, "executor").await.unwrap();
     world.server.shut_down().await;

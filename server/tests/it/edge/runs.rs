@@ -155,7 +155,7 @@ async fn a_command_outlives_its_stream_otherwise() {
             }
         }
     };
-    assert_eq!(timeout(PATIENCE, end).await.unwrap(), job.execution_id, "the first was ended");
+    assert_eq!(timeout(PATIENCE, end).await.unwrap(), job.execution_id, "the first writer was ended");
     let execution = get(&world, "executor", &id).await.unwrap();
     assert_eq!(execution.state(), v1::ExecutionState::Running);
     world.server.shut_down().await;

@@ -22,7 +22,7 @@ async fn one_peer_has_no_more_connections_than_its_share() {
     assert!(matches!(closed, Ok(0) | Err(_)), "{closed:?}");
     drop(held);
     let mut executions = ExecutionServiceClient::new(world.plain());
-    until("the places are given back", async || {
+    until("the slots are released", async || {
         executions.list(by("executor", v1::ExecutionServiceListRequest::default())).await.is_ok()
     })
     .await;

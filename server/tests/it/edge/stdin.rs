@@ -225,7 +225,7 @@ async fn inputs_that_nobody_reads_stop_nothing_else_of_their_client() {
     let request = v1::ExecutionServiceCancelRequest { execution_id: id };
     let mut executions = ExecutionServiceClient::new(channel);
     let cancel = executions.cancel(by("executor", request));
-    timeout(PATIENCE, cancel).await.expect("a command is ended whatever its inputs do").unwrap();
+    timeout(PATIENCE, cancel).await.expect("a command ends independently of its input").unwrap();
     for (_, call) in stuck {
         call.abort();
     }

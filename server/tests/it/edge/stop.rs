@@ -48,7 +48,7 @@ async fn the_socket_and_the_store_are_free_again() {
     tokio::select! {
         biased;
         () = world.server.shut_down() => {}
-        () = tokio::time::sleep(Duration::from_secs(7)) => panic!("it took its grace, and more than what is after it"),
+        () = tokio::time::sleep(Duration::from_secs(7)) => panic!("the stop took its grace period, and no more than the limits of the later steps"),
     }
     assert!(TcpStream::connect(address).await.is_err());
 

@@ -105,36 +105,32 @@ async fn a_stop_takes_its_steps_in_their_order() {
     until_store_is_waited_for().await;
 
     let stop = tokio::spawn(world.server.shut_down());
-    assert_eq!(watch.message().await.unwrap().unwrap().status(), ServingStatus::NotServing, "first of all");
+    assert_eq!(watch.message().await.unwrap().unwrap().status(), ServingStatus::NotServing, "the first step");
     for view in [ending_view, running_view] {
         let end = timeout(PATIENCE, end_of(view)).await.unwrap();
         assert!(
             end.is(Code::Unavailable, "SHUTTING_DOWN"),
-            "a view ends with a status to resume by: {end:?}"
+            "a view ends with a status from which a client can resume: {end:?}"
         );
     }
     let refused: Outcome = start(client).await.into();
-    assert!(refused.is(Code::Unavailable, "SHUTTING_DOWN"), "nothing new: {refused:?}");
+    assert!(refused.is(Code::Unavailable, "SHUTTING_DOWN"), "no new work is accepted: {refused:?}");
     let link = tokio::spawn(link.end());
     for id in [ending.execution_id, running.execution_id] {
         assert_eq!(
             row(&mut store, id).await,
             ("RUNNING".to_owned(), true, 0),
-            "not written, not handed over"
+            "the result is not written, so the lease is not handed over"
         );
     }
-    assert!(!link.is_finished() && !stop.is_finished(), "links are not closed before");
+    assert!(!link.is_finished() && !stop.is_finished(), "links are not closed earlier");
 
     sqlx::query("ROLLBACK").execute(&mut lock).await.unwrap();
     let end = timeout(PATIENCE, link).await.unwrap().unwrap();
     assert_eq!(end.code, Code::Unavailable, "{end:?}");
     // The end of the link shows that this step has completed.
-    assert_eq!(
-        row(&mut store, ending.execution_id).await.0,
-        "FINISHED",
-        "an end that was reported is written"
-    );
-    assert_eq!(row(&mut store, ending.execution_id).await.2, 1, "and its audit entry closed");
+    assert_eq!(row(&mut store, ending.execution_id).await.0, "FINISHED", "a reported end is written");
+    assert_eq!(row(&mut store, ending.execution_id).await.2, 1, "and its audit entry is closed");
     assert_eq!(row(&mut store, running.execution_id).await, ("RUNNING".to_owned(), false, 0), "handed over");
     timeout(PATIENCE, stop).await.unwrap().unwrap();
     let spans: Vec<String> = collector.spans().into_iter().map(|span| span.name).collect();

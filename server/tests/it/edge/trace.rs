@@ -46,7 +46,7 @@ async fn a_run_is_one_trace_and_tells_nothing_of_the_command() {
     run_once(&world).await;
     // The levels are measured once a second and exported as often.
     let wanted = ["airlock.executions", "airlock.verdicts", "airlock.runners", "rpc.server.call.duration"];
-    until("what was done is measured", async || {
+    until("each step has a span", async || {
         let measured = collector.metric_names();
         wanted.iter().all(|name| measured.contains(*name))
     })
@@ -62,7 +62,7 @@ async fn a_run_is_one_trace_and_tells_nothing_of_the_command() {
     }
     for span in &spans {
         let parent = hex::encode(&span.parent_span_id);
-        assert!(parent == CALLER || names.contains_key(&parent), "`{}` hangs in the air", span.name);
+        assert!(parent == CALLER || names.contains_key(&parent), "`{}` has no parent", span.name);
     }
 
     let measured = collector.metric_names();
@@ -71,5 +71,5 @@ async fn a_run_is_one_trace_and_tells_nothing_of_the_command() {
 
     let everything = collector.everything();
     assert!(everything.contains("ExecutionService/Run"));
-    assert!(!everything.contains("secret"), "the command was told");
+    assert!(!everything.contains("secret"), "telemetry does not contain the command");
 }

@@ -65,7 +65,7 @@ pub(super) async fn short(plan: &Plan) {
         assert_eq!(
             actors.open_approval(&scene).await.approval_id,
             approval.approval_id,
-            "it stands as it was"
+            "the state is unchanged"
         );
         actors.stop(&scene, Permits::default()).await;
     }
@@ -180,7 +180,7 @@ pub(super) async fn long(plan: &Plan) {
             let after = actors.lost(&scene).await;
             let results =
                 |ends: &[v1::Execution]| ends.iter().map(|end| end.result.clone()).collect::<Vec<_>>();
-            assert_eq!(results(&ends), results(&after), "a late report replaces nothing");
+            assert_eq!(results(&ends), results(&after), "a late report does not replace the result");
         }
         scene.ready().await;
         actors.dismiss(&scene).await;

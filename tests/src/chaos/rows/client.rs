@@ -99,13 +99,13 @@ pub(super) async fn over(plan: &Plan) {
     };
     let script = told(&actor.part.stdout, result.stdout_bytes);
     let cut = (KEPT, result.stdout_bytes - KEPT);
-    assert_eq!(full.stdout.gaps, [cut], "one gap in what is kept: what is between its two halves");
+    assert_eq!(full.stdout.gaps, [cut], "one gap in the kept output, between its two halves");
     full.stdout.assert_of(&script, cut, "what is kept");
     live.stdout.assert_of(&script, cut, "what was read live");
     let whole = (told(&actor.part.stderr, result.stderr_bytes), vec![]);
     assert_eq!((&full.stderr.bytes, &full.stderr.gaps), (&whole.0, &whole.1));
     assert_eq!((live.steps, &live.stderr), (full.steps.clone(), &full.stderr));
-    assert_eq!(on_demand(&scene, &actor.id).await, full.stdout, "reads on demand say the same");
+    assert_eq!(on_demand(&scene, &actor.id).await, full.stdout, "reads on demand return the same bytes");
     let mut events = scene.client.attach(actor.id.clone(), From::Beginning);
     let (mut told, mut count) = (Ledger::default(), 0);
     while read(&mut events, &mut told, 1).await {

@@ -73,7 +73,7 @@ async fn fill_by_command(scene: &Scene, key: &str, file: &str) {
     filler.allow(&scene.client).await;
     let (end, told) = filler.ended(&scene.client).await;
     assert_eq!(cause(&end), v1::CauseCode::DiskLimit, "{:?}", end.result);
-    assert_eq!(told.stdout.bytes, lines(1, 10), "what it wrote is there");
+    assert_eq!(told.stdout.bytes, lines(1, 10), "its output is there");
     consistency_check::close(&scene.client, &session).await;
 }
 
@@ -92,14 +92,14 @@ async fn fill_while_it_writes(scene: &Scene, key: &str) {
     assert_eq!(cause(&end), v1::CauseCode::DiskLimit, "{:?}", end.result);
     let result = end.result.unwrap_or_default();
     let why = result.violations.iter().find(|found| (&*found.layer, &*found.kind) == ("disk", "spool"));
-    let why = why.unwrap_or_else(|| panic!("it says what was full: {:?}", result.violations));
+    let why = why.unwrap_or_else(|| panic!("it names the full disk: {:?}", result.violations));
     assert!(why.detail.contains("the disk of kept output is full"), "{}", why.detail);
     let (kept, script) = (&told.stdout.bytes, lines(1, 300_000));
     assert!(kept.len() >= lines(1, 5000).len() && script.starts_with(kept), "{} bytes", kept.len());
     assert_eq!((result.stdout_bytes, told.stdout.gaps.len()), (kept.len() as u64, 0));
     consistency_check::stored(scene, &writer).await;
     let again = follow(scene.client.clone(), writer.id.clone()).await.unwrap();
-    assert!(again.stdout.bytes == *kept, "what is stored is what was told");
+    assert!(again.stdout.bytes == *kept, "the stored output is the reported output");
     fs::remove_file(&ballast).unwrap();
     consistency_check::close(&scene.client, &session).await;
 }

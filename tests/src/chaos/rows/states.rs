@@ -59,7 +59,11 @@ pub(super) async fn held(plan: &Plan) {
         actor.reaches(&scene.client, state).await;
         let now = persist(|| scene.client.execution(&actor.id)).await;
         let unstored = matches!(now.output_state(), OutputState::Live | OutputState::Storing);
-        assert_eq!((now.state(), unstored), (state, held == Held::Unstored), "it is held there");
+        assert_eq!(
+            (now.state(), unstored),
+            (state, held == Held::Unstored),
+            "the execution stays in this state"
+        );
 
         inject(&scene, &actor, fault, held, outputs).await;
         scene.ready().await;

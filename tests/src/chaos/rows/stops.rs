@@ -54,7 +54,7 @@ pub(super) async fn runner(plan: &Plan) {
         assert_eq!(
             actors.open_approval(&scene).await.approval_id,
             approval.approval_id,
-            "it stands as it was"
+            "the state is unchanged"
         );
         actors.stop(&scene, Permits { drained: true, ..Permits::default() }).await;
     }
@@ -111,7 +111,7 @@ pub(super) async fn server(plan: &Plan) {
         assert_eq!(
             actors.open_approval(&scene).await.approval_id,
             approval.approval_id,
-            "it stands as it was"
+            "the state is unchanged"
         );
         let follow_on = async {
             let mut view = scene.client.attach(id, From::Cursor(cursor));
@@ -120,7 +120,7 @@ pub(super) async fn server(plan: &Plan) {
             }
         };
         tokio::join!(follow_on, actors.dismiss(&scene));
-        assert!(ledger.end.is_some(), "the view went on to the end");
+        assert!(ledger.end.is_some(), "the view continued to the end");
         actors.check(&scene, Permits::default()).await;
     }
     scene.end().await;

@@ -124,7 +124,7 @@ impl Gone {
             Self::Broken(file) => fs::remove_file(file).unwrap(),
             Self::Moved(files) => {
                 for (from, to) in files {
-                    assert!(!from.exists(), "no other store was made in its place");
+                    assert!(!from.exists(), "no other store was created in its place");
                     fs::rename(to, from).unwrap();
                 }
             }
@@ -157,7 +157,7 @@ pub(super) async fn gone(plan: &Plan) {
         match (how, started) {
             (How::Moved, Ok(_)) => {}
             (_, Err(refused)) => is_unavailable(&refused),
-            (_, Ok(execution)) => panic!("it was taken without a store: {execution:?}"),
+            (_, Ok(execution)) => panic!("it was accepted without a store: {execution:?}"),
         }
         if meanwhile == Meanwhile::Answer {
             is_unavailable(&impatient(&scene).decide(allow_once(&approval)).await.unwrap_err());
@@ -169,7 +169,7 @@ pub(super) async fn gone(plan: &Plan) {
             assert_eq!(
                 actors.open_approval(&scene).await.approval_id,
                 approval.approval_id,
-                "it stands as it was"
+                "the state is unchanged"
             );
         }
         persist(|| scene.client.session(&actors.session)).await;
@@ -203,7 +203,7 @@ async fn attach(scene: &Scene, actors: &Actors) -> Attached {
                     }
                     _ => {}
                 },
-                Ok(None) => panic!("a view ended in silence"),
+                Ok(None) => panic!("a view ended without a closing event"),
                 Err(status) => {
                     assert_eq!(status.code(), Code::Unavailable, "{status:?}");
                     assert!(status.get_error_details().retry_info().is_some(), "{status:?}");
@@ -221,7 +221,7 @@ impl Attached {
         let mut bytes = self.bytes.clone();
         let seen = tokio::time::timeout(crate::site::PATIENCE, bytes.wait_for(|bytes| *bytes >= count)).await;
         // The sender is dropped with a view that has ended.
-        drop(seen.expect("what runs goes on, and so does its output"));
+        drop(seen.expect("the running command and its output continue"));
     }
 
     async fn ended_with_a_word(self) {
@@ -242,7 +242,7 @@ fn is_unavailable(error: &ClientError) {
         ClientError::StartUnknown { last, .. } => last,
         other => other,
     };
-    let ClientError::Rejected(no) = error else { panic!("it says nothing of why: {error:?}") };
+    let ClientError::Rejected(no) = error else { panic!("the error contains no internal reason: {error:?}") };
     assert_eq!(no.code, Code::Unavailable, "{no:?}");
-    assert!(no.retry_after.is_some() && !no.reason.is_empty(), "it says when to try again: {no:?}");
+    assert!(no.retry_after.is_some() && !no.reason.is_empty(), "the error states when to retry: {no:?}");
 }

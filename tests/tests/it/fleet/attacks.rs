@@ -94,7 +94,7 @@ async fn nobody_but_a_server_is_a_peer_and_a_server_is_nothing_else() {
 async fn what_is_asked_of_a_server_without_a_link_is_not_passed_on() {
     let fixture = Fixture::new().await;
     let mut near = fixture.peer(0, fixture.fleet.server_pair()).await;
-    near.tell(forget("runner-1")).await.expect("the control: it has the link");
+    near.tell(forget("runner-1")).await.expect("control: it has the link");
     let mut far = fixture.peer(1, fixture.fleet.server_pair()).await;
     for status in [
         far.tell(forget("runner-1")).await.unwrap_err(),
@@ -150,7 +150,7 @@ async fn a_peer_has_nothing_told_but_what_any_server_may_say_at_any_time() {
         Code::InvalidArgument
     );
     let nothing = server_v1::NudgeRequest { session_id: id() };
-    near.nudge(nothing).await.expect("a hint of nothing is nothing");
+    near.nudge(nothing).await.expect("a hint about an unknown session has no effect");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -81,7 +81,7 @@ async fn a_view_across_two_servers_follows_live_and_is_gone_on_with_anywhere() {
         loop {
             let Some(event) = events.next().await.unwrap() else { return bytes };
             if let Some(Kind::Output(output)) = event.event {
-                assert_eq!(output.offset, bytes.len() as u64, "neither lost nor doubled");
+                assert_eq!(output.offset, bytes.len() as u64, "neither lost nor repeated");
                 bytes.extend_from_slice(&output.data);
                 turn += 1;
                 let client = if turn % 2 == 0 { &fixture.far } else { &fixture.near };

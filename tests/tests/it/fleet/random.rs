@@ -35,7 +35,9 @@ const POINTS: [&str; 6] = [
 
 /// Returns a setting from the environment, for a longer or a repeated run.
 pub(crate) fn given(name: &str) -> Option<u64> {
-    env::var(name).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{name} is no number: `{text}`")))
+    env::var(name)
+        .ok()
+        .map(|text| text.parse().unwrap_or_else(|_| panic!("{name} is not a number: `{text}`")))
 }
 
 /// Returns the seed of `make fleet`, or that of the tests.

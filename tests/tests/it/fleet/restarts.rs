@@ -98,7 +98,7 @@ impl Commands {
             let (number, name, story) = done.unwrap();
             assert_eq!(story.exit_code(), Some(0), "{name}: {:?}", story.end);
             assert_eq!(story.missing, 0, "{name}");
-            assert!(story.stdout == expected(&name, self.lines), "{name}: a byte is missing or doubled");
+            assert!(story.stdout == expected(&name, self.lines), "{name}: a byte is missing or repeated");
             assert!(story.versions.is_sorted_by(|one, next| one < next), "{name}: {:?}", story.versions);
             let ran = spec_in(&self.sessions[number % self.sessions.len()], &format!("wc -l < ran-{name}"));
             let ran = run(client, ran).await.unwrap();
@@ -211,7 +211,7 @@ async fn a_new_server_is_ready_when_it_has_the_links_that_the_others_have_or_aft
     let fleet = Fleet::new(3, &[&[0, 2]], Timers::Patient);
     let _first = (fleet.server(0, &[]), fleet.runner(0));
     fleet.ready(0, 1).await;
-    assert_eq!(told(&fleet, 0).await, [true], "the first has nobody to wait for");
+    assert_eq!(told(&fleet, 0).await, [true], "the first server waits for no other");
     // The runner does not connect to the second server, which waits as long as permitted. It connects to the third.
     let _second = fleet.server(1, &[]);
     assert_eq!(told(&fleet, 1).await, [false, true]);
@@ -243,7 +243,7 @@ async fn a_server_that_is_killed_between_two_steps_is_followed_by_another() {
         drop(fleet.client_with(&[0], patience).start(spec.clone()).await);
         let story = read(fleet.client(&[0, 1]).run(spec)).await.unwrap();
         assert_eq!(story.exit_code(), Some(0), "{point}: {:?}", story.end);
-        assert!(story.stdout == expected(&name, 10), "{point}: a byte is missing or doubled");
+        assert!(story.stdout == expected(&name, 10), "{point}: a byte is missing or repeated");
         let ran = run(&other, spec_in(&session, &format!("wc -l < ran-{name}"))).await.unwrap();
         assert_eq!(String::from_utf8_lossy(&ran.stdout).trim(), "1", "{point}: it ran once");
         stored(&other, &story.end.unwrap().execution_id).await;

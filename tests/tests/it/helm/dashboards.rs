@@ -29,7 +29,7 @@ fn each_dashboard_is_a_configmap_that_grafanas_sidecar_finds_and_none_is_there_u
     for map in rendered.of("ConfigMap").filter(|map| map["metadata"]["labels"]["grafana_dashboard"] == "1") {
         assert_eq!(map["metadata"]["labels"]["folder"], "ops");
         let data = map["data"].as_object().unwrap();
-        assert_eq!(data.len(), 1, "one of them each");
+        assert_eq!(data.len(), 1, "one of each");
         for (name, text) in data {
             let stem = name.trim_end_matches(".json");
             assert_eq!(map["metadata"]["name"], format!("r-airlock-dashboard-{stem}"));
@@ -57,7 +57,7 @@ fn the_chart_as_an_archive_has_the_dashboards_as_files_and_renders_the_same() {
     let chart = directory.path().join("airlock");
     for (name, text) in dashboards() {
         let file = chart.join("dashboards").join(&name);
-        assert!(!file.is_symlink(), "{name} is there itself");
+        assert!(!file.is_symlink(), "{name} itself exists");
         assert_eq!(fs::read_to_string(file).unwrap(), text, "{name}");
     }
     let options = ["--set", "dashboards.enabled=true", "--show-only", "templates/dashboards.yaml"];

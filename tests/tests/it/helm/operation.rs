@@ -26,7 +26,7 @@ fn an_upgrade_leaves_the_number_of_runners_to_the_autoscaler() {
     let scaled = set("autoscaling");
     for pool in ["default", "queue", "slots"] {
         let set = scaled.document("StatefulSet", &format!("r-airlock-{pool}"));
-        assert_eq!(set["spec"]["replicas"], Value::Null, "{pool}: the autoscaler's to say");
+        assert_eq!(set["spec"]["replicas"], Value::Null, "{pool}: the autoscaler sets it");
         let sources =
             pod(set)["volumes"].as_array().unwrap().iter().find(|one| one["name"] == "pool").unwrap();
         assert_eq!(
@@ -284,7 +284,7 @@ fn telemetry_goes_out_by_tls_and_names_the_installation() {
         assert_eq!(files, [(authority, "ca.crt"), (client, "tls.crt"), (client, "tls.key")], "{program}");
         let mounts = container(workload)["volumeMounts"].as_array().unwrap();
         let mount = mounts.iter().find(|one| one["name"] == "telemetry").unwrap();
-        assert_eq!(mount["subPath"], Value::Null, "what is renewed arrives");
+        assert_eq!(mount["subPath"], Value::Null, "renewed files arrive");
         for (key, file) in [("otlp_ca", "ca.crt"), ("otlp_certificate", "tls.crt"), ("otlp_key", "tls.key")] {
             let path = format!("{}/{file}", mount["mountPath"].as_str().unwrap());
             assert_eq!(telemetry[key].as_str(), Some(path.as_str()));

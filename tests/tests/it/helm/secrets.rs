@@ -28,7 +28,10 @@ fn each_runner_sees_the_key_of_its_own_name_alone() {
         let sources = pool_volume["projected"]["sources"].as_array().unwrap();
         assert_eq!(sources.len(), replicas);
         let mounts = container(set)["volumeMounts"].as_array().unwrap();
-        assert!(!mounts.iter().any(|mount| mount["name"] == "pool"), "the runner sees its own alone");
+        assert!(
+            !mounts.iter().any(|mount| mount["name"] == "pool"),
+            "the runner sees only its own certificate"
+        );
         for (ordinal, source) in sources.iter().enumerate() {
             let pod = format!("r-airlock-{pool}-{ordinal}");
             assert_eq!(source["secret"]["name"], format!("{pod}-tls"));
@@ -36,7 +39,7 @@ fn each_runner_sees_the_key_of_its_own_name_alone() {
             assert!(items.iter().all(|item| item["path"].as_str().unwrap().starts_with(&format!("{pod}/"))));
             let identity = identities.iter().find(|one| one["name"].as_str() == Some(&pod)).unwrap();
             assert_eq!(identity["roles"].as_array().unwrap().len(), 1);
-            assert_eq!(identity.get("runner_ids"), None, "it speaks for its own name");
+            assert_eq!(identity.get("runner_ids"), None, "the certificate is valid for its own name");
             let dns = identity["match"]["dns"].as_str().unwrap();
             let secret = rendered.document("Secret", &format!("{pod}-tls"));
             assert_eq!(secret["metadata"]["annotations"]["airlock/hosts"], dns);

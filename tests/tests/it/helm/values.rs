@@ -178,7 +178,9 @@ fn a_wrong_value_is_refused_with_where_and_what() {
     let file = directory.path().join("values.json");
     for (values, said) in REFUSED {
         fs::write(&file, values).unwrap();
-        let Err(error) = render(&["--values", file.to_str().unwrap()]) else { panic!("{values} was taken") };
+        let Err(error) = render(&["--values", file.to_str().unwrap()]) else {
+            panic!("{values} was accepted")
+        };
         assert!(error.contains(said), "{values}: {error}");
     }
     // At every level of the default values, no unknown key is accepted.
@@ -197,7 +199,9 @@ fn a_wrong_value_is_refused_with_where_and_what() {
             .rev()
             .fold(json!({ "unknownValue": 1 }), |inner, key| json!({ key.as_str(): inner }));
         fs::write(&file, unknown.to_string()).unwrap();
-        let Err(error) = render(&["--values", file.to_str().unwrap()]) else { panic!("{unknown} was taken") };
+        let Err(error) = render(&["--values", file.to_str().unwrap()]) else {
+            panic!("{unknown} was accepted")
+        };
         assert!(error.contains("unknownValue"), "{unknown}: {error}");
     }
 }

@@ -44,7 +44,7 @@ fn a_script_does_not_remove_what_is_mounted() {
             let output = bash("trap 'remove_tree \"$1\"' EXIT", &[&tree]);
             assert_eq!(output.status.code(), Some(1));
             drop(mounted);
-            assert!(tree.join("own").exists() && kept.join("precious").exists(), "nothing was removed");
+            assert!(tree.join("own").exists() && kept.join("precious").exists(), "no file was removed");
         }
         // A mount next to the tree is not below it.
         let _mounted = private.bind(&kept, tree.join("z"));

@@ -57,7 +57,7 @@ async fn a_wrong_authorization_is_refused_by_what_is_wrong_with_it() {
     assert_eq!(
         answer.status.code(),
         Code::Unauthenticated,
-        "two of them: the first is not helped by the second"
+        "two credentials: the second does not replace an invalid first one"
     );
     let control = connection.call(LIST, &[("authorization", agent.as_bytes())], frame(&[])).await.unwrap();
     assert_eq!(control.status.code(), Code::Ok, "control");
@@ -111,7 +111,7 @@ async fn certificates_of_others_of_nobody_and_of_long_ago_open_nothing() {
     }
     let control = fixture.connect_with(&pki.issue("runner-2", &[])).await.unwrap();
     let answer = control.call(LIST, &[], frame(&[])).await.unwrap();
-    assert_eq!(answer.reason(), "FORBIDDEN", "control: it is somebody: {:?}", answer.status);
+    assert_eq!(answer.reason(), "FORBIDDEN", "control: the credentials are valid: {:?}", answer.status);
     fixture.runs_on().await;
 }
 
@@ -120,7 +120,7 @@ async fn a_client_does_not_talk_to_a_server_of_a_foreign_authority() {
     let fixture = Fixture::new().await;
     let foreign = Pki::new(&fixture.site.path().join("foreign"));
     let opened = Connection::open(fixture.site.address, tls(&foreign.ca(), None)).await;
-    assert!(opened.is_err(), "the server proves to be one of ours: {opened:?}");
+    assert!(opened.is_err(), "the server has a valid certificate: {opened:?}");
     assert!(fixture.connect().await.call(HEALTH, &[], frame(&[])).await.is_ok(), "control");
 }
 
@@ -168,7 +168,7 @@ async fn too_many_wrong_tokens_block_tokens_and_nothing_else() {
         // The retry time is in whole seconds.
         assert!(
             asked.elapsed() + Duration::from_secs(1) >= retry,
-            "a right token is not read either: guessing tells nothing"
+            "a valid token is not read either, so guessing reveals nothing"
         );
     }
     assert!(read >= FAILURES, "{read}");

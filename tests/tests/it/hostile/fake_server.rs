@@ -284,7 +284,7 @@ impl Link {
         let mark = format!("honest-{session}");
         let report = self.answer(&self.offer(grant(session, &format!("echo ran > /workspace/{mark}")))).await;
         assert_eq!(exit_code(&report), Some(0), "{report:?}");
-        assert_eq!(marks(site, &mark), 1, "its mark is there");
+        assert_eq!(marks(site, &mark), 1, "its marker file exists");
         crate::hostile::fixture::no_panic("runner", runner);
     }
 }

@@ -99,7 +99,7 @@ fn every_field_of_the_contract_has_a_case() {
             let is_here = |name: &str| method.path.ends_with(&format!("/{name}"));
             let exempt = ANY_VALUE.iter().any(|(name, path, _)| is_here(name) && *path == field.path);
             let covered = cases.iter().any(|case| case.path == method.path && case.field == field.path);
-            assert!(!(exempt && covered), "{} {} has a case and needs none", method.path, field.path);
+            assert!(!(exempt && covered), "{} {} has an unnecessary case", method.path, field.path);
             if !exempt && !covered {
                 missing.push(format!("{} {}", method.path, field.path));
             }
@@ -153,8 +153,8 @@ async fn more_bad_fields_than_fit_are_counted_and_no_secret_is_repeated() {
     let (last, told) = violations.split_last().unwrap();
     assert!(told.len() > 10 && told.iter().all(|(field, _)| field.starts_with("spec.env[")), "{told:?}");
     assert!(last.1.contains("more"), "{last:?}");
-    assert!(!format!("{answer:?}{violations:?}").contains("s3cr3t"), "values stay untold");
-    assert!(!fixture.server.output().contains("s3cr3t"), "in the log, too");
+    assert!(!format!("{answer:?}{violations:?}").contains("s3cr3t"), "values are not shown");
+    assert!(!fixture.server.output().contains("s3cr3t"), "also in the log");
     fixture.runs_on().await;
 }
 
@@ -169,7 +169,7 @@ async fn offsets_past_the_end_are_out_of_range_and_say_where_the_end_is() {
     };
     let path = "/airlock.v1.ExecutionService/Attach";
     let control = fixture.call(&connection, path, &attach(5, 0)).await;
-    assert_eq!(control.status.code(), Code::Ok, "control: the end itself: {:?}", control.status);
+    assert_eq!(control.status.code(), Code::Ok, "control: the real end: {:?}", control.status);
     for (offsets, end) in [((6, 0), "5"), ((u64::MAX, 0), "5"), ((0, 1), "0"), ((0, u64::MAX), "0")] {
         let answer = fixture.call(&connection, path, &attach(offsets.0, offsets.1)).await;
         let got = (answer.status.code(), answer.reason());

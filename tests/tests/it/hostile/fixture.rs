@@ -104,7 +104,7 @@ impl Fixture {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         };
-        tokio::time::timeout(PATIENCE, alone).await.expect("the other runners are gone");
+        tokio::time::timeout(PATIENCE, alone).await.expect("the other runners were removed");
     }
 
     /// Asserts that an honest command runs on the same server and runner, and that neither has

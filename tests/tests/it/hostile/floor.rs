@@ -169,7 +169,7 @@ async fn are_refused(link: &mut Link, site: &Site, lies: Vec<(&'static str, &'st
         let started = report.result.unwrap().started();
         assert_eq!(started, airlock_proto::v1::Started::No, "{what}");
     }
-    assert_eq!(marks(site, "lie-"), 0, "nothing of it ran");
+    assert_eq!(marks(site, "lie-"), 0, "no part of it ran");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -268,7 +268,7 @@ async fn an_offer_of_something_else_or_of_another_time_is_refused() {
         let report = link.answer(&offer).await;
         assert_eq!(refusal(&report).as_deref(), Some(reason), "{what}: {report:?}");
     }
-    assert_eq!(marks(&site, "lie-"), 0, "nothing of it ran");
+    assert_eq!(marks(&site, "lie-"), 0, "no part of it ran");
     link.an_honest_job_runs(&site, &runner).await;
 }
 
@@ -329,7 +329,7 @@ async fn an_offer_that_cannot_be_read_runs_nothing_and_holds_up_nothing() {
         assert!(accepted, "{what}");
         link.end(&next.execution_id).await;
     }
-    assert_eq!(marks(&site, "lie-"), 0, "nothing of it ran");
+    assert_eq!(marks(&site, "lie-"), 0, "no part of it ran");
     link.an_honest_job_runs(&site, &runner).await;
 }
 
@@ -344,9 +344,9 @@ async fn a_read_only_grant_that_requires_nothing_is_read_only_all_the_same() {
     let narrowed = Grant { read_only: true, ..grant(session, command) };
     let report = link.answer(&link.offer(narrowed)).await;
     assert_eq!(exit_code(&report), Some(0), "{report:?}");
-    assert_eq!(marks(&site, "lie-"), 0, "nothing was written");
+    assert_eq!(marks(&site, "lie-"), 0, "no file was written");
     let control = link.answer(&link.offer(grant(session, command))).await;
-    assert_eq!((exit_code(&control), marks(&site, "lie-")), (Some(1), 3), "control: else it writes");
+    assert_eq!((exit_code(&control), marks(&site, "lie-")), (Some(1), 3), "control: otherwise it writes");
     link.an_honest_job_runs(&site, &runner).await;
 }
 
@@ -408,7 +408,7 @@ async fn no_offer_runs_twice() {
         assert_eq!(
             refusal(&link.answer(offer).await).as_deref(),
             Some("already_accepted"),
-            "forgotten, not undone"
+            "forgotten, but the entry stays final"
         );
     }
     let count = link.answer(&link.offer(grant(session, "test $(wc -l < /workspace/times) = 1"))).await;

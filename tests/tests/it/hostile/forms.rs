@@ -48,7 +48,7 @@ impl Witness {
         let last =
             v1::ExecutionServiceAttachResponse::decode(answer.messages.last().unwrap().clone()).unwrap();
         let last = last.event.unwrap().event.unwrap();
-        assert!(matches!(last, v1::event::Event::Finished(_)), "the view came to its end: {last:?}");
+        assert!(matches!(last, v1::event::Event::Finished(_)), "the view ended: {last:?}");
     }
 }
 

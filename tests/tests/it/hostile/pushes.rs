@@ -187,8 +187,8 @@ async fn tickets_open_one_stream_of_one_execution_to_one_runner() {
         "{other:?}"
     );
     let good = stage.runner.push(Some(output_hello("runner-2", &id, &ticket))).await;
-    let good =
-        good.unwrap_or_else(|status| panic!("control: what others tried has not used it up: {status:?}"));
+    let good = good
+        .unwrap_or_else(|status| panic!("control: attempts of others have not used the limit: {status:?}"));
     let used = stage.runner.push(Some(output_hello("runner-2", &id, &ticket))).await.err().unwrap();
     assert_eq!(
         (used.code(), reason(&used).as_str()),
@@ -246,7 +246,7 @@ async fn bytes_that_were_not_asked_for_end_their_stream_and_no_reader_sees_them(
         // The status may be a plain end, because no reason is owed to such a runner.
         let status = push.end().await;
         assert!(matches!(status.code(), Code::Ok | Code::InvalidArgument), "{what}: {status:?}");
-        assert!(!stage.reader.is_finished(), "{what}: its reader is not harmed");
+        assert!(!stage.reader.is_finished(), "{what}: its reader is not affected");
     }
     stage.the_truth_arrives().await;
 }
@@ -314,9 +314,9 @@ async fn streams_that_are_cut_in_the_middle_lose_and_double_nothing() {
             assert_eq!(read.offset, 0);
             let data = Bytes::from_static(&TRUTH[..half]);
             push.say(PushUp::Chunk(wire::OutputChunk { read_id: read.read_id, offset: 0, data })).await;
-            until("its reader has it", PATIENCE, || stage.shown.load(Ordering::Relaxed) == half);
+            until("its reader has the bytes", PATIENCE, || stage.shown.load(Ordering::Relaxed) == half);
         } else if turn > 5 {
-            assert_eq!(read.offset, half as u64, "it goes on where it was");
+            assert_eq!(read.offset, half as u64, "it continues at its position");
         }
         drop(push);
     }

@@ -81,7 +81,7 @@ fn every_method_of_the_contract_is_in_the_table() {
     for (path, may) in MAY {
         assert!(
             may.contains(&true) && may.contains(&false),
-            "{path} has a role that is too small, and one that is not"
+            "{path} has an insufficient role and a sufficient one"
         );
     }
 }

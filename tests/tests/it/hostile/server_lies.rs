@@ -67,7 +67,10 @@ async fn what_comes_before_welcome_or_instead_of_it_is_not_obeyed() {
         while let Ok(Some(message)) = link.incoming.message().await {
             said.push(message.message);
         }
-        assert!(said.is_empty(), "{what}: after its Hello the runner says nothing and leaves: {said:?}");
+        assert!(
+            said.is_empty(),
+            "{what}: after its Hello, the runner sends nothing and disconnects: {said:?}"
+        );
     }
     let mut link = server.linked().await;
     assert_eq!(marks(&site, "lie-"), 0);
@@ -175,7 +178,7 @@ async fn a_running_job_is_not_forgotten_and_ends_as_it_is_told_once() {
     let end = link.end(&offer.execution_id).await;
     let cause = end.result.unwrap().cause.unwrap();
     let first = v1::cause::Detail::Cancelled(v1::cause::Cancelled { by: v1::CancelledBy::Client.into() });
-    assert_eq!(cause.detail, Some(first), "the first word counts");
+    assert_eq!(cause.detail, Some(first), "the first message counts");
     link.an_honest_job_runs(&site, &runner).await;
 }
 

@@ -248,7 +248,7 @@ async fn a_key_of_another_tenant_is_nobodys() {
     };
     let ours = id(&call(&connection, path, &fixture.agent(), &with_key("echo ours")).await);
     let theirs = id(&call(&connection, path, &stranger, &with_key("echo theirs")).await);
-    assert_ne!(ours, theirs, "the same key of another tenant is another key");
+    assert_ne!(ours, theirs, "the same key of another tenant is a separate key");
     assert_eq!(id(&call(&connection, path, &fixture.agent(), &with_key("echo ours")).await), ours, "control");
     let other = call(&connection, path, &fixture.agent(), &with_key("echo other")).await;
     assert_eq!((other.status.code(), other.reason()), (Code::AlreadyExists, "REQUEST_ID_REUSED".to_owned()));

@@ -70,7 +70,7 @@ async fn connections_that_never_speak_are_let_go() {
     let deadline = tokio::time::Instant::now() + PATIENCE;
     let tls = || tls(&fixture.site.pki.ca(), None);
     while let Err(error) = Connection::open(fixture.site.address, tls()).await {
-        assert!(tokio::time::Instant::now() < deadline, "no connection becomes free: {error}");
+        assert!(tokio::time::Instant::now() < deadline, "no connection is released: {error}");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     fixture.runs_on().await;
@@ -128,7 +128,7 @@ async fn requests_that_are_cut_start_nothing_and_leave_nothing() {
         }
     }
     let started = fixture.client.executions(v1::ExecutionServiceListRequest::default()).await.unwrap();
-    assert!(started.executions.is_empty(), "nothing was started: {:?}", started.executions);
+    assert!(started.executions.is_empty(), "no command was started: {:?}", started.executions);
     fixture.runs_on().await;
     lets_go("what was cut is let go", &fixture.server, before);
 }
@@ -224,7 +224,7 @@ async fn a_command_that_is_to_die_with_its_stream_does_and_another_does_not() {
         Some(v1::cause::Detail::Cancelled(v1::cause::Cancelled { by: v1::CancelledBy::Disconnect.into() }))
     );
     let other = fixture.client.execution(&ids[1]).await.unwrap();
-    assert_ne!(other.state(), v1::ExecutionState::Finished, "control: the other goes on");
+    assert_ne!(other.state(), v1::ExecutionState::Finished, "control: the other view continues");
     fixture.client.cancel(&ids[1]).await.unwrap();
     fixture.runs_on().await;
 }

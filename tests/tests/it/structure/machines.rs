@@ -165,8 +165,8 @@ fn the_state_of_a_machine_is_changed_by_its_effects_alone() {
         let files: Vec<_> = files.filter(|(path, _)| !path.ends_with("tests.rs")).collect();
         for exception in owned.except {
             let text = files.iter().find(|(path, _)| path == exception).map(|(_, text)| text);
-            let text = text.unwrap_or_else(|| panic!("{exception} is there"));
-            assert!(!built(owned, text).is_empty(), "{exception} is an exception without need");
+            let text = text.unwrap_or_else(|| panic!("{exception} exists"));
+            assert!(!built(owned, text).is_empty(), "{exception} is an unnecessary exception");
         }
         for (path, text) in files.iter().filter(|(path, _)| !owned.except.contains(&path.as_str())) {
             found.extend(built(owned, text).into_iter().map(|name| format!("{path}: {name}")));

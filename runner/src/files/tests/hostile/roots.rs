@@ -142,7 +142,7 @@ async fn a_folder_of_tmp_that_becomes_a_link_to_hooks_is_neither_read_nor_writte
         let directory = fixture.upload_order(&format!("tar {id}"), "/tmp/dir", FileFormat::Tar);
         done += u64::from(fixture.upload(directory, &archive).await.is_ok());
     }
-    assert!(done > 0, "some found the folder in its place");
+    assert!(done > 0, "some calls found the directory in its place");
     assert_eq!(fs::read_dir(hooks).unwrap().count(), 1);
     assert_only_the_secrets(&fixture);
 }

@@ -90,10 +90,10 @@ fn a_note_is_one_line_of_bounded_length_and_there_are_not_too_many() {
     assert!(notes.iter().any(|note| note.text.starts_with("and 84 more protected names")), "{notes:?}");
     let words = wrote("Could not resolve host: example.org");
     let outside = of(&Outcome { unsandboxed: true, inline: words, ..result() });
-    assert!(outside.is_empty(), "out there is a network: {outside:?}");
+    assert!(outside.is_empty(), "outside the sandbox there is a network: {outside:?}");
     let cancelled = Some(Cause { code: CauseCode::Cancelled.into(), ..Default::default() });
     let ended = of(&Outcome { leftovers_killed: true, cause: cancelled, ..result() });
-    assert!(ended.is_empty(), "who ends a command means all of it: {ended:?}");
+    assert!(ended.is_empty(), "a cancellation ends all processes: {ended:?}");
     let refused = Outcome { started: Started::No.into(), leftovers_killed: true, ..result() };
-    assert!(of(&refused).is_empty(), "what did not run has nothing to say");
+    assert!(of(&refused).is_empty(), "a command that did not run has no notes");
 }

@@ -141,7 +141,7 @@ impl Runner {
     /// Answers `OpenSession`.
     pub(crate) async fn open_session(&mut self) {
         let ToRunner::OpenSession { session_id, .. } = self.next().await else {
-            panic!("no session asked for")
+            panic!("no session was requested")
         };
         self.opened(session_id).await;
     }
@@ -166,7 +166,9 @@ impl Runner {
 
     /// Answers `CloseSession`.
     pub(crate) async fn close_session(&mut self) -> SessionId {
-        let ToRunner::CloseSession { session_id } = self.next().await else { panic!("no close asked for") };
+        let ToRunner::CloseSession { session_id } = self.next().await else {
+            panic!("no close was requested")
+        };
         self.held.lock().unwrap().retain(|held| *held != session_id);
         self.say(FromRunner::Session(SessionReport { session_id, phase: SessionPhase::Closed })).await;
         session_id

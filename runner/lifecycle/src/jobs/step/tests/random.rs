@@ -194,7 +194,7 @@ impl Runner {
                 Phase::Ended(_) | Phase::Lost(_) => {
                     self.over.insert(*id);
                 }
-                _ => assert!(!self.over.contains(id), "an end is final: {id} is {:?}", job.phase),
+                _ => assert!(!self.over.contains(id), "the end of a job is final: {id} is {:?}", job.phase),
             }
         }
         // An ID that is no longer remembered counts as new.

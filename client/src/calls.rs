@@ -55,8 +55,7 @@ impl Client {
         }
     }
 
-    /// Waits until the execution has finished or `timeout` has expired. The returned state tells
-    /// which.
+    /// Waits until the execution has finished or `timeout` has expired. The returned state shows which.
     ///
     /// # Errors
     /// As for any call.

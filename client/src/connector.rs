@@ -1,5 +1,5 @@
-//! Connections to a server, or to one of several servers of one store. Each new connection goes to the next server
-//! that can be reached. This module only opens connections; callers decide what to send and when to give up.
+//! Connections to a server, or to one of several servers of one store. Each new connection goes to the next server that
+//! can be reached. This module only opens connections. Callers decide what to send, and when to stop trying.
 
 use std::{
     future::Future,

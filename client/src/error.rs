@@ -1,5 +1,5 @@
-//! The errors of calls, parsed from a gRPC status and its `google.rpc` details. This module does not
-//! retry; it only reports what may be retried.
+//! The errors of calls, parsed from a gRPC status and its `google.rpc` details. This module does not retry. It only
+//! reports whether a call may be retried.
 
 use std::{collections::HashMap, error::Error as _, io, path::Path, time::Duration};
 
@@ -9,7 +9,7 @@ use tonic_types::StatusExt as _;
 /// The reason why a call failed.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ClientError {
-    /// The connection settings are invalid; nothing was sent.
+    /// The connection settings are invalid. No request was sent.
     #[error("{0}")]
     Settings(String),
     /// No response arrived: there was no connection, or it broke. The server may have acted on the

@@ -134,9 +134,8 @@ impl Client {
     /// Returns when the source has ended and all its bytes were delivered. The input stays open, also if the call
     /// is dropped.
     ///
-    /// # Errors
-    /// As for [`Client::write_stdin`], and [`ClientError::Rejected`] with `STDIN_TAKEN` once another client has
-    /// the keyboard.
+    /// # Errors As for [`Client::write_stdin`], and [`ClientError::Rejected`] with `STDIN_TAKEN` when another client
+    /// has taken over the terminal.
     pub async fn type_into<R>(
         &self,
         execution_id: &str,

@@ -14,7 +14,7 @@
 //! # }
 //! ```
 //!
-//! This crate prints nothing, does not read the environment, and touches only files that a call or the settings name.
+//! This crate does not print, does not read the environment, and accesses only files that a call or the settings name.
 
 #![forbid(unsafe_code)]
 

@@ -58,8 +58,7 @@ impl Client {
 impl OutputReader {
     /// Returns the next piece, or `None` after [`OutputPiece::Done`]. Cancel-safe.
     ///
-    /// # Errors
-    /// [`ClientError::Rejected`] if the server refuses the request, [`ClientError::Transport`] if nothing
+    /// # Errors [`ClientError::Rejected`] if the server refuses the request, [`ClientError::Transport`] if no data
     /// arrives within the patience for a call or for silence.
     pub async fn next(&mut self) -> Result<Option<OutputPiece>, ClientError> {
         while !self.finished {
@@ -280,7 +279,7 @@ impl BytesPosition {
         self.moved = true;
     }
 
-    /// Returns the part of `data` that is still wanted.
+    /// Returns the part of `data` that still belongs to the request.
     fn wanted(&mut self, data: &Bytes) -> Bytes {
         let length = match &mut self.left {
             Left::ToTheEnd => data.len(),

@@ -39,7 +39,7 @@ impl Retries {
         }
     }
 
-    /// Returns the pause after `error`, or `None` if nothing has succeeded for `patience`.
+    /// Returns the pause after `error`, or `None` if no attempt has succeeded for `patience`.
     pub(super) fn pause(&mut self, error: &ClientError, patience: Duration) -> Option<Duration> {
         let now = Instant::now();
         let since = *self.since.get_or_insert(now);
@@ -48,7 +48,7 @@ impl Retries {
         Some(pause.min(self.backoff.max()).min(left.max(self.backoff.first())))
     }
 
-    /// Pauses if `error` may pass. Returns the error if it may not, or if nothing has succeeded for
+    /// Pauses if `error` may pass. Returns the error if a retry is not permitted, or if no attempt has succeeded for
     /// `patience`.
     ///
     /// # Errors

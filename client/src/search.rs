@@ -1,5 +1,4 @@
-//! The position of a reader in a search, so that each line is returned once although the search is requested
-//! again.
+//! The position of a reader in a search. Each line is returned once, although the search can be requested again.
 //!
 //! A search that was cut is requested again from its beginning, and known lines are skipped, so line numbers
 //! stay known. If connections break too early for progress, the search continues from the last match
@@ -12,7 +11,7 @@ use super::{
     v1::{OutputSearch, execution_service_read_output_response::Part},
 };
 
-/// The number of consecutive views without new data after which line numbers are given up.
+/// The number of consecutive views without new data after which line numbers are no longer returned.
 const VAIN: u32 = 2;
 
 #[derive(Debug)]
@@ -28,7 +27,7 @@ pub(super) struct SearchPosition {
     gap_to: u64,
     brought: bool,
     vain: u32,
-    /// Whether line numbers were given up.
+    /// Whether line numbers are no longer returned.
     by_offset: bool,
 }
 

@@ -33,8 +33,8 @@ pub struct Settings {
     pub server_name: Option<String>,
     /// The credentials of the caller.
     pub credentials: Credentials,
-    /// The files that `ca` and `credentials` were read from. The client checks them once a second, and uses new
-    /// content if it is valid. It does not read them at the start. `None`: nothing is read again.
+    /// The files that `ca` and `credentials` were read from. The client checks them once a second, and uses new content
+    /// if it is valid. It does not read them at the start. `None`: no file is read again.
     pub files: Option<Files>,
     /// Whether plain text is permitted, on loopback only.
     pub insecure_loopback: bool,

@@ -42,8 +42,8 @@ impl Client {
 }
 
 impl Watch {
-    /// Returns the next event. The first event has no execution. It confirms that the watch is active:
-    /// later events are not missed. Waits while nothing happens. Cancel-safe.
+    /// Returns the next event. The first event has no execution. It confirms that the watch is active: later events are
+    /// not missed. Waits until there is an event. Cancel-safe.
     ///
     /// # Errors
     /// [`ClientError::Rejected`] if the server refuses the watch (`OUT_OF_RANGE` for a cursor that is too

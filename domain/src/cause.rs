@@ -106,7 +106,7 @@ pub enum DeniedBy {
     Policy,
     /// An approver.
     Person,
-    /// Policy asked for a person, and the request did not want to wait.
+    /// Policy asked for a person, and the request did not wait for one.
     NobodyToAsk,
 }
 
@@ -173,8 +173,8 @@ pub struct ExecutionResult {
     pub unsandboxed: bool,
     /// The version of the Landlock interface that confined the command. 0: none.
     pub landlock_abi: u32,
-    /// The short form of the output. `None` if nothing ran, or if it is stored separately. Shared, because it
-    /// can be large.
+    /// The short form of the output. `None` if the command did not run, or if it is stored separately. Shared, because
+    /// it can be large.
     pub inline: Option<Arc<InlineOutput>>,
     /// The reason why the command ran without the shell snapshot that its profile requires. Empty otherwise.
     pub snapshot_problem: String,

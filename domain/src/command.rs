@@ -102,16 +102,16 @@ impl<'de> Deserialize<'de> for Umask {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Given {
-    /// Else the session's shell.
+    /// If not set, the session's shell applies.
     #[serde(default, skip_serializing_if = "is_false")]
     pub shell: bool,
-    /// Else the profile's default.
+    /// If not set, the profile's default applies.
     #[serde(default, skip_serializing_if = "is_false")]
     pub timeout: bool,
-    /// Else the profile's value.
+    /// If not set, the profile's value applies.
     #[serde(default, skip_serializing_if = "is_false")]
     pub inline_limit: bool,
-    /// Else the profile's mask.
+    /// If not set, the profile's mask applies.
     #[serde(default, skip_serializing_if = "is_false")]
     pub umask: bool,
 }

@@ -14,7 +14,7 @@ const BYTES: usize = 1 + 16 + 8 + 8 + 8;
 pub struct Cursor {
     /// The epoch of the runner that supplied the bytes. `None` before the start.
     pub epoch: Option<Epoch>,
-    /// The version of the last change of state that the reader has seen.
+    /// The version of the last change of state that the reader has received.
     pub version: u64,
     /// The offset of the next byte of stdout.
     pub stdout: u64,

@@ -1,4 +1,4 @@
-//! Requests to create a session and to run a command, as the engine gets them.
+//! Requests to create a session and to run a command, as the services receive them.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -31,8 +31,8 @@ pub struct CreateSession {
     pub idle_timeout: Option<Duration>,
 }
 
-/// A request to run a command. The edge has checked sizes and formats and reported all violations. The engine
-/// checks the conditions that depend on the session or the profile.
+/// A request to run a command. The edge has checked sizes and formats and reported all violations. The services check
+/// the conditions that depend on the session or the profile.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StartExecution {

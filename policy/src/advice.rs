@@ -35,8 +35,8 @@ pub(crate) fn category(found: &Found) -> Category {
     tables::category(found.trusted_name().unwrap_or_default())
 }
 
-/// Returns the category of a compound. It has one if each part that is not neutral has one. If they
-/// differ, the first counts.
+/// Returns the category of a compound. It has one if each part that is not neutral has one. If they differ, the first
+/// one is used.
 fn compound_category(commands: &[FoundCommand]) -> Category {
     let mut telling =
         commands.iter().map(|command| command.category).filter(|part| *part != Category::Neutral);

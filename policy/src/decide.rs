@@ -172,7 +172,7 @@ fn steps(
     by_what_it_does(profile, rules, facts, mode, (proven, outside))
 }
 
-/// Steps 8 to 13 for zsh. A bash parse proves nothing about zsh.
+/// Steps 8 to 13 for zsh. A bash parse does not prove how zsh reads the text.
 fn for_zsh(rules: &RuleSet<'_>, facts: &Facts<'_>) -> Outcome {
     let outside = rules.paths_not_permitted(facts);
     if !outside.is_empty() {

@@ -304,7 +304,7 @@ pub struct Decision {
     pub rewrites: Vec<Rewrite>,
     /// The warnings for approvers.
     pub warnings: Vec<Warning>,
-    /// Rules that would allow the command next time.
+    /// Rules that would allow the same command later.
     pub suggested_rules: Vec<String>,
     /// Set if the command is a `sed` edit of a file.
     pub edit: Option<Edit>,
@@ -317,7 +317,7 @@ pub struct Decision {
 }
 
 impl Decision {
-    /// Returns the command with its rewrites applied: the text that was decided about and that must run.
+    /// Returns the command with its rewrites applied. The decision is about this text, and this text must run.
     #[must_use]
     pub fn rewritten(&self, command: &[u8]) -> Vec<u8> {
         let mut out = Vec::with_capacity(command.len());

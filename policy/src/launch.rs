@@ -1,5 +1,5 @@
-//! The commands that a command launches: words or text that another program runs. It makes hidden
-//! commands visible and decides nothing.
+//! The commands that a command launches: words or text that another program runs. It makes hidden commands visible and
+//! makes no decision.
 
 mod batch;
 mod builtins;

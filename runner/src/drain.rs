@@ -24,7 +24,7 @@ use crate::{
 
 /// The name of the socket in the state directory.
 pub(crate) const SOCKET: &str = "drain.sock";
-/// The maximum number of connections. Further ones are closed, and can try again.
+/// The maximum number of connections. Further connections are closed, and their clients can try again.
 const CLIENTS: usize = 8;
 /// The interval at which the number of running commands is read.
 const LOOK: Duration = Duration::from_millis(50);

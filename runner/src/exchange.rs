@@ -1,7 +1,7 @@
 //! An exchange: one operation on a session's files or a job's input, ordered by a server.
 //!
-//! Uses no wire type and no connection. A misbehaving server affects only this exchange: there is one order, chunks
-//! must be contiguous, and no wait is unbounded. Dropping the future ends all work of the exchange.
+//! Uses no wire type and no connection. A misbehaving server affects only this exchange. It can send one order, its
+//! chunks must be contiguous, and every wait has a limit. Dropping the future ends all work of the exchange.
 
 mod check;
 mod messages;
@@ -68,7 +68,7 @@ pub(crate) async fn serve(
         drop(answers);
     };
     let relay = relay(queue, &to_server, idle);
-    // If the server takes no answers, the work has no purpose.
+    // If the server reads no answers, the work has no purpose.
     let both = async {
         tokio::pin!(work, relay);
         tokio::select! {

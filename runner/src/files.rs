@@ -3,8 +3,8 @@
 //!
 //! Hostile commands own these directories and may run at the same time. Files are opened through directory handles,
 //! beneath the named directory, and checked after they are open. No link leads outside, and no open waits for a pipe.
-//! All work blocks on threads of its own. It ends if no caller waits for it, if its session closes, or if the runner
-//! stops.
+//! All work blocks, and runs on separate threads. It ends if no caller waits for it, if its session closes, or if the
+//! runner stops.
 
 mod baseline;
 mod diff;

@@ -21,7 +21,7 @@ pub(crate) use host::is_hosts_root;
 pub(crate) use outside::{NO_USER, NO_USER_REMEDY, Outside};
 pub(crate) use refusal::Refusal;
 
-/// The layers that were not seen to hold on this host. While there is one, no command runs.
+/// The layers that the check of this host did not find enforced. While there is one, no command runs.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Below(Option<String>);
 

@@ -59,7 +59,7 @@ pub(crate) async fn run(tools: Arc<Tools>, job: Arc<Job>, running: impl FnOnce()
     let result = match started {
         Ok(Ok(mut started)) => {
             landlock_abi = started.running.landlock.abi;
-            // Before the start is reported, so that no writer finds the input closed.
+            // This precedes the report of the start, so that no writer finds the input closed.
             open_input(&mut started, &job).await;
             let signals = job.handle.signals();
             running();
@@ -108,7 +108,7 @@ fn launch(tools: &Tools, job: &Job, place: &str) -> Result<Started, result::Fail
     let session = session.for_launch(&tools.launcher, network == Network::SessionLoopback)?;
     // After the rules' masks, so that protected names win if both name the same path.
     masks.extend(watch.masks());
-    // Last: they apply whatever the profile's rules show.
+    // Last, so that they apply to every path that the profile's rules show.
     masks.extend(planted::masks(job, &profile, watch.still())?);
     let place = Some(place).filter(|place| !place.is_empty());
     let spec = LaunchSpec {

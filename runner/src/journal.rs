@@ -34,7 +34,7 @@ pub(crate) struct Journal {
 /// The result of an event.
 #[derive(Debug)]
 pub(crate) struct Outcome {
-    /// The effects that the caller performs, in order. It must release the journal before it reports anything.
+    /// The effects that the caller performs, in order. The caller must release the journal before it reports an effect.
     pub(crate) effects: Vec<Effect>,
     /// The error of the last record, if it could not be written.
     pub(crate) written: Result<(), JournalError>,

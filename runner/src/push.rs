@@ -154,8 +154,8 @@ async fn read_piece(
 }
 
 /// Returns a gap together with the bytes that follow it. While a stream is written, its gap grows with each byte. The
-/// bytes are therefore read at once. A reader that came back for them would receive another gap, and possibly only
-/// gaps for as long as the command writes.
+/// bytes are therefore read at once. A later read of them would return another gap, and possibly only gaps for as long
+/// as the command writes.
 fn behind(stream: &StreamSpool, mut to: u64, max: usize) -> Result<(Piece, Vec<u8>), SpoolError> {
     for _ in 0..GAP_TRIES {
         let data = stream.still_there(to, max)?;

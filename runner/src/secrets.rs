@@ -1,6 +1,6 @@
 //! The runner's secrets. A profile names secrets, and their values are replaced in the output of its commands.
 //!
-//! Only this process holds the values. They appear in no message, log or error, and this module gives them to no
+//! Only this process holds the values. No message, log or error contains them, and this module passes them to no
 //! command. Must not decide which profile names which secret.
 
 mod redact;

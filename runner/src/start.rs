@@ -39,7 +39,7 @@ const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 /// The time for which a stop waits until the last references to the runner's parts are dropped.
 const LET_GO: Duration = Duration::from_secs(2);
 
-/// The reason why a runner did not start. A failed start leaves nothing running.
+/// The reason why a runner did not start. After a failed start, no task or process remains.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The configuration is invalid.

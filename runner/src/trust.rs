@@ -111,7 +111,7 @@ fn by_name(program: &[u8], directories: &[SearchDirectory<'_>], view: &View) -> 
 fn by_path(program: &[u8], view: &View) -> Result<(), Refusal> {
     let resolved = if program.first() == Some(&b'/') { view.follow(program, true).ok() } else { None };
     match resolved {
-        // Not through a session's link, which could lead elsewhere when the program starts.
+        // A link of the session is not followed, because it could lead elsewhere when the program starts.
         Some(resolved) if resolved.owner == Owner::ReadOnly && !resolved.by_session => Ok(()),
         _ => Err(leads_out(program)),
     }

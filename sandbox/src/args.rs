@@ -132,7 +132,7 @@ fn covers(args: &mut Args, covers: &[RootCover], runtime: &Path) {
             RootCover::Again(bind) => args.bind("--ro-bind", &bind.source, &bind.target),
         }
     }
-    // A writable directory could be reopened by its owner.
+    // The owner could open a writable directory again.
     for cover in covers {
         if let RootCover::Directory { path, .. } = cover {
             args.path("--remount-ro", path);

@@ -41,8 +41,8 @@ pub(crate) fn access(shape: Shape, masks: &[Mask]) -> Access {
     }
 }
 
-/// Returns the session's directories that are not masked as a whole, and the writable or visible paths within masked
-/// ones.
+/// Returns the session's directories that are not masked as a whole. For masked ones, returns the writable or visible
+/// paths within them.
 fn session_directories(masks: &[Mask]) -> Vec<PathBuf> {
     let open = SessionDirectory::ALL.into_iter().filter(|directory| {
         let whole =

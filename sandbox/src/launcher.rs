@@ -196,8 +196,8 @@ fn look_at(bwrap: &Path) -> Result<(String, Vec<&'static str>), LaunchError> {
     Ok((ask("--version")?.trim().to_owned(), lacks))
 }
 
-/// Returns the output of a program. A program that does not end within [`ANSWER_WAIT`] is killed. So is one that blocks
-/// because its output fills the pipe.
+/// Returns the output of a program. A program that does not end within [`ANSWER_WAIT`] is killed. A command that blocks
+/// because its output fills the pipe is also ended.
 pub(crate) fn answer(command: &mut Command) -> io::Result<String> {
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
     let deadline = Instant::now() + ANSWER_WAIT;

@@ -57,7 +57,7 @@ pub enum MaskKind {
     Writable,
     /// Makes the path visible, inside a hidden one.
     Shown,
-    /// Prevents renaming and removal: a path below it is masked and must stay in reach of the rule that names it.
+    /// Prevents renaming and removal. A path below it is masked, and the rule must continue to match this path.
     Kept,
     /// Replaces a directory by an empty, read-only one. Masks below it have no effect.
     Empty,

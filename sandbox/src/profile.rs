@@ -1,6 +1,6 @@
 //! The parts of a profile that a sandbox uses: root, search path, variables, path rules, sockets.
 //!
-//! Must not widen access by default: an empty profile gives an empty root.
+//! Must not widen access by default: an empty profile results in an empty root.
 
 use std::fs;
 use std::path::{Path, PathBuf};

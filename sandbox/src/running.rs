@@ -1,7 +1,7 @@
 //! A started sandbox, in parts that different threads can hold: its pipes, the control to end it, and the wait for its
 //! end.
 //!
-//! Must not report the end while any process is left. Must not report a normal end if the two reports differ.
+//! Must not report the end while a process remains. Must not report a normal end if the two reports differ.
 
 mod end;
 

@@ -1,6 +1,6 @@
 //! The parts of the host that the launch step makes reachable for one launch, and the profile adapted to them.
 //!
-//! Reads modes of directories and types of files, and opens nothing. Must not widen a profile: it changes the sources
+//! Reads modes of directories and types of files, and opens no file. Must not widen a profile: it changes the sources
 //! of mounts, not the visible paths.
 
 use std::collections::BTreeSet;

@@ -1,6 +1,6 @@
 //! The interface between the gRPC edge and the services: domain requests, events and errors.
 //!
-//! This module must not contain generated protobuf types or `tonic::Status`. The edge converts both ways.
+//! This module must not use generated protobuf types or `tonic::Status`. The edge converts both ways.
 
 use std::time::Duration;
 
@@ -120,14 +120,14 @@ pub enum EventKind {
 pub struct Progress {
     /// The time since the command began to run.
     pub elapsed: Duration,
-    /// The number of bytes of both streams that the server has been told of.
+    /// The number of bytes of both streams that the server knows of.
     pub total_bytes: u64,
     /// The number of lines in this view.
     pub total_lines: u64,
     /// The last of these lines. At most [`airlock_domain::limits::PROGRESS_LINES`] of
     /// [`airlock_domain::limits::PROGRESS_LINE_BYTES`] each.
     pub last_lines: Vec<String>,
-    /// The view has returned every byte that the server was told of, from the first byte on.
+    /// The view has returned every byte that the server knows of, from the first byte on.
     pub complete: bool,
 }
 
@@ -160,8 +160,8 @@ pub enum ApiError {
         /// The key from the request.
         request_id: String,
     },
-    /// Policy denied the command, or asked for a person and the request did not want to wait. The execution
-    /// exists and is `FINISHED`.
+    /// Policy denied the command, or asked for a person and the request did not wait for one. The execution exists and
+    /// is `FINISHED`.
     #[error(
         "{}, {}",
         if *approval_required { "the command needs a person's approval" } else { "the command was not allowed" },
@@ -170,7 +170,7 @@ pub enum ApiError {
     Denied {
         /// The finished execution.
         execution: Box<ExecutionRecord>,
-        /// Policy asked for a person, and the request did not want to wait.
+        /// Policy asked for a person, and the request did not wait for one.
         approval_required: bool,
     },
     /// The principal lacks the permission.

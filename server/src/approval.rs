@@ -60,10 +60,9 @@ impl Approvals {
 
     /// Answers an approval. `binding` is the binding that the approver was shown.
     ///
-    /// # Errors
-    /// `NotFound`; `Forbidden` for the caller's own request; `FailedPrecondition` if the approval is no longer open,
-    /// has another binding, or must not be remembered by its profile; `Invalid` for rules that do not cover the command
-    /// or cover much more; `Exhausted` if there are too many rules.
+    /// # Errors `NotFound`; `Forbidden` for the caller's own request; `FailedPrecondition` if the approval is no longer
+    /// open or has another binding, or its profile does not permit remembered rules; `Invalid` for rules that do not
+    /// cover the command or cover much more; `Exhausted` if there are too many rules.
     #[tracing::instrument(name = "approve", skip_all, fields(approval_id = %id))]
     pub async fn decide(
         &self,

@@ -14,7 +14,7 @@ use crate::{
     transition::{Advanced, Transitions},
 };
 
-/// Moves commands to the background, and tells their runners.
+/// Moves commands to the background, and informs their runners.
 pub(crate) struct Background {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) profiles: LiveProfiles,
@@ -53,8 +53,8 @@ impl Background {
         Ok(advanced)
     }
 
-    /// Tells the runner once on each link that a command is in the background. The reconcile loop and the
-    /// next report of the job call this.
+    /// Informs the runner once on each link that a command is in the background. The reconcile loop and the next report
+    /// of the job call this.
     pub(crate) async fn tell_backgrounded(
         &self,
         link: &Link,
@@ -66,7 +66,7 @@ impl Background {
         }
         let timeout = self.background_timeout(record).await?;
         let message = ToRunner::DetachJob { execution_id: record.id, timeout };
-        // If sending fails, the link has ended, and the next link is told.
+        // If sending fails, the link has ended. The runner is informed on the next link.
         if link.send(message, self.limits.send_wait).await.is_ok() {
             link.set_backgrounded(record.id);
         }

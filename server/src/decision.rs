@@ -37,8 +37,7 @@ use crate::{
     profiles::{ResolvedProfile, policy_mode},
 };
 
-/// Creates the span of a decision. It records the verdict and the deciding reason, but nothing of the
-/// command.
+/// Creates the span of a decision. It records the verdict and the deciding reason, but no part of the command.
 pub(crate) fn span() -> Span {
     tracing::info_span!("decide", airlock.verdict = Empty, airlock.reason = Empty)
 }

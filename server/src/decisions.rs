@@ -133,7 +133,7 @@ impl Decisions {
         let Some(most) = profile.remember else { return Ok(profile) };
         let rules = self.store.rules_in_force(tenant, profile.name(), session).await?;
         let counts = |rule: &&RememberedRule| rule.scope() <= most;
-        // A rule that this version cannot parse allows nothing.
+        // A rule that this version cannot parse has no effect.
         let rules: Vec<Rule> =
             rules.iter().filter(counts).filter_map(|rule| Rule::parse(&rule.rule).ok()).collect();
         Ok(if rules.is_empty() { profile } else { Arc::new(profile.with_allowed(rules)) })

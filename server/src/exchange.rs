@@ -1,6 +1,6 @@
-//! Exchanges: requests about a session's files or an execution's input. The runner opens a connection
-//! for each one. This module opens exchanges, counts them, enforces their time limits and carries their
-//! messages. The modules `files` and `input` define what the messages mean.
+//! Exchanges: requests about a session's files or an execution's input. The runner opens a connection for each one.
+//! This module opens exchanges, counts them, enforces their time limits and carries their messages. The modules `files`
+//! and `input` define the meaning of the messages.
 //!
 //! An exchange belongs to the call that opened it. Dropping [`Exchange`] ends the runner's stream and
 //! its work. The runner is not trusted: a message that the order does not permit ends the exchange.

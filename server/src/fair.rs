@@ -2,8 +2,8 @@
 //! the store, the services and the simulation in `benches/` share.
 //!
 //! Each placement advances the virtual time of its tenant. The advance is inversely proportional to the tenant's
-//! weight. The tenant with the least virtual time is next. An idle tenant does not collect unlimited credit: it
-//! counts as at most [`CREDIT`] less than the tenant with the most.
+//! weight. The tenant with the least virtual time is next. An idle tenant does not collect unlimited credit. Its
+//! virtual time is at most [`CREDIT`] less than the largest one.
 
 /// The cost of one placement for a tenant of weight 1, in units of virtual time.
 pub const ONE: i64 = 1_000_000;

@@ -1,4 +1,4 @@
-//! Airlock's front service. It makes every decision.
+//! Airlock's front service. The server makes every decision.
 //!
 //! The modules in the order of a request: [`authn`] -> [`grpc`] (thin) -> the services [`execution`], [`session`],
 //! [`approval`] and [`runners`] -> [`decision`] (calls the policy) -> `placement` -> `transition` (makes every change

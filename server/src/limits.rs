@@ -59,7 +59,7 @@ pub struct ServiceLimits {
     pub link_grace: Duration,
     /// The executions of a runner are `RUNNER_LOST` after this time without a link.
     pub lost_after: Duration,
-    /// An unstored output is given up after this time without its runner. By the store's clock.
+    /// An output that is not stored is lost after this time without its runner. By the store's clock.
     pub outputs_lost_after: Duration,
     /// The time from the sending of a `StartJob` within which it must be accepted.
     pub start_window: Duration,

@@ -1,4 +1,4 @@
-//! `airlock-server`: reads its configuration and serves until it is told to stop. Also contains the
+//! `airlock-server`: reads its configuration and serves until it receives a signal to stop. Also contains the
 //! administrative subcommands.
 
 use std::{

@@ -30,7 +30,7 @@ pub enum Role {
     Admin,
     /// Is a runner.
     Runner,
-    /// Is another server of the same store.
+    /// The role of another server of the same store.
     Server,
 }
 
@@ -69,7 +69,7 @@ impl Principal {
 /// The state of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SessionState {
-    /// Its runner was asked to create it.
+    /// The runner has been asked to create the session.
     Opening,
     /// Usable.
     Open,

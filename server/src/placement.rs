@@ -227,7 +227,7 @@ impl Placement {
         let (mut says, grant) = (decided.record.clone(), decided.grant.clone());
         let ruling = decided.rule(approval.as_ref());
         if matches!(&ruling, Ruling::Place(offer) if offer.is_lifted()) {
-            // The decision that the person was shown stays recorded.
+            // The recorded decision remains the one that the person saw.
             says = record.decision.clone();
         }
         Ok(Some(Again { ruling, record: says, grant }))
@@ -279,7 +279,7 @@ impl Placement {
 }
 
 impl Again {
-    /// Returns the decision to store, and the directory that it was made for.
+    /// Returns the decision to store, and its directory.
     fn redecision(&self, session: &SessionRecord) -> Redecision {
         Redecision { record: self.record.clone(), directory: session.directory.clone() }
     }

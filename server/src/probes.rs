@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::listen::listen;
 
-/// Concurrent clients. Further ones are disconnected.
+/// Concurrent clients. Further connections are closed.
 const ASKERS: usize = 16;
 /// The time from a client's connection to the end of the response.
 const ANSWER_WAIT: Duration = Duration::from_secs(5);

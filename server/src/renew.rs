@@ -1,8 +1,8 @@
 //! Reloads certificates, authorities and identities while the server runs, and activates them when their
 //! files change. Open connections, calls and links are not affected.
 //!
-//! Contents are compared periodically, because mounted directories that are replaced as a whole (Secrets)
-//! send no events. Unusable files change nothing; this is logged once per change.
+//! Contents are compared periodically, because mounted directories that are replaced as a whole (Secrets) send no
+//! events. If files are unusable, the previous version stays active. This is logged once per change.
 
 use std::{
     fs::{self, File},

@@ -43,8 +43,8 @@ impl LinkSink for RunnerEvents {
         if self.lifecycle.is_stopping() {
             return Err(LinkRefusal::Unavailable { reason: "the server is stopping".to_owned() });
         }
-        // The hello does not state whether the runner drains. Until it does, keep what another server may
-        // have stored.
+        // The hello does not state whether the runner drains. Until it does, keep the data that another server may have
+        // stored.
         let known = self.store.runner(&hello.runner_id).await.map_err(unavailable)?;
         let drains = known.is_some_and(|known| known.epoch == hello.epoch && known.draining);
         match self.store.put_runner(&Runners::record_of(hello, drains)).await.map_err(unavailable)? {
@@ -58,8 +58,8 @@ impl LinkSink for RunnerEvents {
             match self.take_in(link, message.clone()).await {
                 Err(TakeIn::Protocol(what)) => return Err(LinkError::Protocol(what)),
                 Ok(()) => return Ok(()),
-                // The link reads no further message until this one is stored. If that takes too long, the
-                // link is ended for its silence, and the runner repeats its reports on the next one.
+                // The link reads no further message until this one is stored. If that takes too long, the link times
+                // out, and the runner repeats its reports on the next link.
                 Err(TakeIn::Store(StoreError::Unavailable(_))) => tokio::time::sleep(RETRY).await,
                 Err(TakeIn::Store(error)) => {
                     tracing::error!(runner = %link.hello.runner_id, %error, "cannot store a report of a runner");
@@ -185,8 +185,8 @@ impl RunnerEvents {
         Ok(())
     }
 
-    /// Starts to copy the outputs of executions that ended on this runner, including those that it did
-    /// not report: only the runner can confirm that there is no output.
+    /// Starts to copy the outputs of executions that ended on this runner. This includes unreported ones, because only
+    /// the runner can confirm that there is no output.
     async fn keep_unstored(&self, link: &Link) -> Result<(), StoreError> {
         let query = ExecutionQuery {
             runner_id: Some(link.hello.runner_id.clone()),

@@ -1,4 +1,4 @@
-//! The runners: what callers see of them, and the choice of one for new work.
+//! The runners: their description for callers, and the choice of a runner for new work.
 
 pub(crate) mod announce;
 pub mod choose;
@@ -179,7 +179,7 @@ impl Runners {
     /// Asks a runner to confirm that it has reported everything, if a session or execution depends on it.
     pub(crate) async fn send_probe(&self, link: &Link) {
         if let Some(number) = link.next_probe() {
-            // A failure means that the link has ended; the next link starts over.
+            // A failure means that the link has ended. The next link starts again.
             let _ = link.send(ToRunner::Probe { number }, self.limits.send_wait).await;
         }
     }

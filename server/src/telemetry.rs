@@ -27,8 +27,8 @@ const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 pub struct Telemetry(airlock_telemetry::Telemetry);
 
 impl Telemetry {
-    /// Creates the exporters for the collector, if one is configured. They connect on demand, and an
-    /// unreachable collector delays nothing. Requires a tokio runtime.
+    /// Creates the exporters for the collector, if one is configured. They connect on demand, and an unreachable
+    /// collector causes no delay. Requires a tokio runtime.
     ///
     /// # Errors
     /// Returns an error if the exporters cannot be created.

@@ -35,7 +35,7 @@ pub(crate) struct Advanced {
     pub(crate) job: Vec<JobEffect>,
 }
 
-/// Makes the steps of executions, and tells those who wait for them.
+/// Makes the steps of executions, and notifies the tasks that wait for them.
 pub(crate) struct Transitions {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) changes: Changes,
@@ -166,8 +166,7 @@ impl Transitions {
         self.transient.cancelled_by(id).unwrap_or(CancelledBy::Client)
     }
 
-    /// Tells the runner of an execution to end it. If the runner cannot be reached, it is told on its next
-    /// link.
+    /// Tells the runner of an execution to end it. If the runner cannot be reached, it is informed on its next link.
     pub(crate) async fn send_end(&self, record: &ExecutionRecord) {
         let by = self.cancelled_by(record.id);
         self.send_to_runner_of(

@@ -1,9 +1,9 @@
 //! Watches on many executions: the starts, moves to the background and ends in a tenant or session, read
 //! from the store, each exactly once.
 //!
-//! A watch has no task and reads at its reader's pace. It buffers at most one page of milestones, and reads
-//! each record just before delivery. It must not decide what happened: the store has the ordered
-//! milestones, and a hint only triggers an earlier read.
+//! A watch has no task and reads at its reader's pace. It buffers at most one page of milestones, and reads each record
+//! just before delivery. It must not derive events itself: the store has the ordered milestones, and a hint only
+//! triggers an earlier read.
 
 mod position;
 mod slots;

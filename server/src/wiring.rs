@@ -132,7 +132,7 @@ impl Server {
         config: Config,
         options: Options,
     ) -> LocalBoxFuture<'static, Result<RunningServer, StartError>> {
-        // Boxed as a trait object, so that the server's code is generated once in this crate and not in every
+        // Boxed as a trait object, so that the compiler generates the server's code once in this crate, not in every
         // crate that polls this future.
         Box::pin(Self::make(config, options))
     }

@@ -131,7 +131,7 @@ impl Dev {
 
         let ground = ground(&options)?;
         let config = server_config(&directory, &options, &keys, ground.clone())?;
-        // The check comes first because it has better error messages than the start of the telemetry.
+        // This check is first, because its error messages are better than those of the telemetry's start.
         Server::check(&config).map_err(|error| match error {
             StartError::Profiles(error) => DevError::Profiles(error),
             error => DevError::Server(error),
@@ -278,7 +278,7 @@ fn ground(options: &Options) -> Result<Ground, DevError> {
     })
 }
 
-/// Returns a directory that is shown read-only and does not contain the target, so that nothing can be mounted
+/// Returns a directory that is shown read-only and does not contain the target. The target can therefore not be mounted
 /// there.
 fn read_only_without(system: &[PathBuf], root_binds: &[Bind], target: &str) -> Option<String> {
     let bound = root_binds.iter().map(|bind| (Path::new(&bind.source), Path::new(&bind.target)));

@@ -1,5 +1,5 @@
-//! The state directory of `airlock dev`: its location, its permissions, and the file with which
-//! other commands find the server. This module starts nothing.
+//! The state directory of `airlock dev`: its location, its permissions, and the file with which other commands find the
+//! server. This module starts no server or runner.
 
 use std::{
     env, fs,
@@ -86,7 +86,7 @@ pub enum StateError {
     /// No dev uses the directory.
     #[error("no `airlock dev` is running with the state directory {}; start one with `airlock dev`", .0.display())]
     NotRunning(PathBuf),
-    /// A dev uses the directory, but does not listen yet or any more.
+    /// A dev uses the directory, but does not listen yet or no longer listens.
     #[error("the `airlock dev` of {} is starting or stopping; try again in a moment", .0.display())]
     NotReady(PathBuf),
     /// An operation on a file failed.

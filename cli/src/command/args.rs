@@ -26,7 +26,7 @@ pub(super) enum OnAsk {
 /// The mode of a session or command, from loosest to strictest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Mode {
-    // Allows everything that no rule denies or asks about.
+    // Allows every command that no rule denies or asks about.
     Bypass,
     // Also allows edits inside the workspace.
     #[value(name = "accept_edits", alias = "accept-edits")]
@@ -141,7 +141,7 @@ pub(super) fn variables(list: &[OsString]) -> Result<BTreeMap<String, bytes::Byt
     list.iter().map(read).collect()
 }
 
-/// Parses a session ID. An empty ID is refused: it usually comes from a variable that a failed command left empty, and
+/// Parses a session ID. An empty ID is refused. It usually comes from a variable that a failed command left empty, and
 /// must not select another session.
 pub(super) fn session(text: &str) -> Result<String, String> {
     match text {

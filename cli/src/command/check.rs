@@ -23,7 +23,7 @@ use super::{
 };
 use default_profile::DefaultProfile;
 
-/// The longest line of --jsonl, in bytes. The longest command fits, however it is escaped.
+/// The longest line of --jsonl, in bytes. The longest command fits in any escaping.
 const LINE_BYTES: usize = 4 * 1024 * 1024;
 /// The profile that decides --jsonl lines if --profile is not given.
 const PROFILE: &str = "strict";
@@ -159,7 +159,7 @@ fn answer(line: &[u8], profile: &Profile) -> String {
     let Ok(text) = std::str::from_utf8(line) else {
         return refusal("the line is not UTF-8");
     };
-    // The policy does not panic. If it did, the panic must neither count as an answer nor end the loop.
+    // The policy does not panic. If it does, the panic must neither count as an answer nor end the loop.
     catch_unwind(AssertUnwindSafe(|| check::answer_line(text, profile)))
         .unwrap_or_else(|_| refusal("the policy failed on this line"))
 }

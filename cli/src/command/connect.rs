@@ -115,7 +115,7 @@ impl Connect {
         match Client::connect(self.settings()?).await {
             Ok(client) => Ok(client),
             Err(error @ ClientError::Transport { .. }) => {
-                // If the dev has just ended, that is the better error.
+                // If the dev has just ended, this error is more helpful.
                 let gone = self.dev_directory().and_then(|directory| directory.connection().err());
                 Err(gone.map_or_else(|| error.into(), Failure::from))
             }

@@ -131,7 +131,8 @@ fn check(sides: &(CopySide, CopySide)) -> Result<(), Failure> {
     }
 }
 
-/// Returns an error if a side is a bare session ID: it parses as a local file name, but is never meant as one.
+/// Returns an error if a side is a session ID alone. It parses as the name of a local file, but users never intend
+/// that.
 fn forgotten_colon(sides: &[&Path]) -> Option<Failure> {
     let session = sides.iter().find_map(|side| place::session_id(side.as_os_str().as_encoded_bytes()))?;
     Some(Failure::usage(format!(

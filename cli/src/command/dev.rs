@@ -16,7 +16,7 @@ use airlock_client::Settings;
 use airlock_embedded::state::StateDirectory;
 use airlock_embedded::{Dev as Instance, DevError, Options, PROFILE};
 
-/// The default log filter: warnings, except those that `airlock runners` shows anyway.
+/// The default log filter: warnings, except those that `airlock runners` also shows.
 const LOG: &str = "warn,airlock_runner::start=error";
 
 /// Run a server and a runner in one process, for use on this machine only.
@@ -75,7 +75,7 @@ impl Dev {
             max_timeout: self.max_timeout,
             listen: self.listen,
             profile: self.profile,
-            // Other commands run in other directories, so the path must be absolute.
+            // Other commands run in different directories, so the path must be absolute.
             profiles: self.profiles.map(std::path::absolute).transpose().map_err(|error| no_place(&error))?,
             bases,
             otlp: self.otlp,

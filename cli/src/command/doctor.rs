@@ -23,9 +23,9 @@ const SKEW: Duration = Duration::from_secs(60);
 
 /// Check each step between this client and the start of a command, and name remedies.
 ///
-/// Use this when a command does not start. It tells apart wrong settings, an unresolved name, a closed port,
-/// a certificate, a credential, a runner and a runner's host. It changes nothing. The exit code is 0 if no
-/// check failed, otherwise 1.
+/// Use this when a command does not start. It distinguishes problems of the settings, the name resolution, the port, a
+/// certificate, a credential, a runner and a runner's host. It makes no changes. The exit code is 0 if no check failed,
+/// otherwise 1.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  airlock doctor\n  airlock doctor --host            # also check what a runner on this host can enforce\n  airlock doctor --json | jq '.checks[] | select(.state != \"ok\")'"

@@ -70,7 +70,7 @@ fn more(shown: usize, all: usize) -> String {
 
 /// Returns the answer, or `None` at the end of the input. Input that was typed before the question is discarded.
 fn prompt_line(prompt: &str) -> Result<Option<String>, Failure> {
-    // If the flush fails, standard input is not a terminal, and nothing was typed.
+    // If the flush fails, standard input is not a terminal, and no key was typed.
     let _ = tcflush(io::stdin(), QueueSelector::IFlush);
     output::print(&format!("{prompt} "))?;
     let mut line = String::new();

@@ -15,7 +15,7 @@ use airlock_client::v1;
 ///
 /// Some file names hold code or settings that other programs run later (hooks, .bashrc, .vscode, ...). If a command
 /// creates or changes such a file without an approval, Airlock moves the new file into the quarantine and restores the
-/// previous one. Commands cannot reach the quarantine, and nothing in it is deleted.
+/// previous one. Commands cannot reach the quarantine, and Airlock deletes no file in it.
 #[derive(Debug, Subcommand)]
 pub(super) enum Quarantine {
     #[command(visible_alias = "ls")]

@@ -19,10 +19,10 @@ use airlock_client::{Client, v1};
 
 /// Run a command, show its output live, and return its exit code.
 ///
-/// One word after `--` is the text for the shell, unchanged. Several words are joined with single spaces, as ssh
-/// does, so quotes for the shell inside need quotes of their own. Standard input is read only with -i. Ctrl-C ends
-/// the command; a second Ctrl-C leaves at once and prints options to return. Ctrl-B on a terminal sends the command to
-/// the background, where it runs on, and prints options to follow it.
+/// One word after `--` is the text for the shell, unchanged. Several words are joined with single spaces, as ssh does,
+/// so quotes for the remote shell must be quoted too. Standard input is read only with -i. Ctrl-C ends the command; a
+/// second Ctrl-C leaves at once and prints options to return. Ctrl-B on a terminal sends the command to the background,
+/// where it runs on, and prints options to follow it.
 ///
 /// `airlock run -it bash` opens a shell in the sandbox, as ssh does. The command has a terminal, and every key,
 /// including Ctrl-C, goes to it. Policy asks for an approval (--wait-approval), because it cannot know the commands

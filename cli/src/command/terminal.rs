@@ -1,7 +1,7 @@
 //! The connection between this terminal and a command's terminal: keys, size and modes.
 //!
-//! Must leave this terminal as it was, however the command or the view ends. The command's output is written to
-//! it unchanged, as with ssh.
+//! Must restore this terminal however the command or the view ends. The command's output is written to it unchanged, as
+//! with ssh.
 
 mod keys;
 mod raw;
@@ -30,7 +30,7 @@ const LONGEST_SIDE: u16 = 4096;
 const TYPED: usize = 64 * 1024;
 /// The error reasons that mean that the command takes no more keys. They are not reported.
 const NO_MORE: [&str; 2] = ["NOT_RUNNING", "STDIN_CLOSED"];
-/// The error reason for a keyboard that another client has taken.
+/// The error reason for a terminal that another client has taken over.
 const TAKEN: &str = "STDIN_TAKEN";
 
 /// Whether the command has a terminal, and the keys that leave it.
@@ -58,7 +58,7 @@ pub(super) struct Terminal {
 pub(super) enum Left {
     /// The detach keys were typed, or this terminal was closed.
     Detached,
-    /// Another client has taken the keyboard.
+    /// Another client has taken over the terminal.
     Taken,
 }
 
@@ -122,7 +122,7 @@ impl Terminal {
         }
     }
 
-    /// Forwards keys. Returns only when another client has taken the keyboard.
+    /// Forwards keys. Returns only when another client has taken over the terminal.
     async fn forward(&self, client: &Client, id: &str, source: &mut tokio::io::DuplexStream) -> Left {
         let from = if self.joined { None } else { Some(0) };
         match client.type_into(id, from, source).await {

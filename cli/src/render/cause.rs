@@ -149,8 +149,8 @@ fn by_whom(by: CancelledBy) -> &'static str {
     }
 }
 
-/// Returns the result and the usage in one line, for a person who watched the command. The result's
-/// notes contain the rest.
+/// Returns the result and the usage in one line, for a person who followed the command. The result's notes contain the
+/// rest.
 #[must_use]
 pub fn summary(outcome: Option<&Outcome>) -> String {
     let ended = sentence(outcome);

@@ -8,7 +8,7 @@ pub fn rfc3339(at: Option<&prost_types::Timestamp>) -> Option<String> {
     system_time(at).map(|time| humantime::format_rfc3339_millis(time).to_string())
 }
 
-/// Formats the age of a time in one unit, such as `5 seconds ago`. A future time counts as now.
+/// Formats the age of a time in one unit, such as `5 seconds ago`. A future time is shown as the current time.
 #[must_use]
 pub fn ago(at: Option<&prost_types::Timestamp>, now: SystemTime) -> String {
     let Some(at) = system_time(at) else {

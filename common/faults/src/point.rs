@@ -39,11 +39,11 @@ pub enum Point {
     AfterSpoolRemove,
     /// Before the directories of a session are created.
     BeforeSession,
-    /// After that, before a server is told.
+    /// After their creation, before a server is informed.
     AfterSession,
     /// Before the directories of a session are removed.
     BeforeSessionRemove,
-    /// After that, before a server is told.
+    /// After their removal, before a server is informed.
     AfterSessionRemove,
     /// After a step of a sandbox's start; named after the step.
     SandboxStep,

@@ -20,7 +20,7 @@ const INSIDE: f64 = 97.0;
 const WITH_ROOTS: f64 = 95.0;
 /// The usual directories of projects and caches.
 const ROOTS: [&str; 5] = ["/Users", "/home", "/private/tmp", "/git", "/opt"];
-/// Directories that are inside the sandbox, or that it shows anyway.
+/// Directories inside the sandbox, including those that every sandbox shows.
 const PLACES: [&str; 10] =
     ["/workspace", "/home/agent", "/tmp", "/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/dev"];
 

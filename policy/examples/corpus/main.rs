@@ -1,7 +1,6 @@
-//! Measures the policy on a directory of labelled commands, one JSON object per line in files
-//! `*.jsonl`. It prints the rates of each file and tier, each wrong decision with its reason, and
-//! whether the bounds hold. It runs no command. The exit code is 0 if the bounds hold, 1 if they do
-//! not, and 2 if there is nothing to measure.
+//! Measures the policy on a directory of labelled commands, one JSON object per line in files `*.jsonl`. It prints the
+//! rates of each file and tier, each wrong decision with its reason, and whether the bounds hold. It runs no command.
+//! The exit code is 0 if the bounds hold, 1 if they do not, and 2 if there are no commands.
 //!
 //! Run it with `make corpus CORPUS=DIRECTORY`. Further arguments replace the readable roots with
 //! which the reads of an agent's day are measured.

@@ -16,7 +16,7 @@ pub enum NotRemembered {
         "the rule does not contain the full name of its program; write the full name, or the whole command"
     )]
     Program,
-    /// The program runs whatever its arguments name.
+    /// The program runs the programs that its arguments name.
     #[error("the rule would let its program run any command; write the whole command, without a star")]
     RunsAnything,
     /// The rule names a path that was not asked about, or several paths.

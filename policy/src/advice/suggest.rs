@@ -1,5 +1,5 @@
-//! Rules that would allow a command next time: one for each part that was not proven. A rule that
-//! would allow much more is not suggested.
+//! Rules that would allow the same command later: one for each part that was not proven. A rule that would allow much
+//! more is not suggested.
 
 use crate::analysis::{Analysis, Found};
 use crate::decision::{Access, Reason};
@@ -94,7 +94,7 @@ fn command_rule(found: &Found) -> Option<String> {
     (rule.len() <= LONGEST && !rule.contains('\n')).then_some(rule)
 }
 
-/// Returns the subcommand if a rule for all its uses would not allow everything.
+/// Returns the subcommand, if a rule for all its uses would not allow arbitrary programs.
 fn subcommand<'f>(found: &'f Found, name: &str) -> Option<&'f str> {
     tables::global(&[name.as_bytes()])?;
     let text = found.words.get(1)?.text.as_deref()?;

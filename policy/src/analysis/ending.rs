@@ -6,8 +6,8 @@ use crate::parse::{Join, RedirOp, Script, Statement};
 
 use super::found::Found;
 
-/// Returns the spans of the commands that may determine a nonzero exit code of the text, the last
-/// one first. Returns `None` if the structure does not tell: a negation, a loop, an `if`.
+/// Returns the spans of the commands that may determine a nonzero exit code of the text, the last one first. Returns
+/// `None` if the structure does not show this: a negation, a loop, an `if`.
 pub(super) fn of(script: &Script) -> Option<Vec<Span>> {
     let mut spans = Vec::new();
     let known = match script.statements.last() {

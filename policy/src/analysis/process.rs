@@ -1,5 +1,5 @@
-//! Paths to data of another process: its environment, its memory, its view of the file system. They
-//! are found by name; nothing is resolved.
+//! Paths to data of another process: its environment, its memory, its view of the file system. They are found by name;
+//! paths are not resolved.
 
 use super::directory::{Directory, join};
 use crate::parse::Word;

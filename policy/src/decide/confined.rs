@@ -1,6 +1,6 @@
-//! The step of profiles that allow everything inside the sandbox. It allows every command that does not ask to
-//! run outside. It asks about commands that destroy a person's work, and about text that is not understood and
-//! that a rule might apply to. Deny and ask rules have answered before.
+//! The step of profiles that allow everything inside the sandbox. It allows every command that does not ask to run
+//! outside. It asks about commands that destroy a person's work. It also asks about text that is not understood if a
+//! rule might apply to it. Deny and ask rules have answered before.
 
 use super::destroys;
 use super::match_rules::RuleSet;

@@ -156,9 +156,8 @@ pub(super) fn find(rest: &[Word]) -> Launches {
     found
 }
 
-/// Reports whether an unknown word within `-exec` could be the terminating `;`, so that the
-/// following words are a separate action. A single such word is safe: it would leave a `;` over,
-/// and find refuses that before it acts.
+/// Reports whether an unknown word within `-exec` could be the terminating `;`, so that the following words are a
+/// separate action. A single such word is safe. There would be one `;` too many, which find refuses before it acts.
 fn may_end_early(inner: &[Word], ended: bool) -> bool {
     let unknown = |word: &&Word| {
         let begins = !matches!(word.lead.first(), None | Some(b';' | b'+' | b'*' | b'?' | b'['));

@@ -22,7 +22,7 @@ pub(super) fn launches(name: &[u8], rest: &[Word]) -> Option<Launches> {
     }
 }
 
-/// Reports whether the words are `command -v` or `-V`, which run nothing.
+/// Reports whether the words are `command -v` or `-V`, which run no program.
 fn looks_up(rest: &[Word]) -> bool {
     let flag = rest.first().and_then(|word| word.text.as_deref());
     matches!(flag, Some(b"-v" | b"-V" | b"-pv" | b"-pV"))

@@ -143,7 +143,7 @@ fn range(inner: &[Piece]) -> Option<Vec<Pieces>> {
     let (from, to) = (letter(first)?, letter(last)?);
     let is_lower = |letter: i64| letter >= i64::from(b'a');
     if is_lower(from) != is_lower(to) {
-        // Between the cases are a backslash and a backtick, which bash reads again.
+        // Between upper and lower case are a backslash and a backtick, which bash reads again.
         return Some(vec![vec![Piece::Unknown { one: false }]]);
     }
     Some(steps(from, to, step, |n| {

@@ -13,8 +13,8 @@ use super::values::{IndirectRead, ValueProperties};
 use crate::decision::Span;
 use crate::limits;
 
-/// Problems that can only mislead a reader who splits at lines or quotes. If the whole tree is certain,
-/// they are dropped.
+/// Problems that can mislead only a reader who splits the text at lines or quotes. If the whole tree is certain, they
+/// are dropped.
 const ONLY_IN_DOUBT: &[&str] = &["comment_quote_desync", "quoted_newline"];
 /// The variable that contains the word separators.
 const SEPARATORS: &[u8] = b"IFS";

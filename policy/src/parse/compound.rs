@@ -100,7 +100,7 @@ impl Builder<'_> {
         if !attach(&mut body, parts.redirects, parts.words) {
             self.incomplete(node);
         }
-        // After a redirect the grammar takes an assignment for the program: this is asked about, too.
+        // After a redirect, the grammar takes an assignment for the program. The policy asks about this too.
         if let Some(simple) = last_command(&mut body).filter(|_| gets_words) {
             self.check_completed(simple);
         }

@@ -1,5 +1,5 @@
-//! Options that change how bash reads the text after them, and text that another shell reads
-//! differently. This module only determines whether the known reading applies.
+//! Options that change how bash reads the text after them, and text that another shell reads differently. This module
+//! only determines whether bash reads the text in the default way.
 
 use super::names::is_name_byte;
 use super::tree::Word;

@@ -1,5 +1,5 @@
-//! The text of `git commit -m`, a message in which line feeds and quotes do not mislead. Only a
-//! text that is completely known, and that no command produces, counts as a message.
+//! The text of `git commit -m`, a message in which line feeds and quotes do not mislead. A text is a message only if it
+//! is completely known and no command produces it.
 
 use super::build::Builder;
 use super::tree::Word;

@@ -1,5 +1,5 @@
-//! A pass over the bytes before parsing, in linear time. It finds sizes and nesting that the
-//! grammar cannot handle, open quotes, and line continuations. It finds no commands.
+//! A pass over the bytes before parsing, in linear time. It finds sizes and nesting that the grammar cannot handle,
+//! open quotes, and line continuations. It does not search for commands.
 
 use super::line_ends::LineEnd;
 use crate::limits;
@@ -213,8 +213,8 @@ impl Scanner<'_> {
         );
     }
 
-    /// Notes a `case` in a substitution. The `)` after its pattern looks like the end of the substitution, so this
-    /// pass cannot tell which of the following text is quoted.
+    /// Notes a `case` in a substitution. The `)` after its pattern looks like the end of the substitution. This pass
+    /// therefore cannot determine which of the following text is quoted.
     fn case_in_substitution(&mut self) {
         let rest = self.text.get(self.at..).unwrap_or_default();
         let within = self.stack.contains(&Context::Parenthesis { in_word: true });

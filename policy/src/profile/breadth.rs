@@ -5,8 +5,8 @@ use crate::rules::{Rule, Rules, Tool, matching::Element};
 use crate::tables::names::protected_names;
 use crate::tables::{self, Launcher, interpreter};
 
-/// Reports whether a prefix rule for this program would allow everything: it runs commands from its arguments, or
-/// text in a programming language.
+/// Reports whether a prefix rule for this program would allow any command. This holds if it runs commands from its
+/// arguments, or text in a programming language.
 pub(crate) fn runs_anything(program: &[u8]) -> bool {
     let launches = tables::launcher(&[program]).is_some_and(Launcher::is_told);
     launches || interpreter(program).is_some_and(|language| !language.texts.is_empty())

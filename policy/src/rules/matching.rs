@@ -244,7 +244,7 @@ pub(crate) fn matches_within(pattern: &[Option<u8>], bytes: &[u8], budget: &Step
 /// Reports whether the bytes match; `None` matches any bytes.
 pub(crate) fn glob_matches(pattern: &[Option<u8>], bytes: &[u8]) -> bool {
     let (mut place, mut at) = (0, 0);
-    // The position after the last star, and where the rest was tried.
+    // The position after the last star, and the position at which the rest was tried.
     let mut star: Option<(usize, usize)> = None;
     loop {
         match (pattern.get(place), bytes.get(at)) {

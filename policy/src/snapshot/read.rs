@@ -20,8 +20,8 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Parses a snapshot in the form that bash prints: `alias -p`, `declare -f`, `shopt -p`, `set
-    /// +o`, and variables. Total: other text makes the snapshot opaque.
+    /// Parses a snapshot in the form that bash prints: `alias -p`, `declare -f`, `shopt -p`, `set +o`, and variables.
+    /// This function is total: other text makes the snapshot opaque.
     #[must_use]
     pub fn parse(text: &[u8]) -> Self {
         // The shell that loads the snapshot expands aliases until the snapshot switches that off.

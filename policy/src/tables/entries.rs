@@ -19,7 +19,7 @@ pub(crate) enum Operands {
     AtMost(usize),
     /// No operands.
     Nothing,
-    /// At most this number of operands that are not paths; a further one would change something.
+    /// At most this number of operands that are not paths; a further one would make a change.
     TextAtMost(usize),
 }
 
@@ -67,7 +67,7 @@ pub(crate) enum Check {
     JqByFlag,
     /// No tmux format that runs a command.
     NoFormatCommand,
-    /// No operand with a `=`, which would set something.
+    /// No operand with a `=`, which would set a value.
     NoAssignment,
 }
 

@@ -209,8 +209,8 @@ pub struct FloorConfig {
     pub pass_env: Vec<String>,
     /// The kinds of network that a profile may request.
     pub networks: Vec<NetworkName>,
-    /// Whether a command may run outside the sandbox if the request and the profile ask for it too. Without root it
-    /// never does, because it would run as the runner's own user.
+    /// Whether a command may run outside the sandbox if the request and the profile ask for it too. A runner without
+    /// root never permits this, because the command would run as the runner's own user.
     pub unsandboxed: bool,
     /// The server certificate names that the runner trusts.
     pub servers: Vec<String>,
@@ -289,7 +289,7 @@ pub struct LimitsConfig {
     pub base_bytes: u64,
     /// The maximum number of files and directories copied from a base directory into one session.
     pub base_entries: u64,
-    /// The maximum number of jobs that no server has told the runner to forget.
+    /// The maximum number of jobs that servers have not yet permitted the runner to forget.
     pub jobs_kept: u32,
     /// The number of IDs of forgotten jobs that are still refused. The oldest are dropped first.
     pub ids_remembered: u32,

@@ -53,7 +53,7 @@ fn shells(report: &CapabilityReport) -> Option<Finding> {
 fn disk(probe: &Probe) -> (Check, bool) {
     let directory = probe.disk_directory.as_ref().unwrap_or(&probe.scratch);
     let scratch = TemporaryDir::new_in(".airlock-doctor-", directory);
-    // If no directory can be created, another finding reports the cause. This one reports the rest.
+    // If no directory can be created, another finding reports the cause. This check reports the rest.
     let path = scratch.as_ref().map_or(directory.as_path(), |scratch| scratch.path());
     disk_check(probe.disk, path, ids(probe).map(|ids| ids.uid))
 }

@@ -1,5 +1,5 @@
 //! Diff: compares the existing files with the baseline, as two sequences sorted by path. Only their current entries are
-//! in memory. A file that changes during the comparison counts as changed.
+//! in memory. A file that changes during the comparison is reported as changed.
 
 use std::{
     cmp::Ordering,

@@ -77,7 +77,7 @@ impl PlantedIn {
     }
 }
 
-/// Returns the reason for an item. Only for the workspace there is a record of who created it.
+/// Returns the reason for an item. Only the workspace has a record of the creator of each file.
 fn why(item: &Item) -> &'static str {
     match (&item.what, item.directory == SessionDirectory::Workspace) {
         (Plant::Hooks, true) => HOOKS,

@@ -1,6 +1,6 @@
 //! Records the files that an upload created: for the workspace the baseline of `diff`, and for each directory the
-//! protected names. Commands may run meanwhile. The recorded content is the content that was sent, not the content that
-//! is found.
+//! protected names. Commands may run meanwhile. The recorded content is that of the upload, not that of the existing
+//! file.
 
 use std::{
     io::{self, Read},
@@ -58,7 +58,7 @@ impl UploadRecorder {
     }
 
     /// Records a file that was created in `directory`, which is at `below`. Without the SHA-256 of the sent content,
-    /// that of the existing file counts.
+    /// that of the existing file is used.
     pub(super) fn file(
         &mut self,
         directory: BorrowedFd<'_>,

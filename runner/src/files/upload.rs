@@ -1,6 +1,6 @@
-//! Upload. Bytes are staged until they are complete and checked, and only then put into the session. Putting
-//! continues if the client disconnects, so that an upload succeeds even over a connection that breaks often. It ends
-//! with the session, with the runner, or `transfers.keep` after the client has disconnected.
+//! Upload. Bytes are staged until they are complete and checked, and only then put into the session. This step
+//! continues if the client disconnects, so an upload succeeds even over a connection that breaks often. It ends with
+//! the session, with the runner, or `transfers.keep` after the client has disconnected.
 
 use std::{sync::Arc, time::Duration};
 
@@ -171,7 +171,8 @@ async fn remove(shared: &Arc<Shared>, session: &Arc<OpenSession>, transfer: &Arc
     }
 }
 
-/// Appends bytes on a blocking thread. The lock moves there and back, so that no other writer can interleave.
+/// Appends bytes on a blocking thread. The lock is passed to the thread and returned, so that no other writer can
+/// interleave.
 async fn append(
     shared: &Arc<Shared>,
     transfer: &Arc<Transfer>,

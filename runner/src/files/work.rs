@@ -81,7 +81,7 @@ impl Work {
             Turn::List => &self.lists,
             Turn::Diff => &self.diffs,
         };
-        // The session's own turn first, so that waiting for it does not occupy a turn of other sessions.
+        // The session's own turn is taken first, so that waiting for it does not occupy a turn of other sessions.
         let both = async { (session.file_turns().acquire().await, turns.acquire().await) };
         let _turn = tokio::select! {
             turn = timeout(TURN_WAIT, both) => turn.map_err(|_| {

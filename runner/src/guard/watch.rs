@@ -1,4 +1,4 @@
-//! The watch over one command, from before its start to after its end.
+//! The watch on the protected names during one command.
 
 use std::sync::Arc;
 

@@ -46,7 +46,7 @@ struct DiskCount {
 }
 
 impl DiskWatch {
-    /// Counts the session's usage before its command begins, so that its first writes are not taken for existing data.
+    /// Counts the session's usage before its command begins. Otherwise the first writes would count as existing data.
     /// Blocks while it counts, unless the kernel counts.
     pub(super) fn begin(
         config: &WorkspaceConfig,
@@ -77,9 +77,9 @@ impl DiskWatch {
         watch
     }
 
-    /// Returns once the session exceeds its limit, or once free disk space is below the reserve and this session has
-    /// grown most. A session that exceeded its limit before the command may continue with that usage, so that a
-    /// command can delete files.
+    /// Returns when the session exceeds its limit. Also returns when free disk space is below the reserve and this
+    /// session has grown most. A session that exceeded its limit before the command may continue with that usage, so
+    /// that a command can delete files.
     pub(super) async fn exceeded(self: Arc<Self>) -> Cause {
         let execution = self.execution;
         let mut last = self.before;

@@ -1,7 +1,7 @@
 //! The operations on a job from its acceptance to its end. Others can end it, signal it, send it to the background,
 //! write to its input, and change the size of its terminal.
 //!
-//! Must not block: the caller continues at once, and the job's own task does the work.
+//! Must not block. The job's own task does the work.
 
 use std::{
     io,

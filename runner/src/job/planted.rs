@@ -1,8 +1,8 @@
 //! Hides programs that commands have planted in repositories from certain launches. These are read-only commands that
 //! use git, commands outside the sandbox, and commands with a grant that requires a trusted path.
 //!
-//! A command that a person or the profile allowed to run unrestricted in the sandbox sees everything, including hooks
-//! that the agent itself installed.
+//! A command that a person or the profile allowed to run unrestricted in the sandbox sees all files. These include
+//! hooks that the agent installed.
 
 use std::{ffi::OsString, os::unix::ffi::OsStringExt, path::PathBuf};
 

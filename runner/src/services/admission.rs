@@ -70,7 +70,7 @@ impl Admission {
 
     /// Ends a job, or an offer that is not answered yet.
     pub(crate) fn end(&self, id: &ExecutionId, cause: Cause) {
-        // The pending offers come first: an offer becomes live before it leaves that list.
+        // The pending offers are checked first, because an offer becomes live before it leaves that list.
         self.file_checks.stop(id, &cause);
         self.jobs.end(id, cause);
     }

@@ -111,7 +111,7 @@ impl Jobs {
     /// Answers an offer, and reports the answer. Returns the job if it was accepted now; the caller starts it.
     ///
     /// `situation` returns the current epoch and the terms of the offer. This function and `check` are called while the
-    /// journal is locked. The end of an epoch or the begin of a drain therefore precedes the offer, or finds its job in
+    /// journal is locked. The end of an epoch or the start of a drain therefore precedes the offer, or finds its job in
     /// the table. Nothing is reported while the journal is locked, because a new link locks the reports while it reads
     /// the journal.
     pub(super) fn answer(

@@ -101,7 +101,7 @@ impl Sessions {
             session.keep_snapshot(made);
         };
         let table = Arc::clone(&self.parts.table);
-        // The semaphore is never closed. If it were, the work would run without the limit.
+        // The semaphore is never closed. If it were closed, the work would run without the limit.
         let _permit = self.disk_work.acquire().await;
         hit(Point::BeforeSession, &"session");
         match spawn_blocking(move || table.make(&reserved, base.as_ref(), prepare)).await {

@@ -1,8 +1,8 @@
 //! Copies a base directory into a new workspace, through directory handles only.
 //!
 //! Copies directories, regular files and links (as links), with their times and with their modes except setuid, setgid
-//! and sticky. Other file types are skipped. The number of bytes, entries and levels is bounded. Copied files are given
-//! to the session's user and recorded before a command can access them.
+//! and sticky. Other file types are skipped. The number of bytes, entries and levels is bounded. The session's user
+//! becomes the owner of copied files, and they are recorded before a command can access them.
 
 use std::{
     ffi::CStr,

@@ -1,5 +1,5 @@
-//! Processes that an earlier process of this runner left. The kernel should have killed them; this makes sure before
-//! their sessions are used again.
+//! Processes that an earlier process of this runner left. The kernel should have killed them. This module ensures it
+//! before their sessions are used again.
 
 use std::{
     collections::BTreeSet,

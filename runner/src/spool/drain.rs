@@ -1,8 +1,8 @@
 //! Copies a command's output from its pipe to its spool, at full speed, on a separate thread.
 //!
-//! No reader, link or server can delay it. It ends when every writer has closed the pipe or terminal. It also ends
-//! when the sandbox has ended and the pipe is empty. A descriptor that the command passed to another process must not
-//! keep its job alive.
+//! No reader, link or server can delay it. It ends when every writer has closed the pipe or terminal. It also ends when
+//! the sandbox has ended and the pipe is empty. The job must end even if the command passed a descriptor to another
+//! process.
 
 use std::{
     os::fd::{AsFd, OwnedFd},
@@ -20,7 +20,7 @@ use crate::secrets::Redactor;
 
 /// The number of bytes read from the pipe at once.
 const BUFFER: usize = 128 << 10;
-/// The maximum number of bytes read from the pipe after its sandbox has ended. No pipe holds more.
+/// The maximum number of bytes read from the pipe after its sandbox has ended. A pipe holds at most this many bytes.
 const REST: usize = 1 << 20;
 
 /// Signals the drains that no process may write any more.

@@ -2,15 +2,15 @@
 //! in `cmd > >(filter)`, which must still write the data that it has read.
 //!
 //! A process that is ready to run on a busy host gets its time, however long that takes. A process that waits for
-//! something else does not. The period is therefore bounded by the idle time and by the processor time used. Pure:
-//! reads no clock and no process.
+//! another event does not get more time. The period is therefore bounded by the idle time and by the processor time
+//! used. Pure: reads no clock and no process.
 
 use std::time::Duration;
 
 /// The idle time that ends the period.
 const IDLE: Duration = Duration::from_millis(100);
-/// The minimum number of observations without activity. A pid 1 that was delayed itself has not seen the activity
-/// meanwhile.
+/// The minimum number of observations without activity. If pid 1 itself was delayed, it did not observe the activity in
+/// the meantime.
 const IDLE_LOOKS: u32 = 6;
 /// The processor time that ends the period, in hundredths of a second.
 const CPU_TICKS: u64 = 20;
@@ -27,7 +27,7 @@ pub struct Look {
 }
 
 impl Look {
-    /// Adds a process from the contents of its `/proc/PID/stat`. An unreadable one adds nothing.
+    /// Adds a process from the contents of its `/proc/PID/stat`. An unreadable process is not counted.
     #[must_use]
     pub fn with(self, stat: &str) -> Self {
         // The name in parentheses may contain any character. The state and other fields follow; fields 11 and 12

@@ -75,13 +75,13 @@ pub(crate) fn run() -> Result<ExitCode, Failure> {
 
 /// The two sides of [`go_on_beside`].
 pub(crate) enum Side {
-    /// The caller. It has told the runner about the other process, and ends.
+    /// The caller. It has reported the other process to the runner, and ends.
     Caller,
     /// Pid 1 of the outer namespace, with the pipe that signals it to continue.
     New(OwnedFd),
 }
 
-/// Continues in a second process, and tells the runner about it.
+/// Continues in a second process, and reports it to the runner.
 pub(crate) fn go_on_beside(cgroup: Option<BorrowedFd<'_>>) -> Result<Side, Failure> {
     let control = std::io::stdin();
     let (told, tell) = pipe_with(PipeFlags::CLOEXEC).at(Step::Processes)?;
@@ -99,7 +99,7 @@ pub(crate) fn go_on_beside(cgroup: Option<BorrowedFd<'_>>) -> Result<Side, Failu
 }
 
 /// Waits for the signal of the caller. Both processes use one socket, and the caller must write first. If the caller
-/// died before, the runner was not told about this process, and it must end.
+/// died before that, the runner does not know this process, and it must end.
 pub(crate) fn wait_for_signal(told: &OwnedFd) -> Result<(), Failure> {
     let heard = loop {
         match rustix::io::read(told, &mut [0; 1]) {

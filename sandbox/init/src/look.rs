@@ -1,8 +1,8 @@
 //! The part of the probe that runs inside: it inspects its environment, attempts to escape, and prints its observations as one
 //! line of JSON.
 //!
-//! It is an attack by design, and harmless: it changes nothing that it reaches. Must not run outside a sandbox. Must
-//! not conclude that a layer holds: it reports observations, and the runner draws the conclusion.
+//! It is an attack by design, but harmless: it does not change the objects that it reaches. Must not run outside a
+//! sandbox. Must not conclude that a layer holds. It reports observations, and the runner draws the conclusion.
 
 mod attempts;
 

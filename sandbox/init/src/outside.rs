@@ -57,7 +57,7 @@ fn prepare(plan: &OutsidePlan) -> Result<(), Failure> {
 }
 
 /// Shows the session's directories at their own paths. Mounts a tmpfs over a parent that the session's uid cannot
-/// enter, and the directories into it. Everything else in that parent is hidden. Unmounts `leave`.
+/// enter, and the directories into it. All other entries of that parent are hidden. Unmounts `leave`.
 fn show(shown: &Shown, leave: Option<&[u8]>) -> Result<(), String> {
     let flags = OpenTreeFlags::OPEN_TREE_CLONE
         | OpenTreeFlags::OPEN_TREE_CLOEXEC

@@ -84,7 +84,7 @@ pub(crate) fn run(sandboxed: bool) -> Result<ExitCode, Failure> {
 /// Handles the runner's messages while the shell runs. If the runner has ended, everything ends.
 fn listen(control: BorrowedFd<'_>) {
     while let Ok((message, _)) = recv_frame(control) {
-        // A failed signal means that no process is left, and the end is near.
+        // If the signal fails, no process remains, and the sandbox ends soon.
         match message {
             ToInit::Terminate => {
                 let _ = kill(EVERYTHING, Signal::SIGTERM);
@@ -179,7 +179,7 @@ fn look_at_others() -> Look {
 
 /// Returns the directory in which the shell ended. It is that of this process, because the two share it. `None` if the
 /// shell was killed, if it had executed another program, or if the directory has no path any more. A program can give
-/// itself a shell's name, so the result is a claim and not a fact.
+/// itself a shell's name, so the result is not reliable.
 fn last_directory(status: Status, was_shell: bool) -> Option<Vec<u8>> {
     const SIGKILL: u8 = 9;
     let killed = matches!(status, Status::Signaled { signal: SIGKILL, .. });

@@ -447,8 +447,8 @@ const BARE: [(&str, libc::c_long, [libc::c_long; 6]); 43] = [
     ("userfaultfd", libc::SYS_userfaultfd, [0xffff, 0, 0, 0, 0, 0]),
 ];
 
-/// Makes the system call `name` in a form that changes nothing, to see whether the kernel or a filter answers. `None`
-/// if `name` is not in the table of refused calls.
+/// Makes the system call `name` in a form without effect. The error shows whether the kernel or a filter answers.
+/// `None` if `name` is not in the table of refused calls.
 ///
 /// # Errors
 ///

@@ -57,7 +57,7 @@ pub struct HostIds {
 /// cgroup follows.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LaunchPlan {
-    /// The pid that the parent must have. Another parent means that the runner has died.
+    /// The pid that the parent must have. If the parent is another process, the runner has died.
     pub parent: u32,
     /// The IDs to change to. `None` keeps the runner's.
     pub ids: Option<HostIds>,
@@ -172,7 +172,7 @@ pub enum Cover {
 pub struct OutsidePlan {
     /// The pid that the parent must have.
     pub parent: u32,
-    /// The IDs to change to. Outside the sandbox the runner's own IDs would give access to all its files.
+    /// The IDs to change to. Outside the sandbox, the runner's own IDs would give access to all of the runner's files.
     pub ids: HostIds,
     /// The directories that these IDs could not reach.
     pub shown: Shown,

@@ -82,7 +82,7 @@ impl Cgroup {
         }
     }
 
-    /// Kills the remaining processes, waits until the cgroup is empty, and removes it. A second call does nothing.
+    /// Kills the remaining processes, waits until the cgroup is empty, and removes it. A second call has no effect.
     pub(crate) fn end(&self) -> io::Result<Option<Usage>> {
         if self.removed.swap(true, Ordering::SeqCst) {
             return Ok(None);

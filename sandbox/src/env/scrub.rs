@@ -1,5 +1,5 @@
-//! Selects the variables that pass from the runner's own environment, and removes the credentials of the runner's host
-//! whatever a profile requests.
+//! Selects the variables that pass from the runner's own environment. Removes the credentials of the runner's host even
+//! if a profile requests them.
 //!
 //! Pure: must not read the environment of the process, and must not return the value of a removed variable.
 

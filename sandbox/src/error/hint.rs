@@ -40,7 +40,7 @@ const SECCOMP: &str =
 const ADMIN: &str = "in Kubernetes securityContext.runAsUser: 1000 and runAsNonRoot: true, or capabilities.add: [SYS_ADMIN] with hostUsers: false; on a host start it as root, with every capability";
 const IDENTITY: &str = "a runner with uid 0 needs CAP_SETUID and CAP_SETGID: in Kubernetes capabilities.add: [SETUID, SETGID, SYS_ADMIN], or securityContext.runAsUser: 1000";
 
-/// Fragments of bubblewrap's messages, all of which must occur, and the remedy. The first match counts.
+/// Fragments of a message of bubblewrap, all of which must occur, and the remedy. The first match is used.
 const BUBBLEWRAP: [(&[&str], &str); 31] = [
     (&["ENOSPC"], COUNT),
     (&["Creating new namespace failed", "does not support"], KERNEL),
@@ -147,7 +147,7 @@ pub(super) fn of_step(step: Step, cause: &str) -> Option<&'static str> {
 mod tests {
     use super::*;
 
-    /// Messages of bubblewrap 0.8 that were seen in containers and on hosts.
+    /// Messages of bubblewrap 0.8 that occurred in containers and on hosts.
     const SEEN: [(&str, &str); 24] = [
         (
             "No permissions to create new namespace, likely because the kernel does not allow non-privileged user namespaces.",

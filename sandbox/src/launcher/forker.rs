@@ -126,7 +126,7 @@ impl Drop for Process {
 fn serve(init: &Path, requests: &Receiver<Request>) {
     for request in requests {
         let Request { mode, socket, errors, answer } = request;
-        // The requester may have given up. The child is then dropped with the answer.
+        // The requester may no longer wait. The child is then dropped with the answer.
         let _ = answer.send(fork(init, mode, socket, errors));
     }
 }

@@ -1,6 +1,6 @@
 //! Converts masks to mounts, in the order in which they must be mounted.
 //!
-//! Pure. Must not show a hidden path, and must not make a protected path writable, whatever the order of the masks.
+//! Pure. Must not show a hidden path or make a protected path writable, in any order of the masks.
 
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;

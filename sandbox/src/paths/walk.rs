@@ -1,7 +1,7 @@
 //! Scans all paths that a rule may match, and collects masks.
 //!
 //! Commands of the session can rename files meanwhile. Entries that disappear or change their type are skipped. The
-//! parents of a denied path are kept in place, so that no command can move them out of the reach of the rule.
+//! parents of a denied path cannot be renamed, so that the rule continues to match the path.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;

@@ -1,8 +1,8 @@
 //! An open directory of the workspace, whatever its mode.
 //!
-//! Hostile commands can change everything around it meanwhile. Names are therefore resolved one by one, through
-//! handles, and no link or mount is followed. If the owner lacks permissions on the directory, they are added, and
-//! the original mode is restored on drop.
+//! Hostile commands can change the surrounding directories in the meantime. Names are therefore resolved one by one,
+//! through handles, and no link or mount is followed. If the owner lacks permissions on the directory, they are added,
+//! and the original mode is restored on drop.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 

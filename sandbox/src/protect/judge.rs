@@ -170,7 +170,7 @@ fn new_settings(before: Option<&Mark>, now: &Mark) -> BTreeSet<String> {
 pub(super) enum Verdict {
     /// A decision permitted it.
     Fine,
-    /// Report it, whatever the profile's action.
+    /// Report it with any action of the profile.
     Report,
     /// Apply the profile's action.
     Act,

@@ -3,7 +3,7 @@
 //!
 //! A repository is any directory that git would use as one, under any name. The search covers the workspace. It covers
 //! HOME and `/tmp` as far as a command uses them or a repository of the workspace refers to them. Links are followed as
-//! inside. Changes nothing. Works with the rights of its thread.
+//! inside. Makes no changes. Works with the rights of its thread.
 
 mod config;
 mod hooks;

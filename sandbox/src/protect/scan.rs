@@ -1,6 +1,6 @@
 //! Scans a workspace for protected names and for directories that look like repositories, without any filter.
 //!
-//! Changes nothing. Depth, entries and found names are bounded. An exceeded bound is an error, never an incomplete
+//! Makes no changes. Depth, entries and found names are bounded. An exceeded bound is an error, never an incomplete
 //! result.
 
 use std::collections::BTreeMap;

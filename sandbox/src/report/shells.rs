@@ -1,4 +1,4 @@
-//! Finds the shells that work here: each is started once, as for a command, and asked for its version.
+//! Finds the available shells. Each shell is started once, as for a command, and asked for its version.
 //!
 //! Must not search for programs itself. A start finds the path of a shell.
 

@@ -34,7 +34,7 @@ impl<'a> Outcome<'a> {
 /// The effects of an event.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Effects {
-    /// The effects on the server. They come first.
+    /// The effects on the server. These effects are performed first.
     pub server: Vec<Effect>,
     /// The effects on the job at the runner.
     pub job: Vec<JobEffect>,
@@ -43,9 +43,9 @@ pub struct Effects {
 /// An effect on the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
-    /// Notify those who wait for the execution.
+    /// Notify the tasks that wait for the execution.
     Notify,
-    /// Notify those who watch the executions of its tenant.
+    /// Notify the watches on the executions of its tenant.
     NotifyTenant,
     /// Look at the queue of its session.
     LookAtSession,
@@ -61,7 +61,7 @@ pub enum Effect {
     LeaveQueue,
     /// Forget since when it was the first of its session.
     ForgetTurn,
-    /// Forget everything that is kept of it in memory.
+    /// Remove the state of the execution from memory.
     Forget,
     /// Record in memory who requested its end.
     NoteCancel(CancelledBy),
@@ -78,7 +78,7 @@ pub enum Effect {
 pub enum JobEffect {
     /// Measure the time from the offer to the start.
     MeasureStart,
-    /// Tell the runner that the command is in the background, unless it knows.
+    /// Inform the runner that the command is in the background, unless it already knows.
     TellBackgrounded,
     /// Tell the runner again to end the job.
     RepeatEnd,

@@ -46,7 +46,7 @@ pub enum Event {
     },
     /// The repeated decision asks a person.
     AskedAgain(Box<Question>),
-    /// The repeated decision denies the command, or asks and nobody can answer.
+    /// The repeated decision denies the command, or asks although the request does not wait for a person.
     DeniedAgain {
         /// The new decision.
         decision: Redecision,
@@ -70,7 +70,7 @@ pub enum Event {
     Lost {
         /// The number of the offer.
         attempt: u32,
-        /// Whether the runner is back, so that its output can be read.
+        /// Whether the runner has reconnected, so that its output can be read.
         is_back: bool,
     },
     /// The execution moves to the background.

@@ -3,7 +3,7 @@
 //!
 //! * An [`Event`] is something that happens to an execution.
 //! * [`decide`] returns the [`Transition`] that follows from an event, or `None`. It is the only source of transitions.
-//! * [`taken()`] applies a transition to a record. Every store uses it, so all stores have the same rules.
+//! * [`taken()`] applies a transition to a record. Every store uses it, so the rules of all stores are the same.
 //! * [`effects`] returns the actions that the server must then perform, as data.
 //! * [`step`] is the whole machine: record and event in, record and effects out.
 //!

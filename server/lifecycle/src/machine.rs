@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// Returns the execution after an event, and the effects. `now` is the store's time. This is the whole machine, for an
-/// execution that nobody else writes.
+/// execution with a single writer.
 ///
 /// # Errors
 /// [`NotPermitted`] if the transition is outside the table of transitions. No event leads to it.

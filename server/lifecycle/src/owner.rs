@@ -31,7 +31,7 @@ impl Lease {
 /// An event that can change the owner of an execution.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OwnerEvent {
-    /// A server without the lease looks at the execution.
+    /// A server without the lease considers the execution.
     Seen {
         /// The lease that the server would have.
         lease: Lease,

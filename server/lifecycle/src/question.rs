@@ -7,7 +7,7 @@ use crate::record::{ApprovalRecord, DecisionRecord};
 pub struct Redecision {
     /// The decision.
     pub record: DecisionRecord,
-    /// The directory that it was made for.
+    /// The directory of the decision.
     pub directory: Vec<u8>,
 }
 

@@ -24,7 +24,7 @@ use crate::{
 /// * Only an execution that is and stays `RUNNING` can be moved to the background, and only once. It is not serial from
 ///   then on.
 /// * If the execution does not move its session ([`moves_session`](crate::record::ExecutionRecord::moves_session)), its
-///   result states that the directory was not kept, whatever the runner reported.
+///   result states that the directory was not kept, regardless of the runner's report.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Transition {
     /// The new state. It must be a permitted successor, or equal to the current state for a change of link only.
@@ -35,7 +35,7 @@ pub struct Transition {
     pub offer: Option<(RunnerId, Epoch)>,
     /// The owning server, and the duration of its lease in microseconds.
     pub lease: Option<(String, i64)>,
-    /// A new decision, and the directory that it was made for.
+    /// A new decision, and its directory.
     pub decision: Option<(DecisionRecord, Vec<u8>)>,
     /// A new approval for an execution that waits for an approver (again), and its validity in microseconds.
     pub approval: Option<(ApprovalRecord, i64)>,

@@ -84,7 +84,7 @@ pub enum RoleName {
     Admin,
     /// Is a runner. Only for certificates.
     Runner,
-    /// Is another server of the same store. Only for certificates.
+    /// The role of another server of the same store. Only for certificates.
     Server,
 }
 

@@ -128,8 +128,8 @@ pub struct Profiles {
     pub directory: Option<PathBuf>,
     /// The profile of identities that do not name one.
     pub default: String,
-    /// Whether the built-in profiles, and profiles that extend them without a setting of their own, permit
-    /// self-approval. For a machine with one user.
+    /// Whether the built-in profiles permit self-approval. Also applies to profiles that extend them and do not set it.
+    /// For a machine with one user.
     pub self_approval: bool,
     /// The base settings of the built-in profiles. They cannot be set in a file; a program that embeds a
     /// server sets them.

@@ -1,4 +1,4 @@
-//! Hints that there may be work. Hints may be lost or duplicated; the reconciliation finds what they missed.
+//! Hints that there may be work. Hints may be lost or duplicated. The reconciliation finds changes without a hint.
 
 use airlock_domain::{RunnerId, SessionId};
 use tokio::sync::Notify;

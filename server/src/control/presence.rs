@@ -1,5 +1,5 @@
-//! What this server remembers about runners: those of the store as of the last read, and since when they have
-//! had no link. Losing it does no harm.
+//! This server's record of runners: the store's runners as of the last read, and the time since which each has had no
+//! link. Losing it does no harm.
 
 use std::{
     collections::{HashMap, HashSet},

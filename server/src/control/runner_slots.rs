@@ -92,7 +92,7 @@ impl RunnerSlots {
         (free > 0 && runner.asked > 0).then_some(Vacancy { free, asked: runner.asked })
     }
 
-    /// Records that nothing waits, unless there was another attempt since `seen`.
+    /// Records that no execution waits, unless there was another attempt since `seen`.
     pub(crate) fn none_waits(&self, runner: &RunnerId, seen: Vacancy) {
         if let Some(runner) = self.lock().get_mut(runner)
             && runner.asked == seen.asked

@@ -1,4 +1,4 @@
-//! What this server remembers about executions that have not ended. Losing it does no harm.
+//! This server's state of executions that have not ended. Losing it does no harm.
 
 use std::{
     collections::{HashMap, HashSet},

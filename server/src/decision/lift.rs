@@ -1,5 +1,5 @@
-//! Requirements that a person can lift. If a decision relies on programs and paths that do not match or
-//! cannot be checked, a person is asked, and a positive answer lifts the requirement.
+//! Requirements that a person can lift. A decision can rely on programs and paths that do not match or cannot be
+//! checked. Airlock then asks a person, and a positive answer removes the requirement.
 
 use airlock_domain::{BoundFile, Grant, Requirement};
 use airlock_policy::{self as policy, Answer, Binding, Decision, Reason, Verdict};
@@ -88,8 +88,8 @@ impl Decided {
         })
     }
 
-    /// Returns the same grant, which runs on read-only mounts, without the check of the files that its
-    /// programs obey.
+    /// Returns the same grant without the check of the files that its programs obey. The command still runs on
+    /// read-only mounts.
     fn without_obeyed(&self) -> Option<Grant> {
         let is_held = self.decision.verdict == Verdict::Allow && !self.grant.decided.obeyed.is_empty();
         is_held.then(|| {

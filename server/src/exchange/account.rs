@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{api::ApiError, model::Principal};
 
-/// The retry delay that clients are told after a failed exchange.
+/// The retry delay for clients after a failed exchange.
 pub(super) const RETRY: Duration = Duration::from_secs(1);
 
 /// The accounting of one exchange: its slot, and the data of its final log line.

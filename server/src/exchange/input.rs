@@ -85,8 +85,8 @@ async fn cut_short(exchange: &mut Exchange, accepted: u64, reached: u64) -> Resu
     }
 }
 
-/// Handles a runner that was told of the end of the input and accepted less. Either the command closed its input, which
-/// the runner reports next, or the runner violates the protocol.
+/// Handles a runner that received the end of the input but accepted fewer bytes. Either the command closed its input,
+/// which the runner reports next, or the runner violates the protocol.
 async fn short_of(exchange: &mut Exchange, accepted: u64) -> ApiError {
     match exchange.hear().await {
         Err(ApiError::Exchange(no)) if no.failure == ExchangeFailure::FailedPrecondition => {

@@ -1,6 +1,5 @@
-//! The transfer of a client's data to a runner: in order, at the runner's pace, with at most one piece
-//! buffered here. The runner's messages are read throughout, so a refusal ends the call while the
-//! client still sends.
+//! The transfer of a client's data to a runner: in order, at the runner's pace, with at most one piece buffered here.
+//! The runner's messages are read all the time, so a refusal ends the call while the client still sends.
 
 use std::time::Duration;
 
@@ -63,7 +62,7 @@ impl What {
 pub(crate) struct Poured {
     /// The message of the runner.
     pub(crate) answer: ExchangeFromRunner,
-    /// Whether the runner was told before that no more data follows.
+    /// Whether the runner was already informed that no more data follows.
     pub(crate) complete: bool,
     /// The offset after the last byte of the client or of the runner's initial bytes, whichever is
     /// larger.
@@ -73,7 +72,7 @@ pub(crate) struct Poured {
 }
 
 impl Exchange {
-    /// Forwards what a client sends, until the runner answers.
+    /// Forwards the client's data until the runner answers.
     ///
     /// # Errors
     /// The runner's refusal; `Invalid` or `OutOfRange` for pieces that are out of order; the error of

@@ -8,7 +8,7 @@ use crate::{
     shares::{Full, Share, Shares},
 };
 
-/// The retry delay that clients are told if all slots are taken.
+/// The retry delay for clients if all slots are in use.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// One slot.

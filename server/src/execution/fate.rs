@@ -1,4 +1,4 @@
-//! What becomes of a request to start a command.
+//! The outcome of a request to start a command.
 
 use airlock_domain::{Cause, DeniedBy, ExecutionResult};
 use airlock_policy::Verdict;

@@ -83,7 +83,7 @@ pub async fn download(
     let pass_on = async move {
         let passed = pass_on(&mut exchange, next, &to_client).await;
         let passed = if to_client.is_closed() { Ok(()) } else { exchange.settled(passed) };
-        // This fails if the client has gone. Then the error is not needed.
+        // This fails if the client has disconnected. Then the error is not needed.
         drop(end.send(passed.err()));
     };
     exchanges.tasks().spawn(pass_on.in_current_span());
@@ -103,7 +103,7 @@ fn stream_of(parts: mpsc::Receiver<DownloadPart>, ended: oneshot::Receiver<Optio
     }))
 }
 
-/// Forwards chunks from `next` on and the end. Stops when the client has gone.
+/// Forwards chunks from `next` on and the end. Stops when the client has disconnected.
 async fn pass_on(
     exchange: &mut Exchange,
     mut next: u64,

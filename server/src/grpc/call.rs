@@ -1,4 +1,4 @@
-//! What every handler uses: the authenticated caller of a request, and the status of a refusal.
+//! Functions for all handlers: the authenticated caller of a request, and the status of a refusal.
 
 use tonic::{Request, Status};
 

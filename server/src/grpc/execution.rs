@@ -66,7 +66,7 @@ impl ExecutionHandler {
                     let guard = EndOnDisconnect::new(disconnects, who, record.id);
                     (record, Some(guard))
                 });
-                // If the call has gone, the guard is dropped with the response and ends the command.
+                // If the call was cancelled, the guard is dropped with the response and ends the command.
                 drop(done.send(result));
             }
         };

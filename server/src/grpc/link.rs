@@ -73,10 +73,10 @@ impl RunnerLink for LinkHandler {
         let listen = async move {
             let error = listen(&handle, incoming).await;
             tracing::info!(%runner, error = error.message(), "link ended");
-            // This fails if the runner has gone. Then the error is not needed.
+            // This fails if the runner has disconnected. Then the error is not needed.
             drop(end.send(error));
         };
-        // Not in the call's span: a link is open for days, and everything on it would be one trace.
+        // This is not in the call's span: a link is open for days, and all of its messages would be one trace.
         self.tasks.spawn(listen);
         Ok(Response::new(speak(outgoing, ended)))
     }

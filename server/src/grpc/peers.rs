@@ -97,7 +97,7 @@ impl PeerLinks {
 
     /// Sets the receivers of relayed streams. Must be called once before the first call.
     pub(crate) fn attach(&self, streams: Streams, exchanges: Exchanges) {
-        // A second call would be an error in the wiring. The first values stay.
+        // A second call would be an error in the wiring. The first values remain.
         let _ = self.inner.takers.set((streams, exchanges));
     }
 
@@ -248,7 +248,7 @@ impl Inner {
     async fn relay_exchange(&self, address: &str, runner: &RunnerId, ticket: &str) -> Result<(), Failure> {
         let (_, exchanges) =
             self.takers.get().ok_or_else(|| Failure::Away("this server is not ready".to_owned()))?;
-        // On a connection of its own, so that a slow receiver delays nothing else.
+        // Uses a separate connection, so that a slow receiver delays no other traffic.
         let mut client = client(self.endpoint(address)?.connect().await.map_err(away)?);
         let (to_server, requests) = mpsc::channel(WIRE_QUEUE);
         let open = relay_exchange_request::Message::Open(ExchangeOpen { runner_id: runner.to_string() });
@@ -269,7 +269,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Forwards the messages for a runner until there are no more or the server has gone.
+    /// Forwards the messages for a runner until they end or the server has disconnected.
     fn pass_on<M: Send + 'static, W: Send + 'static>(
         &self,
         mut messages: mpsc::Receiver<M>,

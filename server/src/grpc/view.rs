@@ -21,7 +21,7 @@ use crate::{
 /// The stream of responses.
 pub(super) type Responses<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
-/// What a disconnect of a client needs.
+/// The data for handling the disconnect of a client.
 #[derive(Clone)]
 pub(super) struct Disconnects {
     pub(super) executions: Arc<Executions>,

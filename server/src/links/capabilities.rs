@@ -1,4 +1,4 @@
-//! What a runner's hello states about its host.
+//! The capabilities of a runner's host, from its hello.
 
 use std::collections::BTreeMap;
 

@@ -35,7 +35,7 @@ struct Body {
     reconciled: bool,
     /// Jobs that were sent or reported on this link and have not ended.
     jobs: HashMap<ExecutionId, Job>,
-    /// Jobs for which the runner was told on this link that they are in the background.
+    /// Jobs that are in the background and for which the runner was informed on this link.
     backgrounded: HashSet<ExecutionId>,
     /// The time at which a message was last sent.
     sent: Instant,
@@ -48,8 +48,8 @@ struct Body {
     probes: Probes,
 }
 
-/// The probes that ask the runner whether it has sent all reports. A report can arrive at another server
-/// first, so a job or session counts as missing only if it is still unreported after the response to a probe.
+/// The probes that ask the runner whether it has sent all reports. A report can arrive at another server first. A job
+/// or session is therefore missing only if it is still unreported after the response to a probe.
 #[derive(Debug, Default)]
 struct Probes {
     /// The numbers of the last probe that was sent and the last that was answered.
@@ -290,12 +290,12 @@ impl Link {
         body.probes.jobs.remove(&id);
     }
 
-    /// Reports whether the runner was told on this link that a job is in the background.
+    /// Reports whether the runner was informed on this link that a job is in the background.
     pub(crate) fn knows_backgrounded(&self, id: ExecutionId) -> bool {
         self.body().backgrounded.contains(&id)
     }
 
-    /// Records that the runner was told. A job that has ended is ignored.
+    /// Records that the runner was informed. A job that has ended is ignored.
     pub(crate) fn set_backgrounded(&self, id: ExecutionId) {
         let mut body = self.body();
         if body.jobs.contains_key(&id) {

@@ -77,7 +77,7 @@ impl std::fmt::Debug for Links {
 
 impl Links {
     /// Creates a registry without links. [`crate::services::Services::start_up`] attaches their receiver. Until then,
-    /// every runner is told to retry.
+    /// every runner gets an error with a retry delay.
     #[must_use]
     pub fn new(server_id: impl Into<String>, limits: ServiceLimits) -> Self {
         let inner = Inner {
@@ -146,7 +146,7 @@ impl Links {
     }
 
     pub(crate) fn attach(&self, sink: Weak<dyn LinkSink>) {
-        // A second receiver would be an error in the wiring. The first one stays.
+        // A second receiver would be an error in the wiring. The first one remains.
         let _ = self.inner.sink.set(sink);
     }
 

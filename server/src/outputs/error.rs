@@ -48,7 +48,7 @@ pub enum OutputError {
     /// The storage cannot hold outputs, for example because it has no conditional writes.
     #[error("the storage is not suitable for outputs: {0}")]
     Unusable(String),
-    /// The stored output differs from what was written.
+    /// The stored output differs from the written data.
     #[error("the output of execution `{id}` is damaged: {problem}")]
     Corrupt {
         /// The execution of the output.

@@ -21,7 +21,7 @@ const LOCAL_PART_BYTES: usize = 1 << 20;
 /// The problem of a storage that ignores the condition of a write.
 const REPLACES: &str = "it ignores `If-None-Match: *`, so a second writer would replace the output of the first; use a \
                         storage with conditional writes";
-/// The mode of the output directory. Only the owner has access, because outputs hold what commands wrote.
+/// The mode of the output directory. Only the owner has access, because outputs contain the data that commands wrote.
 pub(super) const OWNER_ONLY: u32 = 0o700;
 
 /// The storage of finished output. Clones share the same storage.

@@ -95,8 +95,8 @@ impl OutputWriter {
         }
     }
 
-    /// Commits the output in one atomic step and returns the stored manifest. If another writer was
-    /// first, its output stays and its manifest is returned.
+    /// Commits the output in one atomic step and returns the stored manifest. If another writer was first, its output
+    /// remains, and its manifest is returned.
     ///
     /// # Errors
     /// [`OutputError::Unavailable`], [`OutputError::Broken`], and [`OutputError::Missing`] if the
@@ -126,7 +126,7 @@ impl OutputWriter {
         Ok(stored)
     }
 
-    /// Aborts the uploads, which discards what was written.
+    /// Aborts the uploads, which discards the written data.
     ///
     /// # Errors
     /// [`OutputError::Unavailable`]. The next writer removes the rest.

@@ -1,4 +1,4 @@
-//! The assignment of free slots on contended runners. The store determines who is next.
+//! The assignment of free slots on contended runners. The store determines the next execution.
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 

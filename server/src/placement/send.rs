@@ -100,8 +100,7 @@ impl Placement {
         }
     }
 
-    /// Settles an execution of the same epoch that was not reported: the offer has not arrived yet, or never
-    /// will.
+    /// Handles an execution of the same epoch that was not reported. The offer has not arrived yet, or was lost.
     async fn settle_sent(
         &self,
         link: &Arc<Link>,
@@ -144,8 +143,7 @@ impl Placement {
         self.transitions.advance(record.id, &taken_back).await.map(drop)
     }
 
-    /// Marks an execution as lost, because its runner is back and does not have it. Then asks the runner for
-    /// the output.
+    /// Marks an execution as lost, because its runner has reconnected without it. Then asks the runner for the output.
     async fn lose_unknown(&self, record: &ExecutionRecord) -> Result<(), StoreError> {
         let lost = Event::Lost { attempt: record.attempt, is_back: true };
         if let Some(advanced) = self.transitions.advance(record.id, &lost).await?

@@ -69,7 +69,7 @@ impl Stamp {
     }
 }
 
-/// Returns a digest of the files, which is equal if nothing has changed.
+/// Returns a digest of the files. Unchanged files have the same digest.
 pub(super) fn digest(files: &[FileOrError]) -> u64 {
     let mut hasher = DefaultHasher::new();
     for file in files {

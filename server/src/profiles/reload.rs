@@ -1,7 +1,7 @@
-//! Reloads the directory of profiles while the server runs, and activates changes. If a file cannot be
-//! loaded, or is missing although the configuration names it, the last valid version stays active; each such
-//! change is logged and counted. The directory is polled, because mounted directories that are replaced as a
-//! whole (ConfigMaps) send no events.
+//! Reloads the directory of profiles while the server runs, and activates changes. If a file cannot be loaded, or is
+//! missing although the configuration names it, the last valid version stays active. Each such change is logged and
+//! counted. The directory is polled, because mounted directories that are replaced as a whole (ConfigMaps) send no
+//! events.
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 

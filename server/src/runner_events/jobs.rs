@@ -1,5 +1,5 @@
-//! Reports of runners about their jobs. A report can be repeated, late, or on a different link than the
-//! previous one. The state machine compares each with the stored record; this module performs what follows.
+//! Reports of runners about their jobs. A report can be repeated, late, or on a different link than the previous one.
+//! The state machine compares each report with the stored record. This module performs the effects.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What this server announces to the other servers of the store.
+//! The data that this server announces to the other servers of the store.
 
 use airlock_domain::{Epoch, RunnerId};
 
@@ -28,7 +28,7 @@ impl Runners {
         Ok(())
     }
 
-    /// Announces that this server leaves.
+    /// Announces that this server is stopping.
     pub(crate) async fn leave(&self) -> Result<(), StoreError> {
         self.store.announce(&self.server_record(), 0).await
     }

@@ -1,5 +1,5 @@
-//! The choice of a runner for a new session: of all runners that meet the requirements, two are drawn at
-//! random and the less loaded one is chosen. Pure; the simulation in `benches/` also uses it.
+//! The choice of a runner for a new session. Of all runners that meet the requirements, two are drawn at random, and
+//! the less loaded one is chosen. Pure; the simulation in `benches/` also uses it.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -35,7 +35,8 @@ pub enum RunnerConnection {
     Link,
     /// Through another server.
     OtherServer,
-    /// Not at present: it drains, has no slots, has not reported all jobs yet, or has no link to any server.
+    /// The runner accepts no work at present: it drains, has no slots, has not reported all jobs yet, or has no link to
+    /// any server.
     NotNow,
 }
 
@@ -99,7 +100,7 @@ pub fn choose<'c, 'a>(
         return Err(Unplaced::Never(unmet(known, wants)));
     }
     fits.retain(|one| one.connection != RunnerConnection::NotNow);
-    // If no runner enforces its floor or has the shell, the chosen one reports what is missing.
+    // If no runner enforces its floor or has the shell, the chosen runner reports the missing layer or shell.
     prefer(&mut fits, |one| one.holds_floor);
     prefer(&mut fits, |one| !lacks(one.shells, wants.shell));
     prefer(&mut fits, |one| one.connection == RunnerConnection::Link);

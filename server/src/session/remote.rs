@@ -72,11 +72,10 @@ impl Sessions {
         Ok(())
     }
 
-    /// Processes a report of an open session. The runner sends it on every new link, and after it replaced a
-    /// directory that no longer exists, which [`Sessions::set_back`] handles. In all other cases the reported
-    /// directory is ignored: results have already updated it, and the runner's value can come from a command
-    /// that moved to the background just before its end. The snapshot is stored only once; later it can only
-    /// be lost.
+    /// Processes a report of an open session. The runner sends it on every new link, and after it replaced a directory
+    /// that no longer exists, which [`Sessions::set_back`] handles. In all other cases the reported directory is
+    /// ignored, because results have already updated it. The runner's value can come from a command that moved to the
+    /// background just before its end. The snapshot is stored only once; later it can only be lost.
     async fn session_opened(
         &self,
         session: &SessionRecord,
@@ -167,7 +166,7 @@ impl Sessions {
             SessionState::Open | SessionState::Opening => {
                 Some(to_state(SessionState::Lost, "its runner removed it"))
             }
-            // A lost session stays lost after its remains are removed.
+            // A lost session remains in this state after its remains are removed.
             SessionState::Closed | SessionState::Lost => None,
         })
         .await

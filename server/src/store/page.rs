@@ -1,8 +1,8 @@
 //! Page tokens: the end of a page, bound to its query.
 //!
-//! Lists are ordered by ID, and a token holds the last returned ID. Rows that are added meanwhile
-//! neither shift nor duplicate an entry. A token grants no access: it only selects a position in a
-//! list that the query can see anyway.
+//! Lists are ordered by ID, and a token holds the last returned ID. Rows that are added meanwhile neither shift nor
+//! duplicate an entry. A token grants no access. It only selects a position in a list to which the caller already has
+//! access.
 
 use std::{fmt::Debug, str::FromStr};
 
@@ -34,8 +34,7 @@ pub(crate) fn token(query: &impl Debug, last: &impl ToString) -> String {
 
 /// Returns the last ID of the previous page, if there was one.
 ///
-/// # Errors
-/// [`StoreError::BadPageToken`] for anything that [`token`] did not create for the same query.
+/// # Errors [`StoreError::BadPageToken`] for a text that [`token`] did not create for the same query.
 pub(crate) fn after<I: FromStr>(query: &impl Debug, page: &PageQuery) -> Result<Option<I>, StoreError> {
     page.token.as_deref().map(|token| read(query, token).ok_or(StoreError::BadPageToken)).transpose()
 }

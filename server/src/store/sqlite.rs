@@ -1,8 +1,7 @@
 //! The store in a SQLite file, for one server. This is the default.
 //!
-//! One connection writes, in `BEGIN IMMEDIATE` transactions; a few others read. Each method is one
-//! transaction or one statement. A dropped call is rolled back. A lock file keeps out other
-//! processes that would write.
+//! One connection writes, in `BEGIN IMMEDIATE` transactions; a few others read. Each method is one transaction or one
+//! statement. A dropped call is rolled back. A lock file prevents that another process writes.
 
 mod engine;
 mod open;

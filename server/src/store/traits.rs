@@ -1,7 +1,7 @@
 //! The operations of a store, by concern.
 //!
-//! Every method is one transaction. Every method is cancel-safe: if its future is dropped, the transaction has either
-//! happened or not. Every method can fail with [`StoreError::Unavailable`].
+//! Every method is one transaction. Every method is cancel-safe: if its future is dropped, the transaction is either
+//! complete or rolled back. Every method can fail with [`StoreError::Unavailable`].
 
 use airlock_domain::{ApprovalId, Epoch, ExecutionId, OutputState, RuleId, RunnerId, SessionId};
 use airlock_lifecycle::{OutputBy, Transition};
@@ -103,11 +103,11 @@ pub trait ExecutionStore: Send + Sync {
     ) -> Result<Vec<StateChange>, StoreError>;
     /// Returns at most `at_most` milestones after the sequence `after`.
     ///
-    /// Each milestone is written in the transaction of its step, and each step has at most one. A reader that has seen
-    /// all milestones up to a sequence never needs to look back: a lower sequence never becomes visible after a higher
-    /// one. An engine that can commit in another order than it assigns numbers has two options. It assigns the number
-    /// last, under a lock that it holds until the commit, or it hides milestones that follow an open transaction. A
-    /// sequence is never reused, even after pruning.
+    /// Each milestone is written in the transaction of its step, and each step has at most one. A lower sequence never
+    /// becomes visible after a higher one. A reader that has all milestones up to a sequence therefore never needs
+    /// earlier ones. An engine that can commit in another order than it assigns numbers has two options. It assigns the
+    /// number last, under a lock that it holds until the commit, or it hides milestones that follow an open
+    /// transaction. A sequence is never reused, even after pruning.
     async fn milestones(
         &self,
         query: &MilestoneQuery,

@@ -17,8 +17,8 @@ pub enum StoreError {
     /// The database is unreachable, was busy for too long, or is full.
     #[error("the store cannot be reached: {0}")]
     Unavailable(String),
-    /// The database rolled back the step because of a conflict, or the connection failed before the commit. Nothing was
-    /// written. Implementations retry the step, so callers never see this error.
+    /// The database rolled back the step because of a conflict, or the connection failed before the commit. The store
+    /// is unchanged. Implementations retry the step, so callers never see this error.
     #[error("the transaction was rolled back: {0}")]
     Undone(String),
     /// A row that this version of Airlock cannot read, or a failed migration.

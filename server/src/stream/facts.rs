@@ -8,23 +8,23 @@ use crate::{
     model::{ExecutionRecord, Micros},
 };
 
-/// Where a stream of output must be read from.
+/// The location from which a stream of output must be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Source {
-    /// Nothing, because the command does not run yet.
+    /// No location yet, because the command does not run.
     NotYet,
     /// The runner.
     Live,
     /// The output storage.
     Shelf,
-    /// Nothing, because there was no output or it is lost.
+    /// No location, because there was no output or it is lost.
     Gone {
         /// The number of bytes that were written.
         length: u64,
     },
 }
 
-/// The part of a record that decides what a view does next.
+/// The part of a record that determines the next step of a view.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Facts {
     pub(super) version: u64,
@@ -74,8 +74,8 @@ impl Facts {
         }
     }
 
-    /// Returns whether live reads of `stream` match what its spool holds now. If the stream has a gap, a live
-    /// reader may have bytes that are no longer kept, and gaps that have grown since.
+    /// Returns whether live reads of `stream` match its current spool. If the stream has a gap, a live reader may have
+    /// bytes that are no longer kept. The gap can also have grown since.
     pub(super) fn ring_is_spool(&self, stream: OutputStream) -> bool {
         let whole = match stream {
             OutputStream::Stdout => self.whole.0,

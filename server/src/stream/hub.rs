@@ -2,8 +2,8 @@
 //! data from the runner. Readers ask here, and the task that owns the output stream ([`super::push`])
 //! supplies the data.
 //!
-//! Nothing here waits or does I/O: there is one short lock and two notifiers. No reader can block
-//! another: each takes what is there, or registers its demand and retries after a notification.
+//! Nothing here waits or does I/O: there is one short lock and two notifiers. No reader can block another. Each takes
+//! the available data, or registers its demand and retries after a notification.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -115,7 +115,7 @@ impl Hub {
         self.step_by(State::step, place, now)
     }
 
-    /// Returns the next step of the task that copies what the runner keeps of a stream with a gap.
+    /// Returns the next step of the task that copies a stream with a gap from the runner.
     pub(super) fn step_of_spool(&self, place: &mut ReaderPosition, now: Instant) -> Step {
         self.step_by(State::step_of_spool, place, now).0
     }
@@ -139,9 +139,9 @@ impl Hub {
         (step, fell_behind)
     }
 
-    /// Returns what is available at `place` now, without waiting for bytes that are not written yet.
-    /// Requests at most `want` bytes; 0 requests the length of the stream only. Does not move `place`.
-    /// `of_ring` permits data of the ring.
+    /// Returns the data that is available at `place`, without waiting for bytes that are not written yet. Requests at
+    /// most `want` bytes; 0 requests the length of the stream only. Does not move `place`. `of_ring` permits data of
+    /// the ring.
     pub(super) fn look(&self, place: &mut ReaderPosition, want: u64, of_ring: bool) -> Seen {
         let mut state = self.lock();
         let seen = state.look(place, want, of_ring);
@@ -151,7 +151,7 @@ impl Hub {
         seen
     }
 
-    /// Returns the first offset at or after `place` that the ring holds, for copying what is left.
+    /// Returns the first offset at or after `place` that the ring holds, for copying the remaining data.
     pub(super) fn next_held(&self, place: &ReaderPosition) -> Option<u64> {
         let mut state = self.lock();
         let ring = &state.track(place.stream).ring;

@@ -1,4 +1,4 @@
-//! Copies the output of finished executions from the runner into the storage, records the result, and tells the
+//! Copies the output of finished executions from the runner into the storage, and records the result. Then tells the
 //! runner to forget the job.
 //!
 //! Views and copies do not wait for each other. Output that a runner no longer has is recorded as lost, never as
@@ -276,7 +276,7 @@ impl Storing {
             tracing::warn!(execution_id = %self.id, ?output, "the runner no longer had the complete output");
             self.inner.observer.lost();
         }
-        // This comes after the store is updated, so that a view that is sent away finds the new location there.
+        // This follows the update of the store, so that a redirected view finds the new location there.
         registration.hub.set_way(Way::Retired);
         Ok(())
     }

@@ -39,7 +39,7 @@ pub struct StreamLimits {
     pub retry_most: Duration,
     /// The maximum retry delay for copying an output into the storage.
     pub store_retry_most: Duration,
-    /// How long copying is retried before it is given up. It starts over when the runner reconnects.
+    /// How long copying is retried before the copy is postponed. It starts again when the runner reconnects.
     pub store_retry_for: Duration,
     /// The lease of a server that stores an output, by the store's clock.
     pub storing_lease: Duration,

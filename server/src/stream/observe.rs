@@ -9,7 +9,7 @@ pub trait StreamObserver: Send + Sync {
     fn reader_closed(&self) {}
     /// Output was delivered to a reader, in bytes.
     fn bytes_out(&self, _bytes: u64) {}
-    /// A reader was told of a gap, in bytes.
+    /// A reader received a gap, in bytes.
     fn bytes_missing(&self, _bytes: u64) {}
     /// A reader fell behind the ring and uses individual reads.
     fn caught_up(&self) {}
@@ -23,7 +23,7 @@ pub trait StreamObserver: Send + Sync {
     fn lost(&self) {}
     /// The output of an ended execution was queued for copying into the storage.
     fn storing_began(&self) {}
-    /// The copy was stored, lost or given up for now.
+    /// The copy was stored, lost or postponed.
     fn storing_ended(&self) {}
 }
 

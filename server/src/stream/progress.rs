@@ -1,8 +1,8 @@
 //! The progress events of a view: how long the command has run, how much it has written, and its last lines.
 //!
 //! An event is created when the reader asks for the next event and a second has passed since the last one. It is
-//! computed from what this view has delivered. There is never more than one, none is queued, and output never
-//! waits for it.
+//! computed from the output that this view has delivered. At most one exists, it is not queued, and output never waits
+//! for it.
 
 use std::time::Duration;
 
@@ -57,7 +57,7 @@ impl Pace {
         self.next
     }
 
-    /// Returns when the command started, by the store's clock, if the elapsed time must still be computed.
+    /// Returns the start time by the store's clock, if the elapsed time must still be computed.
     pub(super) fn asks_for_clock(&self) -> Option<Micros> {
         self.started.filter(|_| self.began.is_none())
     }
@@ -67,7 +67,7 @@ impl Pace {
         self.began = now.checked_sub(elapsed).or(Some(now));
     }
 
-    /// Records what was delivered on a lane.
+    /// Records the delivered output of a lane.
     pub(super) fn gave(&mut self, lane: usize, data: &[u8]) {
         if self.started.is_none() {
             return;

@@ -72,8 +72,8 @@ impl Streams {
         Ok(messages)
     }
 
-    /// Opens an output stream on one of `links` on behalf of another server, which requests the reads. Returns
-    /// `None` if the runner holds no output. The runner sends only what the other server requests.
+    /// Opens an output stream on one of `links` on behalf of another server, which requests the reads. Returns `None`
+    /// if the runner holds no output. The runner sends only the data that the other server requests.
     ///
     /// # Errors
     /// [`NotLent`] if the runner has no link here or does not open the stream in time.

@@ -1,9 +1,9 @@
 //! On-demand reads of output that is already written: a range, the head, the tail, or the lines that
 //! match a pattern.
 //!
-//! Every read uses one primitive ([`source`]): what is at this offset now, on the runner, in the storage
-//! or lost. A read never waits for bytes that are not written, holds a few chunks in memory whatever its
-//! size, and makes progress only when it is polled.
+//! Every read uses one primitive ([`source`]): the data at an offset, which is on the runner, in the storage or lost. A
+//! read never waits for bytes that are not written, and makes progress only when it is polled. It holds a few chunks in
+//! memory regardless of its size.
 
 mod grep;
 mod line;

@@ -15,7 +15,7 @@ use super::ring::Piece;
 /// after each chunk.
 const GAPS_PER_READ: u64 = 16;
 
-/// The minimum average chunk size of existing data. Much smaller chunks would cost more than they carry.
+/// The minimum average chunk size of existing data. The overhead of much smaller chunks would exceed their data.
 const SMALL_CHUNK_BYTES: u64 = 1024;
 
 /// The number of cancelled reads that are remembered, because their answers can already be on the way.
@@ -223,7 +223,7 @@ impl Read {
         }
         let contradicts = match end {
             true => total != offset,
-            // If nothing was sent, no data may be available, unless there was no credit.
+            // If no data was sent, no data may be available, unless there was no credit.
             false if self.next == self.start => self.credit > 0 && total > offset,
             false => total < offset,
         };

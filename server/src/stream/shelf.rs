@@ -47,7 +47,7 @@ pub trait ShelfReader: Send {
     /// Returns the length of the stream in bytes, gaps included.
     fn length(&self) -> u64;
 
-    /// Returns what is at `offset`, at most one chunk.
+    /// Returns the data at `offset`, at most one chunk.
     async fn read(&mut self, offset: u64) -> Result<Shelved, ShelfError>;
 }
 
@@ -76,7 +76,7 @@ impl Shelf {
     }
 }
 
-/// A writer of one output. If it is dropped before it is finished, nothing is stored.
+/// A writer of one output. If it is dropped before it is finished, no output is stored.
 #[async_trait::async_trait]
 pub trait ShelfWriter: Send {
     /// Appends the next piece of `stream`. The pieces of a stream must be in order.

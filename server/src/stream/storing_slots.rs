@@ -81,7 +81,7 @@ impl StoringSlots {
     /// Grants the free slots.
     fn grant(self: &Arc<Self>) {
         while let Some(Waiting { owner, granted }) = self.next() {
-            // Outside the lock: if the waiter is gone, dropping the slot takes the lock again.
+            // Outside the lock: if the waiter was dropped, dropping the slot takes the lock again.
             drop(granted.send(Slot { shares: Arc::clone(self), owner }));
         }
     }

@@ -59,7 +59,7 @@ struct View {
     lanes: Vec<Lane>,
     /// The index of the lane to look at first.
     turn: usize,
-    /// Whether the view was opened after the end. It then returns what is kept, not what live readers got.
+    /// Whether the view was opened after the end. It then returns the kept output, not the output of live readers.
     late: bool,
     /// Whether the view ends when the command moves to the background.
     in_foreground: bool,
@@ -187,7 +187,7 @@ impl View {
         }
     }
 
-    /// Returns the next event, or `None` after the closing event. Dropping the future loses nothing.
+    /// Returns the next event, or `None` after the closing event. Dropping the future loses no event.
     async fn next(&mut self) -> Result<Option<Event>, ApiError> {
         if self.closed {
             return Ok(None);
@@ -284,8 +284,8 @@ impl View {
         })
     }
 
-    /// Waits for a possible change. If the output of a finished execution does not arrive in time, the view
-    /// ends with an error. The reader can attach again, and never gets an unconfirmed end.
+    /// Waits for a possible change. If the output of a finished execution does not arrive in time, the view ends with
+    /// an error. The reader can attach again. An unconfirmed end is never reported.
     async fn wait(&mut self, waits_since: &mut Option<Instant>) -> Result<(), ApiError> {
         let now = Instant::now();
         let limits = &self.registration.inner.limits;

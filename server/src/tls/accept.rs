@@ -152,7 +152,7 @@ struct Held {
     idle: Duration,
 }
 
-/// Returns the key that a connection counts for: its address, or its /64 network for IPv6.
+/// Returns the key under which a connection is counted: its address, or its /64 network for IPv6.
 fn whose(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {

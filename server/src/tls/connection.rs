@@ -51,8 +51,8 @@ pub(crate) struct ConnectionInfo {
     pub(crate) activity: Activity,
 }
 
-/// A connection. It counts towards the limits until it is dropped. It ends if its client does not send the
-/// HTTP/2 preface in time or has had no call for too long, and it can be cut.
+/// A connection. It counts towards the limits until it is dropped. It ends if its client does not send the HTTP/2
+/// preface in time, or has no call for too long. It can also be closed.
 pub(crate) struct Connection {
     io: Io,
     info: ConnectionInfo,

@@ -1,5 +1,5 @@
-//! Limits of the messages of runners. A runner is trusted about its own commands, but its messages must not
-//! fill the store or the listings of other objects.
+//! Limits of the messages of runners. The server trusts a runner's reports about its own commands. But its messages
+//! must not fill the store or the listings of other objects.
 
 use airlock_domain::{
     Cause, DirectoryReport, FromRunner, RunnerHello, SessionPhase,
@@ -49,7 +49,7 @@ pub fn hello(mut hello: RunnerHello) -> Result<RunnerHello, ApiError> {
     checker.finish(Some(hello))
 }
 
-/// Validates a message after the Hello. Its texts for people are cut. A directory that is too long counts as
+/// Validates a message after the Hello. Its texts for people are cut. A directory that is too long is treated as
 /// unreported.
 ///
 /// # Errors

@@ -230,8 +230,5 @@ fn an_exclusion_needs_a_reason() {
          printf 'files\\t/etc\\t\\n' >$work/more\n\
          HOST_STATE_EXCLUDE=$work/more $host_state compare --quick $work/state 2>&1 || echo exit $?",
     );
-    assert!(
-        text.contains("exit 1") && text.contains("is not: subject, pattern, reason"),
-        "{text}"
-    );
+    assert!(text.contains("exit 1") && text.contains("is not: subject, pattern, reason"), "{text}");
 }

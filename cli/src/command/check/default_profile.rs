@@ -48,8 +48,7 @@ fn of_dev(connection: &Connection) -> Result<DefaultProfile, Failure> {
     })
 }
 
-/// Asks the server for the name of its default profile. Only the contents of built-in profiles are
-/// known here.
+/// Asks the server for the name of its default profile. The client has only the contents of built-in profiles.
 fn of_server(connect: &Connect) -> Result<DefaultProfile, Failure> {
     // An error means that a provider is already installed.
     let _ = rustls::crypto::ring::default_provider().install_default();

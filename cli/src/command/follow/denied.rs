@@ -13,7 +13,7 @@ const ASK_RULE: &str = "ask_rule";
 /// The reason code of a denial by the mode alone.
 const PLAN_MODE: &str = "plan_mode";
 
-/// Reports why there is nothing (more) to follow, and returns the exit code.
+/// Reports why the execution cannot be followed any further, and returns the exit code.
 pub(super) async fn not_followed(client: &Client, error: &ClientError, started: bool) -> u8 {
     let denied = error.rejection().filter(|rejection| rejection.code == Code::PermissionDenied);
     if let Some((rejection, id)) = denied.and_then(|r| Some((r, r.execution_id.as_deref()?))) {

@@ -16,7 +16,7 @@ pub(in crate::command) struct ViewOptions {
     pub(in crate::command) terminal: Option<Terminal>,
     /// Show only the output, and return 0 for every result.
     pub(in crate::command) log: bool,
-    /// The server stops with the view, so nothing can keep running.
+    /// The server stops with the view, so no command can continue.
     pub(in crate::command) local: bool,
     /// Print notes about the result, and mark output that looks like one.
     pub(in crate::command) notes: bool,

@@ -103,8 +103,8 @@ impl Show {
         out
     }
 
-    /// Formats a line as grep does: `--` where lines between two groups are left out, `:` after the prefix
-    /// of a match, and `-` after the prefix of a context line.
+    /// Formats a line as grep does: `--` where lines between two groups are omitted, `:` after the prefix of a match,
+    /// and `-` after the prefix of a context line.
     fn line(&mut self, line: &OutputLine) -> Vec<u8> {
         let mut out = Vec::with_capacity(line.data.len() + 32);
         if self.grouped && self.next_line.is_some_and(|next| next != line.offset) {

@@ -12,8 +12,8 @@ pub(super) struct StartFile {
 }
 
 impl StartFile {
-    /// Records that the text sets the variable, or that it starts an interactive shell. Reports whether that makes the
-    /// text do both.
+    /// Records that the text sets the variable, or that it starts an interactive shell. Reports whether the text then
+    /// does both.
     pub(super) fn note(&mut self, named: bool, interactive: bool) -> bool {
         self.is_named |= named;
         self.has_interactive_shell |= interactive;

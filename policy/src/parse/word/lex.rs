@@ -182,7 +182,7 @@ impl<'n, 't> WordLexer<'n, 't> {
             self.touching_escape(builder, next);
         }
         if next == b'"' && self.mode == Mode::Argument && self.separator_follows(builder) {
-            // A reader who takes the quote for a real one sees a command start here.
+            // To a reader who takes the quote for a real one, a command seems to start here.
             self.problem(builder, "malformed_token_injection");
         }
     }

@@ -9,7 +9,7 @@ pub(super) enum Token<'a> {
     Variable(&'a [u8]),
     /// A string or a part of one, `.name`, a number, `@format`.
     Value,
-    /// Anything else, by its byte.
+    /// Any other byte.
     Mark(u8),
 }
 

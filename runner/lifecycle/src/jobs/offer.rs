@@ -35,7 +35,7 @@ pub struct Terms {
 }
 
 impl Terms {
-    /// Returns the reason why no such offer can be accepted in `epoch`, whatever it contains.
+    /// Returns the reason why no offer for `epoch` can be accepted at present, regardless of its contents.
     pub(super) fn refusal(&self, epoch: Epoch) -> Option<Reason> {
         if self.epoch != epoch {
             Some(Reason::StaleEpoch)
@@ -56,7 +56,7 @@ pub struct Room {
     pub slots: usize,
     /// The number of jobs that the journal can hold.
     pub jobs_kept: usize,
-    /// The reason why the disk has no room, if it has none.
+    /// The reason why the disk has too little space, if so.
     pub disk_short: Option<&'static str>,
 }
 

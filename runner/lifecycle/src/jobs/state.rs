@@ -55,7 +55,7 @@ impl State {
         self.intact
     }
 
-    /// Returns the latest earlier epochs that are complete in the journal, whatever may be missing of others.
+    /// Returns the latest earlier epochs that are complete in the journal. Records of other epochs may be missing.
     #[must_use]
     pub fn vouched(&self) -> &[Epoch] {
         &self.vouched

@@ -12,7 +12,7 @@ use airlock_domain::{
 
 use super::piece::{Piece, StreamState};
 
-/// The time for which the last bytes of a growing stream are held back to join more, after a first chunk was sent.
+/// After a first chunk, the last bytes of a growing stream are held back for this time, to be sent with later ones.
 const COALESCE: Duration = Duration::from_millis(5);
 
 /// A point in time.

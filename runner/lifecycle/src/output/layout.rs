@@ -62,8 +62,8 @@ impl Layout {
         Look::Bytes(usize::try_from(end - offset).unwrap_or(usize::MAX).min(max))
     }
 
-    /// Returns the end of the gap at `offset`, in a stream that now has this length. The bytes there were expected and
-    /// not found: the segment was cut meanwhile, or lost when the host crashed.
+    /// Returns the end of the gap at `offset`, in a stream that now has this length. The expected bytes are missing:
+    /// the segment was cut in the meantime, or lost when the host crashed.
     #[must_use]
     pub fn end_of_missing(self, total: u64, offset: u64) -> u64 {
         match self.cut(total).filter(|cut| cut.contains(&offset)) {

@@ -24,7 +24,7 @@ pub struct Segments {
     layout: Layout,
     /// The number of segments that count in the budget.
     held: u64,
-    /// The first segment that was not yet given out for deletion.
+    /// The first segment that was not yet returned for deletion.
     deleted_to: u64,
     removed: bool,
 }

@@ -249,7 +249,7 @@ impl Transfers {
         true
     }
 
-    /// Moves the bytes of a transfer away, so that a new one can use the name. The caller deletes them.
+    /// Renames the bytes of a transfer, so that a new transfer can use the name. The caller deletes them.
     fn move_to_trash(&self, transfer: &Transfer) -> PathBuf {
         let name = self.names.fetch_add(1, Ordering::Relaxed);
         let trash = self.directory.join(TRASH).join(name.to_string());

@@ -1,6 +1,6 @@
 //! The escape attempts, each with its name in reports.
 //!
-//! No attempt does harm if it succeeds: it changes nothing outside this process and its mount namespace.
+//! A successful attempt does no harm: it makes no change outside this process and its mount namespace.
 
 use std::fs::{self, File};
 use std::io::Read as _;

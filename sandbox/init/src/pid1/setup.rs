@@ -56,7 +56,7 @@ pub(super) fn prepare(sandboxed: bool) -> Result<(), Failure> {
 }
 
 /// Checks that bubblewrap applied the system call filter. A container may have a filter too, so the mode is not enough.
-/// `unshare` with no flags changes nothing, and only a filter refuses it.
+/// `unshare` without flags has no effect, and only a filter refuses it.
 fn filter_is_in_force() -> Result<(), Failure> {
     let mode = secure_computing_mode().at(Step::Seccomp)?;
     match (mode, unshare(CloneFlags::empty())) {

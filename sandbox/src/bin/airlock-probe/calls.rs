@@ -7,8 +7,8 @@ use nix::errno::Errno;
 
 use crate::attempt::Attempt;
 
-/// Makes one system call with arguments on which nothing can act. An error other than a refusal concerns the arguments:
-/// the call itself was allowed.
+/// Makes one system call with arguments that cannot have an effect. An error other than a refusal concerns the
+/// arguments: the call itself was allowed.
 pub(crate) fn bare(name: &OsStr) -> Vec<Attempt> {
     let name = name.to_string_lossy();
     match bare_call(&name) {

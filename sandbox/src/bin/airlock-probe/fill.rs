@@ -15,7 +15,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::attempt::Attempt;
 
 const MIB: usize = 1 << 20;
-/// Longer than any test, shorter than a forgotten process may live.
+/// Longer than any test, but short enough for a process that no test ends.
 const HELD: Duration = Duration::from_secs(120);
 
 /// Starts this many processes at once, then this many threads at once.

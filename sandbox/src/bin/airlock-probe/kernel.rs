@@ -19,7 +19,7 @@ pub(crate) fn capabilities() -> Vec<Attempt> {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let sets = status.lines().filter_map(|line| line.split_once(":\t"));
     let sets = sets.filter(|(name, _)| name.starts_with("Cap"));
-    // An unreadable set counts as reached, because it was not seen to be empty.
+    // An unreadable set counts as reached, because it is not known to be empty.
     sets.map(|(name, value)| Attempt::new(name, u64::from_str_radix(value.trim(), 16) != Ok(0), value.trim()))
         .collect()
 }

@@ -1,8 +1,8 @@
 //! `airlock-probe TEST [WORD...]` attempts one thing that a sandbox must prevent, in several ways, and prints as JSON
 //! which of them worked.
 //!
-//! It is an attack by design, and harmless: it changes nothing that it reaches. It must fail inside a sandbox. It must
-//! succeed where the tested layer is absent, otherwise it proves nothing.
+//! It is an attack by design, but harmless: it does not change the objects that it reaches. It must fail inside a
+//! sandbox. It must succeed where the tested layer is absent. Otherwise it does not test the layer.
 
 mod attempt;
 mod calls;

@@ -23,7 +23,7 @@ enum Done {
     Stays(Option<Found>),
     /// The file was moved, and the previous one was restored if possible.
     Moved(Option<Found>, Option<Mark>),
-    /// The file is still there, and is not accepted.
+    /// The file still exists, and is not accepted.
     Failed(Found),
 }
 

@@ -11,7 +11,7 @@ use airlock_proto::v1::{
 
 /// The maximum number of notes in a result.
 const NOTES: usize = 32;
-/// The maximum number of notes about protected names. Further ones are counted in a single note.
+/// The maximum number of notes about protected names. Further names are counted in a single note.
 const VIOLATIONS: usize = 16;
 /// The maximum length of a text in bytes.
 const TEXT_BYTES: usize = 1024;
@@ -25,7 +25,7 @@ pub(super) fn of(result: &Outcome) -> Vec<Note> {
     }
     let mut notes = Vec::new();
     let mut add = |code: &str, text: String| notes.push(Note { code: code.to_owned(), text: line(&text) });
-    // A cancellation or timeout is meant to end all processes.
+    // A cancellation or timeout ends all processes, which needs no note.
     let by_itself = matches!(code(result), CauseCode::Exited | CauseCode::Signaled);
     if result.leftovers_killed && by_itself {
         add(

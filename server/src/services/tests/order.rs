@@ -89,7 +89,11 @@ async fn waiting_for_a_runner_is_bounded_and_waiting_for_ones_own_session_does_n
     until("it waits only for a runner", async || world.services.reconciler.transient.is_head(stuck.id)).await;
     world.pass(wait / 2).await;
     reconcile_once(&world.services.reconciler).await.unwrap();
-    assert_eq!(world.get(stuck.id).await.state, ExecutionState::Queued, "its time in the queue has not expired");
+    assert_eq!(
+        world.get(stuck.id).await.state,
+        ExecutionState::Queued,
+        "its time in the queue has not expired"
+    );
     world.pass(wait).await;
     assert_eq!(world.cause(stuck.id).await, Cause::QueueExpired);
 }

@@ -1,4 +1,4 @@
-//! Tests of the queue: what is taken, in which order, and the accounting per tenant.
+//! Tests of the queue: the executions that are taken, their order, and the accounting per tenant.
 
 use airlock_domain::{Cause, ExecutionId, ExecutionState};
 

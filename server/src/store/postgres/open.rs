@@ -1,4 +1,4 @@
-//! The opening of a database: checks that it can hold a store, and applies migrations.
+//! Opens a database: checks that it can hold a store, and applies migrations.
 
 use std::time::Duration;
 

@@ -18,7 +18,7 @@ pub(in crate::stream) enum Way {
     Usable,
     /// The runner holds no output of this execution.
     Missing,
-    /// The output is in the storage or was given up; the store states which.
+    /// The output is stored or lost; the store states which.
     Retired,
 }
 
@@ -122,8 +122,8 @@ impl State {
         }
     }
 
-    /// Works like [`State::step`] for a caller that needs what the runner keeps. The ring is used only for data
-    /// that the runner no longer has.
+    /// Works like [`State::step`], for a caller that needs the data of the spool. The ring is used only for data that
+    /// the runner no longer has.
     pub(super) fn step_of_spool(&mut self, place: &mut ReaderPosition, now: Instant) -> Step {
         if let Some(step) = self.step_of_claim(place, now) {
             return step;
@@ -223,7 +223,7 @@ impl State {
                 self.track(stream).reach(piece.end())?;
                 match target {
                     Target::Ring => self.track(stream).ring.push(piece),
-                    // The reader may be gone.
+                    // The reader may have been dropped.
                     Target::Claim(id) => {
                         if let Some(claim) = self.claims.get_mut(&id) {
                             claim.pieces.push_back(piece);

@@ -1,6 +1,5 @@
-//! The primitive read: what is at an offset of a stream now. The location (the runner, the storage, or
-//! lost) is determined for each piece, so a read continues when the output moves from the runner to
-//! the storage.
+//! The primitive read: the current data at an offset of a stream. The location (the runner, the storage, or lost) is
+//! determined for each piece, so a read continues when the output moves from the runner to the storage.
 
 use std::sync::Arc;
 
@@ -94,7 +93,7 @@ impl OutputLocation {
         part
     }
 
-    /// Counts what a client receives.
+    /// Counts the data that a client receives.
     pub(super) fn observe(&self, part: &ReadPart) {
         let observer = &self.registration.inner.observer;
         match part {
@@ -118,7 +117,7 @@ impl OutputLocation {
         }
     }
 
-    /// Returns what is at `offset`. Requests at most `want` bytes; 0 requests the extent only.
+    /// Returns the data at `offset`. Requests at most `want` bytes; 0 requests the extent only.
     ///
     /// # Errors
     /// `Unavailable` if the runner or the storage cannot be reached for a while, or the server stops.
@@ -150,7 +149,7 @@ impl OutputLocation {
         }
     }
 
-    /// Returns what is available without waiting, and whether the store may have a new location.
+    /// Returns the data that is available without waiting, and whether the store may have a new location.
     async fn look(&mut self, offset: u64, want: u64) -> Result<(Option<At>, bool), ApiError> {
         let ReaderRegistration { inner, hub, .. } = &self.registration;
         let stream = self.place.stream;

@@ -1,6 +1,6 @@
 //! A simulation of placement: 100,000 executions of 20 tenants on 200 runners and 10 servers. The server's own code
-//! ([`choose`] and [`fair`]) is compared with a central scheduler that sees everything at once. Time is simulated, and
-//! the work is the same for both: it follows from one seed (`SEED=`).
+//! ([`choose`] and [`fair`]) is compared with a central scheduler that always knows every slot and queue. Time is
+//! simulated, and the work is the same for both: it follows from one seed (`SEED=`).
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a benchmark")]
 
@@ -279,7 +279,7 @@ impl<'w> Fleet<'w> {
         if self.taken[runner] < SLOTS && self.waiting[runner].is_empty() {
             return self.begin(index, runner, server);
         }
-        // A refusal tells the server about the placements of others.
+        // A refusal shows the server the placements of others.
         self.outcome.refused += u64::from(self.known[server][runner] < SLOTS);
         self.known[server][runner] = self.known[server][runner].max(SLOTS);
         self.waiting[runner].push(self.work[index].tenant, index);

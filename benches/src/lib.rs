@@ -1,5 +1,5 @@
-//! Measures alternative implementations of the same work in turns, so that a noisy host affects all of them alike.
-//! Prints medians and ratios, and asserts nothing.
+//! Measures alternative implementations of the same work in turns, so that a noisy host affects all of them equally.
+//! Prints medians and ratios, and makes no assertions.
 
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,6 @@
-//! Fuzzes property 2: a command that the policy calls read-only changes nothing and starts only
-//! predicted programs. Real programs run on a writable tree. `generate` makes commands from the
-//! policy's own tables, `place` is the sandbox, `inside` runs in it, `judge` compares, and `run`
-//! counts. No generated command runs outside the sandbox.
+//! Fuzzes property 2: a command that the policy calls read-only changes no file and starts only predicted programs.
+//! Real programs run on a writable tree. `generate` makes commands from the policy's own tables, `place` is the
+//! sandbox, `inside` runs in it, `judge` compares, and `run` counts. No generated command runs outside the sandbox.
 
 mod command;
 pub mod forced;

@@ -1,5 +1,4 @@
-//! A denied program is denied in every disguise; a harmless program in the same disguise is not
-//! denied.
+//! A denied program is denied in every disguise. A harmless program in the same disguise is not denied.
 
 pub(crate) mod ways;
 

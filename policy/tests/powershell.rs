@@ -1,5 +1,4 @@
-//! PowerShell text is not parsed. Deny and ask rules are matched with it, and if there are such
-//! rules, it is allowed in no mode.
+//! PowerShell text is not parsed. Deny and ask rules are matched with it. If there are such rules, no mode allows it.
 
 use airlock_policy::{Decision, Mode, Profile, Request, Rules, Shell, Verdict, decide};
 

@@ -1,4 +1,4 @@
-//! A relay in front of a server that simulates a bad network: it cuts connections, refuses them, stalls, or cuts after
+//! A relay in front of a server that simulates a bad network. It cuts connections, refuses them, stalls, or cuts after
 //! a number of bytes.
 
 use std::{
@@ -82,7 +82,7 @@ impl Shared {
 
 impl Cutter {
     /// Relays to `to`, and cuts all connections once in `every`. On a busy host, connections may be cut before they
-    /// receive a response. The interval then grows until they do, because there would be no progress otherwise.
+    /// receive a response. The interval then grows until there is progress.
     ///
     /// # Panics
     /// If there is no free port.
@@ -142,7 +142,7 @@ impl Cutter {
         }
     }
 
-    /// Transfers no data and cuts nothing until this is reset.
+    /// Transfers no data and cuts no connection until this is reset.
     pub fn set_stalled(&self, stalled: bool) {
         self.shared.stalled.store(stalled, Ordering::Relaxed);
     }

@@ -1,6 +1,6 @@
-//! Runs everything that telemetry reports, once, with a server, a runner and clients: commands that succeed and fail,
-//! files, input, approvals, wrong credentials, a runner that dies. Each text from a client or a command contains
-//! [`CANARY`].
+//! Performs every operation that telemetry reports once, with a server, a runner and clients. Examples are commands
+//! that succeed and fail, files, input, approvals, wrong credentials, and a runner that dies. Each text from a client
+//! or a command contains [`CANARY`].
 
 use std::{
     io::{Cursor, Write as _},
@@ -279,7 +279,7 @@ impl Exercise {
         ended(&self.agent, &execution).await;
         let story = read(self.agent.attach(&execution, From::Beginning)).await.unwrap();
         assert!(story.missing > 0, "the middle was cut");
-        // While it runs, one reader receives all of it, and the other nothing.
+        // While it runs, one reader receives all of it, and the other one no data.
         let much = format!("yes {CANARY} | head -c {MUCH}; until [ -e go ]; do sleep 0.05; done");
         let session = self.session("sandboxed").await;
         let mut late = self.agent.run(Self::told(&session, &much));

@@ -71,7 +71,7 @@ pub enum Timers {
     /// The shortest lease, so that the take-over from a dead server is fast. It may also expire on a busy host without
     /// a fault, and the test's expectations must hold then, too.
     ShortLease,
-    /// The same, and a link ends after few seconds of silence, so that a disconnected host is detected soon.
+    /// The same, but a link ends after a few seconds of silence, so that a disconnected host is detected soon.
     Short,
 }
 

@@ -166,7 +166,7 @@ impl Pod {
     }
 
     fn delete(&self) {
-        // If the container has ended, there is nothing to delete.
+        // If the container has ended, it does not exist any more.
         drop(
             private_command(&[])
                 .args(["runc", "--root"])

@@ -1,4 +1,4 @@
-//! A port of the loopback interface that is reserved for one test, even while nothing listens on it.
+//! A port of the loopback interface that is reserved for one test, even while no server listens on it.
 
 use std::net::SocketAddr;
 

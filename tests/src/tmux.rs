@@ -147,7 +147,7 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        // A server that has ended has nothing to kill.
+        // A server that has ended cannot be killed.
         let _ = self.tmux(&["kill-server"]).output();
     }
 }

@@ -1,4 +1,4 @@
-//! A reader of one execution at a limited rate, until it is told to hurry. It uses the HTTP/2 flow-control
+//! A reader of one execution at a limited rate, until the test removes the limit. It uses the HTTP/2 flow-control
 //! window: the server may not send more than the reader has released.
 
 use std::{

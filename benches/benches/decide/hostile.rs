@@ -19,7 +19,7 @@ pub(crate) enum RuleKind {
     Paths,
 }
 
-/// Parts that are repeated and left open. The tests of the policy use the same.
+/// Parts that are repeated without their end. The tests of the policy use the same.
 const PARTS: &str = include_str!("../../../policy/test_data/hostile_parts.json");
 
 /// Parts that are opened and closed up to the deepest nesting that is parsed, repeatedly.

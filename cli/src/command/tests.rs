@@ -1,4 +1,4 @@
-//! Tests of argument parsing: accepted arguments, and the errors for wrong ones.
+//! Tests of argument parsing: accepted arguments, and the errors for invalid arguments.
 
 use clap::error::ErrorKind;
 

@@ -1,5 +1,4 @@
-//! Tests with archives from a hostile server: nothing outside the directory changes, and no partial
-//! directory appears.
+//! Tests with archives from a hostile server. No file outside the directory changes, and no partial directory appears.
 
 use std::{
     collections::BTreeMap,

@@ -1,4 +1,4 @@
-//! Tests of the escaper: nothing is hidden, and two different texts never look the same.
+//! Tests of the escaper: no text is hidden, and two different texts never look the same.
 
 use std::ops::Range;
 

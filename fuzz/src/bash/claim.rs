@@ -1,5 +1,5 @@
-//! The claims of a decision about the programs that start, and the check that a run kept to them.
-//! This module never reads the text of the command.
+//! The claims of a decision about the programs that start, and the check that they hold for a run. This module never
+//! reads the text of the command.
 
 use airlock_policy::{Decision, FoundCommand, Verdict, Word};
 

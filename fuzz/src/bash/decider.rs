@@ -1,4 +1,4 @@
-//! Decides one command under several profiles and modes. It adds nothing to the policy's decisions.
+//! Decides one command under several profiles and modes. It does not change the policy's decisions.
 
 use airlock_policy::{Decision, FoundCommand, Mode, Profile, Request, Snapshot, Verdict, decide};
 

@@ -11,13 +11,13 @@ use std::process::{Command, Stdio};
 use airlock_sandbox::{COMMAND_DIRECTORY, INSIDE_BASH_ENV};
 use serde::{Deserialize, Serialize};
 
-/// Programs that run other programs. The sandbox has the real ones.
+/// Programs that run other programs. The sandbox contains the real programs.
 pub const LAUNCHERS: &[&str] = &[
     "bash", "chrt", "dash", "env", "find", "flock", "ionice", "nice", "nohup", "prlimit", "setarch",
     "setsid", "sh", "stdbuf", "taskset", "timeout", "xargs",
 ];
 
-/// Programs with output that affects the prediction. The sandbox has the real ones.
+/// Programs with output that affects the prediction. The sandbox contains the real programs.
 const REAL: &[&str] = &["cat"];
 
 /// Programs that do nothing and exit with 0.

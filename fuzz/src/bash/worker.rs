@@ -1,5 +1,5 @@
-//! The worker inside the sandbox: receives commands, traces each in bash, and reports the programs
-//! that it started. It must run only inside the sandbox. It decides nothing.
+//! The worker inside the sandbox: receives commands, traces each in bash, and reports the programs that it started. It
+//! must run only inside the sandbox. It makes no decision.
 
 use std::fs::{self, DirEntry, OpenOptions, Permissions};
 use std::io::{self, Read, Write};

@@ -1,8 +1,8 @@
 //! Runs writing commands as if they were read-only. They run in Airlock's own sandbox for read-only commands, on a
-//! workspace with files, links and a repository. The mounts must hold whatever the policy decides: the workspace, HOME
-//! and /tmp stay unchanged.
+//! workspace with files, links and a repository. The mounts must hold regardless of the policy: the workspace, HOME and
+//! /tmp stay unchanged.
 //!
-//! This module decides nothing, and no part of a command runs outside the sandbox.
+//! This module makes no decision, and no part of a command runs outside the sandbox.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -44,7 +44,7 @@ pub struct Forced {
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tried {
-    /// It exited or was ended by a signal of its own.
+    /// It exited, or a signal that it caused itself ended it.
     Ended,
     /// It exceeded the time limit and was killed.
     Killed,
@@ -158,7 +158,7 @@ impl Forced {
         Ok(self.attend(running))
     }
 
-    /// Reads the output until the command ends or its time is over.
+    /// Reads the output until the command ends or its timeout expires.
     fn attend(&self, running: Running) -> (Cause, Vec<u8>) {
         let Running { streams, control, waiter, .. } = running;
         let deadline = Instant::now() + self.wall;

@@ -1,6 +1,6 @@
-//! The process inside the sandbox: makes the tree, then traces one command after another and
-//! compares the tree with its original state. It must run only in the canary's sandbox. It judges
-//! nothing: it writes its observations, one line for each command.
+//! The process inside the sandbox. It creates the tree, traces one command after another, and compares the tree with
+//! its original state. It must run only in the canary's sandbox. It does not judge. It writes its observations, one
+//! line for each command.
 
 use std::ffi::OsString;
 use std::fs;

@@ -47,8 +47,8 @@ const SCRIPTS: &[(&str, &str, &str)] = &[
 /// The directories of git's own programs.
 const GIT_CORE: &[&str] = &["/usr/lib/git-core/", "/usr/libexec/git-core/", "/usr/local/libexec/git-core/"];
 
-/// Returns the programs that are neither among the decision's commands nor helpers of such a
-/// program, each with its arguments.
+/// Returns the unpredicted programs with their arguments: those that are neither commands of the decision nor helpers
+/// of such a command.
 #[must_use]
 pub fn unpredicted(decision: &Decision, started: &[Started]) -> Vec<String> {
     let names: Vec<&str> = decision

@@ -1,7 +1,6 @@
-//! The canary's sandbox: Airlock's own for a read-only command, with its arguments and environment,
-//! but with a writable workspace, HOME and /tmp. A command can write everything there that it could
-//! write on a faulty mount, so that every write is detected. One process runs in each sandbox, in
-//! place of `airlock-init`.
+//! The canary's sandbox: Airlock's own for a read-only command, with its arguments and environment, but with a writable
+//! workspace, HOME and /tmp. A command can write there in the same way as on a faulty mount, so every write is
+//! detected. One process runs in each sandbox, in place of `airlock-init`.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -200,7 +199,7 @@ const BUILTINS: &str = ": [ alias bind break builtin caller cd command compgen c
                         false getopts hash help history jobs let local popd printf pushd pwd read return shift \
                         shopt test times true type typeset ulimit umask unset wait";
 
-/// Returns whether bash finds the name inside.
+/// Returns whether bash finds the program inside the sandbox.
 #[must_use]
 pub fn is_there(name: &str) -> bool {
     let mut aliases = renamed().into_iter().chain(awks());

@@ -21,7 +21,7 @@ pub struct Tally {
     pub refused: usize,
     /// Flags that were in a command that ran.
     pub flags: BTreeSet<usize>,
-    /// Names of flags that were given up: no command with them was called read-only.
+    /// Names of flags that the run stopped trying, because no command with them was called read-only.
     pub never: Vec<String>,
     /// How many flags the tables list as harmless.
     pub all_flags: usize,

@@ -17,7 +17,7 @@ use super::place::{self, Planted};
 use super::report::{Finding, Report, Tally};
 use super::worker::Worker;
 
-/// A run ends after this number of findings, since they have the same causes.
+/// A run ends after this number of findings, because further ones usually have the same causes.
 const MOST_FINDINGS: usize = 300;
 /// How many commands can wait for a sandbox.
 const JOBS_AHEAD: usize = 64;
@@ -134,7 +134,7 @@ fn work_until_none_is_left(
 ) -> io::Result<()> {
     let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
     while let Ok(Job { generated, decision }) = next() {
-        // The policy asks about this command for another reason, so that a planted setting proves nothing.
+        // The policy asks about this command for another reason, so a planted setting is not tested.
         let withdrawn = decision.verdict != Verdict::Allow && worker.planted() == Planted::Naming;
         let seen = if withdrawn {
             Seen { withdrawn, ..Seen::default() }

@@ -1,7 +1,7 @@
 //! The time limit of a run. Time spent waiting for a processor does not count, so the result does not depend on the
 //! load of the host.
 //!
-//! The clock must end every run, including one that never gets a processor.
+//! The clock must end every run, including a run that never gets a processor.
 
 use std::time::{Duration, Instant};
 

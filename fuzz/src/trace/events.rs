@@ -205,7 +205,7 @@ impl Follower {
         let Some((path, argv)) = read_image(pid)? else {
             return Ok(());
         };
-        // The exec of the gate itself is not always seen.
+        // The tracer does not always observe the exec of the gate itself.
         let gate = self.execs.is_empty() && argv.get(2).is_some_and(|text| text == GATE.as_bytes());
         if gate {
             return Ok(());

@@ -27,7 +27,7 @@ fn strict(command: &str) -> Decision {
     decide(&Request::bash(command.as_bytes()), &Profile::builtin("strict").unwrap())
 }
 
-/// Returns the observations of a command on the canary tree, whatever the policy decides.
+/// Returns the observations of a command on the canary tree, regardless of the policy's decision.
 fn seen(command: &str) -> Seen {
     let seen = Worker::new(&driver(), 0).run(command).unwrap();
     assert_eq!(seen.trouble, None, "changes of `{command}` are detected");

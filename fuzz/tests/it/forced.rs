@@ -1,5 +1,5 @@
 //! Tests that writing commands change no file when they run as if they were read-only. The control shows that the same
-//! commands do change something on writable mounts.
+//! commands change files on writable mounts.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 

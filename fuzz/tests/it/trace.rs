@@ -1,4 +1,4 @@
-//! Tests of the tracer with programs that do nothing.
+//! Tests of the tracer with programs without effects.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 

@@ -1,5 +1,5 @@
-//! Disguises of a command: other spellings, wrappers, positions. bash runs the same program for
-//! each, or refuses the text.
+//! Disguises of a command: other spellings, wrappers, positions. For each, bash runs the same program or refuses the
+//! text.
 
 use super::random::Random;
 

@@ -159,7 +159,7 @@ async fn reads_take_turns() {
 async fn a_stopped_server_does_not_hold_up_the_writer() {
     let mut it = Fixture::new(false);
     it.read(1, 0, u64::MAX, true).await;
-    // Fill the queue of a server that reads nothing.
+    // Fill the queue of a server that does not read.
     while it.from_runner.capacity() > 0 {
         it.write(&vec![3; 100_000]);
         tokio::task::yield_now().await;

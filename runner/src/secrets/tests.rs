@@ -1,4 +1,5 @@
-//! Tests that streams in any pieces give the same result as the whole text, and how much of a secret can pass.
+//! Tests that streams in any pieces give the same result as the whole text. Also tests how many bytes of a secret can
+//! pass.
 
 use std::io::Write as _;
 

@@ -1,5 +1,5 @@
 //! Files with odd names, modes, depths and numbers that a command leaves in its session's directories. The next command
-//! runs, closing removes the session, and nothing next to it is removed.
+//! runs, and closing removes the session and no other files.
 
 use std::fs;
 

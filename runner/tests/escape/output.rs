@@ -113,7 +113,7 @@ impl Flood {
         id
     }
 
-    /// Reads until the stream is longer than this. Bytes that are cut meanwhile are a gap.
+    /// Reads until the stream is longer than this. Bytes that are cut in the meantime are a gap.
     async fn written(&self, site: &mut Site, id: ExecutionId, bytes: u64) {
         let mut output = site.it.output(id).await;
         let (stream, max_bytes) = (OutputStream::Stdout, bytes + 1);

@@ -24,7 +24,7 @@ fn value(name: &str) -> String {
     format!("{FIRST}{SECOND}-{name}")
 }
 
-/// Returns the names that never pass, whatever the profile.
+/// Returns the names that never pass, with any profile.
 fn scrubbed() -> Vec<String> {
     let listed = NAMES.lines().filter(|line| !line.starts_with('#')).map(str::to_owned);
     let twins = listed.clone().map(|name| format!("INPUT_{name}"));
@@ -38,7 +38,7 @@ fn others() -> impl Iterator<Item = String> {
     (0..OTHERS).map(|index| format!("SOMETHING_ELSE_{index}"))
 }
 
-/// A search by all routes, each of which must find nothing: the profile's request, and the method.
+/// A search by all routes, none of which must find a secret: the profile's request, and the method.
 struct Search {
     words: &'static str,
     read_only: bool,

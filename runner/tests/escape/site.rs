@@ -53,7 +53,7 @@ pub(crate) struct Site {
     directory: PathBuf,
 }
 
-/// Killed when the test ends, however it ends.
+/// Killed at every end of the test.
 struct Runner(Child);
 
 impl Drop for Runner {

@@ -9,7 +9,7 @@ use airlock_domain::{
 
 use crate::fixture::{Fixture, PATIENCE, grant};
 
-/// Longer than any test takes.
+/// Longer than the duration of any test.
 const LONG: Duration = Duration::from_secs(20 * 60);
 
 impl Fixture {
@@ -125,7 +125,8 @@ async fn signals_and_detaches_to_what_does_not_run_do_nothing() {
 async fn the_background_has_its_own_time_from_the_start() {
     let mut it = Fixture::new().await;
     let session = it.open("").await;
-    // A longer time than before. It is detached at once, and has run longer than the original time when it may end.
+    // A longer time than before. It is detached immediately. When it may end, it has run longer than the original
+    // timeout.
     let mut short = grant(session, "until [ -e go ]; do sleep 0.02; done; echo end");
     short.command.timeout = Duration::from_secs(3);
     let longer = it.offer(short.clone()).await;

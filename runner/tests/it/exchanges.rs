@@ -65,7 +65,7 @@ async fn warm_up(it: &mut Fixture, session: SessionId) {
 }
 
 /// Returns how many of the requested exchanges were refused and how many were opened. All of them arrive eventually.
-/// Those without an order do not stay.
+/// Exchanges without an order are closed.
 async fn answers(it: &mut Fixture, before: Holdings) -> (u32, u32) {
     let begun = Instant::now();
     let (mut told, mut opened) = (0, 0);
@@ -98,7 +98,7 @@ async fn ten_thousand_exchanges() {
     for index in 0..10_000 {
         it.link.send(ToRunner::OpenExchange { ticket: format!("ticket-{index}") }).await;
     }
-    // Other work continues meanwhile.
+    // Other work continues in the meantime.
     assert_eq!(it.said(grant(session, "echo on")).await, "on\n");
     it.link.send(ToRunner::Probe { number: 1 }).await;
     it.report(|message| matches!(message, FromRunner::Probed { .. }).then_some(())).await;

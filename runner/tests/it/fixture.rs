@@ -22,7 +22,7 @@ use airlock_runner::{
 
 use crate::fake::{Exchange, FakeServer, Link, Manners, Output};
 
-/// The timeout of each wait. Only a failing test uses it up, however slow the machine is.
+/// The timeout of each wait. Only a failing test reaches it, even on a slow machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 /// The wall time of a command that should exit without a kill.
 const WALL: Duration = Duration::from_secs(240);

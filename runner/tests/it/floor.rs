@@ -1,4 +1,4 @@
-//! Tests of a runner on a host below the floor: it is never ready, and accepts nothing.
+//! Tests of a runner on a host below the floor. It is never ready, and accepts no session and no job.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 

@@ -71,8 +71,8 @@ async fn stale_epochs_and_late_offers_are_refused_for_good() {
         let id = offer.execution_id;
         it.link.send(ToRunner::StartJob(Box::new(offer.clone()))).await;
         assert_eq!(reason(&it.job(id, JobPhase::Refused).await), why);
-        // The same execution and attempt get the same answer, whatever the offer contains now. A new attempt is a new
-        // offer.
+        // The same execution and attempt get the same answer, regardless of the offer's contents. A new attempt is a
+        // new offer.
         let mut again = offer.clone();
         again.epoch = it.link.hello.epoch;
         again.not_after_clock_ms = u64::MAX;
@@ -124,7 +124,7 @@ async fn an_offer_that_cannot_be_understood_is_refused_for_good() {
     assert_eq!(reason(&it.job(id, JobPhase::Refused).await), "malformed_grant");
     it.link.send(ToRunner::StartJob(Box::new(StartJob { attempt: 2, ..good }))).await;
     assert_eq!(it.job(id, JobPhase::Ended).await.attempt, 2);
-    // An accepted job stays accepted, whatever is sent for it later.
+    // An accepted job stays accepted, regardless of later messages about it.
     let later = WireStartJob { attempt: 3, grant: None, ..wire };
     it.link.to.send(Ok(ConnectResponse { message: Some(Message::StartJob(later)) })).await.unwrap();
     assert_eq!(reason(&it.job(id, JobPhase::Refused).await), "already_accepted");

@@ -1,5 +1,5 @@
-//! Tests that many jobs leave nothing behind. Each test counts the resources of its process, and therefore needs a
-//! process of its own, which `cargo nextest` provides.
+//! Tests that no resource remains after many jobs. Each test counts the resources of its process, and therefore needs a
+//! separate process, which `cargo nextest` provides.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -120,7 +120,7 @@ async fn unread_inputs() {
         let id = it.start(with_input(session, "sleep 600")).await;
         let mut writer = it.order(ExchangeOrder::Stdin { execution_id: id, take_over: false }).await;
         assert_eq!(writer.next().await, Some(ExchangeFromRunner::Ready { offset: 0 }));
-        // More than the pipe holds, so that the runner waits for a reader that never comes.
+        // More than the pipe holds, so the runner waits for a reader that does not exist.
         for index in 0..32 {
             writer.write(index * TRANSFER_CHUNK_BYTES as u64, vec![7; TRANSFER_CHUNK_BYTES]).await;
         }

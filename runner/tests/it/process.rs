@@ -219,7 +219,7 @@ async fn a_death_while_a_session_is_made_or_closed_leaves_it_whole_or_gone() {
             let sessions = fs::read_dir(it.state("sessions")).unwrap().count();
             assert_eq!(fs::read_dir(it.state("trash")).unwrap().count(), 0);
             *(if sessions == 0 { &mut gone } else { &mut whole }) += 1;
-            // Opened again, the session is complete, whatever was left of it.
+            // When it is opened again, the session is complete, even after an interrupted creation.
             it.link.send(open).await;
             while !matches!(it.session(session_id).await, SessionPhase::Open { .. }) {}
             assert_eq!(it.said(grant(session_id, "find . -type f | wc -l")).await, "300\n");

@@ -1,5 +1,5 @@
-//! Tests of a command on a terminal that a server controls. Keys come by exchanges, sizes on the control stream, from
-//! one writer at a time. The command ends whatever a program does with the terminal.
+//! Tests of a command on a terminal that a server controls. Keys arrive by exchanges, from one writer at a time. Sizes
+//! arrive on the control stream. The command ends independently of the terminal's state.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 

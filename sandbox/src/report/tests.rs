@@ -1,4 +1,4 @@
-//! Tests that a layer without an observation counts as missing, and of the floor.
+//! Tests of the floor. Also tests that a layer without an observation counts as missing.
 
 use airlock_init::sight::{Attempt, Sight};
 

@@ -13,7 +13,7 @@ use crate::layer::Layer::CrossCheck;
 use crate::stage::Stage;
 use crate::support::PROBE;
 
-/// Checks that the command ends with `cause`, whatever it wrote.
+/// Checks that the command ends with `cause`, regardless of its output.
 fn forged(command: &'static str, cause: Cause) -> impl FnOnce(&mut Stage) {
     move |stage| {
         let command = command.replace("PROBE", PROBE);

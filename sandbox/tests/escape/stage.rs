@@ -61,7 +61,7 @@ impl Stage {
         self.controlled.set(true);
     }
 
-    /// Checks that a control has succeeded. An attempt without a control proves nothing.
+    /// Checks that a control has succeeded. An attempt without a control does not test the layer.
     #[track_caller]
     pub(crate) fn assert_controlled(&self) {
         assert!(self.controlled.get(), "the row has no control");

@@ -1,4 +1,4 @@
-//! Tests of command building: every command behaves as a script of its own, inside the sandbox and outside.
+//! Tests of command building: every command behaves like a separate script, inside the sandbox and outside.
 //!
 //! Each row runs twice in equal sandboxes with the same snapshot: as Airlock runs it, and as a file that is passed to
 //! `bash +H -O expand_aliases`. Output, exit code and last directory must be equal. Only the path of the script may

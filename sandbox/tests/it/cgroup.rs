@@ -1,5 +1,5 @@
-//! Tests of cgroups on this host: every way to end leaves none. Without cgroups commands still run, and the result
-//! reports it. The tests in a virtual machine cover the controllers.
+//! Tests of cgroups on this host: none remains after any end of a sandbox. Without cgroups commands still run, and the
+//! result reports it. The tests in a virtual machine cover the controllers.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};

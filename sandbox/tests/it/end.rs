@@ -1,4 +1,4 @@
-//! Tests that nothing outlives a command: no signal handler and no daemon.
+//! Tests that no signal handler and no daemon outlives a command.
 
 use std::fs;
 use std::path::PathBuf;

@@ -108,9 +108,9 @@ fn an_end_that_is_not_confirmed_from_outside_is_not_success() {
     let lies = [
         // No status at all.
         "eval \"exec $2>&-\"; shift 2; exec BWRAP \"$@\"",
-        // Success, whatever the command did.
+        // Success, regardless of the command.
         "echo '{\"exit-code\": 0}' >&$2; eval \"exec $2>&-\"; shift 2; exec BWRAP \"$@\"",
-        // Failure, whatever the command did.
+        // Failure, regardless of the command.
         "echo '{\"exit-code\": 9}' >&$2; eval \"exec $2>&-\"; shift 2; exec BWRAP \"$@\"",
         // An incomplete status.
         "echo '{\"exit-code\": ' >&$2; eval \"exec $2>&-\"; shift 2; exec BWRAP \"$@\"",

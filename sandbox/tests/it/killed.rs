@@ -1,4 +1,4 @@
-//! Tests that nothing outlives the process that started it, or bubblewrap, at whatever moment they die.
+//! Tests that no process outlives the process that started it, or bubblewrap, even if these are killed at any moment.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -54,7 +54,7 @@ fn nothing_is_left_when_the_owner_is_killed_in_the_middle_of_a_start() {
         std::thread::sleep(Duration::from_micros(700 * delay));
         kill(owner);
     }
-    // Everything after the change of IDs, whatever its command line.
+    // All processes after the change of IDs, with any command line.
     eventually("everything has ended", || processes_of(uid).is_empty());
     let runtime = directory.path().to_string_lossy().into_owned();
     eventually("the launch step has ended", || host_processes(&runtime).is_empty());

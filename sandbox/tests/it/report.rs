@@ -1,4 +1,4 @@
-//! Tests of the report: each layer that is left out is reported as missing, and no other layer is.
+//! Tests of the report: each omitted layer is reported as missing, and no other layer is.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -1,7 +1,7 @@
 //! Tests of the system call filter from inside. Each stopped call has a control in a plain bubblewrap sandbox that
 //! has every similar layer except this one. Other tests check the calls that the filter must not stop.
 //!
-//! Every attempt is harmless if it succeeds: it changes nothing, or only itself.
+//! Every attempt is harmless if it succeeds: it changes at most its own process.
 
 mod program;
 
@@ -162,7 +162,7 @@ fn a_terminal_cannot_be_typed_into() {
     let directory = tempfile::tempdir().unwrap();
     fs::set_permissions(directory.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let bound = Host { profile: host.profile.clone().with_bind(directory.path(), "/mnt"), ..host };
-    // The text to type is at an invalid address, so that the control types nothing.
+    // The text to type is at an invalid address, so the control types no text.
     for (name, request) in [("type", request), ("type-upper-bits", request | 1 << 32)] {
         program::write(&directory.path().join(name), &of_call(16, &[0, request, 0]));
         let script = format!("script -qec /mnt/{name} /dev/null >/dev/null; echo $?");

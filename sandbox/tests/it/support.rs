@@ -23,7 +23,7 @@ pub(crate) const PROBE: &str = "/run/probe";
 /// The variable with the path of a copy of the probe, if the original is out of reach.
 pub(crate) const PROBE_AT: &str = "AIRLOCK_TEST_PROBE";
 
-/// The timeout of each wait. Only a failing test uses it up, however slow the machine is.
+/// The timeout of each wait. Only a failing test reaches it, even on a slow machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The first host uid of these tests. The last one is below 1,935,000,000, because Linux has at most 2^22 pids. No

@@ -1,5 +1,5 @@
 //! The contract of every store, as tests against `&dyn Store`. Each implementation runs all of them with
-//! [`contract_tests!`]. Its own tests cover only what is specific to it: files, locks, migrations.
+//! [`contract_tests!`]. Its own tests cover only its specific parts: files, locks, migrations.
 
 pub(super) mod approvals;
 pub(super) mod audit;

@@ -1,4 +1,4 @@
-//! Tests that every metric in the table is used, and that an unreachable collector delays nothing.
+//! Tests that every metric in the table is used, and that an unreachable collector causes no delay.
 
 use std::{collections::BTreeSet, time::Duration};
 

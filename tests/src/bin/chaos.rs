@@ -17,7 +17,7 @@ use tokio::{runtime::Handle, task::spawn_blocking};
 /// The largest number of consecutive injections of one row.
 const AT_ONCE: usize = 8;
 
-/// Inject faults and check what survives.
+/// Inject faults, and check the surviving state.
 #[derive(Debug, Parser)]
 struct Arguments {
     /// The duration in seconds.

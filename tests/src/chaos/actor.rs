@@ -1,5 +1,4 @@
-//! A scripted execution: a command with completely known output, a reader that reads it from its beginning, and
-//! the checks of its result.
+//! A scripted execution: a command with known output, a reader that reads all of it, and the checks of the result.
 
 use std::{
     sync::{

@@ -1,5 +1,5 @@
-//! The consistency check after a fault: every accepted execution has a correct result, its readers received all
-//! output once, and it left nothing behind.
+//! The consistency check after a fault. Every accepted execution has a correct result, its readers received all output
+//! once, and it left no resources.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Records the events of one reader and checks each against the contract: nothing is missing, nothing is repeated.
+//! Records the events of one reader and checks each against the contract: no event is missing or repeated.
 
 use airlock_client::v1::{self, Execution, event::Event as Kind};
 
@@ -51,7 +51,7 @@ impl Told {
     }
 }
 
-/// Everything that one reader received from one execution, over any number of views.
+/// All events that one reader received from one execution, over any number of views.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub struct Ledger {
     /// The state changes: version, state, link.

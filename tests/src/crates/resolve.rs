@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::tree::{Meaning, Tree};
 
-/// What a path leads to.
+/// The target of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Target {
     /// The module with this number.
@@ -16,14 +16,14 @@ pub(super) enum Target {
 /// Imports of a block: names and globs, as in a module.
 #[derive(Default)]
 pub(super) struct Scope {
-    /// The names, with the paths that they stand for.
+    /// The names, with their paths.
     pub names: Vec<(String, Vec<String>)>,
     /// The paths of glob imports.
     pub globs: Vec<Vec<String>>,
 }
 
-/// Returns what `path` leads to in a module, inside these blocks. The result is empty if the path leads to another
-/// crate. A name can lead to several things, since modules, values and macros have separate names.
+/// Returns the target of `path` in a module, inside these blocks. The result is empty if the path leads to another
+/// crate. A name can have several targets, because modules, values and macros have separate names.
 pub(super) fn path(tree: &Tree, module: usize, scopes: &[Scope], path: &[String]) -> Vec<Target> {
     let mut resolver = Resolver { tree, followed: BTreeSet::new() };
     for scope in scopes.iter().rev() {
@@ -58,7 +58,7 @@ pub(super) fn called(tree: &Tree, module: usize, name: &str) -> Option<Target> {
 
 struct Resolver<'a> {
     tree: &'a Tree,
-    /// The imports that are being followed. Following one twice would not end.
+    /// The imports that are being followed. Following an import twice would not end.
     followed: BTreeSet<(usize, Vec<String>)>,
 }
 
@@ -82,7 +82,8 @@ impl Resolver<'_> {
         self.tree.modules[module].parent.map(Target::Module).into_iter().collect()
     }
 
-    /// Takes one more name of a path. An item stays what it is: the name is one of its variants or functions.
+    /// Takes one more name of a path. The target of an item is the item itself: the name is one of its variants or
+    /// functions.
     fn step(&mut self, targets: &[Target], name: &str) -> Vec<Target> {
         let mut found = Vec::new();
         let mut items = Vec::new();
@@ -96,7 +97,7 @@ impl Resolver<'_> {
         if found.is_empty() { items } else { found }
     }
 
-    /// Returns what a name means that must be in this module. If it is not seen there, a macro defines it.
+    /// Returns the target of a name that must be in this module. If it is not found there, a macro defines it.
     fn member(&mut self, module: usize, name: &str) -> Vec<Target> {
         let found = self.lookup(module, name);
         let at = &self.tree.modules[module];

@@ -1,4 +1,4 @@
-//! Tests of what `airlock_tests::crates` finds in source text.
+//! Tests of the analysis of source text by `airlock_tests::crates`.
 
 use super::{
     Tree,

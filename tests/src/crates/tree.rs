@@ -1,4 +1,4 @@
-//! The modules of a crate: where each is, what it defines, and what it imports. Reads only what it is given.
+//! The modules of a crate: their files, definitions and imports. Reads only the given text.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -23,7 +23,7 @@ pub struct Module {
     pub file: usize,
     /// The number of the module that declares it.
     pub parent: Option<usize>,
-    /// What each name means that is defined or imported here. The name of a macro ends with `!`.
+    /// The target of each name that is defined or imported here. The name of a macro ends with `!`.
     pub names: BTreeMap<String, Vec<Meaning>>,
     /// The paths of glob imports.
     pub globs: Vec<Vec<String>>,
@@ -35,14 +35,14 @@ pub struct Module {
     pub items: Vec<Item>,
 }
 
-/// What a name of a module stands for.
+/// The target of a name in a module.
 #[derive(Clone, Debug)]
 pub enum Meaning {
     /// The module with this number.
     Module(usize),
     /// An item that the module with this number defines.
     Item(usize),
-    /// What this path leads to.
+    /// The target of this path.
     Import(Vec<String>),
 }
 

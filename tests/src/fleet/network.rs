@@ -1,7 +1,7 @@
 //! Hosts for a test: network namespaces on a switch, each with a link that can be taken down. The switch is in a
 //! namespace of the test's own threads, so it is invisible from outside, and everything ends with the test's processes.
 //!
-//! Requires root. Nothing has a name on the host that would have to be removed.
+//! Requires root. No object has a name on the host that would have to be removed.
 
 use std::{
     fs::{self, File},

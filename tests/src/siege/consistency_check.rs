@@ -1,5 +1,5 @@
-//! The consistency check: every execution exists on every server, has a permitted result, was delivered completely and
-//! once, ran once, and left nothing behind.
+//! The consistency check. Every execution exists on every server and has a permitted result. It ran once, its output
+//! was delivered completely and once, and it left no resources.
 
 use std::{collections::BTreeSet, fs, path::Path};
 

@@ -1,4 +1,4 @@
-//! The faults: which process is killed, replaced, drained or disconnected, and in what order; and the recovery
+//! The faults: the processes that are killed, replaced, drained or disconnected, in order. Also the recovery
 //! afterwards.
 
 use std::{
@@ -28,8 +28,8 @@ use crate::{
     site::PATIENCE,
 };
 
-/// A line in a server's log after its start. A server that cannot reach its store before it gives up is restarted by
-/// its supervisor.
+/// A line in a server's log after its start. If a server exits because it cannot reach its store, its supervisor
+/// restarts it.
 const STARTED: &str = " serving ";
 
 /// The affected processes.

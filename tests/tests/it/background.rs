@@ -1,5 +1,5 @@
-//! Tests of a dev server, a watcher and a long build that run at the same time in one session: they are
-//! reached, followed, detached, awaited and ended. Also of their limits.
+//! Tests of a dev server, a watcher and a long build that run at the same time in one session. Clients reach, follow,
+//! detach, await and end them. Also of their limits.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 

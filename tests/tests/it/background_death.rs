@@ -1,5 +1,5 @@
-//! The server is killed after it has recorded that a command goes to the background, and before it has told the runner.
-//! The runner is told after the restart.
+//! The server is killed after it has recorded that a command goes to the background, and before it has informed the
+//! runner. The server informs the runner after the restart.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
 

@@ -1,5 +1,5 @@
-//! Telemetry contains nothing of the commands. Commands, arguments, paths, values of variables, output and metadata
-//! contain a canary, and everything that leaves the programs is searched for it.
+//! Telemetry contains no part of the commands. Commands, arguments, paths, values of variables, output and metadata
+//! contain a canary. The test searches all exported data for it.
 
 use std::collections::BTreeSet;
 

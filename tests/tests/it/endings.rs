@@ -1,5 +1,5 @@
-//! A session that is closed, idle for too long, or on a draining runner leaves nothing behind, and its executions
-//! get correct results. A server that stops ends no execution.
+//! A session that is closed, idle for too long, or on a draining runner leaves no resources. Its executions get correct
+//! results. A server that stops ends no execution.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
@@ -31,7 +31,7 @@ impl Fixture {
         let site = Site::with_tables(server_tables, runner_tables);
         let (server, runner) = (site.server(&[]), site.runner(&[]));
         let client = site.ready().await;
-        // Resources that are created once for the first session are no leftovers.
+        // Resources that are created once for the first session do not count.
         let first = session(&client, None).await;
         run(&client, spec_in(&first, "true")).await.unwrap();
         client.close_session(&first).await.unwrap();
@@ -91,7 +91,7 @@ async fn busy(client: &Client, session: &str) -> [String; 4] {
     [behind, front, queued, asks]
 }
 
-/// Returns who cancelled the execution, and whether it had started.
+/// Returns the origin of the cancellation, and whether the execution had started.
 async fn cancelled(client: &Client, id: &str) -> (CancelledBy, Started) {
     let end = end(client, id).await;
     let result = end.result.unwrap();

@@ -22,8 +22,8 @@ const SAMPLES: &str = "tests/tests/it/host_safety/find.rs";
 const MACHINE: &str = "tests/vm/";
 const MACHINES_DISK: &str = "tests/vm/image.sh";
 
-/// Compares the findings, as path and text, with a list in `allowed.toml`: none is missing there, and none is
-/// superfluous.
+/// Compares the findings, as path and text, with a list in `allowed.toml`. The list must contain all findings and no
+/// other entries.
 fn assert_allowed(list: &str, found: &[(String, String)], remedy: &str) {
     let allowed: toml::Table = toml::from_str(ALLOWED).unwrap();
     let mut left: BTreeMap<(String, String), i64> = BTreeMap::new();
@@ -138,7 +138,7 @@ fn the_checks_of_the_machine_run_nowhere_else() {
     let main = code("tests/vm/main.sh");
     let sources = main.iter().position(|line| line == ". ./lib.sh").unwrap();
     assert!(sources <= 2, "tests/vm/main.sh sources it before it does anything: {main:?}");
-    // On a machine with another name, nothing runs.
+    // On a machine with another name, no check runs.
     let script = source::root().join("tests/vm/lib.sh");
     let run =
         std::process::Command::new("bash").args(["-c", ". \"$0\"; echo on"]).arg(script).output().unwrap();

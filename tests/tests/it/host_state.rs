@@ -1,5 +1,5 @@
-//! `scripts/host-state.sh` detects each kind of change to a host. The host is a set of private namespaces, and nothing
-//! outside them changes.
+//! `scripts/host-state.sh` detects each kind of change to a host. The host is a set of private namespaces, and no
+//! object outside them changes.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 
@@ -22,7 +22,8 @@ export HOME="$work/home"
 unset XDG_CACHE_HOME CARGO_HOME RUSTUP_HOME
 "#;
 
-/// A change, its reversal, and the start of the only line that reports it. Without a line, nothing must be reported.
+/// A change, its reversal, and the start of the only line that reports it. Without a line, no difference must be
+/// reported.
 struct Change {
     what: &'static str,
     make: &'static str,

@@ -1,5 +1,5 @@
-//! Hostile input gets the right error with details, and the service keeps running: malformed requests,
-//! wrong credentials, cut streams, runners and servers that lie.
+//! Hostile input gets the right error with details, and the service keeps running. The inputs are malformed requests,
+//! wrong credentials, cut streams, and runners and servers that lie.
 //!
 //! Each file contains one kind of attack. Each test ends with an honest command on the same server and
 //! runner, and searches their logs for panics.

@@ -1,5 +1,5 @@
-//! End-to-end tests of what a command can reach: over gRPC, through policy, on a runner. A program inside attempts
-//! attacks; each has a control that shows that it succeeds when the layer is off.
+//! End-to-end tests of the objects that a command can reach: over gRPC, through policy, on a runner. A program inside
+//! attempts attacks; each has a control that shows that it succeeds when the layer is off.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 

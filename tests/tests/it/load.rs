@@ -1,5 +1,5 @@
-//! Five hundred commands, sixteen at a time: none is lost or repeated, no resource grows, and nothing
-//! remains after shutdown.
+//! Five hundred commands, sixteen at a time. None is lost or repeated, no resource grows, and no resource remains after
+//! shutdown.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 

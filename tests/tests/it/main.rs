@@ -1,6 +1,7 @@
 //! The whole-system tests. They are one program, because linking dominates their build time.
 //!
-//! Each module covers one subject. nextest runs every test in a separate process, so modules share nothing at run time.
+//! Each module covers one subject. nextest runs every test in a separate process, so modules share no state at run
+//! time.
 
 mod approvals;
 mod approver;

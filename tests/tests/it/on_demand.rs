@@ -1,5 +1,5 @@
-//! Reads of 64 MiB of output: any range, head, tail and search, live and stored, without running the
-//! command again, with bounded memory, and with the same offsets as in a view.
+//! Reads of 64 MiB of output, live and stored: any range, head, tail and search. The command does not run again, memory
+//! is bounded, and offsets are the same as in a view.
 
 #![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 

@@ -1,5 +1,5 @@
-//! End-to-end tests of access to the host by permission: a run outside the sandbox, which requires three
-//! agreements, and variables of the runner's own environment. Also of names that are not what they seem.
+//! End-to-end tests of access to the host by permission: a run outside the sandbox, which requires three agreements,
+//! and variables of the runner's own environment. Also tests of misleading names.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 

@@ -1,5 +1,5 @@
-//! Tests under the restrictions of a pod: what works, what `doctor` reports, and that no command runs below the
-//! floor. Each container is real; the table in `docs/doctor.md` contains the results.
+//! Tests under the restrictions of a pod: the layers that work, the report of `doctor`, and that no command runs below
+//! the floor. Each container is real; the table in `docs/doctor.md` contains the results.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
@@ -86,7 +86,7 @@ impl Seen {
         remedies.join("\n")
     }
 
-    /// Asserts that nothing ran: the command was refused with a reason.
+    /// Asserts that the command did not run and was refused with a reason.
     fn assert_refused(&self) {
         assert_ne!(self.doctor, 0, "doctor's exit code reports it: {:#?}", self.checks);
         assert_ne!(self.run.0, 0, "{}", self.run.1);
@@ -94,7 +94,7 @@ impl Seen {
         assert!(self.errors.contains("below the floor"), "{}", self.errors);
     }
 
-    /// Asserts that a command ran, and that the probe reached nothing outside.
+    /// Asserts that a command ran, and that the probe reached no object outside.
     fn assert_isolated(&self) {
         assert_eq!(self.doctor, 0, "{:#?}", self.checks);
         assert_eq!(self.run.0, 0, "{}\n{}", self.run.1, self.errors);

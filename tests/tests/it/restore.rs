@@ -1,6 +1,6 @@
 //! The procedure in the operator's guide: a store and its outputs are backed up while a server runs, lost, and
-//! restored. Afterwards a server knows the executions, the audit is complete, and the runner, which kept running, and
-//! the restored store agree on what runs.
+//! restored. Afterwards a server knows the executions, and the audit is complete. The runner, which kept running, and
+//! the restored store agree on the running commands.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 
@@ -226,7 +226,7 @@ async fn work(fixture: &Fixture) -> Work {
     Work { session, ended, waits, ended_later, late, unknown }
 }
 
-/// Returns true if the execution has ended and its output is in its last state: the output is looked for on the
+/// Returns true if the execution has ended and its output is in its final state. The server searches the output on the
 /// runner after the end is recorded.
 fn is_settled(now: &v1::Execution) -> bool {
     use v1::OutputState::{Live, Storing};
@@ -243,7 +243,7 @@ async fn assert_goes_on(fixture: &Fixture, work: &Work) {
     }
     // The lock is free once the unknown command was ended.
     assert_eq!(fixture.run_in(session, "flock alive echo free").await.stdout, b"free\n");
-    // A command that ran all the time was neither ended nor started again.
+    // A command that ran during the restore was neither ended nor started again.
     assert_eq!(fixture.run_in(session, "touch go; cat begun").await.stdout, b"once\n");
     assert_eq!(exit_code(&fixture.until_finished(waits).await), Some(0));
     assert_eq!(fixture.read(waits).await, b"went\n");

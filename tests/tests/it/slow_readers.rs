@@ -1,5 +1,5 @@
-//! Readers at a kilobyte per second: they block neither the command nor other readers nor a Cancel, they receive
-//! every byte that is kept, and they are told about gaps.
+//! Readers at a kilobyte per second. They do not block the command, other readers or a Cancel. They receive every byte
+//! that is kept, and each gap.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
 
@@ -77,7 +77,7 @@ fn numbers() -> Vec<u8> {
     (1..=LAST).map(|number| format!("{number}\n")).collect::<String>().into_bytes()
 }
 
-/// Returns `whole` without the gaps that the reader was told about.
+/// Returns `whole` without the gaps that the reader received.
 fn without_gaps(whole: &[u8], story: &Story) -> Vec<u8> {
     let (mut left, mut at) = (Vec::new(), 0);
     for (from, to) in story.gaps.iter().map(|(from, to)| (*from as usize, *to as usize)) {

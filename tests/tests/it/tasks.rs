@@ -15,7 +15,7 @@ use airlock_tests::{
 };
 use tokio::runtime::Runtime;
 
-/// Nothing that ends with a command takes this long. If the wait is too short, the test still passes.
+/// No task that ends with a command takes this long. If the wait is too short, the test still passes.
 const QUIET: Duration = Duration::from_secs(2);
 
 /// Returns the number of tasks once none has ended for a while. A number that is too large would hide a

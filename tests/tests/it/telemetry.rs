@@ -101,7 +101,7 @@ async fn receives_everything(state: String, env: &[(&str, &str)]) {
     assert!(!log.contains(CANARY) && !lines.contains(CANARY), "and no part of the command");
 }
 
-/// Waits until `look` returns nothing.
+/// Waits until `look` returns no findings.
 fn until_none(what: &str, look: impl Fn() -> Vec<String>) {
     let mut found = Vec::new();
     let nothing = || {

@@ -22,8 +22,8 @@ use nix::{
 const APPROVER: &str = "the-token-of-a-person-that-is-long-enough";
 /// The prompt of the shell in the sandbox.
 const INSIDE: &str = "in> ";
-/// A shell with that prompt and its own line editor. The policy cannot know what will be typed, so it needs an
-/// approval.
+/// A shell with that prompt and its own line editor. The policy cannot know the commands that a person will type, so it
+/// needs an approval.
 const SHELL: &str =
     "airlock run -it --wait-approval -s SESSION -- \"PS1='in> ' exec bash --noprofile --norc\"";
 
@@ -267,7 +267,7 @@ async fn what_is_left_by_its_keys_is_found_again_as_it_was() {
     screen.see_line("in>");
     screen.line("echo $x at $(stty size)");
     screen.see_line("kept at 25 90");
-    // Another client takes the terminal, and the first one is told.
+    // Another client takes over the terminal, and the first one gets a message.
     let other = place.screen();
     other.line(&format!("airlock attach -it --detach-keys 'ctrl-],.' {id}"));
     screen.see("another client took");

@@ -1,5 +1,5 @@
-//! The transcript in the first-steps page is correct: every command in it is typed again, and the
-//! output must be the same, except for IDs, times, dates and sizes.
+//! The transcript in the first-steps page is correct. The test types every command again. The output must be the same,
+//! except for IDs, times, dates and sizes.
 //!
 //! With `AIRLOCK_WRITE_TRANSCRIPT=1` the test writes the output to the page instead.
 

@@ -1,5 +1,5 @@
-//! Tests of the effects of unpacking and writing on a directory: entries that are created, kept,
-//! replaced, and left after errors.
+//! Tests of the effects of unpacking and writing on a directory: entries that are created, kept or replaced, and
+//! entries that remain after errors.
 
 use std::{
     fs,

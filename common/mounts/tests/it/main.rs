@@ -1,4 +1,4 @@
-//! Tests of removals that stop at mount points, and of private mount namespaces. No test mounts anything before it has
+//! Tests of removals that stop at mount points, and of private mount namespaces. A test mounts only after it has
 //! asserted that it is in such a namespace.
 
 #![expect(clippy::unwrap_used, reason = "a test")]

@@ -1,4 +1,4 @@
-//! Tests that `remove_tree` deletes a tree and nothing outside it.
+//! Tests that `remove_tree` deletes a tree and no file outside it.
 
 use std::{
     ffi::OsStr,
@@ -35,7 +35,7 @@ fn made() -> (ScratchDir, PathBuf, PathBuf) {
     (dir, tree, kept)
 }
 
-/// Asserts that the removal is refused for the mount at `place`, and that nothing has changed.
+/// Asserts that the removal is refused for the mount at `place`, and that the tree is unchanged.
 fn assert_refused(tree: &Path, place: &Path) {
     let error = remove_tree(tree).unwrap_err();
     assert!(matches!(&error, RemoveError::Mounted(path) if path == place), "{error}");

@@ -1,5 +1,5 @@
-//! Tests with a collector that uses TLS and requires a client certificate. It is reachable, also after all certificates
-//! are replaced, and only with the right ones.
+//! Tests with a collector that uses TLS and requires a client certificate. It is reachable only with valid
+//! certificates, also after all certificates are replaced.
 
 use std::{
     fs,
@@ -159,7 +159,7 @@ async fn nothing_is_sent_without_the_right_certificates() {
     assert_eq!(collector.count(), 0);
     send(&channel(&collector.endpoint(), &right).unwrap()).await.unwrap();
 
-    // An invalid file is found at the start, and named.
+    // An invalid file is detected at the start, and the error names it.
     let missing = CollectorTls { ca: Some("/nowhere/ca.pem".into()), ..right.clone() };
     let error = channel(&collector.endpoint(), &missing).unwrap_err().to_string();
     assert!(error.contains("/nowhere/ca.pem"), "{error}");

@@ -1,4 +1,4 @@
-//! Forms that bypassed other checkers, or about which this policy asked without need.
+//! Forms that bypassed other checkers, or about which this policy asked unnecessarily.
 
 use super::construct::{Construct, construct};
 

@@ -166,7 +166,7 @@ fn sessions_at_work_at_once_do_not_get_each_others_rights() {
     std::thread::scope(|scope| {
         scope.spawn(|| work(ONE, OTHER));
         scope.spawn(|| work(OTHER, ONE));
-        // The control, on a thread of its own at the same time.
+        // The control, on a separate thread at the same time.
         for round in 0..200 {
             turns.wait();
             turns.wait();

@@ -1,4 +1,4 @@
-//! Tests which usage counts as existing before a command, and which as written by it.
+//! Tests that usage from before a command is distinguished from usage that the command caused.
 
 use std::{fs, path::Path};
 

@@ -1,4 +1,4 @@
-//! Tests that a command outside the sandbox is a script of its own, too. The rows are harmless on a host: they run as a
+//! Tests that a command outside the sandbox is a separate script too. The rows are harmless on a host: they run as a
 //! session's user, in its directories.
 
 use std::fs;

@@ -1,4 +1,4 @@
-//! The states of outputs: who may replace which.
+//! The states of outputs, and the writers that may replace each.
 
 use airlock_domain::{ExecutionState, OutputState};
 

@@ -26,7 +26,7 @@ use crate::{
 struct Choice {
     kind: u8,
     variant: u8,
-    /// How many records back the event was made for.
+    /// The age of the record that the event belongs to, in records.
     age: usize,
     /// Whether another server writes first.
     raced: bool,
@@ -132,7 +132,7 @@ impl History {
         self.records.last().expect("a record").clone()
     }
 
-    /// Feeds an event as a server does that has read an older record: by compare-and-set, again after a lost race.
+    /// Feeds an event like a server that has read an older record: by compare-and-set, and again after a lost race.
     fn feed(&mut self, choice: Choice) -> Result<(), TestCaseError> {
         self.now.0 += choice.micros;
         let current = self.current();

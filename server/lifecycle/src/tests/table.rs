@@ -16,8 +16,8 @@ use crate::{
     testing::{NOW, lease, offered, question, record, redecision, refused, reported, result},
 };
 
-/// The states after each event, from the states in the order of [`ExecutionState::ALL`]. A dot: nothing changes. An
-/// equals sign: the record changes, and not its state.
+/// The states after each event, from the states in the order of [`ExecutionState::ALL`]. A dot: the record is
+/// unchanged. An equals sign: the record changes, and not its state.
 const TABLE: [(&str, &str); 33] = [
     ("cancelled", "F F = = ."),
     ("cancelled by the end of its stream", "F F = = ."),

@@ -83,7 +83,7 @@ async fn a_writer_may_be_silent_for_hours_and_the_command_too() {
         sleep(Duration::from_secs(3600)).await;
         client.send(Ok(piece(offset, b"x"))).await.unwrap();
     }
-    // The command also reads nothing for hours.
+    // The command also does not read for hours.
     sleep(Duration::from_secs(3600)).await;
     for offset in 0..4 {
         assert_eq!(line.hear().await, Some(chunk_to(offset, b"x")));

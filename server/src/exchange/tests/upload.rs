@@ -177,7 +177,7 @@ async fn no_more_is_taken_from_a_client_than_the_runner_takes() {
         assert!(ahead <= 3, "{ahead} pieces ahead of the runner");
         line.hear().await.unwrap();
     }
-    // The runner accepts nothing more.
+    // The runner accepts no more data.
     let error = outcome(call).await.unwrap_err();
     assert!(matches!(error, ApiError::Unavailable { reason: "RUNNER_UNREACHABLE", .. }), "{error:?}");
     assert!(pulled.load(Ordering::Relaxed) <= 23);

@@ -147,7 +147,7 @@ async fn what_is_no_longer_safe_beside_others_takes_its_turn() {
     let elsewhere = runner.take().await;
     let waits = world.start(&here, "ls").await;
     assert!(waits.decision.concurrency_safe && waits.state == ExecutionState::Queued, "it waits for a slot");
-    // From now on it runs outside the sandbox, where nothing is read-only.
+    // From now on it runs outside the sandbox, where no command is read-only.
     world.put_profile("own", OUTSIDE);
     runner.ends(&elsewhere, 0).await;
     world.until_true(waits.id, |now| !now.decision.concurrency_safe).await;
@@ -176,7 +176,7 @@ async fn only_what_takes_its_turn_moves_the_session() {
     }
     let job_of = |id| jobs.iter().find(|job| job.execution_id == id).unwrap();
     for record in &started[..2] {
-        // The session does not move, whatever the runner reports.
+        // The session's directory does not change, regardless of the runner's report.
         ends_elsewhere(&mut runner, job_of(record.id)).await;
         world.finished(record.id).await;
         let now = world.store.session(session.id).await.unwrap().unwrap();

@@ -144,8 +144,7 @@ async fn a_session_that_cannot_be_made_ends_what_waits_for_it() {
 
 #[tokio::test]
 async fn a_runner_that_stays_away_is_lost_with_all_that_it_ran_and_its_late_word_changes_no_result() {
-    // The maximum grace period of the built-in profiles is 5 s. After the sum of all three, nothing
-    // can run.
+    // The maximum grace period of the built-in profiles is 5 s. After the sum of all three, no command can run.
     let lost_after = Duration::from_millis(125_300);
     let world = World::with(|limits| {
         limits.heartbeat_timeout = PATIENCE;

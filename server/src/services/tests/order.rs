@@ -137,7 +137,7 @@ async fn who_comes_to_the_head_is_decided_again_in_the_directory_of_then() {
         b"/workspace/secrets",
         "the error names the place"
     );
-    // A command that would be asked about waits if its request permits it, and otherwise ends.
+    // If the policy asks about a command, it waits if its request permits it, and otherwise ends.
     world.start(&session, "cd /workspace").await;
     let back = runner.take().await;
     ends_in(&mut runner, &back, "/workspace").await;

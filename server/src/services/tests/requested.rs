@@ -29,7 +29,7 @@ async fn start(world: &World, request: StartExecution) -> ExecutionRecord {
     world.services.executions.start(who("ann"), request).await.unwrap()
 }
 
-/// Returns the background timeout that the runner is told and the next job, in either order.
+/// Returns the background timeout that the runner receives and the next job, in either order.
 async fn told_and_given(runner: &mut Runner, id: ExecutionId) -> (Duration, StartJob) {
     let (mut told, mut given) = (None, None);
     while told.is_none() || given.is_none() {
@@ -78,7 +78,7 @@ async fn what_begins_in_the_background_takes_its_turn_and_holds_up_nobody_once_i
     let (told, next) = told_and_given(&mut runner, server.id).await;
     assert_eq!((told, next.execution_id), (TIMEOUT_MAX, after.id));
     assert!(next.grant.keep_directory);
-    // The result does not move the session, whatever the runner reports.
+    // The result does not change the session's directory, regardless of the runner's report.
     let moved = ExecutionResult {
         directory: b"/workspace/a".to_vec(),
         directory_report: DirectoryReport::Reported,
@@ -170,7 +170,7 @@ async fn a_budget_outlives_the_server_that_was_told_of_it() {
     let job = runner.take().await;
     let running = world.until(record.id, ExecutionState::Running).await;
     world.restart().await;
-    // This also works without a link; the runner is told on its next link.
+    // This also works without a link; the runner is informed on its next link.
     world.until_true(record.id, |now| now.backgrounded == Some(BackgroundedBy::Budget)).await;
     let history = world.store.state_changes(record.id, 0).await.unwrap();
     let left = history.iter().find(|change| change.backgrounded_by.is_some()).unwrap();

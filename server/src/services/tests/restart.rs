@@ -83,7 +83,7 @@ async fn an_end_while_the_server_was_away_is_taken_in_and_only_once() {
     let done = world.finished(record.id).await;
     assert_eq!(done.result.unwrap().cause, Cause::Exited { code: 7 });
 
-    // The result is reported on every link until the job is forgotten, and changes nothing.
+    // The result is reported on every link until the job is forgotten. Repeated reports have no effect.
     world.restart().await;
     let mut runner = Runner::again(&world, runner.epoch).await;
     runner.ends(&job, 9).await;

@@ -150,7 +150,7 @@ impl World {
         self.services.decisions.profiles.replace(Profiles::load(Some(&folder)).unwrap());
     }
 
-    /// Kills the server: nothing is handed over or continued.
+    /// Kills the server. It hands over no lease and stops its tasks.
     pub(super) async fn kill(&self) {
         self.services.lifecycle.stop();
         self.services.lifecycle.wait().await;

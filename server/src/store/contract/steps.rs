@@ -258,7 +258,7 @@ pub(in crate::store) async fn a_result_moves_the_session_only_where_it_says_so(s
     let serial = (false, false);
     assert_eq!(ends_in(b"/elsewhere", DirectoryReport::NotKept, serial).await, start);
     assert_eq!(ends_in(b"/elsewhere", DirectoryReport::Unchanged, serial).await, start);
-    // A concurrent or background execution moves nothing, whatever the runner reports.
+    // A concurrent or background execution changes no directory, regardless of the runner's report.
     for beside in [(true, false), (false, true)] {
         assert_eq!(ends_in(b"/elsewhere", DirectoryReport::Reported, beside).await, start);
         assert_eq!(ends_in(b"/elsewhere", DirectoryReport::SnappedBack, beside).await, start);

@@ -320,7 +320,7 @@ pub(in crate::store) async fn milestones_of_many_servers_are_read_in_their_order
             create(one, denied(session)).await;
         }
     });
-    // Each reader continues after the last sequence that it saw, and never looks back.
+    // Each reader continues after the last sequence that it has read, and never reads earlier ones.
     let readers = servers.map(|store| -> BoxFuture<'_, Vec<(ExecutionId, u64)>> {
         let query = query.clone();
         async move {
@@ -364,7 +364,7 @@ pub(in crate::store) async fn of_many_that_take_from_the_queue_each_gets_others(
     }
 }
 
-/// A tenant that calls all servers at once gets no more than one that calls a single server.
+/// A tenant that calls all servers at once gets no more than a tenant that calls a single server.
 pub(in crate::store) async fn a_tenant_s_own_limits_hold_across_servers(servers: Servers<'_>) {
     let session = opened(servers[0], TENANT).await;
     let session = &session;

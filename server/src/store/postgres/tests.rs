@@ -1,5 +1,5 @@
-//! The contract on a real PostgreSQL, with and without hints. Also tests what is specific to it: schema,
-//! TLS, locks, lost connections.
+//! The contract on a real PostgreSQL, with and without hints. Also tests of specific parts: schema, TLS, locks, lost
+//! connections.
 
 mod faults;
 mod reach;

@@ -1,5 +1,4 @@
-//! The contract on SQLite, and tests of what is specific to it: files, locks, schema, a killed
-//! process.
+//! The contract on SQLite, and tests of specific parts: files, locks, schema, a killed process.
 
 use std::{
     io::{BufRead as _, BufReader},

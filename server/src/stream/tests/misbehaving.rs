@@ -66,7 +66,7 @@ async fn a_runner_that_misbehaves_costs_its_own_stream_and_invents_no_end() {
 #[tokio::test(start_paused = true)]
 async fn a_runner_that_comes_to_its_senses_is_read_again() {
     for (name, trick) in tricks() {
-        // These deliver data before the violation is detected, and that data stays.
+        // These deliver data before the violation is detected, and that data is kept.
         if matches!(name, "more than credit" | "gaps without end") {
             continue;
         }

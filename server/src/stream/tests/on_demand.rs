@@ -1,4 +1,4 @@
-//! On-demand reads: what is available now, wherever it is, without waiting for more.
+//! On-demand reads: they return the available data from any location, and do not wait for more.
 
 use std::{sync::Arc, time::Duration};
 

@@ -81,7 +81,7 @@ async fn a_signal_reaches_the_runner_and_bad_ones_reach_nobody() {
     assert_eq!(sent, ToRunner::SignalJob { execution_id, signal: Signal::Int });
     drop(link);
     let status = loop {
-        // The server may not have noticed yet that the runner has gone.
+        // The server may not have detected yet that the runner has disconnected.
         if let Err(status) = signal(&world, "executor", &id, int).await {
             break status;
         }

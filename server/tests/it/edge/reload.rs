@@ -1,5 +1,4 @@
-//! Tests that decisions follow changed profiles while the server runs, and that an invalid file changes
-//! nothing.
+//! Tests that changed profiles apply to decisions while the server runs, and that an invalid file has no effect.
 
 use std::{fs, path::Path, time::Duration};
 

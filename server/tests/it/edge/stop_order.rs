@@ -1,7 +1,7 @@
 //! Tests of the order of the steps of a shutdown, and of a shutdown in which steps hang.
 //!
-//! A lock on the store stops the shutdown between its steps: a reported end cannot be written, and leases
-//! cannot be handed over.
+//! A lock on the store stops the shutdown between its steps. A reported end cannot be written, and leases cannot be
+//! handed over.
 
 use std::{fs, path::Path};
 

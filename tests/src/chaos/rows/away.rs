@@ -84,7 +84,7 @@ async fn inject(scene: &Scene, actors: &Actors, fault: Fault, rng: &mut Rng) {
         Fault::CutAfter(most) => {
             let before = scene.relay.cuts();
             scene.relay.cut_after(rng.u32(1..=most));
-            // Commands that wait for the file write nothing; everything else continues.
+            // Commands that wait for the file do not write. All other commands continue.
             scene.open_gate(GATE);
             let cut = async || (scene.relay.cuts() > before).then_some(());
             crate::chaos::actor::eventually("the bytes came, and the cut", cut).await;
@@ -150,7 +150,7 @@ enum Long {
     Down,
     /// No data passes, and no connection is cut.
     Stalled,
-    /// The server is killed and restarted after the runner has given up.
+    /// The server is killed, and restarted after the runner has ended its epoch.
     ServerAway,
 }
 

@@ -32,7 +32,7 @@ enum By {
 
 /// The bytes kept at each end of a stream: half of the profile's `limits.output_bytes`.
 const KEPT: u64 = 1_048_576 / 2;
-/// A live execution is cut after at most this number of events, which is about what it has.
+/// A live execution is cut after at most this number of events, which is about the number that it has.
 const LIVE: usize = 10;
 
 /// Returns a client with connections that can be cut.

@@ -104,8 +104,7 @@ async fn fill_while_it_writes(scene: &Scene, key: &str) {
     consistency_check::close(&scene.client, &session).await;
 }
 
-/// New commands are refused, and earlier output remains readable. When there is space again,
-/// everything works as before.
+/// New commands are refused, and earlier output remains readable. When there is space again, commands work as before.
 async fn fill_by_somebody(scene: &Scene, session: &str, key: &str, by: By) {
     let ballast = scene.seen_state().join("ballast");
     fill(&ballast, by);

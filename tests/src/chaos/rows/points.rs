@@ -63,7 +63,7 @@ pub(super) async fn runner(plan: &Plan) {
     scene.end().await;
 }
 
-/// Tests a runner with a journal that cannot vouch for earlier executions, at the first occurrence of each step.
+/// Tests a runner whose journal does not cover earlier executions, at the first occurrence of each step.
 pub(super) async fn new_runner(plan: &Plan) {
     let (scene, side) = (Scene::new(Setting::default()).await, Side::Runner);
     let begin = |env: &[(&str, &str)]| scene.renew_runner(env);
@@ -126,8 +126,8 @@ async fn survey(scene: &Scene, side: Side, kinds: &[Point], begin: impl Fn(&[(&s
     points
 }
 
-/// The runner dies after it has accepted a command and before it creates the command's spool. Tested with a new
-/// runner, and with one that has a journal that vouches for all.
+/// The runner dies after it has accepted a command and before it creates the command's spool. Tested with a new runner,
+/// and with a runner whose journal covers all epochs.
 ///
 /// # Panics
 /// If the command is not reported as lost before its start, has output, or ran.

@@ -1,5 +1,6 @@
 //! Faults in two short-lived states that a random fault would rarely hit. `STARTING` is prolonged by a link that
-//! transfers no response. Finished but not stored is prolonged by an output storage that accepts nothing.
+//! transfers no response. The state "finished but not stored" is prolonged by an output storage that refuses every
+//! write.
 
 use std::{fs, path::PathBuf};
 
@@ -108,7 +109,7 @@ async fn inject(scene: &Scene, actor: &Actor, fault: Fault, held: Held, outputs:
     }
 }
 
-/// An output storage that accepts nothing: a file exists in place of its directory.
+/// An output storage that refuses every write: a file exists in place of its directory.
 struct Blocked {
     directory: PathBuf,
     aside: PathBuf,

@@ -61,7 +61,7 @@ pub(super) async fn runner(plan: &Plan) {
     scene.end().await;
 }
 
-/// Checks that nothing new is accepted during a drain.
+/// Checks that no new work is accepted during a drain.
 async fn refuses(scene: &Scene, actors: &Actors, key: &str) {
     let draining = v1::RunnerState::Draining;
     eventually("it is said to drain", async || {

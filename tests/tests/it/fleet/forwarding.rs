@@ -74,8 +74,8 @@ async fn a_view_across_two_servers_follows_live_and_is_gone_on_with_anywhere() {
         fixture.near.start(spec_in(&session, "for i in $(seq 1 400); do echo line $i; sleep 0.01; done"));
     let id = started.await.unwrap().execution_id;
     let expected: Vec<u8> = (1..=400).flat_map(|n| format!("line {n}\n").into_bytes()).collect();
-    // A part at one server, the rest at the other from the cursor; and at the same time everything
-    // at both.
+    // One part is read at one server, and the rest from the cursor at the other. At the same time, all of it is read at
+    // both.
     let whole = tokio::join!(replay(&fixture.far, &id), replay(&fixture.near, &id), async {
         let (mut bytes, mut events, mut turn) = (Vec::new(), fixture.far.attach(&id, From::Beginning), 0);
         loop {

@@ -5,8 +5,7 @@ mod sample {
 
     use crate::fleet::random::{given, seed};
 
-    /// This number of commands takes long enough for this number of faults; each side has at least one in any
-    /// case.
+    /// This number of commands takes long enough for this number of faults. Servers and runners each have at least one.
     const MANY: (usize, u32) = (150, 5);
 
     #[test]

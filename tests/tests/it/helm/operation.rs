@@ -71,7 +71,7 @@ fn the_network_policy_admits_the_clients_of_a_load_balancer() {
     assert_eq!(admitted(&inside), Vec::<&str>::new());
     let service = &inside.document("Service", "r-airlock-server")["spec"];
     assert_eq!((&service["type"], &service["externalTrafficPolicy"]), (&json!("ClusterIP"), &Value::Null));
-    // Without policies nothing is blocked.
+    // Without policies, no connection is blocked.
     let open = render(&["--set", "server.service.type=LoadBalancer,networkPolicy.enabled=false"]).unwrap();
     assert_eq!(open.problems, Vec::<String>::new());
 }

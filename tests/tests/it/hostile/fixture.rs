@@ -90,8 +90,7 @@ impl Fixture {
         call(connection, path, &self.agent(), &request.encode_to_vec()).await
     }
 
-    /// Waits until the server knows that all other runners are disconnected, so that it places
-    /// nothing on them.
+    /// Waits until the server knows that all other runners are disconnected, so that it places no command on them.
     pub(crate) async fn alone_with_its_runner(&self) {
         let alone = async {
             loop {

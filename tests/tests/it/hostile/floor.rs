@@ -1,6 +1,5 @@
-//! A server that asks a runner for more than its floor permits, or for something other than what was
-//! decided. Each offer is refused with a stable reason, nothing of it runs, and an honest offer still
-//! runs.
+//! A server that asks a runner for more than its floor permits, or for a command that differs from the decision. Each
+//! offer is refused with a stable reason and does not run. An honest offer still runs.
 
 use std::{os::unix::fs::symlink, time::Duration};
 
@@ -194,7 +193,7 @@ async fn what_is_beyond_the_floor_is_refused() {
 
 type Spoil = fn(&mut wire::StartJob);
 
-/// Changes the encoded grant of an offer, whose hash stays.
+/// Changes the encoded grant of an offer, but not its hash.
 fn spoil(offer: &mut wire::StartJob, path: &str, value: serde_json::Value) {
     let grant = offer.grant.as_mut().unwrap();
     let mut encoded: serde_json::Value = serde_json::from_slice(&grant.encoded).unwrap();

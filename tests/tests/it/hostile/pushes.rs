@@ -123,7 +123,7 @@ impl Stage {
 async fn push(runner: &mut FakeRunner, execution_id: &str) -> (FakePush, wire::Read) {
     loop {
         let ticket = runner.ticket(execution_id).await;
-        // A ticket may have expired by now; then there is another one.
+        // The ticket may have expired by now. Then there is another one.
         if let Ok(mut push) = runner.push(Some(output_hello("runner-2", execution_id, &ticket))).await
             && let Some(read) = push.read().await
         {
@@ -243,7 +243,7 @@ async fn bytes_that_were_not_asked_for_end_their_stream_and_no_reader_sees_them(
         for message in lie(&read) {
             push.say(message).await;
         }
-        // The status may be a plain end, because no reason is owed to such a runner.
+        // The status may be OK, because the server need not give such a runner a reason.
         let status = push.end().await;
         assert!(matches!(status.code(), Code::Ok | Code::InvalidArgument), "{what}: {status:?}");
         assert!(!stage.reader.is_finished(), "{what}: its reader is not affected");
@@ -310,7 +310,7 @@ async fn streams_that_are_cut_in_the_middle_lose_and_double_nothing() {
     for turn in 0..10 {
         let (push, read) = stage.push().await;
         if turn == 5 {
-            // A part of the correct output, and then nothing.
+            // A part of the correct output, and then no data.
             assert_eq!(read.offset, 0);
             let data = Bytes::from_static(&TRUTH[..half]);
             push.say(PushUp::Chunk(wire::OutputChunk { read_id: read.read_id, offset: 0, data })).await;

@@ -100,7 +100,7 @@ async fn a_welcome_of_extremes_is_kept_within_the_runners_limits() {
     }
     drop(link);
     let mut link = server.linked().await;
-    link.say(Down::Welcome(welcome())).await; // A second one changes nothing.
+    link.say(Down::Welcome(welcome())).await; // A second one has no effect.
     link.an_honest_job_runs(&site, &runner).await;
 }
 
@@ -202,7 +202,7 @@ async fn reads_without_sense_cost_their_own_stream_at_most() {
     let read =
         |read_id, offset, max_bytes| wire::Read { read_id, stream: 1, offset, max_bytes, follow: false };
 
-    // Reads past the end, of everything, and of nothing: each ends, and delivers exactly the requested bytes.
+    // Reads past the end, of the whole output, and of no bytes. Each ends, and delivers exactly the requested bytes.
     link.say(Down::OpenOutput(open.clone())).await;
     let mut push = server.pushed().await;
     assert!(matches!(push.next().await.unwrap().unwrap(), Pushed::Hello(hello) if !hello.missing));

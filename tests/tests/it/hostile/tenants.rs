@@ -1,5 +1,5 @@
-//! IDs of another tenant, in every method that takes one, are treated as nonexistent. Methods and
-//! fields come from the contract, so a new one without a case fails the test.
+//! Every method treats an ID of another tenant as nonexistent. Methods and fields come from the contract, so a new one
+//! without a case fails the test.
 
 use airlock_client::Client;
 use airlock_proto::v1;

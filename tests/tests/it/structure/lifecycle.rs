@@ -1,4 +1,4 @@
-//! Tests of the state machine's borders: it is pure, and nothing else makes the writes of an execution's state.
+//! Tests of the state machine's boundaries: it is pure, and no other code writes an execution's state.
 
 use airlock_tests::{
     crates::{self, builds},
@@ -68,7 +68,7 @@ fn the_state_machine_depends_on_no_runtime_store_or_clock() {
     }
 }
 
-/// Returns what a source names that waits, does I/O, or reads a clock or random numbers.
+/// Returns the names in a source that wait, do I/O, or read a clock or random numbers.
 fn impurities(text: &str) -> Vec<String> {
     let mut found: Vec<String> = uses::of_std(text)
         .unwrap()

@@ -1,4 +1,4 @@
-//! Tests of the crates that contain state machines: they are pure, and the state that they own is changed by them alone.
+//! Tests of the crates that contain state machines: they are pure, and only they change the state that they own.
 
 use airlock_tests::uses;
 use syn::visit::{self, Visit};
@@ -34,7 +34,7 @@ const OWNED: [Owned; 2] = [
         below: "runner/src/",
         except: &["runner/src/journal/encoding.rs"],
     },
-    // The journal reports what it has written.
+    // The journal reports the records that it has written.
     Owned {
         name: "Event",
         variants: &["Written", "NotWritten"],
@@ -60,7 +60,7 @@ fn impure(package: &str) -> Vec<String> {
     found.map(|name| format!("{package} depends on {name}")).collect()
 }
 
-/// Returns what a source text uses of I/O, tasks and clocks. Durations are permitted.
+/// Returns the uses of I/O, tasks and clocks in a source text. Durations are permitted.
 fn impurities(path: &str, text: &str) -> Vec<String> {
     let mut found = Vec::new();
     for item in uses::of_std(text).unwrap() {

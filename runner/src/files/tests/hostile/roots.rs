@@ -1,4 +1,4 @@
-//! Tests of links from one of a session's directories to another and to the host: a path never leaves the directory
+//! Tests of links from one of a session's directories to another and to the host. A path never leaves the directory
 //! that it names.
 
 use super::*;

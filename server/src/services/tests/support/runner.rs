@@ -28,7 +28,7 @@ pub(crate) struct Runner {
 }
 
 impl Runner {
-    /// Connects the runner `r` with nothing to report.
+    /// Connects the runner `r` without jobs.
     pub(crate) async fn ready(world: &World) -> Self {
         let mut runner = Self::connect(world, hello("r", Epoch::new())).await.unwrap();
         runner.reconciled().await;

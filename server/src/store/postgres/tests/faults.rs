@@ -42,7 +42,7 @@ async fn what_the_database_undoes_is_done_again() {
     let database = Database::make();
     let (store, session) = opened_with(&database.options()).await;
     let conflict = "IF try < 3 THEN RAISE EXCEPTION 'conflict' USING ERRCODE = '40001'; END IF;";
-    // The conflict occurs at the commit, and the database reports that nothing was written.
+    // The conflict occurs at the commit, and the database reports that it rolled back.
     at_creation(&database, "DEFERRABLE INITIALLY DEFERRED", conflict);
     let record = create_in(&store, &session).await.unwrap();
     assert_eq!(tries(&database), "3");

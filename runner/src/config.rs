@@ -65,7 +65,7 @@ impl RunnerConfig {
     /// Reads and checks a text. `path` is used in errors only.
     ///
     /// # Errors
-    /// As [`RunnerConfig::load`].
+    /// See [`RunnerConfig::load`].
     pub fn parse(text: &str, path: &Path) -> Result<Self, ConfigError> {
         let name = path.display().to_string();
         let config: Self = airlock_config::parse(text, &name, schema::SCHEMA)?;
@@ -77,7 +77,7 @@ impl RunnerConfig {
     /// single field within its range.
     ///
     /// # Errors
-    /// As [`RunnerConfig::load`], without locations.
+    /// See [`RunnerConfig::load`]. These errors have no locations.
     pub fn check(&self) -> Result<(), ConfigError> {
         ConfigError::unless_right(NAME, None, check::problems(self))
     }

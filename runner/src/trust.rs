@@ -119,7 +119,7 @@ fn by_path(program: &[u8], view: &View) -> Result<(), Refusal> {
 
 fn leads_out(program: &[u8]) -> Refusal {
     let program = shown(program);
-    refuse(format!("the program `{program}` is not in the read-only root; have it approved"))
+    refuse(format!("the program `{program}` is not in the read-only root; request an approval"))
 }
 
 fn check_path(decided: &DecidedPath, view: &View) -> Result<(), Refusal> {
@@ -128,7 +128,7 @@ fn check_path(decided: &DecidedPath, view: &View) -> Result<(), Refusal> {
     let Ok(resolved) = view.follow(path, *access != PathAccess::Delete) else {
         let path = shown(path);
         return Err(refuse(format!(
-            "the path `{path}` cannot be resolved; name another, or have it approved"
+            "the path `{path}` cannot be resolved; name another path, or request an approval"
         )));
     };
     let stays = match resolved.owner {
@@ -140,7 +140,7 @@ fn check_path(decided: &DecidedPath, view: &View) -> Result<(), Refusal> {
         return Ok(());
     }
     let (path, real) = (shown(path), shown(&resolved.path));
-    Err(refuse(format!("the path `{path}` resolves to `{real}`; name that path, or have it approved")))
+    Err(refuse(format!("the path `{path}` resolves to `{real}`; name that path, or request an approval")))
 }
 
 /// Checks a read of the root file system. The root may be read without a question because it is the same for everyone.
@@ -154,7 +154,7 @@ fn reads_the_root(decided: &DecidedPath, view: &View) -> Result<(), Refusal> {
         Ok(resolved) if resolved.owner == Owner::Kernel && is_magic(&resolved.path) => {
             let (path, real) = (shown(path), shown(&resolved.path));
             Err(refuse(format!(
-                "the path `{path}` resolves to `{real}`; name that path, or have it approved"
+                "the path `{path}` resolves to `{real}`; name that path, or request an approval"
             )))
         }
         _ => Ok(()),

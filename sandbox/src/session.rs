@@ -71,7 +71,7 @@ impl SessionDirectories {
         Self::fill(&parent.join(name), ids)
     }
 
-    /// As [`SessionDirectories::create`], in the existing, empty directory `root` that only the runner may enter.
+    /// Like [`SessionDirectories::create`], in the existing, empty directory `root` that only the runner may enter.
     ///
     /// # Errors
     ///

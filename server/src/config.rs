@@ -99,7 +99,7 @@ impl Config {
     /// Parses and checks a configuration without the files that it names.
     ///
     /// # Errors
-    /// As [`Config::load`]. `name` is the name of the file in errors.
+    /// See [`Config::load`]. `name` is the name of the file in errors.
     pub fn parse(text: &str, name: &str) -> Result<Self, ConfigError> {
         let config: Self = airlock_config::parse(text, name, schema::SCHEMA)?;
         ConfigError::unless_right(name, Some(text), config.problems())?;

@@ -94,7 +94,7 @@ pub fn from_api(error: &ApiError) -> Status {
     refused(error, None)
 }
 
-/// As [`from_api`], for a request that nevertheless created an execution. The status contains its ID, so that
+/// Like [`from_api`], for a request that nevertheless created an execution. The status contains its ID, so that
 /// the client can continue with it.
 #[must_use]
 pub fn from_api_about(error: &ApiError, execution: ExecutionId) -> Status {

@@ -67,7 +67,7 @@ impl Transitions {
         }
     }
 
-    /// As [`Transitions::advance`], with a record that the caller has just read. Fields that change without a new
+    /// Like [`Transitions::advance`], with a record that the caller has just read. Fields that change without a new
     /// version can be out of date in it.
     pub(crate) async fn advance_from(
         &self,

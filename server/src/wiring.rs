@@ -124,7 +124,7 @@ impl Server {
         Self::start_with(config, Options::default()).await
     }
 
-    /// As [`Server::start`], with resources of an embedding program.
+    /// Like [`Server::start`], with resources of an embedding program.
     ///
     /// # Errors
     /// See [`StartError`].

@@ -16,7 +16,7 @@ const HELPERS: &[(&str, &[&str], &str)] = &[
     ("sh", &["git", "config", "-z", "--path", "--get", "core.excludesfile"], "what ag asks"),
     ("locale", &["gzip", "-d", "-c"], "reads its tables, which Debian packs"),
     ("npm", &["node", "/usr/bin/npm"], "a script that env starts node for"),
-    ("yq", &["jq"], "one of the two yqs turns YAML into JSON for jq"),
+    ("yq", &["jq"], "one of the two programs named yq converts YAML to JSON for jq"),
     ("pip", &["lsb_release", "-a"], "says which system it is on"),
 ];
 

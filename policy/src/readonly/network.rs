@@ -87,7 +87,7 @@ pub(super) fn check_sockets(operands: &[&Word]) -> Proof {
         None => Ok(Vec::new()),
         Some(word) => Err(Refusal::new(
             "network",
-            "this may be a host name that is looked up over the network",
+            "this may be a host name, which is resolved over the network",
             word.span,
         )),
     }
@@ -104,7 +104,7 @@ pub(super) fn check_no_host(sorted: &Sorted, operands: &[&Word]) -> Proof {
         None => Ok(Vec::new()),
         Some(word) => Err(Refusal::new(
             "network",
-            "this may be a host name that is looked up over the network",
+            "this may be a host name, which is resolved over the network",
             word.span,
         )),
     }

@@ -176,10 +176,10 @@ fn validity(leaf: &CertificateDer<'_>, now: SystemTime) -> Finding {
             Finding::failed("certificate", format!("{names}; it ended {} days ago", days(now - ends)), RENEW)
         }
         Some(left) if left < SOON => {
-            let seen = format!("{names}; it ends in {} days", days(left));
+            let seen = format!("{names}; it expires in {} days", days(left));
             Finding::degraded("certificate", seen, "the link, when the certificate has expired", RENEW)
         }
-        Some(left) => Finding::ok("certificate", format!("{names}; it ends in {} days", days(left))),
+        Some(left) => Finding::ok("certificate", format!("{names}; it expires in {} days", days(left))),
     }
 }
 

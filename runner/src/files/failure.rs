@@ -124,7 +124,7 @@ pub(super) fn of_own(step: &'static str, errno: Errno) -> ExchangeFailed {
     }
 }
 
-/// As [`of_own`].
+/// Like [`of_own`].
 pub(super) fn of_own_io(step: &'static str, error: &std::io::Error) -> ExchangeFailed {
     match error.raw_os_error() {
         Some(raw) => of_own(step, Errno::from_raw_os_error(raw)),

@@ -101,11 +101,11 @@ pub(crate) fn as_session<T>(owner: Option<(u32, u32)>, work: impl FnOnce() -> T)
     enter(owner, false, work)
 }
 
-/// As [`as_session`], but may exceed the disk limits if the runner's rights allow it. The protection of names needs
+/// Like [`as_session`], but may exceed the disk limits if the runner's rights allow it. The protection of names needs
 /// this when a session's disk is full.
 ///
 /// # Errors
-/// As [`as_session`].
+/// See [`as_session`].
 pub(crate) fn as_session_over_limits<T>(
     owner: Option<(u32, u32)>,
     work: impl FnOnce() -> T,

@@ -57,7 +57,7 @@ impl Inside {
         Ok(Self { root, below: parts.join(&b'/') })
     }
 
-    /// As [`Inside::parse`], for operations that only the workspace supports.
+    /// Like [`Inside::parse`], for operations that only the workspace supports.
     ///
     /// # Errors
     /// Also for a path in another of the session's directories.

@@ -175,7 +175,7 @@ fn refuse(message: String) -> Refusal {
 
 fn unreadable(path: &[u8], obeyed: &Obeyed) -> Refusal {
     let (path, program) = (shown(path), shown(obeyed.program.as_bytes()));
-    refuse(format!("`{path}`, which `{program}` obeys, cannot be read in full; have it approved"))
+    refuse(format!("`{path}`, which `{program}` obeys, cannot be read in full; request an approval"))
 }
 
 #[cfg(test)]

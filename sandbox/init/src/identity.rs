@@ -25,7 +25,7 @@ pub(crate) fn die_with_parent(parent: u32) -> Result<(), Failure> {
     }
 }
 
-/// As [`die_with_parent`], for a process with a parent in another pid namespace. Checks that the runner still holds
+/// Like [`die_with_parent`], for a process with a parent in another pid namespace. Checks that the runner still holds
 /// the other end of the socket. If the runner ends between the two steps, the socket closes a moment later, and the
 /// next read from it ends this process.
 pub(crate) fn die_with_runner() -> Result<(), Failure> {

@@ -176,7 +176,7 @@ pub struct OutsidePlan {
     pub ids: HostIds,
     /// The directories that these IDs could not reach.
     pub shown: Shown,
-    /// As [`LaunchPlan::leave`].
+    /// Like [`LaunchPlan::leave`].
     pub leave: Option<Vec<u8>>,
 }
 

@@ -30,7 +30,7 @@ impl Launcher {
     ///
     /// # Errors
     ///
-    /// As [`Launcher::start`].
+    /// Like [`Launcher::start`].
     pub fn start_outside(
         &self,
         session: &Session,

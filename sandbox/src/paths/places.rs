@@ -131,7 +131,7 @@ pub(crate) struct Lead {
     pub(crate) by_kernel: bool,
 }
 
-/// As [`resolve`], with information about the path.
+/// Like [`resolve`], with information about the path.
 pub(crate) fn follow(
     places: &[MountedPath],
     root_links: &[(PathBuf, PathBuf)],

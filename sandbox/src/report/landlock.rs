@@ -7,7 +7,7 @@ use super::Check;
 const NAME: &str = "landlock";
 const REMEDY: &str = "run a kernel from 6.12 on with `landlock` among the `lsm=` of its command line";
 
-/// Compares the kernel's answer with whether a file could be `made` that only Landlock forbids.
+/// Compares the kernel's answer with the result of creating a file that only Landlock forbids. `made`: the file was created.
 pub(super) fn check(landlock: Landlock, made: bool) -> Check {
     if !landlock.files() || made {
         let seen = format!("ABI {}, a file could be created: {made}", landlock.abi);

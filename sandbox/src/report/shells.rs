@@ -18,7 +18,7 @@ const MAX_VERSION: usize = 64;
 pub struct InstalledShell {
     /// `bash`, `zsh` or `pwsh`.
     pub name: &'static str,
-    /// Its version as it reports it: at most 64 printable characters without blanks. Empty if it reports no version.
+    /// The version that the shell reports: at most 64 printable characters without blanks. Empty if it reports none.
     pub version: String,
 }
 

@@ -51,7 +51,7 @@ attempts! {
 
     root_by_setuid: probe("gain-privileges", "become root").stopped_by(Capabilities, "EPERM|EINVAL").but(Capable);
     roots_group: probe("gain-privileges", "become root's group").stopped_by(Capabilities, "EPERM|EINVAL").but(Capable);
-    programs_with_setuid: probe("gain-privileges", "programs with setuid count").stopped_by(Capabilities, "no_new_privs").but(Outside);
+    programs_with_setuid: probe("gain-privileges", "setuid bits take effect").stopped_by(Capabilities, "no_new_privs").but(Outside);
     a_capability_in_the_effective_set: probe("capabilities", "CapEff").stopped_by(Capabilities, "0000000000000000").but(Capable);
     a_capability_in_the_permitted_set: probe("capabilities", "CapPrm").stopped_by(Capabilities, "0000000000000000").but(Capable);
     a_capability_in_the_bounding_set: probe("capabilities", "CapBnd").stopped_by(Capabilities, "0000000000000000").but(Capable);

@@ -70,9 +70,9 @@ attempts! {
     a_bomb_of_threads: probe("fork-bomb 200", "200 threads").after(few_processes).stopped_by(Limit, "EAGAIN").but(VirtualMachine(FORKS));
     a_bomb_of_the_shell: shell_bomb;
 
-    numbers_of_processes_taken_by_the_dead: probe("pids 200", "the dead").after(few_processes).stopped_by(Limit, "EAGAIN").but(VirtualMachine(PIDS));
-    numbers_of_processes_taken_by_the_stopped: probe("pids 200", "the stopped").after(few_processes).stopped_by(Limit, "EAGAIN").but(VirtualMachine(PIDS));
-    numbers_of_processes_taken_by_threads_of_several: probe("pids 200", "threads of several").after(few_processes)
+    numbers_of_processes_taken_by_the_dead: probe("pids 200", "zombies").after(few_processes).stopped_by(Limit, "EAGAIN").but(VirtualMachine(PIDS));
+    numbers_of_processes_taken_by_the_stopped: probe("pids 200", "stopped processes").after(few_processes).stopped_by(Limit, "EAGAIN").but(VirtualMachine(PIDS));
+    numbers_of_processes_taken_by_threads_of_several: probe("pids 200", "threads of several processes").after(few_processes)
         .stopped_by(Limit, "ended before").but(VirtualMachine(PIDS));
 
     shared_memory_filled: probe("disk 8388608 /dev/shm", "one file").after(|stage| stage.host.limits.dev_shm = 4 * MIB)

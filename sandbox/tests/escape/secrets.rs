@@ -17,7 +17,7 @@ const EVERY_ROUTE: [&str; 8] = [
     "own environment",
     "environments",
     "arguments",
-    "what /proc says",
+    "other files in /proc",
     "descriptors",
     "open files",
     "memory",

@@ -18,14 +18,14 @@ fn writable(_: &mut Stage) {}
 
 attempts! {
     a_new_file_in_usr: probe("write /usr/local", "new file").stopped_by(ReadOnlyMount, "EROFS").but(Bubblewrap(WRITABLE));
-    a_new_folder_in_usr: probe("write /usr/local", "new folder").stopped_by(ReadOnlyMount, "EROFS").but(Bubblewrap(WRITABLE));
+    a_new_folder_in_usr: probe("write /usr/local", "new directory").stopped_by(ReadOnlyMount, "EROFS").but(Bubblewrap(WRITABLE));
     a_link_in_usr: probe("write /usr/local", "symbolic link").stopped_by(ReadOnlyMount, "EROFS").but(Bubblewrap(WRITABLE));
     the_mode_of_usr: probe("write /usr/local", "mode").stopped_by(ReadOnlyMount, "EROFS").but(Bubblewrap(WRITABLE));
     a_new_file_in_usr_through_proc_self_root: probe("write /usr/local", "new file, through /proc/self/root")
         .stopped_by(ReadOnlyMount, "EROFS").but(Bubblewrap(WRITABLE));
     a_program_of_the_system: program("echo x >> /usr/local/bin/env").stopped_by(ReadOnlyMount, "Read-only file system")
         .but(Bubblewrap("--tmpfs /usr/local/bin"));
-    the_root_itself: probe("write /", "new folder").stopped_by(ReadOnlyMount, "EROFS").but(Bubblewrap(""));
+    the_root_itself: probe("write /", "new directory").stopped_by(ReadOnlyMount, "EROFS").but(Bubblewrap(""));
     the_folder_of_airlock_init: probe("write /run/airlock", "new file").stopped_by(ReadOnlyMount, "EROFS")
         .but(Bubblewrap("--dir /run/airlock"));
     the_program_of_airlock_init: probe("write /run/airlock/init", "open").stopped_by(ReadOnlyMount, "EROFS|EACCES|ETXTBSY")
@@ -43,7 +43,7 @@ attempts! {
 
     a_new_file_in_a_read_only_workspace: probe("write /workspace", "new file").read_only()
         .stopped_by(ReadOnlyMount, "EROFS").but(Sandbox(writable));
-    a_new_folder_in_a_read_only_workspace: probe("write /workspace", "new folder").read_only()
+    a_new_folder_in_a_read_only_workspace: probe("write /workspace", "new directory").read_only()
         .stopped_by(ReadOnlyMount, "EROFS").but(Sandbox(writable));
     the_mode_of_a_read_only_workspace: probe("write /workspace", "mode").read_only()
         .stopped_by(ReadOnlyMount, "EROFS").but(Sandbox(writable));

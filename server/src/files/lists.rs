@@ -87,7 +87,7 @@ pub async fn list(
 /// Returns a page of a comparison. `token` sets the order's `after`.
 ///
 /// # Errors
-/// As [`list`].
+/// See [`list`].
 pub async fn diff(
     exchanges: &Exchanges,
     who: &Principal,

@@ -35,7 +35,7 @@ pub(super) fn after(request: &impl Debug, token: &str) -> Result<Vec<u8>, ApiErr
 /// Returns the last key of the previous page if `can_be` accepts it.
 ///
 /// # Errors
-/// As [`after`].
+/// See [`after`].
 pub(super) fn last(
     request: &impl Debug,
     token: &str,

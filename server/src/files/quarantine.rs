@@ -33,7 +33,7 @@ impl Entry for QuarantinedFile {
 /// Returns a page of the quarantine. `token` sets the order's `after`.
 ///
 /// # Errors
-/// As [`super::list`].
+/// See [`super::list`].
 pub async fn list_quarantine(
     exchanges: &Exchanges,
     who: &Principal,

@@ -21,7 +21,7 @@ pub trait PeerClient: Send + Sync {
     /// See [`LinkUnavailable`].
     async fn hint_session(&self, address: &str, session: SessionId) -> Result<(), LinkUnavailable>;
 
-    /// As [`crate::stream::OutputLink::open_output`]. The ticket has been used when the call returns.
+    /// Like [`crate::stream::OutputLink::open_output`]. The ticket has been used when the call returns.
     ///
     /// # Errors
     /// See [`LinkUnavailable`].
@@ -33,7 +33,7 @@ pub trait PeerClient: Send + Sync {
         ticket: &str,
     ) -> Result<(), LinkUnavailable>;
 
-    /// As [`crate::exchange::ExchangeLink::open_exchange`]. The ticket has been used when the call
+    /// Like [`crate::exchange::ExchangeLink::open_exchange`]. The ticket has been used when the call
     /// returns.
     ///
     /// # Errors

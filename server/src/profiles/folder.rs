@@ -84,7 +84,7 @@ pub(super) fn digest(files: &[FileOrError]) -> u64 {
 /// Reads every profile file, ordered by name.
 ///
 /// # Errors
-/// As [`stamp`].
+/// See [`stamp`].
 pub(super) fn read(folder: &Path) -> Result<Vec<FileOrError>, ProfilesError> {
     let file = |path: PathBuf| {
         let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();

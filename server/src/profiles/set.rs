@@ -63,18 +63,18 @@ impl Profiles {
         builtin
     }
 
-    /// As [`Profiles::load`], with the directory and the built-in profiles of a configuration.
+    /// Like [`Profiles::load`], with the directory and the built-in profiles of a configuration.
     ///
     /// # Errors
-    /// As [`Profiles::load`].
+    /// See [`Profiles::load`].
     pub fn load_for(config: &config::Profiles) -> Result<Self, ProfilesError> {
         Self::load_over(Self::builtin_for(config), config.directory.as_deref())
     }
 
-    /// As [`Profiles::load`], with self-approval in the built-in profiles.
+    /// Like [`Profiles::load`], with self-approval in the built-in profiles.
     ///
     /// # Errors
-    /// As [`Profiles::load`].
+    /// See [`Profiles::load`].
     pub fn load_with_self_approval(folder: Option<&Path>) -> Result<Self, ProfilesError> {
         Self::load_over(Self::builtin_with_self_approval(), folder)
     }

@@ -47,10 +47,10 @@ pub fn server_config(tls: &Tls) -> Result<Arc<ServerConfig>, TlsError> {
     Ok(Arc::new(config))
 }
 
-/// As [`server_config`], but replaceable while it is in use.
+/// Like [`server_config`], but replaceable while it is in use.
 ///
 /// # Errors
-/// As [`server_config`].
+/// See [`server_config`].
 pub(crate) fn live(tls: &Tls) -> Result<LiveTls, TlsError> {
     server_config(tls).map(LiveTls::new)
 }
@@ -58,7 +58,7 @@ pub(crate) fn live(tls: &Tls) -> Result<LiveTls, TlsError> {
 /// Reads the files again. The next handshake uses them.
 ///
 /// # Errors
-/// As [`server_config`]. In this case, nothing changes.
+/// See [`server_config`]. In this case, nothing changes.
 pub(crate) fn renew(tls: &Tls, live: &LiveTls) -> Result<(), TlsError> {
     live.replace(server_config(tls)?);
     Ok(())

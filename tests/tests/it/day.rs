@@ -92,7 +92,7 @@ fn a_day_with_python(airlock: Airlock<'_>, home: &Path) {
         tree(&result).into_iter().filter(|file| !before.contains(file)).map(|(name, _)| name).collect()
     };
     let named = changed.iter().all(|name| remains.contains(&*name.to_string_lossy()));
-    assert!(named, "what differs at home is what the comparison named: {changed:?}\n{remains}");
+    assert!(named, "the comparison names every file that differs at home: {changed:?}\n{remains}");
     desk.close();
 }
 

@@ -93,7 +93,7 @@ fn trees_are_removed_by_what_stops_at_a_mount_point() {
 #[test]
 fn what_may_be_mounted_in_is_in_a_directory_that_guards_itself() {
     let found = in_rust(&[HELPER, SAMPLES], |_, text| find::unguarded(text));
-    let remedy = "it is given to what mounts; make it an `airlock_mounts::ScratchDir`";
+    let remedy = "it is passed to code that mounts; make it an `airlock_mounts::ScratchDir`";
     assert_allowed("directories", &found, remedy);
 }
 

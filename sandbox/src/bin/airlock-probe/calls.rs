@@ -15,6 +15,6 @@ pub(crate) fn bare(name: &OsStr) -> Vec<Attempt> {
         Some(result) => {
             vec![Attempt::past(name, result, |errno| !matches!(errno, Errno::ENOSYS | Errno::EPERM))]
         }
-        None => vec![Attempt::new(name, true, "not a call that is known here, so not seen to be refused")],
+        None => vec![Attempt::new(name, true, "unknown system call; its refusal cannot be checked")],
     }
 }

@@ -57,7 +57,7 @@ fn write_directory(how: &str, directory: &Path) -> Vec<Attempt> {
     let mut ways = vec![
         Attempt::of(format!("new file{how}"), File::create_new(&new)),
         Attempt::of(format!("rename{how}"), fs::rename(&new, &other)),
-        Attempt::of(format!("new folder{how}"), fs::create_dir(&new)),
+        Attempt::of(format!("new directory{how}"), fs::create_dir(&new)),
         Attempt::of(
             format!("mode{how}"),
             fs::metadata(directory).and_then(|found| {

@@ -43,9 +43,9 @@ pub(crate) fn processes(count: &OsStr) -> Vec<Attempt> {
 pub(crate) fn numbers(count: &OsStr) -> Vec<Attempt> {
     let count = number(count);
     vec![
-        Attempt::of("the dead", all_taken("gone", count, |_| Ok(()))),
-        Attempt::of("the stopped", all_taken("nothing", count, stop)),
-        Attempt::of("threads of several", all_hold("threads", count / 4, 4)),
+        Attempt::of("zombies", all_taken("gone", count, |_| Ok(()))),
+        Attempt::of("stopped processes", all_taken("nothing", count, stop)),
+        Attempt::of("threads of several processes", all_hold("threads", count / 4, 4)),
     ]
 }
 
@@ -164,7 +164,7 @@ fn all_hold(kind: &str, bytes: usize, count: usize) -> io::Result<()> {
         let answer = output.map_or(Ok(()), |output| output.read_exact(&mut said));
         children.push(child);
         if answer.is_err() {
-            result = Err(io::Error::other("ended before it held that much"));
+            result = Err(io::Error::other("the process ended before it used this amount"));
             break;
         }
     }

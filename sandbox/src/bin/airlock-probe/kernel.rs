@@ -29,7 +29,7 @@ pub(crate) fn gain_privileges() -> Vec<Attempt> {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let held_down = status.lines().any(|line| line == "NoNewPrivs:\t1");
     vec![
-        Attempt::new("programs with setuid count", !held_down, "no_new_privs"),
+        Attempt::new("setuid bits take effect", !held_down, "no_new_privs"),
         Attempt::of("become root", setuid(Uid::from_raw(0))),
         Attempt::of("become root's group", setgid(Gid::from_raw(0))),
     ]

@@ -76,7 +76,7 @@ fn main() -> ExitCode {
         "read" => files::read(&word(0)),
         "write" => files::write(&word(0)),
         _ => {
-            eprintln!("airlock-probe: no test `{test}`");
+            eprintln!("airlock-probe: unknown test `{test}`");
             return ExitCode::from(2);
         }
     };

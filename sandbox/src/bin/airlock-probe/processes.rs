@@ -23,7 +23,7 @@ use crate::attempt::Attempt;
 pub(crate) fn environment(text: &OsStr) -> Vec<Attempt> {
     let own = std::env::vars_os()
         .any(|(name, value)| holds(name.as_bytes(), text) || holds(value.as_bytes(), text));
-    let mut ways = vec![Attempt::new("own environment", own, "as the program got it")];
+    let mut ways = vec![Attempt::new("own environment", own, "as passed to the program")];
     for name in ["environ", "task/*/environ"] {
         let (mut seen, mut found) = (0, false);
         for path in all(name) {
@@ -65,7 +65,7 @@ pub(crate) fn program(command: &OsStr) -> Vec<Attempt> {
 pub(crate) fn bend(number: &OsStr) -> Vec<Attempt> {
     let number = number.to_string_lossy().parse::<i32>().unwrap_or(0);
     let Some(pid) = rustix::process::Pid::from_raw(number) else {
-        return vec![Attempt::new("number", true, "no number of a process, so nothing was tried")];
+        return vec![Attempt::new("number", true, "not a process ID; nothing was attempted")];
     };
     let traced = Pid::from_raw(number);
     let file = |name: &str| format!("/proc/{number}/{name}");
@@ -120,7 +120,7 @@ pub(crate) fn trace() -> Vec<Attempt> {
 /// Lists descriptors above 2. Each counts as reached.
 pub(crate) fn descriptors() -> Vec<Attempt> {
     let Ok(entries) = fs::read_dir("/proc/self/fd") else {
-        return vec![Attempt::new("list", true, "cannot be read, so not seen to be empty")];
+        return vec![Attempt::new("list", true, "the list cannot be read; it may not be empty")];
     };
     let names = entries.flatten().map(|entry| (entry.file_name(), fs::read_link(entry.path())));
     let found: Vec<_> = names

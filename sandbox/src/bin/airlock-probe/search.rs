@@ -22,7 +22,7 @@ const NOT_READ: [&str; 5] = ["environ", "cmdline", "mem", "pagemap", "clear_refs
 pub(crate) fn everywhere(first: &OsStr, second: &OsStr) -> Vec<Attempt> {
     let text = [first.as_bytes(), second.as_bytes()].concat();
     if text.is_empty() {
-        return vec![Attempt::new("text", true, "nothing to look for, so nothing was searched")];
+        return vec![Attempt::new("text", true, "the text is empty; nothing was searched")];
     }
     let finder = memchr::memmem::Finder::new(&text);
     let found = |bytes: &[u8]| finder.find(bytes).is_some();
@@ -37,10 +37,10 @@ pub(crate) fn everywhere(first: &OsStr, second: &OsStr) -> Vec<Attempt> {
         tasks.extend(threads.map(|thread| thread.path().join("environ")));
     }
     vec![
-        Attempt::new("own environment", own, "as the program got it"),
+        Attempt::new("own environment", own, "as passed to the program"),
         look("environments", &tasks, &found),
         look("arguments", &of_each("cmdline"), &found),
-        look("what /proc says", &texts_of_proc(&processes), &found),
+        look("other files in /proc", &texts_of_proc(&processes), &found),
         links(&processes, &found),
         look("open files", &open_files(&processes), &found),
         memory(&processes, &found),

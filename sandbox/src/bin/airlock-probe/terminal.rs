@@ -17,7 +17,11 @@ pub(crate) fn own() -> Vec<Attempt> {
     match on_a_new_terminal() {
         Ok(found) => ways.extend(found),
         Err(error) => {
-            ways.push(Attempt::new("terminal", true, format!("none made, so nothing was tried: {error}")));
+            ways.push(Attempt::new(
+                "terminal",
+                true,
+                format!("no terminal was created, and nothing was attempted: {error}"),
+            ));
         }
     }
     ways

@@ -20,7 +20,7 @@ use crate::{
     testing::{lease, question, record, redecision, refused, reported, result, runner},
 };
 
-/// The choices that make an event from a record. The numbers select among few values, so that events often concern the
+/// The random choices for an event about a record. The numbers select among few values, so that events often concern the
 /// record, and often its past.
 #[derive(Debug, Clone, Copy)]
 struct Choice {

@@ -102,7 +102,7 @@ pub(crate) async fn send(channel: &Channel, path: &str, authorization: Option<&s
     timeout(PATIENCE, answer).await.unwrap().into()
 }
 
-/// As [`send`], with one message and a token.
+/// Like [`send`], with one message and a token.
 pub(crate) async fn call(channel: &Channel, path: &str, token: &str, message: &[u8]) -> Outcome {
     send(channel, path, Some(&format!("Bearer {token}")), framed(message)).await
 }

@@ -171,7 +171,7 @@ impl Link {
         self.run_by("executor", world, spec, traceparent).await
     }
 
-    /// As [`Link::run`], for another identity.
+    /// Like [`Link::run`], for another identity.
     pub(crate) async fn run_by(
         &mut self,
         token: &str,

@@ -131,7 +131,7 @@ impl World {
         Self::with_telemetry(more, |config| Telemetry::start(config, "s").unwrap()).await
     }
 
-    /// As [`World::with`], with telemetry installed for the whole process, as `airlock-server` does.
+    /// Like [`World::with`], with telemetry installed for the whole process, as `airlock-server` does.
     pub(crate) async fn installed(more: &str) -> Self {
         Self::with_telemetry(more, |config| {
             let telemetry = Telemetry::start(config, "s").unwrap();

@@ -46,7 +46,7 @@ fn an_upgrade_leaves_the_number_of_runners_to_the_autoscaler() {
     assert_eq!(own[0]["external"]["metric"]["name"], "airlock_executions_queued");
     let names: Vec<&str> =
         scaled.of("HorizontalPodAutoscaler").map(|one| one["metadata"]["name"].as_str().unwrap()).collect();
-    assert_eq!(names.len(), 3, "{names:?}: `queue` has an autoscaler of the operator's");
+    assert_eq!(names.len(), 3, "{names:?}: `queue` has an autoscaler of the operator");
 }
 
 /// Returns the CIDRs that may call the servers.

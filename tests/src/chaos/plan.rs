@@ -112,7 +112,11 @@ mod tests {
             for (number, index) in chosen.iter().enumerate() {
                 assert!((number * 10 / 4..(number + 1) * 10 / 4).contains(index), "{chosen:?}");
             }
-            assert_eq!(chosen, indices(seed, Extent::Spread(4), 10), "the same seed produces the same choices");
+            assert_eq!(
+                chosen,
+                indices(seed, Extent::Spread(4), 10),
+                "the same seed produces the same choices"
+            );
             seen.extend(chosen);
         }
         assert_eq!(seen.len(), 10);

@@ -206,7 +206,7 @@ mod sample {
     }
 
     #[test]
-    fn what_the_naive_decider_denies_is_allowed_in_no_disguise() {
+    fn no_disguise_of_a_denied_text_is_allowed() {
         disguise(airlock_sampling::seed(), airlock_sampling::extent(5_000, 20_000));
     }
 }
@@ -237,7 +237,7 @@ mod long {
     }
 
     #[test]
-    fn what_the_naive_decider_denies_is_allowed_in_no_disguise() {
+    fn no_disguise_of_a_denied_text_is_allowed() {
         disguise(6, 20_000);
     }
 }

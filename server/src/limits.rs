@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_unlimited_or_nothing_at_all() {
+    fn no_limit_may_be_zero() {
         let limits = ServiceLimits { attempts: 0, ..ServiceLimits::default() };
         assert_eq!(limits.check(GRACE).map_err(|error| error.limit), Err("attempts"));
         let limits = ServiceLimits { queue_wait: Duration::ZERO, ..ServiceLimits::default() };

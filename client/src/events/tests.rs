@@ -110,7 +110,7 @@ async fn every_byte_and_state_comes_once_through_every_cut() {
 }
 
 #[tokio::test]
-async fn a_view_that_never_ends_well_is_an_error_and_not_a_success() {
+async fn a_view_without_a_closing_event_is_an_error() {
     let mut tasks = JoinSet::new();
     let fake = Arc::new(Fake {
         events: script(&mut Rng::new(1)),

@@ -65,7 +65,7 @@ fn what_is_within_passes() {
 }
 
 #[test]
-fn more_than_the_floor_is_refused_limit_by_limit() {
+fn every_limit_above_the_floor_is_refused() {
     let floor =
         FloorConfig { max_memory_bytes: Some(1 << 30), max_cpu_millis: Some(1000), ..FloorConfig::default() };
     let changes: [fn(&mut Grant); 11] = [
@@ -105,7 +105,7 @@ fn nothing_of_the_runners_environment_is_passed_unless_the_runner_names_it() {
 }
 
 #[test]
-fn a_bind_is_held_against_what_its_source_really_is() {
+fn a_bind_is_checked_by_its_resolved_source() {
     let dir = tempfile::tempdir().unwrap();
     let root = fs::canonicalize(dir.path()).unwrap();
     let shown = root.join("shown");
@@ -261,7 +261,7 @@ fn malformed_grants_are_refused() {
 }
 
 #[test]
-fn read_only_mounts_are_given_or_refused() {
+fn a_read_only_command_gets_read_only_mounts_or_is_refused() {
     let floor = FloorConfig::default();
     assert_eq!(refused(&floor, |grant| grant.requires = vec![Requirement::ReadOnlyMount]), "read_only_mount");
 }

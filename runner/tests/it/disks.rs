@@ -76,7 +76,7 @@ async fn full_and_on(it: &mut Fixture) -> (SessionId, SessionId) {
 }
 
 #[test]
-fn an_image_holds_its_session_and_nothing_of_it_is_left_while_others_run() {
+fn the_image_of_a_closed_session_is_removed_while_others_run() {
     apart(async |_| {
         let mut it = with(WorkspaceBackend::Loop, 16 * MIB, 1000).await;
         let (own, other) = full_and_on(&mut it).await;

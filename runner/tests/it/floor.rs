@@ -44,7 +44,7 @@ async fn takes_nothing(change: impl FnOnce(&mut RunnerConfig), layer: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_layer_that_every_command_needs_a_runner_takes_nothing() {
+async fn a_runner_without_a_required_layer_accepts_no_command() {
     takes_nothing(careless, "namespaces").await;
 }
 

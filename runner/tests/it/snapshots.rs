@@ -153,7 +153,7 @@ fn processes_of(uid: u32) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_that_was_swapped_on_the_disk_is_refused_told_of_and_run_without() {
+async fn a_replaced_snapshot_is_refused_and_reported() {
     let mut it = Fixture::new().await;
     let (session, snapshot) = it.open_with_init(INIT).await;
     fs::write(it.place().join("snapshot"), "alias greet='rm -rf'\n").unwrap();

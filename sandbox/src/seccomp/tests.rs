@@ -133,7 +133,7 @@ fn what_is_promised_to_be_out_of_reach_is() {
 }
 
 #[test]
-fn whatever_is_in_no_list_is_not_there() {
+fn a_call_in_no_list_returns_enosys() {
     for target in &TARGETS {
         let files = [("allow.toml", "allow"), ("checked.toml", "checked"), ("refused.toml", "refused")];
         let listed = files.into_iter().flat_map(|(file, key)| calls(target, file, key));

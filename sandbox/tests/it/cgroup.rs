@@ -69,7 +69,7 @@ fn everything_of_a_sandbox_is_in_its_cgroup_and_inside_sees_only_the_root() {
 }
 
 #[test]
-fn every_way_out_leaves_no_cgroup() {
+fn every_exit_path_removes_the_cgroup() {
     let host = Host::new();
     let session = host.session();
     let daemon = "(setsid bash -c 'trap \"\" TERM HUP; sleep 1000' &); ";

@@ -46,7 +46,7 @@ fn nothing_is_left_when_the_owner_of_the_launcher_is_killed() {
 }
 
 #[test]
-fn nothing_is_left_when_the_owner_is_killed_in_the_middle_of_a_start() {
+fn no_process_remains_if_the_owner_is_killed_during_a_start() {
     let directory = airlock_mounts::ScratchDir::new();
     let uid = next_uid();
     for delay in 0..30 {

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn only_runners_link_and_only_servers_are_peers_and_neither_does_anything_else() {
+    fn runners_and_servers_have_no_role_but_their_own() {
         let principal = |roles: &[Role]| Principal {
             name: "p".to_owned(),
             tenant: "t".to_owned(),

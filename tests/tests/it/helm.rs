@@ -185,7 +185,7 @@ fn a_runners_pod_has_what_its_sandboxes_need_and_nothing_else() {
 }
 
 #[test]
-fn a_runner_is_called_by_nobody_and_calls_servers_and_names_alone() {
+fn a_runner_accepts_no_connection_and_connects_only_to_servers_and_dns() {
     let rendered = rendered(&chart::directory().join("ci/default-values.yaml"));
     let policy = &rendered.document("NetworkPolicy", "r-airlock-runners")["spec"];
     assert_eq!(policy["policyTypes"], json!(["Ingress", "Egress"]));

@@ -204,7 +204,7 @@ async fn no_process_of_the_host_or_of_another_session_is_seen() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_policy_calls_read_only_cannot_write_even_if_policy_is_wrong() {
+async fn a_read_only_command_cannot_write_even_if_the_policy_is_wrong() {
     let inside = Inside::new().await;
     // git runs programs from a repository's configuration, which the policy cannot see. Planted files are masked, and
     // the mounts block the rest.

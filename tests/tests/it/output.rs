@@ -123,7 +123,7 @@ async fn stopped_readers_hold_up_nobody() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cancel_is_done_while_two_hundred_readers_are_stopped() {
+async fn a_cancel_succeeds_while_two_hundred_readers_are_stopped() {
     let site = Site::new();
     let (_server, _runner) = (site.server(&[]), site.runner(&[]));
     let client = site.ready().await;
@@ -160,7 +160,7 @@ async fn streams_kept_apart_have_offsets_of_their_own() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_over_the_cap_is_a_gap_that_is_said() {
+async fn output_above_the_cap_is_reported_as_a_gap() {
     let site = Site::new();
     let (_server, _runner) = (site.server(&[]), site.runner(&[]));
     let client = site.ready().await;

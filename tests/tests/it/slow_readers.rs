@@ -89,7 +89,7 @@ fn without_gaps(whole: &[u8], story: &Story) -> Vec<u8> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn they_hold_up_nobody_and_get_what_is_kept_and_a_gap() {
+async fn slow_readers_delay_nobody_and_receive_the_kept_output_and_a_gap() {
     let fixture = Fixture::new().await;
     let id = fixture.start(&format!("until [ -e go ]; do sleep 0.05; done; seq 1 {LAST}")).await;
     let ahead = fixture.start("seq 1 200000; until [ -e go ]; do sleep 0.05; done").await;

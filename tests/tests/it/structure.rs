@@ -257,7 +257,7 @@ fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
 }
 
 #[test]
-fn the_borders_between_the_crates_hold() {
+fn crates_depend_only_on_permitted_crates() {
     let all = dependencies();
     let heavy = ["tokio", "tonic", "hyper", "prost", "sqlx", "rustls", "opentelemetry", "object_store"];
     let forbidden: [(&str, &[&str]); 20] = [

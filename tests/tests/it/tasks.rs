@@ -33,7 +33,7 @@ fn settled(tasks: impl Fn() -> usize) -> usize {
 }
 
 #[test]
-fn tasks_are_as_many_after_as_before() {
+fn no_task_remains() {
     drop(rustls::crypto::ring::default_provider().install_default());
     let site = Site::new();
     // Server and runner have a separate runtime, and so has the client.

@@ -57,7 +57,7 @@ fn assert_is_runner(host: &Host, before: &Rights) {
 }
 
 #[test]
-fn work_for_a_session_cannot_read_write_or_give_away_what_its_user_cannot() {
+fn work_for_a_session_has_the_rights_of_its_user() {
     let host = Host::new();
     let before = Rights::now().unwrap();
     assert_is_runner(&host, &before);

@@ -95,7 +95,7 @@ async fn what_a_killed_process_left_is_removed_past_folders_that_are_closed() {
 }
 
 #[tokio::test]
-async fn in_home_and_tmp_too_nothing_is_done_that_the_session_s_user_could_not_do() {
+async fn work_in_home_and_tmp_has_the_rights_of_the_sessions_user() {
     let fixture = Fixture::new();
     assert!(fixture.session.owner().is_some(), "only a runner with root has a user per session");
     let directories = fixture.session.directories();

@@ -80,7 +80,7 @@ fn lives(backend: DiskBackend) {
 }
 
 #[test]
-fn a_session_in_an_image_lives_on_and_leaves_nothing() {
+fn a_session_in_an_image_survives_a_restart_and_leaves_nothing() {
     lives(DiskBackend::Loop);
 }
 

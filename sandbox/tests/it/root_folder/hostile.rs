@@ -16,7 +16,7 @@ fn outside(session: &Session, command: &str) -> String {
 }
 
 #[test]
-fn its_links_lead_nowhere_but_within_it() {
+fn its_links_are_resolved_inside_it() {
     let (host, root) = tiny_host();
     let secret = host.directory.path().join("secret");
     fs::write(&secret, "of the host").unwrap();

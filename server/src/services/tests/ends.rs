@@ -269,7 +269,7 @@ async fn a_directory_that_is_gone_is_set_back_and_the_command_decided_again() {
 }
 
 #[tokio::test]
-async fn a_snapshot_that_is_lost_is_never_missed_in_silence_but_decided_without() {
+async fn a_lost_snapshot_causes_a_decision_without_it() {
     let world = World::new().await;
     let mut runner = Runner::ready(&world).await;
     let record = world.services.executions.start(who("ann"), alone("touch a")).await.unwrap();

@@ -48,7 +48,7 @@ async fn an_offer_that_did_not_arrive_is_sent_again_as_the_same_offer() {
 }
 
 #[tokio::test]
-async fn an_offer_that_was_accepted_is_not_made_again() {
+async fn an_accepted_offer_is_not_repeated() {
     for phase in [JobPhase::Accepted, JobPhase::Running] {
         let mut world = World::new().await;
         let mut runner = Runner::ready(&world).await;

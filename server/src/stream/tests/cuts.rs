@@ -132,7 +132,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_reader_that_is_cut_at_any_event_goes_on_by_its_cursor(story in stories()) {
+    fn a_reader_that_is_cut_at_any_event_resumes_from_its_cursor(story in stories()) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
         runtime.block_on(live(&story));
     }

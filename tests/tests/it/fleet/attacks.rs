@@ -52,7 +52,7 @@ fn tell(runner: &str, message: Told) -> server_v1::TellRequest {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_but_a_server_is_a_peer_and_a_server_is_nothing_else() {
+async fn only_a_server_is_a_peer_and_it_has_no_other_role() {
     let fixture = Fixture::new().await;
     let schema = Schema::of_the_contract();
     let runner = fixture.fleet.pki.issue("runner", &[]);
@@ -91,7 +91,7 @@ async fn nobody_but_a_server_is_a_peer_and_a_server_is_nothing_else() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_asked_of_a_server_without_a_link_is_not_passed_on() {
+async fn a_server_without_a_link_does_not_forward_a_request() {
     let fixture = Fixture::new().await;
     let mut near = fixture.peer(0, fixture.fleet.server_pair()).await;
     near.tell(forget("runner-1")).await.expect("control: it has the link");

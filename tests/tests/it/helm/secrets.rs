@@ -15,7 +15,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 use super::{container, rendered};
 
 #[test]
-fn each_runner_sees_the_key_of_its_own_name_alone() {
+fn each_runner_sees_only_its_own_key() {
     let rendered = rendered(&chart::directory().join("ci/pools-values.yaml"));
     let config = rendered.document("ConfigMap", "r-airlock-server")["data"]["server.toml"].as_str().unwrap();
     let config: toml::Table = config.parse().unwrap();

@@ -172,7 +172,7 @@ async fn are_refused(link: &mut Link, site: &Site, lies: Vec<(&'static str, &'st
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_beyond_the_floor_is_refused() {
+async fn offers_beyond_the_floor_are_refused() {
     let site = site();
     let mut server = FakeServer::new(&site);
     let runner = site.runner(&[]);

@@ -82,7 +82,7 @@ fn every_subcommand_is_called() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_that_misleads_reaches_a_terminal() {
+async fn no_misleading_text_reaches_a_terminal() {
     for lies in [Lies::Answers(0), Lies::Answers(1), Lies::Answers(2), Lies::Errors] {
         walk(lies, Whereto::Terminal).await;
     }

@@ -2,9 +2,9 @@
 # Runs every test of `make test`. At the end it prints how many tests passed, failed and were not run, and the duration
 # of each step.
 #
-# The release programs are built beside the tests, and the virtual machine runs beside most tests. The tests that need
-# the host exclusively follow after the machine has ended. A test that cannot run fails; a test that nextest excludes counts as not run.
-# scripts/host-state.sh compares the host before and after.
+# The release programs are built in parallel with the tests. The virtual machine runs in parallel with most tests. The
+# tests that need the host exclusively follow after the machine has ended. A test that cannot run fails; a test that
+# nextest excludes counts as not run. scripts/host-state.sh compares the host before and after.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 . scripts/lib.sh

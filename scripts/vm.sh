@@ -60,8 +60,8 @@ pack() {
 }
 
 # The machine has one processor. One thread emulates the machine, so a second processor would only take turns with the
-# first. It runs before the tests beside it, because it takes longest. Its processor is an older one without AVX, which
-# takes longer to emulate.
+# first. It starts before the tests that run in parallel, because it takes longest. Its processor is an older one
+# without AVX, which takes longer to emulate.
 start() { # IMAGE
     : >"$work/results"
     TMPDIR=$work nice -n -5 qemu-system-x86_64 -nodefaults -display none -monitor none -no-reboot \

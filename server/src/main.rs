@@ -154,7 +154,7 @@ fn hash_token() -> Result<(), Failure> {
     let mut token = String::new();
     let read = std::io::stdin().take(TOKEN_BYTES + 1).read_to_string(&mut token);
     read.map_err(|error| (FAILED, format!("the token cannot be read: {error}")))?;
-    let wrong = |what: &str| Err((REFUSED, format!("{what}; make one with `openssl rand -hex 32`")));
+    let wrong = |what: &str| Err((REFUSED, format!("{what}; create one with `openssl rand -hex 32`")));
     let token = token.trim();
     match token {
         "" => return wrong("standard input contains no token"),

@@ -81,7 +81,7 @@ fn shown(list: &[v1::QuarantinedFile]) -> String {
 
 /// Restore an entry from the quarantine, and print its path.
 ///
-/// The file returns to its previous path with its previous contents, and Airlock keeps it from then on. A file
+/// The file returns to its previous path with its previous contents, and Airlock accepts this version. A file
 /// that now exists at that path is moved into the quarantine. You need permission to answer approvals.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:

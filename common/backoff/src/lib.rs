@@ -1,7 +1,7 @@
 //! Delays between attempts: exponential up to a bound, with random jitter, so that many clients of one lost server do
 //! not retry simultaneously.
 //!
-//! The crate only calculates. The caller sleeps, and decides when to give up.
+//! The crate only calculates. The caller sleeps, and decides when to stop trying.
 
 #![forbid(unsafe_code)]
 

@@ -12,7 +12,7 @@ pub trait Stored: Sized {
     #[must_use]
     fn encode(&self) -> Vec<u8>;
 
-    /// Decodes what [`Stored::encode`] writes.
+    /// Decodes the output of [`Stored::encode`].
     ///
     /// # Errors
     /// Returns an error if the bytes are not a valid value.

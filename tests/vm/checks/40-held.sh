@@ -1,7 +1,7 @@
 # Tests hosts that restrict user namespaces. Each switch is set alone: doctor must name it, no command may run, and
 # everything must work again after it is reset.
 
-doctor() { # prints what it found, as JSON; its exit code says whether all is well
+doctor() { # prints its findings as JSON; the exit code is 0 if every check passed
     airlock-runner doctor --config /etc/airlock/runner.toml --json || true
 }
 

@@ -49,9 +49,9 @@ harmless|
 overflow|heap-buffer-overflow
 panic|panicked
 caught panic|panicked
-slow|one answer took
+slow|one decision took
 hang|libFuzzer: timeout
-memory|one answer took
+memory|one decision used
 CONTROLS
 }
 

@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn refuses_addresses_that_give_away_secrets() {
         for (address, insecure, says) in [
-            ("http://127.0.0.1:1", false, "requested by name"),
+            ("http://127.0.0.1:1", false, "insecure loopback"),
             ("http://example.com:1", true, "never allowed"),
             ("http://localhost:1", true, "never allowed"),
             ("https://example.com:1", false, "CA file"),

@@ -80,14 +80,14 @@ fn everything_confined_runs_without_a_question() {
 }
 
 #[test]
-fn what_is_proven_read_only_still_is() {
+fn a_read_only_command_is_still_read_only() {
     let decision = says("git log | head");
     assert_eq!((decision.verdict, code(&decision), decision.read_only), (Verdict::Allow, "read_only", true));
     assert_eq!(decision.requires.len(), 2);
 }
 
 #[test]
-fn what_destroys_a_persons_work_is_asked_about() {
+fn commands_that_destroy_work_are_asked_about() {
     assert_none(&differences(
         &[
             "rm -rf .git",

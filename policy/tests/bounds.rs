@@ -27,7 +27,7 @@ fn hostile_text_of_every_construct_gets_an_answer() {
 }
 
 #[test]
-fn what_the_grammar_takes_too_long_for_is_not_parsed() {
+fn a_text_that_is_costly_for_the_grammar_is_not_parsed() {
     let profile = Profile::builtin("strict").unwrap();
     let is_refused = |text: &str, code: &str| {
         let decision = decide(&Request::bash(text.as_bytes()), &profile);

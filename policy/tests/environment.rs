@@ -103,7 +103,7 @@ fn the_same_assignment_in_the_text_comes_out_the_same() {
 }
 
 #[test]
-fn what_a_read_only_run_sets_itself_costs_nothing() {
+fn variables_that_a_read_only_run_sets_are_ignored() {
     let env = [("PATH", "/workspace/bin"), ("HOME", "/etc"), ("PAGER", "git push"), ("GIT_PAGER", "x")];
     for text in ["git log", "ls", "cat ~/notes"] {
         let decision = decided("strict", text, &env, [&[], &["Bash(git push:*)"]], None);

@@ -32,7 +32,7 @@ fn a_value_that_a_word_falls_back_to_is_tried_at_any_depth() {
 }
 
 #[test]
-fn what_a_builtin_assigns_counts_however_its_name_is_written() {
+fn an_assignment_by_a_builtin_counts_in_every_spelling() {
     for text in [
         "export X=1",
         "'export' X=1",

@@ -149,7 +149,7 @@ fn compare(seed: u64, count: usize) {
 /// Changes random bytes. The engine must deny every result that the naive decider can read and
 /// denies.
 #[test]
-fn what_the_naive_decider_denies_after_a_change_is_denied() {
+fn a_changed_text_that_the_naive_decider_denies_is_denied() {
     let mut random = Random::new(5);
     let (mut read, mut denied) = (0, 0);
     for _ in 0..20_000 {

@@ -40,7 +40,7 @@ fn a_directory_that_is_not_known_is_said_to_be_none() {
 }
 
 #[test]
-fn what_more_than_the_proof_allows_is_not_held_to_files() {
+fn obeyed_files_are_not_read_if_more_than_the_proof_allows_the_command() {
     assert!(!strict("git status").obeyed.is_empty());
     assert!(
         with_rules("git status", &["Bash(git status)"], &[], &[]).obeyed.is_empty(),

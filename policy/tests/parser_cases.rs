@@ -87,11 +87,11 @@ fn check(table: &str, complete: bool) {
 }
 
 #[test]
-fn what_is_understood_is_understood_as_bash_does() {
+fn a_parsed_text_is_read_as_bash_reads_it() {
     check("ok", true);
 }
 
 #[test]
-fn what_is_not_understood_is_said_and_still_searched() {
+fn a_text_that_is_not_parsed_is_reported_and_searched() {
     check("err", false);
 }

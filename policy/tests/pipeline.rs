@@ -6,7 +6,7 @@ use airlock_policy::{
 };
 
 #[test]
-fn what_is_proven_read_only_runs_on_a_read_only_mount() {
+fn a_read_only_command_requires_a_read_only_mount() {
     let decision = strict("git status && ls | head -5");
     assert_eq!(decision.verdict, Verdict::Allow);
     assert!(decision.read_only && decision.concurrency_safe && decision.parse_complete);

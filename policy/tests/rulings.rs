@@ -44,7 +44,7 @@ fn paths_and_warnings_are_found_as_their_cases_say() {
 }
 
 #[test]
-fn what_is_suggested_allows_the_command() {
+fn suggested_rules_allow_the_command() {
     let tables = ["paths", "warnings", "rulings/suggestions"];
     let all: Vec<Case> = tables.into_iter().flat_map(cases).collect();
     let suggested = all.iter().map(|case| (case, case.decide().suggested_rules));

@@ -201,7 +201,7 @@ fn a_command_that_is_not_read_only_is_shown_with_its_aliases() {
 }
 
 #[test]
-fn what_bash_prints_of_aliases_and_functions_is_understood() {
+fn the_aliases_and_functions_that_bash_prints_are_parsed() {
     let define = "shopt -s expand_aliases; alias q=\"it's \\\"x\\\" \\$y\"; alias n='a\nb'; alias -- -='cd x'; \
                   f() { echo '}'; cat <<E\n x\nE\n}; export -f f; g() ( ls ); \
                   shopt -p; set +o; alias -p; declare -f; declare -fx";

@@ -64,7 +64,7 @@ fn a_dev_is_well_and_everything_that_it_says_is_shown() {
 }
 
 #[test]
-fn what_is_wrong_is_found_at_its_step() {
+fn doctor_reports_each_problem_at_its_step() {
     let (site, other) = (Site::with_dev(&[]), Site::with_dev(&[]));
     let connection: Value =
         serde_json::from_slice(&fs::read(site.state().join("connection.json")).unwrap()).unwrap();

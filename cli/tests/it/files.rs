@@ -150,7 +150,7 @@ fn dashes_are_the_standard_streams() {
 }
 
 #[test]
-fn what_is_left_out_is_said_and_is_no_success() {
+fn skipped_files_are_reported_and_exit_with_1() {
     let desk = Desk::new();
     let _socket = UnixListener::bind(desk.home.path().join("project/socket")).unwrap();
     let (code, said) = desk.fails(&["cp", "project", &desk.there("")]);

@@ -78,7 +78,7 @@ fn words_variables_and_streams_arrive_as_they_are() {
 }
 
 #[test]
-fn what_airlock_did_is_said_after_the_output() {
+fn notes_are_printed_after_the_output() {
     let site = Site::with_dev(&[]);
     let session = site.text(&["session", "create"]);
     let run = |command| [&["run", "--session", session.trim()][..], &["--", command]].concat();
@@ -131,7 +131,7 @@ fn output_that_looks_like_airlocks_own_is_marked_where_both_go_to_one_pipe() {
 }
 
 #[test]
-fn what_did_not_run_is_125_and_says_why() {
+fn a_command_that_did_not_run_exits_with_125_and_the_reason() {
     let site = Site::with_dev(&["--profile", "demo"]);
     let (code, why) = site.fails(&["run", "--", "ls; git push origin main"]);
     assert_eq!(code, 125);

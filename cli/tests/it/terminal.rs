@@ -134,7 +134,7 @@ fn a_line_that_the_output_has_begun_is_left_alone() {
 }
 
 #[test]
-fn who_waits_for_a_person_sees_that() {
+fn a_command_that_waits_for_an_approval_shows_it() {
     let site = Site::with_dev(&[]);
     let arguments = ["run", "--profile", "strict", "--on-ask", "wait", "--", "touch x"];
     let terminal = Terminal::run(&site, &arguments);

@@ -286,7 +286,7 @@ fn a_misspelt_subcommand_is_answered_with_the_one_that_was_meant() {
 }
 
 #[test]
-fn nothing_at_all_is_answered_with_help() {
+fn an_empty_command_line_prints_the_help() {
     let output = airlock(&[]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(output.stdout.is_empty() && stderr(&output).contains("Run commands:"), "{}", stderr(&output));
@@ -321,7 +321,7 @@ fn words_of_other_tools_are_answered_with_the_ones_of_here() {
 
 /// Combinations that clap cannot check.
 #[test]
-fn what_does_not_go_together_says_so() {
+fn conflicting_options_are_reported() {
     for (line, piece) in [
         (&["ps", "--token-file", "t"][..], "--address"),
         (&["ps", "--address", "https://h:1", "--cert", "c"], "--key"),

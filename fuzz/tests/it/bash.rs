@@ -31,7 +31,7 @@ fn document() -> PathBuf {
 }
 
 #[test]
-fn what_bash_starts_was_predicted_and_the_documented_constructs_never_come_through() {
+fn bash_starts_only_predicted_programs_and_documented_constructs_are_asked_about() {
     let report = run(&options());
     assert!(report.findings().next().is_none(), "{report}");
     let total = report.total();

@@ -44,7 +44,7 @@ fn forced(number: u32) -> (tempfile::TempDir, Forced) {
 }
 
 #[test]
-fn what_writes_changes_nothing_when_it_is_forced_through_as_read_only() {
+fn a_writing_command_that_is_forced_to_run_read_only_changes_nothing() {
     let (_directory, forced) = forced(0);
     assert!(forced.names() > 50, "changes of files, links and a repository are detected");
     for command in WRITERS {

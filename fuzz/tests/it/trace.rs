@@ -50,14 +50,14 @@ fn a_hidden_exec_is_seen() {
 }
 
 #[test]
-fn what_goes_on_too_long_is_killed() {
+fn a_command_that_exceeds_the_time_limit_is_killed() {
     let limits = Limits { wall: Duration::from_millis(100), ..Limits::default() };
     let trace = bash("while :; do :; done", &limits);
     assert_eq!(trace.ended, Ended::TimedOut);
 }
 
 #[test]
-fn what_is_left_behind_is_killed_and_told() {
+fn remaining_processes_are_killed_and_reported() {
     let limits = Limits { linger: Duration::from_millis(50), ..Limits::default() };
     let trace = bash("/bin/sleep 30 & exit 3", &limits);
     assert_eq!((trace.ended, trace.leftovers), (Ended::Exited(3), true));

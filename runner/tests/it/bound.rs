@@ -33,7 +33,7 @@ fn changed(session: SessionId) -> Grant {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_waits_for_files_holds_up_nobody_else() {
+async fn an_offer_that_waits_for_files_delays_no_other() {
     let mut it = Fixture::with(crate::fake::Manners::default(), |config| config.slots = 16).await;
     let session = large_files(&mut it).await;
     let mut looked_at = Vec::new();
@@ -60,7 +60,7 @@ async fn who_waits_for_files_holds_up_nobody_else() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_ends_such_an_offer_ends_it_for_good() {
+async fn a_cancelled_offer_that_waits_for_files_never_starts() {
     let mut it = Fixture::with(crate::fake::Manners::default(), |config| config.slots = 16).await;
     let session = large_files(&mut it).await;
     for _ in 0..8 {
@@ -109,7 +109,7 @@ async fn an_offer_that_is_looked_at_is_answered_once_and_there_are_no_more_than_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_run_outside_the_sandbox_would_run_is_bound_too() {
+async fn a_run_outside_the_sandbox_is_bound_to_its_files() {
     let mut it =
         Fixture::with(crate::fake::Manners::default(), |config| config.floor.unsandboxed = true).await;
     let session = it.open("").await;

@@ -59,7 +59,7 @@ async fn rules_that_were_found_for_a_command_before_cover_what_came_since() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_takes_more_of_the_disk_than_it_may_is_ended() {
+async fn a_command_that_exceeds_the_disk_limit_is_ended() {
     for command in [
         "head -c 64M /dev/zero > file",
         "for i in {1..9}; do head -c 1M /dev/zero > ~/$i; head -c 1M /dev/zero > /tmp/$i; done",
@@ -79,7 +79,7 @@ async fn what_takes_more_of_the_disk_than_it_may_is_ended() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_keeps_to_its_share_of_the_disk_goes_on() {
+async fn a_command_within_the_disk_limit_continues() {
     let within = "head -c 4M /dev/zero > file; for i in {1..100}; do : > $i; done; sleep 1";
     let mut it = limited(Some(200)).await;
     let session = it.open("").await;

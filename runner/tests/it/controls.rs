@@ -65,7 +65,7 @@ async fn a_signal_reaches_its_job_and_no_other() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_stands_still_is_ended_within_the_grace() {
+async fn a_stopped_command_is_ended_within_the_grace_period() {
     let mut it = Fixture::new().await;
     let session = it.open("").await;
     let command =

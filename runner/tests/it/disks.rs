@@ -112,7 +112,7 @@ fn memory_holds_its_session() {
 }
 
 #[test]
-fn what_is_only_counted_says_which_limit_was_passed() {
+fn a_counted_disk_limit_names_the_exceeded_limit() {
     apart(async |_| {
         let mut it = with(WorkspaceBackend::Watch, 8 * MIB, 1000).await;
         let session = it.open("").await;

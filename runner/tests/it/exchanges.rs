@@ -112,7 +112,7 @@ async fn ten_thousand_exchanges() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_out_of_order_ends_the_exchange() {
+async fn a_message_out_of_order_ends_the_exchange() {
     let mut it = Fixture::new().await;
     let session = it.open("").await;
     let id = it.start(with_input(session, "cat")).await;

@@ -216,7 +216,7 @@ async fn a_link_that_is_made_while_another_offers_jobs_blocks_neither() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_no_server_takes_is_kept_for_a_time() {
+async fn unfetched_output_is_kept_for_a_time() {
     let mut it = Fixture::new().await;
     let session = it.open("").await;
     let (before, _) = it.run(grant(session, "echo kept")).await;
@@ -305,7 +305,7 @@ fn cut_after_acceptance(journal: &std::path::Path) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_accepted_and_not_seen_to_run_may_have_run() {
+async fn an_accepted_job_without_a_start_record_may_have_run() {
     let mut it = Fixture::new().await;
     let session = it.open("").await;
     let (id, _) = it.run(grant(session, "echo ran")).await;

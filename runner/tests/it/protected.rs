@@ -309,7 +309,7 @@ async fn a_repository_of_any_program_stays_and_runs_nothing_of_it_where_nobody_w
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_no_mask_can_cover_ends_a_command_of_git_and_no_other() {
+async fn a_repository_without_a_mask_ends_only_commands_of_git() {
     let mut it = Fixture::new().await;
     let session = it.open("").await;
     let plant = "mkdir c && echo 'gitdir: /proc/self/root/tmp/x' > c/.git && git init -q --bare /tmp/x";

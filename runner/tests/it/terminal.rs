@@ -102,7 +102,7 @@ async fn the_end_of_its_input_is_the_key_that_means_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_takes_over_has_the_keyboard_and_the_others_are_told() {
+async fn a_new_writer_takes_over_the_input_and_the_others_are_informed() {
     let mut it = Fixture::new().await;
     let session = it.open("").await;
     let id = it.start(on_terminal(session, "read -r a; read -r b; echo \"<$a|$b>\"")).await;
@@ -142,7 +142,7 @@ async fn a_program_that_reads_nothing_and_one_that_stays_hold_up_no_end() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_shown_is_kept_whole_and_is_only_bytes() {
+async fn the_output_of_a_terminal_is_kept_byte_for_byte() {
     let mut it = Fixture::new().await;
     let session = it.open("").await;
     let hostile = r"printf '\033]0;title\007\033[6n\033[2J\033P+q544e\033\\\000\377'; seq 1 50000";

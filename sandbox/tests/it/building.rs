@@ -157,7 +157,7 @@ fn a_snapshot_is_in_force_and_extended_globs_are_not() {
 }
 
 #[test]
-fn what_is_read_only_has_no_aliases() {
+fn a_read_only_command_has_no_aliases() {
     let site = Site::new();
     let command = "alias ls='echo aliased'\nls -d /workspace\nshopt -q expand_aliases || echo off";
     let output = site.host.run(&site.session, &site.host.read_only_spec(command));

@@ -124,7 +124,7 @@ fn a_start_that_fails_outside_or_takes_too_long_leaves_no_cgroup() {
 }
 
 #[test]
-fn what_a_daemon_used_is_counted_by_the_cgroup() {
+fn the_cgroup_counts_the_usage_of_a_daemon() {
     let host = Host::new();
     // Fields 14 and 15 are the process's own time in hundredths of a second. It continues after it has reported them.
     let busy = "mkfifo told; (setsid bash -c '

@@ -65,7 +65,7 @@ fn terminate_alone_ends_a_plain_command_even_a_stopped_one() {
 }
 
 #[test]
-fn what_ignores_terminate_is_killed() {
+fn a_command_that_ignores_sigterm_is_killed() {
     let host = Host::new();
     let session = host.session();
     let mark = mark(1);

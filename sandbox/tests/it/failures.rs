@@ -175,7 +175,7 @@ fn a_session_folder_that_is_gone() {
 }
 
 #[test]
-fn what_cannot_be_passed_is_refused_before_anything_starts() {
+fn an_invalid_request_is_refused_before_the_start() {
     let host = Host::new();
     let session = host.session();
     let refused = |spec: &LaunchSpec| {

@@ -51,7 +51,7 @@ const CASES: &[(&str, &str, &str)] = &[
 ];
 
 #[test]
-fn what_is_written_is_what_the_command_reads() {
+fn the_command_reads_the_written_input() {
     let host = Host::new();
     for (command, input, wanted) in CASES {
         let output = fed(&host, host.spec(command), input.as_bytes());

@@ -96,7 +96,7 @@ fn the_files_of_processes_cannot_be_written() {
 }
 
 #[test]
-fn what_the_shell_reads_can_be_neither_changed_nor_replaced() {
+fn the_files_of_the_shell_cannot_be_changed_or_replaced() {
     let ways = [
         ("mode", "chmod 600 /run/airlock/run/command; echo x >> /run/airlock/run/command"),
         ("file", "echo x > /run/airlock/run/file"),
@@ -132,7 +132,7 @@ fn tcp_is_denied_where_the_network_is_the_commands_own() {
 }
 
 #[test]
-fn what_was_applied_is_said() {
+fn the_applied_restrictions_are_reported() {
     let host = Host::new();
     let session = host.session();
     for (spec, tcp_denied) in [(host.spec("true"), false), (host.read_only_spec("true"), true)] {

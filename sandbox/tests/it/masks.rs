@@ -50,7 +50,7 @@ fn entries(session: &Session) -> Vec<(PathBuf, u32, u64, i64)> {
 }
 
 #[test]
-fn what_is_hidden_cannot_be_read() {
+fn a_hidden_path_cannot_be_read() {
     let host = Host::new();
     let session = session(&host);
     for (mask, path) in
@@ -88,7 +88,7 @@ fn a_mask_cannot_be_taken_off_or_walked_around_from_inside() {
 }
 
 #[test]
-fn what_is_read_only_can_be_read_and_not_written() {
+fn a_read_only_path_can_be_read_and_not_written() {
     let host = Host::new();
     let session = session(&host);
     let masks = [("src", ReadOnly), ("secret", ReadOnly)];
@@ -248,7 +248,7 @@ fn odd_names_can_be_masked() {
 }
 
 #[test]
-fn what_cannot_be_masked_is_refused_before_anything_starts() {
+fn an_invalid_mask_is_refused_before_the_start() {
     let host = Host::new();
     let session = session(&host);
     for path in ["/etc", "../home", "a/../b", "./a", ".."] {

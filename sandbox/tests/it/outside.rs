@@ -152,7 +152,7 @@ fn it_is_killed_with_all_that_it_started() {
 }
 
 #[test]
-fn what_only_a_sandbox_can_hold_is_refused() {
+fn a_requirement_of_a_sandbox_is_refused_outside() {
     let host = Host::new();
     let session = host.session();
     let plain = spec(&host, &session, "touch ran");

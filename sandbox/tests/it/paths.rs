@@ -38,7 +38,7 @@ fn session(host: &Host) -> Session {
 }
 
 #[test]
-fn what_may_not_be_read_is_hidden_but_for_what_may() {
+fn denied_paths_are_hidden_except_allowed_ones() {
     let mut host = Host::new();
     let session = session(&host);
     let rules = PathRules {

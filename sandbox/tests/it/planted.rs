@@ -105,17 +105,17 @@ fn plant(ways: &[(&str, &str, &str)]) {
 }
 
 #[test]
-fn what_is_planted_in_one_of_the_first_seven_ways_is_not_used() {
+fn a_program_planted_in_one_of_the_first_seven_ways_is_not_used() {
     plant(WAYS.get(..7).unwrap());
 }
 
 #[test]
-fn what_is_planted_in_one_of_the_other_seven_ways_is_not_used() {
+fn a_program_planted_in_one_of_the_other_seven_ways_is_not_used() {
     plant(WAYS.get(7..).unwrap());
 }
 
 #[test]
-fn what_is_planted_in_pieces_is_not_used_and_upper_case_names_are_none() {
+fn a_repository_planted_in_pieces_is_not_used() {
     let host = Host::new();
     for is_watched in [false, true] {
         let mut session = Watched::new(&host, is_watched);

@@ -75,7 +75,7 @@ fn a_real_system_works_in_both_shapes() {
 }
 
 #[test]
-fn what_holds_in_any_sandbox_holds_there() {
+fn another_root_has_the_restrictions_of_any_sandbox() {
     let host = host(&debian());
     for (words, ways) in [("capabilities", 5), ("gain-privileges", 3), ("namespaces", 5), ("mount", 3)] {
         host.probe(words).assert_out_of_reach(ways);

@@ -56,7 +56,7 @@ fn each_signal_arrives_as_itself() {
 }
 
 #[test]
-fn what_is_not_handled_ends_the_command_with_that_signal() {
+fn an_unhandled_signal_ends_the_command() {
     let host = Host::new();
     let session = host.session();
     for (signal, name, number) in ALL {
@@ -94,7 +94,7 @@ fn the_end_is_what_the_shell_makes_of_a_signal() {
 }
 
 #[test]
-fn what_stands_still_goes_on_and_can_be_ended() {
+fn a_stopped_command_can_be_continued_and_ended() {
     let host = Host::new();
     let session = host.session();
     let mark = mark(100);

@@ -71,7 +71,7 @@ fn one_in_a_folder_that_only_root_enters_is_reached_and_its_folder_is_not() {
 }
 
 #[test]
-fn what_takes_its_place_is_not_shown() {
+fn a_replaced_socket_is_not_shown() {
     let (mut host, directory) = (Host::new(), services());
     let (allowed, other) = (serve(&directory, "allowed", 0o666), serve(&directory, "other", 0o666));
     host.profile = with(&host.profile, &[&allowed]);

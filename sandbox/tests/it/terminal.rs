@@ -90,7 +90,7 @@ fn it_has_a_name_a_size_and_is_the_controlling_one() {
 }
 
 #[test]
-fn what_was_written_before_the_end_is_all_there() {
+fn output_before_the_end_is_complete() {
     let host = Host::new();
     let shown = shown(&host, host.spec("seq 1 30000"));
     let wanted: String = (1..=30_000).map(|number| format!("{number}\n")).collect();
@@ -178,7 +178,7 @@ for name, request in [("type", 0x5412), ("console", 0x541c), ("driver", 0x5423)]
 }
 
 #[test]
-fn what_outlives_the_shell_ends_with_it_though_it_holds_the_terminal() {
+fn processes_that_hold_the_terminal_end_with_the_shell() {
     let host = Host::new();
     let mark = mark(202);
     let command =

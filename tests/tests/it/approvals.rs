@@ -136,7 +136,7 @@ fn reason_of(error: &ClientError) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_allowed_once_runs_once_and_a_no_says_why() {
+async fn a_command_that_is_allowed_once_runs_once_and_a_denial_has_a_reason() {
     let fixture = Fixture::new().await;
     let session = fixture.session("strict").await;
     let command = "echo ran >> ran.txt; cat ran.txt";
@@ -170,7 +170,7 @@ async fn what_is_allowed_once_runs_once_and_a_no_says_why() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_remembered_is_asked_no_more_where_it_counts() {
+async fn a_remembered_answer_applies_in_its_scope() {
     let fixture = Fixture::new().await;
     let [here, there] = [fixture.session("shared").await, fixture.session("shared").await];
     let command = "touch made.txt";
@@ -269,7 +269,7 @@ async fn a_question_outlives_its_server_and_an_answer_waits_for_its_runner() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_answers_or_the_session_closes_and_the_question_is_over() {
+async fn an_approval_ends_when_it_expires_or_its_session_closes() {
     let fixture = Fixture::new().await;
     let brief = fixture.session("brief").await;
     let (execution, approval) = fixture.asks(&brief, "touch x").await;

@@ -205,7 +205,7 @@ async fn an_interrupt_the_end_of_the_input_and_anything_but_yes_decide_nothing()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_remembered_needs_nobody_until_it_is_removed() {
+async fn a_remembered_rule_needs_no_approver_until_it_is_removed() {
     let place = Place::new().await;
     let screen = place.screen();
     let other = session(&place.agent).await;

@@ -49,7 +49,7 @@ fn kind(execution: &v1::Execution) -> Option<TimeoutKind> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_waits_for_its_turn_or_for_a_person_spends_no_time_of_its_own() {
+async fn waiting_does_not_count_toward_the_timeout() {
     // The timeout is shorter than all waiting times here, and much longer than the command needs on
     // a busy host.
     let site = Site::with(Extras {

@@ -78,7 +78,7 @@ fn numbers() -> Vec<u8> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_ran_is_there_after_a_restart_and_its_output_is_in_the_bucket() {
+async fn executions_survive_a_restart_and_their_output_is_in_the_bucket() {
     let mut fixture = Fixture::new(true).await;
     let story = run(&fixture.client, spec(NUMBERS)).await.unwrap();
     assert_eq!((story.exit_code(), story.stdout), (Some(0), numbers()));

@@ -85,13 +85,13 @@ fn programs_that_mount_start_where_nobody_sees_it() {
 }
 
 #[test]
-fn trees_are_removed_by_what_stops_at_a_mount_point() {
+fn trees_are_removed_only_by_remove_tree() {
     let found = in_rust(&[HELPER, SAMPLES], |_, text| find::removals(text));
     assert_allowed("removals", &found, "remove it by `airlock_mounts::remove_tree`");
 }
 
 #[test]
-fn what_may_be_mounted_in_is_in_a_directory_that_guards_itself() {
+fn directories_for_mounts_are_scratch_directories() {
     let found = in_rust(&[HELPER, SAMPLES], |_, text| find::unguarded(text));
     let remedy = "it is passed to code that mounts; make it an `airlock_mounts::ScratchDir`";
     assert_allowed("directories", &found, remedy);

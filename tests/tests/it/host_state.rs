@@ -216,7 +216,7 @@ fn a_clock_that_jumps_is_seen_and_one_that_is_corrected_is_not() {
 }
 
 #[test]
-fn what_ends_in_a_moment_is_waited_for() {
+fn processes_that_end_soon_are_waited_for() {
     let text = in_namespaces(
         "$host_state take --quick $work/state\n\
          setsid sleep 2 &\n$host_state compare --quick $work/state 2>&1",

@@ -250,7 +250,7 @@ fn the_filter_that_is_shipped_lets_through_what_commands_may_do_and_not_what_hos
 }
 
 #[test]
-fn what_images_sh_is_asked_wrongly_it_says() {
+fn images_sh_rejects_invalid_options() {
     for (options, said) in [
         (["--program", "x"].as_slice(), "`--program` is no option"),
         (&["--tag"], "`--tag` needs a value"),

@@ -222,7 +222,7 @@ async fn any_part_of_64_mib_is_read_live_and_stored_in_bounded_memory() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_cut_from_the_middle_is_a_gap_at_the_same_place_everywhere() {
+async fn a_cut_in_the_middle_is_the_same_gap_for_every_reader() {
     let fixture = Fixture::new().await;
     // 80 MiB, of which the first and the last 32 are kept.
     let story =

@@ -112,7 +112,7 @@ async fn without_the_runners_key_nothing_runs_outside() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_passed_through_holds_no_secret_and_the_result_names_what_was_held_back() {
+async fn passed_variables_contain_no_secret_and_the_result_names_the_removed_ones() {
     let fixture = Fixture::new(false).await;
     let story = fixture.run("open", false, "env | grep v4lue | sort").await.unwrap();
     assert_eq!(String::from_utf8_lossy(&story.stdout), "OWN_TOKEN=v4lue\nPLAIN_VALUE=v4lue\n");

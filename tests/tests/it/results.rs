@@ -91,7 +91,7 @@ async fn a_result_holds_clean_text_hints_and_images_and_lists_do_not() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_killed_runners_command_wrote_is_told_after_its_restart() {
+async fn the_output_of_a_killed_runners_command_is_reported_after_its_restart() {
     let site = Site::new();
     let (_server, runner) = (site.server(&[]), site.runner(&[]));
     let client = site.ready().await;

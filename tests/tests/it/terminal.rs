@@ -250,7 +250,7 @@ async fn passwords_are_not_shown() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_left_by_its_keys_is_found_again_as_it_was() {
+async fn a_detached_terminal_is_unchanged_when_it_is_attached_again() {
     let place = Place::new().await;
     let screen = place.inside();
     screen.line("x=kept; echo ready");
@@ -410,7 +410,7 @@ async fn ctrl_b_sends_a_command_to_the_background_and_is_a_terminals_own_key() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_no_terminal_is_said_to_be_none() {
+async fn a_missing_terminal_is_reported() {
     let place = Place::new().await;
     let airlock = Airlock::at(&place.site);
     let output = airlock.run(&["run", "-it", "--", "tty"]);

@@ -82,7 +82,7 @@ fn a_folder_is_packed_sorted_and_the_same_each_time() {
 }
 
 #[test]
-fn what_is_excluded_is_left_out_with_all_below() {
+fn an_excluded_directory_is_omitted_with_its_contents() {
     let place = sample();
     let (archive, packed) = pack_with(&place, &["node_modules", "**/*.pyc", ".git/"], &LIMITS).unwrap();
     assert_eq!(paths(&archive), ["a", "b/", "b/c/", "b/c/d", "b/link", "b.txt"]);
@@ -92,7 +92,7 @@ fn what_is_excluded_is_left_out_with_all_below() {
 }
 
 #[test]
-fn what_cannot_be_archived_is_skipped_with_a_reason() {
+fn unsupported_entries_are_skipped_with_a_reason() {
     let place = Fixture::new();
     let target = place.target();
     mknodat(CWD, target.join("pipe"), FileType::Fifo, Mode::RUSR, 0).unwrap();

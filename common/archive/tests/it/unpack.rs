@@ -104,7 +104,7 @@ fn each_thing_that_is_put_there_is_told_in_order() {
 
 /// The archive's owners are ignored: a process that runs as root could otherwise change the owner.
 #[test]
-fn what_is_made_belongs_to_whoever_unpacks() {
+fn unpacked_files_belong_to_the_unpacking_user() {
     let place = Fixture::new();
     let owned = Block::new(b"theirs").owner(54_321);
     let archive = Tar::default().with(owned, b"x").end();
@@ -146,7 +146,7 @@ fn a_link_in_the_place_of_a_file_is_replaced_and_its_target_left_alone() {
 }
 
 #[test]
-fn what_stands_in_the_way_is_told_and_never_followed() {
+fn existing_entries_are_reported_and_links_are_not_followed() {
     let nested = Tar::new().file(b"d/x", b"evil").end();
     let directory = Tar::new().header(Block::directory(b"d/").mode(0o700)).end();
     let plain = Tar::new().file(b"d", b"evil").end();

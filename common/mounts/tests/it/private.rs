@@ -18,7 +18,7 @@ const OWN: &str = "/proc/thread-self/ns/mnt";
 const PATIENCE: Duration = Duration::from_secs(60);
 
 #[test]
-fn what_is_mounted_is_seen_nowhere_else_and_ends_with_its_thread() {
+fn a_private_mount_is_visible_only_inside_and_ends_with_its_thread() {
     let dir = ScratchDir::new();
     let outside = fs::read_link(OWN).unwrap();
     PrivateMounts::run(|private| {

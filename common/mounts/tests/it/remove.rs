@@ -127,7 +127,7 @@ fn a_link_is_removed_and_not_followed() {
 }
 
 #[test]
-fn what_is_not_there_is_no_error_and_what_has_no_name_is_one() {
+fn a_missing_path_is_no_error_and_a_path_without_a_name_is_one() {
     let (dir, tree, _) = made();
     remove_tree(tree.join("never")).unwrap();
     remove_tree(tree.join("never/there")).unwrap();
@@ -172,7 +172,7 @@ fn depth_costs_neither_stack_nor_descriptors() {
 }
 
 #[test]
-fn what_its_modes_forbid_is_removed_too() {
+fn directories_without_permissions_are_removed() {
     let (_dir, tree, _) = made();
     fs::create_dir_all(tree.join("shut/inner/empty")).unwrap();
     fs::write(tree.join("shut/inner/file"), "").unwrap();

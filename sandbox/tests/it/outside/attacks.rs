@@ -39,7 +39,7 @@ fn ways(host: &Host, other: &std::path::Path) -> Vec<String> {
 }
 
 #[test]
-fn what_is_the_runners_cannot_be_read() {
+fn the_runners_files_cannot_be_read() {
     let host = Host::new();
     let (session, other) = (host.session(), host.session());
     let state = host.directory.path().join("state");

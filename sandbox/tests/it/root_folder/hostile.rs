@@ -110,7 +110,7 @@ fn a_file_that_only_root_reads_stays_so() {
 }
 
 #[test]
-fn what_is_mounted_in_it_is_not_shown() {
+fn mounts_in_the_root_are_not_shown() {
     let private = PrivateMounts::enter();
     let (host, root) = tiny_host();
     let other = host.directory.path().join("other");

@@ -37,7 +37,7 @@ fn seconds(seconds: i64) -> Option<prost_types::Duration> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_comes_before_welcome_or_instead_of_it_is_not_obeyed() {
+async fn a_runner_obeys_no_message_before_welcome() {
     let site = site();
     let mut server = FakeServer::new(&site);
     let runner = site.runner(&[]);

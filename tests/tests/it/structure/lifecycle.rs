@@ -102,7 +102,7 @@ fn the_state_machine_does_no_io_and_reads_no_clock() {
 }
 
 #[test]
-fn what_is_not_pure_is_found() {
+fn impure_code_is_found() {
     for text in [
         "use std::time::Instant;",
         "use std::time::{self, Duration};",

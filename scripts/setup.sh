@@ -188,6 +188,8 @@ main() {
         need_debian vim vim-tiny
         /usr/bin/python3 -c 'import pip, venv, ensurepip' 2>/dev/null || missing+=(python3-pip python3-venv)
         install_debian
+        # podman creates it at its first start, even if its storage is elsewhere.
+        [ "$(id -u)" -ne 0 ] || install -d -m 0700 /var/lib/containers
         need_wheel_program rotel-agent "$ROTEL" rotel/rotel-agent
         # Tests the alerts.
         need_unpacked_program promtool prometheus usr/bin/promtool

@@ -109,7 +109,9 @@ impl Placement {
         if session.state == SessionState::Opening {
             return self.sessions.ask_open(&link, session.id).await;
         }
+        let offer = self.slots.begin_offer(&link.hello.runner_id, turn.id);
         let placed = self.place_on(&link, session, turn).await;
+        drop(offer);
         if !matches!(placed, Ok(true)) && link.set_unsent(turn.id) {
             self.slots.release(&link.hello.runner_id, turn.id);
         }

@@ -24,10 +24,6 @@ use crate::{
 /// The longest time for the start of a pod, or for the end of a command in it.
 pub const PATIENCE: Duration = Duration::from_secs(240);
 const POLL: Duration = Duration::from_millis(200);
-/// podman's default, crun, does not work where cgroups of both versions are mounted.
-const CONTAINERS: &str = "[containers]\ndefault_ulimits = [\"nofile=1024:1024\", \"nproc=4096:4096\"]\n\
-    [engine]\ncgroup_manager = \"cgroupfs\"\nevents_logger = \"file\"\n";
-
 /// The images, built from this workspace's programs and a Debian root file system from the cache.
 #[derive(Debug)]
 pub struct Images {
@@ -48,7 +44,7 @@ impl Images {
         let turn = File::create(directory.join("lock")).unwrap();
         turn.lock().unwrap();
         let conf = directory.join("containers.conf");
-        fs::write(&conf, CONTAINERS).unwrap();
+        fs::write(&conf, containers_conf(&directory)).unwrap();
         let programs = program("airlock");
         let store = directory.join("store");
         let podman = format!(
@@ -356,10 +352,21 @@ impl Drop for Cluster {
     }
 }
 
+/// Returns the settings of podman. Its default runtime, crun, does not work where cgroups of both versions are mounted.
+/// Its locks and networks would otherwise be in /dev/shm and /etc.
+fn containers_conf(directory: &Path) -> String {
+    format!(
+        "[containers]\ndefault_ulimits = [\"nofile=1024:1024\", \"nproc=4096:4096\"]\n\
+         [engine]\ncgroup_manager = \"cgroupfs\"\nevents_logger = \"file\"\nlock_type = \"file\"\n\
+         [network]\nnetwork_config_dir = \"{}\"\n",
+        directory.join("networks").display()
+    )
+}
+
 /// Writes podman's settings: this cluster's storage on top of the images' storage, and the runtime.
 fn write_settings(directory: &Path, images: &Path) {
     let (shown, images) = (directory.display(), images.display());
-    fs::write(directory.join("containers.conf"), CONTAINERS).unwrap();
+    fs::write(directory.join("containers.conf"), containers_conf(directory)).unwrap();
     let storage = format!(
         "[storage]\ndriver = \"overlay\"\ngraphroot = \"{shown}/store\"\nrunroot = \"{shown}/run\"\n\
          [storage.options]\nadditionalimagestores = [\"{images}\"]\n"

@@ -23,12 +23,46 @@ pub(crate) struct RunnerSlots {
 
 #[derive(Debug, Default)]
 struct Runner {
-    /// The executions, and since when they use a slot.
-    taken: HashMap<ExecutionId, Instant>,
+    /// The executions that use a slot.
+    taken: HashMap<ExecutionId, Use>,
     /// The number of failed attempts to get a slot since there were last no waiters.
     asked: u64,
     /// Whether the runner reported that it is full, independently of the count here.
     is_full: bool,
+}
+
+/// The use of a slot by one execution.
+#[derive(Debug)]
+struct Use {
+    since: Instant,
+    /// Whether an offer is being written, so that the store does not show the execution on the runner yet.
+    is_being_offered: bool,
+}
+
+impl Use {
+    fn new() -> Self {
+        Self { since: Instant::now(), is_being_offered: false }
+    }
+}
+
+/// Keeps the slot of an execution while its offer is written. Without it, a reconciliation in that time would take
+/// the slot for free.
+#[derive(Debug)]
+#[must_use = "the slot is kept only while this value exists"]
+pub(crate) struct OfferInProgress<'a> {
+    slots: &'a RunnerSlots,
+    runner: &'a RunnerId,
+    id: ExecutionId,
+}
+
+impl Drop for OfferInProgress<'_> {
+    fn drop(&mut self) {
+        if let Some(runner) = self.slots.lock().get_mut(self.runner)
+            && let Some(used) = runner.taken.get_mut(&self.id)
+        {
+            *used = Use::new();
+        }
+    }
 }
 
 /// The result of asking for a slot.
@@ -66,7 +100,7 @@ impl RunnerSlots {
         }
         let is_free = runner.free(slots) > 0;
         if is_free && runner.asked == 0 && !self.others_wait.load(Ordering::Relaxed) {
-            runner.taken.insert(id, Instant::now());
+            runner.taken.insert(id, Use::new());
             return SlotResult::Taken;
         }
         runner.asked = runner.asked.saturating_add(1);
@@ -79,9 +113,18 @@ impl RunnerSlots {
         let runner = runners.entry(runner.clone()).or_default();
         let holds = runner.taken.contains_key(&id) || runner.free(slots) > 0;
         if holds {
-            runner.taken.entry(id).or_insert_with(Instant::now);
+            runner.taken.entry(id).or_insert_with(Use::new);
         }
         holds
+    }
+
+    /// Keeps the slot of an execution until the result is dropped, whatever [`RunnerSlots::prune`] reads.
+    pub(crate) fn begin_offer<'a>(&'a self, runner: &'a RunnerId, id: ExecutionId) -> OfferInProgress<'a> {
+        let mut runners = self.lock();
+        let used = runners.entry(runner.clone()).or_default().taken.entry(id).or_insert_with(Use::new);
+        used.is_being_offered = true;
+        drop(runners);
+        OfferInProgress { slots: self, runner, id }
     }
 
     /// Returns the free slots of a runner if executions wait for one.
@@ -120,14 +163,16 @@ impl RunnerSlots {
 
     /// Records that a runner has an execution, whichever server offered it.
     pub(crate) fn note(&self, runner: &RunnerId, id: ExecutionId) {
-        self.lock().entry(runner.clone()).or_default().taken.entry(id).or_insert_with(Instant::now);
+        self.lock().entry(runner.clone()).or_default().taken.entry(id).or_insert_with(Use::new);
     }
 
     /// Frees the slots of executions that are not in `placed`, which was read after `since`. They were ended by
     /// another server without a report here.
     pub(crate) fn prune(&self, placed: &HashSet<ExecutionId>, since: Instant) {
         for runner in self.lock().values_mut() {
-            runner.taken.retain(|id, taken| *taken >= since || placed.contains(id));
+            runner
+                .taken
+                .retain(|id, used| used.is_being_offered || used.since >= since || placed.contains(id));
             runner.is_full = false;
         }
     }
@@ -139,9 +184,8 @@ impl RunnerSlots {
     }
 
     pub(crate) fn reset(&self, runner: &RunnerId, taken: HashSet<ExecutionId>) {
-        let now = Instant::now();
         self.lock().entry(runner.clone()).or_default().taken =
-            taken.into_iter().map(|id| (id, now)).collect();
+            taken.into_iter().map(|id| (id, Use::new())).collect();
     }
 
     /// Removes a runner that is lost.
@@ -238,5 +282,21 @@ mod tests {
             "a slot that was taken while the list was read is not in the list yet"
         );
         assert_eq!(slots.take(&runner, 1, ours), SlotResult::Taken);
+    }
+
+    #[test]
+    fn an_execution_keeps_its_slot_while_its_offer_is_written() {
+        let (slots, runner, [offered, next, _]) = fresh();
+        assert_eq!(slots.take(&runner, 1, offered), SlotResult::Taken);
+        let offer = slots.begin_offer(&runner, offered);
+        // The list was read before the offer was stored.
+        slots.prune(&HashSet::new(), Instant::now());
+        assert_eq!(slots.take(&runner, 1, next), SlotResult::Full);
+        let read = Instant::now();
+        drop(offer);
+        slots.prune(&HashSet::new(), read);
+        assert_eq!(slots.taken(&runner), 1, "the list can be older than the offer");
+        slots.prune(&HashSet::new(), Instant::now());
+        assert_eq!(slots.taken(&runner), 0);
     }
 }

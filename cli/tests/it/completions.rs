@@ -68,7 +68,7 @@ fn the_scripts_are_read_by_their_shells() {
         match Command::new(shell).arg("-n").arg(&file).output() {
             Ok(output) => assert!(output.status.success(), "{shell}: {output:?}"),
             Err(error) => {
-                println!("not run: {shell} is not installed, so its script was not tested: {error}")
+                println!("not run: {shell} is not installed, so its script was not tested: {error}");
             }
         }
     }

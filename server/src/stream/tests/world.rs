@@ -227,7 +227,7 @@ impl Heard {
                 self.gaps.push((stream, from, to));
             }
             EventKind::Progress(_) => {
-                assert_eq!(event.cursor, self.cursor, "the event does not move the cursor")
+                assert_eq!(event.cursor, self.cursor, "the event does not move the cursor");
             }
             EventKind::Finished(record) => {
                 assert!(record.result.is_some());

@@ -114,7 +114,7 @@ pub(super) fn of_step(step: Step, cause: &str) -> Option<&'static str> {
         Step::Sockets if cause.contains("symbolic link") => Some(REALLY),
         Step::Sockets => Some(NO_SOCKET),
         Step::Root if cause.contains("overlay") => Some(OVERLAY),
-        Step::Root if cause.contains("no room") => Some(OWN_DIRECTORIES),
+        Step::Root if cause.contains("cannot contain the mount point") => Some(OWN_DIRECTORIES),
         Step::Root if cause.contains("symbolic link") => Some(REALLY),
         Step::Root => Some("name a directory that contains a root file system other than the host's"),
         Step::Masks => {

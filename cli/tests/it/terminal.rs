@@ -129,7 +129,7 @@ fn a_line_that_the_output_has_begun_is_left_alone() {
     // Status lines may precede the output.
     let (_, since) = all.split_once("begun").unwrap();
     assert!(!since.contains("running,"), "{all:?}");
-    assert_eq!(lines[0], "started and ended");
+    assert_eq!(lines[0], "begun and ended");
     assert!(lines[1].starts_with("airlock: done, ") && lines.len() == 2, "{lines:?}");
 }
 

@@ -2,8 +2,8 @@
 # Runs every test of `make test`. At the end it prints how many tests passed, failed and were not run, and the duration
 # of each step.
 #
-# The release programs are built in parallel with the tests. The virtual machine runs in parallel with most tests. The
-# tests that need the host exclusively follow after the machine has ended. A test that cannot run fails; a test that
+# The release programs are built in parallel with the tests. The virtual machine follows, in parallel with most tests.
+# The tests that need the host exclusively run after the machine has ended. A test that cannot run fails; a test that
 # nextest excludes counts as not run. scripts/host-state.sh compares the host before and after.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -37,30 +37,32 @@ nextest() { cargo nextest run --locked --workspace --no-fail-fast --test-threads
 # Lists every test that nextest has to run, one on each line.
 listed() { cargo nextest list --locked --workspace -E "not ($ESCAPE)" --message-format oneline 2>/dev/null; }
 
-# Builds the tests and the release programs at the same time, because the last crates of each build leave a processor
-# idle.
-build_all() (
-    release_programs &
-    release=$!
-    trap 'kill "$release" 2>/dev/null' EXIT
-    build_tests && wait "$release"
-)
+# Builds the release programs, and then runs the virtual machine with them. Its disk is created during the build.
+run_machine() {
+    local begun=$SECONDS code
+    tests/vm/image.sh >/dev/null 2>"$work/image" &
+    release_programs
+    code=$?
+    wait "$!" || cat "$work/image"
+    printf '%5d s  release build\n' "$((SECONDS - begun))" >"$work/machine-time"
+    [ "$code" -eq 0 ] || return
+    begun=$SECONDS
+    scripts/vm.sh
+    code=$?
+    printf '%5d s  virtual machine\n' "$((SECONDS - begun))" >>"$work/machine-time"
+    return "$code"
+}
 
+# In a process group of its own, which ends with this script.
 begin_machine() {
     set -m
-    {
-        begun=$SECONDS
-        scripts/vm.sh
-        code=$?
-        printf '%5d s  virtual machine\n' "$((SECONDS - begun))" >"$work/machine-time"
-        exit "$code"
-    } >"$work/machine" 2>&1 &
+    run_machine >"$work/machine" 2>&1 &
     machine=$!
     set +m
 }
 
 await_machine() {
-    wait "$machine" || failed+=("virtual machine")
+    wait "$machine" || failed+=("release build and virtual machine")
     machine=
     cat "$work/machine"
     steps+=("$(cat "$work/machine-time")")
@@ -70,10 +72,10 @@ await_machine() {
 export AIRLOCK_TEST_SEED=${AIRLOCK_TEST_SEED:-$(od -An -N8 -tu8 /dev/urandom | tr -d ' ')}
 say "the seed of the samples: AIRLOCK_TEST_SEED=$AIRLOCK_TEST_SEED"
 scripts/host-state.sh take --quick "$work/before" || exit 1
-step "build" build_all
+begin_machine
+step "build" build_tests
 [ "${#failed[@]}" -eq 0 ] || exit 1
 
-begin_machine
 step "tests" nextest -E "not ($ALONE) and not ($ESCAPE)"
 step "documentation" cargo test --quiet --locked --workspace --doc
 step "escape suites" nextest --release --test escape

@@ -8,7 +8,7 @@ BYTES=16777216
 INODES=500
 MIB=1048576
 
-# Gives the runner a state directory on a new file system, and a backend.
+# Gives the runner a state directory on a new file system of STATE_SIZE, and a backend.
 with_disk() { # FILE-SYSTEM MOUNT-OPTIONS BACKEND [LINE...]
     local kind=$1 options=$2 backend=$3
     shift 3
@@ -16,7 +16,7 @@ with_disk() { # FILE-SYSTEM MOUNT-OPTIONS BACKEND [LINE...]
     cp $CONFIG /tmp/runner.toml.kept
     # Restores the configuration for the next check, even if this one fails.
     trap without_disk EXIT
-    truncate -s 700M /var/tmp/state.img
+    truncate -s "${STATE_SIZE:-700M}" /var/tmp/state.img
     case $kind in
         ext4) mkfs.ext4 -q -F -O quota,project -E quotatype=prjquota /var/tmp/state.img ;;
         xfs) mkfs.xfs -q -f /var/tmp/state.img ;;
@@ -237,11 +237,12 @@ check_a_backend_that_is_named_and_cannot_be_had_keeps_the_runner_down() {
 }
 
 check_a_disk_that_runs_full_ends_the_one_who_fills_it() {
-    local filler idle own other said
-    with_disk ext4 prjquota quota
+    local idle own other said
+    # A small disk is full soon.
+    STATE_SIZE=360M with_disk ext4 prjquota quota
     wait_ready
     # The limits add up to more than the disk has.
-    set_workspace 'backend = "quota"' "bytes = $((600 * MIB))" 'inodes = 100000'
+    set_workspace 'backend = "quota"' "bytes = $((300 * MIB))" 'inodes = 100000'
     sed -i 's/^# disk_reserve_bytes.*/disk_reserve_bytes = 209715200/' $CONFIG
     systemctl restart airlock-runner
     wait_ready

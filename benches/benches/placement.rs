@@ -11,10 +11,8 @@ use std::{
 };
 
 use airlock_domain::{RunnerId, Shell};
-use airlock_server::{
-    fair,
-    runners::choose::{Candidate, RunnerConnection, Wants, choose},
-};
+use airlock_server::runners::choose::{Candidate, RunnerConnection, Wants, choose};
+use airlock_store::fair;
 
 const EXECUTIONS: usize = 100_000;
 /// The executions that one tenant starts at once.

@@ -8,12 +8,12 @@ use airlock_domain::{Mode, OutputStream, SessionId, Shell, cursor::Cursor};
 use bytes::Bytes;
 
 pub use airlock_domain::{CreateSession, StartExecution};
-
-use crate::{
-    exchange::{ClientFault, ExchangeRefusal},
-    model::{ExecutionRecord, Milestone, StateChange},
-    store::StoreError,
+use airlock_store::{
+    StoreError,
+    record::{ExecutionRecord, Milestone, StateChange},
 };
+
+use crate::exchange::{ClientFault, ExchangeRefusal};
 
 /// A change to a session. A field that is `None` stays unchanged.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -13,6 +13,10 @@ use std::{sync::Arc, time::Duration};
 
 use airlock_domain::ApprovalId;
 use airlock_lifecycle::{Answer, Event};
+use airlock_store::{
+    ApprovalAnswer, ApprovalQuery, Cas, Page, PageQuery, Store, StoreError,
+    record::{ApprovalRecord, ApprovalState, ExecutionRecord, LiveExecution, Micros, SessionRecord},
+};
 
 pub use self::{answer::ApproverAnswer, file_look::FileLook};
 use crate::{
@@ -21,11 +25,8 @@ use crate::{
     decision::Asked,
     decisions::Decisions,
     limits::ServiceLimits,
-    model::{
-        ApprovalRecord, ApprovalState, ExecutionRecord, LiveExecution, Micros, Principal, SessionRecord,
-    },
+    model::Principal,
     profiles::LiveProfiles,
-    store::{ApprovalAnswer, ApprovalQuery, Cas, Page, PageQuery, Store, StoreError},
     transition::Transitions,
 };
 

@@ -4,13 +4,12 @@ use std::{sync::Arc, time::Duration};
 
 use airlock_domain::{BackgroundedBy, ExecutionId, ExecutionState, ToRunner};
 use airlock_lifecycle::{Event, JobEffect};
+use airlock_store::{Store, StoreError, record::ExecutionRecord};
 
 use crate::{
     limits::ServiceLimits,
     links::{Link, Links},
-    model::ExecutionRecord,
     profiles::{LiveProfiles, ResolvedProfile},
-    store::{Store, StoreError},
     transition::{Advanced, Transitions},
 };
 

@@ -25,6 +25,7 @@ use airlock_policy::{Answer, Binding, Decision, Permit, Snapshot, Unsandboxed, V
 use airlock_proto::convert::approval_terms;
 use tracing::{Span, field::Empty};
 
+use airlock_store::record::{ApprovalRecord, ApprovalState, ExecutionSpec};
 pub use encoder::DecisionEncoder;
 pub(crate) use lift::{FILES_CHANGED, NAMES_A_PROGRAM, UNTRUSTED_PATH};
 pub(crate) use offer::{Asked, Decided, HOME, Offer, Ruling, TMP, WORKSPACE};
@@ -32,10 +33,7 @@ pub(crate) use record::verdict_name;
 pub(crate) use sleep::leading_sleep;
 pub(crate) use variables::refused as refused_variables;
 
-use crate::{
-    model::{ApprovalRecord, ApprovalState, ExecutionSpec},
-    profiles::{ResolvedProfile, policy_mode},
-};
+use crate::profiles::{ResolvedProfile, policy_mode};
 
 /// Creates the span of a decision. It records the verdict and the deciding reason, but no part of the command.
 pub(crate) fn span() -> Span {

@@ -4,17 +4,20 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use airlock_domain::{SessionId, SessionSnapshot};
 use airlock_policy::Rule;
+use airlock_store::{
+    Store, StoreError,
+    record::{ExecutionRecord, RememberedRule, SessionRecord},
+};
 use tracing::Span;
 
 use crate::{
     api::{ApiError, CheckCommand},
     control::{check_not_over, no_such_session, violation},
     decision::{self, Decided, DecisionEncoder, WORKSPACE, ask_policy, parsed},
-    model::{ExecutionRecord, Principal, RememberedRule, SessionRecord},
+    model::Principal,
     profiles::{LiveProfiles, ResolvedProfile},
     runners::Runners,
     slots::Slots,
-    store::{Store, StoreError},
 };
 
 /// Decides commands with the current profiles and rules.

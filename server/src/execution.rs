@@ -8,21 +8,20 @@ mod start;
 use std::{sync::Arc, time::Duration};
 
 use airlock_domain::{CancelledBy, ExecutionId, ExecutionState};
+use airlock_store::{ExecutionQuery, Page, PageQuery, Store, changes::Changes, record::ExecutionRecord};
 
 use crate::{
     api::ApiError,
     approval::Approvals,
     background::Background,
-    changes::Changes,
     control::{Clock, Lifecycle, Observer, no_such_execution, not_running},
     decisions::Decisions,
     fleet::Fleet,
     limits::ServiceLimits,
     links::Links,
-    model::{ExecutionRecord, Principal},
+    model::Principal,
     runners::Runners,
     session::Sessions,
-    store::{ExecutionQuery, Page, PageQuery, Store},
     transition::Transitions,
 };
 

@@ -12,11 +12,9 @@ use std::{
 };
 
 use airlock_domain::{ExecutionId, RunnerId, SessionId, ToRunner};
+use airlock_store::record::ServerRecord;
 
-use crate::{
-    exchange::ExchangeLink, links::Links, model::ServerRecord, stream::OutputLink,
-    unavailable::LinkUnavailable,
-};
+use crate::{exchange::ExchangeLink, links::Links, stream::OutputLink, unavailable::LinkUnavailable};
 
 pub use peer::{NoPeers, PeerClient};
 

@@ -2,7 +2,8 @@
 //!
 //! The modules in the order of a request: [`authn`] -> [`grpc`] (thin) -> the services [`execution`], [`session`],
 //! [`approval`] and [`runners`] -> [`decision`] (calls the policy) -> `placement` -> `transition` (makes every change
-//! of an execution's state) -> [`stream`] -> [`store`], which also holds the audit. `reconcile` is above the services.
+//! of an execution's state) -> [`stream`] -> [`airlock_store`], which also holds the audit. `reconcile` is above the
+//! services.
 
 #![forbid(unsafe_code)]
 
@@ -10,14 +11,12 @@ pub mod api;
 pub mod approval;
 pub mod authn;
 mod background;
-pub mod changes;
 pub mod config;
 pub mod control;
 pub mod decision;
 pub mod decisions;
 pub mod exchange;
 pub mod execution;
-pub mod fair;
 pub mod files;
 pub mod fleet;
 pub mod grpc;
@@ -38,7 +37,6 @@ pub mod session;
 mod shares;
 mod slots;
 pub mod status;
-pub mod store;
 pub mod stream;
 pub mod telemetry;
 pub mod tickets;

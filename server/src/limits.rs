@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use crate::store::Room;
+use airlock_store::Room;
 
 /// The maximum of `executions_per_session`. All executions of a session must fit into one query.
 pub(crate) const EXECUTIONS_PER_SESSION_MOST: u32 = 1000;

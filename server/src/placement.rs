@@ -12,6 +12,10 @@ use std::sync::Arc;
 
 use airlock_domain::{Cause, DeniedBy, ExecutionId, ExecutionState, Grant, SessionId};
 use airlock_lifecycle::{Event, Offered, Question, Redecision};
+use airlock_store::{
+    Store, StoreError,
+    record::{DecisionRecord, ExecutionRecord, LiveExecution, SessionRecord, SessionState},
+};
 use tracing::Instrument as _;
 
 use crate::{
@@ -21,11 +25,9 @@ use crate::{
     decisions::Decisions,
     limits::ServiceLimits,
     links::{Link, Links, lacks},
-    model::{DecisionRecord, ExecutionRecord, LiveExecution, SessionRecord, SessionState},
     profiles::LiveProfiles,
     runners::Runners,
     session::Sessions,
-    store::{Store, StoreError},
     transition::{Transitions, lease_of},
 };
 

@@ -11,6 +11,11 @@ use std::{
 };
 
 use airlock_domain::ExecutionState;
+use airlock_store::{
+    PageQuery, SessionQuery, Store, StoreError,
+    changes::Changes,
+    record::{Micros, SessionState},
+};
 
 use self::{
     executions::{ExecutionReconciler, PAGE},
@@ -18,7 +23,6 @@ use self::{
 };
 use crate::{
     approval::Approvals,
-    changes::Changes,
     control::{
         Clock, Hints, Levels, Observer, OutputKeeper, Presence, RunnerSlots, SessionUses, TransientState,
         micros,
@@ -26,10 +30,8 @@ use crate::{
     fleet::Fleet,
     limits::ServiceLimits,
     links::Links,
-    model::{Micros, SessionState},
     runners::{Runners, announce::Announced},
     session::Sessions,
-    store::{PageQuery, SessionQuery, Store, StoreError},
 };
 
 const INTERVAL: Duration = Duration::from_secs(1);

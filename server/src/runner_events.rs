@@ -6,16 +6,18 @@ use std::{sync::Arc, time::Duration};
 
 use airlock_domain::{Epoch, ExecutionId, FromRunner, RunnerHello};
 use airlock_lifecycle::PLACED;
+use airlock_store::{
+    ExecutionQuery, PageQuery, RunnerPut, SessionQuery, Store, StoreError,
+    record::{LiveExecution, SessionState},
+};
 
 use self::jobs::JobReports;
 use crate::{
     control::{Hints, Lifecycle, OutputKeeper, Presence, RunnerSlots},
     links::{Link, LinkError, LinkRefusal, LinkSink},
-    model::{LiveExecution, SessionState},
     reconcile::executions::{ExecutionReconciler, PAGE},
     runners::Runners,
     session::Sessions,
-    store::{ExecutionQuery, PageQuery, RunnerPut, SessionQuery, Store, StoreError},
 };
 
 /// The pause before a report is offered to the store again.

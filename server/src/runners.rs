@@ -7,6 +7,10 @@ mod pick;
 use std::{sync::Arc, time::Duration};
 
 use airlock_domain::{RunnerHello, RunnerId, SessionId, ToRunner};
+use airlock_store::{
+    Page, PageQuery, Store, StoreError,
+    record::{CapabilityRecord, Micros, RunnerRecord},
+};
 
 use crate::{
     api::ApiError,
@@ -14,8 +18,6 @@ use crate::{
     fleet::Fleet,
     limits::ServiceLimits,
     links::{Link, Links},
-    model::{CapabilityRecord, Micros, RunnerRecord},
-    store::{Page, PageQuery, Store, StoreError},
 };
 
 /// The interval of checks for a confirmation that the runner sent to another server.

@@ -4,10 +4,11 @@
 
 use std::{sync::Arc, thread::available_parallelism};
 
+use airlock_store::{Store, StoreError, changes::Changes};
+
 use crate::{
     approval::{Approvals, FileLook},
     background::Background,
-    changes::Changes,
     control::{
         Clock, Hints, Lifecycle, Observer, OutputKeeper, Presence, RunnerSlots, SessionUses, SessionWaits,
         TraceHooks, TransientState,
@@ -25,7 +26,6 @@ use crate::{
     runners::Runners,
     session::Sessions,
     slots::Slots,
-    store::{Store, StoreError},
     transition::Transitions,
     watch::Watches,
 };

@@ -15,6 +15,9 @@ mod update;
 use std::sync::Arc;
 
 use airlock_domain::{Mode, SessionId};
+use airlock_store::{
+    Cas, Page, PageQuery, SessionChange, SessionQuery, Store, StoreError, record::SessionRecord,
+};
 
 use crate::{
     api::{ApiError, FieldViolation},
@@ -26,10 +29,9 @@ use crate::{
     fleet::Fleet,
     limits::ServiceLimits,
     links::Links,
-    model::{Principal, SessionRecord},
+    model::Principal,
     profiles::{LiveProfiles, ResolvedProfile},
     runners::Runners,
-    store::{Cas, Page, PageQuery, SessionChange, SessionQuery, Store, StoreError},
     transition::Transitions,
 };
 

@@ -1,96 +1,24 @@
-//! Records and servers for unit tests.
+//! Messages of runners for unit tests. `airlock_store::testing` has the records.
 
-pub(crate) mod records;
+use std::collections::BTreeMap;
 
-use std::{
-    collections::BTreeMap,
-    os::unix::process::parent_id,
-    path::{Path, PathBuf},
-    process::Command,
-    time::Duration,
-};
+use airlock_domain::{Epoch, RunnerHello};
+use airlock_proto::LINK_PROTOCOL_VERSION;
 
-use airlock_domain::{Cause, CommandSpec, DeniedBy, ExecutionResult, ExecutionState, Given, Mode};
-
-use crate::{
-    model::{DecisionRecord, ExecutionRecord, ExecutionSpec, Micros, Verdict},
-    store::sqlite::SqliteOptions,
-};
-
-/// How long a test waits for an expected event. Only a failing test waits this long.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
-
-/// Returns the options of a store with timeouts that expire only in a failing test.
-pub(crate) fn sqlite() -> SqliteOptions {
-    SqliteOptions { busy_timeout: PATIENCE, acquire_timeout: PATIENCE, ..SqliteOptions::default() }
-}
-
-/// Waits until the condition holds.
-pub(crate) async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
-    let begun = std::time::Instant::now();
-    while !holds().await {
-        assert!(begun.elapsed() < PATIENCE, "{what}");
-        tokio::time::sleep(Duration::from_millis(5)).await;
+/// Returns the hello of a correct runner.
+pub(crate) fn hello(name: &str, epoch: Epoch) -> RunnerHello {
+    RunnerHello {
+        protocol_version: LINK_PROTOCOL_VERSION,
+        runner_id: name.parse().expect("an id"),
+        epoch,
+        version: "0.1.0".to_owned(),
+        labels: BTreeMap::new(),
+        slots: 4,
+        bases: vec!["repo".to_owned()],
+        capabilities: Vec::new(),
+        shells: BTreeMap::new(),
+        clock_ms: 1000,
+        vouched_epochs: Vec::new(),
+        answers_probes: false,
     }
-}
-
-/// Returns an execution that policy denied.
-pub(crate) fn execution() -> ExecutionRecord {
-    let cause = Cause::Denied { by: DeniedBy::Policy, reason: "a rule denies it".to_owned() };
-    ExecutionRecord {
-        tenant: "default".to_owned(),
-        principal: "ci".to_owned(),
-        spec: spec(),
-        decision: decision(),
-        result: Some(ExecutionResult::not_started(cause)),
-        created: Micros(1_000_001),
-        queued: Micros(1_000_001),
-        ended: Some(Micros(1_000_001)),
-        ..records::record(ExecutionState::Finished)
-    }
-}
-
-fn spec() -> ExecutionSpec {
-    ExecutionSpec {
-        command: CommandSpec {
-            text: b"git push".to_vec(),
-            directory: b"/workspace".to_vec(),
-            timeout: Duration::from_secs(120),
-            inline_limit: 30_000,
-            ..CommandSpec::default()
-        },
-        given: Given::default(),
-        background: false,
-        yield_after: None,
-        description: "push the branch".to_owned(),
-        wait_for_approval: false,
-        mode: Mode::Default,
-        allow_concurrent: false,
-        dangerously_disable_sandbox: false,
-        labels: BTreeMap::from([("job".to_owned(), "7".to_owned())]),
-    }
-}
-
-fn decision() -> DecisionRecord {
-    DecisionRecord {
-        verdict: Verdict::Deny,
-        reason_code: "deny_rule".to_owned(),
-        reason_message: "a rule denies it".to_owned(),
-        reason_span: Some((0, 8)),
-        read_only: false,
-        concurrency_safe: false,
-        policy_version: vec![7; 32],
-        encoded: Vec::new(),
-    }
-}
-
-/// Returns the directory and the port of an engine (`postgres` or `s3`) that all tests of this run share. The
-/// first test starts it. It ends with the process that runs the tests.
-pub(crate) fn engine(kind: &str) -> (PathBuf, u16) {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/engine.sh");
-    let said = Command::new(script).arg(kind).arg(parent_id().to_string()).output().unwrap();
-    assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
-    let folder = PathBuf::from(String::from_utf8(said.stdout).unwrap().trim());
-    let port = std::fs::read_to_string(folder.join("port")).unwrap().trim().parse().unwrap();
-    (folder, port)
 }

@@ -11,15 +11,17 @@ use airlock_lifecycle::{
     Effect, Effects, Event, JobEffect, Lease, Outcome, OwnerEvent, change_owner, decide, effects, entered,
     is_placed,
 };
+use airlock_store::{
+    Cas, Store, StoreError,
+    changes::Changes,
+    record::{ExecutionRecord, LiveExecution},
+};
 
 use crate::{
-    changes::Changes,
     control::{Clock, Hints, Observer, RunnerSlots, TransientState, micros},
     fleet::Fleet,
     limits::{EXECUTIONS_PER_SESSION_MOST, ServiceLimits},
     links::{Link, Links},
-    model::{ExecutionRecord, LiveExecution},
-    store::{Cas, Store, StoreError},
 };
 
 /// The maximum number of attempts of one step after lost races with other writers.

@@ -10,6 +10,11 @@ mod slots;
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
+use airlock_store::{
+    MilestoneQuery, Store,
+    changes::{Changes, TenantWatch},
+    record::MilestoneRecord,
+};
 use futures::{StreamExt as _, stream, stream::BoxStream};
 use tokio::time::{Instant, sleep_until};
 
@@ -19,11 +24,9 @@ use self::{
 };
 use crate::{
     api::{ApiError, WatchEvent, WatchExecutions},
-    changes::{Changes, TenantWatch},
     control::{Lifecycle, no_such_session},
     limits::ServiceLimits,
-    model::{MilestoneRecord, Principal},
-    store::{MilestoneQuery, Store},
+    model::Principal,
 };
 
 /// The events of one watch. It ends only with an error, for example `UNAVAILABLE` when the server stops,

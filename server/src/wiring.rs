@@ -24,17 +24,16 @@ use tonic_health::{ServingStatus, server::HealthReporter};
 
 pub use error::{ServeError, StartError};
 
+use airlock_store::{Store, changes::Changes};
 use followed::{Followed, follow};
 use tokens::Tokens;
 
 use crate::{
     authn::Authenticator,
-    changes::Changes,
     config::{Config, Tenant},
     control::TraceHooks,
     exchange::{ExchangeLimits, ExchangeParts, Exchanges},
-    fleet::Fleet,
-    fleet::{NoPeers, PeerClient},
+    fleet::{Fleet, NoPeers, PeerClient},
     grpc::{
         self, EdgeParts,
         interceptor::{
@@ -51,7 +50,6 @@ use crate::{
     probes::{Probes, Readiness},
     profiles::{LiveProfiles, Needed, Profiles},
     services::{ServiceParts, Services},
-    store::Store,
     stream::{StreamLimits, StreamParts, Streams},
     telemetry::{self, Metrics, Telemetry},
     tls::{self, Accept, AcceptLimits, LiveTls},

@@ -1,6 +1,6 @@
 //! The answer of an approver.
 
-use crate::model::RuleScope;
+use airlock_store::record::RuleScope;
 
 /// An approver's answer.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use airlock_domain::{BoundFile, FileState};
+use airlock_store::record::{SessionRecord, SessionState};
 
 use super::Approvals;
-use crate::model::{SessionRecord, SessionState};
 
 /// How long an approval waits for the runner. After it, the approval is created without the state of the
 /// files, and the runner is asked again before the start.

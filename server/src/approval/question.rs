@@ -2,9 +2,10 @@
 
 use airlock_domain::Cause;
 use airlock_lifecycle::{Question, Redecision};
+use airlock_store::{StoreError, record::ExecutionRecord};
 
 use super::{Approvals, files::as_found};
-use crate::{control::micros, decision, model::ExecutionRecord, store::StoreError};
+use crate::{control::micros, decision};
 
 impl Approvals {
     /// Returns the question to a person after the runner found that programs or paths differ from the

@@ -8,6 +8,10 @@ use std::sync::Arc;
 
 use airlock_domain::{Mode, RuleId, SessionId};
 use airlock_policy::{Rule, Verdict};
+use airlock_store::{
+    Page, PageQuery, Remember, RuleQuery,
+    record::{ApprovalRecord, ExecutionRecord, Micros, RememberedRule, RuleScope, SessionRecord},
+};
 
 use super::Approvals;
 use crate::{
@@ -15,9 +19,8 @@ use crate::{
     control::violation,
     decision::{self, Decided, DecisionEncoder},
     exchange::shown,
-    model::{ApprovalRecord, ExecutionRecord, Micros, Principal, RememberedRule, RuleScope, SessionRecord},
+    model::Principal,
     profiles::ResolvedProfile,
-    store::{Page, PageQuery, Remember, RuleQuery},
 };
 
 /// Bytes of a command that a message quotes.

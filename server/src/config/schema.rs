@@ -5,8 +5,7 @@ use std::{net::SocketAddr, time::Duration};
 
 use airlock_config::{Field, Form, Kind};
 use airlock_domain::limits;
-
-use crate::fair;
+use airlock_store::fair;
 
 /// The maximum of every time in the configuration.
 pub(super) const DAY: Duration = Duration::from_secs(24 * 3600);

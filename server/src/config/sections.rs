@@ -7,13 +7,13 @@ use std::{
 };
 
 use airlock_domain::{Bind, limits};
+use airlock_store::Durability;
 use serde::Deserialize;
 
 use super::{
     duration::{duration, optional_duration},
     engines::{Postgres, S3},
 };
-use crate::store::Durability;
 
 /// The listener of the server and its certificate.
 #[derive(Debug, Clone, Deserialize)]

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::model::Micros;
+use airlock_store::record::Micros;
 
 /// The time of the store's clock: the last reading plus the time since.
 #[derive(Debug)]

@@ -3,11 +3,9 @@
 use std::time::Duration;
 
 use airlock_domain::{ExecutionId, ExecutionState, RunnerId, SessionId};
+use airlock_store::record::ExecutionRecord;
 
-use crate::{
-    api::{ApiError, FieldViolation},
-    model::ExecutionRecord,
-};
+use crate::api::{ApiError, FieldViolation};
 
 pub(crate) fn no_such_execution(id: ExecutionId) -> ApiError {
     ApiError::NotFound { what: "execution", id: id.to_string() }

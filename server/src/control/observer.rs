@@ -4,8 +4,7 @@
 use std::time::Duration;
 
 use airlock_domain::Cause;
-
-use crate::model::SessionLevels;
+use airlock_store::record::SessionLevels;
 
 /// Receives the events of the services. The calls are on the path of requests and must return at once.
 pub trait Observer: Send + Sync {

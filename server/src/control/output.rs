@@ -1,6 +1,6 @@
 //! The part of the output streams that the control of executions uses.
 
-use crate::model::ExecutionRecord;
+use airlock_store::record::ExecutionRecord;
 
 /// The part of the output streams that the control of executions uses. The streams implement it. The call
 /// returns quickly, may be repeated for the same execution, and does its work in background tasks.

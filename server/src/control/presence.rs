@@ -8,8 +8,7 @@ use std::{
 };
 
 use airlock_domain::RunnerId;
-
-use crate::model::RunnerRecord;
+use airlock_store::record::RunnerRecord;
 
 /// The known runners and their absences.
 #[derive(Debug, Default)]

@@ -1,9 +1,8 @@
 //! The checks that a session is open.
 
-use crate::{
-    api::ApiError,
-    model::{SessionRecord, SessionState},
-};
+use airlock_store::record::{SessionRecord, SessionState};
+
+use crate::api::ApiError;
 
 /// Rejects a session that is not open.
 pub(crate) fn check_open(session: &SessionRecord) -> Result<(), ApiError> {

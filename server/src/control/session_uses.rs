@@ -7,8 +7,7 @@ use std::{
 };
 
 use airlock_domain::SessionId;
-
-use crate::model::SessionRecord;
+use airlock_store::record::SessionRecord;
 
 /// The sessions in use.
 #[derive(Debug, Clone, Default)]

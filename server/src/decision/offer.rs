@@ -2,8 +2,7 @@
 
 use airlock_domain::{BoundFile, Grant, Requirement};
 use airlock_policy::{Binding, Decision, Permit};
-
-use crate::model::DecisionRecord;
+use airlock_store::record::DecisionRecord;
 
 /// The workspace inside every sandbox.
 pub(crate) const WORKSPACE: &str = "/workspace";

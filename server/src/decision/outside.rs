@@ -4,8 +4,7 @@
 
 use airlock_domain::Mode;
 use airlock_policy::{Decision, FoundCommand, Profile, Reason, Unsandboxed, Verdict};
-
-use crate::model::ExecutionSpec;
+use airlock_store::record::ExecutionSpec;
 
 /// The reason code of a run outside the sandbox that has no other reason.
 const UNSANDBOXED: &str = "unsandboxed";

@@ -1,9 +1,9 @@
 //! The stored form of a decision.
 
 use airlock_policy::Decision;
+use airlock_store::record::{DecisionRecord, Verdict};
 
 use super::encoder::DecisionEncoder;
-use crate::model::{DecisionRecord, Verdict};
 
 /// Returns the record of a decision by the profile with this name.
 pub(super) fn of(decision: &Decision, profile: &str, encode: DecisionEncoder) -> DecisionRecord {

@@ -1,13 +1,13 @@
 //! Tests of the consequences of a decision and an answer, and of the resulting grants.
 
 use airlock_domain::{ApprovalId, ExecutionState, FileState, Requirement};
-
-use super::*;
-use crate::{
-    model::{Micros, Verdict},
-    profiles::Profiles,
+use airlock_store::{
+    record::{Micros, Verdict},
     testing::records::record,
 };
+
+use super::*;
+use crate::profiles::Profiles;
 
 fn decided(command: &str, directory: &str) -> Decided {
     decided_with(command, directory, &SessionSnapshot::default())

@@ -1,12 +1,13 @@
 //! Control of a running command: signals, terminal size, and the move to the background.
 
 use airlock_domain::{BackgroundedBy, ExecutionId, ExecutionState, Signal, TerminalSize, ToRunner};
+use airlock_store::record::ExecutionRecord;
 
 use super::Executions;
 use crate::{
     api::ApiError,
     control::{no_such_execution, not_running, runner_unreachable},
-    model::{ExecutionRecord, Principal},
+    model::Principal,
     profiles::ResolvedProfile,
     transition::Advanced,
 };

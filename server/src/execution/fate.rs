@@ -2,8 +2,9 @@
 
 use airlock_domain::{Cause, DeniedBy, ExecutionResult};
 use airlock_policy::Verdict;
+use airlock_store::record::ExecutionRecord;
 
-use crate::{api::ApiError, decision::Decided, model::ExecutionRecord};
+use crate::{api::ApiError, decision::Decided};
 
 /// The outcome of a request, from the verdict and the request's `on_ask`.
 pub(super) enum Fate {

@@ -5,12 +5,12 @@ use std::{collections::BTreeMap, time::Duration};
 
 use airlock_domain::CommandSpec;
 use airlock_policy::Decision;
+use airlock_store::record::{ExecutionSpec, SessionRecord};
 
 use crate::{
     api::{ApiError, FieldViolation, StartExecution},
     control::violation,
     decision::{leading_sleep, refused_variables},
-    model::{ExecutionSpec, SessionRecord},
     profiles::ResolvedProfile,
 };
 

@@ -3,6 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use airlock_domain::{BackgroundedBy, ExecutionId, ExecutionState, OutputState};
+use airlock_store::{
+    Created, NewExecution, StoreError,
+    record::{ExecutionRecord, ExecutionSpec, Micros, SessionRecord, SessionState},
+};
 use tracing::Instrument as _;
 
 use super::{
@@ -14,11 +18,10 @@ use crate::{
     api::{ApiError, StartExecution},
     control::{check_open, exhausted, exhausted_for, micros, violation},
     decision::{self, Asked, Decided},
-    model::{ExecutionRecord, ExecutionSpec, Micros, Principal, SessionRecord, SessionState},
+    model::Principal,
     profiles::ResolvedProfile,
     runners::choose::Wants,
     session::new::throwaway_session,
-    store::{Created, NewExecution, StoreError},
 };
 
 /// The session of an execution, and whether it must be created.

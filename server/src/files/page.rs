@@ -4,12 +4,10 @@
 use std::fmt::Debug;
 
 use airlock_domain::limits::PATH_BYTES;
+use airlock_store::{StoreError, page};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 
-use crate::{
-    api::ApiError,
-    store::{StoreError, page},
-};
+use crate::api::ApiError;
 
 const VERSION: u8 = 1;
 /// The maximum length of a token in bytes.

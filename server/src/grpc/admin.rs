@@ -11,6 +11,7 @@ use airlock_proto::{
         Runner, RunnerCapabilities, admin_service_server::AdminService,
     },
 };
+use airlock_store::PageQuery;
 use prost::Message as _;
 use tonic::{Request, Response, Status};
 
@@ -18,7 +19,6 @@ use super::{call::refused, pages, records};
 use crate::{
     api::ApiError,
     runners::{RunnerView, Runners},
-    store::PageQuery,
     validate,
 };
 

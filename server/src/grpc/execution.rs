@@ -15,6 +15,7 @@ use airlock_proto::v1::{
     ExecutionServiceWriteStdinRequest, ExecutionServiceWriteStdinResponse,
     execution_service_server::ExecutionService,
 };
+use airlock_store::record::ExecutionRecord;
 use tokio::sync::oneshot;
 use tonic::{Request, Response, Status, Streaming};
 use tracing::Instrument as _;
@@ -29,7 +30,7 @@ use crate::{
     api::ApiError,
     exchange::Exchanges,
     execution::Executions,
-    model::{ExecutionRecord, Principal, Role},
+    model::{Principal, Role},
     status,
     stream::Streams,
     telemetry::{self, Metrics},

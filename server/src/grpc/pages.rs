@@ -1,9 +1,8 @@
 //! Pages of lists that fit into a message regardless of their entries.
 
 use airlock_domain::limits::MESSAGE_BYTES;
+use airlock_store::PageQuery;
 use prost::Message;
-
-use crate::store::PageQuery;
 
 /// Reports whether `answer`, the result for `page`, fits into a message. If not, halves `page` for a retry. A
 /// single entry always fits.

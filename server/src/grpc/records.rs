@@ -2,16 +2,16 @@
 
 use airlock_domain::{BackgroundedBy, ExecutionState, OutputState, limits::MESSAGE_BYTES};
 use airlock_proto::v1;
+use airlock_store::record::{
+    ApprovalRecord, ApprovalState, CapabilityRecord, DecisionRecord, ExecutionRecord, Micros, RememberedRule,
+    RuleScope, SessionRecord, SessionState, StateChange, Verdict,
+};
 use prost::Message as _;
 use prost_types::{Duration as WireDuration, Timestamp};
 
 use super::outcome;
 use crate::{
     api::Progress,
-    model::{
-        ApprovalRecord, ApprovalState, CapabilityRecord, DecisionRecord, ExecutionRecord, Micros,
-        RememberedRule, RuleScope, SessionRecord, SessionState, StateChange, Verdict,
-    },
     runners::{RunnerState, RunnerView},
     validate,
 };
@@ -276,9 +276,9 @@ mod tests {
         Cause, ExecutionResult, InlineOutput, InlineText,
         limits::{COMMAND_BYTES, INLINE_MAX},
     };
+    use airlock_store::testing;
 
     use super::*;
-    use crate::testing;
 
     #[test]
     fn only_the_full_view_shows_what_was_asked_for() {

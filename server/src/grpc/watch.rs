@@ -1,16 +1,12 @@
 //! The Watch call: returns the milestones of many executions.
 
 use airlock_proto::v1::{ExecutionServiceWatchRequest, ExecutionServiceWatchResponse, WatchKind};
+use airlock_store::record::Milestone;
 use futures::StreamExt as _;
 use tonic::Status;
 
 use super::{call::refused, records, view::Responses};
-use crate::{
-    api::WatchEvent,
-    model::{Milestone, Principal},
-    validate,
-    watch::Watches,
-};
+use crate::{api::WatchEvent, model::Principal, validate, watch::Watches};
 
 /// Opens a watch.
 pub(super) async fn open(

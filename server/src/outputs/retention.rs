@@ -4,13 +4,10 @@
 use std::{sync::Arc, time::Duration};
 
 use airlock_domain::OutputState;
+use airlock_store::{OutputBy, Store, StoreError, record::Micros};
 use tokio_util::sync::CancellationToken;
 
 use super::storage::Outputs;
-use crate::{
-    model::Micros,
-    store::{OutputBy, Store, StoreError},
-};
 
 /// The pause between two rounds.
 const INTERVAL: Duration = Duration::from_secs(60);

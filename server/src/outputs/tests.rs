@@ -8,6 +8,7 @@ mod retention;
 use std::{os::unix::fs::PermissionsExt as _, sync::Arc, time::Duration};
 
 use airlock_domain::{ExecutionId, OutputStream, limits::CHUNK_BYTES};
+use airlock_store::testing::until;
 use object_store::memory::InMemory;
 use tempfile::TempDir;
 
@@ -16,7 +17,6 @@ use super::{
     storage::OWNER_ONLY,
     *,
 };
-use crate::testing::until;
 use OutputStream::{Stderr, Stdout};
 
 mod small_parts {

@@ -3,15 +3,13 @@
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use airlock_domain::ExecutionId;
+use airlock_store::{
+    SessionChange, StoreError, TakeQueued,
+    record::{SessionRecord, SessionState},
+};
 
 use super::Placement;
-use crate::{
-    control::micros,
-    links::Link,
-    model::{SessionRecord, SessionState},
-    runners::choose::Wants,
-    store::{SessionChange, StoreError, TakeQueued},
-};
+use crate::{control::micros, links::Link, runners::choose::Wants};
 
 /// How long an execution that a server took from the queue is reserved for this server. After it, any server
 /// can take it.

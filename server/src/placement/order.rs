@@ -6,8 +6,7 @@
 
 use airlock_domain::ExecutionState;
 use airlock_lifecycle::is_placed;
-
-use crate::model::{LiveExecution, Micros};
+use airlock_store::record::{LiveExecution, Micros};
 
 /// Returns the executions that may be placed now, from all unfinished ones of a session.
 pub(super) fn turns(live: &[LiveExecution]) -> Vec<&LiveExecution> {
@@ -34,9 +33,9 @@ fn joined(record: &LiveExecution) -> Micros {
 #[cfg(test)]
 mod tests {
     use airlock_domain::ExecutionState::{self, Finished, PendingApproval, Queued, Running, Starting};
+    use airlock_store::testing::records::live_execution;
 
     use super::*;
-    use crate::testing::records::live_execution;
 
     fn live(states: &[(ExecutionState, bool)]) -> Vec<LiveExecution> {
         let made = states.iter().enumerate().map(|(index, (state, serial))| {

@@ -4,14 +4,16 @@ use std::sync::Arc;
 
 use airlock_domain::{ExecutionState, StartJob, ToRunner};
 use airlock_lifecycle::{Absence, Event, JobEffect, Settlement, is_placed, settle};
+use airlock_store::{
+    StoreError,
+    record::{ExecutionRecord, LiveExecution},
+};
 use tracing::Instrument as _;
 
 use super::Placement;
 use crate::{
     decision::Offer,
     links::{JobOnLink, Link, vouches_for},
-    model::{ExecutionRecord, LiveExecution},
-    store::StoreError,
 };
 
 impl Placement {

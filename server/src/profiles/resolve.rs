@@ -7,9 +7,9 @@ use airlock_domain::{
     limits::{INLINE_DEFAULT, TIMEOUT_DEFAULT, TIMEOUT_MAX},
 };
 use airlock_policy::{Profile, Rule};
+use airlock_store::record::RuleScope;
 
 use super::mode::policy_mode;
-use crate::model::RuleScope;
 
 /// The default PATH of commands.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";

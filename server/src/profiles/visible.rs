@@ -3,11 +3,12 @@
 
 use std::{ops::Bound, sync::Arc};
 
+use airlock_store::{Page, PageQuery, page};
+
 use super::{resolve::ResolvedProfile, set::Profiles};
 use crate::{
     api::ApiError,
     model::{Principal, Role},
-    store::{Page, PageQuery, page},
 };
 
 /// The list that a page token is bound to.

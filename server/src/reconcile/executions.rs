@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use airlock_domain::{ExecutionState, LinkState, RunnerId};
 use airlock_lifecycle::{OwnerEvent, is_placed, may_settle};
+use airlock_store::{Store, StoreError, record::LiveExecution};
 
 use crate::{
     approval::Approvals,
@@ -13,9 +14,7 @@ use crate::{
     fleet::Fleet,
     limits::ServiceLimits,
     links::{JobOnLink, Links},
-    model::LiveExecution,
     placement::Placement,
-    store::{Store, StoreError},
     transition::{Transitions, lease_of},
 };
 

@@ -3,6 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use airlock_lifecycle::{Event, PLACED};
+use airlock_store::{
+    ExecutionQuery, PageQuery, SessionQuery, Store, StoreError,
+    record::{RunnerRecord, SessionState},
+};
 
 use super::executions::PAGE;
 use crate::{
@@ -10,10 +14,8 @@ use crate::{
     fleet::Fleet,
     limits::ServiceLimits,
     links::Links,
-    model::{RunnerRecord, SessionState},
     runners::Runners,
     session::Sessions,
-    store::{ExecutionQuery, PageQuery, SessionQuery, Store, StoreError},
     transition::Transitions,
 };
 

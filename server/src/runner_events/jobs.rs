@@ -5,17 +5,15 @@ use std::sync::Arc;
 
 use airlock_domain::{ExecutionId, JobPhase, JobReport, ToRunner};
 use airlock_lifecycle::{Event, JobEffect, Reception, Refusal, Reported, before_refusal, received};
+use airlock_store::{Store, StoreError, changes::Changes, record::ExecutionRecord};
 
 use crate::{
     approval::Approvals,
     background::Background,
-    changes::Changes,
     control::{Hints, Observer, OutputKeeper, RunnerSlots},
     limits::ServiceLimits,
     links::Link,
-    model::ExecutionRecord,
     session::Sessions,
-    store::{Store, StoreError},
     transition::{Advanced, Transitions, lease_of},
 };
 

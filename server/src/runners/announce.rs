@@ -1,9 +1,10 @@
 //! The data that this server announces to the other servers of the store.
 
 use airlock_domain::{Epoch, RunnerId};
+use airlock_store::{StoreError, record::ServerRecord};
 
 use super::Runners;
-use crate::{control::micros, model::ServerRecord, store::StoreError};
+use crate::control::micros;
 
 /// The links that this server announced last.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use airlock_domain::RunnerId;
+use airlock_store::record::RunnerRecord;
 
 use super::{
     Runners,
@@ -11,7 +12,6 @@ use super::{
 use crate::{
     api::ApiError,
     links::{FLOOR, Link, UNSANDBOXED, holds_floor, permits_unsandboxed},
-    model::RunnerRecord,
 };
 
 impl Runners {

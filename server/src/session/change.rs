@@ -1,6 +1,6 @@
 //! Changes of a session's state.
 
-use crate::{model::SessionState, store::SessionChange};
+use airlock_store::{SessionChange, record::SessionState};
 
 /// Returns a change of only the state.
 pub(super) fn to_state(state: SessionState, why: &str) -> SessionChange {

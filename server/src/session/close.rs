@@ -1,13 +1,13 @@
 //! Closes sessions: ends their executions, and then has their runner remove them.
 
 use airlock_domain::{CancelledBy, SessionId};
+use airlock_store::{
+    StoreError,
+    record::{SessionRecord, SessionState},
+};
 
 use super::{Sessions, change::to_state};
-use crate::{
-    api::ApiError,
-    model::{Principal, SessionRecord, SessionState},
-    store::StoreError,
-};
+use crate::{api::ApiError, model::Principal};
 
 impl Sessions {
     /// Ends the executions of a session and tells its runner to remove it. Waits for at most `close_wait`, and then

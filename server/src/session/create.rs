@@ -3,15 +3,18 @@
 use std::time::Duration;
 
 use airlock_domain::{SessionId, limits::IDLE_TIMEOUT_DEFAULT};
+use airlock_store::{
+    Created, PageQuery, SessionQuery,
+    record::{SessionRecord, SessionState},
+};
 
 use super::{Sessions, new::blank, not_permitted};
 use crate::{
     api::{ApiError, CreateSession},
     control::{exhausted, exhausted_for, no_such_session},
     decision::refused_variables,
-    model::{Principal, SessionRecord, SessionState},
+    model::Principal,
     runners::choose::Wants,
-    store::{Created, PageQuery, SessionQuery},
 };
 
 /// The interval at which a wait reads the store without a notification.

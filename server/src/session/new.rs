@@ -3,11 +3,12 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use airlock_domain::{RunnerId, SessionId, SessionSnapshot, limits::IDLE_TIMEOUT_DEFAULT};
+use airlock_store::record::{Micros, SessionRecord, SessionState};
 
 use crate::{
     api::{ApiError, StartExecution},
     decision::WORKSPACE,
-    model::{Micros, Principal, SessionRecord, SessionState},
+    model::Principal,
     profiles::ResolvedProfile,
 };
 

@@ -1,13 +1,13 @@
 //! The reconciliation of one session that is opening or closing. It is idempotent.
 
 use airlock_domain::SessionId;
+use airlock_store::{
+    StoreError,
+    record::{SessionRecord, SessionState},
+};
 
 use super::Sessions;
-use crate::{
-    api::ApiError,
-    model::{SessionRecord, SessionState},
-    store::StoreError,
-};
+use crate::api::ApiError;
 
 impl Sessions {
     /// Reconciles a session that is opening or closing.

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use airlock_domain::{Cause, SessionId, SessionPhase, SessionReport, SessionSnapshot, ToRunner};
 use airlock_lifecycle::Event;
+use airlock_store::{
+    SessionChange, StoreError,
+    record::{SessionRecord, SessionState},
+};
 
 use super::{Sessions, change::to_state};
-use crate::{
-    links::Link,
-    model::{SessionRecord, SessionState},
-    store::{SessionChange, StoreError},
-};
+use crate::links::Link;
 
 impl Sessions {
     /// Asks a runner to create a session, once on each link, if the session is still opening.

@@ -1,12 +1,10 @@
 //! Restores from quarantine: authorization and audit.
 
 use airlock_domain::{ExecutionId, QuarantinedFile};
+use airlock_store::record::{Micros, RestoreRecord, RestoreStep, SessionRecord};
 
 use super::Sessions;
-use crate::{
-    api::ApiError,
-    model::{Micros, Principal, RestoreRecord, RestoreStep, SessionRecord},
-};
+use crate::{api::ApiError, model::Principal};
 
 impl Sessions {
     /// Authorizes a restore and opens its audit entry. A restored file may be executed, so the caller must be

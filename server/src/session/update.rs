@@ -1,13 +1,16 @@
 //! Changes existing sessions.
 
 use airlock_domain::SessionId;
+use airlock_store::{
+    SessionChange,
+    record::{SessionRecord, SessionState},
+};
 
 use super::{Sessions, not_permitted};
 use crate::{
     api::{ApiError, UpdateSession},
     control::{check_open, no_such_session},
-    model::{Principal, SessionRecord, SessionState},
-    store::SessionChange,
+    model::Principal,
 };
 
 impl Sessions {

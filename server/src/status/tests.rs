@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use airlock_domain::{ExchangeFailure, OutputStream, limits};
+use airlock_store::{record::ExecutionRecord, testing::execution};
 use tonic::Code;
 use tonic_types::StatusExt as _;
 
@@ -14,8 +15,6 @@ use crate::{
     api::{ApiError, FieldViolation},
     exchange::{ClientFault, ExchangeRefusal},
     links::{LinkError, LinkRefusal},
-    model::ExecutionRecord,
-    testing::execution,
 };
 
 fn violation(field: &str, description: &str) -> FieldViolation {

@@ -2,11 +2,9 @@
 //! idle reader does not hold a whole record.
 
 use airlock_domain::{Cause, ExecutionResult, ExecutionState, OutputState, OutputStream};
+use airlock_store::record::{ExecutionRecord, Micros};
 
-use crate::{
-    api::ApiError,
-    model::{ExecutionRecord, Micros},
-};
+use crate::api::ApiError;
 
 /// The location from which a stream of output must be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use airlock_domain::ExecutionId;
+use airlock_store::{Store, record::ExecutionRecord};
 use tokio::{sync::Mutex, time::Instant};
 
-use crate::{api::ApiError, model::ExecutionRecord, store::Store};
+use crate::api::ApiError;
 
 /// The latest record, and when it was read.
 #[derive(Debug, Default)]

@@ -10,6 +10,7 @@ use std::{
 };
 
 use airlock_domain::{ExecutionId, ExecutionState, OutputState, OutputStream};
+use airlock_store::{ExecutionQuery, OutputBy, PageQuery, StoreError, record::ExecutionRecord};
 use tokio::{
     sync::Notify,
     time::{Instant, sleep, timeout, timeout_at},
@@ -29,8 +30,6 @@ use super::{
 use crate::{
     api::ApiError,
     control::{OutputKeeper, micros},
-    model::ExecutionRecord,
-    store::{ExecutionQuery, OutputBy, PageQuery, StoreError},
 };
 
 /// The time limit for releasing the lease of an output when the server stops.

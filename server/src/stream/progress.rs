@@ -10,10 +10,11 @@ use airlock_domain::{
     limits::{PROGRESS_LINE_BYTES, PROGRESS_LINES},
     text::clean,
 };
+use airlock_store::record::Micros;
 use tokio::time::Instant;
 
 use super::facts::Facts;
-use crate::{api::Progress, model::Micros};
+use crate::api::Progress;
 
 /// How long a command must run before the first progress event.
 const FIRST: Duration = Duration::from_secs(2);

@@ -20,15 +20,13 @@ mod tests;
 use airlock_domain::OutputStream;
 use futures::{StreamExt as _, stream};
 
+use airlock_store::record::ExecutionRecord;
 pub use pattern::{Pattern, PatternError};
 pub use types::{Amount, OutputLine, ReadDone, ReadOutput, ReadPart, ReadStream, Search, Selection};
 
 use self::{search::Searching, source::OutputLocation, span::Span, types::Reading};
 use super::state::Streams;
-use crate::{
-    api::{ApiError, FieldViolation},
-    model::ExecutionRecord,
-};
+use crate::api::{ApiError, FieldViolation};
 
 impl Streams {
     /// Reads a part of an output as it is now. The read counts as a reader.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use airlock_domain::ExecutionId;
+use airlock_store::record::ExecutionRecord;
 
 use super::{
     hub::Hub,
@@ -10,7 +11,6 @@ use super::{
 };
 use crate::{
     api::ApiError,
-    model::ExecutionRecord,
     shares::{Full, Share},
 };
 

@@ -5,13 +5,14 @@ use std::{
     time::Duration,
 };
 
+use airlock_store::{Store, changes::Changes};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     hub::Hub, limits::StreamLimits, link::OutputLink, observe::StreamObserver, registry::Registry,
     shelf::OutputShelf, storing::StoringMap, storing_slots::StoringSlots, tickets::Tickets,
 };
-use crate::{api::ApiError, changes::Changes, shares::Shares, slots::Slots, store::Store};
+use crate::{api::ApiError, shares::Shares, slots::Slots};
 
 /// The dependencies of [`Streams`].
 pub struct StreamParts {

@@ -7,6 +7,11 @@
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use airlock_domain::{BackgroundedBy, ExecutionState, OutputStream, cursor::Cursor};
+use airlock_store::{
+    STATE_CHANGES_AT_ONCE, StoreError,
+    changes::ChangeWatch,
+    record::{ExecutionRecord, StateChange},
+};
 use futures::{FutureExt, StreamExt, stream, stream::BoxStream};
 use tokio::{
     sync::watch,
@@ -23,12 +28,7 @@ use super::{
     state::{Inner, Streams, stopping},
     track::ReaderPosition,
 };
-use crate::{
-    api::{ApiError, AttachFrom, Event, EventKind},
-    changes::ChangeWatch,
-    model::{ExecutionRecord, StateChange},
-    store::{STATE_CHANGES_AT_ONCE, StoreError},
-};
+use crate::api::{ApiError, AttachFrom, Event, EventKind};
 
 /// The reader's state for one stream of the execution.
 struct Lane {

@@ -4,21 +4,18 @@ use std::{future::Future, sync::Arc, time::Instant};
 
 use airlock_domain::{ApprovalId, Epoch, ExecutionId, OutputState, RuleId, RunnerId, SessionId};
 use airlock_faults::{Point, hit};
-use tracing::{Instrument as _, Span};
-
-use super::{Metrics, fail};
-use crate::{
-    model::{
+use airlock_store::{
+    ApprovalAnswer, ApprovalQuery, ApprovalStore, AuditStore, Cas, Created, ExecutionQuery, ExecutionStore,
+    MilestoneQuery, Milestones, NewExecution, OutputBy, OutputStore, Page, PageQuery, RuleQuery, RunnerPut,
+    RunnerStore, SessionChange, SessionQuery, SessionStore, Store, StoreError, TakeQueued, Transition,
+    record::{
         ApprovalRecord, AuditRecord, ExecutionRecord, LiveExecution, Micros, RememberedRule, RestoreRecord,
         RunnerRecord, ServerRecord, SessionLevels, SessionRecord, StateChange,
     },
-    store::{
-        ApprovalAnswer, ApprovalQuery, ApprovalStore, AuditStore, Cas, Created, ExecutionQuery,
-        ExecutionStore, MilestoneQuery, Milestones, NewExecution, OutputBy, OutputStore, Page, PageQuery,
-        RuleQuery, RunnerPut, RunnerStore, SessionChange, SessionQuery, SessionStore, Store, StoreError,
-        TakeQueued, Transition,
-    },
 };
+use tracing::{Instrument as _, Span};
+
+use super::{Metrics, fail};
 
 /// The operations that traces show: those that change an object of a client.
 const TRACED: [&str; 8] = [

@@ -3,6 +3,7 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use airlock_domain::Cause;
+use airlock_store::record::SessionLevels;
 use opentelemetry::metrics::MeterProvider as _;
 use opentelemetry_sdk::metrics::{InMemoryMetricExporter, PeriodicReader, SdkMeterProvider};
 use tonic::Code;
@@ -11,7 +12,6 @@ use super::*;
 use crate::{
     control::{Levels, Observer},
     exchange::{ExchangeKind, ExchangeObserver, ExchangeOutcome},
-    model::SessionLevels,
     stream::StreamObserver,
 };
 

@@ -4,14 +4,13 @@ use std::collections::BTreeMap;
 
 use airlock_domain::{ExecutionState, RuleId, SessionId, limits};
 use airlock_proto::v1;
+use airlock_store::{
+    ApprovalQuery, ExecutionQuery, PageQuery, SessionQuery,
+    record::{ApprovalState, SessionState},
+};
 
 use super::checker::{Checker, WORD_BYTES};
-use crate::{
-    api::ApiError,
-    model::{ApprovalState, SessionState},
-    runners::RunnerState,
-    store::{ApprovalQuery, ExecutionQuery, PageQuery, SessionQuery},
-};
+use crate::{api::ApiError, runners::RunnerState};
 
 /// The maximum number of states in a filter.
 const STATES: usize = 16;

@@ -2,9 +2,10 @@
 
 use airlock_domain::RunnerId;
 use airlock_proto::v1;
+use airlock_store::PageQuery;
 
 use super::checker::Checker;
-use crate::{api::ApiError, store::PageQuery};
+use crate::api::ApiError;
 
 /// A request for a list of profiles.
 #[derive(Debug, Clone, PartialEq, Eq)]

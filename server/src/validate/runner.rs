@@ -129,10 +129,10 @@ mod tests {
     };
 
     use super::*;
-    use crate::testing::records;
+    use crate::testing;
 
     fn honest() -> RunnerHello {
-        records::hello("r", Epoch::from_bytes([7; 16]))
+        testing::hello("r", Epoch::from_bytes([7; 16]))
     }
 
     fn fields(said: RunnerHello) -> Vec<String> {

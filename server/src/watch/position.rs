@@ -1,10 +1,9 @@
 //! The position of a watch in the milestones of a store. It is opaque to clients and not trusted: a forged
 //! position only affects its own watch.
 
-use crate::{
-    api::{ApiError, FieldViolation},
-    store::Milestones,
-};
+use airlock_store::Milestones;
+
+use crate::api::{ApiError, FieldViolation};
 
 const VERSION: u8 = 1;
 const BYTES: usize = 1 + 16 + 8;

@@ -2,16 +2,17 @@
 
 use std::{os::unix::fs::DirBuilderExt as _, path::Path, sync::Arc};
 
+use airlock_store::{
+    Store, StoreError,
+    changes::Changes,
+    postgres::{PostgresOptions, PostgresStore},
+    sqlite::{SqliteOptions, SqliteStore},
+};
+
 use super::StartError;
 use crate::{
-    changes::Changes,
     config::{Config, Postgres},
     outputs::{OutputError, Outputs},
-    store::{
-        Store, StoreError,
-        postgres::{PostgresOptions, PostgresStore},
-        sqlite::{SqliteOptions, SqliteStore},
-    },
     telemetry::{Metrics, store::MeasuredStore},
 };
 

@@ -2,10 +2,11 @@
 
 use std::{io, net::SocketAddr, path::PathBuf, time::Duration};
 
+use airlock_store::StoreError;
+
 use crate::{
     api::ApiError, config::ConfigError, grpc::ReflectionError, limits::LimitError, outputs::OutputError,
-    profiles::ProfilesError, services::StartUpError, store::StoreError, telemetry::TelemetryError,
-    tls::TlsError,
+    profiles::ProfilesError, services::StartUpError, telemetry::TelemetryError, tls::TlsError,
 };
 
 /// The reason why a server did not start.

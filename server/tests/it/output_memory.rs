@@ -8,16 +8,17 @@ use airlock_domain::{
     CommandSpec, ExecutionId, ExecutionState, Given, Mode, OutputState, OutputStream, RunnerId, SessionId,
 };
 use airlock_server::{
-    changes::Changes,
-    model::{DecisionRecord, ExecutionRecord, ExecutionSpec, Micros, Verdict},
     outputs::Outputs,
-    store::sqlite::{SqliteOptions, SqliteStore},
-    stream::OutputLink,
     stream::{
-        Amount, Pattern, ReadDone, ReadOutput, ReadPart, Search, Selection, StreamLimits, StreamParts,
-        Streams, Unobserved,
+        Amount, OutputLink, Pattern, ReadDone, ReadOutput, ReadPart, Search, Selection, StreamLimits,
+        StreamParts, Streams, Unobserved,
     },
     unavailable::LinkUnavailable,
+};
+use airlock_store::{
+    changes::Changes,
+    record::{DecisionRecord, ExecutionRecord, ExecutionSpec, Micros, Verdict},
+    sqlite::{SqliteOptions, SqliteStore},
 };
 use bytes::Bytes;
 use futures::TryStreamExt as _;

@@ -2,13 +2,11 @@
 
 use std::path::Path;
 
+use airlock_store::postgres::TlsMode;
 use url::Url;
 
 use super::findings::Findings;
-use crate::{
-    config::{Config, DatabaseUrl, Postgres, S3},
-    store::postgres::TlsMode,
-};
+use crate::config::{Config, DatabaseUrl, Postgres, S3};
 
 /// Reports all problems except those of files.
 pub(super) fn check(config: &Config, found: &mut Findings) {

@@ -2,11 +2,11 @@
 
 use airlock_domain::{ExecutionState, Mode, SessionSnapshot};
 use airlock_policy::Verdict;
+use airlock_store::testing::records::record;
 
 use crate::{
     decision::{Decided, decide},
     profiles::Profiles,
-    testing::records::record,
 };
 
 /// Decides a command. The keys are the permissions of request, profile and floor.

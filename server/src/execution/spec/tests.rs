@@ -1,9 +1,10 @@
 //! Tests of the specification that a request results in.
 
 use airlock_domain::{Given, Shell};
+use airlock_store::testing::records::session;
 
 use super::*;
-use crate::{profiles::Profiles, store::contract::fixtures::session};
+use crate::profiles::Profiles;
 
 fn resolved() -> std::sync::Arc<ResolvedProfile> {
     Profiles::builtin().get("demo").unwrap().clone()

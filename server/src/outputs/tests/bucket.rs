@@ -2,6 +2,7 @@
 
 use std::path::{Path as FilePath, PathBuf};
 
+use airlock_store::testing::{PATIENCE, engine};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::{ServerConfig, pki_types::PrivateKeyDer};
 use uuid::Uuid;
@@ -11,7 +12,6 @@ use super::{
     middle::{FaultMode, Middle},
     *,
 };
-use crate::testing::{PATIENCE, engine};
 
 /// The retry time in tests where the storage never answers.
 const SHORT: Duration = Duration::from_millis(300);

@@ -1,16 +1,19 @@
 //! Expired outputs are removed, and the store reports their state correctly at every moment.
 
 use airlock_domain::OutputState;
+use airlock_store::{
+    Created, ExecutionStore as _, NewExecution, SessionStore as _,
+    record::{ExecutionRecord, SessionRecord},
+    sqlite::{SqliteOptions, SqliteStore},
+    testing::{self, records},
+};
 
 use super::{super::retention::Retention, *};
-use crate::store::{
-    ExecutionStore as _,
-    contract::fixtures::{TENANT, finished, opened, put_output},
-    sqlite::{SqliteOptions, SqliteStore},
-};
+use crate::limits::ServiceLimits;
 
 struct World {
     store: Arc<SqliteStore>,
+    session: SessionRecord,
     outputs: Arc<Outputs>,
     directory: TempDir,
 }
@@ -20,18 +23,31 @@ impl World {
         let (outputs, directory) = local();
         let store =
             SqliteStore::open(&directory.path().join("airlock.db"), SqliteOptions::default()).await.unwrap();
-        Self { store, outputs: Arc::new(outputs), directory }
+        let session = records::session(&testing::execution().tenant);
+        let Created::New(session) = store.create_session(session, 1).await.unwrap() else {
+            panic!("the store was not empty")
+        };
+        Self { store, session, outputs: Arc::new(outputs), directory }
     }
 
     /// Creates an ended execution with a stored output. The store reports its output as `output`.
     async fn ended(&self, output: OutputState) -> ExecutionId {
-        let session = opened(&*self.store, TENANT).await;
-        let record = finished(&*self.store, &session).await;
+        let record = ExecutionRecord { session_id: self.session.id, output, ..testing::execution() };
         let id = record.id;
         let mut writer = self.outputs.writer(id).await.unwrap();
         write(&mut writer, Stdout, 10, &[], 10).await;
         writer.finish().await.unwrap();
-        put_output(&*self.store, &record, output).await;
+        let limits = ServiceLimits { denials_per_second: u64::MAX, ..ServiceLimits::default() };
+        let room = limits.room(&record.tenant);
+        let new = NewExecution {
+            record,
+            peer: String::new(),
+            approval: None,
+            approval_valid_micros: 0,
+            session: None,
+            room,
+        };
+        assert!(matches!(self.store.create_execution(new).await.unwrap(), Created::New(_)));
         id
     }
 

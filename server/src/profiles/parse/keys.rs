@@ -3,12 +3,13 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use airlock_domain::command::Umask;
+use airlock_store::record::RuleScope;
 use serde::{
     Deserialize, Deserializer,
     de::{Error as _, IgnoredAny},
 };
 
-use crate::{model::RuleScope, profiles::resolve::ResolvedProfile};
+use crate::profiles::resolve::ResolvedProfile;
 
 /// The whole file. The policy crate parses its own part.
 #[derive(Deserialize)]

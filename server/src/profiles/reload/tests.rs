@@ -244,7 +244,7 @@ fn a_write_that_leaves_size_and_times_as_they_are_comes_into_force() {
     // As if both writes had the same timestamp.
     world.seen.applied.as_mut().unwrap().0 = folder::stamp(world.folder.path()).unwrap();
     assert_eq!(world.rules("mine"), one("two"));
-    let deadline = std::time::Instant::now() + crate::testing::PATIENCE;
+    let deadline = std::time::Instant::now() + airlock_store::testing::PATIENCE;
     while world.rules("mine") != one("six") {
         assert!(std::time::Instant::now() < deadline, "it is never read again");
         std::thread::sleep(Duration::from_millis(50));

@@ -4,12 +4,12 @@ use airlock_domain::{
     Capability, Cause, DeniedBy, DirectoryReport, Epoch, ExecutionResult, ExecutionState, JobPhase,
     RunnerHello, SessionId, SessionSnapshot, StartJob, ToRunner,
 };
+use airlock_store::record::{ExecutionRecord, SessionRecord};
 
 use super::support::{Runner, World, alone, exited, hello, patient, run, who};
 use crate::{
     api::{CreateSession, StartExecution},
     approval::ApproverAnswer,
-    model::{ExecutionRecord, SessionRecord},
 };
 
 const ASKS: &str = "name = \"own\"\nextends = \"demo\"\n[policy]\nask = [\"Bash(touch:*)\"]\n";

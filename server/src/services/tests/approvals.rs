@@ -4,14 +4,16 @@ use airlock_domain::{
     CancelledBy, Cause, DeniedBy, DirectoryReport, ExecutionResult, ExecutionState, JobPhase, Mode,
     Requirement,
 };
+use airlock_store::{
+    ApprovalQuery, PageQuery,
+    record::{ApprovalRecord, ApprovalState, ExecutionRecord, SessionRecord, Verdict},
+};
 
 use super::support::{Runner, World, exited, patient, run, stranger, who};
 use crate::{
     api::{ApiError, CreateSession},
     approval::ApproverAnswer,
-    model::{ApprovalRecord, ApprovalState, ExecutionRecord, SessionRecord, Verdict},
     reconcile::reconcile_once,
-    store::{ApprovalQuery, PageQuery},
 };
 
 async fn asked(world: &World, session: &SessionRecord) -> (ExecutionRecord, ApprovalRecord) {
@@ -193,7 +195,7 @@ async fn open_questions_and_given_answers_outlive_the_server() {
     assert_eq!(open(&world).await.pop().unwrap().id, approval.id);
 
     // The server dies between the answer and its effect.
-    let allowed = crate::store::ApprovalAnswer {
+    let allowed = airlock_store::ApprovalAnswer {
         state: ApprovalState::Allowed,
         decided_by: "bob".to_owned(),
         reason: String::new(),

@@ -18,7 +18,7 @@ fn reason(error: ApiError) -> &'static str {
     }
 }
 
-async fn detach(world: &World, id: ExecutionId) -> crate::model::ExecutionRecord {
+async fn detach(world: &World, id: ExecutionId) -> airlock_store::record::ExecutionRecord {
     world.services.executions.detach(who("ann"), id).await.unwrap()
 }
 
@@ -206,9 +206,9 @@ async fn a_server_that_dies_before_it_tells_the_runner_does_so_in_its_next_life(
     let session = world.session(&mut runner).await;
     let record = world.start(&session, "touch a").await;
     let job = runner.take().await;
-    let detached = crate::store::Transition {
+    let detached = airlock_store::Transition {
         backgrounded: Some(BackgroundedBy::Client),
-        ..crate::store::Transition::default()
+        ..airlock_store::Transition::default()
     };
     // The step that the server completed before it died.
     let running = world.get(record.id).await;
@@ -227,9 +227,9 @@ async fn a_caller_that_leaves_midway_leaves_the_rest_to_the_poll() {
     let record = world.start(&session, "touch a").await;
     runner.take().await;
     let running = world.get(record.id).await;
-    let detached = crate::store::Transition {
+    let detached = airlock_store::Transition {
         backgrounded: Some(BackgroundedBy::Client),
-        ..crate::store::Transition::default()
+        ..airlock_store::Transition::default()
     };
     world.store.transition(record.id, running.version, &detached).await.unwrap();
     expect_detach(&mut runner, record.id).await;

@@ -6,14 +6,16 @@ use airlock_domain::{
     CancelledBy, Cause, DirectoryReport, ExecutionResult, ExecutionState, JobPhase, LinkState, OutputState,
     SessionSnapshot, Started, ToRunner,
 };
+use airlock_store::{
+    Transition,
+    record::SessionState,
+    testing::{self, PATIENCE},
+};
 
 use super::support::{Runner, World, alone, exited, who};
 use crate::{
     api::{ApiError, CreateSession},
-    model::SessionState,
     reconcile::reconcile_once,
-    store::Transition,
-    testing::{self, PATIENCE},
 };
 
 const BY_CLIENT: Cause = Cause::Cancelled(CancelledBy::Client);

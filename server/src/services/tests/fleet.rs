@@ -10,19 +10,16 @@ use airlock_domain::{
     CancelledBy, Cause, Epoch, ExecutionId, ExecutionState, FromRunner, JobPhase, LinkState, OutputState,
     RunnerHello, RunnerId, SessionId, Started, ToRunner,
 };
+use airlock_store::{
+    PageQuery,
+    record::{ExecutionRecord, LiveExecution, SessionState},
+    testing::{self, PATIENCE},
+};
 
 use super::support::{Runner, World, exited, hello, run, who};
 use crate::{
-    api::CreateSession,
-    fleet::PeerClient,
-    links::LinkRefusal,
-    model::{ExecutionRecord, LiveExecution, SessionState},
-    reconcile::reconcile_once,
-    runners::RunnerState,
-    services::Services,
-    store::PageQuery,
-    testing::{self, PATIENCE},
-    unavailable::LinkUnavailable,
+    api::CreateSession, fleet::PeerClient, links::LinkRefusal, reconcile::reconcile_once,
+    runners::RunnerState, services::Services, unavailable::LinkUnavailable,
 };
 
 /// The servers of a test by name. The name is also the address.

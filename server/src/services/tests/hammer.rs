@@ -4,13 +4,13 @@
 use std::sync::Arc;
 
 use airlock_domain::{Cause, ExecutionState};
-
-use super::support::{Auto, World, alone, run, who};
-use crate::{
-    api::{CreateSession, StartExecution},
-    store::{PageQuery, SessionQuery},
+use airlock_store::{
+    PageQuery, SessionQuery,
     testing::{PATIENCE, until},
 };
+
+use super::support::{Auto, World, alone, run, who};
+use crate::api::{CreateSession, StartExecution};
 
 const WORKERS: usize = 16;
 const EACH: usize = 12;

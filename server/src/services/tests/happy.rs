@@ -4,14 +4,14 @@ use airlock_domain::{
     Cause, DeniedBy, DirectoryReport, ExecutionResult, ExecutionState, FromRunner, LinkState, Mode,
     OutputState, Started, ToRunner,
 };
-
-use super::support::{Runner, World, alone, denied, run, stranger, who, within};
-use crate::{
-    api::{ApiError, CheckCommand, CreateSession, StartExecution},
-    model::{SessionState, Verdict},
-    store::{ExecutionQuery, PageQuery},
+use airlock_store::{
+    ExecutionQuery, PageQuery,
+    record::{SessionState, Verdict},
     testing::PATIENCE,
 };
+
+use super::support::{Runner, World, alone, denied, run, stranger, who, within};
+use crate::api::{ApiError, CheckCommand, CreateSession, StartExecution};
 
 const PAGE: PageQuery = PageQuery { size: 10, token: None };
 

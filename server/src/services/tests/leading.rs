@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use airlock_domain::{Cause, DeniedBy, ExecutionState, FromRunner, Mode, ToRunner};
+use airlock_store::record::SessionRecord;
 
 use super::support::{Runner, World, alone, denied, run, stranger, who};
 use crate::{
     api::{ApiError, CreateSession, StartExecution, UpdateSession},
-    model::SessionRecord,
     runners::{RunnerState, RunnerView},
 };
 

@@ -3,13 +3,12 @@
 use std::{collections::HashSet, time::Duration};
 
 use airlock_domain::{CancelledBy, ExecutionId, FromRunner};
+use airlock_store::{record::SessionState, testing::PATIENCE};
 
 use super::support::{Runner, World, alone, who};
 use crate::{
     api::{ApiError, CreateSession, UpdateSession},
-    model::SessionState,
     reconcile::reconcile_once,
-    testing::PATIENCE,
 };
 
 fn limit(error: &ApiError) -> &'static str {
@@ -59,7 +58,7 @@ async fn executions_are_limited_by_tenant_and_by_session() {
     for _ in 0..2 {
         world.start(&first, "touch a").await;
     }
-    let start = |session: &crate::model::SessionRecord| super::support::run(session.id, "touch b");
+    let start = |session: &airlock_store::record::SessionRecord| super::support::run(session.id, "touch b");
     let error = world.services.executions.start(who("ann"), start(&first)).await.unwrap_err();
     assert_eq!(limit(&error), "executions_per_session");
     world.start(&second, "touch a").await;

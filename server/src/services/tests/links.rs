@@ -4,15 +4,14 @@ use std::time::Duration;
 
 use airlock_domain::{Epoch, ExecutionState, FromRunner, ToRunner};
 use airlock_proto::{LINK_PROTOCOL_OLDEST, LINK_PROTOCOL_VERSION};
+use airlock_store::{PageQuery, testing::PATIENCE};
 
 use super::support::{Runner, World, hello};
 use crate::{
     links::{LinkError, LinkRefusal},
     reconcile::reconcile_once,
     runners::RunnerState,
-    store::PageQuery,
     stream::OutputLink as _,
-    testing::PATIENCE,
     unavailable::LinkUnavailable,
 };
 

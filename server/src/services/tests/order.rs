@@ -3,13 +3,12 @@
 use std::time::Duration;
 
 use airlock_domain::{Cause, DeniedBy, DirectoryReport, ExecutionResult, ExecutionState, JobPhase, StartJob};
+use airlock_store::{record::SessionRecord, testing::until};
 
 use super::support::{Runner, World, exited, hello, patient, run, who};
 use crate::{
     api::{CreateSession, StartExecution},
-    model::SessionRecord,
     reconcile::reconcile_once,
-    testing::until,
 };
 
 #[tokio::test]

@@ -1,15 +1,17 @@
 //! Tests of remembered answers and of answers that are bound to files.
 
 use airlock_domain::{BoundFile, Cause, ExecutionResult, ExecutionState, FileState, JobPhase, SessionId};
+use airlock_store::{
+    PageQuery,
+    record::{
+        ApprovalRecord, ApprovalState, ExecutionRecord, RememberedRule, RuleScope, SessionRecord, Verdict,
+    },
+};
 
 use super::support::{Runner, World, alone, patient, run, stranger, who};
 use crate::{
     api::{ApiError, CheckCommand, CreateSession, StartExecution},
     approval::ApproverAnswer,
-    model::{
-        ApprovalRecord, ApprovalState, ExecutionRecord, RememberedRule, RuleScope, SessionRecord, Verdict,
-    },
-    store::PageQuery,
 };
 
 const PAGE: PageQuery = PageQuery { size: 50, token: None };

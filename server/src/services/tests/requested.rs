@@ -7,12 +7,10 @@ use airlock_domain::{
     BackgroundedBy, CancelledBy, DirectoryReport, ExecutionId, ExecutionResult, ExecutionState, JobPhase,
     StartJob, ToRunner, limits::TIMEOUT_MAX,
 };
+use airlock_store::record::{ExecutionRecord, SessionRecord};
 
 use super::support::{Runner, World, alone, exited, run, who, within};
-use crate::{
-    api::{ApiError, StartExecution},
-    model::{ExecutionRecord, SessionRecord},
-};
+use crate::api::{ApiError, StartExecution};
 
 /// Shorter than the interval of the reconciliation.
 const BUDGET: Duration = Duration::from_millis(300);

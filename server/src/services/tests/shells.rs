@@ -4,12 +4,10 @@
 use std::collections::BTreeMap;
 
 use airlock_domain::{Cause, CommandSpec, Epoch, Given, Mode, RunnerHello, Shell, Started};
+use airlock_store::record::SessionRecord;
 
 use super::support::{Runner, World, hello, run, who};
-use crate::{
-    api::{CreateSession, StartExecution},
-    model::SessionRecord,
-};
+use crate::api::{CreateSession, StartExecution};
 
 fn with(name: &str, shells: &[(&str, &str)]) -> RunnerHello {
     let shells: BTreeMap<_, _> =

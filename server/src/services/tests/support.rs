@@ -11,6 +11,13 @@ use airlock_domain::{
     BoundFile, CancelledBy, Cause, CommandSpec, ExecutionId, ExecutionState, FileState, Given, OutputState,
     RunnerId, SessionId,
 };
+use airlock_store::{
+    OutputBy, Store,
+    changes::Changes,
+    record::{ExecutionRecord, SessionRecord},
+    sqlite::SqliteStore,
+    testing::{self, PATIENCE},
+};
 use sqlx::{ConnectOptions as _, Connection as _, sqlite::SqliteConnectOptions};
 use tempfile::TempDir;
 
@@ -18,16 +25,13 @@ pub(super) use self::runner::{Auto, Runner, exited, hello};
 use crate::{
     api::{ApiError, CreateSession, StartExecution},
     approval::FileLook,
-    changes::Changes,
     control::{NoObserver, OutputKeeper, TraceHooks, micros, runner_unreachable},
     fleet::{Fleet, NoPeers, PeerClient},
     limits::ServiceLimits,
     links::Links,
-    model::{ExecutionRecord, Principal, Role, SessionRecord},
+    model::{Principal, Role},
     profiles::{LiveProfiles, Profiles},
     services::{ServiceParts, Services},
-    store::{OutputBy, Store, sqlite::SqliteStore},
-    testing::{self, PATIENCE},
 };
 
 /// Returns limits that never take effect unless the test changes them.

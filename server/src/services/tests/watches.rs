@@ -1,13 +1,15 @@
 //! Tests of watches on many executions.
 
 use airlock_domain::{ExecutionId, ExecutionState};
+use airlock_store::{
+    record::Milestone::{self, Backgrounded, Finished, Started},
+    testing::PATIENCE,
+};
 use futures::StreamExt as _;
 
 use super::support::{Auto, Runner, World, denied, run, stranger, who};
 use crate::{
     api::{ApiError, CreateSession, WatchEvent, WatchExecutions},
-    model::Milestone::{self, Backgrounded, Finished, Started},
-    testing::PATIENCE,
     watch::WatchStream,
 };
 

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use airlock_domain::OutputStream;
+use airlock_store::{changes::ChangeWatch, record::ExecutionRecord};
 use tokio::{
     sync::watch,
     time::{Instant, sleep_until},
@@ -12,8 +13,6 @@ use tokio::{
 use super::types::ReadPart;
 use crate::{
     api::ApiError,
-    changes::ChangeWatch,
-    model::ExecutionRecord,
     stream::{
         facts::{self, Facts},
         hub::Seen,

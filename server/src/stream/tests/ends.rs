@@ -3,16 +3,14 @@
 use std::{sync::atomic::Ordering, time::Duration};
 
 use airlock_domain::{Cause, ExecutionState, OutputState, cursor::Cursor};
+use airlock_store::testing;
 use tokio::time::{Instant, sleep};
 
 use super::{
     runner::runner_id,
     world::{Heard, START, Stderr, Stdout, World, pattern},
 };
-use crate::{
-    api::{ApiError, AttachFrom},
-    testing,
-};
+use crate::api::{ApiError, AttachFrom};
 
 #[tokio::test(start_paused = true)]
 async fn after_the_last_event_there_is_only_the_end() {

@@ -12,17 +12,13 @@ use airlock_domain::{
     ApprovalId, BackgroundedBy, Epoch, ExecutionId, ExecutionResult, ExecutionState, OutputState, RuleId,
     RunnerId, SessionId,
 };
-
-use crate::{
-    model::{
+use airlock_store::{
+    ApprovalAnswer, ApprovalQuery, ApprovalStore, AuditStore, Cas, Created, ExecutionQuery, ExecutionStore,
+    MilestoneQuery, Milestones, NewExecution, OutputBy, OutputStore, Page, PageQuery, RuleQuery, RunnerPut,
+    RunnerStore, SessionChange, SessionQuery, SessionStore, Store, StoreError, TakeQueued, Transition,
+    record::{
         ApprovalRecord, AuditRecord, ExecutionRecord, LiveExecution, Micros, RememberedRule, RestoreRecord,
         RunnerRecord, ServerRecord, SessionLevels, SessionRecord, StateChange,
-    },
-    store::{
-        ApprovalAnswer, ApprovalQuery, ApprovalStore, AuditStore, Cas, Created, ExecutionQuery,
-        ExecutionStore, MilestoneQuery, Milestones, NewExecution, OutputBy, OutputStore, Page, PageQuery,
-        RuleQuery, RunnerPut, RunnerStore, SessionChange, SessionQuery, SessionStore, Store, StoreError,
-        TakeQueued, Transition,
     },
 };
 

@@ -7,6 +7,7 @@ use airlock_domain::{
     Cause, ExecutionId, ExecutionResult, ExecutionState, OutputState, OutputStream, RunnerId, Started,
     cursor::Cursor,
 };
+use airlock_store::{changes::Changes, testing};
 use futures::StreamExt;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -18,10 +19,8 @@ use super::{
 };
 use crate::{
     api::{ApiError, AttachFrom, Event, EventKind},
-    changes::Changes,
     control::OutputKeeper,
     stream::{EventStream, OutputShelf, StreamLimits, StreamParts, Streams, Unobserved},
-    testing,
 };
 
 pub(super) const START: AttachFrom = AttachFrom::Offsets { stdout: 0, stderr: 0 };

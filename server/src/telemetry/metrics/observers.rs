@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use airlock_domain::Cause;
+use airlock_store::record::SessionLevels;
 use opentelemetry::KeyValue;
 
 use super::Metrics;
 use crate::{
     control::{Levels, Observer},
     exchange::{ExchangeKind, ExchangeObserver, ExchangeOutcome},
-    model::SessionLevels,
     stream::StreamObserver,
 };
 

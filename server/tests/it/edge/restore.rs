@@ -4,10 +4,7 @@ use std::path::Path;
 
 use airlock_domain::{ExchangeFromRunner, ExchangeOrder, FileInfo, FileType, QuarantinedFile};
 use airlock_proto::v1::{self, file_service_client::FileServiceClient};
-use airlock_server::{
-    model::RestoreStep,
-    store::{AuditStore as _, Store as _, sqlite::SqliteStore},
-};
+use airlock_store::{AuditStore as _, Store as _, record::RestoreStep, sqlite::SqliteStore};
 use sha2::{Digest as _, Sha256};
 use tonic::Code;
 

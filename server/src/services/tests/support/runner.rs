@@ -13,7 +13,7 @@ use airlock_domain::{
 use tokio::{sync::mpsc, task::JoinHandle};
 
 use super::{PATIENCE, World};
-pub(crate) use crate::testing::records::hello;
+pub(crate) use crate::testing::hello;
 use crate::{
     links::{LinkHandle, LinkRefusal},
     services::Services,

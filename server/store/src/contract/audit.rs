@@ -1,0 +1,142 @@
+//! Tests of the audit: every execution has an entry.
+
+use airlock_domain::{Cause, ExecutionState, SessionId};
+
+use super::{
+    approvals::answer,
+    fixtures::{
+        HOUR, OTHER, TENANT, create, decision, denied, end, execution, new, offer, opened, queued, result,
+        run, runner, step, waiting,
+    },
+};
+use crate::{
+    Store, Transition,
+    record::{ApprovalState, AuditRecord, ExecutionRecord, Micros, RestoreRecord, RestoreStep, Verdict},
+};
+
+async fn only(store: &dyn Store) -> AuditRecord {
+    let mut entries = store.audit(0, 10).await.unwrap();
+    assert_eq!(entries.len(), 1);
+    entries.remove(0)
+}
+
+pub(crate) async fn an_entry_is_opened_and_closed_with_the_execution(store: &dyn Store) {
+    let session = opened(store, TENANT).await;
+    let record = queued(store, &session).await;
+    let open = AuditRecord {
+        sequence: 1,
+        execution_id: record.id,
+        tenant: TENANT.to_owned(),
+        principal: "alice".to_owned(),
+        peer: "127.0.0.1:4444".to_owned(),
+        command: record.spec.command.text.clone(),
+        verdict: Verdict::Allow,
+        reason_code: "RULE".to_owned(),
+        decided_by: String::new(),
+        runner_id: None,
+        opened: record.created,
+        closed: None,
+        cause: String::new(),
+        started: String::new(),
+    };
+    assert_eq!(only(store).await, open);
+    let record = step(store, &record, offer()).await;
+    let record = step(store, &record, run()).await;
+    assert_eq!(only(store).await, open);
+    let ended = step(store, &record, end(result(Cause::Signaled { signal: 9, core: false }))).await;
+    let closed = AuditRecord {
+        runner_id: Some(runner("runner-1")),
+        closed: ended.ended,
+        cause: "SIGNALED".to_owned(),
+        started: "YES".to_owned(),
+        ..open
+    };
+    assert_eq!(only(store).await, closed);
+}
+
+pub(crate) async fn a_denial_has_a_closed_entry(store: &dyn Store) {
+    let session = opened(store, TENANT).await;
+    let record = create(store, denied(&session)).await;
+    let entry = only(store).await;
+    assert_eq!((record.state, record.ended), (ExecutionState::Finished, Some(record.created)));
+    assert_eq!(
+        (entry.verdict, entry.cause.as_str(), entry.started.as_str()),
+        (Verdict::Deny, "DENIED", "NO")
+    );
+    assert_eq!((entry.opened, entry.closed), (record.created, record.ended));
+}
+
+pub(crate) async fn the_entry_names_who_approved(store: &dyn Store) {
+    let session = opened(store, TENANT).await;
+    let record = create(store, waiting(&session, HOUR)).await;
+    store.answer_approval(record.approval_id.unwrap(), &answer(ApprovalState::Allowed)).await.unwrap();
+    let queue = Transition {
+        state: Some(ExecutionState::Queued),
+        decision: Some((decision(Verdict::Allow), b"/workspace".to_vec())),
+        ..Transition::default()
+    };
+    let record = step(store, &record, queue).await;
+    assert_eq!(only(store).await.verdict, Verdict::Ask);
+    step(store, &record, end(result(Cause::RunnerLost))).await;
+    let entry = only(store).await;
+    assert_eq!((entry.decided_by.as_str(), entry.verdict), ("bob", Verdict::Allow));
+}
+
+pub(crate) async fn entries_are_consecutive_whatever_fails(store: &dyn Store) {
+    let session = opened(store, TENANT).await;
+    for number in 1..=4 {
+        let record = queued(store, &session).await;
+        store.create_execution(new(record.clone())).await.unwrap_err();
+        let orphan = ExecutionRecord { session_id: SessionId::new(), ..execution(&session) };
+        store.create_execution(new(orphan)).await.unwrap_err();
+        store.transition(record.id, 1, &run()).await.unwrap_err();
+        assert_eq!(store.audit(0, 10).await.unwrap().last().map(|entry| entry.sequence), Some(number));
+    }
+}
+
+pub(crate) async fn entries_are_read_from_any_sequence(store: &dyn Store) {
+    let session = opened(store, TENANT).await;
+    let other = opened(store, OTHER).await;
+    let mut ids = Vec::new();
+    for session in [&session, &other, &session, &other] {
+        ids.push(queued(store, session).await.id);
+    }
+    let read = async |after, most| -> Vec<_> {
+        let entries = store.audit(after, most).await.unwrap();
+        entries.into_iter().map(|entry| entry.execution_id).collect()
+    };
+    assert_eq!(read(0, 100).await, ids);
+    assert_eq!(read(-5, 100).await, ids);
+    assert_eq!(read(1, 2).await, ids[1..3]);
+    assert_eq!(read(4, 100).await, []);
+    assert_eq!(read(0, 0).await, []);
+}
+
+pub(crate) async fn what_is_given_back_has_entries_in_order(store: &dyn Store) {
+    let session = opened(store, TENANT).await;
+    let record = queued(store, &session).await;
+    let begun = RestoreRecord {
+        session_id: session.id,
+        tenant: TENANT.to_owned(),
+        principal: "bob".to_owned(),
+        peer: "127.0.0.1:4444".to_owned(),
+        quarantine_id: "q1".to_owned(),
+        execution_id: Some(record.id),
+        path: b"/workspace/.bashrc\xff".to_vec(),
+        step: RestoreStep::Begun,
+        at: Micros(0),
+    };
+    let mut written = Vec::new();
+    for (step, execution_id) in
+        [(RestoreStep::Begun, Some(record.id)), (RestoreStep::Restored, None), (RestoreStep::Failed, None)]
+    {
+        let entry = RestoreRecord { step, execution_id, ..begun.clone() };
+        store.note_restore(&entry).await.unwrap();
+        written.push(entry);
+    }
+    let found = store.restores(10).await.unwrap();
+    assert!(found.iter().all(|entry| entry.at > Micros(0)));
+    let found: Vec<_> = found.into_iter().map(|entry| RestoreRecord { at: Micros(0), ..entry }).collect();
+    assert_eq!(found, written);
+    assert_eq!(store.restores(1).await.unwrap().len(), 1);
+}

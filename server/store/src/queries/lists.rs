@@ -1,0 +1,66 @@
+//! The filters and pages that all lists share. Reads at most one page.
+
+use std::fmt::Debug;
+
+use futures::{TryStreamExt as _, stream::BoxStream};
+use sqlx::{FromRow, QueryBuilder};
+
+use super::engine::{self, Db, Pool, Row};
+use crate::{Page, PageQuery, StoreError, page, sql::listed::Listed};
+
+/// Restricts `column` to one of `names`.
+pub(crate) fn any_of(sql: &mut QueryBuilder<Db>, column: &str, names: impl Iterator<Item = &'static str>) {
+    sql.push(" AND ").push(column).push(" IN (");
+    let mut list = sql.separated(", ");
+    for name in names {
+        list.push_bind(name);
+    }
+    sql.push(")");
+}
+
+/// Restricts a query to rows with all of `labels`.
+pub(crate) fn labels(sql: &mut QueryBuilder<Db>, labels: &[(String, String)]) {
+    for (key, value) in labels {
+        engine::has_label(sql, key, value);
+    }
+}
+
+/// Returns one page of the results of `sql`, which contains the filter and the order.
+pub(crate) async fn page<R, T>(
+    pool: &Pool,
+    mut sql: QueryBuilder<Db>,
+    query: &(impl Debug + Sync),
+    page: &PageQuery,
+) -> Result<Page<T>, StoreError>
+where
+    R: for<'r> FromRow<'r, Row> + Send + Unpin,
+    T: TryFrom<R, Error = StoreError> + Listed,
+{
+    let size = page::size(page);
+    sql.push(" LIMIT ").push_bind(i64::try_from(size + 1).unwrap_or(i64::MAX));
+    let (items, more) = bounded(sql.build_query_as::<R>().fetch(pool), size).await?;
+    let next = items.last().filter(|_| more).map(|last: &T| page::token(query, &last.id()));
+    Ok(Page { items, next })
+}
+
+/// Returns the first rows, and whether there are more. It stops after `size` rows, or after the row
+/// that exceeds [`page::PAGE_BYTES`], to bound the memory.
+pub(crate) async fn bounded<R, T>(
+    mut rows: BoxStream<'_, Result<R, sqlx::Error>>,
+    size: usize,
+) -> Result<(Vec<T>, bool), StoreError>
+where
+    T: TryFrom<R, Error = StoreError> + Listed,
+{
+    let mut items: Vec<T> = Vec::new();
+    let mut bytes = 0;
+    while let Some(row) = rows.try_next().await? {
+        if items.len() == size || bytes > page::PAGE_BYTES {
+            return Ok((items, true));
+        }
+        let item = T::try_from(row)?;
+        bytes += item.bytes();
+        items.push(item);
+    }
+    Ok((items, false))
+}

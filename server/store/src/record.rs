@@ -1,0 +1,185 @@
+//! The records of a store: sessions, executions, approvals, runners and audit entries.
+//!
+//! Plain data. The records of executions and approvals are those of the state machine in `airlock_lifecycle`. This
+//! module must not access a store or use generated protobuf types.
+
+mod restore;
+mod rule;
+
+use std::{collections::BTreeMap, time::Duration};
+
+use airlock_domain::{Epoch, ExecutionId, Mode, RunnerId, SessionId, SessionSnapshot, Shell};
+pub use airlock_lifecycle::record::{
+    ApprovalRecord, ApprovalState, DecisionRecord, ExecutionRecord, ExecutionSpec, LiveExecution, Micros,
+    Milestone, StateChange, Verdict,
+};
+
+pub use restore::{RestoreRecord, RestoreStep};
+pub use rule::{RememberedRule, RuleScope};
+
+/// The state of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SessionState {
+    /// The runner has been asked to create the session.
+    Opening,
+    /// Usable.
+    Open,
+    /// Its commands are being ended.
+    Closing,
+    /// Closed on request.
+    Closed,
+    /// Lost with its runner.
+    Lost,
+}
+
+/// The numbers of sessions that have not ended, by state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SessionLevels {
+    /// Sessions with a workspace that is being created.
+    pub opening: u64,
+    /// Usable sessions.
+    pub open: u64,
+    /// Sessions that are being removed.
+    pub closing: u64,
+}
+
+/// A session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionRecord {
+    /// Created by the server.
+    pub id: SessionId,
+    /// Increases by one with each change.
+    pub version: u64,
+    /// Its tenant.
+    pub tenant: String,
+    /// The principal that created it.
+    pub principal: String,
+    /// The client's key.
+    pub request_id: Option<String>,
+    /// SHA-256 of the request that created it.
+    pub request_hash: [u8; 32],
+    /// Its state.
+    pub state: SessionState,
+    /// The reason why it is closed or lost.
+    pub state_message: String,
+    /// The profile's name.
+    pub profile: String,
+    /// The loosest mode of its commands.
+    pub mode: Mode,
+    /// The shell that reads its commands.
+    pub shell: Shell,
+    /// The working directory inside the sandbox.
+    pub directory: Vec<u8>,
+    /// Environment variables of every command.
+    pub env: BTreeMap<String, Vec<u8>>,
+    /// Its runner.
+    pub runner_id: RunnerId,
+    /// The base of its workspace. Empty: none.
+    pub base: String,
+    /// Labels from the client.
+    pub labels: BTreeMap<String, String>,
+    /// Labels that its runner must have.
+    pub runner_labels: BTreeMap<String, String>,
+    /// It is closed after this time without a live execution.
+    pub idle_timeout: Duration,
+    /// Created for a single execution.
+    pub throwaway: bool,
+    /// Its shell snapshot, as the runner reported it.
+    pub snapshot: SessionSnapshot,
+    /// The time of its creation.
+    pub created: Micros,
+    /// The time at which its last execution was created or ended.
+    pub last_used: Micros,
+}
+
+/// A milestone of one execution, with its position in the store's sequence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MilestoneRecord {
+    /// Increases over the whole store, with gaps.
+    pub sequence: u64,
+    /// The execution.
+    pub execution_id: ExecutionId,
+    /// The milestone.
+    pub milestone: Milestone,
+}
+
+/// A runner in the store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunnerRecord {
+    /// Its configured name.
+    pub id: RunnerId,
+    /// Its latest epoch.
+    pub epoch: Epoch,
+    /// Accepts no new work.
+    pub draining: bool,
+    /// The version of Airlock.
+    pub version: String,
+    /// The configured labels.
+    pub labels: BTreeMap<String, String>,
+    /// The number of commands that can run at the same time.
+    pub slots: u32,
+    /// The bases that it offers.
+    pub bases: Vec<String>,
+    /// Its capabilities.
+    pub capabilities: Vec<CapabilityRecord>,
+    /// The names of its shells with their versions. Empty: unknown.
+    pub shells: BTreeMap<String, String>,
+    /// The time of its last message.
+    pub last_seen: Micros,
+}
+
+/// A server in the store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerRecord {
+    /// Its configured name.
+    pub id: String,
+    /// The address at which other servers reach it, as `https://host:port`. `None`: it cannot be reached.
+    pub address: Option<String>,
+    /// The runners that it has a link to, with their epochs.
+    pub links: Vec<(RunnerId, Epoch)>,
+}
+
+/// One protection or limit, and whether a runner's host can enforce it.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct CapabilityRecord {
+    /// A stable name.
+    pub name: String,
+    /// Whether it is enforced.
+    pub enforced: bool,
+    /// The state that was found.
+    pub detail: String,
+}
+
+/// An audit entry. It is opened before the command can start, and closed after its end. A denial also has
+/// one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditRecord {
+    /// Consecutive within the store.
+    pub sequence: i64,
+    /// The execution.
+    pub execution_id: ExecutionId,
+    /// The tenant.
+    pub tenant: String,
+    /// The principal that submitted the command.
+    pub principal: String,
+    /// Its network address.
+    pub peer: String,
+    /// The command.
+    pub command: Vec<u8>,
+    /// The verdict of the decision.
+    pub verdict: Verdict,
+    /// The code of the deciding reason.
+    pub reason_code: String,
+    /// The person who approved or denied it. Empty if no person did.
+    pub decided_by: String,
+    /// The runner.
+    pub runner_id: Option<RunnerId>,
+    /// The time at which it was opened.
+    pub opened: Micros,
+    /// The time at which it was closed. `None` while the command may still run.
+    pub closed: Option<Micros>,
+    /// The name of the cause. Set when the entry is closed.
+    pub cause: String,
+    /// `NO`, `YES` or `UNKNOWN`. Set when the entry is closed.
+    pub started: String,
+}

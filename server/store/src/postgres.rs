@@ -348,7 +348,7 @@ impl RunnerStore for PostgresStore {
     }
 
     async fn runner(&self, id: &RunnerId) -> Result<Option<RunnerRecord>, StoreError> {
-        again!(self, runners::get(&self.pool, id))
+        again!(self, runners::get(&mut *self.pool.acquire().await?, id))
     }
 
     async fn runners(&self, page: &PageQuery) -> Result<Page<RunnerRecord>, StoreError> {

@@ -29,6 +29,13 @@ pub enum Created<T> {
     },
 }
 
+impl<T> Created<T> {
+    /// Returns the result for a request ID that the creation of `before` used.
+    pub(crate) fn again(before: T, is_same_request: bool) -> Self {
+        if is_same_request { Self::Existing(before) } else { Self::Conflict }
+    }
+}
+
 /// The limits of a creation. A denial is created as ended and counts against the rate limit of denials only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Room {

@@ -281,7 +281,7 @@ impl RunnerStore for SqliteStore {
     }
 
     async fn runner(&self, id: &RunnerId) -> Result<Option<RunnerRecord>, StoreError> {
-        runners::get(&self.read, id).await
+        runners::get(&mut *self.read.acquire().await?, id).await
     }
 
     async fn runners(&self, page: &PageQuery) -> Result<Page<RunnerRecord>, StoreError> {

@@ -5,10 +5,11 @@ use sqlx::QueryBuilder;
 
 use super::{
     engine::{self, Connection, Db, Pool, Tx, clock},
-    lists, rules,
+    lists::{self, Order},
+    lookup, rules,
 };
 use crate::{
-    ApprovalAnswer, ApprovalQuery, Cas, Page, PageQuery, StoreError, page,
+    ApprovalAnswer, ApprovalQuery, Cas, Page, PageQuery, StoreError,
     record::{ApprovalRecord, ApprovalState},
     sql::{
         json::{self, DecisionJson},
@@ -23,6 +24,8 @@ macro_rules! columns {
          created, expires, decided_by, reason, command, files, terms"
     };
 }
+
+const SELECT: &str = concat!("SELECT ", columns!(), " FROM approvals");
 
 pub(crate) async fn insert(connection: &mut Connection, approval: &ApprovalRecord) -> Result<(), StoreError> {
     sqlx::query(concat!(
@@ -67,23 +70,7 @@ pub(crate) async fn get(
     connection: &mut Connection,
     id: ApprovalId,
 ) -> Result<Option<ApprovalRecord>, StoreError> {
-    sqlx::query_as::<_, ApprovalRow>(concat!("SELECT ", columns!(), " FROM approvals WHERE id = $1"))
-        .bind(id.to_string())
-        .fetch_optional(connection)
-        .await?
-        .map(TryInto::try_into)
-        .transpose()
-}
-
-/// Same as [`get`], but locks the row until the transaction ends.
-async fn get_to_change(
-    connection: &mut Connection,
-    id: ApprovalId,
-) -> Result<Option<ApprovalRecord>, StoreError> {
-    let mut sql = QueryBuilder::<Db>::new(concat!("SELECT ", columns!(), " FROM approvals WHERE id = "));
-    sql.push_bind(id.to_string()).push(engine::TO_CHANGE);
-    let row: Option<ApprovalRow> = sql.build_query_as().fetch_optional(connection).await?;
-    row.map(TryInto::try_into).transpose()
+    lookup::by_id::<ApprovalRow, _>(connection, SELECT, &id).await
 }
 
 pub(crate) async fn list(
@@ -91,23 +78,16 @@ pub(crate) async fn list(
     query: &ApprovalQuery,
     page: &PageQuery,
 ) -> Result<Page<ApprovalRecord>, StoreError> {
-    let mut sql = QueryBuilder::<Db>::new(concat!("SELECT ", columns!(), " FROM approvals WHERE TRUE"));
-    if let Some(tenant) = &query.tenant {
-        sql.push(" AND tenant = ").push_bind(tenant.clone());
-    }
-    if let Some(session) = query.session_id {
-        sql.push(" AND session_id = ").push_bind(session.to_string());
-    }
+    let mut sql = QueryBuilder::<Db>::new(SELECT);
+    sql.push(" WHERE TRUE");
+    lists::equals(&mut sql, "tenant", query.tenant.as_ref());
+    lists::equals(&mut sql, "session_id", query.session_id);
     if query.states.is_empty() {
         sql.push(" AND state = 'OPEN'");
     } else {
         lists::any_of(&mut sql, "state", query.states.iter().map(|state| state.name()));
     }
-    if let Some(last) = page::after::<ApprovalId>(query, page)? {
-        sql.push(" AND id > ").push_bind(last.to_string());
-    }
-    sql.push(" ORDER BY id");
-    lists::page::<ApprovalRow, ApprovalRecord>(pool, sql, query, page).await
+    lists::page::<ApprovalRow, _>(pool, sql, query, page, Order::Ascending).await
 }
 
 pub(crate) async fn answer(
@@ -115,7 +95,8 @@ pub(crate) async fn answer(
     id: ApprovalId,
     answer: &ApprovalAnswer,
 ) -> Result<Cas<ApprovalRecord>, StoreError> {
-    let Some(mut approval) = get_to_change(&mut tx, id).await? else {
+    let found = lookup::by_id_to_change::<ApprovalRow, ApprovalRecord>(&mut tx, SELECT, &id).await?;
+    let Some(mut approval) = found else {
         return Ok(Cas::Missing);
     };
     let over = clock(&mut tx).await? >= approval.expires;
@@ -147,10 +128,8 @@ pub(crate) async fn answer(
 }
 
 pub(crate) async fn expired(pool: &Pool, at_most: u32) -> Result<Vec<ApprovalRecord>, StoreError> {
-    let mut sql = QueryBuilder::<Db>::new(concat!("SELECT ", columns!(), " FROM approvals"));
+    let mut sql = QueryBuilder::<Db>::new(SELECT);
     sql.push(" WHERE state = 'OPEN' AND expires <= ").push(engine::NOW);
     sql.push(" ORDER BY expires LIMIT ").push_bind(i64::from(at_most));
-    let (first, _) =
-        lists::bounded(sql.build_query_as::<ApprovalRow>().fetch(pool), at_most as usize).await?;
-    Ok(first)
+    lists::first(sql.build_query_as::<ApprovalRow>().fetch(pool), at_most).await
 }

@@ -87,6 +87,5 @@ pub(crate) async fn list(
     .bind(after_sequence)
     .bind(i64::from(at_most))
     .fetch(pool);
-    let (first, _) = lists::bounded(rows, at_most as usize).await?;
-    Ok(first)
+    lists::first(rows, at_most).await
 }

@@ -8,10 +8,11 @@ use sqlx::QueryBuilder;
 use super::{
     approvals, audit,
     engine::{self, Arguments, Connection, Db, Pool, Tx, clock},
-    lists, milestones, pace, sessions,
+    lists::{self, Order},
+    lookup, milestones, pace, sessions,
 };
 use crate::{
-    Created, ExecutionQuery, NewExecution, Page, PageQuery, STATE_CHANGES_AT_ONCE, StoreError, page,
+    Created, ExecutionQuery, NewExecution, Page, PageQuery, STATE_CHANGES_AT_ONCE, StoreError,
     record::{ExecutionRecord, LiveExecution, Micros, StateChange},
     sql::{
         json::{self, DecisionJson, SpecJson},
@@ -30,6 +31,7 @@ macro_rules! columns {
     };
 }
 
+const SELECT: &str = concat!("SELECT ", columns!(), " FROM executions");
 const INSERT: &str = concat!(
     "INSERT INTO executions (",
     columns!(),
@@ -49,11 +51,8 @@ pub(crate) async fn create(mut tx: Tx, new: NewExecution) -> Result<Created<Exec
     if let Some(key) = &asked.request_id
         && let Some(before) = by_request(&mut tx, &asked.tenant, &asked.principal, key).await?
     {
-        return Ok(if before.request_hash == asked.request_hash {
-            Created::Existing(before)
-        } else {
-            Created::Conflict
-        });
+        let is_same = before.request_hash == asked.request_hash;
+        return Ok(Created::again(before, is_same));
     }
     if let Some((limit, value)) = full(&mut tx, &new).await? {
         return Ok(Created::Full { limit, value });
@@ -222,12 +221,7 @@ pub(crate) async fn get(
     connection: &mut Connection,
     id: ExecutionId,
 ) -> Result<Option<ExecutionRecord>, StoreError> {
-    sqlx::query_as::<_, ExecutionRow>(concat!("SELECT ", columns!(), " FROM executions WHERE id = $1"))
-        .bind(id.to_string())
-        .fetch_optional(connection)
-        .await?
-        .map(TryInto::try_into)
-        .transpose()
+    lookup::by_id::<ExecutionRow, _>(connection, SELECT, &id).await
 }
 
 /// Same as [`get`], but locks the row until the transaction ends.
@@ -235,10 +229,7 @@ pub(crate) async fn get_to_change(
     connection: &mut Connection,
     id: ExecutionId,
 ) -> Result<Option<ExecutionRecord>, StoreError> {
-    let mut sql = QueryBuilder::<Db>::new(concat!("SELECT ", columns!(), " FROM executions WHERE id = "));
-    sql.push_bind(id.to_string()).push(engine::TO_CHANGE);
-    let row: Option<ExecutionRow> = sql.build_query_as().fetch_optional(connection).await?;
-    row.map(TryInto::try_into).transpose()
+    lookup::by_id_to_change::<ExecutionRow, _>(connection, SELECT, &id).await
 }
 
 pub(crate) async fn by_request(
@@ -247,18 +238,7 @@ pub(crate) async fn by_request(
     principal: &str,
     request_id: &str,
 ) -> Result<Option<ExecutionRecord>, StoreError> {
-    sqlx::query_as::<_, ExecutionRow>(concat!(
-        "SELECT ",
-        columns!(),
-        " FROM executions WHERE tenant = $1 AND principal = $2 AND request_id = $3"
-    ))
-    .bind(tenant)
-    .bind(principal)
-    .bind(request_id)
-    .fetch_optional(connection)
-    .await?
-    .map(TryInto::try_into)
-    .transpose()
+    lookup::by_request::<ExecutionRow, _>(connection, SELECT, (tenant, principal), request_id).await
 }
 
 pub(crate) async fn live(
@@ -274,9 +254,7 @@ pub(crate) async fn live(
          EXISTS (SELECT 1 FROM approvals WHERE id = e.approval_id AND state <> 'OPEN') AS is_answered \
          FROM executions e WHERE ended IS NULL",
     );
-    if let Some(session) = session {
-        sql.push(" AND session_id = ").push_bind(session.to_string());
-    }
+    lists::equals(&mut sql, "session_id", session);
     if let Some(after) = after {
         sql.push(" AND id > ").push_bind(after.to_string());
     }
@@ -290,10 +268,9 @@ pub(crate) async fn unstored(
     server_id: &str,
     at_most: u32,
 ) -> Result<Vec<ExecutionRecord>, StoreError> {
-    let mut sql =
-        QueryBuilder::<Db>::new(concat!("SELECT ", columns!(), " FROM executions WHERE ended IS NOT NULL"));
-    sql.push(" AND output IN ('LIVE', 'STORING') AND (owner_server IS NULL OR lease_until <= ")
-        .push(engine::NOW);
+    let mut sql = QueryBuilder::<Db>::new(SELECT);
+    sql.push(" WHERE ended IS NOT NULL AND output IN ('LIVE', 'STORING')");
+    sql.push(" AND (owner_server IS NULL OR lease_until <= ").push(engine::NOW);
     sql.push(") AND runner_id IN (SELECT runner_id FROM links WHERE server_id = ")
         .push_bind(server_id.to_owned());
     sql.push(") ORDER BY row_number() OVER (PARTITION BY runner_id ORDER BY id), id LIMIT ");
@@ -307,23 +284,17 @@ pub(crate) async fn list(
     query: &ExecutionQuery,
     page: &PageQuery,
 ) -> Result<Page<ExecutionRecord>, StoreError> {
-    lists::page::<ExecutionRow, ExecutionRecord>(pool, select(query, page)?, query, page).await
+    lists::page::<ExecutionRow, _>(pool, select(query), query, page, Order::Descending).await
 }
 
-fn select(query: &ExecutionQuery, page: &PageQuery) -> Result<QueryBuilder<Db>, StoreError> {
-    let mut sql = QueryBuilder::new(concat!("SELECT ", columns!(), " FROM executions WHERE TRUE"));
-    if let Some(tenant) = &query.tenant {
-        sql.push(" AND tenant = ").push_bind(tenant.clone());
-    }
-    if let Some(session) = query.session_id {
-        sql.push(" AND session_id = ").push_bind(session.to_string());
-    }
-    if let Some(principal) = &query.principal {
-        sql.push(" AND principal = ").push_bind(principal.clone());
-    }
-    if let Some(runner) = &query.runner_id {
-        sql.push(" AND runner_id = ").push_bind(runner.to_string());
-    }
+/// Returns the query of a list, with its filter.
+fn select(query: &ExecutionQuery) -> QueryBuilder<Db> {
+    let mut sql = QueryBuilder::new(SELECT);
+    sql.push(" WHERE TRUE");
+    lists::equals(&mut sql, "tenant", query.tenant.as_ref());
+    lists::equals(&mut sql, "session_id", query.session_id);
+    lists::equals(&mut sql, "principal", query.principal.as_ref());
+    lists::equals(&mut sql, "runner_id", query.runner_id.as_ref());
     if !query.states.is_empty() {
         lists::any_of(&mut sql, "state", query.states.iter().map(|state| state.name()));
         if !query.states.contains(&ExecutionState::Finished) {
@@ -335,11 +306,7 @@ fn select(query: &ExecutionQuery, page: &PageQuery) -> Result<QueryBuilder<Db>, 
         sql.push(" AND ended IS NOT NULL AND output IN ('LIVE', 'STORING')");
     }
     lists::labels(&mut sql, &query.labels);
-    if let Some(last) = page::after::<ExecutionId>(query, page)? {
-        sql.push(" AND id < ").push_bind(last.to_string());
-    }
-    sql.push(" ORDER BY id DESC");
-    Ok(sql)
+    sql
 }
 
 pub(crate) async fn state_changes(

@@ -8,6 +8,20 @@ use sqlx::{FromRow, QueryBuilder};
 use super::engine::{self, Db, Pool, Row};
 use crate::{Page, PageQuery, StoreError, page, sql::listed::Listed};
 
+/// The order of a list by ID.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Order {
+    Ascending,
+    Descending,
+}
+
+/// Restricts `column` to a value, if there is one.
+pub(crate) fn equals(sql: &mut QueryBuilder<Db>, column: &str, value: Option<impl ToString>) {
+    if let Some(value) = value {
+        sql.push(" AND ").push(column).push(" = ").push_bind(value.to_string());
+    }
+}
+
 /// Restricts `column` to one of `names`.
 pub(crate) fn any_of(sql: &mut QueryBuilder<Db>, column: &str, names: impl Iterator<Item = &'static str>) {
     sql.push(" AND ").push(column).push(" IN (");
@@ -25,27 +39,47 @@ pub(crate) fn labels(sql: &mut QueryBuilder<Db>, labels: &[(String, String)]) {
     }
 }
 
-/// Returns one page of the results of `sql`, which contains the filter and the order.
+/// Returns one page of the results of `sql`, which contains the filter.
 pub(crate) async fn page<R, T>(
     pool: &Pool,
     mut sql: QueryBuilder<Db>,
     query: &(impl Debug + Sync),
     page: &PageQuery,
+    order: Order,
 ) -> Result<Page<T>, StoreError>
 where
     R: for<'r> FromRow<'r, Row> + Send + Unpin,
     T: TryFrom<R, Error = StoreError> + Listed,
 {
+    let (beyond, ordered) = match order {
+        Order::Ascending => (" AND id > ", " ORDER BY id"),
+        Order::Descending => (" AND id < ", " ORDER BY id DESC"),
+    };
+    if let Some(last) = page::after::<T::Id>(query, page)? {
+        sql.push(beyond).push_bind(last.to_string());
+    }
     let size = page::size(page);
-    sql.push(" LIMIT ").push_bind(i64::try_from(size + 1).unwrap_or(i64::MAX));
+    sql.push(ordered).push(" LIMIT ").push_bind(i64::try_from(size + 1).unwrap_or(i64::MAX));
     let (items, more) = bounded(sql.build_query_as::<R>().fetch(pool), size).await?;
     let next = items.last().filter(|_| more).map(|last: &T| page::token(query, &last.id()));
     Ok(Page { items, next })
 }
 
+/// Returns the first rows, as [`bounded`] does.
+pub(crate) async fn first<R, T>(
+    rows: BoxStream<'_, Result<R, sqlx::Error>>,
+    at_most: u32,
+) -> Result<Vec<T>, StoreError>
+where
+    T: TryFrom<R, Error = StoreError> + Listed,
+{
+    let (first, _) = bounded(rows, at_most as usize).await?;
+    Ok(first)
+}
+
 /// Returns the first rows, and whether there are more. It stops after `size` rows, or after the row
 /// that exceeds [`page::PAGE_BYTES`], to bound the memory.
-pub(crate) async fn bounded<R, T>(
+async fn bounded<R, T>(
     mut rows: BoxStream<'_, Result<R, sqlx::Error>>,
     size: usize,
 ) -> Result<(Vec<T>, bool), StoreError>

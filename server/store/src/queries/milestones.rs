@@ -2,10 +2,12 @@
 //!
 //! Each engine ensures that sequences become visible in order and are never reused.
 
-use airlock_domain::SessionId;
 use sqlx::QueryBuilder;
 
-use super::engine::{self, Connection, Db, Pool};
+use super::{
+    engine::{self, Connection, Db, Pool},
+    lists,
+};
 use crate::{
     MilestoneQuery, Milestones, StoreError,
     record::{ExecutionRecord, Milestone},
@@ -60,9 +62,7 @@ fn rows(query: &MilestoneQuery, after: u64, at_most: u32) -> QueryBuilder<Db> {
     let mut sql =
         QueryBuilder::new("SELECT sequence, execution_id, milestone FROM milestones WHERE tenant = ");
     sql.push_bind(query.tenant.clone());
-    if let Some(session) = query.session_id.as_ref().map(SessionId::to_string) {
-        sql.push(" AND session_id = ").push_bind(session);
-    }
+    lists::equals(&mut sql, "session_id", query.session_id);
     sql.push(" AND sequence > ").push_bind(integer(after));
     sql.push(" ORDER BY sequence LIMIT ").push_bind(i64::from(at_most));
     sql

@@ -5,11 +5,9 @@ use sqlx::QueryBuilder;
 
 use super::{
     engine::{self, Connection, Db, Pool, Tx, clock},
-    lists,
+    lists::{self, Order},
 };
-use crate::{
-    Page, PageQuery, Remember, RuleQuery, StoreError, page, record::RememberedRule, sql::rows::RuleRow,
-};
+use crate::{Page, PageQuery, Remember, RuleQuery, StoreError, record::RememberedRule, sql::rows::RuleRow};
 
 macro_rules! columns {
     () => {
@@ -125,14 +123,8 @@ pub(crate) async fn list(
     let mut sql =
         QueryBuilder::<Db>::new(concat!("SELECT ", columns!(), " FROM remembered_rules WHERE tenant = "));
     sql.push_bind(query.tenant.clone());
-    if let Some(session) = query.session_id {
-        sql.push(" AND session_id = ").push_bind(session.to_string());
-    }
-    if let Some(last) = page::after::<RuleId>(query, page)? {
-        sql.push(" AND id > ").push_bind(last.to_string());
-    }
-    sql.push(" ORDER BY id");
-    lists::page::<RuleRow, RememberedRule>(pool, sql, query, page).await
+    lists::equals(&mut sql, "session_id", query.session_id);
+    lists::page::<RuleRow, _>(pool, sql, query, page, Order::Ascending).await
 }
 
 pub(crate) async fn remove(

@@ -4,11 +4,12 @@ use airlock_domain::{Epoch, RunnerId};
 use sqlx::QueryBuilder;
 
 use super::{
-    engine::{self, Db, Pool, Tx, clock},
-    lists,
+    engine::{self, Connection, Db, Pool, Tx, clock},
+    lists::{self, Order},
+    lookup,
 };
 use crate::{
-    FENCED_EPOCHS, Page, PageQuery, RunnerPut, StoreError, page,
+    FENCED_EPOCHS, Page, PageQuery, RunnerPut, StoreError,
     record::RunnerRecord,
     sql::{
         json,
@@ -22,6 +23,7 @@ macro_rules! columns {
     };
 }
 
+const SELECT: &str = concat!("SELECT ", columns!(), " FROM runners");
 /// The query that page tokens of this list are bound to. The list has no filter.
 const ALL: &str = "runners";
 
@@ -90,22 +92,17 @@ async fn write(tx: &mut Tx, runner: &RunnerRecord) -> Result<(), StoreError> {
     Ok(())
 }
 
-pub(crate) async fn get(pool: &Pool, id: &RunnerId) -> Result<Option<RunnerRecord>, StoreError> {
-    sqlx::query_as::<_, RunnerRow>(concat!("SELECT ", columns!(), " FROM runners WHERE id = $1"))
-        .bind(id.as_str())
-        .fetch_optional(pool)
-        .await?
-        .map(TryInto::try_into)
-        .transpose()
+pub(crate) async fn get(
+    connection: &mut Connection,
+    id: &RunnerId,
+) -> Result<Option<RunnerRecord>, StoreError> {
+    lookup::by_id::<RunnerRow, _>(connection, SELECT, id).await
 }
 
 pub(crate) async fn list(pool: &Pool, page: &PageQuery) -> Result<Page<RunnerRecord>, StoreError> {
-    let mut sql = QueryBuilder::<Db>::new(concat!("SELECT ", columns!(), " FROM runners WHERE TRUE"));
-    if let Some(last) = page::after::<RunnerId>(&ALL, page)? {
-        sql.push(" AND id > ").push_bind(last.to_string());
-    }
-    sql.push(" ORDER BY id");
-    lists::page::<RunnerRow, RunnerRecord>(pool, sql, &ALL, page).await
+    let mut sql = QueryBuilder::<Db>::new(SELECT);
+    sql.push(" WHERE TRUE");
+    lists::page::<RunnerRow, _>(pool, sql, &ALL, page, Order::Ascending).await
 }
 
 pub(crate) async fn touch(mut tx: Tx, id: &RunnerId, epoch: Epoch) -> Result<(), StoreError> {

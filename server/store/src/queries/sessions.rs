@@ -5,10 +5,11 @@ use sqlx::QueryBuilder;
 
 use super::{
     engine::{self, Connection, Db, Pool, Tx, clock},
-    lists, rules,
+    lists::{self, Order},
+    lookup, rules,
 };
 use crate::{
-    Cas, Created, Page, PageQuery, SessionChange, SessionQuery, StoreError, page,
+    Cas, Created, Page, PageQuery, SessionChange, SessionQuery, StoreError,
     record::{Micros, SessionLevels, SessionRecord, SessionState},
     sql::{
         json::{self, EnvJson},
@@ -25,6 +26,7 @@ macro_rules! columns {
     };
 }
 
+const SELECT: &str = concat!("SELECT ", columns!(), " FROM sessions");
 const INSERT: &str = concat!(
     "INSERT INTO sessions (",
     columns!(),
@@ -38,14 +40,13 @@ pub(crate) async fn create(
     per_tenant: u64,
 ) -> Result<Created<SessionRecord>, StoreError> {
     engine::one_at_a_time(&mut tx, engine::Turn::Creations, &session.tenant).await?;
-    if let Some(key) = &session.request_id
-        && let Some(before) = by_request(&mut tx, &session.tenant, &session.principal, key).await?
-    {
-        return Ok(if before.request_hash == session.request_hash {
-            Created::Existing(before)
-        } else {
-            Created::Conflict
-        });
+    if let Some(key) = &session.request_id {
+        let who = (session.tenant.as_str(), session.principal.as_str());
+        let before = lookup::by_request::<SessionRow, SessionRecord>(&mut tx, SELECT, who, key).await?;
+        if let Some(before) = before {
+            let is_same = before.request_hash == session.request_hash;
+            return Ok(Created::again(before, is_same));
+        }
     }
     if is_full(&mut tx, &session, per_tenant).await? {
         return Ok(Created::Full { limit: "sessions_per_tenant", value: per_tenant });
@@ -117,47 +118,11 @@ fn idle_micros(session: &SessionRecord) -> i64 {
     i64::try_from(session.idle_timeout.as_micros()).unwrap_or(i64::MAX)
 }
 
-async fn by_request(
-    connection: &mut Connection,
-    tenant: &str,
-    principal: &str,
-    request_id: &str,
-) -> Result<Option<SessionRecord>, StoreError> {
-    sqlx::query_as::<_, SessionRow>(concat!(
-        "SELECT ",
-        columns!(),
-        " FROM sessions WHERE tenant = $1 AND principal = $2 AND request_id = $3"
-    ))
-    .bind(tenant)
-    .bind(principal)
-    .bind(request_id)
-    .fetch_optional(connection)
-    .await?
-    .map(TryInto::try_into)
-    .transpose()
-}
-
 pub(crate) async fn get(
     connection: &mut Connection,
     id: SessionId,
 ) -> Result<Option<SessionRecord>, StoreError> {
-    sqlx::query_as::<_, SessionRow>(concat!("SELECT ", columns!(), " FROM sessions WHERE id = $1"))
-        .bind(id.to_string())
-        .fetch_optional(connection)
-        .await?
-        .map(TryInto::try_into)
-        .transpose()
-}
-
-/// Same as [`get`], but locks the row until the transaction ends.
-async fn get_to_change(
-    connection: &mut Connection,
-    id: SessionId,
-) -> Result<Option<SessionRecord>, StoreError> {
-    let mut sql = QueryBuilder::<Db>::new(concat!("SELECT ", columns!(), " FROM sessions WHERE id = "));
-    sql.push_bind(id.to_string()).push(engine::TO_CHANGE);
-    let row: Option<SessionRow> = sql.build_query_as().fetch_optional(connection).await?;
-    row.map(TryInto::try_into).transpose()
+    lookup::by_id::<SessionRow, _>(connection, SELECT, &id).await
 }
 
 pub(crate) async fn list(
@@ -165,27 +130,18 @@ pub(crate) async fn list(
     query: &SessionQuery,
     page: &PageQuery,
 ) -> Result<Page<SessionRecord>, StoreError> {
-    let mut sql = QueryBuilder::<Db>::new(concat!("SELECT ", columns!(), " FROM sessions WHERE TRUE"));
-    if let Some(tenant) = &query.tenant {
-        sql.push(" AND tenant = ").push_bind(tenant.clone());
-    }
-    if let Some(principal) = &query.principal {
-        sql.push(" AND principal = ").push_bind(principal.clone());
-    }
-    if let Some(runner) = &query.runner_id {
-        sql.push(" AND runner_id = ").push_bind(runner.to_string());
-    }
+    let mut sql = QueryBuilder::<Db>::new(SELECT);
+    sql.push(" WHERE TRUE");
+    lists::equals(&mut sql, "tenant", query.tenant.as_ref());
+    lists::equals(&mut sql, "principal", query.principal.as_ref());
+    lists::equals(&mut sql, "runner_id", query.runner_id.as_ref());
     if query.states.is_empty() {
         sql.push(" AND state <> ").push_bind(SessionState::Closed.name());
     } else {
         lists::any_of(&mut sql, "state", query.states.iter().map(|state| state.name()));
     }
     lists::labels(&mut sql, &query.labels);
-    if let Some(last) = page::after::<SessionId>(query, page)? {
-        sql.push(" AND id < ").push_bind(last.to_string());
-    }
-    sql.push(" ORDER BY id DESC");
-    lists::page::<SessionRow, SessionRecord>(pool, sql, query, page).await
+    lists::page::<SessionRow, _>(pool, sql, query, page, Order::Descending).await
 }
 
 pub(crate) async fn levels(pool: &Pool) -> Result<SessionLevels, StoreError> {
@@ -211,7 +167,8 @@ pub(crate) async fn change(
     version: u64,
     change: &SessionChange,
 ) -> Result<Cas<SessionRecord>, StoreError> {
-    let Some(mut session) = get_to_change(&mut tx, id).await? else {
+    let found = lookup::by_id_to_change::<SessionRow, SessionRecord>(&mut tx, SELECT, &id).await?;
+    let Some(mut session) = found else {
         return Ok(Cas::Missing);
     };
     if session.version != version {
@@ -261,15 +218,14 @@ pub(crate) async fn change(
 }
 
 pub(crate) async fn idle(pool: &Pool, at_most: u32) -> Result<Vec<SessionRecord>, StoreError> {
-    let mut sql = QueryBuilder::<Db>::new(concat!("SELECT ", columns!(), " FROM sessions"));
+    let mut sql = QueryBuilder::<Db>::new(SELECT);
     sql.push(" WHERE state = 'OPEN' AND last_used + idle_timeout <= ").push(engine::NOW);
     sql.push(
         " AND NOT EXISTS (SELECT 1 FROM executions WHERE session_id = sessions.id AND ended IS NULL) \
          ORDER BY last_used + idle_timeout LIMIT ",
     );
     sql.push_bind(i64::from(at_most));
-    let (first, _) = lists::bounded(sql.build_query_as::<SessionRow>().fetch(pool), at_most as usize).await?;
-    Ok(first)
+    lists::first(sql.build_query_as::<SessionRow>().fetch(pool), at_most).await
 }
 
 /// Same as [`touch`], in its own transaction.

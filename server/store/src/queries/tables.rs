@@ -11,6 +11,7 @@ pub(crate) mod approvals;
 mod audit;
 pub(crate) mod executions;
 mod lists;
+mod lookup;
 pub(crate) mod milestones;
 mod pace;
 pub(crate) mod queue;

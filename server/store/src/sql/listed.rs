@@ -1,6 +1,8 @@
 //! The records of lists: their sort key and their size. Independent of the engine.
 
-use airlock_domain::InlineOutput;
+use std::{fmt::Display, str::FromStr};
+
+use airlock_domain::{ApprovalId, ExecutionId, InlineOutput, RuleId, RunnerId, SessionId};
 
 use crate::record::{
     ApprovalRecord, AuditRecord, ExecutionRecord, RememberedRule, RunnerRecord, SessionRecord,
@@ -8,15 +10,20 @@ use crate::record::{
 
 /// A record of a list.
 pub(crate) trait Listed {
-    /// Returns the ID that the list is ordered by.
-    fn id(&self) -> String;
+    /// The ID that the list is ordered by.
+    type Id: FromStr + Display;
+
+    /// Returns its ID.
+    fn id(&self) -> Self::Id;
     /// Returns the approximate size in memory, in bytes.
     fn bytes(&self) -> usize;
 }
 
 impl Listed for SessionRecord {
-    fn id(&self) -> String {
-        self.id.to_string()
+    type Id = SessionId;
+
+    fn id(&self) -> SessionId {
+        self.id
     }
 
     fn bytes(&self) -> usize {
@@ -25,8 +32,10 @@ impl Listed for SessionRecord {
 }
 
 impl Listed for ExecutionRecord {
-    fn id(&self) -> String {
-        self.id.to_string()
+    type Id = ExecutionId;
+
+    fn id(&self) -> ExecutionId {
+        self.id
     }
 
     fn bytes(&self) -> usize {
@@ -38,8 +47,10 @@ impl Listed for ExecutionRecord {
 }
 
 impl Listed for ApprovalRecord {
-    fn id(&self) -> String {
-        self.id.to_string()
+    type Id = ApprovalId;
+
+    fn id(&self) -> ApprovalId {
+        self.id
     }
 
     fn bytes(&self) -> usize {
@@ -48,8 +59,10 @@ impl Listed for ApprovalRecord {
 }
 
 impl Listed for AuditRecord {
-    fn id(&self) -> String {
-        self.sequence.to_string()
+    type Id = i64;
+
+    fn id(&self) -> i64 {
+        self.sequence
     }
 
     fn bytes(&self) -> usize {
@@ -58,8 +71,10 @@ impl Listed for AuditRecord {
 }
 
 impl Listed for RunnerRecord {
-    fn id(&self) -> String {
-        self.id.to_string()
+    type Id = RunnerId;
+
+    fn id(&self) -> RunnerId {
+        self.id.clone()
     }
 
     fn bytes(&self) -> usize {
@@ -68,8 +83,10 @@ impl Listed for RunnerRecord {
 }
 
 impl Listed for RememberedRule {
-    fn id(&self) -> String {
-        self.id.to_string()
+    type Id = RuleId;
+
+    fn id(&self) -> RuleId {
+        self.id
     }
 
     fn bytes(&self) -> usize {

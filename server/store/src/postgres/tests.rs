@@ -10,6 +10,7 @@ use airlock_domain::OutputState;
 
 use super::{testing::Pair, *};
 use crate::{
+    ExecutionStore as _, OutputBy, Transition,
     contract::{
         contract_tests,
         fixtures::{HOUR, TENANT, create, execution, finished, new, opened, put_output},

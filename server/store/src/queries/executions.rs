@@ -45,7 +45,7 @@ const UPDATE: &str = "UPDATE executions SET version = $1, state = $2, link = $3,
 
 type Statement<'q> = sqlx::query::Query<'q, Db, Arguments>;
 
-pub(crate) async fn create(mut tx: Tx, new: NewExecution) -> Result<Created<ExecutionRecord>, StoreError> {
+pub(crate) async fn create(mut tx: Tx, new: &NewExecution) -> Result<Created<ExecutionRecord>, StoreError> {
     let asked = &new.record;
     engine::one_at_a_time(&mut tx, engine::Turn::Creations, &asked.tenant).await?;
     if let Some(key) = &asked.request_id
@@ -54,17 +54,16 @@ pub(crate) async fn create(mut tx: Tx, new: NewExecution) -> Result<Created<Exec
         let is_same = before.request_hash == asked.request_hash;
         return Ok(Created::again(before, is_same));
     }
-    if let Some((limit, value)) = full(&mut tx, &new).await? {
+    if let Some((limit, value)) = full(&mut tx, new).await? {
         return Ok(Created::Full { limit, value });
     }
     let now = clock(&mut tx).await?;
-    let (peer, room) = (new.peer.clone(), new.room);
     // Denials have their own rate limit. Their rows and audit entries are permanent.
     let pace = match asked.state {
         ExecutionState::Finished => pace::Pace::Denials,
         _ => pace::Pace::Starts,
     };
-    let paced_to = match pace::pace(&mut tx, &asked.tenant, pace, &room, now).await? {
+    let paced_to = match pace::pace(&mut tx, &asked.tenant, pace, &new.room, now).await? {
         Ok(paced_to) => paced_to,
         Err(later) => return Ok(later),
     };
@@ -72,7 +71,8 @@ pub(crate) async fn create(mut tx: Tx, new: NewExecution) -> Result<Created<Exec
         sessions::insert(&mut tx, session, now).await?;
     }
     let valid = new.approval_valid_micros;
-    let taken = created(new.record, new.approval.map(|approval| (approval, valid)), now)?;
+    let approval = new.approval.clone().map(|approval| (approval, valid));
+    let taken = created(asked.clone(), approval, now)?;
     let record = &taken.record;
     insert(&mut tx, record).await?;
     if let Some(change) = &taken.change {
@@ -82,13 +82,13 @@ pub(crate) async fn create(mut tx: Tx, new: NewExecution) -> Result<Created<Exec
         approvals::insert(&mut tx, approval).await?;
     }
     sessions::touch(&mut tx, record.session_id, now).await?;
-    pace::note_pace(&mut tx, &record.tenant, pace, paced_to, room.weight).await?;
-    audit::open(&mut tx, record, &peer, now).await?;
+    pace::note_pace(&mut tx, &record.tenant, pace, paced_to, new.room.weight).await?;
+    audit::open(&mut tx, record, &new.peer, now).await?;
     // The counter of the audit serializes creations from here on, so this count includes those of
     // other servers.
     let waits = engine::MANY_WRITERS && record.state == ExecutionState::Queued;
-    if waits && queued(&mut tx).await? > room.queue {
-        return Ok(Created::Full { limit: "queue", value: room.queue });
+    if waits && queued(&mut tx).await? > new.room.queue {
+        return Ok(Created::Full { limit: "queue", value: new.room.queue });
     }
     if taken.finished {
         audit::close(&mut tx, record, now).await?;

@@ -36,7 +36,7 @@ const INSERT: &str = concat!(
 
 pub(crate) async fn create(
     mut tx: Tx,
-    session: SessionRecord,
+    session: &SessionRecord,
     per_tenant: u64,
 ) -> Result<Created<SessionRecord>, StoreError> {
     engine::one_at_a_time(&mut tx, engine::Turn::Creations, &session.tenant).await?;
@@ -48,11 +48,11 @@ pub(crate) async fn create(
             return Ok(Created::again(before, is_same));
         }
     }
-    if is_full(&mut tx, &session, per_tenant).await? {
+    if is_full(&mut tx, session, per_tenant).await? {
         return Ok(Created::Full { limit: "sessions_per_tenant", value: per_tenant });
     }
     let now = clock(&mut tx).await?;
-    let session = insert(&mut tx, session, now).await?;
+    let session = insert(&mut tx, session.clone(), now).await?;
     engine::commit(tx).await?;
     Ok(Created::New(session))
 }

@@ -1,25 +1,24 @@
-//! The queries, by table. This source is compiled once per engine: `engine` is that of the including
-//! module, with its types, clock and locks. Placeholders are `$1`, `$2`, ..., which all engines accept.
-//! Columns are named, so a column that a later schema adds does no harm.
+//! The operations of the contract, and their queries by table. This source is compiled once per engine: `Engine` and
+//! `engine` are those of the including module, with its connections, types, clock and locks. Placeholders are `$1`,
+//! `$2`, ..., which all engines accept. Columns are named, so a column that a later schema adds does no harm.
 //!
 //! In engines with row locks, a transaction locks in this order: the tenant's lock, the execution, the
 //! approval, the session, the tenant, and last the counters of audit and milestones.
 
-use super::engine;
+use super::{Engine, engine};
 
-pub(crate) mod approvals;
+mod approvals;
 mod audit;
 pub(crate) mod executions;
 mod lists;
 mod lookup;
-pub(crate) mod milestones;
+mod milestones;
+mod operations;
 mod pace;
-pub(crate) mod queue;
-pub(crate) mod restores;
-pub(crate) mod rules;
-pub(crate) mod runners;
-pub(crate) mod servers;
-pub(crate) mod sessions;
-pub(crate) mod transition;
-
-pub(crate) use audit::list as audit;
+mod queue;
+mod restores;
+mod rules;
+mod runners;
+mod servers;
+mod sessions;
+mod transition;

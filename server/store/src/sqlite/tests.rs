@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::{
-    Durability,
+    AuditStore as _, Durability, ExecutionStore as _, MilestoneQuery, SessionStore as _,
     contract::{
         contract_tests,
         fixtures::{MANY, TENANT, create, denied, execution, new, opened, session},

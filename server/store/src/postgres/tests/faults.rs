@@ -1,7 +1,13 @@
 //! Lost connections, rolled-back transactions, and locks that are held for too long.
 
-use super::{super::testing::Database, *};
-use crate::record::{ExecutionRecord, SessionRecord};
+use super::{
+    super::{tables::executions, testing::Database},
+    *,
+};
+use crate::{
+    AuditStore as _, Cas, Created,
+    record::{ExecutionRecord, SessionRecord},
+};
 
 /// The statement limit of tests that exceed it.
 const SHORT: Duration = Duration::from_secs(2);

@@ -17,30 +17,29 @@ use tracing::{Instrument as _, Span};
 
 use super::{Metrics, fail};
 
-/// The operations that traces show: those that change an object of a client.
-const TRACED: [&str; 8] = [
-    "create_session",
-    "change_session",
-    "create_execution",
-    "transition",
-    "set_output",
-    "answer_approval",
-    "remove_rule",
-    "note_restore",
-];
+/// The kind of an operation. It determines what traces show, and where a test can stop the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Changes an object of a client. Only these operations are in traces: the periodic operations of the services
+    /// belong to no trace, and reads would dominate the trace of a long view.
+    Change,
+    /// Writes on behalf of a runner.
+    OfRunner,
+    /// Only a timer causes it.
+    Round,
+    /// Has no fault point.
+    Other,
+}
 
-/// Further operations that write on behalf of a runner.
-const OF_RUNNERS: [&str; 3] = ["put_runner", "take_queued", "take_storing"];
-
-/// Operations that only a timer causes.
-const ROUNDS: [&str; 2] = ["announce", "renew_leases"];
-
-/// Returns the fault points before and after an operation.
-fn points(operation: &str) -> Option<(Point, Point)> {
-    if TRACED.contains(&operation) || OF_RUNNERS.contains(&operation) {
-        return Some((Point::BeforeStoreWrite, Point::AfterStoreWrite));
+impl Kind {
+    /// Returns the fault points before and after an operation.
+    fn points(self) -> Option<(Point, Point)> {
+        match self {
+            Self::Change | Self::OfRunner => Some((Point::BeforeStoreWrite, Point::AfterStoreWrite)),
+            Self::Round => Some((Point::BeforeRound, Point::AfterRound)),
+            Self::Other => None,
+        }
     }
-    ROUNDS.contains(&operation).then_some((Point::BeforeRound, Point::AfterRound))
 }
 
 /// A store that measures its operations.
@@ -58,15 +57,14 @@ impl MeasuredStore {
 
     async fn step<T>(
         &self,
+        kind: Kind,
         operation: &'static str,
         step: impl Future<Output = Result<T, StoreError>> + Send,
     ) -> Result<T, StoreError> {
         let began = Instant::now();
-        // The periodic operations of the services belong to no trace, and reads would dominate the trace of a long
-        // view.
-        let traced = TRACED.contains(&operation) && !Span::current().is_none();
+        let traced = kind == Kind::Change && !Span::current().is_none();
         let span = if traced { tracing::info_span!("store", operation) } else { Span::none() };
-        let points = points(operation);
+        let points = kind.points();
         if let Some((before, _)) = points {
             hit(before, &operation);
         }
@@ -91,11 +89,11 @@ impl MeasuredStore {
 }
 
 macro_rules! measured {
-    ($($group:ident { $(fn $name:ident(&self $(, $argument:ident: $type:ty)*) -> $result:ty;)+ })+) => {
+    ($($group:ident { $($kind:ident fn $name:ident(&self $(, $argument:ident: $type:ty)*) -> $result:ty;)+ })+) => {
         $(#[async_trait::async_trait]
         impl $group for MeasuredStore {
             $(async fn $name(&self $(, $argument: $type)*) -> Result<$result, StoreError> {
-                self.step(stringify!($name), self.inner.$name($($argument),*)).await
+                self.step(Kind::$kind, stringify!($name), self.inner.$name($($argument),*)).await
             })+
         })+
     };
@@ -104,7 +102,7 @@ macro_rules! measured {
 #[async_trait::async_trait]
 impl Store for MeasuredStore {
     async fn now(&self) -> Result<Micros, StoreError> {
-        self.step("now", self.inner.now()).await
+        self.step(Kind::Other, "now", self.inner.now()).await
     }
 
     async fn close(&self) {
@@ -114,53 +112,53 @@ impl Store for MeasuredStore {
 
 measured! {
     SessionStore {
-        fn create_session(&self, session: SessionRecord, per_tenant: u64) -> Created<SessionRecord>;
-        fn session(&self, id: SessionId) -> Option<SessionRecord>;
-        fn sessions(&self, query: &SessionQuery, page: &PageQuery) -> Page<SessionRecord>;
-        fn change_session(&self, id: SessionId, version: u64, change: &SessionChange) -> Cas<SessionRecord>;
-        fn touch_session(&self, id: SessionId) -> ();
-        fn idle_sessions(&self, at_most: u32) -> Vec<SessionRecord>;
-        fn session_levels(&self) -> SessionLevels;
+        Change fn create_session(&self, session: SessionRecord, per_tenant: u64) -> Created<SessionRecord>;
+        Other fn session(&self, id: SessionId) -> Option<SessionRecord>;
+        Other fn sessions(&self, query: &SessionQuery, page: &PageQuery) -> Page<SessionRecord>;
+        Change fn change_session(&self, id: SessionId, version: u64, change: &SessionChange) -> Cas<SessionRecord>;
+        Other fn touch_session(&self, id: SessionId) -> ();
+        Other fn idle_sessions(&self, at_most: u32) -> Vec<SessionRecord>;
+        Other fn session_levels(&self) -> SessionLevels;
     }
     ExecutionStore {
-        fn create_execution(&self, new: NewExecution) -> Created<ExecutionRecord>;
-        fn execution_by_request(&self, tenant: &str, principal: &str, request_id: &str) -> Option<ExecutionRecord>;
-        fn execution(&self, id: ExecutionId) -> Option<ExecutionRecord>;
-        fn executions(&self, query: &ExecutionQuery, page: &PageQuery) -> Page<ExecutionRecord>;
-        fn live_executions(&self, session: Option<SessionId>, after: Option<ExecutionId>, at_most: u32) -> Vec<LiveExecution>;
-        fn transition(&self, id: ExecutionId, version: u64, step: &Transition) -> Cas<ExecutionRecord>;
-        fn take_queued(&self, take: &TakeQueued) -> Vec<(ExecutionId, SessionId)>;
-        fn renew_leases(&self, server_id: &str, lease_micros: i64) -> u64;
-        fn state_changes(&self, id: ExecutionId, after_version: u64) -> Vec<StateChange>;
-        fn milestones(&self, query: &MilestoneQuery, after: u64, at_most: u32) -> Milestones;
+        Change fn create_execution(&self, new: NewExecution) -> Created<ExecutionRecord>;
+        Other fn execution_by_request(&self, tenant: &str, principal: &str, request_id: &str) -> Option<ExecutionRecord>;
+        Other fn execution(&self, id: ExecutionId) -> Option<ExecutionRecord>;
+        Other fn executions(&self, query: &ExecutionQuery, page: &PageQuery) -> Page<ExecutionRecord>;
+        Other fn live_executions(&self, session: Option<SessionId>, after: Option<ExecutionId>, at_most: u32) -> Vec<LiveExecution>;
+        Change fn transition(&self, id: ExecutionId, version: u64, step: &Transition) -> Cas<ExecutionRecord>;
+        OfRunner fn take_queued(&self, take: &TakeQueued) -> Vec<(ExecutionId, SessionId)>;
+        Round fn renew_leases(&self, server_id: &str, lease_micros: i64) -> u64;
+        Other fn state_changes(&self, id: ExecutionId, after_version: u64) -> Vec<StateChange>;
+        Other fn milestones(&self, query: &MilestoneQuery, after: u64, at_most: u32) -> Milestones;
     }
     OutputStore {
-        fn set_output(&self, id: ExecutionId, output: OutputState, by: OutputBy<'_>) -> bool;
-        fn take_storing(&self, id: ExecutionId, server_id: &str, lease_micros: i64) -> bool;
-        fn unstored(&self, server_id: &str, at_most: u32) -> Vec<ExecutionRecord>;
-        fn lose_outputs(&self, away_micros: i64, at_most: u32) -> Vec<ExecutionId>;
-        fn outputs_ended_before(&self, before: Micros, at_most: u32) -> Vec<ExecutionId>;
+        Change fn set_output(&self, id: ExecutionId, output: OutputState, by: OutputBy<'_>) -> bool;
+        OfRunner fn take_storing(&self, id: ExecutionId, server_id: &str, lease_micros: i64) -> bool;
+        Other fn unstored(&self, server_id: &str, at_most: u32) -> Vec<ExecutionRecord>;
+        Other fn lose_outputs(&self, away_micros: i64, at_most: u32) -> Vec<ExecutionId>;
+        Other fn outputs_ended_before(&self, before: Micros, at_most: u32) -> Vec<ExecutionId>;
     }
     ApprovalStore {
-        fn approval(&self, id: ApprovalId) -> Option<ApprovalRecord>;
-        fn approvals(&self, query: &ApprovalQuery, page: &PageQuery) -> Page<ApprovalRecord>;
-        fn answer_approval(&self, id: ApprovalId, answer: &ApprovalAnswer) -> Cas<ApprovalRecord>;
-        fn expired_approvals(&self, at_most: u32) -> Vec<ApprovalRecord>;
-        fn rules_in_force(&self, tenant: &str, profile: &str, session: SessionId) -> Vec<RememberedRule>;
-        fn rules(&self, query: &RuleQuery, page: &PageQuery) -> Page<RememberedRule>;
-        fn remove_rule(&self, tenant: &str, id: RuleId, by: &str) -> Option<RememberedRule>;
+        Other fn approval(&self, id: ApprovalId) -> Option<ApprovalRecord>;
+        Other fn approvals(&self, query: &ApprovalQuery, page: &PageQuery) -> Page<ApprovalRecord>;
+        Change fn answer_approval(&self, id: ApprovalId, answer: &ApprovalAnswer) -> Cas<ApprovalRecord>;
+        Other fn expired_approvals(&self, at_most: u32) -> Vec<ApprovalRecord>;
+        Other fn rules_in_force(&self, tenant: &str, profile: &str, session: SessionId) -> Vec<RememberedRule>;
+        Other fn rules(&self, query: &RuleQuery, page: &PageQuery) -> Page<RememberedRule>;
+        Change fn remove_rule(&self, tenant: &str, id: RuleId, by: &str) -> Option<RememberedRule>;
     }
     RunnerStore {
-        fn put_runner(&self, runner: &RunnerRecord) -> RunnerPut;
-        fn runner(&self, id: &RunnerId) -> Option<RunnerRecord>;
-        fn runners(&self, page: &PageQuery) -> Page<RunnerRecord>;
-        fn touch_runner(&self, id: &RunnerId, epoch: Epoch) -> ();
-        fn announce(&self, server: &ServerRecord, lease_micros: i64) -> ();
-        fn servers(&self) -> Vec<ServerRecord>;
+        OfRunner fn put_runner(&self, runner: &RunnerRecord) -> RunnerPut;
+        Other fn runner(&self, id: &RunnerId) -> Option<RunnerRecord>;
+        Other fn runners(&self, page: &PageQuery) -> Page<RunnerRecord>;
+        Other fn touch_runner(&self, id: &RunnerId, epoch: Epoch) -> ();
+        Round fn announce(&self, server: &ServerRecord, lease_micros: i64) -> ();
+        Other fn servers(&self) -> Vec<ServerRecord>;
     }
     AuditStore {
-        fn audit(&self, after_sequence: i64, at_most: u32) -> Vec<AuditRecord>;
-        fn note_restore(&self, entry: &RestoreRecord) -> ();
-        fn restores(&self, at_most: u32) -> Vec<RestoreRecord>;
+        Other fn audit(&self, after_sequence: i64, at_most: u32) -> Vec<AuditRecord>;
+        Change fn note_restore(&self, entry: &RestoreRecord) -> ();
+        Other fn restores(&self, at_most: u32) -> Vec<RestoreRecord>;
     }
 }

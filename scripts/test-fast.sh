@@ -26,7 +26,7 @@ filter() {
         directory=$(dirname "$file")
         while [ "$directory" != . ] && [ ! -f "$directory/Cargo.toml" ]; do directory=$(dirname "$directory"); done
         [ "$directory" = . ] && continue
-        packages+=("$(sed -n 's/^name = "\(airlock-[a-z]*\)"$/\1/p' "$directory/Cargo.toml" | head -n 1)")
+        packages+=("$(sed -n 's/^name = "\(airlock-[a-z-]*\)"$/\1/p' "$directory/Cargo.toml" | head -n 1)")
     done
     [ "${#packages[@]}" -eq 0 ] && return
     printf '%s\n' "${packages[@]}" | sort -u | sed 's/.*/rdeps(=&)/' | paste -sd '|'

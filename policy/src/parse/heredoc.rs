@@ -96,9 +96,9 @@ impl Builder<'_> {
                     strip_tabs = true;
                 }
                 "file_descriptor" => {
-                    descriptor = self.source.number(child);
+                    descriptor = self.source.descriptor(child);
                     if descriptor.is_none() {
-                        // In bash this is a word, such as `-5`.
+                        // In bash this is a word or a part of one.
                         self.incomplete(child);
                     }
                 }

@@ -164,9 +164,9 @@ impl Builder<'_> {
             match kind_of(child) {
                 _ if child.is_missing() || child.is_error() => self.incomplete(child),
                 "file_descriptor" => {
-                    descriptor = self.source.number(child);
+                    descriptor = self.source.descriptor(child);
                     if descriptor.is_none() {
-                        // In bash this is a word, such as `-2`.
+                        // In bash this is a word or a part of one.
                         self.incomplete(child);
                     }
                 }

@@ -111,7 +111,15 @@ impl MappedText {
         self.span(node.start_byte(), node.end_byte())
     }
 
-    pub(super) fn number(&self, node: Node<'_>) -> Option<u32> {
+    /// Returns the descriptor of a redirect. `None` if bash takes the digits for the end of a word, as in `-2>f` and
+    /// `{}$2>f`.
+    pub(super) fn descriptor(&self, node: Node<'_>) -> Option<u32> {
+        let start = node.start_byte();
+        let before = self.slice(start.saturating_sub(1), start);
+        let begins = before.iter().all(|byte| b" \t\n;&|<>()`".contains(byte));
+        if !begins {
+            return None;
+        }
         std::str::from_utf8(self.text_of(node)).ok()?.parse().ok()
     }
 

@@ -1,9 +1,7 @@
 //! Writes the static tables as Rust. Every list is sorted, for binary search.
 
 mod advice;
-mod endings;
 mod interpreters;
-mod obeys;
 mod text;
 
 use std::collections::BTreeMap;
@@ -79,9 +77,9 @@ fn write_tables(out: &mut String, tables: &Tables) -> Result {
             put(write!(out, "({name:?}, {reason:?})"))
         })?;
     }
-    endings::write(out, &tables.exit)?;
-    interpreters::write(out, &tables.interpreter)?;
-    obeys::write(out, tables)?;
+    advice::write_exits(out, &tables.exit)?;
+    interpreters::write_interpreters(out, &tables.interpreter)?;
+    interpreters::write_obeys(out, tables)?;
     advice::write(out, tables)
 }
 

@@ -6,7 +6,6 @@ mod confined;
 mod destroys;
 mod match_rules;
 mod obeyed;
-mod outcome;
 mod parts;
 mod path_rules;
 mod powershell;
@@ -26,8 +25,8 @@ use crate::rules::raw::{RawViews, Unquoted};
 use crate::snapshot::Snapshot;
 
 use match_rules::RuleSet;
-use outcome::Outcome;
 pub use parts::Part;
+use report::Outcome;
 
 /// Decides a request. Total: every input gets an answer in bounded time.
 #[must_use]

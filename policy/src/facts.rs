@@ -2,20 +2,19 @@
 //! by every step.
 
 pub(crate) mod codes;
-mod environment;
 mod zsh;
+
+use std::collections::BTreeMap;
 
 use crate::analysis::{Analysis, Directory, Found};
 use crate::decision::{Access, Nesting, Reason, Span};
-use crate::parse::{Problem, Surroundings};
+use crate::parse::{Assign, Problem, Surroundings, Word};
 use crate::paths::{self, Located, Places, WriterPaths};
 use crate::profile::Profile;
 use crate::readonly::{self, PathWord, Refusal};
 use crate::request::{Request, Shell};
 use crate::snapshot::{Expanded, Snapshot};
 use crate::tables;
-
-use environment::Environment;
 
 pub(crate) struct Facts<'a> {
     pub(crate) analysis: Analysis,
@@ -255,4 +254,44 @@ fn suspected_paths(found: &Found, is_writer: bool) -> Vec<PathWord> {
         .filter(|word| word.foreign_home || word.lead.starts_with(b"/") || word.lead.starts_with(b".."))
         .map(|word| PathWord { word: word.clone(), access: Access::Write })
         .collect()
+}
+
+/// The environment of one type of run.
+#[derive(Clone, Copy)]
+struct Environment<'a> {
+    env: Option<&'a BTreeMap<String, Vec<u8>>>,
+    read_only: bool,
+    /// The command's HOME.
+    home: &'a str,
+}
+
+impl<'a> Environment<'a> {
+    /// Returns the environment of the request.
+    fn of(request: &Request<'a>) -> Self {
+        let own = request.env.and_then(|env| env.get("HOME")).and_then(|home| std::str::from_utf8(home).ok());
+        Self { env: request.env, read_only: false, home: own.unwrap_or(request.home) }
+    }
+
+    /// Returns the environment without the variables that a read-only run sets itself.
+    fn of_read_only(request: &Request<'a>) -> Self {
+        Self { env: request.env, read_only: true, home: request.home }
+    }
+
+    /// Reports whether the request sets variables that a read-only run overrides.
+    fn has_overridden(request: &Request<'_>) -> bool {
+        let mut names = request.env.into_iter().flat_map(BTreeMap::keys);
+        names.any(|name| airlock_variables::is_overridden(name.as_bytes()))
+    }
+
+    fn assignments(self) -> Vec<Assign> {
+        let own = self.env.into_iter().flatten();
+        let counts = |name: &str| !(self.read_only && airlock_variables::is_overridden(name.as_bytes()));
+        own.filter(|(name, _)| counts(name))
+            .map(|(name, value)| Assign {
+                name: name.clone().into_bytes(),
+                values: vec![Word::known(value, Span::default())],
+                span: Span::default(),
+            })
+            .collect()
+    }
 }

@@ -4,7 +4,6 @@
 
 mod command;
 mod draft;
-mod path;
 mod permissions;
 mod sandbox;
 mod write;

@@ -3,14 +3,10 @@
 
 mod batch;
 mod builtins;
-mod git;
 mod languages;
 mod launches;
 mod lookup;
 mod operands;
-mod powershell;
-mod shells;
-mod split;
 
 pub(crate) use batch::{begin_with, reads_ended_by_nul, start_of_found};
 pub(crate) use launches::{Launch, Launches, PowerShell};
@@ -18,6 +14,7 @@ pub(crate) use lookup::behind_options;
 
 use crate::getopt::{self, FlagProblem, Sorted};
 use crate::parse::{Assign, Word};
+use crate::tables::names::is_git_command_setting;
 use crate::tables::{self, Launcher, Runs, Takes};
 
 /// Returns the program's name without its directory.
@@ -59,7 +56,7 @@ fn of_words(words: &[Word]) -> Launches {
         lookup::Looked::Nothing => Launches::default(),
     };
     if name == b"git" {
-        found.launches.extend(git::settings(rest));
+        found.launches.extend(git_settings(rest));
     }
     found
 }
@@ -69,12 +66,12 @@ fn from_launcher(launcher: &'static Launcher, rest: &[Word]) -> Launches {
         Runs::Somewhere => {
             return Launches { opaque: launcher.shell || !rest.is_empty(), ..Launches::default() };
         }
-        Runs::Powershell => return powershell::launches(rest),
+        Runs::Powershell => return languages::powershell(rest),
         Runs::Find => return batch::find(rest),
         Runs::Awk => return languages::awk(rest),
         Runs::Sed => return languages::sed(rest),
         Runs::Editor => return languages::editor(rest),
-        Runs::GitConfig => return git::config(rest),
+        Runs::GitConfig => return git_config(rest),
         Runs::BehindDashes => {
             if let Some(behind) = operands::behind_dashes(rest) {
                 return Launches { elsewhere: launcher.elsewhere, ..operands::command(launcher, behind, 0) };
@@ -125,7 +122,7 @@ fn is_trouble(launcher: &Launcher, sorted: &Sorted, rest: &[Word]) -> bool {
 
 fn by_operands(launcher: &'static Launcher, sorted: &Sorted, operands: Vec<Word>, rest: &[Word]) -> Launches {
     if sorted.flags.iter().any(|given| given.flag.takes == Takes::SplitText) {
-        return split::words(sorted, rest)
+        return words_of_split_text(sorted, rest)
             .map_or_else(Launches::opaque, |words| from_launcher(launcher, &words));
     }
     match launcher.runs {
@@ -138,8 +135,8 @@ fn by_operands(launcher: &'static Launcher, sorted: &Sorted, operands: Vec<Word>
         Runs::JoinedText => operands::joined(operands.get(launcher.skip..).unwrap_or_default()),
         Runs::EachText => operands::each_text(&operands),
         Runs::FirstText => operands::first_text(&operands),
-        Runs::ShellText => shells::shell(sorted, &operands),
-        Runs::LoginShell => shells::login(launcher, sorted, &operands),
+        Runs::ShellText => builtins::shell(sorted, &operands),
+        Runs::LoginShell => builtins::login(launcher, sorted, &operands),
         // `crontab -l` only lists.
         Runs::Input if launcher.name == "crontab" && sorted.has("l") => Launches::default(),
         Runs::Input => Launches::input(),
@@ -164,4 +161,120 @@ fn by_flags(sorted: &Sorted, rest: &[Word], found: &mut Launches) {
             _ => {}
         }
     }
+}
+
+/// Handles `git -c NAME=value`.
+fn git_settings(rest: &[Word]) -> Vec<Launch> {
+    let mut found = Vec::new();
+    let mut words = rest.iter();
+    while let Some(word) = words.next() {
+        let flag = word.text.as_deref();
+        if flag != Some(b"-c") {
+            continue;
+        }
+        let Some(value) = words.next() else {
+            break;
+        };
+        let text = value.text.as_deref().unwrap_or(&value.lead);
+        if let Some(end) = text.iter().position(|byte| *byte == b'=') {
+            let (name, behind) = text.split_at_checked(end).unwrap_or((text, &[]));
+            let behind = value.text.is_some().then(|| behind.get(1..).unwrap_or_default());
+            found.extend(git_setting(name, behind, value));
+        }
+    }
+    found
+}
+
+/// Handles `git config NAME value`, also with `set` or flags before the name.
+fn git_config(rest: &[Word]) -> Launches {
+    let operands: Vec<&Word> = rest.iter().filter(|word| !word.lead.starts_with(b"-")).collect();
+    let pairs = operands.windows(2).filter_map(|pair| match pair {
+        [name, value] => git_setting(name.text.as_deref()?, value.text.as_deref(), value),
+        _ => None,
+    });
+    Launches { launches: pairs.take(1).collect(), ..Launches::default() }
+}
+
+/// Returns the command of a setting. An alias is a subcommand or, after `!`, text for a shell;
+/// other settings name programs.
+fn git_setting(name: &[u8], value: Option<&[u8]>, word: &Word) -> Option<Launch> {
+    let name = name.to_ascii_lowercase();
+    let last = name.rsplit(|byte| *byte == b'.').next().unwrap_or_default();
+    let alias = name.starts_with(b"alias.");
+    if !alias && !name.starts_with(b"pager.") && !is_git_command_setting(last) {
+        return None;
+    }
+    let text = value.map(|value| match value.strip_prefix(b"!") {
+        Some(text) => text.to_vec(),
+        None if alias => [b"git ", value].concat(),
+        // `fsmonitor` and pagers can be switched on and off.
+        None if matches!(value, b"" | b"true" | b"false") => b":".to_vec(),
+        // The short name of a helper.
+        None if last == b"helper" && !value.starts_with(b"/") => b":".to_vec(),
+        None => value.to_vec(),
+    });
+    Some(Launch::Text(text, word.span))
+}
+
+/// Returns the launcher's words with the text split, or `None` if they are unknown. The text is shorter than the
+/// word that it came from, so repeated splitting ends.
+fn words_of_split_text(sorted: &Sorted, rest: &[Word]) -> Option<Vec<Word>> {
+    let text = sorted.flags.iter().find(|given| given.flag.takes == Takes::SplitText);
+    let value = text.and_then(|given| given.value.as_ref())?;
+    let texts = split_text(value.text.as_deref()?)?;
+    let split = texts.iter().map(|text| Word::known(text, value.span));
+    let behind = sorted.behind.and_then(|from| rest.get(from..)).unwrap_or_default();
+    Some(split.chain(behind.iter().cloned()).collect())
+}
+
+/// Splits a text as `env -S` does. Returns `None` for variables and for text that env refuses.
+fn split_text(text: &[u8]) -> Option<Vec<Vec<u8>>> {
+    let mut out: Vec<Vec<u8>> = Vec::new();
+    let mut word: Option<Vec<u8>> = None;
+    let mut quote: Option<u8> = None;
+    let mut bytes = text.iter().copied();
+    while let Some(byte) = bytes.next() {
+        match (byte, quote) {
+            (b'$', None | Some(b'"')) => return None,
+            (end, Some(open)) if end == open => quote = None,
+            (b'\'' | b'"', None) => {
+                quote = Some(byte);
+                word.get_or_insert_default();
+            }
+            (b' ' | b'\t' | b'\n' | 0x0b | 0x0c | b'\r', None) => out.extend(word.take()),
+            (b'#', None) if word.is_none() => return Some(out),
+            (b'\\', None | Some(b'"')) => match (bytes.next()?, quote) {
+                (b'_', None) => out.extend(word.take()),
+                (b'_', _) => word.get_or_insert_default().push(b' '),
+                (b'c', None) => {
+                    out.extend(word.take());
+                    return Some(out);
+                }
+                (escaped, _) => word.get_or_insert_default().push(escape(escaped)?),
+            },
+            (b'\\', Some(_)) => {
+                let next = bytes.next()?;
+                let word = word.get_or_insert_default();
+                if !matches!(next, b'\\' | b'\'') {
+                    word.push(b'\\');
+                }
+                word.push(next);
+            }
+            (other, _) => word.get_or_insert_default().push(other),
+        }
+    }
+    out.extend(word.take());
+    quote.is_none().then_some(out)
+}
+
+fn escape(byte: u8) -> Option<u8> {
+    Some(match byte {
+        b'f' => 0x0c,
+        b'n' => b'\n',
+        b'r' => b'\r',
+        b't' => b'\t',
+        b'v' => 0x0b,
+        b'#' | b'$' | b'\\' | b'"' | b'\'' => byte,
+        _ => return None,
+    })
 }

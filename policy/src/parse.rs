@@ -9,7 +9,6 @@ mod build;
 mod compound;
 mod dialect;
 mod expansion;
-mod flagless;
 mod grammar;
 mod heredoc;
 mod line_ends;
@@ -22,8 +21,6 @@ mod quoting;
 mod simple;
 mod source;
 mod tree;
-mod unicode;
-mod values;
 mod word;
 
 pub(crate) use arithmetic::DECLARING;
@@ -32,10 +29,10 @@ pub(crate) use names::{assignment_name, is_name_byte};
 pub(crate) use quoting::ansi_c;
 pub(crate) use simple::{RESERVED, behind_time};
 pub(crate) use source::{SpanMap, Surroundings};
+pub(crate) use tree::ValueProperties;
 pub(crate) use tree::{
     Assign, Join, Nested, Problem, Redir, RedirOp, Script, Simple, Statement, SubKind, Substitution, Word,
 };
-pub(crate) use values::ValueProperties;
 
 use std::collections::HashMap;
 

@@ -1,25 +1,22 @@
 //! The read-only proof of one command: by tables, and by reading programs that some commands contain
 //! as text. A command without an entry is refused.
 
-mod archive;
 mod awk;
 mod checks;
 mod find;
 mod jq;
 mod network;
 mod options;
-mod printf;
 mod proof;
 mod sed;
 mod shell;
 mod test;
-mod variables;
 
-pub(crate) use archive::with_dashes;
+pub(crate) use checks::with_dashes;
 pub(crate) use proof::{PathWord, Proof, Refusal, looks_like_path};
 pub(crate) use sed::is_harmless as sed_is_harmless;
+pub(crate) use shell::check_environment;
 pub(crate) use shell::is_harmless as redirect_is_harmless;
-pub(crate) use variables::check_environment;
 
 use crate::analysis::{Analysis, Found};
 use crate::decision::Span;
@@ -42,7 +39,7 @@ pub(crate) fn prove(found: &Found, analysis: &Analysis) -> Proof {
 
 fn prove_by_tables(found: &Found, analysis: &Analysis) -> Proof {
     let mut paths = shell::check(found)?;
-    variables::check(found)?;
+    shell::check_variables(found)?;
     let Some(program) = found.words.first() else {
         return Ok(paths);
     };

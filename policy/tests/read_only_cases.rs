@@ -1,6 +1,6 @@
-//! Read-only cases, one command per line. Those in `test_data/read_only/allowed` are allowed without a question, those
-//! in `refused` are not. Those in `network` would be read-only but need a network, so the policy asks. Each file is a
-//! group of programs; `⏎` means a line feed.
+//! Read-only cases, one command per line of `test_data/read_only`. Those marked `allow:` are allowed without a question,
+//! those marked `ask:` are not. Those marked `network:` would be read-only but need a network, so the policy asks. Each
+//! file is a group of programs; `⏎` means a line feed.
 
 use std::collections::BTreeMap;
 
@@ -41,28 +41,36 @@ const COVERED: &[&str] = &[
 /// Groups of commands with their own language, which need more cases.
 const LANGUAGES: &[&str] = &["awk", "find", "jq", "sed"];
 
-/// Returns the commands of each group.
-fn groups(kind: &str) -> BTreeMap<String, Vec<String>> {
-    let files = entries(&test_data().join("read_only").join(kind));
-    let name = |path: &std::path::Path| path.file_stem().unwrap().to_string_lossy().into_owned();
-    files.iter().map(|path| (name(path), commands(&std::fs::read_to_string(path).unwrap()))).collect()
-}
+/// The marks that begin a line with a case.
+const KINDS: &[&str] = &["allow", "network", "ask"];
 
-fn commands(text: &str) -> Vec<String> {
-    let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
-    lines.map(|line| line.replace('⏎', "\n")).collect()
+/// Returns the commands of one kind in each group that has any.
+fn groups(kind: &str) -> BTreeMap<String, Vec<String>> {
+    let mut groups: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for path in entries(&test_data().join("read_only")) {
+        let group = path.file_stem().unwrap().to_string_lossy().into_owned();
+        let text = std::fs::read_to_string(&path).unwrap();
+        for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+            let (mark, command) = line.split_once(": ").unwrap_or_else(|| panic!("{group}: {line}"));
+            assert!(KINDS.contains(&mark), "{group}: {line}");
+            if mark == kind {
+                groups.entry(group.clone()).or_default().push(command.replace('⏎', "\n"));
+            }
+        }
+    }
+    groups
 }
 
 fn wrong(kind: &str, right: impl Fn(&str) -> Option<String>) -> Vec<String> {
     let groups = groups(kind);
     assert!(!groups.is_empty());
     let all = groups.iter().flat_map(|(group, commands)| commands.iter().map(move |line| (group, line)));
-    all.filter_map(|(group, line)| right(line).map(|why| format!("{kind}/{group}: {line}: {why}"))).collect()
+    all.filter_map(|(group, line)| right(line).map(|why| format!("{group}: {kind}: {line}: {why}"))).collect()
 }
 
 #[test]
 fn commands_that_read_are_allowed_without_asking() {
-    assert_none(&wrong("allowed", |line| {
+    assert_none(&wrong("allow", |line| {
         let decision = strict(line);
         let allowed = decision.read_only && decision.verdict == Verdict::Allow;
         (!allowed).then(|| format!("{:?}", decision.reasons.first().map(|reason| &reason.message)))
@@ -71,7 +79,7 @@ fn commands_that_read_are_allowed_without_asking() {
 
 #[test]
 fn commands_that_do_more_than_read_are_asked_about() {
-    assert_none(&wrong("refused", |line| {
+    assert_none(&wrong("ask", |line| {
         let decision = strict(line);
         (decision.verdict != Verdict::Ask).then(|| format!("{:?}", codes(&decision)))
     }));
@@ -93,7 +101,7 @@ fn what_needs_a_network_is_not_promised_a_run_without_one() {
 
 /// Returns the commands that are read-only, including those that need a network.
 fn reading() -> BTreeMap<String, Vec<String>> {
-    let mut all = groups("allowed");
+    let mut all = groups("allow");
     for (group, commands) in groups("network") {
         all.entry(group).or_default().extend(commands);
     }
@@ -121,12 +129,12 @@ fn every_entry_of_these_tables_has_a_command_that_only_reads() {
 
 #[test]
 fn every_group_has_enough_cases_of_both_kinds() {
-    let (allowed, refused) = (reading(), groups("refused"));
+    let (allowed, refused) = (reading(), groups("ask"));
     assert_eq!(allowed.keys().collect::<Vec<_>>(), refused.keys().collect::<Vec<_>>());
-    for (kind, groups, least) in [("allowed", allowed, 12), ("refused", refused, 8)] {
+    for (kind, groups, least) in [("allow", allowed, 12), ("ask", refused, 8)] {
         for (group, commands) in groups {
             let least = if LANGUAGES.contains(&group.as_str()) { 40 } else { least };
-            assert!(commands.len() >= least, "{kind}/{group} has {} of {least}", commands.len());
+            assert!(commands.len() >= least, "{group} has {} of {least} {kind}", commands.len());
         }
     }
 }

@@ -2,10 +2,7 @@
 //! commands directly follow their launcher.
 
 mod command;
-mod declare;
-mod feed;
 mod guess;
-mod start_file;
 mod walker;
 
 use std::borrow::Cow;
@@ -14,8 +11,9 @@ use std::rc::Rc;
 use super::directory::Directory;
 use super::found::{Analysis, Found};
 use crate::decision::{Nesting, Span};
+use crate::launch;
 use crate::parse::{
-    Assign, Join, Nested, Script, Simple, Statement, SubKind, Substitution, Surroundings, Word,
+    Assign, Join, Nested, RedirOp, Script, Simple, Statement, SubKind, Substitution, Surroundings, Word,
 };
 use walker::Walker;
 
@@ -41,7 +39,7 @@ impl Walker<'_> {
             let numeric = script.assigned.iter().filter(|(_, properties)| properties.numeric);
             self.out.numeric.extend(numeric.map(|(name, _)| name.clone()));
         }
-        let named = script.assigned.contains_key(start_file::VARIABLE);
+        let named = script.assigned.contains_key(walker::START_FILE_VARIABLE);
         self.note_start_file(named, false, Span::default());
         let outer = std::mem::replace(&mut self.assigned, script.assigned);
         let split = std::mem::replace(&mut self.splits_as_usual, script.splits_as_usual);
@@ -97,12 +95,12 @@ impl Walker<'_> {
 
     fn pipeline(&mut self, parts: &[Statement]) {
         let feeding = self.feeding;
-        let last_reader = parts.iter().rposition(feed::reads_arguments).unwrap_or(0);
+        let last_reader = parts.iter().rposition(reads_arguments).unwrap_or(0);
         let piped = self.piped.take();
         for (index, part) in parts.iter().enumerate() {
             self.feeding = feeding || index < last_reader;
             let before = index.checked_sub(1).and_then(|before| parts.get(before));
-            self.found = before.map(|before| feed::found(before, part)).unwrap_or_default();
+            self.found = before.map(|before| prefix_of_found(before, part)).unwrap_or_default();
             self.apart(|walker| walker.within(Nesting::Pipeline, |w| w.statement(part)));
             self.piped = guess::output(part);
         }
@@ -232,6 +230,47 @@ fn changes_directory(statement: &Statement) -> bool {
         Statement::Nested(nested) => {
             nested.kind != Nesting::Subshell && nested.body.iter().any(changes_directory)
         }
+        Statement::Function { .. } => false,
+    }
+}
+
+/// Actions of find that print something other than paths, or run a command that may.
+const PRINTS_OTHERWISE: &[&[u8]] =
+    &[b"-printf", b"-ls", b"-exec", b"-execdir", b"-ok", b"-okdir", b"-files0-from"];
+
+/// Returns the known prefix of the words that `xargs` reads from `find`. `find` is the first part, and `xargs` the
+/// second. Empty if the prefix is unknown.
+fn prefix_of_found(before: &Statement, part: &Statement) -> Vec<u8> {
+    let (Statement::Simple(find), Statement::Simple(xargs)) = (before, part) else {
+        return Vec::new();
+    };
+    let own_input = xargs.redirects.iter().all(|redirect| redirect.op == RedirOp::Write);
+    if own_input && launch::reads_ended_by_nul(&xargs.words) { start_of(find) } else { Vec::new() }
+}
+
+fn start_of(find: &Simple) -> Vec<u8> {
+    let Some((program, rest)) = find.words.split_first() else {
+        return Vec::new();
+    };
+    let is_find = program.text.as_deref() == Some(b"find");
+    let known = rest.iter().all(|word| match &word.text {
+        Some(text) => !PRINTS_OTHERWISE.contains(&text.as_slice()),
+        None => false,
+    });
+    if is_find && known { launch::start_of_found(rest) } else { Vec::new() }
+}
+
+/// Reports whether the statement turns its input into arguments.
+fn reads_arguments(statement: &Statement) -> bool {
+    match statement {
+        Statement::Simple(simple) => simple
+            .words
+            .iter()
+            .any(|word| matches!(word.text.as_deref(), Some(b"xargs" | b"parallel" | b"read"))),
+        Statement::Pipeline(parts) => parts.iter().any(reads_arguments),
+        Statement::List(items) => items.iter().any(|(_, item)| reads_arguments(item)),
+        Statement::Negated(inner) => reads_arguments(inner),
+        Statement::Nested(nested) => nested.body.iter().any(reads_arguments),
         Statement::Function { .. } => false,
     }
 }

@@ -4,7 +4,7 @@
 
 use super::destroys;
 use super::match_rules::RuleSet;
-use super::outcome::Outcome;
+use super::report::Outcome;
 use crate::decision::{Reason, Verdict};
 use crate::facts::Facts;
 use crate::profile::Profile;

@@ -1,10 +1,10 @@
-//! Converts facts to the outcome of the read-only proof, and facts with an outcome to a decision.
+//! The outcome of a step. Converts facts to the outcome of the read-only proof, and facts with an outcome to a decision.
 
-use super::outcome::Outcome;
 use crate::advice;
 use crate::analysis::Found;
 use crate::decision::{
-    Assignment, Category, Decision, FoundCommand, PathUse, Reason, Redirect, Rewrite, Verdict, Word,
+    Assignment, Category, Decision, FoundCommand, PathUse, Reason, Redirect, Requirement, Rewrite, ShadowHit,
+    Verdict, Word,
 };
 use crate::facts::{self, Facts};
 use crate::limits;
@@ -135,5 +135,39 @@ fn reported(found: &Found, read_only: bool) -> FoundCommand {
         nesting: found.nesting.clone(),
         read_only,
         category: advice::category(found),
+    }
+}
+
+pub(super) struct Outcome {
+    pub(super) verdict: Verdict,
+    pub(super) reasons: Vec<Reason>,
+    pub(super) requires: Vec<Requirement>,
+    pub(super) shadow: Vec<ShadowHit>,
+    /// Whether the read-only proof answered, which the mode plan requires.
+    pub(super) by_proof: bool,
+}
+
+impl Outcome {
+    pub(super) fn new(verdict: Verdict, reason: Reason) -> Self {
+        Self::with(verdict, vec![reason])
+    }
+
+    pub(super) fn with(verdict: Verdict, reasons: Vec<Reason>) -> Self {
+        let mut told: Vec<Reason> = Vec::new();
+        for reason in reasons {
+            let again = |known: &Reason| {
+                (known.code, known.span, &known.message) == (reason.code, reason.span, &reason.message)
+                    && known.rule == reason.rule
+            };
+            if told.len() < limits::MAX_REASONS && !told.iter().any(again) {
+                told.push(reason);
+            }
+        }
+        Self { verdict, reasons: told, requires: Vec::new(), shadow: Vec::new(), by_proof: false }
+    }
+
+    pub(super) fn requiring(mut self, requirement: Requirement) -> Self {
+        self.requires.push(requirement);
+        self
     }
 }

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
+use super::command;
 use super::draft::{Draft, Entry, ImportedRule, texts, unknown};
-use super::{command, path};
 use crate::decision::Verdict;
 use crate::profile::breadth::lifted;
 use crate::rules::{Rule, Tool};
@@ -46,8 +46,8 @@ fn rule(text: &str, verdict: Verdict) -> Result<Vec<String>, String> {
     };
     let rules = match tool {
         "Bash" | "PowerShell" => command::rules(tool, body, verdict)?,
-        "Read" => path::rules("Read", body, verdict)?,
-        "Edit" | "Write" | "MultiEdit" | "NotebookEdit" => path::rules("Edit", body, verdict)?,
+        "Read" => path_rules("Read", body, verdict)?,
+        "Edit" | "Write" | "MultiEdit" | "NotebookEdit" => path_rules("Edit", body, verdict)?,
         "WebFetch" | "WebSearch" => {
             return Err(
                 "the rule is about a tool of the agent; Airlock's commands have no network".to_owned()
@@ -135,4 +135,43 @@ fn protect(draft: &mut Draft) {
         rule: format!("Edit({name})"),
         from: from.clone(),
     }));
+}
+
+/// Returns the rules for `tool`, which is `Read` or `Edit`.
+fn path_rules(tool: &str, body: Option<&str>, verdict: Verdict) -> Result<Vec<String>, String> {
+    let Some(glob) = body else {
+        // All paths; but an allow rule for edits covers the workspace only.
+        let inside = tool == "Edit" && verdict == Verdict::Allow;
+        return Ok(vec![if inside { format!("{tool}(/**)") } else { format!("{tool}(//**)") }]);
+    };
+    check_path(glob)?;
+    Ok(vec![format!("{tool}({glob})")])
+}
+
+/// Converts a path of `sandbox.filesystem`, in which a single `/` starts an absolute path.
+pub(super) fn of_sandbox(tool: &str, glob: &str) -> Result<Vec<String>, String> {
+    check_path(glob)?;
+    let absolute = glob.starts_with('/') && !glob.starts_with("//");
+    Ok(vec![if absolute { format!("{tool}(/{glob})") } else { format!("{tool}({glob})") }])
+}
+
+fn check_path(glob: &str) -> Result<(), String> {
+    if glob.trim().is_empty() {
+        return Err("the path is empty".to_owned());
+    }
+    if glob.starts_with('!') {
+        return Err("Airlock does not support exceptions with `!`".to_owned());
+    }
+    if glob.split('/').any(|part| part == "..") {
+        return Err(
+            "the path leaves the workspace by `..`; write an absolute path that starts with `//`".to_owned()
+        );
+    }
+    if glob.contains(":\\") || glob.contains("\\\\") {
+        return Err("the path is a Windows path".to_owned());
+    }
+    if glob.starts_with('~') && !glob.starts_with("~/") {
+        return Err("Airlock supports only `~/`, the session's HOME".to_owned());
+    }
+    Ok(())
 }

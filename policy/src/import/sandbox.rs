@@ -4,7 +4,7 @@
 use serde_json::{Map, Value};
 
 use super::draft::{Draft, Entry, texts, unknown};
-use super::{command, path};
+use super::{command, permissions};
 use crate::decision::Verdict;
 
 const KNOWN: &[&str] = &[
@@ -85,7 +85,7 @@ fn auto_allow(draft: &mut Draft, sandbox: &Map<String, Value>) {
 fn filesystem(draft: &mut Draft, object: &Map<String, Value>) {
     for (key, tool) in [("denyRead", "Read"), ("denyWrite", "Edit")] {
         for (place, value, text) in texts(draft, &format!("sandbox.filesystem.{key}"), object.get(key)) {
-            draft.carry(Verdict::Deny, &place, value, path::of_sandbox(tool, text));
+            draft.carry(Verdict::Deny, &place, value, permissions::of_sandbox(tool, text));
         }
     }
     for (key, value) in unknown(object, &["denyRead", "denyWrite"]) {

@@ -9,8 +9,7 @@ use tree_sitter::Node;
 use super::build::Builder;
 use super::grammar::{children_of, kind_of};
 use super::names::{assignment_name, is_name_byte};
-use super::tree::Word;
-use super::values::ValueProperties;
+use super::tree::{ValueProperties, Word};
 use crate::tables::names;
 
 /// Operators of `[[ ]]` that evaluate their operands as arithmetic or as a name.

@@ -3,8 +3,7 @@
 use super::arithmetic::is_number;
 use super::build::Builder;
 use super::names::{assignment_name, is_name};
-use super::tree::Word;
-use super::values::{IndirectRead, ValueProperties};
+use super::tree::{IndirectRead, ValueProperties, Word};
 use crate::decision::Span;
 use crate::tables::names;
 

@@ -8,8 +8,7 @@ use tree_sitter::Node;
 
 use super::grammar::{children_of, is_word, kind_of};
 use super::source::{MappedText, Surroundings};
-use super::tree::{Join, Problem, Script, Statement};
-use super::values::{IndirectRead, ValueProperties};
+use super::tree::{IndirectRead, Join, Problem, Script, Statement, ValueProperties};
 use crate::decision::Span;
 use crate::limits;
 
@@ -263,7 +262,7 @@ fn check_comment(builder: &mut Builder<'_>, node: Node<'_>) {
     if text.contains(&b'\r') {
         builder.problem("carriage_return", builder.source.span_of(node));
     }
-    if super::unicode::misleads(text) {
+    if misleads(text) {
         builder.problem("unicode_whitespace", builder.source.span_of(node));
     }
 }
@@ -325,4 +324,17 @@ fn touches_expansion(node: Node<'_>) -> bool {
         before = here.child_count().checked_sub(1).and_then(|last| here.child(last));
     }
     false
+}
+
+/// Reports whether a character in the text looks like a space, or is invisible.
+pub(super) fn misleads(text: &[u8]) -> bool {
+    !text.is_ascii() && String::from_utf8_lossy(text).chars().any(is_misleading)
+}
+
+fn is_misleading(c: char) -> bool {
+    matches!(c,
+        '\u{85}' | '\u{a0}' | '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{1680}' | '\u{17b4}'
+        | '\u{17b5}' | '\u{180b}'..='\u{180e}' | '\u{2000}'..='\u{200f}' | '\u{2028}'..='\u{202f}'
+        | '\u{205f}'..='\u{206f}' | '\u{2800}' | '\u{3000}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}'
+        | '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }

@@ -7,8 +7,7 @@ use super::arithmetic::test_operator;
 use super::build::Builder;
 use super::grammar::{children_of, is_word, kind_of};
 use super::heredoc::{HeredocParts, dash_before_heredoc};
-use super::tree::{Join, Nested, Redir, Simple, Statement, Word};
-use super::values::ValueProperties;
+use super::tree::{Join, Nested, Redir, Simple, Statement, ValueProperties, Word};
 use crate::decision::Nesting;
 
 /// Keywords and operators of compound statements.

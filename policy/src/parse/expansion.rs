@@ -6,8 +6,7 @@ use super::build::Builder;
 use super::grammar::children_of;
 use super::names::is_name_byte;
 use super::piece::Mode;
-use super::tree::Word;
-use super::values::{IndirectRead, ValueProperties};
+use super::tree::{IndirectRead, ValueProperties, Word};
 
 impl Builder<'_> {
     /// Reads an expansion node. Returns its content, and whether it may become several words even inside

@@ -7,8 +7,7 @@ use super::grammar::{children_of, is_word, kind_of};
 use super::messages::commit_messages;
 use super::names::{assignment_name, is_name_byte};
 use super::piece::Mode;
-use super::tree::{Assign, Redir, RedirOp, Simple, Statement, Word};
-use super::values::ValueProperties;
+use super::tree::{Assign, Redir, RedirOp, Simple, Statement, ValueProperties, Word};
 
 /// Words that cannot be a command's name. The grammar takes them for one if earlier text confused it.
 pub(crate) const RESERVED: &[&[u8]] = &[

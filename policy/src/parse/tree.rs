@@ -1,8 +1,7 @@
-//! The closed command tree. Types of the grammar are not used outside the parser.
+//! The closed command tree, and what is known about its values. Types of the grammar are not used outside the parser.
 
 use std::collections::HashMap;
 
-use super::values::ValueProperties;
 use crate::decision::{Nesting, Span};
 
 /// A parsed text.
@@ -253,5 +252,99 @@ impl Word {
     /// Reports whether it contains a `>(...)`.
     pub(crate) fn writes_to_process(&self) -> bool {
         self.substitutions.iter().any(|substitution| substitution.kind == SubKind::ProcessOut)
+    }
+}
+
+/// Flags of `git merge-base` with which it prints names of commits.
+const MERGE_BASE: &[&[u8]] = &[b"-a", b"--all", b"--octopus", b"--independent", b"--fork-point"];
+/// Flags of `git rev-list` with which it prints names of commits; a number follows `-n`.
+const REV_LIST: &[&[u8]] = &[
+    b"-1",
+    b"-n",
+    b"--max-count=1",
+    b"--all",
+    b"--tags",
+    b"--reverse",
+    b"--first-parent",
+    b"--merges",
+    b"--no-merges",
+    b"--max-parents=0",
+];
+/// Flags of `git rev-parse` with which it prints names of commits.
+const REV_PARSE: &[&[u8]] = &[b"--verify", b"--short", b"-q", b"--quiet"];
+
+impl Substitution {
+    /// Reports whether no word of the output is a flag. `whole` means that the output is not split.
+    ///
+    /// Substitutions with output that, however it is split, contains no flag: names of commits, or one
+    /// absolute path. Other effects are not considered.
+    pub(super) fn prints_no_flag(&self, whole: bool) -> bool {
+        let [Statement::Simple(simple)] = self.body.as_slice() else {
+            return false;
+        };
+        let plain =
+            self.kind == SubKind::Command && simple.assignments.is_empty() && simple.redirects.is_empty();
+        let words: Option<Vec<&[u8]>> = simple.words.iter().map(|word| word.text.as_deref()).collect();
+        let Some(words) = words.filter(|_| plain) else {
+            return false;
+        };
+        match words.as_slice() {
+            [b"pwd"] | [b"pwd", b"-P" | b"-L"] | [b"git", b"rev-parse", b"--show-toplevel"] => whole,
+            [b"git", b"merge-base", rest @ ..] => only(rest, MERGE_BASE),
+            [b"git", b"rev-list", rest @ ..] => only(rest, REV_LIST),
+            [b"git", b"rev-parse", rest @ ..] => only(rest, REV_PARSE),
+            _ => false,
+        }
+    }
+}
+
+/// Reports whether every flag is in the list.
+fn only(words: &[&[u8]], flags: &[&[u8]]) -> bool {
+    words.iter().all(|word| !word.starts_with(b"-") || flags.contains(word))
+}
+
+/// Properties that every value of a variable has.
+///
+/// Properties of the values that the text assigns to variables. They show whether an expansion is a number, the name of
+/// a variable, or a word that is not a flag. One unknown value makes all values of the variable unknown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ValueProperties {
+    /// Each value is a plain decimal number.
+    pub(crate) numeric: bool,
+    /// No value is a flag or empty, provided it stays one word.
+    pub(crate) no_flag: bool,
+    /// Each value stays one word when bash splits it.
+    pub(crate) unsplit: bool,
+    /// Each value is the name of a variable.
+    pub(crate) name: bool,
+    /// No value is the name of a variable that must not be read.
+    pub(crate) readable: bool,
+}
+
+/// A use of `${!NAME}`.
+#[derive(Debug)]
+pub(super) struct IndirectRead {
+    pub(super) name: Vec<u8>,
+    /// Whether the named variable's value becomes part of the word, or only whether it is set.
+    pub(super) value_is_used: bool,
+    pub(super) span: Span,
+}
+
+impl ValueProperties {
+    /// Any value.
+    pub(super) const UNKNOWN: Self =
+        Self { numeric: false, no_flag: false, unsplit: false, name: false, readable: false };
+    /// Numbers, which may be negative.
+    pub(super) const NUMBER: Self = Self { numeric: true, ..Self::UNKNOWN };
+
+    /// Returns the properties that both have.
+    pub(super) fn and(self, other: Self) -> Self {
+        Self {
+            numeric: self.numeric && other.numeric,
+            no_flag: self.no_flag && other.no_flag,
+            unsplit: self.unsplit && other.unsplit,
+            name: self.name && other.name,
+            readable: self.readable && other.readable,
+        }
     }
 }

@@ -2,7 +2,6 @@
 //! accepts edits requires.
 
 mod archives;
-mod links;
 
 use crate::analysis::Found;
 use crate::decision::Access;
@@ -50,7 +49,7 @@ pub(crate) fn writer_paths(found: &Found) -> Option<WriterPaths> {
     let targets: Vec<&Word> = sorted.values_that_are(Takes::Write).collect();
     let mut paths = shaped(writer, &sorted, &operands, !targets.is_empty());
     if writer.name == "ln" && sorted.has("symbolic") && !sorted.has("relative") {
-        links::from_the_link(&mut paths, targets.first().copied());
+        archives::from_the_link(&mut paths, targets.first().copied());
     }
     paths.extend(targets.into_iter().map(|word| PathWord::new(word, Access::Create)));
     paths.extend(sorted.values_that_are(Takes::Read).map(|word| PathWord::new(word, Access::Read)));

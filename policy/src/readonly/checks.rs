@@ -1,11 +1,13 @@
 //! Checks of single programs that go beyond flags and operands.
 
+use std::borrow::Cow;
+
 use super::proof::{Proof, Refusal};
-use super::{archive, awk, jq, network, printf, sed};
+use super::{awk, jq, network, sed};
 use crate::decision::Span;
 use crate::getopt::Sorted;
 use crate::parse::{Word, is_name_byte};
-use crate::tables::{Check, Program, names};
+use crate::tables::{Check, Options, Program, Takes, names};
 
 /// Runs the additional check of a program.
 pub(super) fn check(entry: &Program, sorted: &Sorted, operands: &[&Word], span: Span) -> Proof {
@@ -18,14 +20,14 @@ pub(super) fn check(entry: &Program, sorted: &Sorted, operands: &[&Word], span: 
         Check::Jq => jq::check_jq(operands, span),
         Check::Yq => jq::check_yq(operands, span),
         Check::Date => date(operands),
-        Check::Printf => printf::check(operands, span),
+        Check::Printf => printf(operands, span),
         Check::ListingOnly(flags) => listing(entry, sorted, operands, flags),
         Check::GitConfig => git_config(sorted, operands, span),
         Check::Names => plain_names(operands),
         Check::Getent => getent(operands, span),
         Check::NoResponseFile => response_file(operands),
         Check::Directory => directory(operands, span),
-        Check::Tar => archive::check_tar(sorted, span),
+        Check::Tar => check_tar(sorted, span),
         Check::LocalFiles => network::check_local(sorted, operands),
         Check::Sockets => network::check_sockets(operands),
         Check::NoHost => network::check_no_host(sorted, operands),
@@ -158,5 +160,81 @@ fn directory(operands: &[&Word], span: Span) -> Proof {
             Ok(Vec::new())
         }
         Some(_) => Err(Refusal::new("unknown_directory", "the directory that this names is not known", span)),
+    }
+}
+
+/// Checks the format of `printf`: in bash's builtin, `%n` sets a variable, which could be PATH.
+fn printf(operands: &[&Word], span: Span) -> Proof {
+    let Some((format, arguments)) = operands.split_first() else {
+        return Err(Refusal::new("unknown_flag", "printf has no operand", span));
+    };
+    let sets = match format.text.as_deref() {
+        Some(text) => stores_count(text),
+        None => !format.exactly_one || arguments.iter().any(|word| could_be_dangerous(word)),
+    };
+    if sets {
+        let message = "this format may set a variable, as `%n` does";
+        return Err(Refusal::new("dangerous_variables", message, format.span));
+    }
+    Ok(Vec::new())
+}
+
+fn could_be_dangerous(word: &Word) -> bool {
+    word.text.as_deref().is_none_or(names::is_dangerous_variable)
+}
+
+/// Reports whether the format may contain `%n`. A time format in `%(...)T` is not parsed; the text
+/// after its start is checked as a format.
+fn stores_count(format: &[u8]) -> bool {
+    let mut rest = format;
+    while let Some(at) = rest.iter().position(|byte| *byte == b'%') {
+        rest = rest.get(at + 1..).unwrap_or_default();
+        if let Some(behind) = rest.strip_prefix(b"%") {
+            rest = behind;
+            continue;
+        }
+        let conversion = rest.iter().find(|byte| !b"-+ #'*.0123456789hjlLtz".contains(byte));
+        if conversion == Some(&b'n') {
+            return true;
+        }
+    }
+    false
+}
+
+/// Converts `tar tvf FILE` to `tar -t -v -f FILE`: the letters of a first word without a dash are
+/// flags, and their values follow in the same order.
+pub(crate) fn with_dashes<'w>(words: &'w [Word], options: &Options) -> Cow<'w, [Word]> {
+    let Some((first, mut rest)) = words.split_first() else {
+        return Cow::Borrowed(words);
+    };
+    let Some(letters) = first.text.as_deref().filter(|text| !text.starts_with(b"-")) else {
+        return Cow::Borrowed(words);
+    };
+    let mut written = Vec::new();
+    for letter in letters {
+        written.push(Word::known(&[b'-', *letter], first.span));
+        let valued = options.short(*letter).is_some_and(|flag| flag.takes != Takes::Nothing);
+        if let Some((value, tail)) = rest.split_first().filter(|_| valued) {
+            written.push(value.clone());
+            rest = tail;
+        }
+    }
+    written.extend_from_slice(rest);
+    Cow::Owned(written)
+}
+
+/// Checks that tar lists, which requires `-t`. In an archive's name, the text before a colon is a
+/// host that tar would log in to.
+fn check_tar(sorted: &Sorted, span: Span) -> Proof {
+    if !["t", "help", "version"].iter().any(|flag| sorted.has(flag)) {
+        return Err(Refusal::new("not_read_only", "`tar` changes files unless a flag makes it list", span));
+    }
+    match sorted.values("f").find(|archive| !sorted.has("force-local") && !network::is_local(archive)) {
+        None => Ok(Vec::new()),
+        Some(archive) => Err(Refusal::new(
+            "network",
+            "the archive may be on another host; start its name with `./`",
+            archive.span,
+        )),
     }
 }

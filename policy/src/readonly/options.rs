@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use super::proof::{PathWord, Proof, Refusal};
-use super::{archive, checks, find, test};
+use super::{checks, find, test};
 use crate::analysis::Analysis;
 use crate::decision::Span;
 use crate::getopt::{self, FlagProblem, Sorted};
@@ -22,7 +22,7 @@ pub(super) fn check(entry: &'static Program, rest: &[Word], analysis: &Analysis,
         return Ok(Vec::new());
     }
     let rest = match entry.check {
-        Check::Tar => archive::with_dashes(rest, &entry.options),
+        Check::Tar => checks::with_dashes(rest, &entry.options),
         _ => Cow::Borrowed(rest),
     };
     let rest = rest.as_ref();

@@ -1,13 +1,14 @@
 //! One command of the walk: its entry, the substitutions in its words, and the commands that it launches.
 
-use super::walker::Walker;
-use super::{declare, start_file};
+use super::walker::{self, Walker};
 use crate::analysis::found::Found;
 use crate::analysis::process;
 use crate::decision::{Nesting, Span};
 use crate::launch::{self, Launch, PowerShell};
 use crate::limits;
-use crate::parse::{Assign, Problem, Redir, RedirOp, SpanMap, Surroundings, Word};
+use crate::parse::{
+    Assign, DECLARING, Problem, Redir, RedirOp, SpanMap, Surroundings, Word, assignment_name,
+};
 
 impl Walker<'_> {
     /// Adds a command, the substitutions in its words, and the commands that it launches.
@@ -19,13 +20,13 @@ impl Walker<'_> {
         loose: &[Word],
         span: Span,
     ) {
-        let assignments = &declare::all(words, assignments);
+        let assignments = &all_assignments(words, assignments);
         assignments.iter().for_each(|assign| self.values.assigned(assign));
         self.values.set_by(words);
-        self.out.aliases.extend(declare::aliases(words));
+        self.out.aliases.extend(defined_aliases(words));
         let mut launched = launch::launches(words, assignments);
         launch::begin_with(&mut launched.launches, &std::mem::take(&mut self.found));
-        let named = assignments.iter().any(|assign| assign.name == start_file::VARIABLE);
+        let named = assignments.iter().any(|assign| assign.name == walker::START_FILE_VARIABLE);
         self.note_start_file(named, launched.interactive, span);
         let powershell = launched.powershell.take().map(|given| self.of_powershell(given, redirects));
         let index = self.push(Found {
@@ -200,4 +201,45 @@ impl Walker<'_> {
             }
         }
     }
+}
+
+/// Returns the assignments that the grammar recognized, and those that are words.
+///
+/// Assignments in the words of `export` and similar builtins. The grammar recognizes them only if the builtin's name is
+/// plain. bash assigns them for any spelling of the name, and also after `command` and `builtin`.
+fn all_assignments(words: &[Word], seen: &[Assign]) -> Vec<Assign> {
+    let mut all = seen.to_vec();
+    let Some((program, rest)) = words.split_first() else { return all };
+    if program.text.as_deref().is_some_and(|name| DECLARING.contains(&name)) {
+        let is_new = |assign: &Assign| {
+            !seen.iter().any(|known| known.span == assign.span && known.name == assign.name)
+        };
+        all.extend(rest.iter().filter_map(assigned_by_word).filter(is_new));
+    }
+    all
+}
+
+/// Returns the assignment in a word `NAME=value`. Its substitutions are listed with the word.
+fn assigned_by_word(word: &Word) -> Option<Assign> {
+    let name = assignment_name(&word.lead)?.to_vec();
+    let from = word.lead.iter().position(|byte| *byte == b'=')? + 1;
+    let behind = |text: &Vec<u8>| text.get(from..).unwrap_or_default().to_vec();
+    let value = Word {
+        text: word.text.as_ref().map(behind),
+        lead: behind(&word.lead),
+        substitutions: Vec::new(),
+        ..word.clone()
+    };
+    Some(Assign { name, values: vec![value], span: word.span })
+}
+
+/// Returns the names that this command defines as aliases.
+fn defined_aliases(words: &[Word]) -> impl Iterator<Item = Vec<u8>> {
+    let makes = words.first().is_some_and(|word| word.text.as_deref() == Some(b"alias"));
+    let made = words.iter().skip(1).filter(move |_| makes);
+    made.filter_map(|word| {
+        let text = word.text.as_deref()?;
+        let at = text.iter().position(|byte| *byte == b'=')?;
+        text.get(..at).map(<[u8]>::to_vec)
+    })
 }

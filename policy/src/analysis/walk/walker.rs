@@ -3,7 +3,6 @@
 use std::collections::{HashMap, HashSet};
 
 use super::guess::Values;
-use super::start_file::StartFile;
 use crate::analysis::directory::Directory;
 use crate::analysis::found::{Analysis, Found};
 use crate::decision::{Nesting, Span};
@@ -38,7 +37,7 @@ pub(super) struct Walker<'a> {
     /// The values that the current text assigns to variables, and whether bash splits them as usual.
     pub(super) assigned: HashMap<Vec<u8>, ValueProperties>,
     pub(super) splits_as_usual: bool,
-    pub(super) start_file: StartFile,
+    start_file: StartFile,
 }
 
 impl<'a> Walker<'a> {
@@ -112,5 +111,27 @@ impl<'a> Walker<'a> {
         if self.start_file.note(named, interactive) {
             self.fail("launched_text_unknown", span);
         }
+    }
+}
+
+/// The file that an interactive `sh` runs before its own text: `ENV` names it, and bash
+/// expands the name first. A text that sets the variable and starts such a shell is not
+/// complete, in whatever order it does both.
+pub(super) const START_FILE_VARIABLE: &[u8] = b"ENV";
+
+/// The parts of this that the text contains so far.
+#[derive(Debug, Default)]
+struct StartFile {
+    is_named: bool,
+    has_interactive_shell: bool,
+}
+
+impl StartFile {
+    /// Records that the text sets the variable, or that it starts an interactive shell. Reports whether the text then
+    /// does both.
+    fn note(&mut self, named: bool, interactive: bool) -> bool {
+        self.is_named |= named;
+        self.has_interactive_shell |= interactive;
+        (named || interactive) && self.is_named && self.has_interactive_shell
     }
 }

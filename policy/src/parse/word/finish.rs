@@ -3,10 +3,9 @@
 use super::lex::LexedWord;
 use crate::decision::Span;
 use crate::parse::braces;
-use crate::parse::build::Builder;
+use crate::parse::build::{Builder, misleads};
 use crate::parse::piece::{Mode, Piece};
 use crate::parse::tree::Word;
-use crate::parse::unicode::misleads;
 
 /// Adds the words that the pieces make.
 pub(super) fn finish_word(

@@ -1,13 +1,13 @@
 //! `airlock check`: decides a command without a server, with the profile that a server would use.
 
-mod default_profile;
-
 use std::{
     ffi::OsString,
     io::{self, BufRead, IsTerminal as _, Write},
     panic::{AssertUnwindSafe, catch_unwind},
 };
 
+use airlock_client::v1;
+use airlock_embedded::state::{Connection, StateError};
 use airlock_policy::{
     Profile, Request,
     check::{self, Style},
@@ -21,7 +21,6 @@ use super::{
     connect::Connect,
     local_profile, output,
 };
-use default_profile::DefaultProfile;
 
 /// The longest line of --jsonl, in bytes. The longest command fits in any escaping.
 const LINE_BYTES: usize = 4 * 1024 * 1024;
@@ -100,7 +99,7 @@ impl Check {
             Some(named) => local_profile::tested(named),
             None if self.jsonl => local_profile::tested(PROFILE.as_ref()),
             None => {
-                let DefaultProfile { profile, whose } = default_profile::of(&self.connect)?;
+                let DefaultProfile { profile, whose } = default_profile(&self.connect)?;
                 output::note(&format!(
                     "decided by the profile `{}`, the default of {whose}; use --profile to select another",
                     profile.name()
@@ -168,5 +167,112 @@ fn refusal(why: &str) -> String {
     json!({"decision": "ask", "error": why}).to_string()
 }
 
+/// The default profile of a server that does not configure one.
+const OF_A_SERVER: &str = "strict";
+
+/// A profile, and a description of the server that uses it by default.
+struct DefaultProfile {
+    profile: Profile,
+    whose: String,
+}
+
+/// Returns the default profile of the named server, of the running dev, or of any server.
+fn default_profile(connect: &Connect) -> Result<DefaultProfile, Failure> {
+    if connect.names_address() {
+        return of_server(connect);
+    }
+    let Some(directory) = connect.dev_directory() else {
+        return of_any_server();
+    };
+    match directory.connection() {
+        Ok(connection) => of_dev(&connection),
+        Err(StateError::NotRunning(_) | StateError::NotReady(_)) => of_any_server(),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn of_any_server() -> Result<DefaultProfile, Failure> {
+    let profile = local_profile::tested(OF_A_SERVER.as_ref())?;
+    Ok(DefaultProfile { profile, whose: "a server (no `airlock dev` is running)".to_owned() })
+}
+
+/// Returns a built-in profile, or one from the dev's profile directory.
+fn of_dev(connection: &Connection) -> Result<DefaultProfile, Failure> {
+    let Connection { profile: name, profiles, .. } = connection;
+    let file = profiles.as_ref().map(|directory| directory.join(format!("{name}.toml")));
+    let file = file.filter(|_| Profile::builtin(name).is_none());
+    let named = file.map_or_else(|| name.into(), std::path::PathBuf::into_os_string);
+    Ok(DefaultProfile {
+        profile: local_profile::tested(&named)?,
+        whose: "the running `airlock dev`".to_owned(),
+    })
+}
+
+/// Asks the server for the name of its default profile. The client has only the contents of built-in profiles.
+fn of_server(connect: &Connect) -> Result<DefaultProfile, Failure> {
+    // An error means that a provider is already installed.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new(format!("cannot start the async runtime: {error}")))?;
+    let found = runtime.block_on(async {
+        let client = connect.client().await?;
+        Ok::<_, Failure>(client.policy().profile("", v1::ProfileView::Basic).await?)
+    })?;
+    let profile = Profile::builtin(&found.name).ok_or_else(|| {
+        Failure::usage(format!(
+            "the server's default profile `{}` is not built in; pass its file with --profile",
+            found.name.escape_debug()
+        ))
+    })?;
+    Ok(DefaultProfile { profile, whose: "the server".to_owned() })
+}
+
 #[cfg(test)]
-mod tests;
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    fn answers(input: &[u8]) -> Vec<Value> {
+        let mut out = Vec::new();
+        let profile = Profile::builtin(PROFILE).unwrap();
+        answer_lines(&mut io::Cursor::new(input), &mut out, &profile).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.is_empty() || text.ends_with('\n'));
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    #[test]
+    fn every_line_gets_one_answer_in_order() {
+        let long = vec![b'x'; LINE_BYTES + 1];
+        let input = [
+        br#"{"command": "git push", "rules": {"deny": ["Bash(git push:*)"]}}"#.as_slice(),
+        b"not json",
+        b"",
+        b"\xff",
+        &long,
+        br#"{"command": "x", "mode": "nonsense"}"#,
+        br#"{"command": "git push origin", "rules": {"deny": ["Bash(git push:*)"]}, "shell": "bash", "cwd": "/workspace", "mode": "plan"}"#,
+    ]
+    .join(&b'\n');
+        let answers = answers(&input);
+        let verdicts: Vec<_> = answers.iter().map(|a| a["decision"].as_str().unwrap()).collect();
+        assert_eq!(verdicts, ["deny", "ask", "ask", "ask", "ask", "ask", "deny"]);
+        let errors: Vec<_> = answers.iter().map(|a| a.get("error").is_some()).collect();
+        assert_eq!(errors, [false, true, true, true, true, true, false]);
+        for answer in [&answers[0], &answers[6]] {
+            for field in ["reasons", "commands", "read_only", "parse_complete", "policy_version"] {
+                assert!(answer.get(field).is_some(), "{field} in {answer}");
+            }
+        }
+    }
+
+    #[test]
+    fn no_line_no_answer_and_a_last_line_without_end_counts() {
+        assert!(answers(b"").is_empty());
+        assert_eq!(answers(b"\n").len(), 1);
+        assert_eq!(answers(br#"{"command": "ls"}"#).len(), 1);
+    }
+}

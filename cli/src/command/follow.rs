@@ -3,10 +3,8 @@
 
 mod background;
 mod denied;
-mod ending;
 mod input;
 mod marks;
-mod options;
 mod screen;
 
 use std::{pin::Pin, time::Duration};
@@ -28,8 +26,8 @@ use airlock_client::{
 };
 use airlock_embedded::state::{StateDirectory, StateError};
 
-pub(super) use ending::end_of;
-pub(super) use options::ViewOptions;
+pub(super) use super::args::ViewOptions;
+pub(super) use screen::end_of;
 
 use marks::Marks;
 use screen::Screen;

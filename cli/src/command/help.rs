@@ -1,7 +1,10 @@
 //! The help pages. The first page groups subcommands by task. A subcommand's page contains its description, a
-//! table of options with one line each, and examples.
+//! table of options with one line each, and examples. Also the scripts with which a shell completes subcommands.
 
-use clap::Command;
+use clap::{Args, Command};
+use clap_complete::Shell;
+
+use super::{Failure, output};
 
 /// Subcommands by task. A subcommand in no group is shown last, under its own heading.
 pub(super) const GROUPS: [(&str, &[&str]); 6] = [
@@ -75,4 +78,32 @@ fn groups(command: &Command) -> String {
 fn line(command: &Command) -> String {
     let about = command.get_about().map(ToString::to_string).unwrap_or_default();
     format!("  {:<12} {about}\n", command.get_name())
+}
+
+/// Print a completion script for a shell.
+///
+/// Use this to complete subcommands and options with Tab.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  airlock completions bash > airlock.bash && . ./airlock.bash   # in ~/.bashrc: . <(airlock completions bash)\n  airlock completions zsh > _airlock                            # into a directory of $fpath\n  airlock completions fish > airlock.fish                       # into ~/.config/fish/completions"
+)]
+pub(super) struct Completions {
+    /// The shell.
+    #[arg(value_parser = ["bash", "zsh", "fish"])]
+    shell: String,
+}
+
+impl Completions {
+    /// Prints the script for this command line.
+    pub(super) fn run(&self, mut command_line: Command) -> Result<u8, Failure> {
+        let shell = match self.shell.as_str() {
+            "zsh" => Shell::Zsh,
+            "fish" => Shell::Fish,
+            _ => Shell::Bash,
+        };
+        let mut text = Vec::new();
+        clap_complete::generate(shell, &mut command_line, "airlock", &mut text);
+        output::print_bytes(&text)?;
+        Ok(0)
+    }
 }

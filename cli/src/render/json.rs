@@ -1,9 +1,7 @@
 //! Results as JSON. Bytes have the form `text` with `lossy`, and if `lossy` is true also `base64`.
 //! Times are RFC 3339; durations are in seconds.
 
-mod approval;
 mod files;
-mod output;
 mod parts;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -52,7 +50,7 @@ pub fn event(execution_id: &str, event: &Event) -> Value {
         ),
         Some(Kind::Finished(finished)) => ("finished", json!(finished.execution.as_ref().map(execution))),
         Some(Kind::Backgrounded(gone)) => ("backgrounded", json!(gone.execution.as_ref().map(execution))),
-        Some(Kind::Progress(how)) => ("progress", output::progress(how)),
+        Some(Kind::Progress(how)) => ("progress", parts::progress(how)),
         None => ("unknown", Value::Null),
     };
     let cursor = STANDARD.encode(&event.cursor);
@@ -143,7 +141,7 @@ fn outcome(one: &Outcome) -> Value {
         })),
         "no_output_expected": one.no_output_expected,
         "interrupted": one.interrupted,
-        "inline": one.inline.as_ref().map(output::inline),
+        "inline": one.inline.as_ref().map(parts::inline),
         "snapshot_problem": known(!one.snapshot_problem.is_empty(), || one.snapshot_problem.clone()),
         "notes": one.notes.iter().map(|note| json!({"code": note.code, "text": note.text})).collect::<Vec<_>>(),
     })
@@ -302,7 +300,7 @@ pub fn approval(one: &Approval) -> Value {
         "decided_by": one.decided_by,
         "reason": one.reason,
         "files": one.files.iter().map(bound_file).collect::<Vec<_>>(),
-        "terms": one.terms.as_ref().map(approval::terms),
+        "terms": one.terms.as_ref().map(parts::terms),
     })
 }
 

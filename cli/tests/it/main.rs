@@ -4,7 +4,6 @@
 
 mod approve;
 mod check;
-mod completions;
 mod dev;
 mod doctor;
 mod files;

@@ -10,8 +10,9 @@ use std::{
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::{super::output, ending};
+use super::super::output;
 use crate::render::{cause, text, time};
+use airlock_client::v1::cause::Detail;
 use airlock_client::v1::{Execution, ExecutionState, LinkState};
 
 /// The time without output after which the status line appears.
@@ -110,7 +111,7 @@ impl Screen {
         if self.0.is_some() {
             self.note(&cause::summary(outcome));
         } else {
-            ending::report(execution);
+            report_end(execution);
         }
         for note in text::notes(outcome).iter().filter(|_| notes) {
             self.note(note);
@@ -152,4 +153,25 @@ fn spinner() -> ProgressBar {
         bar.set_style(style);
     }
     bar
+}
+
+/// Reports the result if the exit code alone does not show it.
+fn report_end(execution: &Execution) {
+    let exited = execution
+        .result
+        .as_ref()
+        .and_then(|outcome| outcome.cause.as_ref())
+        .is_some_and(|cause| matches!(cause.detail, Some(Detail::Exited(_))));
+    if !exited {
+        output::note(&cause::sentence(execution.result.as_ref()));
+    }
+}
+
+/// Returns the exit code of an ended execution, and writes its result to standard error.
+pub(in crate::command) fn end_of(execution: &Execution, notes: bool) -> u8 {
+    report_end(execution);
+    for note in text::notes(execution.result.as_ref()).iter().filter(|_| notes) {
+        output::note(note);
+    }
+    cause::exit_code(execution.result.as_ref())
 }

@@ -1,93 +1,123 @@
 //! Snapshot tests of misleading commands: each is shown distinctly, and no two look alike.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use super::*;
 use airlock_client::v1::{Decision, Reason, Span, Verdict};
 
-/// A name, a command, and its author's description.
-type Case = (&'static str, &'static [u8], &'static str);
+/// A topic, a name, a command, and its author's description.
+type Case = (&'static str, &'static str, &'static [u8], &'static str);
+
+// The topics. Each has one snapshot, with the pages of its cases.
+const ESCAPES: &str = "escapes";
+const DIRECTIONS: &str = "directions";
+const LETTERS: &str = "letters";
+const INVISIBLE: &str = "invisible";
+const BLANKS: &str = "blanks_and_lines";
+const IMITATIONS: &str = "imitations";
 
 const DESCRIPTION: &str = "Build the project";
 
 /// Returns a case with a misleading command and an ordinary description.
-const fn plain(name: &'static str, command: &'static [u8]) -> Case {
-    (name, command, DESCRIPTION)
+const fn plain(topic: &'static str, name: &'static str, command: &'static [u8]) -> Case {
+    (topic, name, command, DESCRIPTION)
 }
 
 const CASES: &[Case] = &[
-    plain("escape_clears_the_screen", b"rm -rf ~\x1b[2J\x1b[Hls"),
-    plain("escape_moves_up_and_overwrites", b"rm -rf ~ #\n\x1b[1A\x1b[2Kls -la"),
-    plain("escape_hides_text", b"ls \x1b[8m; rm -rf ~\x1b[0m"),
-    plain("escape_sets_the_title", b"\x1b]0;safe\x07ls"),
-    plain("escape_makes_a_link", b"\x1b]8;;http://evil\x07ls\x1b]8;;\x07"),
-    plain("eight_bit_escape", b"ls \xc2\x9b2K; rm -rf ~"),
-    plain("raw_eight_bit_escape", b"ls \x9b2K; rm -rf ~"),
-    plain("bidi_override", "ls # \u{202e}~ fr- mr\u{202c}".as_bytes()),
-    plain("bidi_trojan_source", "echo '\u{202e}\u{2066}// done\u{2069}\u{2066}' ; rm -rf ~".as_bytes()),
-    plain("bidi_isolate", "cat \u{2067}txt.exe\u{2069}".as_bytes()),
-    plain("right_to_left_name", "cat \u{5d0}\u{5d1}.txt; rm x".as_bytes()),
-    plain("arabic_letter_mark", "rm \u{61c}a".as_bytes()),
-    plain("cyrillic_program", "c\u{430}t secrets".as_bytes()),
-    plain("cyrillic_path", "rm -rf /w\u{43e}rkspace".as_bytes()),
-    plain("greek_omicron", "g\u{3bf} build".as_bytes()),
-    plain("whole_word_cyrillic", "\u{441}\u{440} a b".as_bytes()),
-    plain("small_capital", "ls \u{299}in".as_bytes()),
-    plain("mathematical_letters", "\u{1d42b}\u{1d426} -rf ~".as_bytes()),
-    plain("fullwidth_semicolon", "ls \u{ff1b} rm -rf ~".as_bytes()),
-    plain("fullwidth_pipe", "ls \u{ff5c} sh".as_bytes()),
-    plain("greek_question_mark", "ls \u{37e} rm".as_bytes()),
-    plain("en_dash_flag", "rm \u{2013}rf ~".as_bytes()),
-    plain("minus_sign_flag", "rm \u{2212}rf ~".as_bytes()),
-    plain("non_breaking_hyphen", "git push \u{2011}\u{2011}force".as_bytes()),
-    plain("curly_quotes", "echo \u{2019}; rm -rf ~; echo \u{2019}".as_bytes()),
-    plain("prime_for_quote", "echo \u{2032}a; rm b\u{2032}".as_bytes()),
-    plain("modifier_apostrophe", "echo \u{2bc}a b\u{2bc}".as_bytes()),
-    plain("division_slash", "cat \u{2215}etc\u{2215}passwd".as_bytes()),
-    plain("fraction_slash_in_path", "rm -r a\u{2044}b".as_bytes()),
-    plain("one_dot_leader", "cat \u{2024}\u{2024}/x".as_bytes()),
-    plain("no_break_space", "rm -rf\u{a0}/tmp/x".as_bytes()),
-    plain("ideographic_space", "rm\u{3000}-rf".as_bytes()),
-    plain("hangul_filler", "ls \u{3164}".as_bytes()),
-    plain("braille_blank", "ls \u{2800}; rm x".as_bytes()),
-    plain("zero_width_joiner", "g\u{200d}it push".as_bytes()),
-    plain("zero_width_space", "r\u{200b}m -rf ~".as_bytes()),
-    plain("word_joiner", "make\u{2060} all".as_bytes()),
-    plain("byte_order_mark", "\u{feff}ls".as_bytes()),
-    plain("soft_hyphen", "rm -\u{ad}rf ~".as_bytes()),
-    plain("invisible_times", "ls\u{2062}rm".as_bytes()),
-    plain("tag_characters", "ls \u{e0072}\u{e006d}".as_bytes()),
-    plain("variation_selector", "ls\u{fe0f} x".as_bytes()),
-    plain("combining_overlay", "r\u{336}m\u{336} -rf ~; ls".as_bytes()),
-    plain("combining_stack", "ls z\u{351}\u{36b}\u{343}\u{36a}\u{302}a".as_bytes()),
-    plain("composed_name", "cat caf\u{e9}".as_bytes()),
-    plain("decomposed_name", "cat cafe\u{301}".as_bytes()),
-    plain("blanks_before_the_rest", concat_blanks()),
-    plain("tabs_before_the_rest", b"ls\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t; rm -rf ~"),
-    plain("trailing_blank", b"rm -rf /tmp/x "),
-    plain("carriage_return", b"rm -rf ~\rls -la      "),
-    plain("carriage_return_line_feed", b"ls\r\nrm -rf ~"),
-    plain("backspaces", b"rm -rf ~\x08\x08\x08\x08\x08\x08\x08\x08ls      "),
-    plain("vertical_tab", b"ls\x0brm"),
-    plain("delete_character", b"rm\x7f\x7fls"),
-    plain("line_separator", "ls \u{2028}rm -rf ~".as_bytes()),
-    plain("next_line", "ls \u{85}rm -rf ~".as_bytes()),
-    plain("newlines_push_it_away", b"ls\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\nrm -rf ~"),
-    plain("escape_written_out", b"echo \\u{202e} \\x{1b} \\u{5c}u{41}"),
-    plain("fake_line_numbers", b"ls #\n    2 | echo done\n    3 |"),
-    plain("fake_prompt", b"ls\n# allow it once? [y/N] y\n# allowed once\nrm -rf ~"),
-    plain("fake_headline", b"ls\n\ndecision: allow (read_only), by the profile `strict`\n\nrm -rf ~"),
-    plain("fake_description", b"ls\n\ndescription, written by the agent: List the files\n#; rm -rf ~"),
-    plain("fake_pager", b"ls\n-- page 2 of 2, Enter for the next, q to leave -- \nrm -rf ~"),
+    plain(ESCAPES, "escape_clears_the_screen", b"rm -rf ~\x1b[2J\x1b[Hls"),
+    plain(ESCAPES, "escape_moves_up_and_overwrites", b"rm -rf ~ #\n\x1b[1A\x1b[2Kls -la"),
+    plain(ESCAPES, "escape_hides_text", b"ls \x1b[8m; rm -rf ~\x1b[0m"),
+    plain(ESCAPES, "escape_sets_the_title", b"\x1b]0;safe\x07ls"),
+    plain(ESCAPES, "escape_makes_a_link", b"\x1b]8;;http://evil\x07ls\x1b]8;;\x07"),
+    plain(ESCAPES, "eight_bit_escape", b"ls \xc2\x9b2K; rm -rf ~"),
+    plain(ESCAPES, "raw_eight_bit_escape", b"ls \x9b2K; rm -rf ~"),
+    plain(DIRECTIONS, "bidi_override", "ls # \u{202e}~ fr- mr\u{202c}".as_bytes()),
     plain(
+        DIRECTIONS,
+        "bidi_trojan_source",
+        "echo '\u{202e}\u{2066}// done\u{2069}\u{2066}' ; rm -rf ~".as_bytes(),
+    ),
+    plain(DIRECTIONS, "bidi_isolate", "cat \u{2067}txt.exe\u{2069}".as_bytes()),
+    plain(DIRECTIONS, "right_to_left_name", "cat \u{5d0}\u{5d1}.txt; rm x".as_bytes()),
+    plain(DIRECTIONS, "arabic_letter_mark", "rm \u{61c}a".as_bytes()),
+    plain(LETTERS, "cyrillic_program", "c\u{430}t secrets".as_bytes()),
+    plain(LETTERS, "cyrillic_path", "rm -rf /w\u{43e}rkspace".as_bytes()),
+    plain(LETTERS, "greek_omicron", "g\u{3bf} build".as_bytes()),
+    plain(LETTERS, "whole_word_cyrillic", "\u{441}\u{440} a b".as_bytes()),
+    plain(LETTERS, "small_capital", "ls \u{299}in".as_bytes()),
+    plain(LETTERS, "mathematical_letters", "\u{1d42b}\u{1d426} -rf ~".as_bytes()),
+    plain(LETTERS, "fullwidth_semicolon", "ls \u{ff1b} rm -rf ~".as_bytes()),
+    plain(LETTERS, "fullwidth_pipe", "ls \u{ff5c} sh".as_bytes()),
+    plain(LETTERS, "greek_question_mark", "ls \u{37e} rm".as_bytes()),
+    plain(LETTERS, "en_dash_flag", "rm \u{2013}rf ~".as_bytes()),
+    plain(LETTERS, "minus_sign_flag", "rm \u{2212}rf ~".as_bytes()),
+    plain(LETTERS, "non_breaking_hyphen", "git push \u{2011}\u{2011}force".as_bytes()),
+    plain(LETTERS, "curly_quotes", "echo \u{2019}; rm -rf ~; echo \u{2019}".as_bytes()),
+    plain(LETTERS, "prime_for_quote", "echo \u{2032}a; rm b\u{2032}".as_bytes()),
+    plain(LETTERS, "modifier_apostrophe", "echo \u{2bc}a b\u{2bc}".as_bytes()),
+    plain(LETTERS, "division_slash", "cat \u{2215}etc\u{2215}passwd".as_bytes()),
+    plain(LETTERS, "fraction_slash_in_path", "rm -r a\u{2044}b".as_bytes()),
+    plain(LETTERS, "one_dot_leader", "cat \u{2024}\u{2024}/x".as_bytes()),
+    plain(INVISIBLE, "no_break_space", "rm -rf\u{a0}/tmp/x".as_bytes()),
+    plain(INVISIBLE, "ideographic_space", "rm\u{3000}-rf".as_bytes()),
+    plain(INVISIBLE, "hangul_filler", "ls \u{3164}".as_bytes()),
+    plain(INVISIBLE, "braille_blank", "ls \u{2800}; rm x".as_bytes()),
+    plain(INVISIBLE, "zero_width_joiner", "g\u{200d}it push".as_bytes()),
+    plain(INVISIBLE, "zero_width_space", "r\u{200b}m -rf ~".as_bytes()),
+    plain(INVISIBLE, "word_joiner", "make\u{2060} all".as_bytes()),
+    plain(INVISIBLE, "byte_order_mark", "\u{feff}ls".as_bytes()),
+    plain(INVISIBLE, "soft_hyphen", "rm -\u{ad}rf ~".as_bytes()),
+    plain(INVISIBLE, "invisible_times", "ls\u{2062}rm".as_bytes()),
+    plain(INVISIBLE, "tag_characters", "ls \u{e0072}\u{e006d}".as_bytes()),
+    plain(INVISIBLE, "variation_selector", "ls\u{fe0f} x".as_bytes()),
+    plain(INVISIBLE, "combining_overlay", "r\u{336}m\u{336} -rf ~; ls".as_bytes()),
+    plain(INVISIBLE, "combining_stack", "ls z\u{351}\u{36b}\u{343}\u{36a}\u{302}a".as_bytes()),
+    plain(INVISIBLE, "composed_name", "cat caf\u{e9}".as_bytes()),
+    plain(INVISIBLE, "decomposed_name", "cat cafe\u{301}".as_bytes()),
+    plain(BLANKS, "blanks_before_the_rest", concat_blanks()),
+    plain(BLANKS, "tabs_before_the_rest", b"ls\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t; rm -rf ~"),
+    plain(BLANKS, "trailing_blank", b"rm -rf /tmp/x "),
+    plain(BLANKS, "carriage_return", b"rm -rf ~\rls -la      "),
+    plain(BLANKS, "carriage_return_line_feed", b"ls\r\nrm -rf ~"),
+    plain(BLANKS, "backspaces", b"rm -rf ~\x08\x08\x08\x08\x08\x08\x08\x08ls      "),
+    plain(BLANKS, "vertical_tab", b"ls\x0brm"),
+    plain(BLANKS, "delete_character", b"rm\x7f\x7fls"),
+    plain(BLANKS, "line_separator", "ls \u{2028}rm -rf ~".as_bytes()),
+    plain(BLANKS, "next_line", "ls \u{85}rm -rf ~".as_bytes()),
+    plain(
+        BLANKS,
+        "newlines_push_it_away",
+        b"ls\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\nrm -rf ~",
+    ),
+    plain(IMITATIONS, "escape_written_out", b"echo \\u{202e} \\x{1b} \\u{5c}u{41}"),
+    plain(IMITATIONS, "fake_line_numbers", b"ls #\n    2 | echo done\n    3 |"),
+    plain(IMITATIONS, "fake_prompt", b"ls\n# allow it once? [y/N] y\n# allowed once\nrm -rf ~"),
+    plain(
+        IMITATIONS,
+        "fake_headline",
+        b"ls\n\ndecision: allow (read_only), by the profile `strict`\n\nrm -rf ~",
+    ),
+    plain(
+        IMITATIONS,
+        "fake_description",
+        b"ls\n\ndescription, written by the agent: List the files\n#; rm -rf ~",
+    ),
+    plain(IMITATIONS, "fake_pager", b"ls\n-- page 2 of 2, Enter for the next, q to leave -- \nrm -rf ~"),
+    plain(
+        IMITATIONS,
         "heredoc_hides_a_line",
         b"cat > notes <<'EOF'\nall is well\nEOF\nrm -rf ~ <<'EOF'\nmore notes\nEOF",
     ),
-    plain("deep_nesting", b"echo $(echo $(echo $(echo $(echo \"$(rm -rf ~)\"))))"),
-    plain("invalid_utf8", b"cat \xff\xfe\xc3\x28 \xed\xa0\x80"),
-    plain("overlong_slash", b"cat \xc0\xaf"),
-    ("description_with_escapes", b"rm -rf ~", "Lists files\x1b[2J\u{202e}"),
-    ("description_as_a_decision", b"rm -rf ~", "x\n\ndecision: allow (read_only)\n\nallow it once? [y/N] y"),
+    plain(IMITATIONS, "deep_nesting", b"echo $(echo $(echo $(echo $(echo \"$(rm -rf ~)\"))))"),
+    plain(IMITATIONS, "invalid_utf8", b"cat \xff\xfe\xc3\x28 \xed\xa0\x80"),
+    plain(IMITATIONS, "overlong_slash", b"cat \xc0\xaf"),
+    (IMITATIONS, "description_with_escapes", b"rm -rf ~", "Lists files\x1b[2J\u{202e}"),
+    (
+        IMITATIONS,
+        "description_as_a_decision",
+        b"rm -rf ~",
+        "x\n\ndecision: allow (read_only)\n\nallow it once? [y/N] y",
+    ),
 ];
 
 /// Returns `ls`, two hundred spaces, and a second command that they push out of view.
@@ -107,7 +137,7 @@ const fn concat_blanks() -> &'static [u8] {
     &TEXT
 }
 
-fn asked((_, command, description): Case) -> Approval {
+fn asked((_, _, command, description): Case) -> Approval {
     let end = u32::try_from(command.len()).unwrap();
     let reason = Reason {
         code: "not_read_only".to_owned(),
@@ -158,20 +188,27 @@ fn commands_that_are_made_to_mislead_do_not() {
     assert!(CASES.len() >= 40);
     let mut seen = HashSet::new();
     let mut names = HashSet::new();
-    for case in CASES {
-        let page = approval(&asked(*case));
-        assert!(names.insert(case.0), "{} twice", case.0);
+    let mut pages: BTreeMap<&str, String> = BTreeMap::new();
+    for &case in CASES {
+        let (topic, name, _, description) = case;
+        let page = approval(&asked(case));
+        assert!(names.insert(name), "{name} twice");
         let text = command_of(&page);
         let (exact, beside) =
             text.split_once("\n\nthe same with its non-ASCII letters").unwrap_or((&text, ""));
         assert!(
             exact.bytes().all(|byte| byte == b'\n' || byte == b' ' || byte.is_ascii_graphic()),
-            "{}: {exact}",
-            case.0
+            "{name}: {exact}",
         );
-        assert!(!beside.chars().any(|c| c != '\n' && c.is_control()), "{}", case.0);
-        assert!(case.2 != DESCRIPTION || seen.insert(exact.to_owned()), "{} looks like another line", case.0);
-        insta::assert_snapshot!(case.0, page);
+        assert!(!beside.chars().any(|c| c != '\n' && c.is_control()), "{name}");
+        assert!(
+            description != DESCRIPTION || seen.insert(exact.to_owned()),
+            "{name} looks like another line"
+        );
+        pages.entry(topic).or_default().push_str(&format!("=== {name}\n{}\n\n", page.trim_end()));
+    }
+    for (topic, pages) in pages {
+        insta::assert_snapshot!(topic, pages);
     }
 }
 
@@ -202,7 +239,7 @@ fn a_line_of_the_command_cannot_pass_for_one_of_the_page() {
                 || line.starts_with("the same with its non-ASCII letters")
         };
         let odd: Vec<_> = lines.lines().filter(free).filter(|line| !allowed(line)).collect();
-        assert!(odd.is_empty(), "{}: {odd:?}", case.0);
-        assert_eq!(page.lines().filter(|line| line.starts_with("decision: ")).count(), 1, "{}", case.0);
+        assert!(odd.is_empty(), "{}: {odd:?}", case.1);
+        assert_eq!(page.lines().filter(|line| line.starts_with("decision: ")).count(), 1, "{}", case.1);
     }
 }

@@ -1,7 +1,13 @@
-//! Parts that several formats share.
+//! Parts of results as JSON: bytes, output, and the fields that an answer is bound to.
 
+use airlock_client::v1::{
+    ApprovalTerms, BoundPath, BoundVariable, InlineOutput, InlineText, OutputImage, OutputStream, Progress,
+    Word,
+};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
+
+use super::{names, time};
 
 /// Formats bytes as text and, if they are not UTF-8, also as base64.
 pub(super) fn bytes(data: &[u8]) -> Value {
@@ -23,4 +29,78 @@ pub(super) fn insert(object: &mut Value, name: &str, value: Value) {
     if let Value::Object(fields) = object {
         fields.insert(name.to_owned(), value);
     }
+}
+
+pub(super) fn inline(one: &InlineOutput) -> Value {
+    json!({
+        "stdout": one.stdout.as_ref().map(text),
+        "stderr": one.stderr.as_ref().map(text),
+        "images": one.images.iter().map(image).collect::<Vec<_>>(),
+        "hints": one.hints,
+    })
+}
+
+fn text(one: &InlineText) -> Value {
+    json!({
+        "text": one.text,
+        "whole": one.whole,
+        "total_bytes": one.total_bytes,
+        "total_lines": one.total_lines,
+        "truncated_bytes": one.truncated_bytes,
+        "invalid_utf8": one.invalid_utf8,
+    })
+}
+
+fn image(one: &OutputImage) -> Value {
+    json!({
+        "stream": names::lower::<OutputStream>(one.stream),
+        "offset": one.offset,
+        "media_type": one.media_type,
+        "bytes": one.bytes,
+        "width": one.width,
+        "height": one.height,
+        "data_uri": one.data_uri,
+    })
+}
+
+pub(super) fn progress(one: &Progress) -> Value {
+    json!({
+        "elapsed": time::duration(one.elapsed.as_ref()).map(|span| span.as_secs_f64()),
+        "total_bytes": one.total_bytes,
+        "total_lines": one.total_lines,
+        "last_lines": one.last_lines,
+        "complete": one.complete,
+    })
+}
+
+/// Formats the fields that an answer is bound to.
+pub(super) fn terms(one: &ApprovalTerms) -> Value {
+    json!({
+        "env": one.env.iter().map(variable).collect::<Vec<_>>(),
+        "profile": one.profile,
+        "profile_sha256": hex::encode(&one.profile_sha256),
+        "read_only": one.read_only,
+        "unsandboxed": one.unsandboxed,
+        "requires": one.requires,
+        "snapshot_sha256": known(!one.snapshot_sha256.is_empty(), || hex::encode(&one.snapshot_sha256)),
+        "stdin": one.stdin,
+        "terminal": one.terminal.as_ref().map(|size| json!({"rows": size.rows, "cols": size.cols})),
+        "programs": one.programs.iter().map(|word: &Word| word.bytes().map(bytes)).collect::<Vec<_>>(),
+        "git": one.git,
+        "paths": one.paths.iter().map(path).collect::<Vec<_>>(),
+        "further": one.further,
+    })
+}
+
+fn variable(one: &BoundVariable) -> Value {
+    json!({
+        "name": one.name,
+        "value": known(!one.masked, || bytes(one.value())),
+        "length": one.length,
+        "sha256": known(one.masked, || hex::encode(&one.sha256)),
+    })
+}
+
+fn path(one: &BoundPath) -> Value {
+    json!({"path": bytes(one.path()), "access": one.access})
 }

@@ -3,7 +3,6 @@
 //! Pure: must not read the environment of the process.
 
 mod names;
-mod request;
 mod scrub;
 
 use std::collections::BTreeMap;
@@ -15,8 +14,9 @@ use crate::runtime::git_overrides;
 use crate::session::SessionDirectories;
 
 use names::check;
-pub use names::{EnvError, MAX_NAME, MAX_TOTAL, MAX_VALUE, MAX_VARIABLES, VariableSource};
-pub use request::{EnvRequest, Variable};
+pub use names::{
+    EnvError, EnvRequest, MAX_NAME, MAX_TOTAL, MAX_VALUE, MAX_VARIABLES, Variable, VariableSource,
+};
 pub use scrub::{SECRETS, SHAPES, Scrubbed, is_scrubbed, scrub};
 
 /// Returns the whole environment, sorted by name.

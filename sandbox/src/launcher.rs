@@ -5,8 +5,6 @@
 //! ready. After an earlier failure the command has therefore definitely not started.
 
 mod building;
-mod check;
-mod exchange;
 mod forker;
 mod outside;
 mod start;
@@ -15,20 +13,20 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use airlock_init::frame::{recv_frame, send_frame};
+use airlock_init::frame::{FrameError, recv_frame, send_frame};
 use airlock_init::wire::{HoldPlan, HostIds, MODE_HOLD, Report};
 
 use crate::cgroup::{CgroupConfig, Cgroups, NotEnforced};
 use crate::error::LaunchError;
-use crate::net::SessionNet;
 use crate::runtime::Runtime;
+use crate::session::SessionNet;
 use crate::uid::UidIsolation;
-use exchange::{before_start, set_timeouts, unexpected};
 use forker::Forker;
 
 pub use building::shell_words;
@@ -155,7 +153,9 @@ impl Launcher {
         send_frame(child.socket.as_fd(), &plan, &[]).map_err(before_start)?;
         match recv_frame(child.socket.as_fd()).map_err(before_start)? {
             (Report::Ready, _) => {}
-            (Report::Failed { step, cause }, _) => return Err(LaunchError::Step { step, cause }),
+            (Report::Failed { step, cause }, _) => {
+                return Err(LaunchError::Step { step, cause });
+            }
             _ => return Err(unexpected()),
         }
         // The child is not reaped before its handle is dropped, so its pid cannot refer to another process.
@@ -210,4 +210,25 @@ pub(crate) fn answer(command: &mut Command) -> io::Result<String> {
         thread::sleep(ANSWER_POLL);
     }
     Ok(String::from_utf8_lossy(&child.wait_with_output()?.stdout).into_owned())
+}
+
+/// Sets the timeout of each read and each write.
+fn set_timeouts(socket: &UnixStream, limit: Duration) -> Result<(), LaunchError> {
+    socket
+        .set_read_timeout(Some(limit))
+        .and_then(|()| socket.set_write_timeout(Some(limit)))
+        .map_err(|source| LaunchError::Descriptor { what: "socket time-out", source })
+}
+
+/// Maps a failed exchange before the order to start: the command has not run.
+fn before_start(error: FrameError) -> LaunchError {
+    match error {
+        FrameError::TimedOut => LaunchError::TimedOut,
+        source => LaunchError::Conversation { source },
+    }
+}
+
+/// Returns the error for an answer that does not fit.
+fn unexpected() -> LaunchError {
+    LaunchError::Conversation { source: FrameError::Unexpected }
 }

@@ -18,13 +18,11 @@ mod guard;
 mod index;
 mod judge;
 mod mark;
-mod masks;
 mod names;
 mod planted;
 mod rules;
 mod scan;
 mod scrub;
-mod shape;
 mod store;
 
 pub(crate) use git_config::all as git_settings;
@@ -34,10 +32,9 @@ pub use found::{Found, Held, Outcome, Reason};
 pub use git_use::{Extent, GitUses, Made};
 pub use guard::{Begun, Guard, Watched};
 pub use mark::Kind;
-pub use masks::masks;
 pub use names::Names;
 pub use planted::{Grounds, Item, Plant, Planted, Suspects, Use, planted};
-pub use rules::{Action, Rules, Writer};
+pub use rules::{Action, Rules, Writer, masks};
 
 /// The name of the guard's directory, next to a session's workspace.
 pub const DIRECTORY: &str = "protected";

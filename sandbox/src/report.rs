@@ -2,18 +2,15 @@
 //!
 //! Must not report a layer as enforced without an observation from inside a sandbox.
 
-mod check;
 mod facts;
 mod host;
 mod inside;
-mod landlock;
 mod layers;
 mod observe;
-mod shells;
 
 use std::path::Path;
 
-use airlock_init::wire::HostIds;
+use airlock_init::wire::{HostIds, Landlock};
 use serde::Serialize;
 
 use crate::error::LaunchError;
@@ -26,9 +23,8 @@ use inside::Observations;
 use layers::lost;
 use observe::{NotObserved, SESSION, Scratch, Targets};
 
-pub use check::{Check, State};
-pub use layers::{LAYER_NAMES, LAYERS, Layer, layer};
-pub use shells::InstalledShell;
+pub use layers::{Check, LAYER_NAMES, LAYERS, Layer, State, layer};
+pub use observe::InstalledShell;
 
 /// The layers that this host can enforce.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -117,7 +113,7 @@ impl Launcher {
             facts,
             owner: observation.owner,
         });
-        checks.push(landlock::check(landlock, as_reader.sight.command_directory_writable));
+        checks.push(landlock_check(landlock, as_reader.sight.command_directory_writable));
         checks.extend(in_session.of_session());
         checks.extend(as_reader.of_reader());
         checks.extend(in_session.uid_isolation(ids));
@@ -140,5 +136,145 @@ fn complete(checks: Vec<Check>) -> Vec<Check> {
     all
 }
 
+const LANDLOCK: &str = "landlock";
+const LANDLOCK_REMEDY: &str =
+    "run a kernel from 6.12 on with `landlock` among the `lsm=` of its command line";
+
+/// Compares the kernel's answer with the result of creating a file that only Landlock forbids. `made`: the file was created.
+fn landlock_check(landlock: Landlock, made: bool) -> Check {
+    if !landlock.files() || made {
+        let seen = format!("ABI {}, a file could be created: {made}", landlock.abi);
+        return Check::missing(
+            LANDLOCK,
+            seen,
+            "mounts and namespaces are the only layer that protects files",
+            LANDLOCK_REMEDY,
+        );
+    }
+    let parts = [
+        (true, "files"),
+        (landlock.tcp_denied, "TCP"),
+        (landlock.devices(), "devices"),
+        (landlock.scopes(), "signals and abstract sockets"),
+    ];
+    let named = |held: bool| {
+        let names = parts.iter().filter(|(holds, _)| *holds == held).map(|(_, name)| *name);
+        names.collect::<Vec<_>>().join(", ")
+    };
+    let seen = format!("ABI {}: {}", landlock.abi, named(true));
+    match named(false) {
+        missing if missing.is_empty() => Check::ok(LANDLOCK, seen),
+        missing => {
+            Check::degraded(LANDLOCK, seen, format!("no second layer protects {missing}"), LANDLOCK_REMEDY)
+        }
+    }
+}
+
 #[cfg(test)]
-mod tests;
+mod tests {
+    use airlock_init::sight::{Attempt, Sight};
+
+    use super::*;
+
+    #[test]
+    fn every_layer_is_told_once_and_in_order_whatever_was_found() {
+        let some =
+            vec![Check::ok("read_only", "x"), Check::ok("kernel", "y"), Check::ok("capabilities", "z")];
+        let all = complete(some);
+        let names: Vec<&str> = all.iter().map(|check| check.name).collect();
+        let layers = LAYERS.map(|layer| layer.name);
+        assert_eq!(names, [&["kernel"][..], &layers].concat());
+        let told: Vec<&str> =
+            all.iter().filter(|check| check.is_enforced()).map(|check| check.name).collect();
+        assert_eq!(told, ["kernel", "capabilities", "read_only"]);
+    }
+
+    #[test]
+    fn below_the_floor_is_what_the_floor_and_the_configuration_ask_for() {
+        let report = CapabilityReport { checks: complete(Vec::new()), shells: Vec::new() };
+        let names =
+            |required: &[String]| report.below_floor(required).map(|check| check.name).collect::<Vec<_>>();
+        let floor: Vec<&str> = LAYERS.iter().filter(|layer| layer.floor).map(|layer| layer.name).collect();
+        assert_eq!(names(&[]), floor);
+        assert_eq!(names(&["landlock".to_owned()]).len(), floor.len() + 1);
+        assert_eq!(names(&["seccomp".to_owned()]), floor, "it already belongs to the floor");
+
+        let all = LAYERS.iter().map(|layer| Check::ok(layer.name, "seen")).collect();
+        let whole = CapabilityReport { checks: all, shells: Vec::new() };
+        assert_eq!(whole.below_floor(&["landlock".to_owned()]).count(), 0);
+        let mut part = whole;
+        part.checks[4].state = State::Degraded;
+        assert_eq!(part.below_floor(&[]).map(|check| check.name).collect::<Vec<_>>(), [LAYERS[4].name]);
+    }
+
+    /// Returns the checks that follow from the observations in a session's and in a read-only sandbox.
+    fn drawn(session: &Sight, reader: &Sight) -> Vec<Check> {
+        let facts = Facts::default();
+        let seen = |sight| Observations { sight, here: &[], facts: &facts, owner: None };
+        let mut checks = seen(session).of_session();
+        checks.extend(seen(reader).of_reader());
+        checks.push(inside::escapes(&seen(session), &seen(reader)));
+        checks
+    }
+
+    #[test]
+    fn from_nothing_seen_it_follows_that_nothing_holds() {
+        let nothing = Sight::default();
+        for check in drawn(&nothing, &nothing) {
+            assert_eq!(check.state, State::Missing, "{check:?}");
+        }
+    }
+
+    #[test]
+    fn what_could_be_written_or_got_through_is_named() {
+        let places = |all: &[&str]| all.iter().map(ToString::to_string).collect();
+        let refused = Attempt { name: "mount a tmpfs".to_owned(), errno: Some(1) };
+        let session = Sight {
+            writable: places(&["/workspace", "/tmp"]),
+            attempts: vec![refused.clone()],
+            ..Sight::default()
+        };
+        let reader = Sight { writable: places(&["/var/tmp"]), attempts: vec![refused], ..Sight::default() };
+        let of =
+            |checks: &[Check], name: &str| checks.iter().find(|check| check.name == name).cloned().unwrap();
+        let held = drawn(&session, &reader);
+        assert!(of(&held, "read_only").is_enforced() && of(&held, "escapes").is_enforced(), "{held:#?}");
+
+        let writes = Sight { writable: places(&["/workspace", "/var/tmp"]), ..reader.clone() };
+        let found = drawn(&session, &writes);
+        assert!(of(&found, "read_only").seen.contains("/workspace"), "{found:#?}");
+        assert!(of(&found, "escapes").seen.contains("write /workspace (read-only)"), "{found:#?}");
+
+        let worked = Attempt { name: "ptrace pid 1".to_owned(), errno: None };
+        let traced = Sight { attempts: vec![worked], writable: places(&["/usr"]), ..session };
+        let found = of(&drawn(&traced, &reader), "escapes");
+        assert_eq!(
+            (found.state, found.seen.as_str()),
+            (State::Missing, "not refused: ptrace pid 1, write /usr")
+        );
+    }
+
+    #[test]
+    fn what_an_older_kernel_lacks_is_named() {
+        let check = |abi| landlock_check(Landlock { abi, tcp_denied: abi >= 4 }, false);
+        let cases = [
+            (0, State::Missing, ""),
+            (1, State::Missing, ""),
+            (2, State::Degraded, "TCP, devices, signals and abstract sockets"),
+            (4, State::Degraded, "devices, signals and abstract sockets"),
+            (5, State::Degraded, "signals and abstract sockets"),
+            (6, State::Ok, ""),
+        ];
+        for (abi, state, lost) in cases {
+            let found = check(abi);
+            assert_eq!(found.state, state, "{abi}");
+            assert!(found.lost.ends_with(lost), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_could_be_made_is_not_out_of_reach() {
+        let landlock = Landlock { abi: 7, tcp_denied: true };
+        assert_eq!(landlock_check(landlock, true).state, State::Missing);
+    }
+}

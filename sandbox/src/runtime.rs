@@ -3,8 +3,6 @@
 //!
 //! Must not be writable by any session, because they are bound into all sandboxes.
 
-mod git;
-
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
@@ -15,9 +13,6 @@ use airlock_mounts::remove_tree;
 
 use crate::error::LaunchError;
 use crate::layout::{HIDDEN_FILE, HOME, USER};
-use crate::random::random_name;
-
-pub(crate) use git::overrides as git_overrides;
 
 /// The program that is pid 1 of every sandbox. `build.rs` builds it.
 static INIT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/airlock-init"));
@@ -55,8 +50,8 @@ impl Runtime {
         write(etc.join("hosts"), b"127.0.0.1 localhost airlock\n::1 localhost airlock\n", 0o444)?;
         let nsswitch = b"passwd: files\ngroup: files\nhosts: files dns\n";
         write(etc.join("nsswitch.conf"), nsswitch, 0o444)?;
-        write(etc.join("gitconfig"), git::config_file(false).as_bytes(), 0o444)?;
-        write(etc.join("gitconfig-read-only"), git::config_file(true).as_bytes(), 0o444)?;
+        write(etc.join("gitconfig"), git_config_file(false).as_bytes(), 0o444)?;
+        write(etc.join("gitconfig-read-only"), git_config_file(true).as_bytes(), 0o444)?;
         Ok(runtime)
     }
 
@@ -121,6 +116,52 @@ fn sweep(state: &Path) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Returns 128 random bits in hex.
+pub(crate) fn random_name() -> io::Result<String> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(|error| io::Error::other(error.to_string()))?;
+    Ok(u128::from_le_bytes(bytes)).map(|number| format!("{number:032x}"))
+}
+
+/// Returns the settings for every command, followed by those for read-only ones.
+///
+/// Airlock's settings for git, in `/etc/gitconfig` and again as variables, which override a repository's settings.
+///
+/// Must contain only required overrides, no preferences.
+///
+/// No value disables an external diff program (an empty one makes `git diff` fail). For read-only commands, the mounts
+/// restrict it.
+pub(crate) fn git_overrides(read_only: bool) -> Vec<(&'static str, &'static str)> {
+    let mut settings = vec![
+        ("safe.bareRepository", "explicit"),
+        // A background process of git would be killed with the command before it completes.
+        ("gc.autoDetach", "false"),
+        ("maintenance.autoDetach", "false"),
+    ];
+    if read_only {
+        settings.extend([
+            ("core.fsmonitor", "false"),
+            ("core.hooksPath", "/dev/null"),
+            ("log.showSignature", "false"),
+            ("core.pager", "cat"),
+            // `git diff` rewrites the index, and ignores GIT_OPTIONAL_LOCKS.
+            ("diff.autoRefreshIndex", "false"),
+        ]);
+    }
+    settings
+}
+
+/// Returns the settings as a configuration file.
+fn git_config_file(read_only: bool) -> String {
+    let mut text = String::new();
+    for (name, value) in git_overrides(read_only) {
+        if let Some((section, key)) = name.split_once('.') {
+            text.push_str(&format!("[{section}]\n\t{key} = {value}\n"));
+        }
+    }
+    text
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use airlock_init::wire::HostIds;
 use rustix::fs::{
@@ -14,8 +15,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use crate::mask::SessionDirectory;
-use crate::net::SessionNet;
-use crate::random::random_name;
+use crate::runtime::random_name;
 
 /// The maximum nesting of directories in [`change_owner_of_tree`].
 const MAX_DEPTH: usize = 256;
@@ -167,4 +167,29 @@ pub fn change_owner_of_tree(directory: BorrowedFd<'_>, ids: HostIds) -> Result<(
         }
     }
     Ok(())
+}
+
+/// A session's loopback. Clones refer to the same one.
+///
+/// The network namespace of a session, and the user namespace that owns it.
+///
+/// Only descriptors keep them alive. When the last clone is dropped and the last command has ended, the kernel removes
+/// both.
+#[derive(Debug, Clone)]
+pub struct SessionNet(Arc<Namespaces>);
+
+#[derive(Debug)]
+struct Namespaces {
+    user: OwnedFd,
+    net: OwnedFd,
+}
+
+impl SessionNet {
+    pub(crate) fn new(user: OwnedFd, net: OwnedFd) -> Self {
+        Self(Arc::new(Namespaces { user, net }))
+    }
+
+    pub(crate) fn fds(&self) -> [BorrowedFd<'_>; 2] {
+        [self.0.user.as_fd(), self.0.net.as_fd()]
+    }
 }

@@ -4,13 +4,14 @@
 //! command does not inherit them. The two share only the current directory, which pid 1 never uses. Must not
 //! interpret output, and must not outlive the shell by more than [`Grace`] allows.
 
-mod landlock;
 mod setup;
-mod terminal;
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::process::ExitCode;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -18,7 +19,7 @@ use std::time::{Duration, Instant};
 use airlock_init::frame::{recv_frame, send_frame};
 use airlock_init::grace::{Grace, Look};
 use airlock_init::sys;
-use airlock_init::wire::{self, End, Landlock, MAX_CWD, Report, Status, Step, ToInit};
+use airlock_init::wire::{self, Access, End, Landlock, MAX_CWD, Report, Status, Step, ToInit};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::time::TimeValLike;
@@ -27,7 +28,12 @@ use rustix::io::Errno;
 use rustix::process::{WaitOptions, WaitStatus, pidfd_open};
 
 use crate::failure::{AtStep, Failure};
-use terminal::Terminal;
+use landlock::{
+    ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, LandlockStatus,
+    RestrictionStatus, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
+    path_beneath_rules,
+};
+use setup::Terminal;
 
 /// The interval between checks for processes that outlive the shell: the first and the longest.
 const LEFTOVER_POLL: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(20)];
@@ -54,7 +60,7 @@ pub(crate) fn run(sandboxed: bool) -> Result<ExitCode, Failure> {
     setup::apply_limits(&spec.limits)?;
     // Before the listener thread starts, so that the restriction applies to every thread.
     let landlock = match sandboxed {
-        true => landlock::restrict(&spec.access).at(Step::Landlock)?,
+        true => restrict_by_landlock(&spec.access).at(Step::Landlock)?,
         false => Landlock { abi: 0, tcp_denied: false },
     };
     let listener = control.as_fd().try_clone_to_owned().at(Step::Prepare)?;
@@ -188,4 +194,57 @@ fn last_directory(status: Status, was_shell: bool) -> Option<Vec<u8>> {
     }
     let path = rustix::process::getcwd(Vec::new()).ok()?.into_bytes();
     (path.first() == Some(&b'/') && path.len() <= MAX_CWD).then_some(path)
+}
+
+/// The newest tested version. Restrictions of later versions are not used.
+const KNOWN: ABI = ABI::V7;
+
+/// Restricts this process irreversibly.
+///
+/// Landlock: the second layer after mounts and namespaces. Pid 1 applies it to itself, and everything that it starts
+/// inherits it.
+///
+/// Uses the kernel's available version and reports it. Must not widen access: a path that cannot be opened gets no
+/// right.
+fn restrict_by_landlock(access: &Access) -> Result<Landlock, RulesetError> {
+    let status = apply_landlock(access)?;
+    let abi = match (&status.ruleset, status.landlock) {
+        (RulesetStatus::NotEnforced, _) => 0,
+        (_, LandlockStatus::Available { effective_abi, .. }) => effective_abi as u32,
+        _ => 0,
+    };
+    Ok(Landlock { abi, tcp_denied: abi >= ABI::V4 as u32 && !access.tcp })
+}
+
+fn apply_landlock(access: &Access) -> Result<RestrictionStatus, RulesetError> {
+    let mut rules = Ruleset::default()
+        // ABI 1 cannot allow a rename between directories, and therefore forbids it. This would break git and mv.
+        .set_compatibility(CompatLevel::SoftRequirement)
+        .handle_access(AccessFs::Refer)?
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::from_all(KNOWN))?
+        .scope(Scope::from_all(KNOWN))?;
+    if !access.tcp {
+        rules = rules.handle_access(AccessNet::from_all(KNOWN))?;
+    }
+    rules
+        .create()?
+        .add_rules(path_beneath_rules(["/"], AccessFs::from_read(KNOWN)))?
+        .add_rules(path_beneath_rules(paths(&access.directories), in_directories()))?
+        .add_rules(path_beneath_rules(paths(&access.files), in_files()))?
+        .restrict_self()
+}
+
+/// All rights except those on devices.
+fn in_directories() -> BitFlags<AccessFs> {
+    AccessFs::from_all(KNOWN) & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev)
+}
+
+/// The rights to write and control a file, but not to create or remove it.
+fn in_files() -> BitFlags<AccessFs> {
+    AccessFs::WriteFile | AccessFs::Truncate | AccessFs::IoctlDev
+}
+
+fn paths(paths: &[Vec<u8>]) -> impl Iterator<Item = &Path> {
+    paths.iter().map(|path| Path::new(OsStr::from_bytes(path)))
 }

@@ -74,7 +74,7 @@ fn one_write_ends_what_no_process_group_and_no_signal_reaches() {
         let is_handled = (0..1000).any(|_| {
             let pending = lives(daemon) && has_pending(daemon);
             if pending {
-                std::thread::sleep(std::time::Duration::from_millis(10));
+                std::thread::sleep(Duration::from_millis(10));
             }
             !pending
         });
@@ -96,7 +96,7 @@ fn processor_time_is_counted_of_what_nobody_waited_for() {
     shell.wait().unwrap();
     assert!(lives(daemon));
     let usage = cgroup.end().unwrap().unwrap();
-    assert!(usage.user >= std::time::Duration::from_millis(20), "{usage:?}");
+    assert!(usage.user >= Duration::from_millis(20), "{usage:?}");
     assert!(!usage.oom_killed);
     assert_eq!(cgroup.end().unwrap(), None, "the second call has nothing to do");
 }
@@ -149,9 +149,9 @@ fn what_is_noted_and_no_launchers_cgroup_is_left_alone() {
     let state = tempfile::tempdir().unwrap();
     let directory = state.path().join("airlock-1");
     fs::create_dir(&directory).unwrap();
-    let foreign = place::own().unwrap();
+    let foreign = tree::own_cgroup().unwrap();
     for noted in [&directory, &foreign, &state.path().join("airlock-gone")] {
-        record::write(state.path(), noted).unwrap();
+        tree::write_record(state.path(), noted).unwrap();
         drop(cgroups(state.path(), CgroupMode::Off));
         assert!(!state.path().join("cgroup").exists());
     }

@@ -1,16 +1,14 @@
-//! A launcher's cgroup, and the controllers that it has.
+//! A launcher's cgroup, its record in the state directory, and the controllers that it has.
 
 use std::fs;
 use std::io::{self, ErrorKind};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::fs::{Access, AtFlags, CWD, accessat};
+use rustix::fs::{Access, AtFlags, CWD, accessat, statfs};
 
 use super::limits::{LIMITS, NotEnforced, cause};
-use super::place;
-use super::record::{self, PREFIX};
-use crate::random::random_name;
+use crate::runtime::random_name;
 
 /// The cgroup into which the runner moves out of its own. A cgroup with processes cannot give controllers to its
 /// children.
@@ -30,13 +28,13 @@ pub(super) struct Tree {
 impl Tree {
     /// Creates a cgroup in `parent` or in the runner's own, and enables the available controllers.
     pub(super) fn make(parent: Option<&Path>, state: &Path) -> Result<Self, String> {
-        let own = place::own();
+        let own = own_cgroup();
         let base = match (parent, &own) {
             (Some(parent), _) => parent.to_owned(),
             (None, Ok(own)) => divided(own).to_owned(),
             (None, Err(why)) => return Err(why.clone()),
         };
-        if !place::is_cgroup(&base) {
+        if !is_cgroup(&base) {
             return Err(format!("`{}` is not a cgroup of version 2", base.display()));
         }
         if let Ok(own) = &own {
@@ -44,7 +42,7 @@ impl Tree {
         }
         let name = random_name().map_err(|error| error.to_string())?;
         let directory = base.join(format!("{PREFIX}{name}"));
-        record::write(state, &directory).map_err(|error| format!("`{}`: {error}", state.display()))?;
+        write_record(state, &directory).map_err(|error| format!("`{}`: {error}", state.display()))?;
         let failed = |error: io::Error| format!("cannot create a cgroup in `{}`: {error}", base.display());
         fs::create_dir(&directory).map_err(failed)?;
         let mut tree =
@@ -83,7 +81,7 @@ impl Drop for Tree {
     fn drop(&mut self) {
         // If the removal fails, the next start repeats it from the record.
         if fs::remove_dir(&self.directory).is_ok() {
-            let _ = record::remove(&self.state, &self.directory);
+            let _ = remove_record(&self.state, &self.directory);
         }
     }
 }
@@ -177,4 +175,109 @@ fn missing(base: &Path, directory: &Path) -> Vec<NotEnforced> {
         Some(NotEnforced { limit, cause: cause(limit, &why) })
     };
     LIMITS.into_iter().filter_map(gap).collect()
+}
+
+/// The prefix of launchers' cgroups. 128 random bits follow.
+pub(super) const PREFIX: &str = "airlock-";
+/// The file in the state directory that records the launcher's cgroup.
+pub(super) const RECORD: &str = "cgroup";
+
+/// Records a launcher's cgroup, before it is created.
+pub(super) fn write_record(state: &Path, directory: &Path) -> io::Result<()> {
+    fs::write(state.join(RECORD), directory.as_os_str().as_encoded_bytes())
+}
+
+/// Removes the record, if it still names this cgroup.
+fn remove_record(state: &Path, directory: &Path) -> io::Result<()> {
+    match read_record(state)? {
+        Some(recorded) if recorded == directory => fs::remove_file(state.join(RECORD)),
+        _ => Ok(()),
+    }
+}
+
+/// Returns the recorded cgroup.
+pub(super) fn read_record(state: &Path) -> io::Result<Option<PathBuf>> {
+    match fs::read_to_string(state.join(RECORD)) {
+        Ok(text) => Ok(Some(text.into())),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The magic number of a cgroup2 file system.
+const MAGIC: u64 = 0x6367_7270;
+
+/// Returns the directory of this process's own cgroup.
+pub(super) fn own_cgroup() -> Result<PathBuf, String> {
+    let read = |path: &str| fs::read_to_string(path).map_err(|error| format!("{path}: {error}"));
+    let mounts = read("/proc/self/mountinfo")?;
+    let own = read("/proc/self/cgroup")?;
+    let own = own_path(&own).ok_or("no hierarchy of version 2")?;
+    let mut directories = mount_points(&mounts).filter_map(|(root, point)| directory(root, point, own));
+    let directory = directories.find(|directory| is_cgroup(directory));
+    directory.ok_or_else(|| "no cgroup2 mount contains the runner's cgroup".to_owned())
+}
+
+/// Reports whether the directory is a cgroup of version 2.
+pub(super) fn is_cgroup(directory: &Path) -> bool {
+    statfs(directory).is_ok_and(|found| u64::try_from(found.f_type) == Ok(MAGIC))
+}
+
+/// Returns the path of the version 2 line, which has the number 0 and no controllers.
+fn own_path(text: &str) -> Option<&str> {
+    text.lines().find_map(|line| line.strip_prefix("0::"))
+}
+
+/// Returns root and mount point of each cgroup2 mount.
+fn mount_points(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    text.lines().filter_map(|line| {
+        let (mount, kind) = line.split_once(" - ")?;
+        let mut fields = mount.split(' ').skip(3);
+        let (root, point) = (fields.next()?, fields.next()?);
+        // Space, tab and similar characters are written as octal numbers. Such paths are not supported.
+        (kind.starts_with("cgroup2 ") && !point.contains('\\')).then_some((root, point))
+    })
+}
+
+/// Returns the directory of the cgroup `own` below a mount of the cgroup `root`.
+fn directory(root: &str, point: &str, own: &str) -> Option<PathBuf> {
+    let below = Path::new(own).strip_prefix(root).ok()?;
+    // A path with `..` lies outside the runner's cgroup namespace.
+    let inside = !below.components().any(|part| part == Component::ParentDir);
+    inside.then(|| Path::new(point).join(below))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PURE: &str = "29 23 0:26 / /sys/fs/cgroup rw,nosuid,nodev,noexec,relatime shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
+    const HYBRID: &str = "31 30 0:28 / /sys/fs/cgroup/unified rw,relatime shared:6 - cgroup2 cgroup2 rw\n\
+                          32 30 0:29 / /sys/fs/cgroup/memory rw shared:7 - cgroup cgroup rw,memory\n";
+
+    fn place(mounts: &str, own: &str) -> Option<PathBuf> {
+        let own = own_path(own)?;
+        mount_points(mounts).find_map(|(root, point)| directory(root, point, own))
+    }
+
+    #[test]
+    fn pure_hybrid_and_none() {
+        let service = "0::/system.slice/airlock-runner.service\n";
+        let expected = "/sys/fs/cgroup/system.slice/airlock-runner.service";
+        assert_eq!(place(PURE, service), Some(expected.into()));
+        assert_eq!(place(HYBRID, "9:pids:/x\n0::/\n"), Some("/sys/fs/cgroup/unified/".into()));
+        assert_eq!(place(HYBRID, "9:pids:/x\n"), None);
+        assert_eq!(
+            place("32 30 0:29 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n", "0::/\n"),
+            None
+        );
+    }
+
+    #[test]
+    fn a_containers_part_of_the_hierarchy() {
+        let bound = PURE.replace(" / /sys", " /docker/abc /sys");
+        assert_eq!(place(&bound, "0::/docker/abc/x\n"), Some("/sys/fs/cgroup/x".into()));
+        assert_eq!(place(&bound, "0::/elsewhere\n"), None);
+        assert_eq!(place(PURE, "0::/../other\n"), None, "outside of the cgroup namespace");
+    }
 }

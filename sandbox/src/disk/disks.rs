@@ -8,12 +8,11 @@ use std::path::{Path, PathBuf};
 
 use airlock_mounts::remove_tree;
 
-use super::backend::{DiskBackend, DiskConfig};
+use super::backend::{DiskBackend, DiskConfig, DiskError, step};
 use super::count::DiskUse;
-use super::error::{DiskError, step};
 use super::session::SessionDisk;
 use super::{image, mounts, quota};
-use crate::random::random_name;
+use crate::runtime::random_name;
 
 /// The limited directory, in the directory of a session.
 pub(super) const DISK: &str = "disk";

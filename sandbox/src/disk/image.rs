@@ -11,8 +11,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::backend::{DiskBackend, DiskConfig};
-use super::error::{DiskError, step};
+use super::backend::{DiskBackend, DiskConfig, DiskError, step};
 
 const IMAGE: &str = "disk.img";
 const MKFS: [&str; 2] = ["/usr/sbin/mkfs.ext4", "/sbin/mkfs.ext4"];

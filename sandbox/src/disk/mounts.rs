@@ -11,8 +11,7 @@ use rustix::mount::{
     MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind, mount_change, unmount as unmount_one,
 };
 
-use super::backend::DiskConfig;
-use super::error::{DiskError, step};
+use super::backend::{DiskConfig, DiskError, step};
 
 /// The maximum number of stacked mounts that are unmounted.
 const STACK: usize = 16;

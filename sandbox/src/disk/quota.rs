@@ -12,8 +12,7 @@ use airlock_init::sys::{limit_project, set_project};
 use rustix::fs::statfs;
 use rustix::io::Errno;
 
-use super::backend::{DiskBackend, DiskConfig};
-use super::error::{DiskError, step};
+use super::backend::{DiskBackend, DiskConfig, DiskError, step};
 
 const EXT4: i64 = 0xef53;
 const XFS: i64 = 0x5846_5342;

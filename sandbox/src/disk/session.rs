@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::statvfs;
 
-use super::backend::DiskBackend;
+use super::backend::{DiskBackend, DiskError, step};
 use super::count::DiskUse;
-use super::error::{DiskError, step};
 
 /// A disk counts as full below this part of its size, or below the bytes that follow, whichever is less. A large write
 /// fails before all space is used.

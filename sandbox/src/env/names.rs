@@ -1,8 +1,9 @@
-//! Checks which variables session and request may set, and which are passed through.
+//! The inputs for the environment of a command. Checks which variables session and request may set, and which are
+//! passed through.
 //!
 //! Must not include a value in an error, because it may be a secret.
 
-use super::request::EnvRequest;
+use crate::profile::Profile;
 
 /// The maximum number of variables from all sources together.
 pub const MAX_VARIABLES: usize = 512;
@@ -172,4 +173,28 @@ fn is_name(name: &str) -> bool {
     let mut bytes = name.bytes();
     let first = bytes.next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_');
     first && name.len() <= MAX_NAME && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_')
+}
+
+/// A variable: name and value, with any bytes that Linux allows.
+pub type Variable = (Vec<u8>, Vec<u8>);
+
+/// The inputs for the environment of one command.
+#[derive(Debug, Clone, Copy)]
+pub struct EnvRequest<'a> {
+    /// The profile: PATH, its variables, and the names that it allows.
+    pub profile: &'a Profile,
+    /// The session's ID, set as `AIRLOCK_SESSION_ID`.
+    pub session_id: &'a str,
+    /// The variables passed from the runner's environment, without secrets. All other sources override them.
+    pub passed: &'a [Variable],
+    /// The session's variables.
+    pub session: &'a [Variable],
+    /// The request's variables. They override the session's.
+    pub request: &'a [Variable],
+    /// The trace context of the command, set as `TRACEPARENT`.
+    pub traceparent: Option<&'a str>,
+    /// Whether the command is read-only.
+    pub read_only: bool,
+    /// Whether the command runs outside the sandbox.
+    pub unsandboxed: bool,
 }

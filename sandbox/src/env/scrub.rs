@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use super::request::Variable;
+use super::names::Variable;
 
 /// Names that never pass, also with the prefix `INPUT_`, with which a workflow passes each to an action. `*` matches
 /// any text. Case is ignored.

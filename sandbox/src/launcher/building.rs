@@ -1,4 +1,5 @@
-//! Builds the program that pid 1 starts for a command: the shell, its arguments, its files.
+//! Refuses launches that cannot be started, and builds the program that pid 1 starts for a command: the shell, its
+//! arguments, its files.
 //!
 //! Pure. Must not insert a command into the text of another command. It is a separate file, which the shell runs as a
 //! script.
@@ -9,8 +10,9 @@ use std::path::Path;
 
 use airlock_init::wire::{COMMAND_FILE, INSIDE_BASH_ENV, SHELL_INIT_FILE, SNAPSHOT_FILE, StartSpec};
 
-use crate::landlock;
-use crate::spec::{LaunchSpec, Limits, Shell, Stdin};
+use crate::error::LaunchError;
+use crate::spec::{LaunchSpec, Limits, MAX_COMMAND, Shell, Stdin};
+use crate::{landlock, mask};
 
 /// Builds the start message. The command, and the files that the shell reads before it, are files of `directory`.
 pub(super) fn start(spec: &LaunchSpec, limits: &Limits, directory: &Path) -> StartSpec {
@@ -63,4 +65,42 @@ pub fn shell_words(shell: Shell, read_only: bool) -> Vec<&'static [u8]> {
         Shell::Zsh => vec![b"-f", b"-d", b"-o", b"no_aliases", b"-o", b"no_bang_hist"],
         Shell::Pwsh => vec![b"-NoLogo", b"-NoProfile", b"-NonInteractive"],
     }
+}
+
+/// The maximum total bytes of names and values of the environment.
+const MAX_ENVIRONMENT: usize = 512 << 10;
+
+/// Refuses parameters that cannot be started.
+pub(super) fn check(spec: &LaunchSpec) -> Result<(), LaunchError> {
+    let refuse = |cause: &str| Err(LaunchError::Invalid { cause: cause.to_owned() });
+    if spec.command.len() > MAX_COMMAND {
+        return Err(LaunchError::CommandTooLong { bytes: spec.command.len() });
+    }
+    if spec.command.contains(&0) {
+        return refuse("the command contains a NUL byte");
+    }
+    if spec.prefix.iter().any(|word| word.contains(&0)) {
+        return refuse("the prefix contains a NUL byte");
+    }
+    if spec.snapshot.is_some() && (spec.shape.read_only || spec.shell != Shell::Bash) {
+        return refuse("only a bash command that can write can use a shell snapshot");
+    }
+    if spec.separate_stderr && matches!(spec.stdin, Stdin::Terminal(_)) {
+        return refuse("a terminal has one stream for output and errors");
+    }
+    if !spec.cwd.is_absolute() || spec.cwd.as_os_str().as_bytes().contains(&0) {
+        return refuse("the directory is not an absolute path");
+    }
+    let bad = |(name, value): &(OsString, OsString)| {
+        let name = name.as_bytes();
+        name.is_empty() || name.iter().any(|byte| matches!(byte, 0 | b'=')) || value.as_bytes().contains(&0)
+    };
+    if spec.env.iter().any(bad) {
+        return refuse("the environment contains a name or value that cannot be passed");
+    }
+    let sizes = spec.env.iter().map(|(name, value)| name.len() + value.len());
+    if sizes.clone().any(|size| size >= MAX_COMMAND) || sizes.sum::<usize>() > MAX_ENVIRONMENT {
+        return refuse("the environment is too large");
+    }
+    mask::check(&spec.masks).map_err(|cause| LaunchError::Invalid { cause })
 }

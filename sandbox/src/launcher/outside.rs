@@ -14,8 +14,8 @@ use airlock_init::frame::send_frame;
 use airlock_init::wire::{HostIds, MODE_OUTSIDE, OutsidePlan, Shown};
 
 use super::Launcher;
-use super::exchange::{before_start, set_timeouts};
 use super::start::ready;
+use super::{before_start, set_timeouts};
 use crate::cgroup::Cgroup;
 use crate::error::LaunchError;
 use crate::layout::WORKSPACE;

@@ -20,10 +20,9 @@ use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
 use rustix::termios::isatty;
 
 use super::Launcher;
-use super::building;
-use super::check::check;
-use super::exchange::{before_start, set_timeouts, unexpected};
+use super::building::{self, check};
 use super::forker::{Child, Tie};
+use super::{before_start, set_timeouts, unexpected};
 use crate::args::{Sources, bwrap_args};
 use crate::cgroup::Cgroup;
 use crate::error::LaunchError;

@@ -6,7 +6,6 @@
 
 mod act;
 mod disarm;
-mod restore;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -16,12 +15,10 @@ use serde::{Deserialize, Serialize};
 use super::error::ProtectError;
 use super::found::{Found, Held, NAMES_LAYER};
 use super::judge::ActiveWriter;
-use super::masks::masks;
 use super::names::{Names, ancestors};
-use super::rules::Writer;
+use super::rules::{Writer, masks};
 use super::scan::{Record, Scope, is_of_home, scan};
-use super::scrub::{KnownShapes, defer, scrub};
-use super::shape::Shape;
+use super::scrub::{KnownShapes, Shape, defer, scrub};
 use super::store::GuardStore;
 use crate::mask::Mask;
 

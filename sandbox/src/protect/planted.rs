@@ -5,17 +5,14 @@
 //! HOME and `/tmp` as far as a command uses them or a repository of the workspace refers to them. Links are followed as
 //! inside. Makes no changes. Works with the rights of its thread.
 
-mod config;
-mod hooks;
 mod input;
-mod item;
 mod repository;
 mod search;
 
 use std::path::Path;
 
 pub use input::{Grounds, Suspects, Use};
-pub use item::{Item, Plant, Planted};
+pub use search::{Item, Plant, Planted};
 
 use super::error::ProtectError;
 use search::Search;

@@ -14,7 +14,7 @@ use super::directory::{Directory, Need, identity, kind, look};
 use super::error::{ProtectError, shown};
 use super::mark::{Kind, Mark};
 use super::names::{Names, is_git, join};
-use super::shape::Shape;
+use super::scrub::Shape;
 
 /// The maximum nesting of directories.
 pub(super) const DEPTH: usize = 200;

@@ -22,7 +22,7 @@ use super::error::{ProtectError, shown};
 use super::found::{Held, Reason};
 use super::mark::{Kind, Mark, read};
 use super::names::{above, is_git, last};
-use crate::random::random_name;
+use crate::runtime::random_name;
 
 /// The maximum total bytes of original contents.
 const ORIGINALS_BYTES: u64 = 32 << 20;

@@ -4,9 +4,8 @@
 
 use std::process::Command;
 
-use super::check::Check;
 use super::facts::Facts;
-use super::layers::lost;
+use super::layers::{Check, lost};
 use super::observe::NotObserved;
 use crate::launcher::{Launcher, answer};
 use crate::uid::UidIsolation;

@@ -5,9 +5,8 @@
 use airlock_init::sight::{Attempt, FILTERED, SESSION_PLACES, Sight};
 use airlock_init::wire::HostIds;
 
-use super::check::Check;
 use super::facts::Facts;
-use super::layers::lost;
+use super::layers::{Check, lost};
 
 /// The kinds of namespaces that each command has for itself.
 const OWN: [&str; 6] = ["user", "pid", "ipc", "uts", "mnt", "cgroup"];

@@ -2,17 +2,16 @@
 //!
 //! Each row runs twice in equal sandboxes with the same snapshot: as Airlock runs it, and as a file that is passed to
 //! `bash +H -O expand_aliases`. Output, exit code and last directory must be equal. Only the path of the script may
-//! differ.
+//! differ. The rows are harmless on a host: outside the sandbox they run as a session's user, in its directories.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-mod outside;
 mod rows;
-mod shells;
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use airlock_sandbox::{Cause, LaunchSpec, Session};
+use airlock_sandbox::{Cause, LaunchSpec, Profile, Root, Session, Shell, env::outside};
 
 use crate::support::{Host, finish};
 
@@ -185,4 +184,101 @@ fn the_prefix_stands_in_front_and_its_words_are_data() {
     let gone = site.host.refused(&site.session, &with(&["/usr/bin/no-such-prefix"], "true"));
     assert_eq!(gone.step(), "prefix");
     assert!(!gone.is_shell_unavailable() && gone.hint().unwrap().contains("shell.prefix"), "{gone}");
+}
+
+/// A row that names this path would write to the host's own directory.
+const HOSTS_OWN: &[u8] = b"/tmp/";
+
+impl Site {
+    fn outside(&self, command: &[u8], script: &str) -> Outcome {
+        let spec = self.host.spec(command);
+        let spec = LaunchSpec { env: outside(spec.env.clone(), &self.session.directories), ..spec };
+        let running = self.host.launcher.start_outside(&self.session, &self.host.limits, &spec);
+        let output = finish(running.unwrap_or_else(|error| panic!("{}: {error}", error.step())));
+        let ended = output.ended;
+        Outcome { output: output.stdout.replace(script, "SCRIPT"), cause: ended.cause, directory: ended.cwd }
+    }
+
+    fn built_outside(&self, command: &[u8]) -> Outcome {
+        self.empty();
+        self.outside(command, &self.session.directories.root.join("run/command").to_string_lossy())
+    }
+
+    fn reference_outside(&self, command: &[u8]) -> Outcome {
+        self.empty();
+        let script = self.session.directories.tmp.join("reference-script");
+        fs::write(&script, command).unwrap();
+        let script = script.to_string_lossy();
+        let driver = format!("exec bash --noprofile --norc +H -O expand_aliases {script}");
+        self.outside(driver.as_bytes(), &script)
+    }
+}
+
+#[test]
+fn every_command_does_outside_what_it_does_as_a_file() {
+    let site = Site::new();
+    let rows: Vec<_> = rows::all()
+        .into_iter()
+        .filter(|row| !row.windows(HOSTS_OWN.len()).any(|part| part == HOSTS_OWN))
+        .collect();
+    assert!(rows.len() >= 320, "{} rows", rows.len());
+    let mut wrong = Vec::new();
+    for row in &rows {
+        let (wanted, got) = (site.reference_outside(row), site.built_outside(row));
+        if wanted != got {
+            let shown = String::from_utf8_lossy(row.get(..200).unwrap_or(row)).into_owned();
+            wrong.push(format!("{shown:?}\n  as a file: {wanted:?}\n  built:     {got:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {} rows:\n{}", wrong.len(), rows.len(), wrong.join("\n"));
+}
+
+#[test]
+fn zsh_reads_the_command_as_a_file_and_nothing_before_it() {
+    let host = Host::new();
+    let session = host.session();
+    fs::write(session.directories.home.join(".zshrc"), "echo read-zshrc\n").unwrap();
+    fs::write(session.directories.home.join(".zshenv"), "echo read-zshenv\n").unwrap();
+    let zsh = |command: &str| LaunchSpec { shell: Shell::Zsh, ..host.spec(command) };
+    let output =
+        host.run(&session, &zsh("print -r -- ${(U):-zsh} $ZSH_VERSION[1] 'a\\b'; mkdir d; cd d; exit 3"));
+    assert_eq!((output.stdout.as_str(), output.ended.cause), ("ZSH 5 a\\b\n", Cause::Exited(3)));
+    assert_eq!(output.ended.cwd, Some("/workspace/d".into()));
+    for (command, wanted) in [
+        ("cat <<E\n$((1 + 1))\nE\n# the end", "2\n"),
+        ("trap 'echo bye' EXIT; exit 4", "bye\n"),
+        ("alias ls='echo aliased'\nls -d /", "/\n"),
+        ("exec echo gone", "gone\n"),
+        ("read line; echo \"$? $line\"", "1 \n"),
+    ] {
+        assert_eq!(host.run(&session, &zsh(command)).stdout, wanted, "`{command}`");
+    }
+}
+
+#[test]
+fn a_shell_that_is_not_there_is_said_with_those_that_are() {
+    let host = Host::new();
+    let spec = LaunchSpec { shell: Shell::Pwsh, ..host.spec("Write-Host hi") };
+    let error = host.refused(&host.session(), &spec);
+    assert!(error.is_shell_unavailable());
+    let wanted = "pwsh is not installed where the command runs; installed: bash, zsh";
+    assert_eq!(error.to_string(), wanted);
+}
+
+#[test]
+fn pwsh_gets_its_script_and_no_profile() {
+    let mut host = Host::new();
+    let fake = host.directory.path().join("pwsh");
+    fs::write(
+        &fake,
+        "#!/bin/sh\nfor word in \"$@\"; do echo \"<$word>\"; done\nfor last; do :; done; cat \"$last\"\n",
+    )
+    .unwrap();
+    fs::set_permissions(&fake, PermissionsExt::from_mode(0o755)).unwrap();
+    assert_eq!(host.profile.root, Root::Binds);
+    host.profile = Profile::clone(&host.profile).with_bind(&fake, "/opt/microsoft/powershell/7/pwsh");
+    let spec = LaunchSpec { shell: Shell::Pwsh, ..host.spec("Write-Host 'hi'\n") };
+    let wanted = "<-NoLogo>\n<-NoProfile>\n<-NonInteractive>\n<-File>\n</run/airlock/run/command.ps1>\n\
+                  Write-Host 'hi'\n";
+    assert_eq!(host.run(&host.session(), &spec).stdout, wanted);
 }

@@ -1,17 +1,17 @@
-//! The setup of pid 1 before the shell exists, and the start of the shell.
+//! The setup of pid 1 before the shell exists, the command's terminal, and the start of the shell.
 //!
 //! The order matters: first make this process unreadable, and set the limits last before the fork.
 
 use std::ffi::{CString, OsStr};
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use airlock_init::sys::{Program, reset_signals, spawn_sharing_directory};
-use airlock_init::wire::{Rlimits, Shell, StartSpec, Step};
+use airlock_init::wire::{Rlimits, Shell, StartSpec, Step, TerminalSize};
 use nix::errno::Errno;
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::prctl;
@@ -21,9 +21,10 @@ use nix::sys::stat::{Mode, umask};
 use rustix::fs::{Access, access};
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::Pid;
+use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
 use rustix::thread::{SecureComputingMode, secure_computing_mode};
 
-use super::terminal::Terminal;
 use crate::failure::{AtStep, Failure};
 
 /// Makes this process unreadable for the command, resets signals and umask, and checks that it has inherited exactly
@@ -156,4 +157,51 @@ fn place(shell: Shell) -> Option<&'static str> {
     shell.places().iter().copied().find(|path| {
         fs::metadata(path).is_ok_and(|found| found.is_file()) && access(*path, Access::EXEC_OK).is_ok()
     })
+}
+
+/// Both ends of a terminal.
+///
+/// A command's terminal: a pair of devices in pid 1's own devpts, so that the command's end has a name inside.
+///
+/// Must not become the controlling terminal of pid 1, because pid 1 would receive its signals.
+pub(super) struct Terminal {
+    /// The runner's end.
+    controlling: OwnedFd,
+    /// The command's end. Pid 1 keeps it open: a command that closes all its copies may open its terminal again by
+    /// name.
+    command: OwnedFd,
+}
+
+impl Terminal {
+    pub(super) fn make(size: TerminalSize) -> Result<Self, Failure> {
+        let controlling = openpt(flags()).map_err(no_devices).at(Step::Terminal)?;
+        unlockpt(&controlling).at(Step::Terminal)?;
+        let command = ioctl_tiocgptpeer(&controlling, flags()).at(Step::Terminal)?;
+        let size = Winsize { ws_row: size.rows, ws_col: size.cols, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&controlling, size).at(Step::Terminal)?;
+        Ok(Self { controlling, command })
+    }
+
+    /// Returns the command's input, output and errors.
+    pub(super) fn ends(&self) -> Result<[OwnedFd; 3], Failure> {
+        let end = || self.command.try_clone().at(Step::Terminal);
+        Ok([end()?, end()?, end()?])
+    }
+
+    pub(super) fn controlling(&self) -> BorrowedFd<'_> {
+        self.controlling.as_fd()
+    }
+
+    /// Drops the runner's end, and returns the command's.
+    pub(super) fn into_command_end(self) -> OwnedFd {
+        self.command
+    }
+}
+
+fn flags() -> OpenptFlags {
+    OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC
+}
+
+fn no_devices(error: rustix::io::Errno) -> String {
+    format!("no terminal can be opened at `/dev/ptmx`: {error}")
 }

@@ -1,16 +1,21 @@
-//! Capabilities, namespaces, mounts, devices, kernel settings.
+//! Capabilities, namespaces, mounts, devices, kernel settings, bare system calls, and changes of the whole machine.
 
 use std::ffi::OsStr;
 use std::fs::{self, OpenOptions};
+use std::io;
 use std::path::Path;
 use std::process::Command;
 
+use airlock_init::sys::bare_call;
+use nix::errno::Errno;
+use nix::kmod::{DeleteModuleFlags, ModuleInitFlags, delete_module, finit_module, init_module};
 use nix::mount::MsFlags;
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::stat::{Mode, SFlag, makedev, mknod};
 use nix::unistd::{Gid, Uid, chroot, setgid, setuid};
-use rustix::fs::CWD;
+use rustix::fs::{CWD, MemfdFlags, memfd_create};
 use rustix::mount::{FsOpenFlags, OpenTreeFlags, fsopen, open_tree};
+use rustix::time::{ClockId, clock_gettime, clock_settime};
 
 use crate::attempt::Attempt;
 
@@ -97,4 +102,76 @@ pub(crate) fn sysctl() -> Vec<Attempt> {
     ]
     .map(|path| Attempt::of(path, OpenOptions::new().write(true).open(path)))
     .into()
+}
+
+/// Makes one system call with arguments that cannot have an effect. An error other than a refusal concerns the
+/// arguments: the call itself was allowed.
+pub(crate) fn call(name: &OsStr) -> Vec<Attempt> {
+    let name = name.to_string_lossy();
+    match bare_call(&name) {
+        Some(result) => {
+            vec![Attempt::past(name, result, |errno| !matches!(errno, Errno::ENOSYS | Errno::EPERM))]
+        }
+        None => vec![Attempt::new(name, true, "unknown system call; its refusal cannot be checked")],
+    }
+}
+
+/// Attempts to set the clock to its current time.
+///
+/// Attempts to change the whole machine: its clock, its kernel.
+///
+/// An allowed attempt changes no state: the clock is set to its current time, the module is invalid, and a request
+/// lacks its magic number.
+pub(crate) fn clock() -> Vec<Attempt> {
+    let set = clock_settime(ClockId::Realtime, clock_gettime(ClockId::Realtime));
+    let now = clock_gettime(ClockId::Realtime);
+    let now = format!("@{}.{:09}", now.tv_sec, now.tv_nsec);
+    vec![
+        Attempt::of("clock_settime", set),
+        Attempt::program("date", Command::new("date").args(["--set", &now]).output()),
+        Attempt::of("settimeofday", bare("settimeofday")),
+    ]
+}
+
+/// Attempts to load an invalid kernel module.
+pub(crate) fn module() -> Vec<Attempt> {
+    let garbage = memfd_create("no-module", MemfdFlags::CLOEXEC).map_err(io::Error::from);
+    let from_file =
+        garbage.and_then(|file| finit_module(&file, c"", ModuleInitFlags::empty()).map_err(io::Error::from));
+    let removed = delete_module(c"airlock_no_such_module", DeleteModuleFlags::O_NONBLOCK);
+    vec![
+        Attempt::past("init_module", init_module(b"no module", c""), is_let_through),
+        Attempt::past("finit_module", from_file, is_let_through),
+        Attempt::past("delete_module", removed, is_let_through),
+    ]
+}
+
+/// Attempts to open the kernel's log. Nothing is read.
+pub(crate) fn kernel_log() -> Vec<Attempt> {
+    let open = |path| OpenOptions::new().read(true).open(path);
+    vec![
+        Attempt::of("/dev/kmsg", open("/dev/kmsg")),
+        Attempt::of("/proc/kmsg", open("/proc/kmsg")),
+        Attempt::of("syslog", bare("syslog")),
+        Attempt::program("dmesg", Command::new("dmesg").args(["--level", "emerg"]).output()),
+    ]
+}
+
+/// Attempts to reboot and to load another kernel, with invalid requests.
+pub(crate) fn reboot() -> Vec<Attempt> {
+    let sysrq = OpenOptions::new().write(true).open("/proc/sysrq-trigger");
+    vec![
+        Attempt::past("reboot", bare("reboot"), is_let_through),
+        Attempt::past("kexec_load", bare("kexec_load"), is_let_through),
+        Attempt::of("/proc/sysrq-trigger", sysrq),
+    ]
+}
+
+fn bare(name: &str) -> io::Result<()> {
+    bare_call(name).unwrap_or_else(|| Err(io::Error::other("not known")))
+}
+
+/// Reports whether the kernel allowed the call and then checked its arguments.
+fn is_let_through(errno: Errno) -> bool {
+    !matches!(errno, Errno::EPERM | Errno::EACCES | Errno::ENOSYS)
 }

@@ -5,12 +5,10 @@
 //! sandbox. It must succeed where the tested layer is absent. Otherwise it does not test the layer.
 
 mod attempt;
-mod calls;
 mod files;
 mod fill;
 mod forge;
 mod kernel;
-mod machine;
 mod network;
 mod processes;
 mod search;
@@ -51,11 +49,11 @@ fn main() -> ExitCode {
         "forge-to-input" => return forge::to_input(),
         "search" => search::everywhere(&word(0), &word(1)),
         "sysctl" => kernel::sysctl(),
-        "call" => calls::bare(&word(0)),
-        "clock" => machine::clock(),
-        "module" => machine::module(),
-        "kernel-log" => machine::kernel_log(),
-        "reboot" => machine::reboot(),
+        "call" => kernel::call(&word(0)),
+        "clock" => kernel::clock(),
+        "module" => kernel::module(),
+        "kernel-log" => kernel::kernel_log(),
+        "reboot" => kernel::reboot(),
         "fork-bomb" => fill::processes(&word(0)),
         "pids" => fill::numbers(&word(0)),
         "memory" => fill::memory(&word(0)),

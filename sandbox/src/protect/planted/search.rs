@@ -1,4 +1,5 @@
-//! The search through repositories that lead to each other. Each is checked once.
+//! The search through repositories that lead to each other, and its result: the planted files, and the masks that cover
+//! them. Each repository is checked once.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ffi::OsStr;
@@ -7,6 +8,7 @@ use std::io::Read;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, Stat, fstat, openat};
 
@@ -16,9 +18,8 @@ use super::super::mark::{CONTENT_MAX, Mark};
 use super::super::names::Names;
 use super::super::scan::{Scope, scan};
 use super::input::{Grounds, Suspects, Use, repositories};
-use super::item::{Item, Plant, Planted};
 use crate::layout::{HOME, WORKSPACE};
-use crate::mask::SessionDirectory;
+use crate::mask::{Mask, MaskKind, SessionDirectory};
 use crate::paths::places::{self, Kind, Lead, Spot};
 
 /// The maximum number of repositories and included configurations in one search.
@@ -235,4 +236,49 @@ pub(super) fn content(found: &Found) -> Option<Vec<u8>> {
     let mut content = Vec::new();
     let read = File::from(file).take(CONTENT_MAX + 1).read_to_end(&mut content).ok()?;
     (read as u64 <= CONTENT_MAX).then_some(content)
+}
+
+/// A planted file, by its real place and not by a link.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Item {
+    /// The session's directory that contains it.
+    pub directory: SessionDirectory,
+    /// The path relative to that.
+    pub path: PathBuf,
+    /// Its kind.
+    pub what: Plant,
+}
+
+/// The kind of a planted file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Plant {
+    /// A directory of hooks.
+    Hooks,
+    /// A configuration, with its contents without programs.
+    Config(Arc<[u8]>),
+}
+
+/// The result of a search.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Planted {
+    /// The items, sorted by directory and path.
+    pub items: Vec<Item>,
+    /// A file that git would use and that no mask can cover, with the reason, in one line.
+    pub open: Option<String>,
+}
+
+impl Planted {
+    /// Returns the masks that cover the items for a command.
+    #[must_use]
+    pub fn masks(&self) -> Vec<Mask> {
+        let mask = |item: &Item| Mask {
+            directory: item.directory,
+            path: item.path.clone(),
+            kind: match &item.what {
+                Plant::Hooks => MaskKind::Empty,
+                Plant::Config(rest) => MaskKind::Content(Arc::clone(rest)),
+            },
+        };
+        self.items.iter().map(mask).collect()
+    }
 }

@@ -1,6 +1,12 @@
 //! Tests of directories with contents that a root file system should not have: links to the host, programs with setuid,
 //! devices, the host's own root.
 
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
 use airlock_mounts::PrivateMounts;
 use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
 
@@ -72,7 +78,7 @@ fn a_bind_behind_a_link_of_the_folder_is_refused() {
 #[test]
 fn a_program_with_setuid_gains_nothing() {
     let mut host = Host::new();
-    let root = crate::small_root::make(host.directory.path(), &[Path::new("/usr/bin/id")]);
+    let root = small_root(host.directory.path(), &[Path::new("/usr/bin/id")]);
     let suid = root.join("usr/bin/id");
     fs::set_permissions(&suid, PermissionsExt::from_mode(0o4755)).unwrap();
     host.profile = Profile { root: Root::Directory(root), path: "/usr/bin".to_owned(), ..Profile::default() };
@@ -155,4 +161,27 @@ fn a_folder_that_is_not_there_or_none_or_a_link_is_said_so() {
         assert_eq!(error.step(), "root");
         assert!(error.to_string().contains(wanted) && error.hint().is_some(), "{error}");
     }
+}
+
+/// Copies bash and `programs` with their libraries into a new directory below `parent`.
+pub(crate) fn small_root(parent: &Path, programs: &[&Path]) -> PathBuf {
+    let root = parent.join("root");
+    let mut files: BTreeSet<PathBuf> = ["/bin/bash".into()].into();
+    files.extend(programs.iter().map(|program| program.to_path_buf()));
+    for program in files.clone() {
+        let said = Command::new("ldd").arg(&program).output().unwrap();
+        let said = String::from_utf8(said.stdout).unwrap();
+        let words = said.split_whitespace().filter(|word| word.starts_with('/'));
+        files.extend(words.map(PathBuf::from));
+    }
+    for file in files {
+        let copy = root.join(file.strip_prefix("/").unwrap());
+        let above = copy.parent().unwrap();
+        fs::create_dir_all(above).unwrap();
+        fs::copy(&file, &copy).unwrap();
+        for directory in above.ancestors().take_while(|directory| directory.starts_with(&root)) {
+            fs::set_permissions(directory, PermissionsExt::from_mode(0o755)).unwrap();
+        }
+    }
+    root
 }

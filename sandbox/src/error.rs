@@ -9,7 +9,7 @@ use std::io;
 use std::path::PathBuf;
 
 use airlock_init::frame::FrameError;
-use airlock_init::wire::Step;
+use airlock_init::wire::{Fault, Step};
 
 use crate::cgroup::NotEnforced;
 use crate::spec::MAX_COMMAND;
@@ -102,6 +102,8 @@ pub enum LaunchError {
     Step {
         /// The step.
         step: Step,
+        /// The reason, which determines the remedy.
+        fault: Fault,
         /// The cause.
         cause: String,
     },
@@ -158,7 +160,7 @@ impl LaunchError {
             Self::Cgroup { .. } | Self::CgroupMissing { .. } => {
                 "give the runner its own cgroup with memory, pids and cpu: under systemd `Delegate=yes`"
             }
-            Self::Step { step, cause } => return hint::of_step(*step, cause).map(hint::told_here),
+            Self::Step { step, fault, .. } => return hint::of_step(*step, *fault).map(hint::told_here),
             Self::Setup { cause } => return hint::of_bubblewrap(cause).map(hint::told_here),
             Self::CommandTooLong { .. } => "write the command to a file and run the file",
             _ => return None,

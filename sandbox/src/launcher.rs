@@ -153,8 +153,8 @@ impl Launcher {
         send_frame(child.socket.as_fd(), &plan, &[]).map_err(before_start)?;
         match recv_frame(child.socket.as_fd()).map_err(before_start)? {
             (Report::Ready, _) => {}
-            (Report::Failed { step, cause }, _) => {
-                return Err(LaunchError::Step { step, cause });
+            (Report::Failed { step, fault, cause }, _) => {
+                return Err(LaunchError::Step { step, fault, cause });
             }
             _ => return Err(unexpected()),
         }

@@ -152,14 +152,14 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::wire::{Report, Step};
+    use crate::wire::{Fault, Report, Step};
 
     fn pair() -> (UnixStream, UnixStream) {
         UnixStream::pair().unwrap()
     }
 
     fn report(cause: &str) -> Report {
-        Report::Failed { step: Step::Message, cause: cause.to_owned() }
+        Report::Failed { step: Step::Message, fault: Fault::Other, cause: cause.to_owned() }
     }
 
     #[test]

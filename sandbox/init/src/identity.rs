@@ -12,7 +12,7 @@ use nix::sys::signal::Signal;
 use nix::unistd::{Gid, Uid, getegid, geteuid, getppid, setgroups, setresgid, setresuid};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::failure::{AtStep, Failure};
+use crate::failure::{AtStep, AtSystemStep, Failure};
 
 /// Lets the kernel kill this process when the thread that forked it ends, and checks that the parent still exists. A
 /// change of IDs clears this setting, so call it again afterwards.
@@ -63,8 +63,8 @@ pub(crate) fn own_user_namespace(others: CloneFlags) -> Result<(), Failure> {
     // After a change of IDs, root owns the `/proc` files of this process. The maps are written through them.
     prctl::set_dumpable(true).at(Step::Namespaces)?;
     let (uid, gid) = (geteuid(), getegid());
-    unshare(CloneFlags::CLONE_NEWUSER | others).at(Step::Namespaces)?;
-    fs::write("/proc/self/setgroups", "deny").at(Step::Namespaces)?;
-    fs::write("/proc/self/uid_map", format!("{INSIDE_ID} {uid} 1")).at(Step::Namespaces)?;
-    fs::write("/proc/self/gid_map", format!("{INSIDE_ID} {gid} 1")).at(Step::Namespaces)
+    unshare(CloneFlags::CLONE_NEWUSER | others).at_system(Step::Namespaces)?;
+    fs::write("/proc/self/setgroups", "deny").at_system(Step::Namespaces)?;
+    fs::write("/proc/self/uid_map", format!("{INSIDE_ID} {uid} 1")).at_system(Step::Namespaces)?;
+    fs::write("/proc/self/gid_map", format!("{INSIDE_ID} {gid} 1")).at_system(Step::Namespaces)
 }

@@ -19,7 +19,7 @@ use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::thread::{SecureComputingMode, set_secure_computing_mode};
 
-use crate::failure::{AtStep, Failure};
+use crate::failure::{AtStep, AtSystemStep, Failure};
 use crate::identity::{become_session, die_with_parent, die_with_runner, own_user_namespace};
 use crate::stage::{can_be_used, stage, unshare_mounts};
 
@@ -123,7 +123,7 @@ fn go_on(plan: &LaunchPlan, mut fds: Descriptors, told: &OwnedFd) -> Result<Infa
 
 fn prepare(plan: &LaunchPlan, namespaces: Option<(OwnedFd, OwnedFd)>) -> Result<(), Failure> {
     die_with_runner()?;
-    unshare_mounts().at(Step::Processes)?;
+    unshare_mounts()?;
     stage(plan)?;
     if plan.ids.is_some() {
         become_session(plan.ids)?;
@@ -139,8 +139,8 @@ fn prepare(plan: &LaunchPlan, namespaces: Option<(OwnedFd, OwnedFd)>) -> Result<
 
 /// Joins the user namespace first, because it gives the right to join the other.
 fn join((user, net): (OwnedFd, OwnedFd)) -> Result<(), Failure> {
-    setns(user, CloneFlags::CLONE_NEWUSER).at(Step::Join)?;
-    setns(net, CloneFlags::CLONE_NEWNET).at(Step::Join)
+    setns(user, CloneFlags::CLONE_NEWUSER).at_system(Step::Join)?;
+    setns(net, CloneFlags::CLONE_NEWNET).at_system(Step::Join)
 }
 
 pub(crate) fn rather_end_than_the_runner() -> Result<(), String> {
@@ -177,5 +177,5 @@ fn execute(bwrap: &[u8], fds: &Descriptors) -> Result<Infallible, Failure> {
         .arg(fds.arguments.as_raw_fd().to_string())
         .args(["--", INSIDE_INIT, MODE_PID1])
         .exec();
-    Err(Failure::new(Step::Bubblewrap, error))
+    Err(error).at_system(Step::Bubblewrap)
 }

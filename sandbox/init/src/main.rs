@@ -40,8 +40,8 @@ fn main() -> ExitCode {
     };
     match result {
         Ok(code) => code,
-        Err(Failure { step, cause }) => {
-            let report = Report::Failed { step, cause };
+        Err(Failure { step, fault, cause }) => {
+            let report = Report::Failed { step, fault, cause };
             // If the other end is closed, the report has no recipient.
             let _ = send_frame(std::io::stdin().as_fd(), &report, &[]);
             ExitCode::from(FAILED)

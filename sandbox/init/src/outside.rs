@@ -23,7 +23,7 @@ use rustix::process::setsid;
 use crate::failure::{AtStep, Failure};
 use crate::identity::{become_session, die_with_parent, die_with_runner};
 use crate::launch::{Side, go_on_beside, rather_end_than_the_runner, wait_for_signal};
-use crate::stage::{leave_mount, unshare_mounts};
+use crate::stage::{leave_mount, stage_failed, unshare_mounts};
 
 pub(crate) fn run() -> Result<ExitCode, Failure> {
     close_on_exec_from(3).at(Step::Descriptors)?;
@@ -48,9 +48,9 @@ fn prepare(plan: &OutsidePlan) -> Result<(), Failure> {
     die_with_runner()?;
     // Otherwise the command would have the terminal from which the runner was started.
     setsid().at(Step::Processes)?;
-    unshare_mounts().at(Step::Processes)?;
-    show(&plan.shown, plan.leave.as_deref()).at(Step::Stage)?;
-    make_command_directory(&plan.shown, plan.ids).at(Step::Stage)?;
+    unshare_mounts()?;
+    show(&plan.shown, plan.leave.as_deref())?;
+    make_command_directory(&plan.shown, plan.ids)?;
     become_session(Some(plan.ids))?;
     // A change of IDs clears the parent-death signal.
     die_with_runner()
@@ -58,52 +58,53 @@ fn prepare(plan: &OutsidePlan) -> Result<(), Failure> {
 
 /// Shows the session's directories at their own paths. Mounts a tmpfs over a parent that the session's uid cannot
 /// enter, and the directories into it. All other entries of that parent are hidden. Unmounts `leave`.
-fn show(shown: &Shown, leave: Option<&[u8]>) -> Result<(), String> {
+fn show(shown: &Shown, leave: Option<&[u8]>) -> Result<(), Failure> {
     let flags = OpenTreeFlags::OPEN_TREE_CLONE
         | OpenTreeFlags::OPEN_TREE_CLOEXEC
         | OpenTreeFlags::AT_SYMLINK_NOFOLLOW;
     let mut trees = Vec::new();
     for directory in &shown.directories {
         let path = Path::new(OsStr::from_bytes(directory));
-        let tree = open_tree(CWD, path, flags).map_err(|error| format!("session directory: {error}"))?;
+        let tree = open_tree(CWD, path, flags).map_err(|errno| stage_failed("session directory", errno))?;
         trees.push((tree, path));
     }
     leave_mount(leave)?;
     let over = Path::new(OsStr::from_bytes(&shown.over));
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
     mount("tmpfs", over, "tmpfs", flags, Some(c"mode=0755,size=64k"))
-        .map_err(|error| format!("tmpfs: {error}"))?;
+        .map_err(|errno| stage_failed("tmpfs", errno))?;
     for (tree, path) in trees {
         make_directories(over, path)?;
         move_mount(tree.as_fd(), "", CWD, path, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)
-            .map_err(|error| format!("mount of a session directory: {error}"))?;
+            .map_err(|errno| stage_failed("mount of a session directory", errno))?;
     }
     Ok(())
 }
 
 /// Creates the missing directories between `over`, which contains only the session's directories, and `path`.
-fn make_directories(over: &Path, path: &Path) -> Result<(), String> {
-    let below =
-        path.strip_prefix(over).map_err(|_| "a session directory has an unexpected parent".to_owned())?;
+fn make_directories(over: &Path, path: &Path) -> Result<(), Failure> {
+    let below = path
+        .strip_prefix(over)
+        .map_err(|_| Failure::new(Step::Stage, "a session directory has an unexpected parent"))?;
     let mut at = over.to_owned();
     for part in below.components() {
         at.push(part);
         match mkdir(&at, Mode::from_raw_mode(0o755)) {
             Ok(()) | Err(Errno::EXIST) => {}
-            Err(error) => return Err(format!("parent of a session directory: {error}")),
+            Err(errno) => return Err(stage_failed("parent of a session directory", errno)),
         }
     }
     Ok(())
 }
 
 /// Mounts a tmpfs for the command. It disappears with the command's mounts, and is never on a disk.
-fn make_command_directory(shown: &Shown, ids: HostIds) -> Result<(), String> {
-    let failed = |error: &dyn std::fmt::Display| format!("tmpfs for the command: {error}");
+fn make_command_directory(shown: &Shown, ids: HostIds) -> Result<(), Failure> {
     let path = Path::new(OsStr::from_bytes(&shown.command));
     make_directories(Path::new(OsStr::from_bytes(&shown.over)), path)?;
     let HostIds { uid, gid } = ids;
     let options = format!("mode=0700,uid={uid},gid={gid},size={COMMAND_DIRECTORY_SIZE}");
-    let options = CString::new(options).map_err(|error| failed(&error))?;
+    let options = CString::new(options).at(Step::Stage)?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
-    mount("tmpfs", path, "tmpfs", flags, Some(options.as_c_str())).map_err(|error| failed(&error))
+    mount("tmpfs", path, "tmpfs", flags, Some(options.as_c_str()))
+        .map_err(|errno| stage_failed("tmpfs for the command", errno))
 }

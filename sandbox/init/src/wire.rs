@@ -367,6 +367,8 @@ pub enum Report {
     Failed {
         /// The step.
         step: Step,
+        /// The reason, which determines the remedy.
+        fault: Fault,
         /// The cause, in one line.
         cause: String,
     },
@@ -477,4 +479,33 @@ pub enum Step {
     Fork,
     /// Waiting for the shell.
     Wait,
+}
+
+/// The reason of a failed step, as far as its remedy depends on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Fault {
+    /// Any other reason.
+    Other,
+    /// The system does not permit the step: EPERM.
+    NotPermitted,
+    /// A security module forbids the step: EACCES, where nothing else returns it.
+    Forbidden,
+    /// A limit of the system is reached: ENOSPC, EUSERS.
+    LimitReached,
+    /// The kernel does not support the step: EINVAL.
+    Unsupported,
+    /// A path of the host is not there.
+    Missing,
+    /// A path of the host is a symbolic link or contains one.
+    Link,
+    /// The session's user cannot write to a socket.
+    NotWritable,
+    /// A root file system cannot contain a mount point.
+    MountPoint,
+    /// A root file system cannot be a layer of an overlay.
+    Overlay,
+    /// No mount namespace can be created.
+    MountNamespace,
+    /// No `/proc` can be mounted.
+    Proc,
 }

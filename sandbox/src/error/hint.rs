@@ -1,10 +1,11 @@
 //! Remedies for a failed start: the known failures of bubblewrap and of the launch step, on hosts and in containers.
 //!
-//! The result is advice only. No decision depends on the messages of a program.
+//! The result is advice only. No decision depends on the messages of a program. Only bubblewrap's failures are known by
+//! their messages; `airlock-init` reports a [`Fault`].
 
 use std::borrow::Cow;
 
-use airlock_init::wire::Step;
+use airlock_init::wire::{Fault, Step};
 
 use crate::confinement::Confinement;
 
@@ -100,47 +101,40 @@ pub(super) fn of_bubblewrap(said: &str) -> Option<&'static str> {
 }
 
 /// Returns the remedy for a failed step of the launch.
-pub(super) fn of_step(step: Step, cause: &str) -> Option<&'static str> {
-    let full = cause.contains("ENOSPC") || cause.contains("EUSERS");
-    match step {
-        // These steps also fail for missing files.
-        Step::Stage if !cause.contains("ermitted") => None,
-        Step::Stage if cause.contains("mount namespace") => Some(ADMIN),
-        Step::Stage => Some(NAMESPACES),
-        Step::Binds | Step::Root if cause.ends_with("is not there") => Some(MISSING),
-        Step::Binds => Some(REALLY),
-        Step::Sockets if cause.contains("is not there") => Some(SERVICE),
-        Step::Sockets if cause.contains("cannot be written") => Some(CONNECT),
-        Step::Sockets if cause.contains("symbolic link") => Some(REALLY),
-        Step::Sockets => Some(NO_SOCKET),
-        Step::Root if cause.contains("overlay") => Some(OVERLAY),
-        Step::Root if cause.contains("cannot contain the mount point") => Some(OWN_DIRECTORIES),
-        Step::Root if cause.contains("symbolic link") => Some(REALLY),
-        Step::Root => Some("name a directory that contains a root file system other than the host's"),
-        Step::Masks => {
-            Some("replace the link or the path rule; a mask on such a path needs Linux 5.12 or later")
+pub(super) fn of_step(step: Step, fault: Fault) -> Option<&'static str> {
+    Some(match (step, fault) {
+        (Step::Stage, Fault::NotPermitted) => NAMESPACES,
+        (Step::Binds | Step::Root, Fault::Missing) => MISSING,
+        (Step::Binds, _) | (Step::Sockets | Step::Root, Fault::Link) => REALLY,
+        (Step::Sockets, Fault::Missing) => SERVICE,
+        (Step::Sockets, Fault::NotWritable) => CONNECT,
+        (Step::Sockets, _) => NO_SOCKET,
+        (Step::Root, Fault::Overlay) => OVERLAY,
+        (Step::Root, Fault::MountPoint) => OWN_DIRECTORIES,
+        (Step::Root, _) => "name a directory that contains a root file system other than the host's",
+        (Step::Masks, _) => {
+            "replace the link or the path rule; a mask on such a path needs Linux 5.12 or later"
         }
-        Step::Identity => Some(IDENTITY),
-        Step::Seccomp => Some(SECCOMP),
-        Step::Processes if cause.contains("/proc") => Some(PROC),
-        Step::Processes => Some("use Linux 5.7 or later; sysctl -w user.max_pid_namespaces=15000"),
-        Step::Namespaces | Step::Join if full => Some(COUNT),
-        Step::Namespaces | Step::Join if cause.contains("EINVAL") => Some(KERNEL),
-        Step::Namespaces if cause.contains("(os error 13)") => Some(MODULE),
-        Step::Namespaces | Step::Join => Some(NAMESPACES),
-        Step::Loopback => Some(MODULE),
+        (Step::Identity, _) => IDENTITY,
+        (Step::Seccomp, _) => SECCOMP,
+        (Step::Processes, Fault::MountNamespace) => ADMIN,
+        (Step::Processes, Fault::Proc) => PROC,
+        (Step::Processes, _) => "use Linux 5.7 or later; sysctl -w user.max_pid_namespaces=15000",
+        (Step::Namespaces | Step::Join, Fault::LimitReached) => COUNT,
+        (Step::Namespaces | Step::Join, Fault::Unsupported) => KERNEL,
+        (Step::Namespaces, Fault::Forbidden) | (Step::Loopback, _) => MODULE,
+        (Step::Namespaces | Step::Join, _) => NAMESPACES,
         // The file existed when the launcher checked it.
-        Step::Bubblewrap if cause.contains("(os error 13)") || cause.contains("(os error 1)") => {
-            Some(CONFINED)
-        }
-        Step::Bubblewrap => Some("apt-get install bubblewrap"),
-        Step::Directory => Some("start in a directory that exists inside"),
-        Step::Shell => Some("add the shell to the profile's root"),
-        Step::Prefix => Some("name a program in the profile's `shell.prefix` that is in its root"),
-        Step::Fork => Some(PROCESSES),
-        Step::Terminal => Some("allow more terminals on the host: sysctl -w kernel.pty.max=16384"),
-        _ => None,
-    }
+        (Step::Bubblewrap, Fault::NotPermitted | Fault::Forbidden) => CONFINED,
+        (Step::Bubblewrap, _) => "apt-get install bubblewrap",
+        (Step::Directory, _) => "start in a directory that exists inside",
+        (Step::Shell, _) => "add the shell to the profile's root",
+        (Step::Prefix, _) => "name a program in the profile's `shell.prefix` that is in its root",
+        (Step::Fork, _) => PROCESSES,
+        (Step::Terminal, _) => "allow more terminals on the host: sysctl -w kernel.pty.max=16384",
+        // The stage also fails for missing files.
+        _ => return None,
+    })
 }
 
 #[cfg(test)]
@@ -226,10 +220,42 @@ mod tests {
 
     #[test]
     fn a_bubblewrap_that_may_not_be_executed_is_told_from_one_that_is_not_there() {
-        let refused = of_step(Step::Bubblewrap, "Permission denied (os error 13)").unwrap();
+        let refused = of_step(Step::Bubblewrap, Fault::Forbidden).unwrap();
         assert!(refused.contains("AppArmor"), "{refused}");
-        let gone = of_step(Step::Bubblewrap, "No such file or directory (os error 2)").unwrap();
+        let gone = of_step(Step::Bubblewrap, Fault::Other).unwrap();
         assert!(gone.contains("apt-get"), "{gone}");
+    }
+
+    #[test]
+    fn every_reason_has_its_own_remedy_in_a_step_that_reports_it() {
+        for (step, fault, piece) in [
+            (Step::Stage, Fault::NotPermitted, "max_user_namespaces"),
+            (Step::Bubblewrap, Fault::NotPermitted, "AppArmor"),
+            (Step::Namespaces, Fault::NotPermitted, "unprivileged_userns_clone"),
+            (Step::Namespaces, Fault::Forbidden, "security modules"),
+            (Step::Namespaces, Fault::LimitReached, "raise the limit"),
+            (Step::Join, Fault::LimitReached, "raise the limit"),
+            (Step::Namespaces, Fault::Unsupported, "CONFIG_USER_NS"),
+            (Step::Join, Fault::Unsupported, "CONFIG_USER_NS"),
+            (Step::Binds, Fault::Missing, "create it"),
+            (Step::Root, Fault::Missing, "create it"),
+            (Step::Sockets, Fault::Missing, "start the service"),
+            (Step::Binds, Fault::Link, "without symbolic links"),
+            (Step::Sockets, Fault::Link, "without symbolic links"),
+            (Step::Root, Fault::Link, "without symbolic links"),
+            (Step::Sockets, Fault::NotWritable, "chmod o+w"),
+            (Step::Sockets, Fault::Other, "name the socket"),
+            (Step::Root, Fault::MountPoint, "mount points"),
+            (Step::Root, Fault::Overlay, "modprobe overlay"),
+            (Step::Root, Fault::Other, "other than the host's"),
+            (Step::Processes, Fault::MountNamespace, "SYS_ADMIN"),
+            (Step::Processes, Fault::Proc, "unmask /proc"),
+            (Step::Processes, Fault::Other, "Linux 5.7"),
+        ] {
+            let remedy = of_step(step, fault).unwrap_or_default();
+            assert!(remedy.contains(piece), "{step:?}, {fault:?}: `{remedy}` does not name `{piece}`");
+        }
+        assert_eq!(of_step(Step::Stage, Fault::Other), None);
     }
 
     #[test]

@@ -184,7 +184,7 @@ fn staged(direct: &Sources, spec: &LaunchSpec) -> Vec<Staged> {
 fn wait_until_cloned(child: &Child) -> Result<(i32, OwnedFd), LaunchError> {
     match recv_frame(child.socket.as_fd()).map_err(before_start)? {
         (Report::Cloned { pid }, fds) => Ok((pid, fds.into_iter().next().ok_or_else(unexpected)?)),
-        (Report::Failed { step, cause }, _) => Err(LaunchError::Step { step, cause }),
+        (Report::Failed { step, fault, cause }, _) => Err(LaunchError::Step { step, fault, cause }),
         _ => Err(unexpected()),
     }
 }
@@ -193,7 +193,7 @@ fn wait_until_cloned(child: &Child) -> Result<(i32, OwnedFd), LaunchError> {
 fn wait_until_ready(child: &Child) -> Result<OwnedFd, LaunchError> {
     match recv_frame(child.socket.as_fd()).map_err(before_start)? {
         (Report::Ready, fds) => fds.into_iter().next().ok_or_else(unexpected),
-        (Report::Failed { step, cause }, _) => Err(LaunchError::Step { step, cause }),
+        (Report::Failed { step, fault, cause }, _) => Err(LaunchError::Step { step, fault, cause }),
         _ => Err(unexpected()),
     }
 }
@@ -222,7 +222,7 @@ fn order(
     hit(Point::SandboxStep, &"ordered");
     match recv_frame(socket.as_fd()) {
         Ok((Report::Started(landlock), fds)) => Ok((landlock, fds)),
-        Ok((Report::Failed { step, cause }, _)) => Err(LaunchError::Step { step, cause }),
+        Ok((Report::Failed { step, fault, cause }, _)) => Err(LaunchError::Step { step, fault, cause }),
         Ok(_) => Err(LaunchError::Lost { source: FrameError::Unexpected }),
         Err(source) => Err(LaunchError::Lost { source }),
     }

@@ -11,7 +11,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use airlock_init::wire::{Point, PointKind, STAGE, STAGED_ROOT, StagedRoot, Step};
+use airlock_init::wire::{Fault, Point, PointKind, STAGE, STAGED_ROOT, StagedRoot, Step};
 use rustix::fs::{
     AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, chmodat, fstat, mkdirat, openat, openat2, stat,
     symlinkat,
@@ -38,8 +38,10 @@ pub(super) struct Found<'a> {
 pub(super) fn find(root: &StagedRoot) -> Result<Found<'_>, Failure> {
     let fail = |cause: String| failure(root, &cause);
     let source = OsStr::from_bytes(&root.source);
-    let directory =
-        openat2(CWD, source, HANDLE, Mode::empty(), THROUGH_NO_LINK).map_err(|errno| fail(explain(errno)))?;
+    let directory = openat2(CWD, source, HANDLE, Mode::empty(), THROUGH_NO_LINK).map_err(|errno| {
+        let (fault, cause) = explain(errno);
+        fail(cause).because(fault)
+    })?;
     let said = |errno: Errno| fail(errno.to_string());
     let (own, hosts) = (fstat(&directory).map_err(said)?, stat("/").map_err(said)?);
     if FileType::from_raw_mode(own.st_mode) != FileType::Directory {
@@ -52,6 +54,7 @@ pub(super) fn find(root: &StagedRoot) -> Result<Found<'_>, Failure> {
         fits(&directory, point).map_err(|cause| {
             let place = String::from_utf8_lossy(&point.path);
             fail(format!("cannot contain the mount point `/{}`: {cause}", place.escape_debug()))
+                .because(Fault::MountPoint)
         })?;
     }
     Ok(Found { root, directory })
@@ -64,7 +67,7 @@ fn fits(directory: &OwnedFd, point: &Point) -> Result<(), String> {
     match openat2(directory, path, flags, Mode::empty(), BENEATH) {
         Ok(_) | Err(Errno::NOENT) => Ok(()),
         Err(Errno::NOTDIR) => Err("a component of the path is a file".to_owned()),
-        Err(errno) => Err(format!("it {}", explain(errno))),
+        Err(errno) => Err(format!("it {}", explain(errno).1)),
     }
 }
 
@@ -89,7 +92,7 @@ pub(super) fn put_together(found: &Found<'_>) -> Result<(), Failure> {
     let layers = CString::new(layers).map_err(|error| fail(error.to_string()))?;
     let flags = MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV;
     mount("overlay", Path::new(STAGE).join(STAGED_ROOT), "overlay", flags, Some(layers.as_c_str()))
-        .map_err(|errno| fail(format!("cannot be a layer of an overlay: {errno}")))
+        .map_err(|errno| fail(format!("cannot be a layer of an overlay: {errno}")).because(Fault::Overlay))
 }
 
 fn make(top: &OwnedFd, point: &Point) -> Result<(), Errno> {

@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use airlock_init::wire::{STAGE, Shared, SharedKind, Step};
+use airlock_init::wire::{Fault, STAGE, Shared, SharedKind, Step};
 use rustix::fs::{
     Access, AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, accessat, fstat, mkdir, open, openat2,
 };
@@ -28,14 +28,14 @@ pub(super) struct Opened<'a> {
 
 /// Opens all paths, before the stage hides paths of the host.
 pub(super) fn find(all: &[Shared]) -> Result<Vec<Opened<'_>>, Failure> {
-    let one = |shared| opened(shared).map_err(|cause| failure(shared, &cause));
+    let one = |shared| opened(shared).map_err(|(fault, cause)| failure(shared, &cause).because(fault));
     all.iter().map(one).collect()
 }
 
-fn opened(shared: &Shared) -> Result<Opened<'_>, String> {
+fn opened(shared: &Shared) -> Result<Opened<'_>, (Fault, String)> {
     let source = OsStr::from_bytes(&shared.source);
     let found = openat2(CWD, source, HANDLE, Mode::empty(), THROUGH_NO_LINK).map_err(explain)?;
-    let said = |errno: Errno| errno.to_string();
+    let said = |errno: Errno| (Fault::Other, errno.to_string());
     let kind = FileType::from_raw_mode(fstat(&found).map_err(said)?.st_mode);
     let mut flags =
         OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_EMPTY_PATH;
@@ -43,7 +43,7 @@ fn opened(shared: &Shared) -> Result<Opened<'_>, String> {
         // Recursive, as bubblewrap's binds are.
         SharedKind::Bind => flags |= OpenTreeFlags::AT_RECURSIVE,
         SharedKind::Socket if kind == FileType::Socket => {}
-        SharedKind::Socket => return Err("is not a socket".to_owned()),
+        SharedKind::Socket => return Err((Fault::Other, "is not a socket".to_owned())),
     }
     let tree = open_tree(&found, "", flags).map_err(said)?;
     Ok(Opened { shared, tree, is_directory: kind == FileType::Directory })
@@ -70,17 +70,18 @@ pub(crate) fn can_be_used(all: &[Shared]) -> Result<(), Failure> {
     for shared in all.iter().filter(|shared| shared.kind == SharedKind::Socket) {
         let place = Path::new(STAGE).join(&shared.name);
         accessat(CWD, &place, Access::WRITE_OK, AtFlags::EACCESS)
-            .map_err(|errno| failure(shared, &format!("cannot be written by the session's user: {errno}")))?;
+            .map_err(|errno| format!("cannot be written by the session's user: {errno}"))
+            .map_err(|cause| failure(shared, &cause).because(Fault::NotWritable))?;
     }
     Ok(())
 }
 
 /// Describes an error of a path that was resolved without links.
-pub(super) fn explain(errno: Errno) -> String {
+pub(super) fn explain(errno: Errno) -> (Fault, String) {
     match errno {
-        Errno::NOENT | Errno::NOTDIR => "is not there".to_owned(),
-        Errno::LOOP => "is a symbolic link or contains one".to_owned(),
-        errno => errno.to_string(),
+        Errno::NOENT | Errno::NOTDIR => (Fault::Missing, "is not there".to_owned()),
+        Errno::LOOP => (Fault::Link, "is a symbolic link or contains one".to_owned()),
+        errno => (Fault::Other, errno.to_string()),
     }
 }
 

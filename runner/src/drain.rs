@@ -1,6 +1,6 @@
 //! Draining on request of a local process. A process that connects to a unix socket in the state directory stops the
-//! runner from accepting new work until the runner ends. It then receives the number of running commands until that
-//! is 0. No command is ended.
+//! runner from accepting new work until the runner ends. It then receives the number of running commands until that is
+//! 0. No command is ended. Also the orderly end of the runner's work, before its links close.
 
 use std::{
     io,
@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use airlock_domain::{CancelledBy, Cause};
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
     net::UnixStream,
@@ -18,7 +19,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    services::{Draining, Jobs},
+    services::{Draining, Jobs, Services},
     socket::{LocalSocket, connect},
 };
 
@@ -130,6 +131,37 @@ pub async fn ask(state_dir: &Path, patience: Duration) -> Result<usize, Unanswer
         (None, Err(_)) => Err(Unanswered::Slow { directory: directory(), waited: patience }),
         (None, Ok(Ok(()))) => Err(cut(io::ErrorKind::UnexpectedEof.into())),
     }
+}
+
+/// The interval at which the conditions are checked.
+const CHECK_PERIOD: Duration = Duration::from_millis(10);
+
+/// Refuses new work, lets running commands continue for `drain.grace`, ends the others, and gives servers
+/// `drain.handover` to fetch the output. Returns the number of jobs that were ended early.
+pub(crate) async fn drain(services: &Services) -> usize {
+    let Services { config, draining, jobs, admission, sessions, links, reports, tasks, .. } = services;
+    draining.begin_stop();
+    jobs.wait_for_offers();
+    wait_for(config.drain.grace, || jobs.running() == 0).await;
+    admission.end_all(&Cause::Cancelled(CancelledBy::Drain));
+    sessions.cancel_openings();
+    tasks.close();
+    tasks.wait().await;
+    if links.is_linked() {
+        wait_for(config.drain.handover, || jobs.all_fetched() || !links.is_linked()).await;
+        wait_for(config.drain.handover, || reports.all_sent()).await;
+    }
+    draining.cut()
+}
+
+async fn wait_for(at_most: Duration, done: impl Fn() -> bool) {
+    let wait = async {
+        while !done() {
+            tokio::time::sleep(CHECK_PERIOD).await;
+        }
+    };
+    // After the timeout, continue regardless.
+    let _ = timeout(at_most, wait).await;
 }
 
 #[cfg(test)]

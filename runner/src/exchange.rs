@@ -3,7 +3,6 @@
 //! Uses no wire type and no connection. A misbehaving server affects only this exchange. It can send one order, its
 //! chunks must be contiguous, and every wait has a limit. Dropping the future ends all work of the exchange.
 
-mod check;
 mod messages;
 
 use std::{sync::Arc, time::Duration};
@@ -22,8 +21,7 @@ use crate::{
     stdin::{closed, not_running},
 };
 
-use check::Check;
-use messages::invalid;
+use messages::{Check, invalid};
 
 pub(crate) use messages::{Incoming, OUTGOING, Outgoing, failed};
 

@@ -11,17 +11,14 @@ mod diff;
 mod download;
 mod failure;
 mod fsuid;
-mod guarded_upload;
 mod list;
 mod patch;
 mod paths;
-mod planted;
 mod put;
 mod quarantine;
 mod record;
 mod root;
 mod select;
-mod shared;
 mod transfers;
 mod upload;
 mod walk;
@@ -40,9 +37,8 @@ use crate::{
     trust::bound,
 };
 use failure::{internal, invalid, session_closed, shutting_down};
-use shared::Shared;
 use transfers::Transfers;
-use work::{Turn, Work};
+use work::{Shared, Turn, Work};
 
 pub(crate) use baseline::{Baseline, BaselineLimits, Content, Record, RecordKind, Recorder, Stamp};
 pub(crate) use failure::shown;

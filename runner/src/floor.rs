@@ -3,11 +3,12 @@
 //!
 //! Every check compares with the runner's own configuration. Nothing that a server sends can widen the floor.
 
-mod host;
 mod outside;
 mod refusal;
 
-use std::path::Path;
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
 
 use airlock_domain::{
     Bind, Grant, NetworkMode, PathRules, Requirement, SandboxProfile, Shell, Sockets, limits as contract,
@@ -17,7 +18,6 @@ use airlock_sandbox as sandbox;
 use crate::config::{FloorConfig, RunnerConfig};
 use refusal::{floor, is_plain};
 
-pub(crate) use host::is_hosts_root;
 pub(crate) use outside::{NO_USER, NO_USER_REMEDY, Outside};
 pub(crate) use refusal::Refusal;
 
@@ -62,12 +62,12 @@ pub(crate) fn check(grant: &Grant, allowed: &FloorConfig) -> Result<(), Refusal>
     }
     limits(grant, allowed)?;
     for bind in &grant.profile.root_binds {
-        host::bind_source(&bind.source, allowed)?;
+        bind_source(&bind.source, allowed)?;
         target(bind)?;
     }
     sockets(&grant.profile.sockets, allowed)?;
     if let Some(directory) = &grant.profile.rootfs {
-        host::root(directory, allowed)?;
+        host_root(directory, allowed)?;
     }
     pass_env(&grant.profile.pass_env, allowed)?;
     requirements(grant)
@@ -136,7 +136,7 @@ fn limits(grant: &Grant, allowed: &FloorConfig) -> Result<(), Refusal> {
 }
 
 fn sockets(asked: &Sockets, allowed: &FloorConfig) -> Result<(), Refusal> {
-    asked.allowed_unix.iter().try_for_each(|path| host::socket(path, allowed).map(drop))?;
+    asked.allowed_unix.iter().try_for_each(|path| socket(path, allowed).map(drop))?;
     if !asked.allowed_unix.is_empty() && !asked.unix {
         return Err(floor("the profile lists sockets of the host, but does not permit Unix sockets"));
     }
@@ -183,13 +183,13 @@ pub(crate) fn profile(
     let mut profile = match &asked.rootfs {
         None => root.clone(),
         Some(directory) => {
-            let directory = host::root(directory, &config.floor)?;
-            host::apart(&directory, config)?;
+            let directory = host_root(directory, &config.floor)?;
+            lies_apart(&directory, config)?;
             sandbox::Profile { root: sandbox::Root::Directory(directory), ..sandbox::Profile::default() }
         }
     };
     for bind in &asked.root_binds {
-        profile = profile.with_bind(host::bind_source(&bind.source, &config.floor)?, &bind.target);
+        profile = profile.with_bind(bind_source(&bind.source, &config.floor)?, &bind.target);
     }
     search_path(asked).clone_into(&mut profile.path);
     for (name, value) in &asked.env {
@@ -201,7 +201,7 @@ pub(crate) fn profile(
     profile.allow_env.clone_from(&asked.allowed_env);
     profile.paths = path_rules(&asked.paths);
     let allowed_unix: Result<_, _> =
-        asked.sockets.allowed_unix.iter().map(|path| host::socket(path, &config.floor)).collect();
+        asked.sockets.allowed_unix.iter().map(|path| socket(path, &config.floor)).collect();
     profile.sockets = sandbox::Sockets {
         unix: asked.sockets.unix,
         netlink_route: asked.sockets.netlink_route,
@@ -217,3 +217,60 @@ fn path_rules(asked: &PathRules) -> sandbox::PathRules {
 
 #[cfg(test)]
 pub(crate) mod tests;
+
+/// Returns the real path of a bind's source.
+///
+/// The parts of the host that a grant may show: bind sources, sockets, a root file system.
+///
+/// Links are resolved before paths are compared, and the sandbox gets the compared path. Must not accept a path that
+/// the configuration does not name, or a path that contains the runner's own files.
+fn bind_source(source: &str, allowed: &FloorConfig) -> Result<PathBuf, Refusal> {
+    below(source, &allowed.bind_sources)
+        .ok_or_else(|| floor("the source of a bind is not below `floor.bind_sources`"))
+}
+
+/// Returns the path of an allowed socket. It must equal a configured path exactly. The file is checked when a command
+/// starts.
+fn socket(path: &str, allowed: &FloorConfig) -> Result<PathBuf, Refusal> {
+    let named = allowed.unix_sockets.iter().find(|socket| socket.as_os_str() == path);
+    named.cloned().ok_or_else(|| floor("a socket of the host is not one of `floor.unix_sockets`"))
+}
+
+/// Returns the real path of a root file system.
+fn host_root(path: &str, allowed: &FloorConfig) -> Result<PathBuf, Refusal> {
+    let directory = below(path, &allowed.rootfs)
+        .ok_or_else(|| floor("the root file system is not below `floor.rootfs`, or does not exist"))?;
+    match is_hosts_root(&directory) {
+        Ok(false) => Ok(directory),
+        Ok(true) => Err(floor("the root file system is the host's own")),
+        Err(_) => Err(floor("the root file system cannot be read")),
+    }
+}
+
+/// Reports whether a directory is the host's root, under any name.
+///
+/// # Errors
+/// If the directory cannot be read.
+pub(crate) fn is_hosts_root(directory: &Path) -> std::io::Result<bool> {
+    let (found, root) = (fs::metadata(directory)?, fs::metadata("/")?);
+    Ok((found.dev(), found.ino()) == (root.dev(), root.ino()))
+}
+
+/// Refuses a root file system that contains the runner's state or one of its keys.
+fn lies_apart(directory: &Path, config: &RunnerConfig) -> Result<(), Refusal> {
+    let real = |path: &PathBuf| fs::canonicalize(path).unwrap_or_else(|_| path.clone());
+    let state = real(&config.state_dir);
+    let keys = config.servers.iter().filter_map(|server| server.key.as_ref()).map(real);
+    let holds = keys.chain([state.clone()]).any(|own| own.starts_with(directory));
+    match holds || directory.starts_with(&state) {
+        true => Err(floor("the root file system contains the runner's own files")),
+        false => Ok(()),
+    }
+}
+
+fn below(path: &str, allowed: &[PathBuf]) -> Option<PathBuf> {
+    let path = Path::new(path);
+    let real = fs::canonicalize(path).ok().filter(|_| is_plain(path))?;
+    let permits = |prefix: &PathBuf| fs::canonicalize(prefix).is_ok_and(|prefix| real.starts_with(prefix));
+    allowed.iter().any(permits).then_some(real)
+}

@@ -5,7 +5,6 @@
 //! Blocks. Must not decide how a violation changes the result of a command.
 
 mod guarded;
-mod turns;
 mod watch;
 
 pub(crate) use guarded::{GuardError, Guarded, SessionGuard};

@@ -3,19 +3,16 @@
 //! Reads all stored output in pieces, and holds only one piece and the result in memory. Memory use does not depend on
 //! the length of the output. Must not change the spool.
 
-mod hints;
 mod images;
 mod text;
-mod utf8;
 
 use airlock_domain::{InlineOutput, InlineText, OutputStream, limits::INLINE_MAX};
 use memchr::memchr_iter;
 
 use crate::spool::{JobSpool, Piece, SpoolError, StreamSpool};
 
-use hints::Hints;
 use images::Images;
-use utf8::Utf8;
+use text::Hints;
 
 /// The number of bytes read at once.
 const PIECE: usize = 256 << 10;
@@ -125,6 +122,54 @@ fn one(
     }
     let preview = text::preview(stream, total, &output.hints)?;
     Ok(InlineText { text: preview.text, truncated_bytes: preview.left_out, ..facts })
+}
+
+/// The state of the check.
+#[derive(Default)]
+struct Utf8 {
+    /// The beginning of an incomplete character.
+    open: Vec<u8>,
+    /// Whether the previous bytes are unknown: a character may have begun there.
+    after_gap: bool,
+    invalid: bool,
+}
+
+impl Utf8 {
+    fn take(&mut self, mut data: &[u8]) {
+        if std::mem::take(&mut self.after_gap) {
+            let rest_of_one = data.iter().take(3).take_while(|byte| (0x80..0xc0).contains(*byte)).count();
+            data = data.get(rest_of_one..).unwrap_or_default();
+        }
+        while !self.open.is_empty() {
+            let Some((byte, rest)) = data.split_first() else { return };
+            self.open.push(*byte);
+            data = rest;
+            match std::str::from_utf8(&self.open) {
+                Ok(_) => self.open.clear(),
+                Err(error) if error.error_len().is_none() => {}
+                Err(_) => {
+                    self.invalid = true;
+                    self.open.clear();
+                }
+            }
+        }
+        if let Err(error) = std::str::from_utf8(data) {
+            self.invalid |= error.error_len().is_some();
+            self.open =
+                data.get(error.valid_up_to()..).filter(|rest| rest.len() < 4).unwrap_or_default().to_vec();
+        }
+    }
+
+    /// Handles a gap: the next bytes do not follow the previous ones.
+    fn gap(&mut self) {
+        self.open.clear();
+        self.after_gap = true;
+    }
+
+    /// Reports, at the end of the stream, whether any byte was invalid.
+    fn is_invalid(&self) -> bool {
+        self.invalid || !self.open.is_empty()
+    }
 }
 
 #[cfg(test)]

@@ -4,22 +4,28 @@
 //! the job wins. All processes of the job have ended when its result is known. Must not decide whether the job may run,
 //! and must not report.
 
-mod accepted;
 mod disk;
 mod disk_space;
 mod handle;
-mod planted;
 mod result;
 mod rules;
 mod running;
 mod snapshot;
-mod switch;
 mod tools;
 
-use std::{os::fd::OwnedFd, sync::Arc};
+use std::{
+    ffi::OsString,
+    os::{fd::OwnedFd, unix::ffi::OsStringExt},
+    path::PathBuf,
+    sync::Arc,
+};
 
-use airlock_domain::{ExecutionResult, Signal, Started as Began};
-use airlock_sandbox::{LaunchSpec, Network, Running, Shape, env::outside};
+use airlock_domain::{ExecutionResult, Grant, Requirement, Signal, Started as Began};
+use airlock_sandbox::{
+    HOME, LaunchSpec, Mask, Network, Profile, Running, Shape,
+    env::outside,
+    protect::{Grounds, Use, planted},
+};
 use tokio::{
     sync::mpsc,
     task::{JoinHandle, spawn_blocking},
@@ -27,6 +33,7 @@ use tokio::{
 use tracing::{Instrument, Span};
 
 use crate::{
+    files,
     guard::Watch,
     secrets::Replacer,
     spool::{Drain, JobSpool, Stop, StreamWriter, Writers},
@@ -34,11 +41,11 @@ use crate::{
 };
 
 use disk::DiskWatch;
+use result::Failure;
 use running::RunningCommand;
 
-pub(crate) use accepted::Job;
 pub(crate) use disk_space::{DISK_SHORT, DiskSpace};
-pub(crate) use handle::Handle;
+pub(crate) use handle::{Handle, Job};
 pub(crate) use result::{inline, lost};
 pub(crate) use snapshot::{SnapshotMaker, search_path};
 pub(crate) use tools::{Tools, environment};
@@ -96,7 +103,7 @@ struct Started {
 }
 
 /// Starts the command. Blocks until the command runs, or has definitely not started.
-fn launch(tools: &Tools, job: &Job, place: &str) -> Result<Started, result::Failure> {
+fn launch(tools: &Tools, job: &Job, place: &str) -> Result<Started, Failure> {
     let Job { grant, profile, scrubbed, session, .. } = job;
     let cap = grant.profile.limits.output_bytes;
     let (spool, writers) =
@@ -109,7 +116,7 @@ fn launch(tools: &Tools, job: &Job, place: &str) -> Result<Started, result::Fail
     // After the rules' masks, so that protected names win if both name the same path.
     masks.extend(watch.masks());
     // Last, so that they apply to every path that the profile's rules show.
-    masks.extend(planted::masks(job, &profile, watch.still())?);
+    masks.extend(planted_masks(job, &profile, watch.still())?);
     let place = Some(place).filter(|place| !place.is_empty());
     let spec = LaunchSpec {
         snapshot: job.snapshot.clone(),
@@ -204,4 +211,71 @@ fn spawn_drain(pipe: OwnedFd, writer: StreamWriter, stop: &Stop, job: &Job) -> J
             handle.switch.end(cause);
         });
     })
+}
+
+/// Programs other than git that only read and run git.
+const GIT_USERS: [&[u8]; 1] = [b"gh"];
+
+/// Returns masks for the planted programs. `still` numbers the state of the session's directories, if no other process
+/// can change them. For a command outside the sandbox, planted programs are moved into quarantine instead. Blocks while
+/// it reads the session's repositories.
+///
+/// # Errors
+/// If the planted programs cannot be determined, covered or moved.
+///
+/// Hides programs that commands have planted in repositories from certain launches. These are read-only commands that
+/// use git, commands outside the sandbox, and commands with a grant that requires a trusted path.
+///
+/// A command that a person or the profile allowed to run unrestricted in the sandbox sees all files. These include
+/// hooks that the agent installed.
+fn planted_masks(job: &Job, profile: &Profile, still: Option<u64>) -> Result<Vec<Mask>, Failure> {
+    let grant = &job.grant;
+    let uses_git = uses_git(grant);
+    let is_held = if grant.read_only {
+        uses_git
+    } else {
+        grant.unsandboxed || grant.requires.contains(&Requirement::TrustedPath)
+    };
+    if !is_held {
+        return Ok(Vec::new());
+    }
+    let session = &job.session;
+    let workspace = &session.guard().workspace;
+    let suspects = workspace.with(|guard, directory| guard.suspects(directory, still.is_some()))?;
+    let Some(suspects) = suspects else { return Ok(Vec::new()) };
+    let paths = if grant.unsandboxed {
+        vec![PathBuf::from(HOME), PathBuf::from("/tmp")]
+    } else if uses_git {
+        named(grant)
+    } else {
+        Vec::new()
+    };
+    let rebases = grant.decided.git.iter().any(|used| used.starts_with("rebase"));
+    let command = Use { paths: &paths, rebases: rebases && !grant.read_only, outside: grant.unsandboxed };
+    let grounds = Grounds::open(session.directories(), profile).map_err(Failure::Planted)?;
+    let found = files::as_session(session.owner(), || planted(&grounds, &suspects, command));
+    let found = found.map_err(|_| Failure::Rights)?.map_err(Failure::Planted)?;
+    if grant.unsandboxed {
+        let id = job.id.to_string();
+        workspace.with(|guard, directory| guard.take_away(directory, &found, &id))?;
+        return Ok(Vec::new());
+    }
+    match &found.open {
+        Some(cause) if uses_git => Err(Failure::Open(cause.clone())),
+        _ => Ok(found.masks()),
+    }
+}
+
+fn uses_git(grant: &Grant) -> bool {
+    let name = |program: &'_ Vec<u8>| {
+        program.rsplit(|byte| *byte == b'/').next().is_some_and(|name| GIT_USERS.contains(&name))
+    };
+    !grant.decided.git.is_empty() || grant.decided.programs.iter().any(name)
+}
+
+/// Returns the command's directory and the paths that it names.
+fn named(grant: &Grant) -> Vec<PathBuf> {
+    let paths = grant.decided.paths.iter().map(|used| &used.path);
+    let all = std::iter::once(&grant.command.directory).chain(paths);
+    all.map(|path| PathBuf::from(OsString::from_vec(path.clone()))).collect()
 }

@@ -30,7 +30,6 @@ mod socket;
 mod spool;
 mod start;
 mod stdin;
-mod stop;
 mod telemetry;
 mod trust;
 

@@ -6,21 +6,19 @@
 
 mod admission;
 mod draining;
-mod executor;
 mod file_checks;
-mod identity;
 mod jobs;
 mod links;
-mod rejection;
 mod sessions;
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use airlock_domain::{Capability, Epoch, RunnerId};
+use airlock_domain::{Capability, Epoch, RunnerHello, RunnerId};
 use airlock_sandbox::Profile;
 use tokio_util::task::TaskTracker;
 
 use crate::{
+    clock,
     config::RunnerConfig,
     environ::Environ,
     files::Files,
@@ -33,14 +31,14 @@ use crate::{
     telemetry::Metrics,
 };
 
-use executor::Executor;
+use admission::Executor;
+use airlock_proto::LINK_PROTOCOL_VERSION;
 use file_checks::FileChecks;
 use jobs::JobParts;
 use sessions::SessionParts;
 
 pub(crate) use admission::Admission;
 pub(crate) use draining::Draining;
-pub(crate) use identity::Identity;
 pub(crate) use jobs::Jobs;
 pub(crate) use links::LinkState;
 pub(crate) use sessions::Sessions;
@@ -185,4 +183,81 @@ fn executor(
         metrics: Arc::clone(metrics),
         tasks: tasks.clone(),
     })
+}
+
+/// The capability that the runner needs to accept any command.
+const FLOOR: &str = "floor";
+
+/// The identity of the runner, and the properties of its host and configuration that servers use.
+#[derive(Debug)]
+pub(crate) struct Identity {
+    pub(crate) id: RunnerId,
+    labels: BTreeMap<String, String>,
+    slots: u32,
+    bases: Vec<String>,
+    /// The names of this host's shells, with their versions.
+    shells: BTreeMap<String, String>,
+    /// The layers of the sandbox.
+    layers: Vec<Capability>,
+    /// Whether the floor is enforced, and whether commands may run outside the sandbox.
+    admission: [Capability; 2],
+}
+
+impl Identity {
+    fn new(
+        id: RunnerId,
+        config: &RunnerConfig,
+        shells: BTreeMap<String, String>,
+        layers: Vec<Capability>,
+        (below, outside): (&Below, Outside),
+    ) -> Self {
+        let floor = Capability {
+            name: FLOOR.to_owned(),
+            enforced: below.as_text().is_none(),
+            detail: below.as_text().unwrap_or("every layer of the floor is enforced").to_owned(),
+        };
+        let unsandboxed = Capability {
+            name: "unsandboxed".to_owned(),
+            enforced: outside.is_open(),
+            detail: outside.as_text().to_owned(),
+        };
+        Self {
+            id,
+            labels: config.labels.clone(),
+            slots: config.slots,
+            bases: config.bases.keys().cloned().collect(),
+            shells,
+            layers,
+            admission: [floor, unsandboxed],
+        }
+    }
+
+    /// Builds the message for this epoch. `intact` and `vouched_epochs` describe the journal.
+    pub(crate) fn hello(&self, epoch: Epoch, (intact, vouched_epochs): (bool, Vec<Epoch>)) -> RunnerHello {
+        let journal = Capability {
+            name: "journal_intact".to_owned(),
+            enforced: intact,
+            detail: if intact {
+                "the journal contains every job that earlier epochs accepted".to_owned()
+            } else {
+                "the journal is new, or a host failure truncated it; jobs of earlier epochs are unknown"
+                    .to_owned()
+            },
+        };
+        let capabilities = self.layers.iter().chain([&journal]).chain(&self.admission).cloned().collect();
+        RunnerHello {
+            protocol_version: LINK_PROTOCOL_VERSION,
+            runner_id: self.id.clone(),
+            epoch,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            labels: self.labels.clone(),
+            slots: self.slots,
+            bases: self.bases.clone(),
+            capabilities,
+            shells: self.shells.clone(),
+            clock_ms: clock::now_ms(),
+            vouched_epochs,
+            answers_probes: true,
+        }
+    }
 }

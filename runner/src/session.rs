@@ -4,12 +4,9 @@
 //! Hostile commands control the contents of these directories. Access them through directory handles only.
 
 mod copy;
-mod directory;
 mod make;
 mod open;
-mod path_rules;
 mod saved;
-mod snapshot;
 mod strays;
 mod table;
 

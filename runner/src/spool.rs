@@ -5,32 +5,30 @@
 //! middle. The length and the gap of a stream follow from the files alone. A reader never delays the writer, and
 //! never receives bytes that were not written.
 
-mod budget;
 mod drain;
-mod error;
-mod meta;
 mod stream;
 
 use std::{
     collections::HashMap,
-    fs,
-    os::unix::fs::DirBuilderExt,
+    fs::{self, OpenOptions},
+    io::{self, Write},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
 };
 
-use airlock_domain::{ExecutionId, InlineOutput, OutputStream};
+use airlock_domain::{ExecutionId, InlineOutput, OutputStream, limits::INLINE_DEFAULT};
 use airlock_mounts::remove_tree;
 use airlock_proto::convert::Stored as _;
 use airlock_runner_lifecycle::output::Layout;
 use tokio_util::sync::CancellationToken;
 
-use budget::SharedBudget;
-use meta::Meta;
+use serde::{Deserialize, Serialize};
+use stream::SharedBudget;
 
 pub(crate) use airlock_runner_lifecycle::output::{Piece, StreamState};
 pub(crate) use drain::{Drain, Stop};
-pub use error::SpoolError;
+pub use stream::SpoolError;
 pub(crate) use stream::{StreamSpool, StreamWriter};
 
 /// The file next to the segments that holds the inline output of the job's result.
@@ -185,6 +183,44 @@ impl Spools {
 
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<ExecutionId, Arc<JobSpool>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+const NAME: &str = "spool.json";
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Meta {
+    head: u64,
+    tail: u64,
+    segment: u64,
+    separate_stderr: bool,
+    #[serde(default = "inline_limit")]
+    inline_limit: u32,
+}
+
+fn inline_limit() -> u32 {
+    INLINE_DEFAULT
+}
+
+impl Meta {
+    fn new(layout: Layout, separate_stderr: bool, inline_limit: u32) -> Self {
+        let Layout { head, tail, segment } = layout;
+        Self { head, tail, segment, separate_stderr, inline_limit }
+    }
+
+    fn layout(&self) -> Layout {
+        Layout { head: self.head, tail: self.tail, segment: self.segment.max(1) }
+    }
+
+    fn write(&self, directory: &Path) -> io::Result<()> {
+        let mut file =
+            OpenOptions::new().write(true).create_new(true).mode(0o600).open(directory.join(NAME))?;
+        file.write_all(&serde_json::to_vec(self)?)
+    }
+
+    /// Reads the description. `None` if it was never written completely. The spool then contains no output.
+    fn read(directory: &Path) -> Option<Self> {
+        serde_json::from_slice(&fs::read(directory.join(NAME)).ok()?).ok()
     }
 }
 

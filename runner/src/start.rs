@@ -32,7 +32,6 @@ use crate::{
     session::{CopyLimits, SessionError, SessionTable},
     socket::LocalSocket,
     spool::{SpoolError, Spools},
-    stop,
 };
 
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
@@ -159,7 +158,7 @@ impl RunningRunner {
     /// that were ended early. Must not be cancelled.
     pub async fn shut_down(self) -> usize {
         let Self { services, mut tasks, stop, lock } = self;
-        let cut = stop::drain(&services).await;
+        let cut = drain::drain(&services).await;
         drop(stop);
         while tasks.join_next().await.is_some() {}
         services.tasks.wait().await;

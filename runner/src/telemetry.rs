@@ -2,12 +2,11 @@
 //!
 //! A span contains no command text, argument, path or variable value. The crate `airlock-telemetry` does the export.
 
-mod events;
 mod metrics;
 
 use std::path::Path;
 
-use airlock_domain::{Cause, ExecutionResult};
+use airlock_domain::{Cause, ExecutionId, ExecutionResult};
 use airlock_telemetry::{CollectorTls, Level, Settings, adopt, fail};
 use opentelemetry::trace::Status;
 use tracing::Span;
@@ -15,7 +14,6 @@ use tracing_opentelemetry::OpenTelemetrySpanExt;
 
 pub use airlock_telemetry::TelemetryError;
 pub(crate) use airlock_telemetry::traceparent_of_span as traceparent;
-pub(crate) use events::{JobEnded, JobRefused};
 pub use metrics::TABLE as METRICS;
 pub(crate) use metrics::{Levels, Metrics};
 
@@ -122,5 +120,77 @@ fn child(parent: &str, span: Span) -> Span {
     span
 }
 
+/// An offer was refused.
+pub(crate) struct JobRefused {
+    pub(crate) execution: ExecutionId,
+    /// One of a closed set.
+    pub(crate) reason: &'static str,
+}
+
+impl JobRefused {
+    pub(crate) fn emit(self, metrics: &Metrics) {
+        tracing::info!(execution = %self.execution, reason = self.reason, "refused a job");
+        metrics.refused(self.reason);
+    }
+}
+
+/// A job has ended.
+pub(crate) struct JobEnded<'a> {
+    pub(crate) execution: ExecutionId,
+    pub(crate) result: &'a ExecutionResult,
+}
+
+impl JobEnded<'_> {
+    pub(crate) fn emit(self, metrics: &Metrics) {
+        tracing::info!(execution = %self.execution, cause = self.result.cause.name(), "a job ended");
+        metrics.ended(self.result);
+    }
+}
+
 #[cfg(test)]
-mod tests;
+mod tests {
+    use airlock_domain::Started;
+    use opentelemetry::trace::TracerProvider;
+    use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider};
+    use tracing_subscriber::layer::SubscriberExt;
+
+    use super::*;
+
+    const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+
+    #[test]
+    fn spans_are_children_of_the_request_and_the_command_is_a_child_of_its_run() {
+        let exporter = InMemorySpanExporter::default();
+        let provider = SdkTracerProvider::builder().with_simple_exporter(exporter.clone()).build();
+        let layer = tracing_opentelemetry::layer().with_tracer(provider.tracer("test"));
+        let subscriber = tracing_subscriber::registry().with(layer);
+        let place = tracing::subscriber::with_default(subscriber, || {
+            let run = run_span(PARENT);
+            let place = traceparent(&run).unwrap();
+            starting(PARENT, || Err::<(), _>(())).unwrap_err();
+            spool_span(PARENT).in_scope(|| {});
+            let mut result = ExecutionResult::not_started(Cause::Exited { code: 3 });
+            result.started = Started::Yes;
+            ended(&run, &result);
+            place
+        });
+        let spans = exporter.get_finished_spans().unwrap();
+        let mut names: Vec<_> = spans.iter().map(|span| span.name.to_string()).collect();
+        names.sort();
+        assert_eq!(names, ["run", "sandbox start", "spool"]);
+        for span in &spans {
+            assert_eq!(span.span_context.trace_id().to_string(), "0af7651916cd43dd8448eb211c80319c");
+            assert_eq!(span.parent_span_id.to_string(), "b7ad6b7169203331");
+        }
+        let run = spans.iter().find(|span| span.name == "run").unwrap();
+        assert_eq!(run.status, Status::error("EXITED"));
+        let trace = run.span_context.trace_id();
+        assert_eq!(place, format!("00-{trace}-{}-01", run.span_context.span_id()));
+    }
+
+    #[test]
+    fn without_a_collector_or_a_parent_nothing_is_made_up() {
+        assert_eq!(traceparent(&run_span(PARENT)), None);
+        assert_eq!(traceparent(&run_span("nonsense")), None);
+    }
+}

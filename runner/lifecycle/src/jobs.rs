@@ -8,16 +8,12 @@ mod event;
 mod history;
 mod job;
 mod offer;
-mod record;
-mod refusal;
 mod state;
 mod step;
 
 pub use event::{Effect, Event};
 pub use history::{Boot, History};
-pub use job::{Job, Phase};
-pub use offer::{Known, OfferKey, Room, Terms};
-pub use record::Record;
-pub use refusal::Reason;
+pub use job::{Job, Phase, Record};
+pub use offer::{Known, OfferKey, Reason, Room, Terms};
 pub use state::State;
 pub use step::step;

@@ -29,13 +29,13 @@ use super::{
         of_path, precondition, shown, unavailable,
     },
     paths::Inside,
-    planted::{LeftOut, PlantedIn},
+    quarantine::{LeftOut, PlantedIn},
     root::{Root, info},
     select::patterns,
-    shared::Shared,
     transfers::{
         Attached, DownloadKey, Outcome, Phase, Progress, StageWriter, Transfer, TransferKey, open_reader,
     },
+    work::Shared,
 };
 use crate::{exchange::Outgoing, session::OpenSession};
 

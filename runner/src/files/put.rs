@@ -29,14 +29,14 @@ use super::{
         of_path, session_full, unavailable,
     },
     fsuid,
-    guarded_upload::GuardedUpload,
     paths::Inside,
+    quarantine::GuardedUpload,
     record::UploadRecorder,
     root::{Root, file_type, open_directory},
     select::Selection,
-    shared::Shared,
     transfers::{Transfer, open_reader},
     walk::{Route, Walk},
+    work::Shared,
 };
 use crate::session::OpenSession;
 

@@ -2,7 +2,6 @@
 
 mod diffs;
 mod downloads;
-mod full;
 mod hostile;
 mod kept;
 mod limits;

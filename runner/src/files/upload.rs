@@ -16,12 +16,11 @@ use tokio::{sync::OwnedMutexGuard, task::spawn_blocking, time::timeout};
 use super::{
     failure::{failed, internal, invalid, unavailable},
     put::{self, Target},
-    shared::Shared,
     transfers::{
         Attached, Outcome, Phase, Slot, StageFile, Transfer, TransferKey, UploadKey, append_bytes,
         store_answer,
     },
-    work::Registered,
+    work::{Registered, Shared},
 };
 use crate::{
     exchange::{Incoming, Outgoing},

@@ -11,7 +11,9 @@ use tokio_util::{
     task::{TaskTracker, task_tracker::TaskTrackerToken},
 };
 
+use super::baseline::BaselineLimits;
 use super::failure::{internal, session_closed, shutting_down, unavailable};
+use super::transfers::Transfers;
 use crate::session::OpenSession;
 
 /// The maximum number of listings at once, over all sessions. Each is short.
@@ -133,4 +135,12 @@ impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         self.0.cancel();
     }
+}
+
+/// The parts that all file work shares.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) work: Work,
+    pub(super) transfers: Transfers,
+    pub(super) baseline: BaselineLimits,
 }

@@ -1,10 +1,10 @@
-//! The directories of a session with protected names, and their guards.
+//! The directories of a session with protected names, and their guards. Limits how many workspaces are scanned at once.
 
 use std::{
     io,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
     path::{Path, PathBuf},
-    sync::{Mutex, PoisonError},
+    sync::{Condvar, Mutex, PoisonError},
 };
 
 use airlock_sandbox::{
@@ -16,7 +16,6 @@ use rustix::{
     io::Errno,
 };
 
-use super::turns;
 use crate::files::{FsuidError, as_session_over_limits};
 
 const DIRECTORY: OFlags =
@@ -90,7 +89,7 @@ impl Guarded {
         work: impl FnOnce(&mut Guard, BorrowedFd<'_>) -> Result<T, ProtectError>,
     ) -> Result<T, GuardError> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let _turn = turns::take();
+        let _turn = take_turn();
         let watched = open(&self.path)?;
         let directory = if state.is_none() { Some(self.make_directory()?) } else { None };
         let ids = self.ids.map(|ids| (ids.uid, ids.gid));
@@ -158,6 +157,33 @@ impl Guarded {
 
 fn open(path: &Path) -> Result<OwnedFd, GuardError> {
     openat(CWD, path, DIRECTORY, Mode::empty()).map_err(|errno| GuardError::Directory(errno.into()))
+}
+
+/// The maximum number of concurrent scans.
+const AT_ONCE: usize = 2;
+
+static TAKEN: Mutex<usize> = Mutex::new(0);
+static FREE: Condvar = Condvar::new();
+
+/// A turn. It ends on drop.
+///
+/// Limits how many workspaces are scanned at once. A scan needs one handle per nesting level, and a hostile workspace
+/// costs much processor time. A turn must not be held while a command runs.
+struct Turn(());
+
+/// Waits for a turn.
+fn take_turn() -> Turn {
+    let taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut taken = FREE.wait_while(taken, |taken| *taken >= AT_ONCE).unwrap_or_else(PoisonError::into_inner);
+    *taken += 1;
+    Turn(())
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        *TAKEN.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        FREE.notify_one();
+    }
 }
 
 #[cfg(test)]

@@ -1,20 +1,23 @@
-//! The operations on a job from its acceptance to its end. Others can end it, signal it, send it to the background,
-//! write to its input, and change the size of its terminal.
+//! An accepted job, and the operations on it from its acceptance to its end. Others can end it, signal it, send it to
+//! the background, write to its input, and change the size of its terminal.
 //!
 //! Must not block. The job's own task does the work.
 
 use std::{
     io,
     os::fd::OwnedFd,
-    sync::{Mutex, OnceLock, PoisonError},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
     time::Duration,
 };
 
-use airlock_domain::{Signal, TerminalSize};
+use airlock_domain::{Cause, ExecutionId, Grant, Shell, Signal, TerminalSize};
+use airlock_sandbox::Profile;
+use airlock_sandbox::env::Scrubbed;
 use rustix::termios::{Winsize, tcsetwinsize};
 use tokio::sync::{mpsc, watch};
 
-use super::switch::EndSwitch;
+use crate::secrets::Replacer;
+use crate::session::OpenSession;
 use crate::stdin::Input;
 
 /// The maximum number of queued signals of one job. Further ones are dropped.
@@ -113,6 +116,72 @@ impl Handle {
             Ok(Some(timeout)) => timeout,
             _ => std::future::pending().await,
         }
+    }
+}
+
+/// The end switch of one job. Clones share it.
+#[derive(Debug, Clone)]
+pub(crate) struct EndSwitch(Arc<watch::Sender<Option<Cause>>>);
+
+impl EndSwitch {
+    pub(crate) fn new() -> Self {
+        Self(Arc::new(watch::Sender::new(None)))
+    }
+
+    /// Sets the cause. Does nothing if there is one already.
+    pub(crate) fn end(&self, cause: Cause) {
+        self.0.send_if_modified(|current| {
+            let first = current.is_none();
+            if first {
+                *current = Some(cause);
+            }
+            first
+        });
+    }
+
+    /// Returns the cause, if there is one.
+    pub(crate) fn cause(&self) -> Option<Cause> {
+        self.0.borrow().clone()
+    }
+
+    /// Sets `own` if there is no cause yet, and returns the cause.
+    pub(crate) fn settle(&self, own: Cause) -> Cause {
+        self.end(own.clone());
+        self.cause().unwrap_or(own)
+    }
+
+    /// Waits until there is a cause.
+    pub(crate) async fn ended(&self) {
+        // The sender is part of `self`, so the wait cannot fail.
+        let _ = self.0.subscribe().wait_for(Option::is_some).await;
+    }
+}
+
+/// One accepted job.
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub(crate) id: ExecutionId,
+    pub(crate) grant: Grant,
+    /// The grant's profile, within the floor.
+    pub(crate) profile: Profile,
+    /// The variables passed from the runner's environment, and the names of those removed.
+    pub(crate) scrubbed: Scrubbed,
+    /// Replaces, in the command's output, the secrets that the profile names.
+    pub(crate) replacer: Option<Replacer>,
+    /// The session's shell snapshot, if the command sources it.
+    pub(crate) snapshot: Option<Vec<u8>>,
+    pub(crate) session: Arc<OpenSession>,
+    pub(crate) traceparent: String,
+    pub(crate) handle: Arc<Handle>,
+}
+
+impl Job {
+    /// Returns the reason why the job runs without the session's shell snapshot. Empty if the job has the snapshot or
+    /// does not need it.
+    pub(super) fn missed_snapshot(&self) -> String {
+        let sources =
+            !self.grant.read_only && !self.grant.unsandboxed && self.grant.command.shell == Shell::Bash;
+        if sources && self.snapshot.is_none() { self.session.snapshot().problem } else { String::new() }
     }
 }
 

@@ -10,7 +10,7 @@ use airlock_sandbox::{
     self as sandbox, Ended, LaunchError, PathRuleError, env::EnvError, protect::ProtectError,
 };
 
-use super::{accepted::Job, disk::DiskWatch};
+use super::{disk::DiskWatch, handle::Job};
 use crate::{
     guard::{GuardError, Watch, failed},
     inline,

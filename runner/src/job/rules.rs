@@ -5,7 +5,7 @@
 
 use airlock_sandbox::{Mask, PathRuleError, PathRules, Profile, Resolved, RuleScope};
 
-use super::{accepted::Job, result::Failure};
+use super::{handle::Job, result::Failure};
 use crate::{files, session::OpenSession};
 
 /// Resolves the path rules for this launch: a profile that covers parts of the root, and masks for the session's

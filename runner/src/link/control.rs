@@ -3,7 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use airlock_domain::{Epoch, ExecutionId, FromRunner, ToRunner, limits::MESSAGE_BYTES};
+use airlock_domain::{Epoch, ExecutionId, FromRunner, RunnerHello, ToRunner, limits::MESSAGE_BYTES};
 use airlock_faults::{Point, hit, is_next, name_of};
 use airlock_proto::{
     LINK_PROTOCOL_VERSION,
@@ -18,14 +18,11 @@ use tokio_util::sync::CancellationToken;
 use tonic::{Code, Status, Streaming};
 
 use super::{
-    dial,
-    end::{LinkEnd, lost},
-    endpoint::EndpointSource,
+    endpoint::{self, EndpointSource, LinkEnd, lost},
     exchange::Exchanges,
     output::Outputs,
-    requests, state,
 };
-use crate::{config::ServerConfig, reports::ReportQueue, services::Services};
+use crate::{clock, config::ServerConfig, reports::ReportQueue, services::Services};
 
 /// The number of messages between a link's queue and its connection.
 const WIRE_QUEUE: usize = 16;
@@ -84,10 +81,10 @@ async fn make(services: &Services, server: &ServerConfig) -> Result<Link, LinkEn
     let limit = services.config.limits.dial_timeout;
     let endpoints = Arc::new(EndpointSource::new(server, limit)?);
     let (endpoint, _) = endpoints.endpoint();
-    let channel = dial::connect(&endpoint, limit).await?;
+    let channel = endpoint::connect(&endpoint, limit).await?;
     let mut client = RunnerLinkClient::new(channel).max_decoding_message_size(MESSAGE_BYTES);
     let (to_server, queue) = mpsc::channel(WIRE_QUEUE);
-    let hello = state::hello(services);
+    let hello = hello_message(services);
     let epoch = hello.epoch;
     to_server.send(FromRunner::Hello(hello).into()).await.map_err(lost)?;
     let greeting = async {
@@ -137,8 +134,7 @@ async fn run(services: &Arc<Services>, index: usize, link: Link, cancel: &Cancel
     let streams = (Outputs::new(services, &endpoints), Exchanges::new(services, &endpoints));
     let cut = CancellationToken::new();
     let capacity = usize::try_from(services.config.limits.link_queue).unwrap_or(usize::MAX);
-    let (own_queue, first, queue) =
-        services.reports.attach(capacity, cut.clone(), || state::snapshot(services));
+    let (own_queue, first, queue) = services.reports.attach(capacity, cut.clone(), || snapshot(services));
     let speak = speak(services, to_server, first, queue, welcome.heartbeat);
     let listen = listen((services, index), &mut from_server, streams, &own_queue, welcome.heartbeat);
     let end = tokio::select! {
@@ -195,7 +191,7 @@ async fn speak(
                 Some(message) => message,
                 None => return lost("the link's queue was closed"),
             },
-            _ = beat.tick() => state::heartbeat(services),
+            _ = beat.tick() => heartbeat_message(services),
         };
         if let Err(end) = send(message).await {
             return end;
@@ -224,7 +220,7 @@ async fn listen(
         // A message long after the complete report shows that the server has read the report.
         if !told && begun.elapsed() > patience {
             told = true;
-            state::server_told(services, index);
+            server_told(services, index);
         }
         let offered = offered(&message);
         match ToRunner::try_from(message).inspect(received) {
@@ -233,7 +229,7 @@ async fn listen(
             Ok(ToRunner::Probe { number }) => {
                 services.reports.answer(own_queue, FromRunner::Probed { number });
             }
-            Ok(message) => requests::handle(services, message),
+            Ok(message) => handle_request(services, message),
             // One invalid message must not end the jobs of this server.
             Err(error) => {
                 tracing::warn!(
@@ -259,4 +255,56 @@ fn offered(message: &ConnectResponse) -> Option<(ExecutionId, u32)> {
     let Some(connect_response::Message::StartJob(offer)) = &message.message else { return None };
     let _: Epoch = offer.epoch.parse().ok()?;
     Some((offer.execution_id.parse().ok()?, offer.attempt))
+}
+
+/// Handles a message of a server, or starts to. The link itself handles `OpenOutput`, `OpenExchange`, `Probe` and
+/// `Welcome`.
+fn handle_request(services: &Services, message: ToRunner) {
+    let Services { sessions, jobs, admission, draining, .. } = services;
+    match message {
+        ToRunner::OpenSession { session_id, base, profile } => sessions.open(session_id, &base, profile),
+        ToRunner::CloseSession { session_id } => sessions.close(session_id),
+        ToRunner::StartJob(offer) => admission.offer(*offer),
+        ToRunner::EndJob { execution_id, cause } => admission.end(&execution_id, cause),
+        ToRunner::ForgetJob { execution_id } => jobs.forget(execution_id),
+        ToRunner::SignalJob { execution_id, signal } => jobs.signal(&execution_id, signal),
+        ToRunner::ResizeJob { execution_id, size } => jobs.resize(&execution_id, size),
+        ToRunner::DetachJob { execution_id, timeout } => jobs.detach(&execution_id, timeout),
+        ToRunner::Drain { undo } => draining.set_by_server(!undo),
+        ToRunner::Welcome { .. }
+        | ToRunner::OpenOutput { .. }
+        | ToRunner::OpenExchange { .. }
+        | ToRunner::Probe { .. }
+        | ToRunner::Heartbeat => {}
+    }
+}
+
+/// Builds the message with which the runner introduces itself.
+fn hello_message(services: &Services) -> RunnerHello {
+    services.identity.hello(services.links.epoch(), services.jobs.vouched())
+}
+
+/// Builds a heartbeat with the clock and the number of running jobs.
+fn heartbeat_message(services: &Services) -> FromRunner {
+    let running = u32::try_from(services.jobs.running()).unwrap_or(u32::MAX);
+    FromRunner::Heartbeat { clock_ms: clock::now_ms(), running }
+}
+
+/// Returns the reports for a new link: all sessions, all jobs, and the marker that the list is complete.
+fn snapshot(services: &Services) -> Vec<FromRunner> {
+    let mut reports = services.sessions.all_reports();
+    reports.extend(services.jobs.all_reports());
+    reports.push(FromRunner::Reconciled);
+    if services.draining.is_on() {
+        reports.push(FromRunner::Draining { over: false });
+    }
+    reports
+}
+
+/// Records that a server has read the reports about earlier epochs. After all servers have, the next start does not
+/// report again that the journal may be incomplete.
+fn server_told(services: &Services, server: usize) {
+    if services.links.server_told(server) >= services.config.servers.len() {
+        services.jobs.all_servers_told();
+    }
 }

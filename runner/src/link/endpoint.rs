@@ -1,14 +1,16 @@
-//! The endpoint of a server. It follows changes of the files with the runner's certificate, key and CA. The next
-//! connection uses the current contents. Open connections stay.
+//! Connections to a server: TLS to a name that the floor allows, or plain text on the loopback. The endpoint follows
+//! changes of the files with the runner's certificate, key and CA. The next connection uses the current contents. Open
+//! connections stay.
 
 use std::{
+    fs,
+    path::PathBuf,
     sync::{Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
-use tonic::transport::Endpoint;
+use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
 
-use super::{dial, end::LinkEnd};
 use crate::config::ServerConfig;
 
 /// The interval between checks of the files.
@@ -23,7 +25,7 @@ pub(super) struct EndpointSource {
 
 struct Current {
     endpoint: Endpoint,
-    material: dial::Material,
+    material: Material,
     /// Incremented with each change.
     version: u64,
     checked: Instant,
@@ -37,8 +39,8 @@ impl EndpointSource {
     /// # Errors
     /// [`LinkEnd::Lost`] if they cannot be used.
     pub(super) fn new(server: &ServerConfig, timeout: Duration) -> Result<Self, LinkEnd> {
-        let material = dial::Material::read(server)?;
-        let endpoint = dial::endpoint(server, &material, timeout)?;
+        let material = Material::read(server)?;
+        let endpoint = endpoint(server, &material, timeout)?;
         let current = Current { endpoint, material, version: 0, checked: Instant::now(), problem: None };
         Ok(Self { server: server.clone(), timeout, current: Mutex::new(current) })
     }
@@ -57,10 +59,10 @@ impl EndpointSource {
 
 impl Current {
     fn reload(&mut self, server: &ServerConfig, timeout: Duration) {
-        let read = dial::Material::read(server);
+        let read = Material::read(server);
         let made = read.and_then(|material| {
             let is_new = material != self.material;
-            let endpoint = is_new.then(|| dial::endpoint(server, &material, timeout)).transpose()?;
+            let endpoint = is_new.then(|| endpoint(server, &material, timeout)).transpose()?;
             Ok(endpoint.map(|endpoint| (endpoint, material)))
         });
         self.problem = match made {
@@ -84,4 +86,97 @@ impl Current {
             }
         };
     }
+}
+
+const KEEP_ALIVE: Duration = Duration::from_secs(10);
+const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(10);
+/// The bytes in flight on one stream. The constant below limits one connection.
+const STREAM_WINDOW: u32 = 1 << 20;
+const CONNECTION_WINDOW: u32 = 4 << 20;
+
+/// The contents of a server's certificate files. Empty for plain text.
+#[derive(Clone, PartialEq, Eq)]
+struct Material {
+    ca: Vec<u8>,
+    cert: Vec<u8>,
+    key: Vec<u8>,
+}
+
+impl Material {
+    /// Reads the files. Blocks.
+    pub(super) fn read(server: &ServerConfig) -> Result<Self, LinkEnd> {
+        if server.insecure_loopback {
+            return Ok(Self { ca: Vec::new(), cert: Vec::new(), key: Vec::new() });
+        }
+        Ok(Self {
+            ca: read("ca", server.ca.as_ref())?,
+            cert: read("cert", server.cert.as_ref())?,
+            key: read("key", server.key.as_ref())?,
+        })
+    }
+}
+
+/// Builds the endpoint of a server with these certificates.
+fn endpoint(server: &ServerConfig, material: &Material, timeout: Duration) -> Result<Endpoint, LinkEnd> {
+    let endpoint = Endpoint::from_shared(server.endpoint.clone())
+        .map_err(lost)?
+        .connect_timeout(timeout)
+        .tcp_nodelay(true)
+        .http2_keep_alive_interval(KEEP_ALIVE)
+        .keep_alive_timeout(KEEP_ALIVE_TIMEOUT)
+        .keep_alive_while_idle(true)
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW);
+    if server.insecure_loopback {
+        return Ok(endpoint);
+    }
+    let name = server.server_name.as_deref().unwrap_or_default();
+    let tls = ClientTlsConfig::new()
+        .ca_certificate(Certificate::from_pem(&material.ca))
+        .identity(Identity::from_pem(&material.cert, &material.key))
+        .domain_name(name);
+    endpoint.tls_config(tls).map_err(|error| lost(chain(&error)))
+}
+
+/// Connects immediately.
+pub(super) async fn connect(endpoint: &Endpoint, timeout: Duration) -> Result<Channel, LinkEnd> {
+    match tokio::time::timeout(timeout, endpoint.connect()).await {
+        Ok(connected) => connected.map_err(|error| lost(chain(&error))),
+        Err(_) => Err(lost("timed out connecting to the server")),
+    }
+}
+
+fn read(what: &str, path: Option<&PathBuf>) -> Result<Vec<u8>, LinkEnd> {
+    let path = path.ok_or_else(|| lost(format!("`{what}` is not configured")))?;
+    fs::read(path).map_err(|error| lost(format!("cannot read `{}`: {error}", path.display())))
+}
+
+/// Formats an error with its causes in one line.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    text
+}
+
+/// The reason why a link ended.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum LinkEnd {
+    /// The runner stops.
+    #[error("the runner stops")]
+    Stopped,
+    /// The server is reachable, and refuses this runner.
+    #[error("the server refuses this runner: {0}")]
+    Refused(String),
+    /// The connection failed or broke.
+    #[error("{0}")]
+    Lost(String),
+}
+
+/// Returns the end of a link whose connection failed or broke.
+pub(super) fn lost(what: impl std::fmt::Display) -> LinkEnd {
+    LinkEnd::Lost(what.to_string())
 }

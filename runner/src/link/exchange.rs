@@ -11,11 +11,7 @@ use tokio::{sync::mpsc, task::JoinSet, time::timeout};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::{Channel, Endpoint};
 
-use super::{
-    dial,
-    end::{LinkEnd, lost},
-    endpoint::EndpointSource,
-};
+use super::endpoint::{self, EndpointSource, LinkEnd, lost};
 use crate::{
     exchange::{self, OrderServices},
     services::Services,
@@ -93,7 +89,7 @@ impl Exchanges {
 
 /// Runs one exchange, from the connection to its end.
 async fn hold(services: &Arc<Services>, endpoint: &Endpoint, ticket: String) -> Result<(), LinkEnd> {
-    let channel = dial::connect(endpoint, services.config.limits.dial_timeout).await?;
+    let channel = endpoint::connect(endpoint, services.config.limits.dial_timeout).await?;
     let (to_server, mut from_server) = greet(services, channel, ticket).await?;
     let order_services = OrderServices {
         sessions: Arc::clone(&services.session_table),

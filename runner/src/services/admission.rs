@@ -1,6 +1,8 @@
-//! The answer to an offer of a job: accepted or refused. It is journaled before the fork.
+//! The answer to an offer of a job: accepted or refused. It is journaled before the fork. An accepted job is run to its
+//! end and reported.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use airlock_domain::{BoundFile, Cause, ExecutionId, Grant, StartJob};
 use airlock_runner_lifecycle::jobs::{OfferKey, Room, Terms};
@@ -9,21 +11,20 @@ use tokio_util::task::TaskTracker;
 
 use super::{
     draining::Draining,
-    executor::Executor,
     file_checks::{Begin, FileChecks},
-    jobs::Jobs,
+    jobs::{Jobs, Rejection},
     links::LinkState,
-    rejection::Rejection,
 };
 use crate::{
     clock,
     config::RunnerConfig,
     environ::Environ,
     floor::{self, Below, Outside, Refusal},
-    job::{self, DISK_SHORT, DiskSpace, Handle, Job},
+    job::{self, DISK_SHORT, DiskSpace, Handle, Job, Tools},
     secrets::Secrets,
     session::{OpenSession, SessionTable},
     stdin::Input,
+    telemetry::{JobEnded, Metrics},
     trust,
 };
 
@@ -208,4 +209,34 @@ fn snapshot(grant: &Grant, session: &Arc<OpenSession>) -> Result<Option<Vec<u8>>
         );
         Rejection { refusal, changed_session: Some(Arc::clone(session)) }
     })
+}
+
+/// Runs accepted jobs.
+#[derive(Debug)]
+pub(super) struct Executor {
+    pub(super) tools: Arc<Tools>,
+    pub(super) jobs: Arc<Jobs>,
+    pub(super) draining: Arc<Draining>,
+    pub(super) metrics: Arc<Metrics>,
+    pub(super) tasks: TaskTracker,
+}
+
+impl Executor {
+    /// Starts an accepted job on a task of its own.
+    pub(super) fn start(self: &Arc<Self>, job: Job) {
+        self.tasks.spawn(Arc::clone(self).run(job));
+    }
+
+    async fn run(self: Arc<Self>, job: Job) {
+        let (id, accepted) = (job.id, Instant::now());
+        let running = || {
+            self.metrics.running(accepted.elapsed());
+            self.jobs.started(id);
+        };
+        let result = job::run(Arc::clone(&self.tools), Arc::new(job), running).await;
+        let effects = self.jobs.ended(id, result.clone());
+        self.draining.count_end(&result.cause);
+        JobEnded { execution: id, result: &result }.emit(&self.metrics);
+        self.jobs.perform(effects);
+    }
 }

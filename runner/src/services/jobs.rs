@@ -18,13 +18,13 @@ use airlock_faults::{Point, hit};
 use airlock_runner_lifecycle::jobs::{Effect, Event, Known, OfferKey, Room, Terms};
 use tokio_util::task::TaskTracker;
 
-use super::rejection::Rejection;
 use crate::{
     clock,
+    floor::Refusal,
     job::{self, Handle, Job},
     journal::{Journal, JournalError},
     reports::Reports,
-    session::SessionTable,
+    session::{OpenSession, SessionTable},
     spool::{JobSpool, Spools},
     telemetry::{JobRefused, Metrics},
 };
@@ -362,5 +362,19 @@ impl Jobs {
 
     fn live(&self) -> MutexGuard<'_, HashMap<ExecutionId, Live>> {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A refusal, and the session if its directory or snapshot was found missing. The session is reported first, so that
+/// the next decision uses its current state.
+#[derive(Debug)]
+pub(super) struct Rejection {
+    pub(super) refusal: Refusal,
+    pub(super) changed_session: Option<Arc<OpenSession>>,
+}
+
+impl From<Refusal> for Rejection {
+    fn from(refusal: Refusal) -> Self {
+        Self { refusal, changed_session: None }
     }
 }

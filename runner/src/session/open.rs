@@ -1,26 +1,24 @@
-//! An open session: its directories, its current state, and the work on its files.
+//! An open session: its directories, its current directory and state, and the work on its files. A directory that a
+//! command reported is checked against the files.
 
 use std::{
     path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
 };
 
-use airlock_domain::{DirectoryReport, SessionId, SessionPhase, SessionSnapshot};
+use airlock_domain::{DirectoryReport, SessionId, SessionPhase, SessionSnapshot, limits::DIRECTORY_BYTES};
 use airlock_sandbox::{
-    HostIds, LaunchError, Launcher, Session, SessionDirectories, SessionDisk, SessionNet, WORKSPACE,
+    HostIds, LaunchError, Launcher, Profile, Resolved, Session, SessionDirectories, SessionDisk, SessionNet,
+    WORKSPACE,
 };
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
 use tokio::sync::Semaphore;
 use tokio_util::{
     sync::CancellationToken,
     task::{TaskTracker, task_tracker::TaskTrackerToken},
 };
 
-use super::{
-    directory,
-    path_rules::CachedRules,
-    saved::Saved,
-    snapshot::{self, KeptSnapshot},
-};
+use super::saved::{self, KeptSnapshot, Saved};
 use crate::{files::Baseline, guard::SessionGuard};
 
 /// The maximum number of listings and comparisons at once in one session.
@@ -127,10 +125,10 @@ impl OpenSession {
     /// Returns the text of the shell snapshot if it still has this digest. Otherwise the session has no snapshot from
     /// now on. Blocks briefly.
     pub(crate) fn verified_snapshot(&self, digest: &[u8]) -> Option<Vec<u8>> {
-        let text = snapshot::read(&self.place).ok().flatten();
-        let found = text.filter(|text| snapshot::digest_of(text) == digest);
+        let text = saved::read_snapshot(&self.place).ok().flatten();
+        let found = text.filter(|text| saved::digest_of(text) == digest);
         if found.is_none() && !self.snapshot().text.is_empty() {
-            self.keep_snapshot(SessionSnapshot::missing(snapshot::CHANGED));
+            self.keep_snapshot(SessionSnapshot::missing(saved::CHANGED));
         }
         found
     }
@@ -171,7 +169,7 @@ impl OpenSession {
 
     /// Reports whether a command can start in this directory. Blocks briefly.
     pub(crate) fn has_directory(&self, inside: &[u8]) -> bool {
-        directory::is_beneath(&self.directories.workspace, inside)
+        is_beneath(&self.directories.workspace, inside)
     }
 
     /// Stores the directory that a command reported as its last one. If it is not a valid directory, stores the
@@ -216,5 +214,57 @@ impl OpenSession {
             snapshot_digest: hex::encode(self.snapshot().digest()),
             snapshot_problem: self.snapshot().problem,
         }
+    }
+}
+
+/// Returns the path relative to the workspace of a path inside the sandbox. `None` if it is not the workspace or below.
+fn below(inside: &[u8]) -> Option<&[u8]> {
+    let rest = inside.strip_prefix(WORKSPACE.as_bytes())?;
+    match rest {
+        b"" | b"/" => Some(b"."),
+        [b'/', rest @ ..] => Some(rest),
+        _ => None,
+    }
+}
+
+/// Reports whether `inside` names a directory beneath the workspace, through any links. `workspace` is its host path.
+/// Blocks briefly.
+fn is_beneath(workspace: &Path, inside: &[u8]) -> bool {
+    let Some(path) = below(inside).filter(|_| inside.len() <= DIRECTORY_BYTES && !inside.contains(&0)) else {
+        return false;
+    };
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let Ok(root) = openat(CWD, workspace, flags | OFlags::NOFOLLOW, Mode::empty()) else {
+        return false;
+    };
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_XDEV;
+    openat2(&root, path, flags, Mode::empty(), resolve).is_ok()
+}
+
+/// The cached result of the path rules of a session.
+#[derive(Debug, Default)]
+pub(crate) struct CachedRules(Mutex<Option<Entry>>);
+
+#[derive(Debug)]
+struct Entry {
+    /// The state of the directories at that time.
+    at: u64,
+    /// The profile that contains the rules.
+    profile: Profile,
+    resolved: Resolved,
+}
+
+impl CachedRules {
+    /// Returns the result for this state of the directories and this profile.
+    pub(crate) fn find(&self, at: u64, profile: &Profile) -> Option<Resolved> {
+        let entry = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let entry = entry.as_ref().filter(|entry| entry.at == at && entry.profile == *profile)?;
+        Some(entry.resolved.clone())
+    }
+
+    /// Keeps a result. It replaces the previous one.
+    pub(crate) fn keep(&self, at: u64, profile: &Profile, resolved: Resolved) {
+        let entry = Entry { at, profile: profile.clone(), resolved };
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(entry);
     }
 }

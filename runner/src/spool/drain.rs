@@ -15,7 +15,7 @@ use rustix::{
     io::Errno,
 };
 
-use super::{error::SpoolError, stream::StreamWriter};
+use super::stream::{SpoolError, StreamWriter};
 use crate::secrets::Redactor;
 
 /// The number of bytes read from the pipe at once.

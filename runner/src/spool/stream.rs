@@ -1,4 +1,5 @@
-//! One stream: its writer, and reads at any offset while it grows.
+//! One stream: its writer, and reads at any offset while it grows. All streams share the limit on the bytes of all
+//! spools.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -13,10 +14,8 @@ use std::{
 };
 
 use airlock_faults::{Point, hit};
-use airlock_runner_lifecycle::output::{Layout, Look, NoSegment, Piece, Segments, StreamState};
+use airlock_runner_lifecycle::output::{Budget, Layout, Look, NoSegment, Piece, Segments, StreamState};
 use tokio::sync::watch;
-
-use super::{budget::SharedBudget, error::SpoolError};
 
 /// One stream, for its readers.
 #[derive(Debug)]
@@ -236,5 +235,55 @@ impl StreamWriter {
 impl Drop for StreamWriter {
     fn drop(&mut self) {
         self.spool.state.send_modify(|state| state.complete = true);
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct SharedBudget(Mutex<Budget>);
+
+impl SharedBudget {
+    pub(super) fn new(limit: u64) -> Self {
+        Self(Mutex::new(Budget::new(limit)))
+    }
+
+    /// Locks the budget. A stream locks its segments before.
+    pub(super) fn lock(&self) -> MutexGuard<'_, Budget> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn used(&self) -> u64 {
+        self.lock().used()
+    }
+}
+
+/// A failed step of storing or reading output.
+#[derive(Debug, thiserror::Error)]
+pub enum SpoolError {
+    /// `limits.spool_total_bytes` is reached.
+    #[error("kept output has reached `limits.spool_total_bytes` of {limit}")]
+    Full {
+        /// The limit in bytes.
+        limit: u64,
+    },
+    /// The disk is full.
+    #[error("the disk of kept output is full")]
+    NoSpace,
+    /// The operating system reported an error.
+    #[error("cannot {action}: {source}")]
+    Io {
+        /// The step that failed.
+        action: &'static str,
+        /// The error of the operating system.
+        source: io::Error,
+    },
+}
+
+impl SpoolError {
+    /// Returns the conversion of an error of the operating system at this step.
+    pub(super) fn io(action: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |source| match source.kind() {
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Self::NoSpace,
+            _ => Self::Io { action, source },
+        }
     }
 }

@@ -129,7 +129,7 @@ fn bytes_lost_with_the_host_are_a_gap() {
     let directory = dir.path().join("spool").join(id.to_string());
     let segment = Layout::for_cap(1 << 20).segment;
     fs::remove_file(directory.join("stdout.0000000001")).unwrap();
-    let short = fs::OpenOptions::new().write(true).open(directory.join("stdout.0000000002")).unwrap();
+    let short = OpenOptions::new().write(true).open(directory.join("stdout.0000000002")).unwrap();
     short.set_len(10).unwrap();
     let spools = Spools::open(dir.path(), BIG).unwrap();
     let (data, gaps) = read_all(&spools.find(&id).unwrap().stdout, 0, 1 << 20);

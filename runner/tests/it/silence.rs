@@ -1,4 +1,4 @@
-//! Tests of commands that write nothing for longer than their idle timeout. `runner/src/job/running/tests.rs` tests with a
+//! Tests of commands that write nothing for longer than their idle timeout. `runner/src/job/running.rs` tests with a
 //! paused clock which output resets the timeout.
 
 use std::time::Duration;

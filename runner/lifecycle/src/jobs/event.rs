@@ -3,8 +3,8 @@
 use airlock_domain::{Epoch, ExecutionId, ExecutionResult, JobReport, SessionId};
 
 use super::{
+    job::Record,
     offer::{OfferKey, Room, Terms},
-    record::Record,
 };
 
 /// Something that happened to the runner or to a job.

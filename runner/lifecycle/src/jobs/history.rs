@@ -4,10 +4,7 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 
 use airlock_domain::{Epoch, ExecutionId};
 
-use super::{
-    job::{Job, Phase},
-    record::Record,
-};
+use super::job::{Job, Phase, Record};
 
 /// The number of IDs in one record when the records are rewritten.
 const IDS_PER_RECORD: usize = 1000;

@@ -6,10 +6,8 @@ use airlock_domain::{Epoch, ExecutionId, JobReport, Started};
 
 use super::{
     history::{Boot, History},
-    job::{Job, Phase},
-    offer::{Known, OfferKey},
-    record::Record,
-    refusal::Reason,
+    job::{Job, Phase, Record},
+    offer::{Known, OfferKey, Reason},
 };
 
 /// The jobs and epochs of a runner: the contents of the journal, and the state that ends with this process.

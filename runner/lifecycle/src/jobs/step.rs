@@ -6,10 +6,8 @@ use airlock_domain::{
 
 use super::{
     event::{Effect, Event},
-    job::{Job, Phase},
-    offer::{Known, OfferKey, Room, Terms},
-    record::Record,
-    refusal::Reason,
+    job::{Job, Phase, Record},
+    offer::{Known, OfferKey, Reason, Room, Terms},
     state::State,
 };
 

@@ -10,7 +10,7 @@ use airlock_domain::{
     limits::{CHUNK_BYTES, READS_AT_ONCE},
 };
 
-use super::piece::{Piece, StreamState};
+use super::layout::{Piece, StreamState};
 
 /// After a first chunk, the last bytes of a growing stream are held back for this time, to be sent with later ones.
 const COALESCE: Duration = Duration::from_millis(5);

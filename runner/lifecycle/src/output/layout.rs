@@ -1,8 +1,6 @@
-//! The layout of a stream: the stored bytes, and the segment of each. Pure arithmetic.
+//! The layout of a stream: the stored bytes, the segment of each, and the result of a read. Pure arithmetic.
 
 use std::ops::Range;
-
-use super::piece::StreamState;
 
 /// The largest segment, in bytes.
 const SEGMENT_MAX: u64 = 1 << 20;
@@ -105,4 +103,27 @@ impl Layout {
         let first = cut.start.div_ceil(self.segment);
         first..(cut.end / self.segment).max(first)
     }
+}
+
+/// The progress of a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct StreamState {
+    /// The length in bytes, including bytes that are not kept.
+    pub total: u64,
+    /// Whether the stream has ended.
+    pub complete: bool,
+}
+
+/// The result of a read at an offset.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Piece {
+    /// These bytes, at least one.
+    Data(Vec<u8>),
+    /// A range that is not kept.
+    Gap {
+        /// The offset of the first byte after the range.
+        to: u64,
+    },
+    /// The current end of the stream.
+    End(StreamState),
 }

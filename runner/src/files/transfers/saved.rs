@@ -14,10 +14,7 @@ use airlock_domain::{SessionId, Uploaded};
 use airlock_mounts::remove_tree;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    key::{TransferKey, UploadKey},
-    transfer::{Outcome, Phase, Progress, Transfer},
-};
+use super::transfer::{Outcome, Phase, Progress, Transfer, TransferKey, UploadKey};
 
 /// The transfers of each session, by their names.
 pub(super) type Kept = HashMap<SessionId, HashMap<[u8; 32], Arc<Transfer>>>;

@@ -13,10 +13,9 @@ use rustix::fs::statvfs;
 use sha2::{Digest, Sha256};
 
 use super::{
-    key::TransferKey,
     saved::{Saved, make_directory},
     table::{Transfers, if_there},
-    transfer::{StageFile, Transfer},
+    transfer::{StageFile, Transfer, TransferKey},
 };
 use crate::files::{
     failure::{exhausted, internal, of_own_io, unavailable},

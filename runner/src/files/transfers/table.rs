@@ -22,9 +22,8 @@ use tokio::sync::Semaphore;
 #[cfg(test)]
 use super::transfer::Progress;
 use super::{
-    key::TransferKey,
     saved::{self, Kept},
-    transfer::{Attached, Phase, Slot, Transfer},
+    transfer::{Attached, Phase, Slot, Transfer, TransferKey},
 };
 use crate::{
     config::TransfersConfig,

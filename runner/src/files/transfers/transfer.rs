@@ -1,4 +1,4 @@
-//! One transfer: its order, its progress and its users.
+//! One transfer: its order and the parts that identify it, its progress and its users.
 
 use std::{
     fs::File,
@@ -11,10 +11,15 @@ use std::{
 };
 
 use airlock_archive::Cancel;
-use airlock_domain::{DownloadStarted, Downloaded, ExchangeFailed, Uploaded};
+use airlock_domain::{
+    DownloadOrder, DownloadStarted, Downloaded, ExchangeFailed, FileFormat, UploadOrder, Uploaded,
+};
+use airlock_sandbox::SessionDirectory;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
-use super::key::TransferKey;
+use crate::files::paths::Inside;
 
 /// A permit of `transfers.at_once`. All users of a transfer share it.
 pub(in crate::files) type Slot = Arc<OwnedSemaphorePermit>;
@@ -210,5 +215,67 @@ impl Drop for Attached {
         let mut state = self.transfer.state();
         state.streams -= 1;
         state.last_used = Instant::now();
+    }
+}
+
+/// The parts of an order that must be equal to resume it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::files) enum TransferKey {
+    Upload(UploadKey),
+    Download(DownloadKey),
+}
+
+/// The key of an upload.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::files) struct UploadKey {
+    path: Vec<u8>,
+    format: String,
+    mode: u32,
+    size: Option<u64>,
+    sha256: Option<[u8; 32]>,
+}
+
+/// The key of a download.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::files) struct DownloadKey {
+    path: Vec<u8>,
+    format: Option<FileFormat>,
+    exclude: Vec<String>,
+}
+
+impl UploadKey {
+    pub(in crate::files) fn of(order: &UploadOrder) -> Self {
+        Self {
+            path: order.path.clone(),
+            format: format!("{:?}", order.format),
+            mode: order.mode,
+            size: order.size,
+            sha256: order.sha256,
+        }
+    }
+}
+
+impl DownloadKey {
+    pub(in crate::files) fn of(order: &DownloadOrder) -> Self {
+        Self { path: order.path.clone(), format: order.format, exclude: order.exclude.clone() }
+    }
+}
+
+impl TransferKey {
+    /// Returns the session's directory that an upload writes to.
+    pub(super) fn target(&self) -> Option<SessionDirectory> {
+        match self {
+            Self::Upload(order) => Inside::parse(&order.path).ok().map(|path| path.root()),
+            Self::Download(_) => None,
+        }
+    }
+
+    /// Returns the name of a transfer within its session. An upload and a download with the same ID are different.
+    pub(super) fn key(&self, id: &str) -> [u8; 32] {
+        let kind: &[u8] = match self {
+            Self::Upload(_) => b"upload ",
+            Self::Download(_) => b"download ",
+        };
+        Sha256::new().chain_update(kind).chain_update(id).finalize().into()
     }
 }

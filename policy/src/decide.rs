@@ -3,7 +3,6 @@
 
 mod allow;
 mod confined;
-mod destroys;
 mod match_rules;
 mod obeyed;
 mod parts;

@@ -11,7 +11,6 @@ mod dialect;
 mod expansion;
 mod grammar;
 mod heredoc;
-mod line_ends;
 mod messages;
 mod names;
 mod numbers;
@@ -29,9 +28,9 @@ pub(crate) use names::{assignment_name, is_name_byte};
 pub(crate) use quoting::ansi_c;
 pub(crate) use simple::{RESERVED, behind_time};
 pub(crate) use source::{SpanMap, Surroundings};
-pub(crate) use tree::ValueProperties;
 pub(crate) use tree::{
-    Assign, Join, Nested, Problem, Redir, RedirOp, Script, Simple, Statement, SubKind, Substitution, Word,
+    Assign, Join, Nested, Problem, Redir, RedirOp, Script, Simple, Statement, SubKind, Substitution,
+    ValueProperties, Word,
 };
 
 use std::collections::HashMap;
@@ -39,7 +38,7 @@ use std::collections::HashMap;
 use tree_sitter::Tree;
 
 use crate::limits;
-use line_ends::LineEnd;
+use grammar::LineEnd;
 
 /// Parses bash text. `map` defines the position of the text in the original command.
 pub(crate) fn parse(text: &[u8], map: SpanMap, surroundings: Surroundings<'_>) -> Script {
@@ -77,7 +76,7 @@ fn tree_by_lines(source: &mut source::MappedText, scanned: &prescan::Scan) -> Op
         .map(|end| end.moved(2 * scanned.continuations.partition_point(|continued| *continued < end.at)));
     let ends: HashMap<usize, LineEnd> = moved.map(|end| (end.at, end)).collect();
     let mut tree = grammar::tree(source.text())?;
-    let mut blanks = line_ends::misread(tree.root_node(), source.text());
+    let mut blanks = grammar::misread(tree.root_node(), source.text());
     for _ in 0..limits::MAX_PARSES_BY_LINES {
         let misread = blanks.iter().filter_map(|at| ends.get(at));
         let separators: Vec<usize> = misread.filter_map(|end| end.separator(source.text())).collect();
@@ -86,7 +85,7 @@ fn tree_by_lines(source: &mut source::MappedText, scanned: &prescan::Scan) -> Op
         }
         source.separate(&separators);
         tree = grammar::tree(source.text())?;
-        blanks = line_ends::misread(tree.root_node(), source.text());
+        blanks = grammar::misread(tree.root_node(), source.text());
     }
     Some((tree, blanks))
 }

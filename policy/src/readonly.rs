@@ -10,7 +10,6 @@ mod options;
 mod proof;
 mod sed;
 mod shell;
-mod test;
 
 pub(crate) use checks::with_dashes;
 pub(crate) use proof::{PathWord, Proof, Refusal, looks_like_path};

@@ -5,15 +5,13 @@ mod data;
 mod entries;
 mod kinds;
 pub(crate) mod names;
-mod options;
 
 pub(crate) use data::Name;
 pub(crate) use entries::{
-    Check, Destroys, Exit, Global, Interpreter, Launcher, Obeys, Operands, Program, Warning, WarningPair,
-    WarningText, Writer,
+    Check, Destroys, Exit, Flag, Global, Interpreter, Launcher, Obeys, Operands, Options, Program, Warning,
+    WarningPair, WarningText, Writer,
 };
 pub(crate) use kinds::{Format, Joined, Runs, Scripts, Search, Takes, Target};
-pub(crate) use options::{Flag, Options};
 
 use std::cmp::Ordering;
 

@@ -4,12 +4,11 @@
 
 mod decider;
 mod disguise;
-mod random;
 
 use airlock_policy::{Mode, Profile, Request, Rules, Verdict};
 
 use decider::Law;
-use random::Random;
+use disguise::Random;
 
 const PROGRAMS: &[(&str, &[&str])] = &[
     ("ls", &["-l", "-a", "-la"]),

@@ -1,7 +1,7 @@
 //! The verdict of each command of a compound, to explain the decision about the compound. It does not affect decisions.
 
 use super::allow;
-use super::destroys;
+use super::confined;
 use super::match_rules::RuleSet;
 use super::powershell;
 use crate::decision::{Reason, Verdict};
@@ -59,7 +59,7 @@ fn confined(
     if !profile.allow_confined() || mode == Mode::Plan {
         return None;
     }
-    if let Some(reason) = destroys::at(facts, rules, index, mode) {
+    if let Some(reason) = confined::destroys_at(facts, rules, index, mode) {
         return Some((Verdict::Ask, reason));
     }
     let hidden = facts.hidden_program_at(index).filter(|_| rules.any_forbids());

@@ -1,7 +1,7 @@
 //! A pass over the bytes before parsing, in linear time. It finds sizes and nesting that the grammar cannot handle,
 //! open quotes, and line continuations. It does not search for commands.
 
-use super::line_ends::LineEnd;
+use super::grammar::LineEnd;
 use crate::limits;
 
 /// The findings of the pass.

@@ -1,14 +1,12 @@
 //! The paths of programs that change files, and whether all of them are known, which the mode that
 //! accepts edits requires.
 
-mod archives;
-
 use crate::analysis::Found;
 use crate::decision::Access;
 use crate::getopt::{self, Sorted};
 use crate::launch::behind_options;
 use crate::parse::{RedirOp, Word};
-use crate::readonly::PathWord;
+use crate::readonly::{self, PathWord};
 use crate::tables::{self, Takes, Writer};
 
 /// The largest number of words in a name, such as `git worktree add`.
@@ -36,7 +34,7 @@ pub(crate) fn writer_paths(found: &Found) -> Option<WriterPaths> {
         return Some(named(writer, rest));
     }
     if writer.name == "tar" {
-        return Some(WriterPaths { paths: archives::tar(writer, rest), is_edit: false });
+        return Some(WriterPaths { paths: tar(writer, rest), is_edit: false });
     }
     if !writer.only_with.is_empty() && !rest.iter().any(|word| word.lead.starts_with(b"-")) {
         return None;
@@ -49,12 +47,12 @@ pub(crate) fn writer_paths(found: &Found) -> Option<WriterPaths> {
     let targets: Vec<&Word> = sorted.values_that_are(Takes::Write).collect();
     let mut paths = shaped(writer, &sorted, &operands, !targets.is_empty());
     if writer.name == "ln" && sorted.has("symbolic") && !sorted.has("relative") {
-        archives::from_the_link(&mut paths, targets.first().copied());
+        from_the_link(&mut paths, targets.first().copied());
     }
     paths.extend(targets.into_iter().map(|word| PathWord::new(word, Access::Create)));
     paths.extend(sorted.values_that_are(Takes::Read).map(|word| PathWord::new(word, Access::Read)));
     if let Some(directory) = directory_of_git(name, found) {
-        paths.iter_mut().for_each(|path| path.word = archives::below(Some(directory), &path.word));
+        paths.iter_mut().for_each(|path| path.word = below(Some(directory), &path.word));
     }
     let known = paths.iter().all(|path| path.word.text.is_some());
     Some(WriterPaths { is_edit: writer.edit && sorted.troubles.is_empty() && known, paths })
@@ -154,7 +152,7 @@ fn sed_in_place(rest: &[Word]) -> Option<WriterPaths> {
     let paths: Vec<PathWord> = operands.map(|word| PathWord::new(word, Access::Write)).collect();
     known &= paths.iter().all(|path| path.word.text.is_some());
     Some(WriterPaths {
-        is_edit: known && sorted.troubles.is_empty() && crate::readonly::sed_is_harmless(&script),
+        is_edit: known && sorted.troubles.is_empty() && readonly::sed_is_harmless(&script),
         paths,
     })
 }
@@ -186,6 +184,81 @@ pub(crate) fn redirect_writes(found: &Found) -> impl Iterator<Item = PathWord> {
 /// Returns the files that redirects read. A network address in `/dev/tcp` is not a file.
 pub(crate) fn redirect_reads(found: &Found) -> impl Iterator<Item = PathWord> {
     let files = found.redirects.iter().filter(|redirect| redirect.op == RedirOp::Read);
-    let known = files.filter(|redirect| crate::readonly::redirect_is_harmless(redirect));
+    let known = files.filter(|redirect| readonly::redirect_is_harmless(redirect));
     known.filter_map(|redirect| redirect.target.as_ref()).map(|word| PathWord::new(word, Access::Read))
+}
+
+/// Programs with paths that are relative to another directory: tar and `ln -s`. The arguments of tar determine whether
+/// it reads or writes the archive; its first word may be flags without a dash.
+fn tar(writer: &'static Writer, rest: &[Word]) -> Vec<PathWord> {
+    let words = readonly::with_dashes(rest, &writer.options);
+    let sorted = getopt::sort(&words, &writer.options);
+    let unpacks = sorted.has("extract");
+    let reads = unpacks || sorted.has("list") || sorted.has("diff");
+    let mut paths: Vec<PathWord> =
+        sorted.values_that_are(Takes::Read).map(|word| PathWord::new(word, Access::Read)).collect();
+    for archive in sorted.values("file") {
+        paths.push(PathWord::new(archive, if reads { Access::Read } else { Access::Create }));
+    }
+    let directory = sorted.values("directory").last();
+    paths.extend(
+        directory.map(|word| PathWord::new(word, if unpacks { Access::Create } else { Access::Read })),
+    );
+    if unpacks && directory.is_none() && !sorted.has("to-stdout") {
+        let span = rest.first().map(|word| word.span).unwrap_or_default();
+        paths.push(PathWord::new(&Word::known(b".", span), Access::Create));
+    }
+    // When the archive is read, the operands are names inside it.
+    if !reads {
+        let operands = sorted.operands.iter().filter_map(|index| words.get(*index));
+        paths.extend(operands.map(|word| PathWord::new(&below(directory, word), Access::Read)));
+    }
+    paths
+}
+
+/// Returns the word relative to a directory.
+fn below(directory: Option<&Word>, word: &Word) -> Word {
+    let (Some(directory), false) = (directory, word.lead.starts_with(b"/")) else {
+        return word.clone();
+    };
+    let joined = |text: &[u8]| [directory.lead.as_slice(), b"/", text].concat();
+    let known = directory.text.is_some();
+    Word {
+        text: word.text.as_deref().filter(|_| known).map(joined),
+        lead: if known { joined(&word.lead) } else { directory.lead.clone() },
+        ..word.clone()
+    }
+}
+
+/// Converts the targets of links to paths relative to the current directory. The last operand can
+/// be the link or a directory for links; both are assumed.
+fn from_the_link(paths: &mut Vec<PathWord>, target: Option<&Word>) {
+    let last = paths.last().filter(|path| path.access != Access::Read).map(|path| path.word.clone());
+    let Some(place) = target.cloned().or(last) else {
+        return;
+    };
+    let parent = parent_of(&place).filter(|_| target.is_none());
+    let mut out = Vec::new();
+    for path in paths.drain(..) {
+        if path.access != Access::Read {
+            out.push(path);
+            continue;
+        }
+        let from =
+            |directory: &Word| PathWord { word: below(Some(directory), &path.word), access: Access::Read };
+        out.push(match &parent {
+            Some(parent) => from(parent),
+            None if target.is_some() => from(&place),
+            None => path.clone(),
+        });
+    }
+    *paths = out;
+}
+
+/// Returns the directory of a path; `None` for the current directory.
+fn parent_of(word: &Word) -> Option<Word> {
+    let text = word.text.as_deref()?;
+    let end = text.trim_ascii_end().iter().rposition(|byte| *byte == b'/')?;
+    let parent = text.get(..end.max(1))?;
+    Some(Word::known(parent, word.span))
 }

@@ -1,14 +1,11 @@
-//! jq and yq programs as tokens. The check searches for names that reveal the environment, other
-//! files or the program itself. No jq parser is needed: only the names that a program uses matter,
-//! and jq can neither write nor run programs. Parsers of other implementations differ from jq's on
-//! comments and keywords.
-
-mod lex;
+//! jq and yq programs as tokens. Interpolated parts of a string are code, the string itself is not. The check searches
+//! for names that reveal the environment, other files or the program itself. No jq parser is needed: only the names
+//! that a program uses matter, and jq can neither write nor run programs. Parsers of other implementations differ from
+//! jq's on comments and keywords.
 
 use super::proof::{PathWord, Proof, Refusal};
 use crate::decision::Span;
 use crate::parse::Word;
-use lex::Token;
 
 /// Refused names of jq; the comment above each group states their effect.
 const JQ: &[&[u8]] = &[
@@ -76,7 +73,7 @@ fn check(word: &Word, refused: impl Fn(&[u8]) -> bool, code: &'static str, span:
     let Some(text) = &word.text else {
         return refuse("the program text is not known".into());
     };
-    let Some(tokens) = lex::tokens(text) else {
+    let Some(tokens) = tokens(text) else {
         return refuse("the program text is not understood".into());
     };
     let mut open = Vec::new();
@@ -104,4 +101,120 @@ fn check(word: &Word, refused: impl Fn(&[u8]) -> bool, code: &'static str, span:
 /// Reports whether a name in an object is a key: `{env: 1}`, `{a, env}`.
 fn is_key(before: Token<'_>, after: Option<&Token<'_>>) -> bool {
     matches!(before, Token::Mark(b'{' | b',')) && matches!(after, Some(Token::Mark(b':' | b',' | b'}')))
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Token<'a> {
+    /// The name of a function, or a keyword. With `::`, each part is a separate token.
+    Name(&'a [u8]),
+    /// `$name`.
+    Variable(&'a [u8]),
+    /// A string or a part of one, `.name`, a number, `@format`.
+    Value,
+    /// Any other byte.
+    Mark(u8),
+}
+
+/// Returns all tokens of the text, or `None` if versions of jq may read it differently.
+fn tokens(text: &[u8]) -> Option<Vec<Token<'_>>> {
+    let mut lexer = Lexer { text, at: 0, depth: 0, interpolations: Vec::new() };
+    let mut tokens = Vec::new();
+    while let Some(byte) = lexer.next() {
+        if let Some(token) = lexer.token(byte)? {
+            tokens.push(token);
+        }
+    }
+    Some(tokens)
+}
+
+struct Lexer<'a> {
+    text: &'a [u8],
+    at: usize,
+    depth: usize,
+    /// The parenthesis depths at which interpolations started.
+    interpolations: Vec<usize>,
+}
+
+fn is_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
+}
+
+impl<'a> Lexer<'a> {
+    fn peek(&self) -> Option<u8> {
+        self.text.get(self.at).copied()
+    }
+
+    fn next(&mut self) -> Option<u8> {
+        let byte = self.peek()?;
+        self.at += 1;
+        Some(byte)
+    }
+
+    fn token(&mut self, byte: u8) -> Option<Option<Token<'a>>> {
+        Some(Some(match byte {
+            b' ' | b'\t' | b'\n' => return Some(None),
+            b'#' => {
+                self.comment()?;
+                return Some(None);
+            }
+            b'"' => {
+                self.string()?;
+                Token::Value
+            }
+            b'$' if self.peek().is_some_and(is_name) => Token::Variable(self.name(self.at)),
+            b'.' | b'@' if self.peek().is_some_and(|byte| is_name(byte) && !byte.is_ascii_digit()) => {
+                self.name(self.at);
+                Token::Value
+            }
+            b'0'..=b'9' => Token::Value,
+            byte if is_name(byte) => Token::Name(self.name(self.at - 1)),
+            b'(' => {
+                self.depth += 1;
+                Token::Mark(byte)
+            }
+            b')' => {
+                self.depth = self.depth.checked_sub(1)?;
+                if self.interpolations.last() == Some(&self.depth) {
+                    self.interpolations.pop();
+                    self.string()?;
+                }
+                Token::Mark(byte)
+            }
+            _ => Token::Mark(byte),
+        }))
+    }
+
+    fn name(&mut self, start: usize) -> &'a [u8] {
+        while self.peek().is_some_and(is_name) {
+            self.at += 1;
+        }
+        self.text.get(start..self.at).unwrap_or_default()
+    }
+
+    /// Skips a comment up to the end of the line. Versions differ on its end if it contains a
+    /// backslash or a carriage return.
+    fn comment(&mut self) -> Option<()> {
+        while let Some(byte) = self.peek().filter(|byte| *byte != b'\n') {
+            if matches!(byte, b'\\' | b'\r') {
+                return None;
+            }
+            self.at += 1;
+        }
+        Some(())
+    }
+
+    /// Skips up to the closing quote or an interpolation.
+    fn string(&mut self) -> Option<()> {
+        loop {
+            match self.next()? {
+                b'"' => return Some(()),
+                b'\\' if self.next()? == b'(' => {
+                    self.interpolations.push(self.depth);
+                    self.depth += 1;
+                    return Some(());
+                }
+                _ => {}
+            }
+        }
+    }
 }

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use super::proof::{PathWord, Proof, Refusal};
-use super::{checks, find, test};
+use super::{checks, find};
 use crate::analysis::Analysis;
 use crate::decision::Span;
 use crate::getopt::{self, FlagProblem, Sorted};
@@ -15,7 +15,7 @@ use crate::tables::{Check, Flag, Joined, Operands, Program, Takes};
 pub(super) fn check(entry: &'static Program, rest: &[Word], analysis: &Analysis, span: Span) -> Proof {
     match entry.check {
         Check::Find => return find::check(rest, span),
-        Check::Test => return test::check(rest, analysis, span),
+        Check::Test => return checks::test_command(rest, analysis, span),
         _ => {}
     }
     if entry.words_only {

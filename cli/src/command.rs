@@ -17,7 +17,6 @@ mod help;
 mod interrupt;
 mod keys;
 mod list;
-mod local_profile;
 mod logs;
 mod ls;
 mod output;

@@ -19,7 +19,7 @@ use super::{
     Failure,
     args::{self, Mode, Shell},
     connect::Connect,
-    local_profile, output,
+    output, policy,
 };
 
 /// The longest line of --jsonl, in bytes. The longest command fits in any escaping.
@@ -96,8 +96,8 @@ impl Check {
     /// Returns the profile of --profile, or the default profile of the server that would run the command.
     fn decides(&self) -> Result<Profile, Failure> {
         match &self.profile {
-            Some(named) => local_profile::tested(named),
-            None if self.jsonl => local_profile::tested(PROFILE.as_ref()),
+            Some(named) => policy::tested_profile(named),
+            None if self.jsonl => policy::tested_profile(PROFILE.as_ref()),
             None => {
                 let DefaultProfile { profile, whose } = default_profile(&self.connect)?;
                 output::note(&format!(
@@ -192,7 +192,7 @@ fn default_profile(connect: &Connect) -> Result<DefaultProfile, Failure> {
 }
 
 fn of_any_server() -> Result<DefaultProfile, Failure> {
-    let profile = local_profile::tested(OF_A_SERVER.as_ref())?;
+    let profile = policy::tested_profile(OF_A_SERVER.as_ref())?;
     Ok(DefaultProfile { profile, whose: "a server (no `airlock dev` is running)".to_owned() })
 }
 
@@ -203,7 +203,7 @@ fn of_dev(connection: &Connection) -> Result<DefaultProfile, Failure> {
     let file = file.filter(|_| Profile::builtin(name).is_none());
     let named = file.map_or_else(|| name.into(), std::path::PathBuf::into_os_string);
     Ok(DefaultProfile {
-        profile: local_profile::tested(&named)?,
+        profile: policy::tested_profile(&named)?,
         whose: "the running `airlock dev`".to_owned(),
     })
 }

@@ -1,10 +1,9 @@
 //! `airlock cp`.
 
 mod download;
-mod summary;
 mod upload;
 
-use std::{ffi::OsString, path::Path};
+use std::{ffi::OsString, io::IsTerminal as _, path::Path, time::Duration};
 
 use clap::Args;
 
@@ -12,9 +11,12 @@ use super::{
     Failure,
     connect::Connect,
     interrupt::Interrupts,
+    output,
     place::{self, CopySide, EXAMPLE, Remote},
 };
+use crate::render::{cause, escape};
 use airlock_client::{Client, ClientError, DirectoryOptions, Progress, v1};
+use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 
 /// The exit code of a copy that Ctrl-C interrupted.
 const LEFT: u8 = 130;
@@ -90,7 +92,7 @@ impl Cp {
         };
         let copied = tokio::select! {
             copied = work => copied?,
-            () = summary::show(&progress, self.quiet) => return Ok(LEFT),
+            () = show(&progress, self.quiet) => return Ok(LEFT),
             () = interrupts.next() => {
                 // Removes the partial result. A second Ctrl-C does not wait for that.
                 tokio::select! {
@@ -100,7 +102,7 @@ impl Cp {
                 return Ok(LEFT);
             }
         };
-        Ok(summary::say(&copied, self.quiet))
+        Ok(say(&copied, self.quiet))
     }
 }
 
@@ -115,7 +117,7 @@ pub(super) async fn upload_contents(
     let copy = Copy { client, options, progress: Progress::default() };
     let to = Remote { session: session.to_owned(), path: Vec::new() };
     let copied = copy.upload(&from.join("."), &to).await?;
-    Ok(summary::say(&copied, quiet))
+    Ok(say(&copied, quiet))
 }
 
 fn check(sides: &(CopySide, CopySide)) -> Result<(), Failure> {
@@ -187,6 +189,79 @@ fn is_no_file(error: &ClientError) -> bool {
     rejection.is_some_and(|rejection| !rejection.reason.contains("SESSION"))
 }
 
+/// The interval of progress updates.
+const TICK: Duration = Duration::from_millis(100);
+
+/// The totals of a finished copy.
+#[derive(Debug, Default)]
+struct Copied {
+    files: u64,
+    directories: u64,
+    links: u64,
+    /// The size of the files' contents.
+    bytes: u64,
+    /// The path and the reason for each skipped entry, up to a limit.
+    left_out: Vec<(Vec<u8>, String)>,
+    left_out_total: u64,
+}
+
+/// Shows the progress of a copy on a terminal. Never returns.
+async fn show(progress: &Progress, quiet: bool) {
+    if quiet || !std::io::stderr().is_terminal() {
+        return std::future::pending().await;
+    }
+    let bar = Bar(ProgressBar::new_spinner());
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {bytes}, {bytes_per_sec}") {
+        bar.0.set_style(style);
+    }
+    loop {
+        tokio::time::sleep(TICK).await;
+        bar.0.set_position(progress.bytes());
+        bar.0.tick();
+    }
+}
+
+/// A progress line that is removed when it is dropped.
+struct Bar(ProgressBar);
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
+
+/// Reports the totals and the skipped entries, and returns the exit code.
+fn say(copied: &Copied, quiet: bool) -> u8 {
+    for (path, reason) in &copied.left_out {
+        output::note(&format!("skipped: {}: {}", escape::line(path), escape::line(reason.as_bytes())));
+    }
+    let unnamed = copied.left_out_total.saturating_sub(copied.left_out.len() as u64);
+    if unnamed > 0 {
+        output::note(&format!("skipped: {unnamed} more"));
+    }
+    if !quiet {
+        output::note(&sentence(copied));
+    }
+    if copied.left_out_total > 0 { cause::FAILED } else { 0 }
+}
+
+fn sentence(copied: &Copied) -> String {
+    let mut parts = Vec::new();
+    for (count, one, many) in [
+        (copied.files, "file", "files"),
+        (copied.directories, "directory", "directories"),
+        (copied.links, "link", "links"),
+    ] {
+        if count > 0 {
+            parts.push(format!("{count} {}", if count == 1 { one } else { many }));
+        }
+    }
+    if parts.is_empty() {
+        return "copied an empty directory".to_owned();
+    }
+    format!("copied {}, {}", parts.join(", "), HumanBytes(copied.bytes))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -210,5 +285,12 @@ mod tests {
         }
         assert_eq!(joined(b"", b"x"), b"x");
         assert_eq!(joined(b"a/", b"x"), b"a/x");
+    }
+
+    #[test]
+    fn the_sentence_counts_what_there_is() {
+        let copied = Copied { files: 2, directories: 1, bytes: 2048, ..Copied::default() };
+        assert_eq!(sentence(&copied), "copied 2 files, 1 directory, 2.00 KiB");
+        assert_eq!(sentence(&Copied::default()), "copied an empty directory");
     }
 }

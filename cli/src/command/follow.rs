@@ -3,8 +3,6 @@
 
 mod background;
 mod denied;
-mod input;
-mod marks;
 mod screen;
 
 use std::{pin::Pin, time::Duration};
@@ -29,8 +27,7 @@ use airlock_embedded::state::{StateDirectory, StateError};
 pub(super) use super::args::ViewOptions;
 pub(super) use screen::end_of;
 
-use marks::Marks;
-use screen::Screen;
+use screen::{Marks, Screen};
 
 /// The exit code of a view that Ctrl-C ended.
 const LEFT: u8 = 130;
@@ -124,7 +121,7 @@ async fn give_input(
     match &options.terminal {
         Some(terminal) => terminal.attend(client, id, runs).await.map(Some),
         None if options.input => {
-            input::forward(client, id, runs).await;
+            background::forward_input(client, id, runs).await;
             Ok(None)
         }
         None => Ok(None),

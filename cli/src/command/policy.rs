@@ -1,7 +1,7 @@
-//! `airlock policy`: profiles as files, without a server. Runs their test cases, and creates profiles from the
-//! settings of another tool.
+//! `airlock policy`: profiles as files, without a server: by their built-in names, or with the profiles next to them
+//! that they extend. Runs their test cases, and creates profiles from the settings of another tool.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::fs::OpenOptions;
 use std::io::{Read as _, Write as _};
@@ -16,7 +16,7 @@ use airlock_policy::{
 use clap::{Args, Subcommand};
 
 use super::Failure;
-use crate::command::{local_profile, output};
+use crate::command::output;
 use crate::render::escape;
 
 /// Test profiles in files, or create one from another tool's settings, without a server.
@@ -163,7 +163,7 @@ impl Test {
         let mut tally = Tally::default();
         for name in &self.profiles {
             let shown = escape::line(name.as_bytes());
-            match local_profile::read(name) {
+            match read_profile(name) {
                 Ok((profile, cases)) => {
                     let own = Cases { file: shown, cases };
                     for cases in std::iter::once(&own).chain(&more) {
@@ -229,5 +229,74 @@ impl Tally {
         }
         text.push('\n');
         text
+    }
+}
+
+/// Returns a built-in profile by name, or the profile in a file with the file's own test cases. The
+/// cases are not run.
+pub(super) fn read_profile(name: &OsStr) -> Result<(Profile, Vec<Case>), Failure> {
+    if let Some(profile) = name.to_str().and_then(Profile::builtin) {
+        return Ok((profile, Vec::new()));
+    }
+    let path = Path::new(name);
+    if !path.exists() {
+        return Err(Failure::usage(format!(
+            "`{}` is neither a built-in profile nor a file; built-in profiles: {}",
+            path.display(),
+            Profile::builtin_names().join(", ")
+        )));
+    }
+    let read = airlock_server::profiles::read_one(path);
+    let (profile, cases) = read.map_err(|error| Failure::new(error.to_string()))?;
+    for warning in profile.warnings() {
+        output::note(warning);
+    }
+    Ok((profile, cases))
+}
+
+/// Like [`read`], but fails if one of the profile's own test cases fails.
+pub(super) fn tested_profile(name: &OsStr) -> Result<Profile, Failure> {
+    let (profile, cases) = read_profile(name)?;
+    let shown = Path::new(name).display().to_string();
+    Case::run_all(&cases, &profile, &shown).map_err(|error| Failure::new(error.to_string()))?;
+    Ok(profile)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn profiles_are_found_by_name_and_by_file() {
+        assert_eq!(tested_profile("demo".as_ref()).unwrap().name(), "demo");
+        assert_eq!(tested_profile("no-such".as_ref()).unwrap_err().code(), 2);
+        let directory = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| {
+            let path = directory.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            path.into_os_string()
+        };
+        write("base.toml", "name = \"base\"\n[policy]\ndeny = [\"Bash(git push:*)\"]\n");
+        let team = write("team.toml", "name = \"team\"\nextends = \"base\"\n");
+        let profile = tested_profile(&team).unwrap();
+        assert_eq!((profile.name(), profile.rules().deny.len()), ("team", 1));
+        write("x.toml", "name = \"x\"\nextends = \"y\"\n");
+        write("y.toml", "name = \"y\"\nextends = \"base\"\n");
+        let far = write("far.toml", "name = \"far\"\nextends = \"x\"\n");
+        assert_eq!(tested_profile(&far).unwrap().rules().deny.len(), 1, "through the whole chain");
+        let broken = write("broken.toml", "name = \"x\"\n[policy]\nnonsense = 1\n");
+        let error = tested_profile(&broken).unwrap_err();
+        assert_eq!(error.code(), 1);
+        assert!(error.message().contains("broken.toml:3:1: `policy.nonsense`: "), "{}", error.message());
+        let wrong =
+            write("wrong.toml", "name = \"w\"\n[policy]\nask = [\"Bosh\"]\n[env]\nallowed = [\"1\"]\n");
+        assert_eq!(tested_profile(&wrong).unwrap_err().message().lines().count(), 2, "all at once");
+        let failing =
+            write("failing.toml", "name = \"f\"\n[[policy.test]]\ncommand = \"rm x\"\nexpect = \"allow\"\n");
+        assert!(
+            tested_profile(&failing).unwrap_err().message().contains("failing.toml:2:1: `policy.test[0]`: ")
+        );
+        let loose = write("loose.toml", "name = \"l\"\nextends = \"wrong\"\n");
+        assert!(tested_profile(&loose).unwrap_err().message().contains("wrong.toml:3:8: `policy.ask[0]`: "));
     }
 }

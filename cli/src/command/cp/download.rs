@@ -9,9 +9,7 @@ use std::{
 
 use super::{
     super::{Failure, place::Remote},
-    Copy, name_of, path_of,
-    summary::Copied,
-    wants_contents,
+    Copied, Copy, name_of, path_of, wants_contents,
 };
 use crate::render::escape;
 use airlock_client::v1::{DownloadDone, FileFormat, FileInfo, FileServiceDownloadRequest, FileType};

@@ -6,9 +6,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncSeekExt as _};
 
 use super::{
     super::{Failure, place::Remote},
-    Copy, joined, path_of,
-    summary::Copied,
-    wants_contents,
+    Copied, Copy, joined, path_of, wants_contents,
 };
 use airlock_client::v1::{FileFormat, FileInfo, FileServiceUploadResponse, FileType, UploadHeader};
 

@@ -1,3 +1,5 @@
+//! The input of a view. Standard input is forwarded to the command; nothing is read before the command can take it.
+//!
 //! Ctrl-B at a terminal: the command continues in the background. The terminal driver turns the key into a signal, so
 //! input for the shell is not read here.
 //!
@@ -16,7 +18,7 @@ use tokio::{
 
 use super::ViewOptions;
 use crate::command::{failure::describe, output};
-use airlock_client::Client;
+use airlock_client::{Client, ClientError};
 
 const CTRL_B: u8 = 0x02;
 
@@ -86,4 +88,30 @@ pub(super) async fn send(client: Client, mut id: watch::Receiver<Option<String>>
     if let Err(error) = client.detach(&known).await {
         output::note(&format!("cannot send the command to the background: {}", describe(&error)));
     }
+}
+
+/// The error reasons that mean that the command takes no more input. They are not reported.
+const NO_MORE: [&str; 2] = ["NOT_RUNNING", "STDIN_CLOSED"];
+
+/// Forwards all of standard input and then its end, starting when the command runs.
+pub(super) async fn forward_input(
+    client: &Client,
+    mut id: watch::Receiver<Option<String>>,
+    mut runs: watch::Receiver<bool>,
+) {
+    let Ok(id) = id.wait_for(Option::is_some).await.map(|id| id.clone().unwrap_or_default()) else {
+        return;
+    };
+    if runs.wait_for(|runs| *runs).await.is_err() {
+        return;
+    }
+    if let Err(error) = client.write_stdin(&id, 0, &mut tokio::io::stdin()).await
+        && !takes_no_more(&error)
+    {
+        output::note(&format!("standard input is no longer forwarded: {}", describe(&error)));
+    }
+}
+
+fn takes_no_more(error: &ClientError) -> bool {
+    error.rejection().is_some_and(|rejection| NO_MORE.contains(&rejection.reason.as_str()))
 }

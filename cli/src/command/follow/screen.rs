@@ -3,7 +3,10 @@
 //! output, nor draw on a line that the output has started.
 
 use std::{
-    io::IsTerminal as _,
+    borrow::Cow,
+    fs::File,
+    io::{self, IsTerminal as _},
+    os::{fd::AsFd, unix::fs::MetadataExt as _},
     sync::{Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
@@ -11,6 +14,7 @@ use std::{
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::super::output;
+use crate::render::text::Marker;
 use crate::render::{cause, text, time};
 use airlock_client::v1::cause::Detail;
 use airlock_client::v1::{Execution, ExecutionState, LinkState};
@@ -40,7 +44,7 @@ impl Screen {
     /// Draws if `wanted` and if standard error is a terminal that supports it.
     pub(super) fn new(wanted: bool) -> Self {
         let is_dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
-        if !wanted || is_dumb || !std::io::stderr().is_terminal() {
+        if !wanted || is_dumb || !io::stderr().is_terminal() {
             return Self(None);
         }
         let now = Instant::now();
@@ -50,7 +54,7 @@ impl Screen {
             since: now,
             last_output: now,
             is_free: true,
-            stdout_is_seen: std::io::stdout().is_terminal(),
+            stdout_is_seen: io::stdout().is_terminal(),
         })))
     }
 
@@ -174,4 +178,41 @@ pub(in crate::command) fn end_of(execution: &Execution, notes: bool) -> u8 {
         output::note(note);
     }
     cause::exit_code(execution.result.as_ref())
+}
+
+/// The markers of both streams, or `None` if the output must be exact.
+///
+/// Marks output that looks like a line from Airlock. This applies only if standard output and standard error go to the
+/// same place: a terminal or a shared pipe. Otherwise the output is exact and cannot be confused with notes.
+#[derive(Debug)]
+pub(super) struct Marks(Option<[Marker; 2]>);
+
+impl Marks {
+    /// Creates markers if `wanted` and if standard output and standard error go to the same place.
+    pub(super) fn new(wanted: bool) -> Self {
+        let one_place =
+            || matches!((place(io::stdout()), place(io::stderr())), (Ok(out), Ok(err)) if out == err);
+        Self((wanted && one_place()).then(Default::default))
+    }
+
+    /// Returns the next bytes of a stream in the form to show.
+    pub(super) fn push<'a>(&mut self, data: &'a [u8], is_stdout: bool) -> Cow<'a, [u8]> {
+        match &mut self.0 {
+            None => Cow::Borrowed(data),
+            Some([stdout, _]) if is_stdout => Cow::Owned(stdout.push(data)),
+            Some([_, stderr]) => Cow::Owned(stderr.push(data)),
+        }
+    }
+
+    /// Returns the rest of each stream, and whether it belongs to standard output.
+    pub(super) fn finish(&mut self) -> Vec<(Vec<u8>, bool)> {
+        let Some([stdout, stderr]) = &mut self.0 else { return Vec::new() };
+        vec![(stdout.finish(), true), (stderr.finish(), false)]
+    }
+}
+
+/// Returns the device and inode that a stream refers to.
+fn place(stream: impl AsFd) -> io::Result<(u64, u64)> {
+    let file = File::from(stream.as_fd().try_clone_to_owned()?).metadata()?;
+    Ok((file.dev(), file.ino()))
 }

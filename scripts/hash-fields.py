@@ -21,12 +21,8 @@ import sys
 
 DOMAIN = pathlib.Path(__file__).resolve().parent.parent / "domain"
 BINDING = DOMAIN / "src/binding.rs"
-# The types with an encoding, and their samples. A profile is part of a grant.
-SAMPLES = [
-    ("Grant", "first_grant.json"),
-    ("StartExecution", "first_start.json"),
-    ("CreateSession", "first_create.json"),
-]
+# The types with an encoding, in the order of their samples in the file. A profile is part of a grant.
+TYPES = ["Grant", "StartExecution", "CreateSession"]
 # Values for fields without a default, by the name of the field.
 VALUES = {
     "session_id": "crate::SessionId::new()",
@@ -102,8 +98,9 @@ def main():
     if (why := fails(command)) is not None:
         sys.exit(f"the tests fail without a change: {why}")
     lists = re.findall(r'field: "([^"]+)"', BINDING.read_text())
-    for kind, sample in SAMPLES:
-        encoded = json.loads((DOMAIN / "src/binding" / sample).read_text())
+    samples = (DOMAIN / "src/binding/first.txt").read_text().splitlines()
+    for kind, sample in zip(TYPES, samples):
+        encoded = json.loads(sample)
         for path, place in walk(encoded, [], lambda rest: rest):
             name = ".".join(path)
             if name in lists or path[-1] in ONLY_VALUE or only not in f"{kind}.{name}":

@@ -31,7 +31,6 @@ macro_rules! call {
 }
 
 pub(super) mod admin;
-mod approvals;
 mod files;
 pub(super) mod policy;
 

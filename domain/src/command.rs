@@ -1,11 +1,11 @@
-//! The specification of a command: its text, its shell and the conditions of its run. The request, the stored execution
-//! and the grant contain it whole. The launch is built from it.
+//! The specification of a command: its text, its shell, its mode and the conditions of its run. The request, the stored
+//! execution and the grant contain it whole. The launch is built from it.
 
 use std::{collections::BTreeMap, fmt, str::FromStr, time::Duration};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::{Pty, Shell, encoding, encoding::is_false};
+use crate::{Pty, encoding, encoding::is_false};
 
 /// The specification of a command.
 ///
@@ -127,6 +127,58 @@ impl CommandSpec {
             inline_limit: if inline_limit { self.inline_limit } else { defaults.inline_limit },
             umask: if umask { self.umask } else { defaults.umask },
             ..self
+        }
+    }
+}
+
+/// The shell that reads a command.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Shell {
+    /// bash.
+    #[default]
+    Bash,
+    /// zsh.
+    Zsh,
+    /// PowerShell 6 or later.
+    Pwsh,
+}
+
+impl Shell {
+    /// Returns the stable name of the shell, as in configuration and the store.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bash => "bash",
+            Self::Zsh => "zsh",
+            Self::Pwsh => "pwsh",
+        }
+    }
+}
+
+/// The strictness of a session: how much policy allows without asking. Ordered from loosest to tightest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// Allows every command that no rule denies or asks about.
+    Bypass,
+    /// Also allows edits inside the workspace.
+    AcceptEdits,
+    /// Allows commands that are proven read-only or that a rule allows.
+    Default,
+    /// Allows only commands that are proven read-only.
+    Plan,
+}
+
+impl Mode {
+    /// Returns the stable name of the mode, as in configuration and the store.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bypass => "bypass",
+            Self::AcceptEdits => "accept_edits",
+            Self::Default => "default",
+            Self::Plan => "plan",
         }
     }
 }

@@ -5,7 +5,6 @@
 #![forbid(unsafe_code)]
 
 pub mod binding;
-pub mod canonical;
 pub mod cursor;
 pub mod encoding;
 pub mod limits;
@@ -23,15 +22,13 @@ mod ids;
 mod link;
 mod output;
 mod request;
-mod shell;
-mod stream;
 
 pub use bound::{BoundFile, FileState};
 pub use cause::{
     CancelledBy, Cause, DeniedBy, DirectoryReport, ExecutionResult, Started, TimeoutKind, Violation,
     ViolationAction,
 };
-pub use command::{CommandSpec, Given};
+pub use command::{CommandSpec, Given, Mode, Shell};
 pub use encoding::EncodingError;
 pub use exchange::{ExchangeFailed, ExchangeFailure, ExchangeFromRunner, ExchangeOrder, ExchangeToRunner};
 pub use execution::{BackgroundedBy, ExecutionState, JobPhase, JobReport, LinkState, OutputState, Signal};
@@ -48,10 +45,8 @@ pub use link::{
     Capability, FromRunner, PushFromRunner, PushToRunner, RunnerHello, SessionPhase, SessionReport,
     SessionSnapshot, StartJob, ToRunner,
 };
-pub use output::{ImageKind, InlineOutput, InlineText, OutputImage};
+pub use output::{ImageKind, InlineOutput, InlineText, OutputImage, OutputStream, Pty, TerminalSize};
 pub use request::{CreateSession, StartExecution};
-pub use shell::{Mode, Shell};
-pub use stream::{OutputStream, Pty, TerminalSize};
 
 #[cfg(test)]
 mod testing;

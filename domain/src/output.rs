@@ -1,6 +1,6 @@
-//! The short form of a command's output that is part of its result.
+//! The output streams of a command, its terminal, and the short form of its output that is part of its result.
 
-use super::OutputStream;
+use serde::{Deserialize, Serialize};
 
 /// The short form of the output. The spool or the output storage holds the exact bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -98,4 +98,38 @@ impl ImageKind {
             _ => None,
         }
     }
+}
+
+/// The size of a terminal in characters. Each side is 1 to [`TERMINAL_CELLS`](crate::limits::TERMINAL_CELLS).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TerminalSize {
+    /// The number of lines.
+    pub rows: u16,
+    /// The number of characters in a line.
+    pub cols: u16,
+}
+
+impl TerminalSize {
+    /// The default size of a terminal.
+    pub const DEFAULT: Self = Self { rows: 24, cols: 80 };
+}
+
+/// A terminal for a command.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pty {
+    /// The initial size.
+    pub size: TerminalSize,
+    /// The value of TERM.
+    pub term: String,
+}
+
+/// One of a command's output streams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum OutputStream {
+    /// Standard output. Includes standard error unless the request set `separate_stderr`.
+    Stdout,
+    /// Standard error, if the request set `separate_stderr`.
+    Stderr,
 }

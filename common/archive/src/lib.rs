@@ -6,7 +6,6 @@
 
 #![forbid(unsafe_code)]
 
-mod cancel;
 mod entry;
 mod error;
 mod globs;
@@ -21,12 +20,11 @@ mod unpack;
 mod walk;
 mod write;
 
-pub use cancel::Cancel;
 pub use entry::{Counts, Entry, Format, Kind};
 pub use error::{ArchiveError, Cause, Obstacle, Position, Rule};
 pub use globs::{GlobError, globs};
 pub use limits::{
-    BLOCK_BYTES, DIRECTORY_NAMES_BYTES, EXTENSION_BYTES, GLOB_BYTES, GLOBS, Limits, PADDING_BYTES,
+    BLOCK_BYTES, Cancel, DIRECTORY_NAMES_BYTES, EXTENSION_BYTES, GLOB_BYTES, GLOBS, Limits, PADDING_BYTES,
     SKIPPED_FILES,
 };
 pub use names::join;

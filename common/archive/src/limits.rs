@@ -1,4 +1,9 @@
-//! The limits of archives and of calls.
+//! The limits of archives and of calls, and the cancellation of a call.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::error::{ArchiveError, Cause};
 
 /// The number of bytes that are read or written between two checks of [`crate::Cancel`].
 pub const BLOCK_BYTES: usize = 64 * 1024;
@@ -35,4 +40,32 @@ impl Limits {
     /// The limits of the kernel and of Airlock's contract for paths: 4096 bytes, 255 components. The other
     /// fields have no limit.
     pub const PATHS: Self = Self { entries: u64::MAX, bytes: u64::MAX, path_bytes: 4096, depth: 255 };
+}
+
+/// Cancels a call from another thread. It is checked for every entry, for every [`crate::BLOCK_BYTES`] of content,
+/// and at each read or write of the archive. The call then returns [`Cause::Cancelled`].
+#[derive(Debug, Clone, Default)]
+pub struct Cancel(Arc<AtomicBool>);
+
+impl Cancel {
+    /// Creates a handle that is not cancelled.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Cancels all calls that use this handle or a clone of it.
+    pub fn cancel(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+
+    /// Reports whether [`Cancel::cancel`] was called.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn look(&self) -> Result<(), ArchiveError> {
+        if self.is_cancelled() { Err(Cause::Cancelled.into()) } else { Ok(()) }
+    }
 }

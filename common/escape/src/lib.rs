@@ -11,17 +11,13 @@
 
 #![forbid(unsafe_code)]
 
-mod excerpt;
 mod shown;
-mod words;
 
 use std::borrow::Cow;
 
-pub use excerpt::{Excerpt, Marked, excerpt};
-pub use words::hides;
+pub use shown::{Excerpt, Marked, excerpt, hides};
 
-use shown::{CUT, Letters, each, escaped};
-use words::readable_words;
+use shown::{CUT, Letters, each, escaped, readable_words};
 
 /// The only control character that can be unescaped inside a JSON string.
 const DELETE: u8 = 0x7f;

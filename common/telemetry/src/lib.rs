@@ -12,11 +12,9 @@ mod export;
 mod level;
 mod lines;
 mod series;
-mod table;
 
 pub use collector::{CollectorError, CollectorTls, is_tls};
 pub use context::{adopt, adopt_headers, current_traceparent, fail, traceparent_of, traceparent_of_span};
 pub use export::{Settings, Telemetry, TelemetryError};
 pub use level::{Level, LevelError, follow};
-pub use series::{Series, series_of};
-pub use table::{Description, Kind};
+pub use series::{Description, Kind, Series, series_of};

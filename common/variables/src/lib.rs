@@ -59,4 +59,75 @@ fn has(name: &[u8], effect: Effect) -> bool {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_is_sorted_and_every_entry_has_a_reason() {
+        for pair in VARIABLES.windows(2) {
+            assert!(
+                pair[0].name.as_bytes() < pair[1].name.as_bytes(),
+                "{} and {}",
+                pair[0].name,
+                pair[1].name
+            );
+        }
+        for entry in VARIABLES {
+            assert!(entry.why.len() > 5, "{} has no reason", entry.name);
+            let star = entry.name.find('*');
+            assert!(star.is_none_or(|at| at + 1 == entry.name.len()), "{} has a star inside", entry.name);
+            assert!(!entry.overridden || entry.effect == Effect::Steers, "{}", entry.name);
+        }
+    }
+
+    #[test]
+    fn an_entry_for_the_whole_name_comes_before_those_for_its_beginning() {
+        let effect = |name: &str| variable(name.as_bytes()).map(|entry| entry.effect);
+        assert_eq!(effect("PYTHONUNBUFFERED"), Some(Effect::Safe));
+        assert_eq!(effect("PYTHONSAFEPATH"), Some(Effect::Steers));
+        assert_eq!(effect("GIT_SSH_COMMAND"), Some(Effect::Steers));
+        assert_eq!(effect("GIT_CONFIG_KEY_7"), Some(Effect::Reserved));
+        assert_eq!(effect("CARGO_TERM_COLOR"), Some(Effect::Safe));
+        assert_eq!(effect("LD_PRELOAD"), Some(Effect::Reads));
+        assert_eq!(effect("FOO"), None);
+        assert_eq!(effect(""), None);
+    }
+
+    #[test]
+    fn names_that_make_a_program_run_another_are_known() {
+        for name in [
+            "RIPGREP_CONFIG_PATH",
+            "KUBECONFIG",
+            "RUSTUP_TOOLCHAIN",
+            "CARGO_HOME",
+            "TF_CLI_CONFIG_FILE",
+            "GOENV",
+            "GOROOT",
+            "AWS_CONFIG_FILE",
+            "CLOUDSDK_PYTHON",
+            "BAT_PAGER",
+            "DOTNET_STARTUP_HOOKS",
+            "LESS",
+            "PIP_INDEX_URL",
+            "PATH",
+            "PYTHONPATH",
+            "npm_config_script_shell",
+        ] {
+            assert!(is_dangerous(name.as_bytes()) && !is_safe(name.as_bytes()), "{name}");
+            assert!(!changes_reading(name.as_bytes()) && !is_reserved(name.as_bytes()), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_nobody_may_set_is_known_in_any_case() {
+        for name in ["ENV", "SHELLOPTS", "BASHOPTS", "PS4", "IFS", "LD_PRELOAD", "ld_preload", "Ifs"] {
+            assert!(changes_reading(name.as_bytes()), "{name}");
+        }
+        for name in ["BASH_ENV", "bash_env", "BASH_FUNC_ls", "TMPDIR", "SHELL", "AIRLOCK", "AIRLOCK_X"] {
+            assert!(is_reserved(name.as_bytes()), "{name}");
+        }
+        for name in ["LANG", "TERM", "FOO", "HOME", "PATH"] {
+            assert!(!changes_reading(name.as_bytes()) && !is_reserved(name.as_bytes()), "{name}");
+        }
+    }
+}

@@ -1,8 +1,10 @@
 //! Conversion of grants and of the profiles of sessions, which travel in their canonical encoding.
 
 use super::error::{ConvertError, digest};
-use crate::runner_v1 as wire;
-use airlock_domain::{EncodingError, Grant, SandboxProfile, encoding};
+use crate::{runner_v1 as wire, v1};
+use airlock_domain::{
+    EncodingError, Grant, Pty, SandboxProfile, TerminalSize, encoding, limits::TERMINAL_CELLS,
+};
 
 /// Converts a grant to its wire form, with the hash that the decision is bound to.
 pub(super) fn into_wire(grant: &Grant, binding: [u8; 32]) -> wire::Grant {
@@ -32,4 +34,31 @@ pub(super) fn profile(encoded: &[u8]) -> Result<Option<Box<SandboxProfile>>, Con
 
 fn malformed(field: &'static str, error: &EncodingError) -> ConvertError {
     ConvertError::new(field, error.to_string())
+}
+
+impl From<TerminalSize> for v1::TerminalSize {
+    fn from(TerminalSize { rows, cols }: TerminalSize) -> Self {
+        Self { rows: rows.into(), cols: cols.into() }
+    }
+}
+
+impl From<Pty> for v1::Pty {
+    fn from(Pty { size: TerminalSize { rows, cols }, term }: Pty) -> Self {
+        Self { rows: rows.into(), cols: cols.into(), term }
+    }
+}
+
+/// Converts the size in `field` and checks its bounds.
+pub(super) fn terminal_size(
+    field: &'static str,
+    size: &v1::TerminalSize,
+) -> Result<TerminalSize, ConvertError> {
+    let side = |value: u32| u16::try_from(value).ok().filter(|side| (1..=TERMINAL_CELLS).contains(side));
+    match (side(size.rows), side(size.cols)) {
+        (Some(rows), Some(cols)) => Ok(TerminalSize { rows, cols }),
+        _ => Err(ConvertError::new(
+            field,
+            format!("is {} by {}, each side must be 1 to {TERMINAL_CELLS}", size.rows, size.cols),
+        )),
+    }
 }

@@ -2,8 +2,7 @@
 
 use super::{
     error::{ConvertError, duration, parsed, required, wire_duration},
-    grant,
-    terminal::terminal_size,
+    grant::{self, terminal_size},
 };
 use crate::{
     runner_v1 as wire,

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 
-use super::{grant, stored::Stored as _};
+use super::{Stored as _, grant};
 use crate::{
     runner_v1,
     runner_v1::{ConnectRequest, ConnectResponse, PushOutputRequest, PushOutputResponse},

@@ -5,9 +5,9 @@ use airlock_domain::{CancelledBy, ExecutionState};
 use crate::{
     effect::{Effect, Effects, JobEffect, Outcome},
     event::Event,
+    owner::is_placed,
     record::ExecutionRecord,
     report,
-    results::is_placed,
 };
 
 /// Returns the effects of an event that had this outcome. The record after a write is the stored one: it can contain

@@ -7,13 +7,12 @@ use airlock_domain::{
 use crate::{
     effect::{Effects, Outcome},
     event::{Answer, Event, Offered},
-    follow, output, owner,
-    question::Redecision,
+    follow, output,
+    owner::{self, began, cancelled, is_placed, lost_result},
     record::{ExecutionRecord, LiveExecution, Micros},
     report,
-    results::{began, cancelled, is_placed, lost_result},
     taken::{NotPermitted, taken},
-    transition::Transition,
+    transition::{Redecision, Transition},
 };
 
 /// Returns the execution after an event, and the effects. `now` is the store's time. This is the whole machine, for an

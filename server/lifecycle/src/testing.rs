@@ -9,13 +9,12 @@ use airlock_domain::{
 
 use crate::{
     event::{Event, Offered},
-    owner::Lease,
-    question::{Question, Redecision},
+    owner::{Lease, is_placed},
     record::{
         ApprovalRecord, ApprovalState, DecisionRecord, ExecutionRecord, ExecutionSpec, Micros, Verdict,
     },
     report::Reported,
-    results::is_placed,
+    transition::{Question, Redecision},
 };
 
 /// The time of events. The lease of [`record`] is over.

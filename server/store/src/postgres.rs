@@ -7,7 +7,6 @@
 mod engine;
 mod hints;
 mod open;
-mod options;
 
 /// Evaluates a step and retries it if it was rolled back. The step is an expression that creates a future.
 macro_rules! attempt {
@@ -42,7 +41,7 @@ use std::{sync::Arc, time::Duration};
 use airlock_domain::ExecutionId;
 use sqlx::PgPool;
 
-pub use options::{PostgresOptions, PostgresTls, TlsMode};
+pub use open::{PostgresOptions, PostgresTls, TlsMode};
 
 use self::hints::Hints;
 use crate::{Store, StoreError, changes::Changes, record::Micros};

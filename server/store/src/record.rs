@@ -1,21 +1,17 @@
-//! The records of a store: sessions, executions, approvals, runners and audit entries.
+//! The records of a store: sessions, executions, approvals, remembered rules, runners, audit entries and restores.
 //!
 //! Plain data. The records of executions and approvals are those of the state machine in `airlock_lifecycle`. This
 //! module must not access a store or use generated protobuf types.
 
-mod restore;
-mod rule;
-
 use std::{collections::BTreeMap, time::Duration};
 
-use airlock_domain::{Epoch, ExecutionId, Mode, RunnerId, SessionId, SessionSnapshot, Shell};
+use airlock_domain::{
+    ApprovalId, Epoch, ExecutionId, Mode, RuleId, RunnerId, SessionId, SessionSnapshot, Shell,
+};
 pub use airlock_lifecycle::record::{
     ApprovalRecord, ApprovalState, DecisionRecord, ExecutionRecord, ExecutionSpec, LiveExecution, Micros,
     Milestone, StateChange, Verdict,
 };
-
-pub use restore::{RestoreRecord, RestoreStep};
-pub use rule::{RememberedRule, RuleScope};
 
 /// The state of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -182,4 +178,102 @@ pub struct AuditRecord {
     pub cause: String,
     /// `NO`, `YES` or `UNKNOWN`. Set when the entry is closed.
     pub started: String,
+}
+
+/// A step of a restore.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RestoreStep {
+    /// Written before the request to the runner.
+    Begun,
+    /// The runner has restored the file.
+    Restored,
+    /// The runner refused or did not respond.
+    Failed,
+}
+
+impl RestoreStep {
+    /// All steps.
+    pub const ALL: [Self; 3] = [Self::Begun, Self::Restored, Self::Failed];
+
+    /// Returns the name in the store.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Begun => "BEGUN",
+            Self::Restored => "RESTORED",
+            Self::Failed => "FAILED",
+        }
+    }
+}
+
+/// An audit entry of a restore. Each restore has two entries: one before and one after it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RestoreRecord {
+    /// The session of the file.
+    pub session_id: SessionId,
+    /// The tenant of the session.
+    pub tenant: String,
+    /// The principal that restores the file.
+    pub principal: String,
+    /// Its network address.
+    pub peer: String,
+    /// The ID of the quarantined file.
+    pub quarantine_id: String,
+    /// The execution that created the file, if it is known.
+    pub execution_id: Option<ExecutionId>,
+    /// The original path inside the sandbox. After the restore, the actual path.
+    pub path: Vec<u8>,
+    /// The step.
+    pub step: RestoreStep,
+    /// The time. Set by the store.
+    pub at: Micros,
+}
+
+/// The scope of a remembered rule, ordered from narrow to wide.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RuleScope {
+    /// The session of the approved command.
+    Session,
+    /// The tenant's sessions with the same profile.
+    Tenant,
+}
+
+impl RuleScope {
+    /// Returns the stable name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Session => "session",
+            Self::Tenant => "tenant",
+        }
+    }
+}
+
+/// A rule that an approver added with an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RememberedRule {
+    /// Created by the server.
+    pub id: RuleId,
+    /// Its tenant.
+    pub tenant: String,
+    /// The session that it applies to. `None`: all of the tenant's sessions with its profile.
+    pub session_id: Option<SessionId>,
+    /// The profile that it applies to.
+    pub profile: String,
+    /// The rule, in the syntax of a profile.
+    pub rule: String,
+    /// The approval that it was added with.
+    pub approval_id: ApprovalId,
+    /// The approver.
+    pub decided_by: String,
+    /// The time of its creation.
+    pub created: Micros,
+}
+
+impl RememberedRule {
+    /// Returns its scope.
+    #[must_use]
+    pub fn scope(&self) -> RuleScope {
+        if self.session_id.is_some() { RuleScope::Session } else { RuleScope::Tenant }
+    }
 }

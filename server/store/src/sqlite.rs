@@ -5,7 +5,6 @@
 
 mod engine;
 mod open;
-mod options;
 
 /// Evaluates a step. Nothing is repeated, because there is one writer.
 macro_rules! attempt {
@@ -22,7 +21,7 @@ use std::{fs::File, path::Path, sync::Arc};
 use airlock_domain::ExecutionId;
 use sqlx::SqlitePool;
 
-pub use options::SqliteOptions;
+pub use open::SqliteOptions;
 
 use crate::{Store, StoreError, record::Micros};
 

@@ -12,8 +12,7 @@ use crate::{
     follow::{effects, entered},
     machine::step,
     record::ExecutionRecord,
-    refusal::before_refusal,
-    report::{Reception, Reported, received},
+    report::{Reception, Reported, before_refusal, received},
     testing::{NOW, offered, record, refused, reported, result, runner},
 };
 

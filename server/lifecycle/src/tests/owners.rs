@@ -2,14 +2,18 @@
 
 use airlock_domain::{
     Epoch,
-    ExecutionState::{Running, Starting},
+    ExecutionState::{self, Running, Starting},
+    OutputState,
 };
 
 use crate::{
+    event::Event,
+    machine::step,
+    output::{OUTPUTS, OutputBy, OutputEvent, is_unstored},
     owner::{OwnerEvent, change_owner, may_settle},
     record::{ExecutionRecord, LiveExecution, Micros},
     settle::{Absence, Settlement, settle},
-    testing::{lease, record},
+    testing::{NOW, lease, record},
 };
 
 const SECOND: i64 = 1_000_000;
@@ -56,4 +60,40 @@ fn what_a_runner_does_not_report_is_settled_by_its_epoch_and_journal() {
     ] {
         assert_eq!(settle(&record, &absence), expected, "{:?} {absence:?}", record.state);
     }
+}
+
+fn ended(output: OutputState) -> ExecutionRecord {
+    ExecutionRecord { output, ..record(ExecutionState::Finished) }
+}
+
+fn after(before: &ExecutionRecord, event: &OutputEvent) -> ExecutionRecord {
+    step(before, &Event::Output(event.clone()), NOW).expect("no transition").0
+}
+
+#[test]
+fn each_writer_replaces_its_own_states_only() {
+    for output in OUTPUTS {
+        let before = ended(output);
+        let kept = OutputEvent::Kept { server: "one".to_owned(), output: OutputState::Stored };
+        let is_kept = after(&before, &kept).output == OutputState::Stored;
+        assert_eq!(is_kept, is_unstored(output) || output == OutputState::Stored, "{output:?}");
+        let is_removed = after(&before, &OutputEvent::Removed).output == OutputState::Lost;
+        let may = OutputBy::Retention.may_replace(output);
+        assert_eq!(is_removed, may || output == OutputState::Lost, "{output:?}");
+        assert!(!(may && OutputBy::Keeper("one").may_replace(output)), "{output:?} has one writer");
+    }
+}
+
+#[test]
+fn only_the_server_with_the_lease_stores() {
+    let before = ended(OutputState::Storing);
+    let other = OutputEvent::Kept { server: "two".to_owned(), output: OutputState::Lost };
+    assert_eq!(after(&before, &other), before);
+    let held = ExecutionRecord { lease_until: Micros(NOW.0 + 1), ..before.clone() };
+    let claimed = OutputEvent::Claimed { lease: lease("two") };
+    assert_eq!(after(&held, &claimed), held);
+    assert_eq!(after(&held, &OutputEvent::Abandoned), held);
+    let taken = after(&before, &claimed);
+    assert_eq!(taken.owner_server.as_deref(), Some("two"));
+    assert_eq!(after(&taken, &other).output, OutputState::Lost);
 }

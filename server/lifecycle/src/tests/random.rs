@@ -12,10 +12,9 @@ use crate::{
     follow::effects,
     machine::{decide, step},
     output::OutputEvent,
-    owner::OwnerEvent,
+    owner::{OwnerEvent, is_placed},
     record::{ExecutionRecord, Micros, Verdict},
     report::Reported,
-    results::is_placed,
     taken::taken,
     testing::{lease, question, record, redecision, refused, reported, result, runner},
 };

@@ -6,7 +6,7 @@ use sqlx::QueryBuilder;
 use super::{
     engine::{self, Connection, Db, Pool, Tx, clock},
     lists::{self, Order},
-    lookup, rules,
+    rules,
 };
 use crate::{
     ApprovalAnswer, ApprovalQuery, Cas, Page, PageQuery, StoreError,
@@ -70,7 +70,7 @@ pub(crate) async fn get(
     connection: &mut Connection,
     id: ApprovalId,
 ) -> Result<Option<ApprovalRecord>, StoreError> {
-    lookup::by_id::<ApprovalRow, _>(connection, SELECT, &id).await
+    lists::by_id::<ApprovalRow, _>(connection, SELECT, &id).await
 }
 
 pub(crate) async fn list(
@@ -95,7 +95,7 @@ pub(crate) async fn answer(
     id: ApprovalId,
     answer: &ApprovalAnswer,
 ) -> Result<Cas<ApprovalRecord>, StoreError> {
-    let found = lookup::by_id_to_change::<ApprovalRow, ApprovalRecord>(&mut tx, SELECT, &id).await?;
+    let found = lists::by_id_to_change::<ApprovalRow, ApprovalRecord>(&mut tx, SELECT, &id).await?;
     let Some(mut approval) = found else {
         return Ok(Cas::Missing);
     };

@@ -1,15 +1,15 @@
-//! The queries of the audit. Rows are added and never changed; triggers refuse changes.
+//! The queries of the audit, of executions and of files that were restored from quarantine. Rows are added and never changed; triggers refuse changes.
 
 use airlock_domain::ExecutionId;
 
 use super::{
-    engine::{self, Connection, Pool},
+    engine::{self, Connection, Pool, Tx, clock},
     lists,
 };
 use crate::{
     StoreError,
-    record::{AuditRecord, ExecutionRecord, Micros},
-    sql::{names::Named, rows::AuditRow},
+    record::{AuditRecord, ExecutionRecord, Micros, RestoreRecord},
+    sql::{names::Named, restores::RestoreRow, rows::AuditRow},
 };
 
 /// Opens the entry of an execution that is being created.
@@ -88,4 +88,36 @@ pub(crate) async fn list(
     .bind(i64::from(at_most))
     .fetch(pool);
     lists::first(rows, at_most).await
+}
+
+pub(crate) async fn note_restore(mut tx: Tx, entry: &RestoreRecord) -> Result<(), StoreError> {
+    let at = clock(&mut tx).await?;
+    sqlx::query(
+        "INSERT INTO audit_restores (session_id, tenant, principal, peer, quarantine_id, execution_id, path, step, at) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+    )
+    .bind(entry.session_id.to_string())
+    .bind(&entry.tenant)
+    .bind(&entry.principal)
+    .bind(&entry.peer)
+    .bind(&entry.quarantine_id)
+    .bind(entry.execution_id.map(|id| id.to_string()).unwrap_or_default())
+    .bind(&entry.path)
+    .bind(entry.step.name())
+    .bind(at.0)
+    .execute(&mut *tx)
+    .await?;
+    engine::commit(tx).await
+}
+
+/// Lists the entries in the order in which they were written.
+pub(crate) async fn list_restores(pool: &Pool, at_most: u32) -> Result<Vec<RestoreRecord>, StoreError> {
+    let rows: Vec<RestoreRow> = sqlx::query_as(
+        "SELECT session_id, tenant, principal, peer, quarantine_id, execution_id, path, step, at \
+         FROM audit_restores ORDER BY sequence LIMIT $1",
+    )
+    .bind(i64::from(at_most))
+    .fetch_all(pool)
+    .await?;
+    rows.into_iter().map(TryInto::try_into).collect()
 }

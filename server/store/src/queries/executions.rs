@@ -9,7 +9,7 @@ use super::{
     approvals, audit,
     engine::{self, Arguments, Connection, Db, Pool, Tx, clock},
     lists::{self, Order},
-    lookup, milestones, pace, sessions,
+    milestones, pace, sessions,
 };
 use crate::{
     Created, ExecutionQuery, NewExecution, Page, PageQuery, STATE_CHANGES_AT_ONCE, StoreError,
@@ -221,7 +221,7 @@ pub(crate) async fn get(
     connection: &mut Connection,
     id: ExecutionId,
 ) -> Result<Option<ExecutionRecord>, StoreError> {
-    lookup::by_id::<ExecutionRow, _>(connection, SELECT, &id).await
+    lists::by_id::<ExecutionRow, _>(connection, SELECT, &id).await
 }
 
 /// Same as [`get`], but locks the row until the transaction ends.
@@ -229,7 +229,7 @@ pub(crate) async fn get_to_change(
     connection: &mut Connection,
     id: ExecutionId,
 ) -> Result<Option<ExecutionRecord>, StoreError> {
-    lookup::by_id_to_change::<ExecutionRow, _>(connection, SELECT, &id).await
+    lists::by_id_to_change::<ExecutionRow, _>(connection, SELECT, &id).await
 }
 
 pub(crate) async fn by_request(
@@ -238,7 +238,7 @@ pub(crate) async fn by_request(
     principal: &str,
     request_id: &str,
 ) -> Result<Option<ExecutionRecord>, StoreError> {
-    lookup::by_request::<ExecutionRow, _>(connection, SELECT, (tenant, principal), request_id).await
+    lists::by_request::<ExecutionRow, _>(connection, SELECT, (tenant, principal), request_id).await
 }
 
 pub(crate) async fn live(

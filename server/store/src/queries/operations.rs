@@ -5,10 +5,7 @@
 
 use airlock_domain::{ApprovalId, Epoch, ExecutionId, OutputState, RuleId, RunnerId, SessionId};
 
-use super::{
-    Engine, approvals, audit, executions, milestones, queue, restores, rules, runners, servers, sessions,
-    transition,
-};
+use super::{Engine, approvals, audit, executions, milestones, queue, rules, runners, sessions, transition};
 use crate::{
     ApprovalAnswer, ApprovalQuery, ApprovalStore, AuditStore, Cas, Created, ExecutionQuery, ExecutionStore,
     MilestoneQuery, Milestones, NewExecution, OutputBy, OutputStore, Page, PageQuery, RuleQuery, RunnerPut,
@@ -262,11 +259,11 @@ impl RunnerStore for Engine {
     }
 
     async fn announce(&self, server: &ServerRecord, lease_micros: i64) -> Result<(), StoreError> {
-        attempt!(self, servers::announce(self.begin().await?, server, lease_micros))
+        attempt!(self, runners::announce_server(self.begin().await?, server, lease_micros))
     }
 
     async fn servers(&self) -> Result<Vec<ServerRecord>, StoreError> {
-        attempt!(self, servers::list(self.reader()))
+        attempt!(self, runners::list_servers(self.reader()))
     }
 }
 
@@ -277,10 +274,10 @@ impl AuditStore for Engine {
     }
 
     async fn note_restore(&self, entry: &RestoreRecord) -> Result<(), StoreError> {
-        attempt!(self, restores::note(self.begin().await?, entry))
+        attempt!(self, audit::note_restore(self.begin().await?, entry))
     }
 
     async fn restores(&self, at_most: u32) -> Result<Vec<RestoreRecord>, StoreError> {
-        attempt!(self, restores::list(self.reader(), at_most))
+        attempt!(self, audit::list_restores(self.reader(), at_most))
     }
 }

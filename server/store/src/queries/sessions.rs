@@ -6,7 +6,7 @@ use sqlx::QueryBuilder;
 use super::{
     engine::{self, Connection, Db, Pool, Tx, clock},
     lists::{self, Order},
-    lookup, rules,
+    rules,
 };
 use crate::{
     Cas, Created, Page, PageQuery, SessionChange, SessionQuery, StoreError,
@@ -42,7 +42,7 @@ pub(crate) async fn create(
     engine::one_at_a_time(&mut tx, engine::Turn::Creations, &session.tenant).await?;
     if let Some(key) = &session.request_id {
         let who = (session.tenant.as_str(), session.principal.as_str());
-        let before = lookup::by_request::<SessionRow, SessionRecord>(&mut tx, SELECT, who, key).await?;
+        let before = lists::by_request::<SessionRow, SessionRecord>(&mut tx, SELECT, who, key).await?;
         if let Some(before) = before {
             let is_same = before.request_hash == session.request_hash;
             return Ok(Created::again(before, is_same));
@@ -122,7 +122,7 @@ pub(crate) async fn get(
     connection: &mut Connection,
     id: SessionId,
 ) -> Result<Option<SessionRecord>, StoreError> {
-    lookup::by_id::<SessionRow, _>(connection, SELECT, &id).await
+    lists::by_id::<SessionRow, _>(connection, SELECT, &id).await
 }
 
 pub(crate) async fn list(
@@ -167,7 +167,7 @@ pub(crate) async fn change(
     version: u64,
     change: &SessionChange,
 ) -> Result<Cas<SessionRecord>, StoreError> {
-    let found = lookup::by_id_to_change::<SessionRow, SessionRecord>(&mut tx, SELECT, &id).await?;
+    let found = lists::by_id_to_change::<SessionRow, SessionRecord>(&mut tx, SELECT, &id).await?;
     let Some(mut session) = found else {
         return Ok(Cas::Missing);
     };

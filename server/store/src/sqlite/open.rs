@@ -1,9 +1,10 @@
-//! The opening of a store file: lock, permissions, settings and schema.
+//! The opening of a store file: options, lock, permissions, settings and schema.
 
 use std::{
     fs::{File, OpenOptions, TryLockError},
     os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use sqlx::{
@@ -12,7 +13,6 @@ use sqlx::{
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
 };
 
-use super::options::SqliteOptions;
 use crate::{Durability, StoreError, sql::migrations::SQLITE};
 
 /// The maximum size of the write-ahead log after a checkpoint, in bytes.
@@ -112,4 +112,28 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 
 fn unavailable(what: &str, path: &Path, error: &std::io::Error) -> StoreError {
     StoreError::Unavailable(format!("cannot {what} `{}`: {error}", path.display()))
+}
+
+/// The options of a store file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SqliteOptions {
+    /// The failures that a committed step survives.
+    pub durability: Durability,
+    /// The number of connections that read. One additional connection writes. At least 1.
+    pub readers: u32,
+    /// How long SQLite waits for a lock on the file, which a backup can hold.
+    pub busy_timeout: Duration,
+    /// How long a call waits for a free connection before it fails with [`StoreError::Unavailable`](crate::StoreError::Unavailable).
+    pub acquire_timeout: Duration,
+}
+
+impl Default for SqliteOptions {
+    fn default() -> Self {
+        Self {
+            durability: Durability::Process,
+            readers: 4,
+            busy_timeout: Duration::from_secs(5),
+            acquire_timeout: Duration::from_secs(10),
+        }
+    }
 }

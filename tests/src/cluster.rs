@@ -16,9 +16,8 @@ use serde_json::Value;
 
 use crate::{
     process::Process,
-    programs::program,
     source,
-    tools::{path, python_packages, tools},
+    tools::{path, program, python_packages, tools},
 };
 
 /// The longest time for the start of a pod, or for the end of a command in it.

@@ -2,7 +2,6 @@
 //! syntax is parsed, not compiled. Code that is compiled for tests only is left out.
 
 pub mod builds;
-mod cycles;
 pub mod imports;
 pub mod methods;
 mod names;

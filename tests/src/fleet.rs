@@ -25,8 +25,8 @@ use crate::{
     pki::{Pair, Pki},
     port::Port,
     process::Process,
-    programs::program,
     site::{PATIENCE, sweep},
+    tools::program,
 };
 
 /// A runner ends processes with its uids when it starts, so each has its own uids.

@@ -12,7 +12,6 @@
     reason = "support for tests: a missing precondition fails the test"
 )]
 
-pub mod airlock;
 pub mod chaos;
 pub mod chart;
 pub mod cluster;
@@ -29,7 +28,6 @@ pub mod pki;
 pub mod pod;
 pub mod port;
 pub mod process;
-pub mod programs;
 pub mod raw;
 pub mod reader;
 pub mod schema;

@@ -11,7 +11,7 @@ use std::{
 use airlock_mounts::{ScratchDir, private_command, remove_tree};
 use serde_json::{Value, json};
 
-use crate::{programs::program, source};
+use crate::{source, tools::program};
 
 /// The default capabilities of Docker and of a pod's container.
 pub const DEFAULT_CAPABILITIES: [&str; 14] = [

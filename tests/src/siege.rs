@@ -7,18 +7,16 @@ mod consistency_check;
 mod field;
 mod fire;
 mod load;
-mod marks;
-mod plan;
 mod points;
-mod table;
-mod tally;
 
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 
 use fastrand::Rng;
 use tokio::task::JoinSet;
 
-pub use plan::Plan;
+pub use field::Plan;
 
 use crate::{
     cutter::Cutter,
@@ -27,10 +25,11 @@ use crate::{
         Fleet, Shared, Timers,
         network::{Network, SWITCH},
     },
+    reader::cause,
 };
-use field::Field;
+use airlock_client::v1;
+use field::{Field, RUNNERS, SERVERS, Tally};
 use load::{Done, Load};
-use plan::{RUNNERS, SERVERS};
 
 /// The largest number of concurrent executions.
 const WORKERS: usize = 20;
@@ -100,5 +99,38 @@ async fn besiege(field: Arc<Field>, plan: Plan) -> Outcome {
     runners.end();
     servers.end();
     let tally = field.tally.lock().unwrap();
-    Outcome { faults: tally.faults(), table: table::of(&tally, plan, &done) }
+    Outcome { faults: tally.faults(), table: table_of(&tally, plan, &done) }
+}
+
+/// Returns the injected faults and the results as tables.
+fn table_of(tally: &Tally, plan: Plan, done: &[Done]) -> String {
+    let mut table = format!(
+        "fleet: SEED={} COUNT={}: {} faults; {} executions, {} MB of output told and counted; {} answers of single \
+         servers under fire, {} executions that every server agrees about\n",
+        plan.seed,
+        plan.count,
+        tally.faults(),
+        done.len(),
+        tally.bytes / 1_000_000,
+        tally.answers,
+        tally.agreed,
+    );
+    let mut rows = |title: &str, counts: &BTreeMap<String, u32>| {
+        writeln!(table, "{title}").unwrap();
+        for (what, count) in counts {
+            writeln!(table, "  {count:>5}  {what}").unwrap();
+        }
+    };
+    rows("injected", &tally.injected);
+    rows("died at", &tally.died);
+    let mut ends: BTreeMap<String, u32> = BTreeMap::new();
+    for one in done {
+        let cause = cause(&one.end);
+        let cause = cause.as_str_name().trim_start_matches("CAUSE_CODE_");
+        let started = one.end.result.as_ref().map_or(v1::Started::Unspecified, v1::Result::started);
+        let started = started.as_str_name().trim_start_matches("STARTED_");
+        *ends.entry(format!("{:?}: {cause} (started: {started})", one.kind)).or_default() += 1;
+    }
+    rows("ends", &ends);
+    table
 }

@@ -15,7 +15,7 @@ use crate::{
     pki::{Pair, Pki},
     port::Port,
     process::Process,
-    programs::program,
+    tools::program,
 };
 
 /// The time that a test waits for an expected event. Only a failing test waits that long, so it is far more than a busy

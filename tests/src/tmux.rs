@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{airlock::Airlock, process::until, site::PATIENCE};
+use crate::{desk::Airlock, process::until, site::PATIENCE};
 
 /// The prompt of the shell on the screen.
 pub const PROMPT: &str = "here> ";

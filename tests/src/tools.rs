@@ -1,8 +1,6 @@
-//! Locates downloads of `make test` other than code: programs, Python packages, projects.
+//! Locates the built programs, and the downloads of `make test` other than code: programs, Python packages, projects.
 
 use std::path::PathBuf;
-
-use crate::programs::program;
 
 /// Returns the directory of the programs and packages.
 ///
@@ -68,5 +66,20 @@ pub fn path() -> String {
 
 fn present(path: PathBuf) -> PathBuf {
     assert!(path.exists(), "{} is not there; run `scripts/setup.sh test`", path.display());
+    path
+}
+
+/// Returns the path of a program of this workspace.
+///
+/// # Panics
+/// If it was not built. `make test` builds it; to build it manually: `cargo build --workspace
+/// --bins`.
+#[must_use]
+pub fn program(name: &str) -> PathBuf {
+    let test = std::env::current_exe().expect("the test knows where it is");
+    let beside = test.parent().expect("a program is in a directory");
+    let directory = if beside.ends_with("deps") { beside.parent().unwrap_or(beside) } else { beside };
+    let path = directory.join(name);
+    assert!(path.is_file(), "{} is not built; run `cargo build --workspace --bins`", path.display());
     path
 }

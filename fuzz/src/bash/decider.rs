@@ -1,10 +1,10 @@
-//! Decides one command under several profiles and modes. It does not change the policy's decisions.
+//! Decides one command under several profiles and modes, and names the step at which it stops. It does not change the
+//! policy's decisions.
 
 use airlock_policy::{Decision, FoundCommand, Mode, Profile, Request, Snapshot, Verdict, decide};
 
 use super::claim;
 use super::sandbox::{RunMode, SNAPSHOT};
-use super::stops::{self, Stop};
 
 /// A profile that allows some programs, and edits inside the workspace.
 const SOME: &str = r#"
@@ -95,7 +95,7 @@ impl Decider {
         let code = widest.reasons.first()?.code;
         let bypassed = asked.decided(&self.sandboxed, Mode::Bypass).verdict == Verdict::Allow;
         let sandboxed = asked.decided(&self.sandboxed, Mode::Default).verdict == Verdict::Allow;
-        Some(stops::stop(code, bypassed, sandboxed))
+        Some(stop(code, bypassed, sandboxed))
     }
 }
 
@@ -110,4 +110,26 @@ impl Asked<'_> {
         let Self { text, snapshot } = *self;
         decide(&Request { mode: Some(mode), snapshot, ..Request::bash(text) }, profile)
     }
+}
+
+/// The step that stops a command, and the reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Stop {
+    /// The step of the pipeline.
+    pub step: u8,
+    /// The code of the deciding reason.
+    pub code: &'static str,
+}
+
+/// Derives the step from the variants that are still allowed. Mode `bypass` skips all steps after
+/// 5, and a command that is allowed because it is sandboxed has passed all steps before 12.
+#[must_use]
+pub(super) fn stop(code: &'static str, bypassed: bool, sandboxed: bool) -> Stop {
+    let step = match code {
+        _ if !bypassed => 4,
+        _ if sandboxed => 13,
+        "path_outside" | "protected_path" => 8,
+        _ => 7,
+    };
+    Stop { step, code }
 }

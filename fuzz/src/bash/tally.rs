@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::decider::Judged;
+use super::decider::{Judged, Stop};
 use super::options::Options;
-use super::stops::Stop;
 use crate::trace::{Ended, Trace};
 
 /// The maximum number of findings of one construct. More findings most likely have the same cause.

@@ -4,12 +4,11 @@
 
 use std::io;
 
-pub use super::command::Generated;
-use super::command::{Line, Source};
-use super::random::Random;
+pub use super::Generated;
 use super::tables::{self, Flag, Globals, Program, Takes};
-use super::vocabulary::list;
-use super::{languages, shell, words};
+use super::vocabulary::{Random, list};
+use super::{Line, Source};
+use super::{languages, shell, vocabulary};
 
 /// Generates commands.
 #[derive(Debug)]
@@ -137,7 +136,7 @@ fn program_words(random: &mut Random, name: &str, globals: &Globals) -> String {
     let mut text = match random.up_to(24) {
         0 => format!("/usr/bin/{first}"),
         1 if first.len() > 1 => format!("\\{first}"),
-        2 => words::quoted(random, first),
+        2 => vocabulary::quoted(random, first),
         _ => first.to_owned(),
     };
     let global = globals.get(first).filter(|flags| !flags.is_empty() && random.once_in(8));
@@ -195,7 +194,7 @@ impl Parts {
         if may_be_absent && random.once_in(2) {
             return self.before.push(spelled);
         }
-        let value = words::value(random, program, name, called);
+        let value = vocabulary::value(random, program, name, called);
         // Single-dash long flags such as `-format png` never take the value in the same word.
         let word = !long && name.len() > 2;
         let apart = !may_be_absent && (word || random.once_in(2));
@@ -208,7 +207,7 @@ impl Parts {
 
     fn operands(&mut self, random: &mut Random, program: &Program) {
         if program.name == "find" {
-            self.operands.push(words::directory(random));
+            self.operands.push(vocabulary::directory(random));
             self.operands.push(languages::find(random));
             return;
         }
@@ -216,16 +215,16 @@ impl Parts {
         let count = random.up_to(program.most + 1);
         let texts = program.text_operands;
         if let Some(text) = language {
-            self.operands.push(words::quoted(random, &text));
-            self.operands.extend((0..count).map(|_| words::path(random)));
+            self.operands.push(vocabulary::quoted(random, &text));
+            self.operands.extend((0..count).map(|_| vocabulary::path(random)));
             return;
         }
-        self.operands.extend((0..texts).map(|_| words::text(random, &program.name)));
+        self.operands.extend((0..texts).map(|_| vocabulary::text(random, &program.name)));
         for _ in texts..count.max(texts) {
             let word = if program.paths || random.once_in(4) {
-                words::path(random)
+                vocabulary::path(random)
             } else {
-                words::text(random, &program.name)
+                vocabulary::text(random, &program.name)
             };
             self.operands.push(word);
         }
@@ -234,7 +233,7 @@ impl Parts {
         }
         if random.once_in(60) {
             let bait = random.pick(list("baits"));
-            self.operands.push(words::quoted(random, bait));
+            self.operands.push(vocabulary::quoted(random, bait));
         }
     }
 

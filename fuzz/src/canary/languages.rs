@@ -2,8 +2,7 @@
 //! include constructs that write files and start programs: the policy must refuse those, and texts
 //! that it allows are run.
 
-use super::random::Random;
-use super::vocabulary::part;
+use super::vocabulary::{Random, part};
 
 /// Generates a text in that language. For find, which takes several words, the text contains all of
 /// them.

@@ -1,9 +1,8 @@
 //! Wraps commands in bash constructs: pipes, lists, loops, redirects, substitutions, and programs
 //! that run others. Some of these write; the policy must detect that.
 
-use super::command::{Generated, Line, Source};
-use super::random::Random;
-use super::words;
+use super::vocabulary::{self, Random};
+use super::{Generated, Line, Source};
 
 /// Templates of the constructs: `A`, `B` and `C` are commands, `P` is a path, `D` is a directory.
 const CONSTRUCTS: &[(&str, &str)] = &[
@@ -121,8 +120,8 @@ pub(super) fn around(source: &mut impl Source) -> Generated {
                 command.push_str(&text);
                 tries.push((program, flags));
             }
-            'P' if alone => command.push_str(&words::path(source.random())),
-            'D' if alone => command.push_str(&words::directory(source.random())),
+            'P' if alone => command.push_str(&vocabulary::path(source.random())),
+            'D' if alone => command.push_str(&vocabulary::directory(source.random())),
             other => command.push(other),
         }
         before = character;

@@ -7,11 +7,9 @@ use airlock_client::v1;
 use futures::{StreamExt as _, stream};
 
 use super::{
-    field::Field,
+    field::{Field, Plan, RUNNERS, SERVERS},
     fire::Trouble,
-    load::{Done, Load, Told, close, insist, key, until},
-    marks,
-    plan::{Plan, RUNNERS, SERVERS},
+    load::{self, Done, Load, Told, close, insist, key, until},
 };
 use crate::{
     chaos::actor::{Permits, follow},
@@ -27,7 +25,7 @@ const PAGE: i32 = 200;
 /// # Panics
 /// At the first violated guarantee.
 pub(super) async fn check(field: &Field, load: &Load, done: &[Done], plan: Plan, troubles: &[Trouble]) {
-    let ran = marks::anywhere(field.fleet.path(), RUNNERS);
+    let ran = load::anywhere(field.fleet.path(), RUNNERS);
     for (name, count) in &ran {
         assert_eq!(*count, 1, "{name} ran {count} times");
     }

@@ -17,9 +17,8 @@ use tokio::{
 };
 
 use super::{
-    field::Field,
+    field::{Field, RUNNERS, SERVERS},
     load::{insist, until},
-    plan::{RUNNERS, SERVERS},
     points::{OF_RUNNERS, OF_SERVERS},
 };
 use crate::{

@@ -3,6 +3,8 @@
 use std::{
     cell::Cell,
     collections::BTreeMap,
+    fs,
+    path::Path,
     sync::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
@@ -14,14 +16,12 @@ use airlock_client::{Client, v1};
 use fastrand::Rng;
 use sha2::{Digest as _, Sha256};
 
-use super::{
-    field::Field,
-    plan::{LIMIT, Plan, RUNNERS},
-};
+use super::field::{Field, LIMIT, Plan, RUNNERS};
 use crate::chaos::{
     actor::{Ending, Part, follow, lines},
     ledger::Ledger,
 };
+use crate::fleet::runner_name;
 
 const POLL: Duration = Duration::from_millis(50);
 /// The number of shared sessions per runner.
@@ -162,7 +162,7 @@ impl Load {
         let end = insist(&format!("{name} has ended"), || client.wait(&id, Duration::from_secs(5))).await;
         assert_eq!(end.state(), v1::ExecutionState::Finished, "{name}: its reader received the end");
         let span = (began, Instant::now());
-        let ran = super::marks::at(field.fleet.path(), &end.runner_id).get(&name).copied().unwrap_or(0);
+        let ran = at(field.fleet.path(), &end.runner_id).get(&name).copied().unwrap_or(0);
         // A wrong byte is never permitted. Whether the result is permitted is known when the faults have stopped.
         let all = crate::chaos::actor::Permits { lost: true, drained: true };
         part.agrees(&end, &ledger, ran, all);
@@ -313,4 +313,28 @@ pub(super) async fn until<T>(what: &str, look: impl AsyncFn() -> Option<T>) -> T
         assert!(Instant::now() < deadline, "{what}: not within {LIMIT:?}");
         tokio::time::sleep(POLL).await;
     }
+}
+
+/// Returns the starts of commands on a runner of the fleet in this directory, by name.
+fn at(fleet: &Path, runner: &str) -> BTreeMap<String, u32> {
+    let mut ran = BTreeMap::new();
+    let sessions = fs::read_dir(fleet.join(runner).join("sessions")).into_iter().flatten().flatten();
+    for session in sessions {
+        let file = session.path().join("disk/workspace/ran.txt");
+        for line in fs::read_to_string(file).unwrap_or_default().lines() {
+            *ran.entry(line.to_owned()).or_default() += 1;
+        }
+    }
+    ran
+}
+
+/// Returns the starts of commands on all runners.
+pub(super) fn anywhere(fleet: &Path, runners: u8) -> BTreeMap<String, u32> {
+    let mut all = BTreeMap::new();
+    for number in 0..usize::from(runners) {
+        for (name, count) in at(fleet, &runner_name(number)) {
+            *all.entry(name).or_default() += count;
+        }
+    }
+    all
 }

@@ -7,7 +7,7 @@ use std::fs;
 
 use airlock_client::{Client, v1};
 use airlock_tests::{
-    airlock::Airlock,
+    desk::Airlock,
     process::Process,
     reader::{ended as end_of, exit_code},
     site::{Extras, Site, sha256},

@@ -20,7 +20,7 @@ use airlock_archive::{
 };
 use airlock_client::{Client, ClientError, Progress, v1};
 use airlock_tests::{
-    airlock::{Airlock, said},
+    desk::{Airlock, said},
     process::Process,
     reader::{exit_code, run, spec_in},
     site::Site,

@@ -10,7 +10,7 @@ use std::{
 
 use airlock_client::{Client, Events, From, v1};
 use airlock_tests::{
-    airlock::Airlock,
+    desk::Airlock,
     process::Process,
     reader::{Story, cause, ended, exit_code, read, replay, run, spec_in},
     site::{Extras, PATIENCE, Site},

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use airlock_client::{Client, v1};
 use airlock_tests::{
-    airlock::Airlock,
+    desk::Airlock,
     reader::{cause, ended, exit_code, read, replay, run, spec_in, written},
     site::{Extras, PATIENCE, Site},
 };

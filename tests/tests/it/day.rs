@@ -14,9 +14,8 @@ use std::{
 };
 
 use airlock_tests::{
-    airlock::{Airlock, said},
     cutter::Cutter,
-    desk::{Desk, Fixture, stdout_of},
+    desk::{Airlock, Desk, Fixture, said, stdout_of},
     site::Extras,
     source,
     tools::project,

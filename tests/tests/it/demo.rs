@@ -4,7 +4,7 @@
 
 use std::{path::Path, process::Command};
 
-use airlock_tests::{programs::program, source};
+use airlock_tests::{source, tools::program};
 
 /// Clones the committed files, and adds uncommitted changes.
 fn clone_to(directory: &Path) {

@@ -8,7 +8,7 @@ use std::{
     process::{Command, Output},
 };
 
-use airlock_tests::{programs::program, source};
+use airlock_tests::{source, tools::program};
 
 fn page(path: &str) -> String {
     fs::read_to_string(source::root().join(path)).unwrap()

@@ -7,9 +7,9 @@ use airlock_client::{Client, ClientError, v1};
 use airlock_tests::{
     footprint::Footprint,
     process::{Process, until},
-    programs::program,
     reader::{close, ended as end, exit_code, replay, run, spec_in, written},
     site::{PATIENCE, Site},
+    tools::program,
 };
 use nix::sys::signal::Signal;
 use v1::{CancelledBy, ExecutionState, SessionState, Started};

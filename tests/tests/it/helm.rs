@@ -13,7 +13,7 @@ use std::{collections::BTreeSet, fs, path::Path, process::Command};
 use airlock_tests::{
     chart::{self, KUBERNETES, Rendered, render},
     pki::Pki,
-    programs::program,
+    tools::program,
     tools::tool,
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};

@@ -4,10 +4,14 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
 
 mod find;
-mod scripts;
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::{Command, Output};
 
+use airlock_mounts::{PrivateMounts, ScratchDir, mounts_below};
 use airlock_tests::source;
 
 /// The reviewed exceptions: the number of uses of each name in each file.
@@ -110,7 +114,7 @@ fn scripts_mount_and_remove_through_their_library() {
     let mut scripts = 0;
     for path in source::files().unwrap() {
         let name = path.to_string_lossy().into_owned();
-        let Ok(text) = std::fs::read_to_string(source::root().join(&path)) else { continue };
+        let Ok(text) = fs::read_to_string(source::root().join(&path)) else { continue };
         let elsewhere = name.starts_with(NEVER_RUNS) || (name.starts_with(MACHINE) && name != MACHINES_DISK);
         if elsewhere || !find::is_script(&name, &text) {
             continue;
@@ -125,7 +129,7 @@ fn scripts_mount_and_remove_through_their_library() {
 
 #[test]
 fn the_checks_of_the_machine_run_nowhere_else() {
-    let text = |path: &str| std::fs::read_to_string(source::root().join(path)).unwrap();
+    let text = |path: &str| fs::read_to_string(source::root().join(path)).unwrap();
     let code = |path: &str| -> Vec<String> {
         let lines = text(path);
         let lines = lines.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
@@ -140,8 +144,7 @@ fn the_checks_of_the_machine_run_nowhere_else() {
     assert!(sources <= 2, "tests/vm/main.sh sources it before it does anything: {main:?}");
     // On a machine with another name, no check runs.
     let script = source::root().join("tests/vm/lib.sh");
-    let run =
-        std::process::Command::new("bash").args(["-c", ". \"$0\"; echo on"]).arg(script).output().unwrap();
+    let run = Command::new("bash").args(["-c", ". \"$0\"; echo on"]).arg(script).output().unwrap();
     assert_eq!((run.status.code(), run.stdout.as_slice()), (Some(1), &b""[..]));
     for path in source::files().unwrap().iter().filter(|path| path.starts_with("tests/vm/checks")) {
         let path = path.to_string_lossy().into_owned();
@@ -155,4 +158,78 @@ fn the_checks_of_the_machine_run_nowhere_else() {
             inside = (inside || (line.contains("() {") && !line.ends_with('}'))) && line != "}";
         }
     }
+}
+
+/// Runs a script that sources the library, with these arguments.
+fn bash(script: &str, words: &[&Path]) -> Output {
+    let script = format!("set -euo pipefail; . scripts/lib.sh; {script}");
+    let mut bash = Command::new("bash");
+    bash.args(["-c", &script, "bash"]).args(words).current_dir(source::root()).output().unwrap()
+}
+
+fn made() -> ScratchDir {
+    let dir = ScratchDir::new();
+    for path in ["tree/a b/c", "tree/z", "kept"] {
+        fs::create_dir_all(dir.path().join(path)).unwrap();
+    }
+    fs::write(dir.path().join("tree/own"), "").unwrap();
+    fs::write(dir.path().join("kept/precious"), "kept").unwrap();
+    dir
+}
+
+#[test]
+fn a_script_does_not_remove_what_is_mounted() {
+    let dir = made();
+    let (tree, kept) = (dir.path().join("tree"), dir.path().join("kept"));
+    PrivateMounts::run(|private| {
+        private.assert();
+        for place in [tree.join("a b/c"), tree.join("z"), tree.clone()] {
+            let mounted = private.bind(&kept, &place);
+            let output = bash("remove_tree \"$1\"; echo on", &[&tree]);
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(1), &b""[..]), "{said}");
+            assert!(said.contains(&format!("`{}` is a mount point", place.display())), "{said}");
+            assert_eq!(fs::read(place.join("precious")).unwrap(), b"kept");
+            // The most frequent use.
+            let output = bash("trap 'remove_tree \"$1\"' EXIT", &[&tree]);
+            assert_eq!(output.status.code(), Some(1));
+            drop(mounted);
+            assert!(tree.join("own").exists() && kept.join("precious").exists(), "no file was removed");
+        }
+        // A mount next to the tree is not below it.
+        let _mounted = private.bind(&kept, tree.join("z"));
+        assert!(bash("remove_tree \"$1\"", &[&tree.join("a b")]).status.success());
+        assert!(!tree.join("a b").exists() && tree.join("own").exists());
+    });
+    let output = bash("remove_tree \"$1\" \"$2\"; echo on", &[&tree, &dir.path().join("never")]);
+    assert_eq!(output.stdout, b"on\n", "the control: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(!tree.exists() && kept.join("precious").exists());
+}
+
+#[test]
+fn a_script_removes_no_links_files_or_the_root() {
+    let dir = made();
+    let (link, file) = (dir.path().join("link"), dir.path().join("kept/precious"));
+    symlink("kept", &link).unwrap();
+    for path in [&link, &file, Path::new("/"), Path::new("/proc/..")] {
+        // The test uses the root only with a replaced `rm`, which removes nothing.
+        let output = bash("rm() { echo \"rm $*\"; exit 0; }; remove_tree \"$1\"", &[path]);
+        assert_eq!(
+            (output.status.code(), output.stdout.as_slice()),
+            (Some(1), &b""[..]),
+            "{}",
+            path.display()
+        );
+    }
+    assert!(link.is_symlink() && file.exists());
+}
+
+#[test]
+fn a_program_of_a_script_mounts_where_nobody_else_sees_it() {
+    let dir = made();
+    let script = "in_own_mounts sh -ec 'mount -t tmpfs none \"$1\"; : > \"$1/file\"; ls -A \"$1\"' sh \"$1\"";
+    let output = bash(script, &[&dir.path().join("tree")]);
+    assert_eq!(output.stdout, b"file\n", "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(mounts_below(dir.path()).unwrap(), [] as [&Path; 0]);
+    assert!(dir.path().join("tree/own").exists());
 }

@@ -8,9 +8,9 @@ use std::{fs, net::TcpListener, path::PathBuf, process::Command};
 use airlock_client::{Client, v1};
 use airlock_tests::{
     process::{Process, until},
-    programs::program,
     reader::{Story, run, spec_in},
     site::{PATIENCE, Site},
+    tools::program,
 };
 
 const SECRET: &str = "a-secret-of-the-runners-environment";

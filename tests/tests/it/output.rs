@@ -9,9 +9,9 @@ use std::{
 
 use airlock_client::{Client, Events, From, v1};
 use airlock_tests::{
-    programs::program,
     reader::{Story, cause, ended, exit_code, read, replay, spec, spec_in},
     site::{Site, sha256},
+    tools::program,
 };
 
 const NUMBERS: &str = "seq 1 2000000";

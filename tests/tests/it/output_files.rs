@@ -12,7 +12,7 @@ use std::{
 
 use airlock_client::{Client, OutputPiece, Selection, v1};
 use airlock_tests::{
-    airlock::Airlock,
+    desk::Airlock,
     process::Process,
     reader::{cause, ended, exit_code, spec, spec_in},
     site::{Site, sha256},

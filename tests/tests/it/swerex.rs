@@ -17,9 +17,9 @@ mod long {
     use airlock_mounts::ScratchDir;
     use airlock_tests::{
         process::{Process, until},
-        programs::program,
         site::PATIENCE,
         source,
+        tools::program,
         tools::{project, python_packages},
     };
     use nix::sys::signal::Signal;

@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeMap, fs, path::PathBuf, process::Command};
 
-use airlock_tests::{programs::program, source};
+use airlock_tests::{source, tools::program};
 
 /// Section and key, with all values in order.
 type Unit = BTreeMap<(String, String), Vec<String>>;

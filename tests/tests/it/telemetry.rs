@@ -14,9 +14,9 @@ use airlock_tests::{
     exercise::{CALLER, CANARY, Exercise, TRACE},
     port::Port,
     process::{Process, until},
-    programs::program,
     reader::{run, spec},
     site::{PATIENCE, Site},
+    tools::program,
     tools::tool,
 };
 use opentelemetry_proto::tonic::{logs::v1::LogRecord, trace::v1::status::StatusCode};

@@ -7,8 +7,8 @@ use std::{fs, time::Duration};
 
 use airlock_client::v1;
 use airlock_tests::{
-    airlock::Airlock,
     cutter::Cutter,
+    desk::Airlock,
     process::{Process, until},
     site::{PATIENCE, Site, sha256},
     tmux::{PROMPT, Screen},

@@ -10,8 +10,7 @@ use std::{
 };
 
 use airlock_tests::{
-    airlock::Airlock,
-    desk::{Desk, Fixture},
+    desk::{Airlock, Desk, Fixture},
     process::until,
     site::{Extras, PATIENCE},
 };

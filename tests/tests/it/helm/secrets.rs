@@ -6,9 +6,9 @@ use std::{fs, process::Command};
 use airlock_tests::{
     chart::{self, Rendered, render},
     process::{Process, until},
-    programs::program,
     site::PATIENCE,
     source,
+    tools::program,
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 

@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use airlock_tests::{programs::program, site::PATIENCE};
+use airlock_tests::{site::PATIENCE, tools::program};
 use nix::pty::{Winsize, openpty};
 use regex::bytes::Regex;
 

@@ -3,8 +3,7 @@
 
 use airlock_policy::{Decision, Mode, Profile, Request, Rules, Shell, Unsandboxed, Verdict, decide, parts};
 
-use crate::cases::assert_none;
-use crate::support::code;
+use crate::cases::{assert_none, code};
 
 fn agent() -> Profile {
     Profile::builtin("agent").unwrap()

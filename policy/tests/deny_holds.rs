@@ -5,7 +5,7 @@ pub(crate) mod ways;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use crate::support::with_rules;
+use crate::cases::with_rules;
 use airlock_policy::{Mode, Profile, Request, Rules, Verdict, decide};
 
 /// Disguises; `@` is replaced by the program.

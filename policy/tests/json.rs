@@ -3,7 +3,7 @@
 use airlock_policy::{Profile, Request, check, decide};
 use serde_json::{Value, json};
 
-use crate::support::strict;
+use crate::cases::strict;
 
 fn answer(line: &str) -> Value {
     serde_json::from_str(&check::answer_line(line, &Profile::builtin("strict").unwrap())).unwrap()

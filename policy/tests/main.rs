@@ -23,5 +23,4 @@ mod rulings;
 mod shells;
 mod snapshot;
 mod spellings;
-mod support;
 mod validators;

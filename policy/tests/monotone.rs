@@ -3,7 +3,7 @@
 
 use airlock_policy::Verdict;
 
-use crate::support::{strict, with_rules};
+use crate::cases::{strict, with_rules};
 
 #[test]
 fn a_rule_with_signs_in_its_words_is_found_in_text_that_is_not_understood() {

@@ -6,8 +6,7 @@ use std::path::Path;
 
 use airlock_policy::{Decision, Mode, Profile, Request, Verdict, decide};
 
-use crate::cases::assert_none;
-use crate::support::{in_mode, strict, with_rules};
+use crate::cases::{assert_none, in_mode, strict, with_rules};
 
 fn paths(decision: &Decision, program: &str) -> BTreeSet<String> {
     assert!(decision.read_only && decision.verdict == Verdict::Allow, "{:?}", decision.reasons);

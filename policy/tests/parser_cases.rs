@@ -7,8 +7,7 @@ use airlock_policy::{Decision, Nesting};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
-use crate::cases::test_data;
-use crate::support::strict;
+use crate::cases::{strict, test_data};
 
 fn found(decision: &Decision) -> String {
     let mut out = String::new();

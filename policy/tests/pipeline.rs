@@ -1,6 +1,6 @@
 //! Tests of the steps of the pipeline, each by its answer.
 
-use crate::support::{code, in_mode, strict, with_rules};
+use crate::cases::{code, in_mode, strict, with_rules};
 use airlock_policy::{
     Answer, Binding, Mode, PermitError, Profile, Request, Requirement, Shell, Unsandboxed, Verdict, decide,
 };

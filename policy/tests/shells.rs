@@ -2,7 +2,7 @@
 
 use airlock_policy::{Decision, Mode, Profile, Request, Rules, Shell, Verdict, decide};
 
-use crate::support::with_rules;
+use crate::cases::with_rules;
 
 /// Each program without a command and with one.
 const STARTS: &[(&str, &str)] = &[

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use airlock_policy::{Decision, Mode, Profile, Request, Rules, Snapshot, Verdict, decide};
 
-use crate::support::{code, codes};
+use crate::cases::{code, codes};
 
 const ALIASES: &[(&str, &str)] = &[
     ("ll", "ls -la"),

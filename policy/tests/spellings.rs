@@ -3,8 +3,7 @@
 
 use airlock_policy::{Profile, Verdict};
 
-use crate::cases::{assert_none, entries};
-use crate::support::{strict, with_rules};
+use crate::cases::{assert_none, entries, strict, with_rules};
 
 /// Returns the names with several words in the tables.
 fn names_of_several_words() -> Vec<String> {

@@ -6,8 +6,7 @@ use std::collections::BTreeSet;
 
 use airlock_policy::{Effect, VALIDATORS, Validator, Verdict};
 
-use crate::cases::{Case, assert_none, entries, kind_of_cases, test_data};
-use crate::support::codes;
+use crate::cases::{Case, assert_none, codes, entries, kind_of_cases, test_data};
 
 const FEWEST: usize = 5;
 

@@ -2,7 +2,7 @@
 //! outside. It asks about commands that destroy a person's work. It also asks about text that is not understood if a
 //! rule might apply to it. Deny and ask rules have answered before.
 //!
-//! Commands that destroy a person's work irrecoverably are those of `tables/destroys.toml`. They are found in the text
+//! Commands that destroy a person's work irrecoverably are those of `tables/warnings.toml`. They are found in the text
 //! of the command only, not in the effects of a script or a program.
 
 use super::allow::covering_rule;

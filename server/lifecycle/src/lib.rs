@@ -17,7 +17,6 @@ pub mod record;
 
 mod effect;
 mod event;
-mod follow;
 mod machine;
 mod output;
 mod owner;
@@ -33,8 +32,7 @@ mod tests;
 
 pub use effect::{Effect, Effects, JobEffect, Outcome};
 pub use event::{Answer, Event, Offered};
-pub use follow::{effects, entered};
-pub use machine::{decide, step};
+pub use machine::{decide, effects, entered, step};
 pub use output::{OUTPUTS, OutputBy, OutputEvent, is_unstored};
 pub use owner::{Lease, OwnerEvent, PLACED, change_owner, is_placed, lost_result, may_settle};
 pub use report::{Reception, Refusal, Reported, before_refusal, received};

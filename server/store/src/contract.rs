@@ -11,7 +11,6 @@ pub(super) mod milestones;
 pub(super) mod queue;
 pub(super) mod races;
 pub(super) mod rules;
-pub(super) mod runners;
 pub(super) mod servers;
 pub(super) mod sessions;
 pub(super) mod steps;
@@ -93,10 +92,10 @@ macro_rules! contract_tests {
             audit::entries_are_consecutive_whatever_fails,
             audit::entries_are_read_from_any_sequence,
             audit::what_is_given_back_has_entries_in_order,
-            runners::a_runner_reads_back_as_it_was_put,
-            runners::only_the_current_epoch_is_touched,
-            runners::a_life_that_was_followed_by_another_never_comes_back,
-            runners::runners_are_paged_by_id,
+            servers::a_runner_reads_back_as_it_was_put,
+            servers::only_the_current_epoch_is_touched,
+            servers::a_life_that_was_followed_by_another_never_comes_back,
+            servers::runners_are_paged_by_id,
             servers::servers_are_there_with_their_links_until_their_lease_is_over,
             servers::one_server_at_a_time_stores_an_output,
             servers::only_who_has_a_say_says_where_an_output_is,

@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use airlock_domain::{Cause, CommandSpec, DeniedBy, ExecutionResult, ExecutionState, Given, Mode};
+use airlock_domain::{Cause, CommandSpec, DeniedBy, ExecutionResult, ExecutionState, Given};
 
 use crate::{
     record::{DecisionRecord, ExecutionRecord, ExecutionSpec, Micros, Verdict},
@@ -42,50 +42,34 @@ pub async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
 #[must_use]
 pub fn execution() -> ExecutionRecord {
     let cause = Cause::Denied { by: DeniedBy::Policy, reason: "a rule denies it".to_owned() };
+    let base = records::record(ExecutionState::Finished);
     ExecutionRecord {
         tenant: "default".to_owned(),
         principal: "ci".to_owned(),
-        spec: spec(),
-        decision: decision(),
+        spec: ExecutionSpec {
+            command: CommandSpec {
+                text: b"git push".to_vec(),
+                timeout: Duration::from_secs(120),
+                ..base.spec.command
+            },
+            given: Given::default(),
+            description: "push the branch".to_owned(),
+            labels: BTreeMap::from([("job".to_owned(), "7".to_owned())]),
+            ..base.spec
+        },
+        decision: DecisionRecord {
+            verdict: Verdict::Deny,
+            reason_code: "deny_rule".to_owned(),
+            reason_message: "a rule denies it".to_owned(),
+            reason_span: Some((0, 8)),
+            policy_version: vec![7; 32],
+            ..base.decision
+        },
         result: Some(ExecutionResult::not_started(cause)),
         created: Micros(1_000_001),
         queued: Micros(1_000_001),
         ended: Some(Micros(1_000_001)),
-        ..records::record(ExecutionState::Finished)
-    }
-}
-
-fn spec() -> ExecutionSpec {
-    ExecutionSpec {
-        command: CommandSpec {
-            text: b"git push".to_vec(),
-            directory: b"/workspace".to_vec(),
-            timeout: Duration::from_secs(120),
-            inline_limit: 30_000,
-            ..CommandSpec::default()
-        },
-        given: Given::default(),
-        background: false,
-        yield_after: None,
-        description: "push the branch".to_owned(),
-        wait_for_approval: false,
-        mode: Mode::Default,
-        allow_concurrent: false,
-        dangerously_disable_sandbox: false,
-        labels: BTreeMap::from([("job".to_owned(), "7".to_owned())]),
-    }
-}
-
-fn decision() -> DecisionRecord {
-    DecisionRecord {
-        verdict: Verdict::Deny,
-        reason_code: "deny_rule".to_owned(),
-        reason_message: "a rule denies it".to_owned(),
-        reason_span: Some((0, 8)),
-        read_only: false,
-        concurrency_safe: false,
-        policy_version: vec![7; 32],
-        encoded: Vec::new(),
+        ..base
     }
 }
 

@@ -9,8 +9,7 @@ use proptest::{prelude::*, strategy::ValueTree as _};
 use crate::{
     effect::{Effect, Effects, Outcome},
     event::{Answer, Event, Offered},
-    follow::effects,
-    machine::{decide, step},
+    machine::{decide, effects, step},
     output::OutputEvent,
     owner::{OwnerEvent, is_placed},
     record::{ExecutionRecord, Micros, Verdict},

@@ -3,9 +3,9 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use airlock_domain::{
-    ApprovalId, BoundFile, Cause, CommandSpec, DirectoryReport, Epoch, ExecutionId, ExecutionResult,
-    ExecutionState, FileState, Given, InlineOutput, InlineText, LinkState, Mode, OutputState, Pty, RunnerId,
-    Shell, Started, TerminalSize, Violation, ViolationAction,
+    ApprovalId, BoundFile, Cause, CommandSpec, DirectoryReport, Epoch, ExecutionResult, ExecutionState,
+    FileState, Given, InlineOutput, InlineText, LinkState, Mode, OutputState, Pty, RunnerId, Shell, Started,
+    TerminalSize, Violation, ViolationAction,
 };
 
 use crate::{
@@ -16,6 +16,7 @@ use crate::{
     },
 };
 
+use crate::testing::records::record;
 pub(crate) use crate::testing::records::session;
 
 pub(crate) const TENANT: &str = "acme";
@@ -45,32 +46,17 @@ pub(crate) async fn opened(store: &dyn Store, tenant: &str) -> SessionRecord {
 
 pub(crate) fn execution(session: &SessionRecord) -> ExecutionRecord {
     ExecutionRecord {
-        id: ExecutionId::new(),
         version: 0,
         session_id: session.id,
         tenant: session.tenant.clone(),
         principal: session.principal.clone(),
-        request_id: None,
         request_hash: [1; 32],
         spec: spec(),
-        state: ExecutionState::Queued,
-        link: None,
         decision: decision(Verdict::Allow),
-        runner_id: None,
-        runner_epoch: None,
-        attempt: 0,
         owner_server: Some("server-1".to_owned()),
         lease_until: Micros(5),
-        approval_id: None,
-        cancel_requested: false,
-        backgrounded: None,
-        output: OutputState::None,
-        result: None,
         traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".to_owned(),
-        created: Micros(0),
-        queued: Micros(0),
-        started: None,
-        ended: None,
+        ..record(ExecutionState::Queued)
     }
 }
 

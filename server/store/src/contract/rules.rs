@@ -4,16 +4,15 @@ use airlock_domain::{ApprovalId, RuleId, SessionId};
 
 use super::{
     approvals::answer,
-    fixtures::{TENANT, create, first, opened, waiting},
+    fixtures::{HOUR, TENANT, create, first, opened, waiting},
 };
 use crate::{
     ApprovalAnswer, Cas, Remember, RuleQuery, SessionChange, Store, StoreError,
     record::{ApprovalState, Micros, RememberedRule, SessionRecord, SessionState},
 };
 
-const HOUR: i64 = 60_000_000;
-
-fn rule(text: &str, session: Option<SessionId>) -> RememberedRule {
+/// Returns a rule that an approver remembers for a session, or for the whole tenant.
+pub(super) fn rule(text: &str, session: Option<SessionId>) -> RememberedRule {
     RememberedRule {
         id: RuleId::new(),
         tenant: TENANT.to_owned(),
@@ -26,6 +25,19 @@ fn rule(text: &str, session: Option<SessionId>) -> RememberedRule {
     }
 }
 
+/// Answers an approval with rules to remember, of which there may be `at_most`.
+pub(super) async fn answer_and_remember(
+    store: &dyn Store,
+    id: ApprovalId,
+    rules: Vec<RememberedRule>,
+    limit: &'static str,
+    at_most: u64,
+) -> Result<(), StoreError> {
+    let remember = Some(Remember { rules, limit, at_most });
+    let given = ApprovalAnswer { remember, ..answer(ApprovalState::Allowed) };
+    store.answer_approval(id, &given).await.map(drop)
+}
+
 async fn remember(
     store: &dyn Store,
     session: &SessionRecord,
@@ -33,9 +45,7 @@ async fn remember(
     at_most: u64,
 ) -> Result<ApprovalState, StoreError> {
     let id = create(store, waiting(session, HOUR)).await.approval_id.unwrap();
-    let remember = Some(Remember { rules, limit: "rules_per_session", at_most });
-    let given = ApprovalAnswer { remember, ..answer(ApprovalState::Allowed) };
-    let done = store.answer_approval(id, &given).await;
+    let done = answer_and_remember(store, id, rules, "rules_per_session", at_most).await;
     let state = store.approval(id).await.unwrap().unwrap().state;
     assert_eq!(done.is_ok(), state == ApprovalState::Allowed, "both or neither");
     done.map(|_| state)

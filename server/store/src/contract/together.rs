@@ -7,7 +7,7 @@ use std::{
     future::Future,
 };
 
-use airlock_domain::{ApprovalId, Cause, Epoch, ExecutionId, ExecutionState, RuleId, SessionId};
+use airlock_domain::{ApprovalId, Cause, Epoch, ExecutionId, ExecutionState};
 use futures::{
     FutureExt as _, StreamExt as _,
     future::{BoxFuture, join_all},
@@ -20,11 +20,12 @@ use super::{
         HOUR, MANY, OTHER, ROOMY, TENANT, create, denied, end, execution, first, new, offer, opened, queued,
         result, run, runner, session, step, waiting,
     },
+    rules::{answer_and_remember, rule},
 };
 use crate::{
-    ApprovalAnswer, Cas, Created, MilestoneQuery, NewExecution, Remember, Room, RuleQuery, SessionChange,
-    Store, StoreError, Transition,
-    record::{ApprovalState, ExecutionRecord, Micros, RememberedRule, SessionRecord, SessionState},
+    ApprovalAnswer, Cas, Created, MilestoneQuery, NewExecution, Room, RuleQuery, SessionChange, Store,
+    StoreError, Transition,
+    record::{ApprovalState, ExecutionRecord, SessionRecord, SessionState},
 };
 
 /// The number of rounds of each race. The timing differs between rounds.
@@ -165,23 +166,8 @@ pub(crate) async fn of_many_answers_to_an_approval_one_counts(servers: Servers<'
     }
 }
 
-fn remembered(text: &str, session: Option<SessionId>) -> RememberedRule {
-    RememberedRule {
-        id: RuleId::new(),
-        tenant: TENANT.to_owned(),
-        session_id: session,
-        profile: "strict".to_owned(),
-        rule: text.to_owned(),
-        approval_id: ApprovalId::new(),
-        decided_by: "bob".to_owned(),
-        created: Micros(0),
-    }
-}
-
-async fn remember(store: &dyn Store, id: ApprovalId, rule: RememberedRule) -> Result<(), StoreError> {
-    let remember = Some(Remember { rules: vec![rule], limit: "rules_per_tenant", at_most: 3 });
-    let given = ApprovalAnswer { remember, ..answer(ApprovalState::Allowed) };
-    store.answer_approval(id, &given).await.map(drop)
+async fn remember(store: &dyn Store, id: ApprovalId, text: &str) -> Result<(), StoreError> {
+    answer_and_remember(store, id, vec![rule(text, None)], "rules_per_tenant", 3).await
 }
 
 pub(crate) async fn what_many_remember_at_once_is_there_once_and_within_its_limit(servers: Servers<'_>) {
@@ -189,8 +175,7 @@ pub(crate) async fn what_many_remember_at_once_is_there_once_and_within_its_limi
     let asked = join_all((0..CALLERS * 4).map(|_| create(servers[0], waiting(&session, HOUR)))).await;
     let asked: Vec<_> = asked.iter().filter_map(|record| record.approval_id).collect();
     let (same, many) = asked.split_at(CALLERS * 2);
-    let told =
-        race(servers, |store, caller| remember(store, same[caller], remembered("Bash(a)", None))).await;
+    let told = race(servers, |store, caller| remember(store, same[caller], "Bash(a)")).await;
     assert!(told.iter().all(Result::is_ok), "{told:?}");
     let rules = || async {
         let query = RuleQuery { tenant: TENANT.to_owned(), session_id: None };
@@ -199,7 +184,8 @@ pub(crate) async fn what_many_remember_at_once_is_there_once_and_within_its_limi
     assert_eq!(rules().await.len(), 1);
 
     let told = race(servers, |store, caller| {
-        remember(store, many[caller], remembered(&format!("Bash({caller})"), None))
+        let text = format!("Bash({caller})");
+        async move { remember(store, many[caller], &text).await }
     })
     .await;
     let full = told.iter().filter(|told| matches!(told, Err(StoreError::Full { value: 3, .. }))).count();

@@ -25,8 +25,7 @@ use airlock_init::wire::{HoldPlan, HostIds, MODE_HOLD, Report};
 use crate::cgroup::{CgroupConfig, Cgroups, NotEnforced};
 use crate::error::LaunchError;
 use crate::runtime::Runtime;
-use crate::session::SessionNet;
-use crate::uid::UidIsolation;
+use crate::session::{SessionNet, UidIsolation};
 use forker::Forker;
 
 pub use building::shell_words;

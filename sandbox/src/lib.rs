@@ -26,7 +26,6 @@ mod session;
 mod shared;
 mod spec;
 mod status;
-mod uid;
 
 pub use airlock_init::wire::{
     COMMAND_DIRECTORY, COMMAND_FILE, HostIds, INSIDE_BASH_ENV, INSIDE_ID, Landlock, SNAPSHOT_FILE, STAGE,
@@ -48,7 +47,8 @@ pub use report::{
 pub use running::{Cause, Control, Ended, PeakMemory, PeakSource, Running, Streams, Waiter};
 pub use runtime::bash_env;
 pub use seccomp::filter as seccomp_filter;
-pub use session::{DirectoryError, Session, SessionDirectories, SessionNet, change_owner_of_tree};
+pub use session::{
+    DirectoryError, Session, SessionDirectories, SessionNet, UidIsolation, UidRange, change_owner_of_tree,
+};
 pub use shared::{MAX_SOCKETS, can_be_shown};
 pub use spec::{LaunchSpec, Limits, MAX_COMMAND, Network, Shape, Shell, Stdin};
-pub use uid::{UidIsolation, UidRange};

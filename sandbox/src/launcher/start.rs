@@ -30,11 +30,10 @@ use crate::mask::{self, SessionDirectory};
 use crate::profile::Profile;
 use crate::running::{Control, Handles, Running, Streams, Waiter};
 use crate::seccomp;
-use crate::session::Session;
+use crate::session::{Session, UidIsolation};
 use crate::shared::Reach;
 use crate::spec::{LaunchSpec, Limits, Network, Stdin};
 use crate::status::read_rest;
-use crate::uid::UidIsolation;
 
 /// The requested size of a command's output pipes, in bytes. It holds a burst while the reader is not scheduled.
 const PIPE_SIZE: usize = 1 << 20;

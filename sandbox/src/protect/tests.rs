@@ -7,7 +7,6 @@ mod planted;
 mod planting;
 mod removed;
 mod repositories;
-mod together;
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;

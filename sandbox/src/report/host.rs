@@ -8,7 +8,7 @@ use super::facts::Facts;
 use super::layers::{Check, lost};
 use super::observe::NotObserved;
 use crate::launcher::{Launcher, answer};
-use crate::uid::UidIsolation;
+use crate::session::UidIsolation;
 
 /// The first version of git with `safe.bareRepository`.
 const GIT_WITH_BARE: (u32, u32) = (2, 38);

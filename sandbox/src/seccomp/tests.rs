@@ -1,14 +1,13 @@
 //! Tests of the compiled filters against the lists, for both architectures, in a small BPF machine.
 
 mod arguments;
-mod machine;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::str::FromStr;
 
-use machine::{Call, Verdict, run};
+use arguments::{Call, Verdict, run};
 use syscalls::{aarch64, x86_64};
 
 use super::{AARCH64, Programs, X86_64};

@@ -5,7 +5,6 @@
 //! sandbox. It must succeed where the tested layer is absent. Otherwise it does not test the layer.
 
 mod attempt;
-mod files;
 mod fill;
 mod forge;
 mod kernel;
@@ -71,8 +70,8 @@ fn main() -> ExitCode {
         "path-socket" => network::path_socket(&word(0)),
         "abstract-socket" => network::abstract_socket(&word(0)),
         "listen" => network::listen(&word(0)),
-        "read" => files::read(&word(0)),
-        "write" => files::write(&word(0)),
+        "read" => search::read(&word(0)),
+        "write" => search::write(&word(0)),
         _ => {
             eprintln!("airlock-probe: unknown test `{test}`");
             return ExitCode::from(2);

@@ -5,8 +5,6 @@
 
 #[path = "decide/commands.rs"]
 mod commands;
-#[path = "decide/constructs.rs"]
-mod constructs;
 #[path = "decide/hostile.rs"]
 mod hostile;
 #[path = "decide/speed.rs"]

@@ -21,14 +21,13 @@ mod grant;
 mod ids;
 mod link;
 mod output;
-mod request;
 
 pub use bound::{BoundFile, FileState};
 pub use cause::{
     CancelledBy, Cause, DeniedBy, DirectoryReport, ExecutionResult, Started, TimeoutKind, Violation,
     ViolationAction,
 };
-pub use command::{CommandSpec, Given, Mode, Shell};
+pub use command::{CommandSpec, CreateSession, Given, Mode, Shell, StartExecution};
 pub use encoding::EncodingError;
 pub use exchange::{ExchangeFailed, ExchangeFailure, ExchangeFromRunner, ExchangeOrder, ExchangeToRunner};
 pub use execution::{BackgroundedBy, ExecutionState, JobPhase, JobReport, LinkState, OutputState, Signal};
@@ -46,7 +45,6 @@ pub use link::{
     SessionSnapshot, StartJob, ToRunner,
 };
 pub use output::{ImageKind, InlineOutput, InlineText, OutputImage, OutputStream, Pty, TerminalSize};
-pub use request::{CreateSession, StartExecution};
 
 #[cfg(test)]
 mod testing;

@@ -6,7 +6,6 @@ pub mod claim;
 mod decider;
 pub mod grammar;
 mod mutate;
-mod options;
 pub mod sandbox;
 pub mod table;
 pub mod tally;
@@ -27,7 +26,7 @@ use workers::Worker;
 use crate::trace::Exec;
 
 pub use decider::Judged;
-pub use options::Options;
+pub use tally::Options;
 
 /// The percentage of commands with text that is changed at random.
 const MUTATED: u8 = 25;

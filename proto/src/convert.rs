@@ -3,7 +3,6 @@
 //! Conversion to the domain checks everything: an unknown enum value, a missing message or a malformed ID
 //! returns a [`ConvertError`] that names the field. Conversion to the wire cannot fail.
 
-mod bound;
 mod cause;
 mod enums;
 mod error;

@@ -23,7 +23,6 @@ pub mod engines;
 pub mod exercise;
 pub mod fleet;
 pub mod footprint;
-pub mod leftovers;
 pub mod pki;
 pub mod pod;
 pub mod port;

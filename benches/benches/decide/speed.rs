@@ -8,7 +8,6 @@ use airlock_policy::{Profile, Request, decide};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::commands::Command;
-use super::constructs;
 
 const PASSES: usize = 200;
 const ROUNDS: usize = 51;
@@ -48,11 +47,11 @@ fn pass(list: &[&Command]) -> Duration {
 pub(crate) fn by_construct(commands: &[Command]) {
     let mut found: BTreeMap<&str, Vec<(Duration, Duration)>> = BTreeMap::new();
     for command in commands {
-        found.entry(constructs::of(&command.text)).or_default().push(parse_and_decide(&command.text));
+        found.entry(construct_of(&command.text)).or_default().push(parse_and_decide(&command.text));
     }
     println!("\nmedians by construct: tree-sitter's bare parse, decide, ratio");
     let every: Vec<_> = found.values().flatten().copied().collect();
-    let named = constructs::names().filter_map(|name| Some((name, found.get(name)?.clone())));
+    let named = constructs().filter_map(|name| Some((name, found.get(name)?.clone())));
     for (name, times) in named.chain([("every construct", every)]) {
         let parse = median(times.iter().map(|(parse, _)| parse.as_secs_f64()));
         let decide = median(times.iter().map(|(_, decide)| decide.as_secs_f64()));
@@ -82,4 +81,44 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
+}
+
+type Construct = (&'static str, fn(&str) -> bool);
+
+const CONSTRUCTS: &[Construct] = &[
+    ("heredoc", |text| text.contains("<<") && !text.contains("<<<")),
+    ("function", |text| text.contains("() {") || text.contains("function ")),
+    ("loop or condition", |text| any(text, &["for ", "while ", "until ", "if ", "case ", "select "])),
+    ("substitution", |text| any_in(text, &["$(", "`", "<(", ">("])),
+    ("arithmetic or [[", |text| any_in(text, &["((", "$[", "[[ "])),
+    ("launcher", |text| any(text, &["xargs ", "sudo ", "env ", "sh -c", "bash -c", "timeout ", "nice "])),
+    ("find -exec", |text| any_in(text, &["-exec", "-ok"])),
+    ("program text", |text| any(text, &["awk ", "sed ", "jq "])),
+    ("expansion", |text| text.contains('$')),
+    ("braces", |text| text.contains('{') && text.contains(',')),
+    ("list", |text| any_in(text, &["&&", "||", ";", "\n", " & "])),
+    ("pipeline", |text| text.contains('|')),
+    ("redirect", |text| any_in(text, &[">", "<"])),
+    ("glob", |text| any_in(text, &["*", "?"])),
+    ("quotes", |text| any_in(text, &["'", "\"", "\\"])),
+    ("plain words", |_| true),
+];
+
+/// Reports whether a word starts with one of `words`.
+fn any(text: &str, words: &[&str]) -> bool {
+    words.iter().any(|word| text.starts_with(word) || text.contains(&format!(" {word}")))
+}
+
+fn any_in(text: &str, parts: &[&str]) -> bool {
+    parts.iter().any(|part| text.contains(part))
+}
+
+/// Returns the names of all constructs.
+fn constructs() -> impl Iterator<Item = &'static str> {
+    CONSTRUCTS.iter().map(|(name, _)| *name)
+}
+
+/// Returns the construct of a command: the first one in the list that the command contains.
+fn construct_of(text: &str) -> &'static str {
+    CONSTRUCTS.iter().find(|(_, holds)| holds(text)).map_or("plain words", |(name, _)| name)
 }

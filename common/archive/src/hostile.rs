@@ -8,7 +8,6 @@
 mod bombs;
 mod case;
 mod format;
-mod kinds;
 mod links;
 mod naming;
 mod raw;
@@ -19,7 +18,7 @@ pub use raw::{Block, Tar, gzip, longer, pax, pax_record};
 /// Returns all cases.
 #[must_use]
 pub fn cases() -> Vec<Hostile> {
-    [naming::cases(), links::cases(), kinds::cases(), format::cases(), bombs::cases()]
+    [naming::cases(), links::cases(), naming::kind_cases(), format::cases(), bombs::cases()]
         .into_iter()
         .flatten()
         .collect()

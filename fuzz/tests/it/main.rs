@@ -2,7 +2,6 @@
 
 mod bash;
 mod canary;
-mod deny_ways;
 mod forced;
 mod monotone;
 mod trace;

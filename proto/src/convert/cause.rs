@@ -118,7 +118,7 @@ fn from_detail(code: v1::CauseCode, message: String, detail: Detail) -> Result<C
             Cause::Denied { by: detail.by().try_into()?, reason: detail.reason }
         }
         (v1::CauseCode::Refused, Detail::Refused(detail)) => {
-            let files = super::bound::files("cause.refused.files", detail.files)?;
+            let files = super::exchange::files("cause.refused.files", detail.files)?;
             Cause::Refused { reason: detail.reason, message, files }
         }
         (v1::CauseCode::SandboxFailed, Detail::SandboxFailed(detail)) => {

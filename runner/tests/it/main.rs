@@ -16,7 +16,6 @@ mod input;
 mod jobs;
 mod killed;
 mod leaks;
-mod outside;
 mod process;
 mod protected;
 mod sessions;

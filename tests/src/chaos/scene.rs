@@ -16,7 +16,7 @@ use sqlx::{Connection as _, Row as _, SqliteConnection, sqlite::SqliteConnectOpt
 use super::actor::eventually;
 use crate::{
     cutter::Cutter,
-    leftovers::Leftovers,
+    footprint::Leftovers,
     process::Process,
     site::{Extras, PATIENCE, Site},
 };

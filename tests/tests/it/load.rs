@@ -7,7 +7,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use airlock_client::{Client, v1};
 use airlock_tests::{
-    leftovers::{Leftovers, network_namespaces},
+    footprint::{Leftovers, network_namespaces},
     process::{Process, until},
     reader::{run, spec, spec_in},
     site::{PATIENCE, Site},

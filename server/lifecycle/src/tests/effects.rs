@@ -180,7 +180,7 @@ fn what_a_runner_does_not_report_is_settled_by_its_epoch_and_journal() {
 }
 
 fn ended(output: OutputState) -> ExecutionRecord {
-    ExecutionRecord { output, ..record(ExecutionState::Finished) }
+    ExecutionRecord { output, ..record(Finished) }
 }
 
 fn after(before: &ExecutionRecord, event: &OutputEvent) -> ExecutionRecord {

@@ -124,7 +124,10 @@ const HEADER: usize = 8;
 /// The maximum length of a record. A larger length is damage.
 const MAX_PAYLOAD: usize = 1 << 20;
 
-/// The file, open for appending.
+/// The file, open for appending: records of `length, crc32, payload`, which are never changed.
+///
+/// An incomplete record at the end results from a crash during a write. It is cut off and counts as not written. Any
+/// other mismatch is damage.
 #[derive(Debug)]
 struct JournalFile {
     file: File,

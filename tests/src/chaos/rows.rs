@@ -73,6 +73,8 @@ struct Laggard {
     relay: Cutter,
 }
 
+/// Readers that do not read, in each state of an execution. They block no other reader, and receive everything in the
+/// end.
 async fn slow_readers(plan: &Plan) {
     let scene = Scene::new(Setting::default()).await;
     let of_whom: Vec<(Manner, usize)> =

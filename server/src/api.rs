@@ -4,13 +4,13 @@
 
 use std::time::Duration;
 
-use airlock_domain::{Mode, OutputStream, SessionId, Shell, cursor::Cursor};
-use bytes::Bytes;
+use airlock_domain::{Mode, OutputStream, SessionId, Shell};
 
 pub use airlock_domain::{CreateSession, StartExecution};
+use airlock_output::stream::{ShelfError, StreamError};
 use airlock_store::{
     StoreError,
-    record::{ExecutionRecord, Milestone, StateChange},
+    record::{ExecutionRecord, Milestone},
 };
 
 use crate::exchange::{ClientFault, ExchangeRefusal};
@@ -57,78 +57,6 @@ pub struct CheckCommand {
     pub directory: Option<Vec<u8>>,
     /// `None`: the mode of the session or profile.
     pub mode: Option<Mode>,
-}
-
-/// The position at which a reader begins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AttachFrom {
-    /// After an event.
-    Cursor(Cursor),
-    /// All states, and the output from these offsets on.
-    Offsets {
-        /// In bytes.
-        stdout: u64,
-        /// In bytes.
-        stderr: u64,
-    },
-}
-
-/// An event of a view, with the cursor to continue from.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Event {
-    /// The position of the reader after this event.
-    pub cursor: Cursor,
-    /// The event.
-    pub kind: EventKind,
-}
-
-/// The kind of an event of a view.
-#[derive(Debug, Clone, PartialEq)]
-pub enum EventKind {
-    /// The first event of every view. It is not part of the history.
-    Opened(Box<ExecutionRecord>),
-    /// A change of state, except the change to `FINISHED`.
-    StateChanged(StateChange),
-    /// Bytes of the output.
-    Output {
-        /// The stream.
-        stream: OutputStream,
-        /// The offset of the first byte.
-        offset: u64,
-        /// At most [`airlock_domain::limits::CHUNK_BYTES`].
-        data: Bytes,
-    },
-    /// Bytes that are no longer held.
-    Gap {
-        /// The stream.
-        stream: OutputStream,
-        /// The first missing byte.
-        from: u64,
-        /// The first byte after the gap.
-        to: u64,
-    },
-    /// The progress of the running command. It is not part of the history.
-    Progress(Progress),
-    /// The end of the execution and of the view.
-    Finished(Box<ExecutionRecord>),
-    /// The end of a view that began in the foreground: the command continues in the background.
-    Backgrounded(Box<ExecutionRecord>),
-}
-
-/// The progress of a running command, as a view sees it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Progress {
-    /// The time since the command began to run.
-    pub elapsed: Duration,
-    /// The number of bytes of both streams that the server knows of.
-    pub total_bytes: u64,
-    /// The number of lines in this view.
-    pub total_lines: u64,
-    /// The last of these lines. At most [`airlock_domain::limits::PROGRESS_LINES`] of
-    /// [`airlock_domain::limits::PROGRESS_LINE_BYTES`] each.
-    pub last_lines: Vec<String>,
-    /// The view has returned every byte that the server knows of, from the first byte on.
-    pub complete: bool,
 }
 
 /// An invalid field of a request.
@@ -266,6 +194,44 @@ impl From<StoreError> for ApiError {
             error @ (StoreError::Corrupt(_) | StoreError::Newer { .. } | StoreError::Refused(_)) => {
                 Self::Internal(error.to_string())
             }
+        }
+    }
+}
+
+impl From<StreamError> for ApiError {
+    fn from(error: StreamError) -> Self {
+        let unavailable = |reason, message: &str, retry_after| Self::Unavailable {
+            reason,
+            message: message.to_owned(),
+            retry_after,
+        };
+        match error {
+            StreamError::NoExecution(id) => Self::NotFound { what: "execution", id: id.to_string() },
+            StreamError::NoStderr => Self::Invalid(vec![FieldViolation {
+                field: "stream".to_owned(),
+                description:
+                    "this command's standard error is in its STDOUT, in order; read STDOUT, or start the \
+                              command with `separate_stderr`"
+                        .to_owned(),
+            }]),
+            StreamError::PastEnd { stream, asked, end } => Self::OutOfRange { stream, asked, end },
+            StreamError::Exhausted { limit, value, retry_after } => {
+                Self::Exhausted { limit, value, retry_after }
+            }
+            StreamError::Unreachable { retry_after } => unavailable(
+                "OUTPUT_UNREACHABLE",
+                "the runner that has the output is unreachable; try again",
+                retry_after,
+            ),
+            StreamError::Stopping => Self::shutting_down(),
+            StreamError::Store(error) => error.into(),
+            StreamError::Shelf(ShelfError::Unavailable(_)) => unavailable(
+                "OUTPUTS_UNAVAILABLE",
+                "the output storage is unavailable; try again",
+                Duration::from_secs(1),
+            ),
+            StreamError::Shelf(ShelfError::Corrupt(detail)) => Self::Internal(detail),
+            StreamError::Internal(detail) => Self::Internal(detail.to_owned()),
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use airlock_domain::{SessionId, SessionSnapshot};
+use airlock_limits::slots::Slots;
 use airlock_policy::Rule;
 use airlock_store::{
     Store, StoreError,
@@ -17,7 +18,6 @@ use crate::{
     model::Principal,
     profiles::{LiveProfiles, ResolvedProfile},
     runners::Runners,
-    slots::Slots,
 };
 
 /// Decides commands with the current profiles and rules.

@@ -12,9 +12,11 @@ use std::{
 };
 
 use airlock_domain::{ExecutionId, RunnerId, SessionId, ToRunner};
+use airlock_output::stream::LinkUnavailable;
+use airlock_output::stream::OutputLink;
 use airlock_store::record::ServerRecord;
 
-use crate::{exchange::ExchangeLink, links::Links, stream::OutputLink, unavailable::LinkUnavailable};
+use crate::{exchange::ExchangeLink, links::Links};
 
 pub use peer::{NoPeers, PeerClient};
 

@@ -29,6 +29,7 @@ mod watch;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use airlock_domain::limits::MESSAGE_BYTES;
+use airlock_output::stream::Streams;
 use airlock_proto::{
     FILE_DESCRIPTOR_SET,
     runner_v1::runner_link_server::RunnerLinkServer,
@@ -46,9 +47,7 @@ use self::{
     admin::AdminHandler, approval::ApprovalHandler, execution::ExecutionHandler, file::FileHandler,
     link::LinkHandler, peer::PeerHandler, policy::PolicyHandler, session::SessionHandler, view::Disconnects,
 };
-use crate::{
-    exchange::Exchanges, profiles::LiveProfiles, services::Services, stream::Streams, telemetry::Metrics,
-};
+use crate::{exchange::Exchanges, profiles::LiveProfiles, services::Services, telemetry::Metrics};
 
 /// The dependencies of the handlers.
 pub(crate) struct EdgeParts {

@@ -2,7 +2,7 @@
 //!
 //! The modules in the order of a request: [`authn`] -> [`grpc`] (thin) -> the services [`execution`], [`session`],
 //! [`approval`] and [`runners`] -> [`decision`] (calls the policy) -> `placement` -> `transition` (makes every change
-//! of an execution's state) -> [`stream`] -> [`airlock_store`], which also holds the audit. `reconcile` is above the
+//! of an execution's state) -> [`airlock_output::stream`] -> [`airlock_store`], which also holds the audit. `reconcile` is above the
 //! services.
 
 #![forbid(unsafe_code)]
@@ -24,7 +24,6 @@ pub mod limits;
 pub mod links;
 mod listen;
 pub mod model;
-pub mod outputs;
 mod placement;
 mod probes;
 pub mod profiles;
@@ -34,15 +33,10 @@ mod runner_events;
 pub mod runners;
 pub mod services;
 pub mod session;
-mod shares;
-mod slots;
 pub mod status;
-pub mod stream;
 pub mod telemetry;
-pub mod tickets;
 pub mod tls;
 mod transition;
-pub mod unavailable;
 pub mod validate;
 pub mod watch;
 pub mod wiring;

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
+use airlock_limits::LimitError;
 use airlock_store::Room;
 
 /// The maximum of `executions_per_session`. All executions of a session must fit into one query.
@@ -147,16 +148,6 @@ impl Default for TenantLimits {
     }
 }
 
-/// An error for limits that contradict each other or are zero.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{limit}` {problem}")]
-pub struct LimitError {
-    /// The name of the limit.
-    pub limit: &'static str,
-    /// The condition that is violated.
-    pub problem: String,
-}
-
 impl ServiceLimits {
     /// Returns the limits of a tenant.
     #[must_use]
@@ -200,27 +191,28 @@ impl ServiceLimits {
             ("attempts", u64::from(self.attempts)),
         ];
         for (limit, value) in counts {
-            require(limit, value > 0, || "must not be 0".to_owned())?;
+            LimitError::require(limit, value > 0, "must not be 0")?;
         }
         for (limit, value) in self.durations() {
-            require(limit, !value.is_zero(), || "must not be 0".to_owned())?;
+            LimitError::require(limit, !value.is_zero(), "must not be 0")?;
         }
-        require(
+        LimitError::require(
             "executions_per_session",
             self.executions_per_session <= EXECUTIONS_PER_SESSION_MOST,
-            || format!("must be at most {EXECUTIONS_PER_SESSION_MOST}"),
+            format!("must be at most {EXECUTIONS_PER_SESSION_MOST}"),
         )?;
-        require("heartbeat_timeout", self.heartbeat_timeout >= 2 * self.heartbeat_interval, || {
-            "must be at least twice `heartbeat_interval`".to_owned()
-        })?;
+        LimitError::require(
+            "heartbeat_timeout",
+            self.heartbeat_timeout >= 2 * self.heartbeat_interval,
+            "must be at least twice `heartbeat_interval`",
+        )?;
         // Otherwise a command could be RUNNER_LOST while it still runs.
         let ended_by = self.link_grace + longest_grace + self.heartbeat_timeout;
-        require("lost_after", self.lost_after > ended_by, || {
-            format!(
-                "must be more than `link_grace`, `heartbeat_timeout` and the longest `grace` of a profile together, which is {} s",
-                ended_by.as_secs()
-            )
-        })
+        let problem = format!(
+            "must be more than `link_grace`, `heartbeat_timeout` and the longest `grace` of a profile together, which is {} s",
+            ended_by.as_secs()
+        );
+        LimitError::require("lost_after", self.lost_after > ended_by, problem)
     }
 
     fn durations(&self) -> [(&'static str, Duration); 14] {
@@ -241,10 +233,6 @@ impl ServiceLimits {
             ("stop_wait", self.stop_wait),
         ]
     }
-}
-
-fn require(limit: &'static str, holds: bool, problem: impl FnOnce() -> String) -> Result<(), LimitError> {
-    if holds { Ok(()) } else { Err(LimitError { limit, problem: problem() }) }
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 
 use std::{sync::Arc, thread::available_parallelism};
 
+use airlock_limits::{LimitError, slots::Slots};
 use airlock_store::{Store, StoreError, changes::Changes};
 
 use crate::{
@@ -17,7 +18,7 @@ use crate::{
     decisions::Decisions,
     execution::Executions,
     fleet::Fleet,
-    limits::{LimitError, ServiceLimits},
+    limits::ServiceLimits,
     links::{LinkSink, Links},
     placement::{self, Placement},
     profiles::LiveProfiles,
@@ -25,7 +26,6 @@ use crate::{
     runner_events::{RunnerEvents, jobs::JobReports},
     runners::Runners,
     session::Sessions,
-    slots::Slots,
     transition::Transitions,
     watch::Watches,
 };

@@ -7,6 +7,7 @@
 use std::{collections::HashMap, time::Duration};
 
 use airlock_domain::{ExecutionId, limits};
+use airlock_output::tickets::TicketRefused;
 use airlock_proto::{LINK_PROTOCOL_OLDEST, LINK_PROTOCOL_VERSION};
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt as _};
@@ -16,7 +17,6 @@ use crate::{
     api::{ApiError, FieldViolation},
     exchange::ClientFault,
     links::{LinkError, LinkRefusal},
-    tickets::TicketRefused,
 };
 
 mod exchange;

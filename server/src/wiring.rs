@@ -24,6 +24,8 @@ use tonic_health::{ServingStatus, server::HealthReporter};
 
 pub use error::{ServeError, StartError};
 
+use airlock_output::storage::{Outputs, Retention};
+use airlock_output::stream::{StreamLimits, StreamParts, Streams};
 use airlock_store::{Store, changes::Changes};
 use followed::{Followed, follow};
 use tokens::Tokens;
@@ -46,11 +48,9 @@ use crate::{
     links::Links,
     listen::listen,
     model::ANY_PROFILE,
-    outputs::{Outputs, retention::Retention},
     probes::{Probes, Readiness},
     profiles::{LiveProfiles, Needed, Profiles},
     services::{ServiceParts, Services},
-    stream::{StreamLimits, StreamParts, Streams},
     telemetry::{self, Metrics, Telemetry},
     tls::{self, Accept, AcceptLimits, LiveTls},
 };

@@ -4,12 +4,12 @@
 
 use std::{path::PathBuf, time::Duration};
 
+use airlock_output::storage::{S3Credentials, S3Options};
 use airlock_store::postgres::{PostgresOptions, PostgresTls, TlsMode};
 use serde::Deserialize;
 use url::Url;
 
 use super::duration::duration;
-use crate::outputs::{S3Credentials, S3Options};
 
 /// A PostgreSQL database that several servers can share.
 #[derive(Debug, Clone, Deserialize)]

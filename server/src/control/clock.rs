@@ -22,7 +22,7 @@ impl Clock {
     /// Returns the time of the store's clock.
     pub(crate) fn now(&self) -> Micros {
         let (base, read) = *self.lock();
-        Micros(base.0.saturating_add(micros(read.elapsed())))
+        base.after(read.elapsed())
     }
 
     /// Records a reading of the store's clock.
@@ -42,5 +42,5 @@ impl Clock {
 
 /// Converts a duration to the store's unit.
 pub(crate) fn micros(duration: Duration) -> i64 {
-    i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
+    Micros::default().after(duration).0
 }

@@ -1,5 +1,6 @@
 //! The part of the output streams that the control of executions uses.
 
+use airlock_output::stream::Streams;
 use airlock_store::record::ExecutionRecord;
 
 /// The part of the output streams that the control of executions uses. The streams implement it. The call
@@ -11,4 +12,11 @@ pub trait OutputKeeper: Send + Sync {
     /// execution that became `RUNNER_LOST` by a timeout, it is called when the runner reconnects, even if the
     /// runner no longer has the job.
     async fn ended(&self, record: &ExecutionRecord);
+}
+
+#[async_trait::async_trait]
+impl OutputKeeper for Streams {
+    async fn ended(&self, record: &ExecutionRecord) {
+        self.keep(record);
+    }
 }

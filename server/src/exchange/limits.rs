@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::limits::LimitError;
+use airlock_limits::LimitError;
 
 /// The limits on the number and duration of exchanges. Durations use the monotonic clock.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,9 +45,6 @@ impl ExchangeLimits {
             ("exchange_answer_wait", !self.exchange_answer_wait.is_zero()),
             ("transfer_idle", !self.transfer_idle.is_zero()),
         ];
-        match not_zero.into_iter().find(|(_, holds)| !holds) {
-            Some((limit, _)) => Err(LimitError { limit, problem: "must not be 0".to_owned() }),
-            None => Ok(()),
-        }
+        not_zero.into_iter().try_for_each(|(limit, holds)| LimitError::require(limit, holds, "must not be 0"))
     }
 }

@@ -2,8 +2,7 @@
 //! an exchange do not pass through it.
 
 use airlock_domain::RunnerId;
-
-use crate::unavailable::LinkUnavailable;
+use airlock_output::stream::LinkUnavailable;
 
 /// The part of a runner's link that the exchanges use. The links implement it.
 #[async_trait::async_trait]

@@ -3,10 +3,8 @@
 use std::time::Duration;
 
 use super::limits::ExchangeLimits;
-use crate::{
-    api::ApiError,
-    shares::{Full, Share, Shares},
-};
+use crate::api::ApiError;
+use airlock_limits::shares::{Full, Share, Shares};
 
 /// The retry delay for clients if all slots are in use.
 const RETRY: Duration = Duration::from_secs(1);

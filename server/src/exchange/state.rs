@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use airlock_domain::{ExchangeFromRunner, ExchangeToRunner, RunnerId};
+use airlock_output::tickets::{TicketRefused, Tickets};
 use futures::{Stream, StreamExt as _, stream::BoxStream};
 use tokio::{sync::mpsc, time::timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -14,7 +15,6 @@ use super::{
     observe::ExchangeObserver,
     slots::ExchangeSlots,
 };
-use crate::tickets::{TicketRefused, Tickets};
 
 /// The number of messages to a runner that may wait for the transport.
 const OUTGOING: usize = 2;

@@ -2,8 +2,7 @@
 //! without a link of its own. The edge implements the transport. A call is never forwarded.
 
 use airlock_domain::{ExecutionId, RunnerId, SessionId, ToRunner};
-
-use crate::unavailable::LinkUnavailable;
+use airlock_output::stream::LinkUnavailable;
 
 /// Calls to another server. Each call is a single hop with the implementation's timeouts, and can be dropped
 /// at any time.
@@ -21,7 +20,7 @@ pub trait PeerClient: Send + Sync {
     /// See [`LinkUnavailable`].
     async fn hint_session(&self, address: &str, session: SessionId) -> Result<(), LinkUnavailable>;
 
-    /// Like [`crate::stream::OutputLink::open_output`]. The ticket has been used when the call returns.
+    /// Like [`airlock_output::stream::OutputLink::open_output`]. The ticket has been used when the call returns.
     ///
     /// # Errors
     /// See [`LinkUnavailable`].

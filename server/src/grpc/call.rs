@@ -14,7 +14,7 @@ pub(super) fn caller<T>(request: &Request<T>) -> Result<Caller, Status> {
     })
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "`map_err` requires this signature")]
-pub(super) fn refused(error: ApiError) -> Status {
-    status::from_api(&error)
+/// Returns the status of a refusal of a service or of the output streams.
+pub(super) fn refused(error: impl Into<ApiError>) -> Status {
+    status::from_api(&error.into())
 }

@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Instant};
 
 use airlock_domain::CancelledBy;
+use airlock_output::stream::Streams;
 use airlock_proto::v1::{
     ExecutionServiceAttachRequest, ExecutionServiceAttachResponse, ExecutionServiceCancelRequest,
     ExecutionServiceCancelResponse, ExecutionServiceDetachRequest, ExecutionServiceDetachResponse,
@@ -32,7 +33,6 @@ use crate::{
     execution::Executions,
     model::{Principal, Role},
     status,
-    stream::Streams,
     telemetry::{self, Metrics},
     validate::{self, Start},
     watch::Watches,
@@ -95,7 +95,7 @@ impl ExecutionService for ExecutionHandler {
         let (record, guard) = self.start_for_stream(&who, start).await.map_err(refused)?;
         let id = record.id;
         let events = self.streams.attach_starter(record).await;
-        let events = events.map_err(|error| status::from_api_about(&error, id))?;
+        let events = events.map_err(|error| status::from_api_about(&error.into(), id))?;
         let wrap = |event| ExecutionServiceRunResponse { event: Some(event) };
         Ok(Response::new(view::responses(events, began, self.metrics.clone(), guard, wrap)))
     }

@@ -14,6 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use airlock_limits::shares::Share;
 use http::{HeaderMap, Request, Response};
 use tokio_util::sync::CancellationToken;
 use tonic::{Code, Status, body::Body};
@@ -31,7 +32,6 @@ use crate::{
         Authenticator, Caller,
         roles::{self, Access},
     },
-    shares::Share,
     status::{self, AuthenticationError},
     telemetry::{self, Metrics},
     tls::ConnectionInfo,

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use airlock_domain::{FromRunner, RunnerHello, ToRunner};
 use airlock_faults::{Point, hit, is_next, name_of};
+use airlock_output::stream::Streams;
 use airlock_proto::runner_v1::{
     ConnectRequest, ConnectResponse, ExchangeRequest, ExchangeResponse, PushOutputRequest,
     PushOutputResponse, connect_request::Message, runner_link_server::RunnerLink,
@@ -24,9 +25,7 @@ use super::{
 use crate::{
     exchange::Exchanges,
     links::{LinkError, LinkHandle, LinkRefusal, Links},
-    status,
-    stream::Streams,
-    validate,
+    status, validate,
 };
 
 /// The time for a message to be written out before a test stops the process.

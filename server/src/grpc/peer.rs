@@ -8,6 +8,7 @@ use std::{sync::Arc, time::Duration};
 
 use airlock_domain::{ExchangeToRunner, ExecutionId, PushToRunner, RunnerId, SessionId, ToRunner};
 use airlock_faults::{Point, hit};
+use airlock_output::stream::{LentOutput, Streams};
 use airlock_proto::{
     runner_v1,
     server_v1::{
@@ -33,7 +34,6 @@ use crate::{
     links::Links,
     session::Sessions,
     status,
-    stream::{LentOutput, Streams},
 };
 
 /// The handler of the Peer service.

@@ -15,6 +15,8 @@ use airlock_domain::{
     ExchangeFromRunner, ExecutionId, PushFromRunner, RunnerId, SessionId, ToRunner, limits::MESSAGE_BYTES,
 };
 use airlock_faults::{Point, hit};
+use airlock_output::stream::LinkUnavailable;
+use airlock_output::stream::{PushBroken, PushHello, Streams};
 use airlock_proto::{
     runner_v1,
     server_v1::{
@@ -36,8 +38,6 @@ use crate::{
     config,
     exchange::{ExchangeBroken, Exchanges},
     fleet::PeerClient,
-    stream::{PushBroken, PushHello, Streams},
-    unavailable::LinkUnavailable,
 };
 
 const KEEP_ALIVE: Duration = Duration::from_secs(10);

@@ -6,6 +6,7 @@ use std::{
 };
 
 use airlock_domain::PushFromRunner;
+use airlock_output::stream::{PushBroken, PushHello, Streams};
 use airlock_proto::runner_v1::{PushOutputRequest, PushOutputResponse};
 use futures::{Stream, StreamExt as _, stream};
 use tokio::time::timeout;
@@ -13,11 +14,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Status, Streaming};
 
 use super::{call::refused, view::Responses};
-use crate::{
-    authn::Caller,
-    status,
-    stream::{PushBroken, PushHello, Streams},
-};
+use crate::{authn::Caller, status};
 
 /// The reason why a stream failed, for its runner. Set at most once.
 type Fault = Arc<OnceLock<Status>>;

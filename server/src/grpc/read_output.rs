@@ -1,5 +1,6 @@
 //! The ReadOutput call: returns parts of an output.
 
+use airlock_output::stream::{OutputLine, ReadDone, ReadPart, Streams};
 use airlock_proto::v1::{
     self, ExecutionServiceReadOutputRequest, ExecutionServiceReadOutputResponse,
     execution_service_read_output_response::Part,
@@ -8,12 +9,7 @@ use futures::StreamExt as _;
 use tonic::Status;
 
 use super::{call::refused, view::Responses};
-use crate::{
-    execution::Executions,
-    model::Principal,
-    stream::{OutputLine, ReadDone, ReadPart, Streams},
-    validate,
-};
+use crate::{execution::Executions, model::Principal, validate};
 
 /// Opens the stream of a read.
 pub(super) async fn open(

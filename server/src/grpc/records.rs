@@ -1,6 +1,7 @@
 //! Conversion of the server's records to messages of the contract. It cannot fail.
 
 use airlock_domain::{BackgroundedBy, ExecutionState, OutputState, limits::MESSAGE_BYTES};
+use airlock_output::stream::Progress;
 use airlock_proto::v1;
 use airlock_store::record::{
     ApprovalRecord, ApprovalState, CapabilityRecord, DecisionRecord, ExecutionRecord, Micros, RememberedRule,
@@ -11,7 +12,6 @@ use prost_types::{Duration as WireDuration, Timestamp};
 
 use super::outcome;
 use crate::{
-    api::Progress,
     runners::{RunnerState, RunnerView},
     validate,
 };

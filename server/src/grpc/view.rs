@@ -3,6 +3,7 @@
 use std::{pin::Pin, sync::Arc, time::Instant};
 
 use airlock_domain::{CancelledBy, ExecutionId};
+use airlock_output::stream::{Event, EventKind, EventStream, StreamError};
 use airlock_proto::v1;
 use futures::{Stream, StreamExt as _};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -11,10 +12,8 @@ use tracing::{Instrument as _, Span, field::Empty};
 
 use super::{call::refused, records};
 use crate::{
-    api::{ApiError, Event, EventKind},
     execution::Executions,
     model::Principal,
-    stream::EventStream,
     telemetry::{Metrics, fail},
 };
 
@@ -99,7 +98,7 @@ impl ViewSpan {
         Self { span, bytes: 0 }
     }
 
-    fn record(&mut self, event: &Result<Event, ApiError>) {
+    fn record(&mut self, event: &Result<Event, StreamError>) {
         let closed_with = match event.as_ref().map(|event| &event.kind) {
             Ok(EventKind::Output { data, .. }) => {
                 self.bytes += data.len() as u64;

@@ -7,11 +7,11 @@ use std::{
 };
 
 use airlock_domain::{ExecutionId, RunnerHello, SessionId, ToRunner};
+use airlock_output::stream::LinkUnavailable;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::error::LinkError;
-use crate::unavailable::LinkUnavailable;
 
 /// A link to one epoch of a runner.
 #[derive(Debug)]

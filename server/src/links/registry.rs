@@ -7,6 +7,8 @@ use std::{
 };
 
 use airlock_domain::{Epoch, ExecutionId, FromRunner, RunnerHello, RunnerId, ToRunner};
+use airlock_output::stream::LinkUnavailable;
+use airlock_output::stream::OutputLink;
 use airlock_proto::{LINK_PROTOCOL_OLDEST, LINK_PROTOCOL_VERSION};
 use tokio::sync::mpsc;
 
@@ -14,9 +16,7 @@ use super::{
     error::{LinkError, LinkRefusal},
     link::Link,
 };
-use crate::{
-    exchange::ExchangeLink, limits::ServiceLimits, stream::OutputLink, unavailable::LinkUnavailable,
-};
+use crate::{exchange::ExchangeLink, limits::ServiceLimits};
 
 /// The number of fenced epochs that are remembered per runner.
 const FENCED_EPOCHS: usize = 16;

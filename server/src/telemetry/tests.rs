@@ -3,6 +3,7 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use airlock_domain::Cause;
+use airlock_output::stream::StreamObserver;
 use airlock_store::record::SessionLevels;
 use opentelemetry::metrics::MeterProvider as _;
 use opentelemetry_sdk::metrics::{InMemoryMetricExporter, PeriodicReader, SdkMeterProvider};
@@ -12,7 +13,6 @@ use super::*;
 use crate::{
     control::{Levels, Observer},
     exchange::{ExchangeKind, ExchangeObserver, ExchangeOutcome},
-    stream::StreamObserver,
 };
 
 /// Uses every instrument once.

@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use airlock_limits::shares::{Full, Share, Shares};
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::mpsc,
@@ -23,7 +24,6 @@ use super::{
 use crate::{
     authn::{CertificateNames, Peer},
     listen::peer_address,
-    shares::{Full, Share, Shares},
     telemetry::Metrics,
 };
 

@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use airlock_limits::shares::Share;
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     net::TcpStream,
@@ -19,7 +20,7 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tonic::transport::server::Connected;
 
 use super::activity::{Activity, IdleLimit};
-use crate::{authn::Peer, shares::Share, telemetry::Metrics};
+use crate::{authn::Peer, telemetry::Metrics};
 
 /// The length of the HTTP/2 connection preface in bytes.
 const GREETING_BYTES: usize = 24;

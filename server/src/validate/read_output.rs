@@ -2,15 +2,13 @@
 //! invalid field.
 
 use airlock_domain::{ExecutionId, OutputStream, limits};
+use airlock_output::stream::{Amount, Pattern, ReadOutput, Search, Selection};
 use airlock_proto::v1::{
     self, execution_service_read_output_request::Selection as Wire, output_edge::Amount as WireAmount,
 };
 
 use super::checker::Checker;
-use crate::{
-    api::ApiError,
-    stream::{Amount, Pattern, ReadOutput, Search, Selection},
-};
+use crate::api::ApiError;
 
 /// The default number of lines of a head or tail.
 const LINES_DEFAULT: u64 = 10;

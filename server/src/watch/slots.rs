@@ -1,10 +1,7 @@
 //! The limits on the number of watches, in total and per tenant.
 
-use crate::{
-    api::ApiError,
-    control::exhausted,
-    shares::{Full, Share, Shares},
-};
+use crate::{api::ApiError, control::exhausted};
+use airlock_limits::shares::{Full, Share, Shares};
 
 /// One watch, counted until it is dropped.
 pub(super) type WatchSlot = Share<String>;

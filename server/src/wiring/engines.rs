@@ -2,6 +2,7 @@
 
 use std::{os::unix::fs::DirBuilderExt as _, path::Path, sync::Arc};
 
+use airlock_output::storage::{OutputError, Outputs};
 use airlock_store::{
     Store, StoreError,
     changes::Changes,
@@ -12,7 +13,6 @@ use airlock_store::{
 use super::StartError;
 use crate::{
     config::{Config, Postgres},
-    outputs::{OutputError, Outputs},
     telemetry::{Metrics, store::MeasuredStore},
 };
 

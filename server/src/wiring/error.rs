@@ -2,11 +2,14 @@
 
 use std::{io, net::SocketAddr, path::PathBuf, time::Duration};
 
+use airlock_limits::LimitError;
+use airlock_output::storage::OutputError;
+use airlock_output::stream::StreamError;
 use airlock_store::StoreError;
 
 use crate::{
-    api::ApiError, config::ConfigError, grpc::ReflectionError, limits::LimitError, outputs::OutputError,
-    profiles::ProfilesError, services::StartUpError, telemetry::TelemetryError, tls::TlsError,
+    config::ConfigError, grpc::ReflectionError, profiles::ProfilesError, services::StartUpError,
+    telemetry::TelemetryError, tls::TlsError,
 };
 
 /// The reason why a server did not start.
@@ -92,7 +95,7 @@ pub enum StartError {
     Services(#[from] StartUpError),
     /// The outputs that are not stored yet cannot be listed.
     #[error("cannot resume storing outputs: {0}")]
-    Resume(#[source] ApiError),
+    Resume(#[source] StreamError),
     /// The services cannot be created.
     #[error(transparent)]
     Reflection(#[from] ReflectionError),

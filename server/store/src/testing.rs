@@ -16,12 +16,26 @@ use std::{
 use airlock_domain::{Cause, CommandSpec, DeniedBy, ExecutionResult, ExecutionState, Given};
 
 use crate::{
+    Room,
     record::{DecisionRecord, ExecutionRecord, ExecutionSpec, Micros, Verdict},
     sqlite::SqliteOptions,
 };
 
 /// How long a test waits for an expected event. Only a failing test waits this long.
 pub const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Limits that no test reaches.
+pub const ROOMY: Room = Room {
+    sessions_per_tenant: 1_000_000,
+    executions_per_tenant: 1_000_000,
+    executions_per_session: 1_000_000,
+    queue_per_tenant: 1_000_000,
+    queue: 1_000_000,
+    starts_per_second: 1_000_000,
+    denials_per_second: 1_000_000,
+    output_bytes_per_day: u64::MAX,
+    weight: 1,
+};
 
 /// Returns the options of a store with timeouts that expire only in a failing test.
 #[must_use]

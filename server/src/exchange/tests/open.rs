@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use airlock_domain::{ExchangeFromRunner, ExchangeOrder, SessionId};
+use airlock_output::tickets::TicketRefused;
 use futures::stream;
 use tokio::time::{Instant, sleep};
 
@@ -12,7 +13,6 @@ use crate::{
     api::ApiError,
     exchange::{ExchangeBroken, ExchangeKind, ExchangeLimits, ExchangeOutcome},
     files,
-    tickets::TicketRefused,
 };
 
 impl World {

@@ -13,6 +13,7 @@ use airlock_domain::{
     ExchangeFailed, ExchangeFailure, ExchangeFromRunner, ExchangeOrder, ExchangeToRunner, FileFormat,
     FileInfo, FileType, RunnerId, SessionId, UploadOrder,
 };
+use airlock_output::stream::LinkUnavailable;
 use bytes::Bytes;
 use tokio::{sync::mpsc, task::JoinHandle, time::timeout};
 use tokio_stream::wrappers::ReceiverStream;
@@ -25,7 +26,6 @@ use crate::{
         Exchanges, Piece, Pieces,
     },
     model::Principal,
-    unavailable::LinkUnavailable,
 };
 
 /// Longer than any limit in these tests.

@@ -3,10 +3,8 @@
 
 use std::time::Duration;
 
-use crate::{
-    api::ApiError,
-    shares::{Full, Share, Shares},
-};
+use crate::api::ApiError;
+use airlock_limits::shares::{Full, Share, Shares};
 
 /// The time after which to retry if all slots are taken.
 const RETRY: Duration = Duration::from_secs(1);

@@ -10,6 +10,7 @@ use airlock_domain::{
     CancelledBy, Cause, Epoch, ExecutionId, ExecutionState, FromRunner, JobPhase, LinkState, OutputState,
     RunnerHello, RunnerId, SessionId, Started, ToRunner,
 };
+use airlock_output::stream::LinkUnavailable;
 use airlock_store::{
     PageQuery,
     record::{ExecutionRecord, LiveExecution, SessionState},
@@ -19,7 +20,7 @@ use airlock_store::{
 use super::support::{Runner, World, exited, hello, run, who};
 use crate::{
     api::CreateSession, fleet::PeerClient, links::LinkRefusal, reconcile::reconcile_once,
-    runners::RunnerState, services::Services, unavailable::LinkUnavailable,
+    runners::RunnerState, services::Services,
 };
 
 /// The servers of a test by name. The name is also the address.

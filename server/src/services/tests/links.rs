@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use airlock_domain::{Epoch, ExecutionState, FromRunner, ToRunner};
+use airlock_output::stream::LinkUnavailable;
+use airlock_output::stream::OutputLink as _;
 use airlock_proto::{LINK_PROTOCOL_OLDEST, LINK_PROTOCOL_VERSION};
 use airlock_store::{PageQuery, testing::PATIENCE};
 
@@ -11,8 +13,6 @@ use crate::{
     links::{LinkError, LinkRefusal},
     reconcile::reconcile_once,
     runners::RunnerState,
-    stream::OutputLink as _,
-    unavailable::LinkUnavailable,
 };
 
 #[tokio::test]

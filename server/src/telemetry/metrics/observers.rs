@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use airlock_domain::Cause;
+use airlock_output::stream::StreamObserver;
 use airlock_store::record::SessionLevels;
 use opentelemetry::KeyValue;
 
@@ -10,7 +11,6 @@ use super::Metrics;
 use crate::{
     control::{Levels, Observer},
     exchange::{ExchangeKind, ExchangeObserver, ExchangeOutcome},
-    stream::StreamObserver,
 };
 
 impl ExchangeObserver for Metrics {

@@ -9,14 +9,14 @@ use airlock_domain::{
 };
 
 use crate::{
-    Cas, Created, NewExecution, PageQuery, Room, Store, Transition,
+    Cas, Created, NewExecution, PageQuery, Store, Transition,
     record::{
         ApprovalRecord, ApprovalState, DecisionRecord, ExecutionRecord, ExecutionSpec, Micros, SessionRecord,
         Verdict,
     },
 };
 
-use crate::testing::records::record;
+pub(super) use crate::testing::ROOMY;
 pub(crate) use crate::testing::records::session;
 
 pub(crate) const TENANT: &str = "acme";
@@ -25,17 +25,6 @@ pub(super) const OTHER: &str = "other";
 pub(crate) const HOUR: i64 = 3_600_000_000;
 /// More than any test creates.
 pub(crate) const MANY: u64 = 1_000_000;
-pub(super) const ROOMY: Room = Room {
-    sessions_per_tenant: MANY,
-    executions_per_tenant: MANY,
-    executions_per_session: MANY,
-    queue_per_tenant: MANY,
-    queue: MANY,
-    starts_per_second: MANY,
-    denials_per_second: MANY,
-    output_bytes_per_day: u64::MAX,
-    weight: 1,
-};
 
 pub(crate) async fn opened(store: &dyn Store, tenant: &str) -> SessionRecord {
     match store.create_session(session(tenant), MANY).await.unwrap() {

@@ -1,0 +1,42 @@
+//! The read side of executions: resumable views, live output that all readers share, and the copying of finished
+//! output into the output storage.
+//!
+//! A view has no task of its own. It makes progress only when its reader polls it, and reads at its reader's pace.
+//! This module must not make decisions about an execution: the services do, and the store holds the authoritative
+//! state.
+
+mod error;
+mod event;
+mod facts;
+mod hub;
+mod keep;
+mod limits;
+mod link;
+mod progress;
+mod push;
+mod read_output;
+mod reader;
+mod reads;
+mod registry;
+mod ring;
+mod shelf;
+mod state;
+mod storing;
+mod track;
+mod view;
+
+#[cfg(test)]
+mod tests;
+
+pub use error::StreamError;
+pub use event::{AttachFrom, Event, EventKind};
+pub use limits::StreamLimits;
+pub use link::{LentOutput, LinkUnavailable, NotLent, OutputLink, PushBroken, PushHello};
+pub use progress::Progress;
+pub use read_output::{
+    Amount, OutputLine, Pattern, PatternError, ReadDone, ReadOutput, ReadPart, ReadStream, Search, Selection,
+};
+pub use ring::Piece;
+pub use shelf::{GAPS_MOST, OutputShelf, ShelfError, ShelfReader, ShelfWriter, Shelved};
+pub use state::{StreamObserver, StreamParts, Streams, Unobserved};
+pub use view::EventStream;

@@ -10,8 +10,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use airlock_control::runners::choose::{Candidate, RunnerConnection, Wants, choose};
 use airlock_domain::{RunnerId, Shell};
-use airlock_server::runners::choose::{Candidate, RunnerConnection, Wants, choose};
 use airlock_store::fair;
 
 const EXECUTIONS: usize = 100_000;

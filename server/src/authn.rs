@@ -14,6 +14,10 @@ use std::{
     sync::{Arc, PoisonError, RwLock},
 };
 
+use airlock_control::{
+    api::ApiError,
+    model::{ANY_PROFILE, Principal, Role},
+};
 use airlock_domain::RunnerId;
 use sha2::{Digest as _, Sha256};
 use subtle::{Choice, ConditionallySelectable as _, ConstantTimeEq as _};
@@ -22,9 +26,7 @@ pub use certificate::CertificateNames;
 pub use failures::Failures;
 
 use crate::{
-    api::ApiError,
     config::{Config, Identity, Match},
-    model::{ANY_PROFILE, Principal, Role},
     status::AuthenticationError,
 };
 

@@ -14,7 +14,6 @@ mod incoming;
 pub(crate) mod interceptor;
 mod link;
 mod outcome;
-mod pages;
 mod peer;
 pub(crate) mod peers;
 mod policy;
@@ -24,10 +23,10 @@ mod records;
 mod session;
 mod stdin;
 mod view;
-mod watch;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
+use airlock_control::{exchange::Exchanges, profiles::LiveProfiles, services::Services};
 use airlock_domain::limits::MESSAGE_BYTES;
 use airlock_output::stream::Streams;
 use airlock_proto::{
@@ -47,7 +46,7 @@ use self::{
     admin::AdminHandler, approval::ApprovalHandler, execution::ExecutionHandler, file::FileHandler,
     link::LinkHandler, peer::PeerHandler, policy::PolicyHandler, session::SessionHandler, view::Disconnects,
 };
-use crate::{exchange::Exchanges, profiles::LiveProfiles, services::Services, telemetry::Metrics};
+use crate::telemetry::Metrics;
 
 /// The dependencies of the handlers.
 pub(crate) struct EdgeParts {

@@ -12,6 +12,10 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
+use airlock_control::{
+    model::ANY_PROFILE,
+    profiles::{LiveProfiles, Needed},
+};
 use sha2::{Digest as _, Sha256};
 use tokio_util::sync::CancellationToken;
 
@@ -19,8 +23,6 @@ use crate::{
     authn::Authenticator,
     config::{self, Config},
     grpc::peers::PeerLinks,
-    model::ANY_PROFILE,
-    profiles::{LiveProfiles, Needed},
     telemetry::Metrics,
     tls::{self, Limiting, LiveTls},
 };

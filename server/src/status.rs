@@ -6,20 +6,17 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use airlock_domain::{ExecutionId, limits};
+use airlock_control::{
+    api::{ApiError, FieldViolation},
+    exchange::{ClientFault, ExchangeRefusal},
+    links::{LinkError, LinkRefusal},
+};
+use airlock_domain::{ExchangeFailure, ExecutionId, limits};
 use airlock_output::tickets::TicketRefused;
 use airlock_proto::{LINK_PROTOCOL_OLDEST, LINK_PROTOCOL_VERSION};
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt as _};
 use uuid::Uuid;
-
-use crate::{
-    api::{ApiError, FieldViolation},
-    exchange::ClientFault,
-    links::{LinkError, LinkRefusal},
-};
-
-mod exchange;
 
 /// The domain of every reason.
 pub const DOMAIN: &str = "airlock";
@@ -106,7 +103,7 @@ fn refused(error: &ApiError, execution: Option<ExecutionId>) -> Status {
         ApiError::Invalid(violations) => return invalid(violations),
         ApiError::Internal(detail) => return internal(detail),
         ApiError::ClientStream(fault) => return client_stream(fault),
-        ApiError::Exchange(refusal) => exchange::parts(refusal),
+        ApiError::Exchange(refusal) => exchange_parts(refusal),
         ApiError::NotFound { what, .. } => {
             (Code::NotFound, "NOT_FOUND", vec![("what", (*what).to_owned())], None)
         }
@@ -300,6 +297,32 @@ fn status(code: Code, message: &str, details: ErrorDetails) -> Status {
 
 fn cut(text: &str, most: usize) -> &str {
     text.get(..text.floor_char_boundary(most)).unwrap_or(text)
+}
+
+/// The time after which to retry if a runner is temporarily unable.
+const EXCHANGE_RETRY: Duration = Duration::from_secs(1);
+/// Limits of a runner that concern the data itself, so that a retry does not help.
+const FIXED_LIMITS: [&str; 3] = ["transfers.bytes", "transfers.unpacked_bytes", "transfers.entries"];
+
+/// Code, reason, metadata, and the time after which to retry.
+type ExchangeStatus<'a> = (Code, &'a str, Vec<(&'static str, String)>, Option<Duration>);
+
+fn exchange_parts(refusal: &ExchangeRefusal) -> ExchangeStatus<'_> {
+    let (code, mut metadata, retry) = match &refusal.failure {
+        ExchangeFailure::NotFound => (Code::NotFound, vec![], None),
+        ExchangeFailure::Invalid => (Code::InvalidArgument, vec![], None),
+        ExchangeFailure::OutOfRange { end } => (Code::OutOfRange, vec![("end", end.to_string())], None),
+        ExchangeFailure::FailedPrecondition => (Code::FailedPrecondition, vec![], None),
+        ExchangeFailure::Exhausted { limit, value } => {
+            let metadata = vec![("limit", limit.clone()), ("value", value.to_string())];
+            let retry = (!FIXED_LIMITS.contains(&limit.as_str())).then_some(EXCHANGE_RETRY);
+            (Code::ResourceExhausted, metadata, retry)
+        }
+        ExchangeFailure::Unavailable => (Code::Unavailable, vec![], Some(EXCHANGE_RETRY)),
+        ExchangeFailure::Internal => (Code::Internal, vec![], None),
+    };
+    metadata.extend(refusal.accepted.map(|accepted| ("accepted", accepted.to_string())));
+    (code, &refusal.reason, metadata, retry)
 }
 
 #[cfg(test)]

@@ -7,13 +7,12 @@ mod accept;
 mod activity;
 mod certificates;
 mod connection;
-mod live;
 mod settings;
 
 pub(crate) use accept::{Accept, AcceptLimits};
 pub(crate) use activity::OpenCall;
 pub use certificates::TlsError;
+pub(crate) use certificates::{Limiting, LiveTls, expiry};
 pub(crate) use connection::{Connection, ConnectionInfo};
-pub(crate) use live::{Limiting, LiveTls, expiry};
 pub use settings::server_config;
 pub(crate) use settings::{live, renew};

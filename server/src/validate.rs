@@ -12,11 +12,10 @@ mod lists;
 mod policy;
 mod read_output;
 mod runner;
-mod session;
 mod terminal;
 
 pub(crate) use command::show_command;
-pub use control::{drain_runner, resize, signal, update_session, watch};
+pub use control::{create_session, drain_runner, resize, session_id, signal, update_session, watch};
 pub use execution::{Attach, Check, Start, attach, check, decide, execution_id, get_execution, start, wait};
 pub use file::{
     diff, download, list_files, list_quarantine, more_stdin, restore_quarantine, stat, upload, upload_chunk,
@@ -26,7 +25,6 @@ pub use lists::{list_approvals, list_executions, list_rules, list_runners, list_
 pub use policy::{ListProfiles, get_capabilities, get_profile, list_profiles};
 pub use read_output::read_output;
 pub use runner::{from_runner, hello};
-pub use session::{create_session, session_id};
 
 #[cfg(test)]
 mod tests;

@@ -8,11 +8,27 @@ mod error;
 mod followed;
 mod ready;
 mod stop;
-mod tokens;
 
 use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
+use airlock_control::{
+    TraceHooks,
+    exchange::{ExchangeLimits, ExchangeParts, Exchanges},
+    fleet::{Fleet, NoPeers, PeerClient},
+    limits::{ServiceLimits, TenantLimits},
+    links::Links,
+    model::ANY_PROFILE,
+    profiles::{LiveProfiles, Needed, Profiles},
+    services::{ServiceParts, Services},
+};
+use airlock_output::{
+    storage::{Outputs, Retention},
+    stream::{StreamLimits, StreamParts, Streams},
+};
+use airlock_store::{Store, changes::Changes};
+use followed::{Followed, built_in, follow};
 use futures::future::LocalBoxFuture;
+use ready::Tokens;
 use tokio::{net::TcpListener, sync::Semaphore, task::JoinHandle};
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::{
@@ -22,20 +38,9 @@ use tokio_util::{
 use tonic::transport::Server as Transport;
 use tonic_health::{ServingStatus, server::HealthReporter};
 
-pub use error::{ServeError, StartError};
-
-use airlock_output::storage::{Outputs, Retention};
-use airlock_output::stream::{StreamLimits, StreamParts, Streams};
-use airlock_store::{Store, changes::Changes};
-use followed::{Followed, follow};
-use tokens::Tokens;
-
 use crate::{
     authn::Authenticator,
     config::{Config, Tenant},
-    control::TraceHooks,
-    exchange::{ExchangeLimits, ExchangeParts, Exchanges},
-    fleet::{Fleet, NoPeers, PeerClient},
     grpc::{
         self, EdgeParts,
         interceptor::{
@@ -44,16 +49,13 @@ use crate::{
         },
         peers::PeerLinks,
     },
-    limits::{ServiceLimits, TenantLimits},
-    links::Links,
     listen::listen,
-    model::ANY_PROFILE,
     probes::{Probes, Readiness},
-    profiles::{LiveProfiles, Needed, Profiles},
-    services::{ServiceParts, Services},
     telemetry::{self, Metrics, Telemetry},
     tls::{self, Accept, AcceptLimits, LiveTls},
 };
+
+pub use error::{ServeError, StartError};
 
 /// The interval at which an idle connection is probed.
 const KEEP_ALIVE: Duration = Duration::from_secs(20);
@@ -225,7 +227,7 @@ fn interceptor(
 
 /// Loads the profiles and checks that every named profile exists.
 fn load_profiles(config: &Config) -> Result<Profiles, StartError> {
-    let profiles = Profiles::load_for(&config.profiles)?;
+    let profiles = Profiles::load_with(&built_in(&config.profiles), config.profiles.directory.as_deref())?;
     for name in named_profiles(config) {
         if profiles.get(name).is_none() {
             let known = profiles.names().collect::<Vec<_>>().join(", ");

@@ -21,21 +21,29 @@ mod machine;
 mod output;
 mod owner;
 mod report;
-mod settle;
+mod results;
 mod taken;
 mod transition;
 
 #[cfg(test)]
 mod testing;
-#[cfg(test)]
-mod tests;
-
 pub use effect::{Effect, Effects, JobEffect, Outcome};
 pub use event::{Answer, Event, Offered};
 pub use machine::{decide, effects, entered, step};
 pub use output::{OUTPUTS, OutputBy, OutputEvent, is_unstored};
-pub use owner::{Lease, OwnerEvent, PLACED, change_owner, is_placed, lost_result, may_settle};
-pub use report::{Reception, Refusal, Reported, before_refusal, received};
-pub use settle::{Absence, Settlement, settle};
+pub use owner::{Lease, OwnerEvent, change_owner, may_settle};
+pub use question::{Question, Redecision};
+pub use refusal::{Refusal, before_refusal};
+pub use report::{Reception, Reported, received};
+pub use results::{Absence, PLACED, Settlement, is_placed, lost_result, settle};
 pub use taken::{NotPermitted, Taken, created, taken};
-pub use transition::{Question, Redecision, Transition};
+pub use transition::Transition;
+
+#[cfg(test)]
+mod tests {
+    //! Tests of the state machine.
+
+    mod effects;
+    mod random;
+    mod table;
+}

@@ -2,8 +2,7 @@
 //!
 //! Plain data. This module must not access a store or use generated protobuf types.
 
-mod approval;
-mod time;
+mod values;
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -12,8 +11,7 @@ use airlock_domain::{
     LinkState, Mode, OutputState, RunnerId, SessionId,
 };
 
-pub use approval::{ApprovalRecord, ApprovalState, DecisionRecord, Verdict};
-pub use time::Micros;
+pub use values::{ApprovalRecord, ApprovalState, DecisionRecord, Micros, Verdict};
 
 /// The specification of an execution: its command, and how the server treats it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -25,9 +25,6 @@ mod storing;
 mod track;
 mod view;
 
-#[cfg(test)]
-mod tests;
-
 pub use error::StreamError;
 pub use event::{AttachFrom, Event, EventKind};
 pub use limits::StreamLimits;
@@ -40,3 +37,25 @@ pub use ring::Piece;
 pub use shelf::{GAPS_MOST, OutputShelf, ShelfError, ShelfReader, ShelfWriter, Shelved};
 pub use state::{StreamObserver, StreamParts, Streams, Unobserved};
 pub use view::EventStream;
+
+#[cfg(test)]
+mod tests {
+    //! Tests of the guarantees for readers of an execution, with a runner, a store and a storage in memory.
+    //! Except in [`real`], time is virtual: it advances when all tasks are idle.
+
+    mod agree;
+    mod background;
+    mod cuts;
+    mod ends;
+    mod misbehaving;
+    mod on_demand;
+    mod readers;
+    mod real;
+    mod runner;
+    mod search;
+    mod shares;
+    mod shelf;
+    mod store;
+    mod storing;
+    mod world;
+}

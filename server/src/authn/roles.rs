@@ -1,10 +1,5 @@
 //! The table of roles that may call each method. A method that is not in the table is not permitted.
 
-use crate::{
-    api::ApiError,
-    model::{Principal, Role},
-};
-
 /// The callers that may call a method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
@@ -16,6 +11,10 @@ pub enum Access {
 
 use Access::{AnyOf, Anyone};
 use Role::{Admin, Approver, Auditor, Executor, Runner, Server};
+use airlock_control::{
+    api::ApiError,
+    model::{Principal, Role},
+};
 
 const READERS: Access = AnyOf(&[Executor, Approver, Auditor, Admin]);
 const EXECUTORS: Access = AnyOf(&[Executor]);

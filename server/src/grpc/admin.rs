@@ -2,6 +2,10 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use airlock_control::{
+    api::ApiError,
+    runners::{RunnerView, Runners},
+};
 use airlock_domain::limits::{MESSAGE_BYTES, PAGE_SIZE_MAX};
 use airlock_proto::{
     LINK_PROTOCOL_VERSION,
@@ -15,12 +19,11 @@ use airlock_store::PageQuery;
 use prost::Message as _;
 use tonic::{Request, Response, Status};
 
-use super::{call::refused, pages, records};
-use crate::{
-    api::ApiError,
-    runners::{RunnerView, Runners},
-    validate,
+use super::{
+    call::{fits, refused},
+    records,
 };
+use crate::validate;
 
 /// The overhead of a list entry in bytes: its tag and its length.
 const FRAME_BYTES: usize = 8;
@@ -45,7 +48,7 @@ impl AdminService for AdminHandler {
                 runners: found.items.into_iter().map(records::runner).collect(),
                 next_page_token: found.next.unwrap_or_default(),
             };
-            if pages::fits(&answer, &mut page) {
+            if fits(&answer, &mut page) {
                 return Ok(Response::new(answer));
             }
         }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use airlock_control::approval::Approvals;
 use airlock_proto::v1::{
     ApprovalServiceDecideRequest, ApprovalServiceDecideResponse, ApprovalServiceListRequest,
     ApprovalServiceListResponse, ApprovalServiceListRulesRequest, ApprovalServiceListRulesResponse,
@@ -11,10 +12,10 @@ use airlock_proto::v1::{
 use tonic::{Request, Response, Status};
 
 use super::{
-    call::{caller, refused},
-    pages, records,
+    call::{caller, fits, refused},
+    records,
 };
-use crate::{approval::Approvals, validate};
+use crate::validate;
 
 /// The handler of the ApprovalService.
 pub(super) struct ApprovalHandler {
@@ -35,7 +36,7 @@ impl ApprovalService for ApprovalHandler {
                 approvals: found.items.into_iter().map(records::approval).collect(),
                 next_page_token: found.next.unwrap_or_default(),
             };
-            if pages::fits(&answer, &mut page) {
+            if fits(&answer, &mut page) {
                 return Ok(Response::new(answer));
             }
         }
@@ -63,7 +64,7 @@ impl ApprovalService for ApprovalHandler {
                 rules: found.items.into_iter().map(records::rule).collect(),
                 next_page_token: found.next.unwrap_or_default(),
             };
-            if pages::fits(&answer, &mut page) {
+            if fits(&answer, &mut page) {
                 return Ok(Response::new(answer));
             }
         }

@@ -5,6 +5,7 @@ use std::{
     time::Duration,
 };
 
+use airlock_control::exchange::{ExchangeBroken, Exchanges};
 use airlock_domain::{ExchangeFromRunner, RunnerId};
 use airlock_proto::runner_v1::{ExchangeRequest, ExchangeResponse};
 use futures::{Stream, StreamExt as _, stream};
@@ -13,11 +14,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Code, Status, Streaming};
 
 use super::{call::refused, incoming::is_of_transport, view::Responses};
-use crate::{
-    authn::Caller,
-    exchange::{ExchangeBroken, Exchanges},
-    status,
-};
+use crate::{authn::Caller, status};
 
 /// The reason why a stream failed, for its runner. Set at most once.
 type Fault = Arc<OnceLock<Status>>;

@@ -2,6 +2,13 @@
 
 use std::{sync::Arc, time::Instant};
 
+use airlock_control::{
+    api::ApiError,
+    exchange::Exchanges,
+    execution::Executions,
+    model::{Principal, Role},
+    watch::Watches,
+};
 use airlock_domain::CancelledBy;
 use airlock_output::stream::Streams;
 use airlock_proto::v1::{
@@ -22,20 +29,14 @@ use tonic::{Request, Response, Status, Streaming};
 use tracing::Instrument as _;
 
 use super::{
-    call::{caller, refused},
-    pages, read_output, records, stdin,
+    call::{caller, fits, refused},
+    read_output, records, stdin,
     view::{self, Disconnects, EndOnDisconnect, Responses},
-    watch,
 };
 use crate::{
-    api::ApiError,
-    exchange::Exchanges,
-    execution::Executions,
-    model::{Principal, Role},
     status,
     telemetry::{self, Metrics},
     validate::{self, Start},
-    watch::Watches,
 };
 
 /// The handler of the ExecutionService.
@@ -164,7 +165,7 @@ impl ExecutionService for ExecutionHandler {
                 executions: found.items.into_iter().map(wire).collect(),
                 next_page_token: found.next.unwrap_or_default(),
             };
-            if pages::fits(&answer, &mut page) {
+            if fits(&answer, &mut page) {
                 return Ok(Response::new(answer));
             }
         }
@@ -235,6 +236,6 @@ impl ExecutionService for ExecutionHandler {
         request: Request<ExecutionServiceWatchRequest>,
     ) -> Result<Response<Self::WatchStream>, Status> {
         let who = caller(&request)?.principal;
-        watch::open(&self.watches, &who, request.get_ref()).await.map(Response::new)
+        view::open_watch(&self.watches, &who, request.get_ref()).await.map(Response::new)
     }
 }

@@ -2,6 +2,12 @@
 
 use std::sync::Arc;
 
+use airlock_control::{
+    SessionInUse,
+    exchange::Exchanges,
+    files::{self, Download, DownloadPart, Entry, Listed},
+    session::Sessions,
+};
 use airlock_domain::{Uploaded, limits::MESSAGE_BYTES};
 use airlock_proto::v1::{
     self, FileServiceDiffRequest, FileServiceDiffResponse, FileServiceDownloadRequest,
@@ -20,13 +26,7 @@ use super::{
     incoming::Incoming,
     view::Responses,
 };
-use crate::{
-    control::SessionInUse,
-    exchange::Exchanges,
-    files::{self, Download, DownloadPart, Entry, Listed},
-    session::Sessions,
-    validate,
-};
+use crate::validate;
 
 /// The handler of the FileService.
 pub(super) struct FileHandler {

@@ -2,15 +2,15 @@
 
 use std::{error::Error as _, time::Duration};
 
+use airlock_control::{
+    api::{ApiError, FieldViolation},
+    exchange::{ClientFault, Piece, Pieces},
+};
 use futures::stream;
 use tokio::time::timeout;
 use tonic::{Code, Request, Status, Streaming};
 
 use super::interceptor::RequestFault;
-use crate::{
-    api::{ApiError, FieldViolation},
-    exchange::{ClientFault, Piece, Pieces},
-};
 
 /// A client's stream after its first message.
 pub(super) struct Incoming<T> {

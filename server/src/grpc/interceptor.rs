@@ -14,6 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use airlock_control::api::ApiError;
 use airlock_limits::shares::Share;
 use http::{HeaderMap, Request, Response};
 use tokio_util::sync::CancellationToken;
@@ -27,7 +28,6 @@ use calls::Calls;
 pub(super) use request::RequestFault;
 
 use crate::{
-    api::ApiError,
     authn::{
         Authenticator, Caller,
         roles::{self, Access},

@@ -2,6 +2,10 @@
 
 use std::time::Duration;
 
+use airlock_control::{
+    exchange::Exchanges,
+    links::{LinkError, LinkHandle, LinkRefusal, Links},
+};
 use airlock_domain::{FromRunner, RunnerHello, ToRunner};
 use airlock_faults::{Point, hit, is_next, name_of};
 use airlock_output::stream::Streams;
@@ -22,11 +26,7 @@ use super::{
     exchange, push,
     view::Responses,
 };
-use crate::{
-    exchange::Exchanges,
-    links::{LinkError, LinkHandle, LinkRefusal, Links},
-    status, validate,
-};
+use crate::{status, validate};
 
 /// The time for a message to be written out before a test stops the process.
 const LEAVING: Duration = Duration::from_millis(5);

@@ -6,6 +6,13 @@
 
 use std::{sync::Arc, time::Duration};
 
+use airlock_control::{
+    api::{ApiError, FieldViolation},
+    exchange::{Exchanges, LentExchange},
+    links::Links,
+    runner_unreachable,
+    session::Sessions,
+};
 use airlock_domain::{ExchangeToRunner, ExecutionId, PushToRunner, RunnerId, SessionId, ToRunner};
 use airlock_faults::{Point, hit};
 use airlock_output::stream::{LentOutput, Streams};
@@ -27,14 +34,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tonic::{Request, Response, Status, Streaming};
 
 use super::{call::refused, view::Responses};
-use crate::{
-    api::{ApiError, FieldViolation},
-    control::runner_unreachable,
-    exchange::{Exchanges, LentExchange},
-    links::Links,
-    session::Sessions,
-    status,
-};
+use crate::status;
 
 /// The handler of the Peer service.
 pub(super) struct PeerHandler {

@@ -11,12 +11,15 @@ use std::{
     time::Duration,
 };
 
+use airlock_control::{
+    exchange::{ExchangeBroken, Exchanges},
+    fleet::PeerClient,
+};
 use airlock_domain::{
     ExchangeFromRunner, ExecutionId, PushFromRunner, RunnerId, SessionId, ToRunner, limits::MESSAGE_BYTES,
 };
 use airlock_faults::{Point, hit};
-use airlock_output::stream::LinkUnavailable;
-use airlock_output::stream::{PushBroken, PushHello, Streams};
+use airlock_output::stream::{LinkUnavailable, PushBroken, PushHello, Streams};
 use airlock_proto::{
     runner_v1,
     server_v1::{
@@ -34,11 +37,7 @@ use tonic::{
     transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity},
 };
 
-use crate::{
-    config,
-    exchange::{ExchangeBroken, Exchanges},
-    fleet::PeerClient,
-};
+use crate::config;
 
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
 const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(10);

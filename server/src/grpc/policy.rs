@@ -2,6 +2,12 @@
 
 use std::sync::Arc;
 
+use airlock_control::{
+    api::ApiError,
+    decisions::Decisions,
+    model::Principal,
+    profiles::{LiveProfiles, ResolvedProfile, default_of},
+};
 use airlock_domain::limits::MESSAGE_BYTES;
 use airlock_proto::v1::{
     self, PolicyServiceCheckRequest, PolicyServiceCheckResponse, PolicyServiceGetProfileRequest,
@@ -12,16 +18,10 @@ use prost::Message as _;
 use tonic::{Request, Response, Status};
 
 use super::{
-    call::{caller, refused},
-    decision, pages, records,
+    call::{caller, fits, refused},
+    decision, records,
 };
-use crate::{
-    api::ApiError,
-    decisions::Decisions,
-    model::Principal,
-    profiles::{LiveProfiles, ResolvedProfile, default_of},
-    validate,
-};
+use crate::validate;
 
 /// The handler of the PolicyService.
 pub(super) struct PolicyHandler {
@@ -70,7 +70,7 @@ impl PolicyService for PolicyHandler {
                 profiles: found.items.iter().map(|profile| to_wire(profile, &who, request.full)).collect(),
                 next_page_token: found.next.unwrap_or_default(),
             };
-            if pages::fits(&answer, &mut page) {
+            if fits(&answer, &mut page) {
                 answer.profiles.iter().try_for_each(check_size).map_err(refused)?;
                 return Ok(Response::new(answer));
             }

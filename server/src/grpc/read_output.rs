@@ -1,5 +1,6 @@
 //! The ReadOutput call: returns parts of an output.
 
+use airlock_control::{execution::Executions, model::Principal};
 use airlock_output::stream::{OutputLine, ReadDone, ReadPart, Streams};
 use airlock_proto::v1::{
     self, ExecutionServiceReadOutputRequest, ExecutionServiceReadOutputResponse,
@@ -9,7 +10,7 @@ use futures::StreamExt as _;
 use tonic::Status;
 
 use super::{call::refused, view::Responses};
-use crate::{execution::Executions, model::Principal, validate};
+use crate::validate;
 
 /// Opens the stream of a read.
 pub(super) async fn open(

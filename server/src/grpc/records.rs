@@ -1,5 +1,6 @@
 //! Conversion of the server's records to messages of the contract. It cannot fail.
 
+use airlock_control::runners::{RunnerState, RunnerView};
 use airlock_domain::{BackgroundedBy, ExecutionState, OutputState, limits::MESSAGE_BYTES};
 use airlock_output::stream::Progress;
 use airlock_proto::v1;
@@ -11,10 +12,7 @@ use prost::Message as _;
 use prost_types::{Duration as WireDuration, Timestamp};
 
 use super::outcome;
-use crate::{
-    runners::{RunnerState, RunnerView},
-    validate,
-};
+use crate::validate;
 
 /// The maximum size of a message without its execution, in bytes.
 const MESSAGE_HEAD: usize = 4 * 1024;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use airlock_control::session::Sessions;
 use airlock_proto::v1::{
     SessionServiceCloseRequest, SessionServiceCloseResponse, SessionServiceCreateRequest,
     SessionServiceCreateResponse, SessionServiceGetRequest, SessionServiceGetResponse,
@@ -11,10 +12,10 @@ use airlock_proto::v1::{
 use tonic::{Request, Response, Status};
 
 use super::{
-    call::{caller, refused},
-    pages, records,
+    call::{caller, fits, refused},
+    records,
 };
-use crate::{session::Sessions, validate};
+use crate::validate;
 
 /// The handler of the SessionService.
 pub(super) struct SessionHandler {
@@ -55,7 +56,7 @@ impl SessionService for SessionHandler {
                 sessions: found.items.into_iter().map(records::session).collect(),
                 next_page_token: found.next.unwrap_or_default(),
             };
-            if pages::fits(&answer, &mut page) {
+            if fits(&answer, &mut page) {
                 return Ok(Response::new(answer));
             }
         }

@@ -2,13 +2,7 @@
 
 use std::time::Duration;
 
-use airlock_domain::{ExchangeOrder, ExecutionId, ExecutionState, limits::WAIT_MAX};
-use airlock_proto::v1::{ExecutionServiceWriteStdinRequest, ExecutionServiceWriteStdinResponse};
-use tokio::time::sleep;
-use tonic::{Request, Status, Streaming};
-
-use super::{call::refused, incoming::Incoming};
-use crate::{
+use airlock_control::{
     api::ApiError,
     exchange::{
         Exchanges,
@@ -16,8 +10,14 @@ use crate::{
     },
     execution::Executions,
     model::Principal,
-    validate,
 };
+use airlock_domain::{ExchangeOrder, ExecutionId, ExecutionState, limits::WAIT_MAX};
+use airlock_proto::v1::{ExecutionServiceWriteStdinRequest, ExecutionServiceWriteStdinResponse};
+use tokio::time::sleep;
+use tonic::{Request, Status, Streaming};
+
+use super::{call::refused, incoming::Incoming};
+use crate::validate;
 
 /// The interval at which the state of a command is read while the store is unavailable.
 const RETRY: Duration = Duration::from_secs(5);

@@ -1,10 +1,12 @@
-//! Views of executions as responses to a client, and the handling of a client that disconnects.
+//! Views of executions and watches as responses to a client, and the handling of a client that disconnects.
 
 use std::{pin::Pin, sync::Arc, time::Instant};
 
+use airlock_control::{api::WatchEvent, execution::Executions, model::Principal, watch::Watches};
 use airlock_domain::{CancelledBy, ExecutionId};
 use airlock_output::stream::{Event, EventKind, EventStream, StreamError};
-use airlock_proto::v1;
+use airlock_proto::v1::{self, ExecutionServiceWatchRequest, ExecutionServiceWatchResponse, WatchKind};
+use airlock_store::record::Milestone;
 use futures::{Stream, StreamExt as _};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tonic::Status;
@@ -12,9 +14,8 @@ use tracing::{Instrument as _, Span, field::Empty};
 
 use super::{call::refused, records};
 use crate::{
-    execution::Executions,
-    model::Principal,
     telemetry::{Metrics, fail},
+    validate,
 };
 
 /// The stream of responses.
@@ -145,4 +146,29 @@ fn to_wire(event: Event) -> v1::Event {
         }
     };
     v1::Event { cursor, event: Some(event) }
+}
+
+/// Opens a watch.
+pub(super) async fn open_watch(
+    watches: &Watches,
+    who: &Principal,
+    request: &ExecutionServiceWatchRequest,
+) -> Result<Responses<ExecutionServiceWatchResponse>, Status> {
+    let request = validate::watch(request).map_err(refused)?;
+    let events = watches.open(who, request).await.map_err(refused)?;
+    Ok(Box::pin(events.map(|event| event.map(watch_to_wire).map_err(refused))))
+}
+
+fn watch_to_wire(event: WatchEvent) -> ExecutionServiceWatchResponse {
+    let kind = match event.what {
+        None => WatchKind::Unspecified,
+        Some((Milestone::Started, _)) => WatchKind::Started,
+        Some((Milestone::Backgrounded, _)) => WatchKind::Backgrounded,
+        Some((Milestone::Finished, _)) => WatchKind::Finished,
+    };
+    ExecutionServiceWatchResponse {
+        cursor: event.cursor.into(),
+        kind: kind.into(),
+        execution: event.what.map(|(_, record)| records::execution(*record)),
+    }
 }

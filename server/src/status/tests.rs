@@ -2,6 +2,11 @@
 
 use std::time::Duration;
 
+use airlock_control::{
+    api::{ApiError, FieldViolation},
+    exchange::{ClientFault, ExchangeRefusal},
+    links::{LinkError, LinkRefusal},
+};
 use airlock_domain::{ExchangeFailure, OutputStream, limits};
 use airlock_store::{record::ExecutionRecord, testing::execution};
 use tonic::Code;
@@ -10,11 +15,6 @@ use tonic_types::StatusExt as _;
 use super::{
     AuthenticationError, MESSAGE_BYTES, adopt, from_api, from_api_about, link_ended, link_message,
     link_refused, unauthenticated,
-};
-use crate::{
-    api::{ApiError, FieldViolation},
-    exchange::{ClientFault, ExchangeRefusal},
-    links::{LinkError, LinkRefusal},
 };
 
 fn violation(field: &str, description: &str) -> FieldViolation {

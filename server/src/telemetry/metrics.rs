@@ -144,11 +144,6 @@ impl Metrics {
         self.store_time.record(duration.as_secs_f64(), &attributes);
     }
 
-    /// Records the number of profiles with files that cannot be loaded.
-    pub fn profiles_refused(&self, count: u64) {
-        self.profiles_refused.record(count, &[]);
-    }
-
     /// Counts a request without a principal.
     pub fn authentication_failed(&self, reason: &'static str) {
         self.authentication_failures.add(1, &[KeyValue::new("reason", reason)]);

@@ -18,8 +18,8 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    certificates::LiveTls,
     connection::{Connection, Io, Parts},
-    live::LiveTls,
 };
 use crate::{
     authn::{CertificateNames, Peer},

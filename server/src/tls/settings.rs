@@ -6,8 +6,8 @@ use rustls::{RootCertStore, ServerConfig, crypto::ring, server::WebPkiClientVeri
 use rustls_pki_types::{PrivateKeyDer, pem::PemObject as _};
 
 use super::{
+    certificates::LiveTls,
     certificates::{TlsError, certificates},
-    live::LiveTls,
 };
 use crate::config::{ClientCertificates, Tls};
 

@@ -2,12 +2,11 @@
 
 use std::{collections::BTreeMap, str::FromStr, time::Duration};
 
+use airlock_control::api::{ApiError, FieldViolation};
 use airlock_domain::limits;
 use airlock_proto::{twin, v1};
 use bytes::Bytes;
 use prost_types::Duration as WireDuration;
-
-use crate::api::{ApiError, FieldViolation};
 
 /// The maximum number of reported violations.
 pub(super) const VIOLATIONS: usize = 100;

@@ -1,10 +1,10 @@
 //! Requests that control existing objects: signals, terminal sizes, watches, session updates and drains.
 
+use airlock_control::api::{ApiError, CreateSession, UpdateSession, WatchExecutions};
 use airlock_domain::{ExecutionId, RunnerId, SessionId, Signal, TerminalSize, limits};
 use airlock_proto::v1;
 
 use super::checker::Checker;
-use crate::api::{ApiError, UpdateSession, WatchExecutions};
 
 /// Validates Signal. Returns the execution and the signal.
 ///
@@ -76,6 +76,36 @@ pub fn drain_runner(request: &v1::AdminServiceDrainRunnerRequest) -> Result<(Run
     let mut checker = Checker::default();
     let id = checker.id("runner_id", &request.runner_id);
     checker.finish(id.map(|id| (id, request.undo)))
+}
+
+/// Validates Create.
+///
+/// # Errors
+/// Returns [`ApiError::Invalid`] with every invalid field.
+pub fn create_session(request: v1::SessionServiceCreateRequest) -> Result<CreateSession, ApiError> {
+    let mut checker = Checker::default();
+    let session = CreateSession {
+        request_id: checker.text("request_id", request.request_id, limits::REQUEST_ID_BYTES),
+        profile: checker.name("profile", request.profile),
+        mode: checker.mode("mode", request.mode),
+        shell: checker.shell("shell", request.shell),
+        base: checker.name("base", request.base),
+        env: checker.env("env", request.env, request.env_bytes),
+        labels: checker.labels("labels", request.labels),
+        runner_labels: checker.labels("runner_labels", request.runner_labels),
+        idle_timeout: checker.duration("idle_timeout", request.idle_timeout, limits::IDLE_TIMEOUT_MAX),
+    };
+    checker.finish(Some(session))
+}
+
+/// Validates the ID of a session as the only field of a request.
+///
+/// # Errors
+/// Returns [`ApiError::Invalid`].
+pub fn session_id(text: &str) -> Result<SessionId, ApiError> {
+    let mut checker = Checker::default();
+    let id = checker.id("session_id", text);
+    checker.finish(id)
 }
 
 #[cfg(test)]

@@ -2,6 +2,10 @@
 
 use std::time::Duration;
 
+use airlock_control::{
+    api::{ApiError, CheckCommand, StartExecution},
+    approval::ApproverAnswer,
+};
 use airlock_domain::{ApprovalId, ExecutionId, cursor::Cursor, limits};
 use airlock_output::stream::AttachFrom;
 use airlock_proto::v1;
@@ -9,10 +13,6 @@ use airlock_store::record::RuleScope;
 use v1::{approval_service_decide_request::Answer, execution_service_attach_request::From as WireFrom};
 
 use super::checker::{Checker, LONGEST};
-use crate::{
-    api::{ApiError, CheckCommand, StartExecution},
-    approval::ApproverAnswer,
-};
 
 /// A command to start.
 #[derive(Debug, Clone, PartialEq, Eq)]

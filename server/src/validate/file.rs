@@ -1,5 +1,11 @@
 //! Requests about files and input. Paths are checked only lexically; the runner resolves them.
 
+use airlock_control::{
+    api::ApiError,
+    decision::{HOME, TMP, WORKSPACE},
+    exchange::Piece,
+    files::{QUARANTINE_ID_BYTES, TOKEN_BYTES},
+};
 use airlock_domain::{
     DiffOrder, DownloadOrder, ExecutionId, FileFilter, FileFormat, FileType, ListOrder, QuarantineOrder,
     SessionId, UploadOrder, limits,
@@ -9,12 +15,6 @@ use bytes::Bytes;
 use uuid::Uuid;
 
 use super::checker::Checker;
-use crate::{
-    api::ApiError,
-    decision::{HOME, TMP, WORKSPACE},
-    exchange::Piece,
-    files::{QUARANTINE_ID_BYTES, TOKEN_BYTES},
-};
 
 /// The maximum number of types in a filter.
 const TYPES: usize = 16;

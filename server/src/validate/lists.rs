@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use airlock_control::{api::ApiError, runners::RunnerState};
 use airlock_domain::{ExecutionState, RuleId, SessionId, limits};
 use airlock_proto::v1;
 use airlock_store::{
@@ -10,7 +11,6 @@ use airlock_store::{
 };
 
 use super::checker::{Checker, WORD_BYTES};
-use crate::{api::ApiError, runners::RunnerState};
 
 /// The maximum number of states in a filter.
 const STATES: usize = 16;

@@ -1,11 +1,11 @@
 //! Requests about profiles and the capabilities of a server.
 
+use airlock_control::api::ApiError;
 use airlock_domain::RunnerId;
 use airlock_proto::v1;
 use airlock_store::PageQuery;
 
 use super::checker::Checker;
-use crate::api::ApiError;
 
 /// A request for a list of profiles.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! Requests for parts of an output. A pattern is compiled here, so that an invalid one is reported as an
 //! invalid field.
 
+use airlock_control::api::ApiError;
 use airlock_domain::{ExecutionId, OutputStream, limits};
 use airlock_output::stream::{Amount, Pattern, ReadOutput, Search, Selection};
 use airlock_proto::v1::{
@@ -8,7 +9,6 @@ use airlock_proto::v1::{
 };
 
 use super::checker::Checker;
-use crate::api::ApiError;
 
 /// The default number of lines of a head or tail.
 const LINES_DEFAULT: u64 = 10;

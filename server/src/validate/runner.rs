@@ -1,13 +1,13 @@
 //! Limits of the messages of runners. The server trusts a runner's reports about its own commands. But its messages
 //! must not fill the store or the listings of other objects.
 
+use airlock_control::api::{ApiError, FieldViolation};
 use airlock_domain::{
     Cause, DirectoryReport, FromRunner, RunnerHello, SessionPhase,
     limits::{DIRECTORY_BYTES, NAME_BYTES, SNAPSHOT_BYTES, VOUCHED_EPOCHS},
 };
 
 use super::checker::Checker;
-use crate::api::{ApiError, FieldViolation};
 
 /// The maximum number of slots.
 const SLOTS: u32 = 1024;
@@ -129,7 +129,7 @@ mod tests {
     };
 
     use super::*;
-    use crate::testing;
+    use airlock_control::testing;
 
     fn honest() -> RunnerHello {
         testing::hello("r", Epoch::from_bytes([7; 16]))

@@ -53,8 +53,10 @@ fn is_plain(term: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use airlock_control::api::ApiError;
+
     use super::*;
-    use crate::{api::ApiError, validate};
+    use crate::validate;
 
     fn started(pty: v1::Pty, separate_stderr: bool) -> Result<validate::Start, Vec<String>> {
         let command = "top".into();

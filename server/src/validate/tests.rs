@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
+use airlock_control::api::{ApiError, StartExecution};
 use airlock_domain::{ExecutionId, cursor::Cursor, limits};
 use airlock_output::stream::AttachFrom;
 use airlock_proto::v1;
@@ -9,7 +10,6 @@ use bytes::Bytes;
 use prost_types::Duration as WireDuration;
 
 use super::{checker::VIOLATIONS, *};
-use crate::api::{ApiError, StartExecution};
 
 const ID: &str = "01931b6e-7f3a-7bbb-8a4c-0123456789ab";
 

@@ -2,15 +2,12 @@
 
 use std::{io, net::SocketAddr, path::PathBuf, time::Duration};
 
+use airlock_control::{profiles::ProfilesError, services::StartUpError};
 use airlock_limits::LimitError;
-use airlock_output::storage::OutputError;
-use airlock_output::stream::StreamError;
+use airlock_output::{storage::OutputError, stream::StreamError};
 use airlock_store::StoreError;
 
-use crate::{
-    config::ConfigError, grpc::ReflectionError, profiles::ProfilesError, services::StartUpError,
-    telemetry::TelemetryError, tls::TlsError,
-};
+use crate::{config::ConfigError, grpc::ReflectionError, telemetry::TelemetryError, tls::TlsError};
 
 /// The reason why a server did not start.
 #[derive(Debug, thiserror::Error)]

@@ -2,14 +2,14 @@
 
 use std::{path::Path, sync::Arc};
 
+use airlock_control::profiles::{BuiltInSettings, LiveProfiles, Needed, Profiles, Reload};
 use tokio_util::task::TaskTracker;
 
-use super::tokens::Tokens;
+use super::ready::Tokens;
 use crate::{
     authn::Authenticator,
-    config::Config,
+    config::{self, Config},
     grpc::peers::PeerLinks,
-    profiles::{LiveProfiles, Needed, Profiles, Reload},
     renew::{Part, Renew},
     telemetry::Metrics,
     tls::LiveTls,
@@ -71,10 +71,21 @@ pub(super) fn follow(
 fn reload(config: &Config, (live, needed): (LiveProfiles, Needed), metrics: &Metrics) -> Option<Reload> {
     Some(Reload {
         folder: config.profiles.directory.clone()?,
-        built_in: Profiles::builtin_for(&config.profiles),
+        built_in: Profiles::builtin_with(&built_in(&config.profiles)),
         needed,
         grace_most: config.link.ending_grace,
         live,
-        metrics: metrics.clone(),
+        observer: Arc::new(metrics.clone()),
     })
+}
+
+/// Returns the settings of the built-in profiles in a configuration.
+pub(super) fn built_in(config: &config::Profiles) -> BuiltInSettings {
+    let ground = config.ground.clone();
+    BuiltInSettings {
+        self_approval: config.self_approval,
+        rootfs: ground.rootfs,
+        root_binds: ground.root_binds,
+        timeout_max: ground.timeout_max,
+    }
 }

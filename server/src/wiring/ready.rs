@@ -1,13 +1,14 @@
-//! The readiness of a server. One of several servers is ready when it has links to most of the connected
-//! runners, so that few requests need another server.
+//! The readiness of a server, and the steps of its shutdown that tasks wait for. One of several servers is ready when it
+//! has links to most of the connected runners, so that few requests need another server.
 
 use std::{sync::Arc, time::Duration};
 
+use airlock_control::runners::Runners;
 use tokio::time::{Instant, sleep};
-use tokio_util::task::TaskTracker;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tonic_health::{ServingStatus, server::HealthReporter};
 
-use crate::{config::Config, probes::Readiness, runners::Runners};
+use crate::{config::Config, probes::Readiness};
 
 /// The required share of the runners, in percent.
 const COVERED: usize = 90;
@@ -48,4 +49,15 @@ async fn when_linked(runners: Arc<Runners>, health: HealthReporter, most: Durati
     if !readiness.closed.is_cancelled() {
         health.set_service_status("", ServingStatus::Serving).await;
     }
+}
+
+/// The steps of a shutdown that tasks wait for.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Tokens {
+    /// No new calls. Waiting calls end.
+    pub(super) closed: CancellationToken,
+    /// No new connections. Open calls end with a status.
+    pub(super) draining: CancellationToken,
+    /// All connections end.
+    pub(super) cut: CancellationToken,
 }

@@ -8,6 +8,7 @@ use std::{collections::BTreeMap, time::Duration};
 use airlock_domain::{
     ApprovalId, Epoch, ExecutionId, Mode, RuleId, RunnerId, SessionId, SessionSnapshot, Shell,
 };
+
 pub use airlock_lifecycle::record::{
     ApprovalRecord, ApprovalState, DecisionRecord, ExecutionRecord, ExecutionSpec, LiveExecution, Micros,
     Milestone, StateChange, Verdict,

@@ -115,6 +115,7 @@ fn unsafe_code_is_in_one_module_of_the_sandbox() {
         "server/limits",
         "server/store",
         "server/output",
+        "server/control",
         "server",
         "runner",
         "runner/lifecycle",
@@ -263,7 +264,7 @@ fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
 fn crates_depend_only_on_permitted_crates() {
     let all = dependencies();
     let heavy = ["tokio", "tonic", "hyper", "prost", "sqlx", "rustls", "opentelemetry", "object_store"];
-    let forbidden: [(&str, &[&str]); 23] = [
+    let forbidden: [(&str, &[&str]); 24] = [
         ("airlock-escape", &heavy),
         ("airlock-escape", &["nix", "rustix", "airlock-policy", "airlock-proto", "airlock-cli"]),
         ("airlock-policy", &heavy),
@@ -288,7 +289,11 @@ fn crates_depend_only_on_permitted_crates() {
             &["airlock-policy", "airlock-server", "airlock-config", "airlock-telemetry", "object_store"],
         ),
         ("airlock-limits", &["airlock-domain", "tonic", "hyper", "prost", "sqlx", "rustls", "opentelemetry"]),
-        ("airlock-output", &["airlock-policy", "airlock-server", "airlock-config", "airlock-telemetry"]),
+        ("airlock-control", &["airlock-server", "airlock-telemetry", "opentelemetry", "tonic-health"]),
+        (
+            "airlock-output",
+            &["airlock-policy", "airlock-control", "airlock-server", "airlock-config", "airlock-telemetry"],
+        ),
         ("airlock-client", &["airlock-server", "airlock-runner", "airlock-sandbox", "airlock-policy"]),
         ("airlock-client", &["airlock-cli", "airlock-embedded", "sqlx", "object_store"]),
         ("airlock-server", &["airlock-sandbox", "airlock-runner", "airlock-client", "airlock-cli"]),
@@ -309,7 +314,7 @@ fn crates_depend_only_on_permitted_crates() {
 /// `airlock-proto` depends on tonic, so the check of all dependencies does not cover this rule.
 #[test]
 fn crates_below_the_server_cannot_use_grpc() {
-    for path in ["server/lifecycle", "server/limits", "server/store", "server/output"] {
+    for path in ["server/lifecycle", "server/limits", "server/store", "server/output", "server/control"] {
         let manifest = std::fs::read_to_string(source::root().join(path).join("Cargo.toml")).unwrap();
         let named = manifest.lines().filter(|line| line.starts_with("tonic")).count();
         assert_eq!(named, 0, "{path} depends on tonic");

@@ -1,20 +1,22 @@
-//! The effects of single events, the ownership of an execution, and the states of its output.
+//! Tests of the effects of transitions, of changes of the owner, and of the states of output.
 
 use airlock_domain::{
     CancelledBy, Cause, Epoch,
-    ExecutionState::{self, Finished, Queued, Running, Starting},
+    ExecutionState::{Finished, Queued, Running, Starting},
     JobPhase, OutputState, ToRunner,
 };
 
 use crate::{
     effect::{Effect, JobEffect, Outcome},
     event::Event,
-    machine::{effects, entered, step},
+    follow::{effects, entered},
+    machine::step,
     output::{OUTPUTS, OutputBy, OutputEvent, is_unstored},
     owner::{OwnerEvent, change_owner, may_settle},
     record::{ExecutionRecord, LiveExecution, Micros},
-    report::{Reception, Reported, before_refusal, received},
-    settle::{Absence, Settlement, settle},
+    refusal::before_refusal,
+    report::{Reception, Reported, received},
+    results::{Absence, Settlement, settle},
     testing::{NOW, lease, offered, record, refused, reported, result, runner},
 };
 

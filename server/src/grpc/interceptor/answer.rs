@@ -8,6 +8,7 @@ use std::{
     time::Instant,
 };
 
+use airlock_control::api::ApiError;
 use bytes::Bytes;
 use http::{HeaderMap, Response};
 use http_body::{Frame, SizeHint};
@@ -16,7 +17,6 @@ use tonic::{Code, Status, body::Body};
 use tracing::Span;
 
 use crate::{
-    api::ApiError,
     status,
     telemetry::{
         Metrics, fail,

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::api::ApiError;
+use airlock_control::api::ApiError;
 use airlock_limits::shares::{Full, Share, Shares};
 
 /// The time after which to retry if all slots are taken.

@@ -7,12 +7,11 @@ use std::{
     task::{Context, Poll, ready},
 };
 
+use airlock_control::exchange::ClientFault;
 use bytes::Bytes;
 use http::Request;
 use http_body::{Frame, SizeHint};
 use tonic::{Status, body::Body};
-
-use crate::exchange::ClientFault;
 
 /// The length of the prefix of each message in bytes: a flag and the length of the message.
 const HEAD_BYTES: usize = 5;

@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
+use airlock_control::{
+    Levels, Observer,
+    exchange::{ExchangeKind, ExchangeObserver, ExchangeOutcome},
+};
 use airlock_domain::Cause;
 use airlock_output::stream::StreamObserver;
 use airlock_store::record::SessionLevels;
 use opentelemetry::KeyValue;
 
 use super::Metrics;
-use crate::{
-    control::{Levels, Observer},
-    exchange::{ExchangeKind, ExchangeObserver, ExchangeOutcome},
-};
 
 impl ExchangeObserver for Metrics {
     fn exchange_opened(&self, kind: ExchangeKind) {
@@ -30,6 +30,10 @@ impl ExchangeObserver for Metrics {
 }
 
 impl Observer for Metrics {
+    fn profiles_refused(&self, count: u64) {
+        self.profiles_refused.record(count, &[]);
+    }
+
     fn decided(&self, verdict: &'static str, reason_code: &str) {
         let attributes = [KeyValue::new("verdict", verdict), KeyValue::new("reason", reason_code.to_owned())];
         self.verdicts.add(1, &attributes);

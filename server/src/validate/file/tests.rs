@@ -1,10 +1,10 @@
 //! Tests that every invalid field of a request about files is named, and that valid requests are accepted.
 
+use airlock_control::api::ApiError;
 use airlock_domain::{FileFormat, FileType};
 use airlock_proto::v1::{self, file_service_upload_request::Part};
 
 use super::*;
-use crate::api::ApiError;
 
 fn fields<T>(result: Result<T, ApiError>) -> Vec<String> {
     match result {

@@ -192,6 +192,8 @@ enum VerdictForm {
 
 #[cfg(test)]
 mod tests {
+    //! Tests of the stored form of a specification.
+
     use airlock_domain::encoding::encode;
 
     use super::*;

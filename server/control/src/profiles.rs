@@ -1,0 +1,24 @@
+//! Profiles: the part for the policy, which `airlock_policy` reads, and the part for sandboxes, limits and
+//! approvals. There are built-in profiles and those in the operator's directory.
+//!
+//! [`Profiles::load`] reads the files at start, and [`Reload`] reads them again when they change.
+
+mod chain;
+mod folder;
+mod parse;
+mod reload;
+mod resolve;
+mod schema;
+mod set;
+mod visible;
+
+pub use folder::ProfilesError;
+pub use parse::read_one;
+pub use reload::Reload;
+pub use resolve::ResolvedProfile;
+pub(crate) use resolve::policy_mode;
+pub use set::{BuiltInSettings, LiveProfiles, Needed, Profiles};
+pub use visible::default_of;
+
+#[cfg(test)]
+mod tests;

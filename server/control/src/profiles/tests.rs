@@ -1,0 +1,319 @@
+//! Tests of loading profiles: inheritance, and the message for each mistake.
+
+use std::time::Duration;
+
+use airlock_domain::Bind;
+
+use super::*;
+
+fn load(files: &[(&str, &str)]) -> Result<Profiles, ProfilesError> {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, text) in files {
+        std::fs::write(folder.path().join(name), text).expect("a file");
+    }
+    Profiles::load(Some(folder.path()))
+}
+
+fn error(text: &str) -> String {
+    let error = load(&[("mine.toml", text)]).expect_err("must not load").to_string();
+    let at = error.find("mine.toml").expect("the file is named");
+    error[at..].to_owned()
+}
+
+#[test]
+fn the_built_in_ones_are_there_without_a_folder() {
+    let profiles = Profiles::load(None).expect("profiles");
+    assert_eq!(profiles.names().collect::<Vec<_>>(), ["agent", "demo", "read_only", "sandboxed", "strict"]);
+    let strict = profiles.get("strict").expect("strict");
+    assert_eq!(strict.timeout_max, Duration::from_secs(1800));
+    assert!(!strict.self_approval);
+    assert_eq!(profiles.longest_grace(), Duration::from_secs(5));
+}
+
+#[test]
+fn self_approval_of_the_built_in_ones_is_inherited_and_can_be_taken_back() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("a file");
+    write("a.toml", "name = \"a\"\nextends = \"strict\"\n");
+    write("b.toml", "name = \"b\"\nextends = \"strict\"\n[approvals]\nself_approval = false\n");
+    let profiles = Profiles::load_with(
+        &BuiltInSettings { self_approval: true, ..BuiltInSettings::default() },
+        Some(folder.path()),
+    )
+    .expect("profiles");
+    let allowed = |name: &str| profiles.get(name).expect(name).self_approval;
+    assert!(allowed("strict") && allowed("demo") && allowed("a") && !allowed("b"));
+}
+
+#[test]
+fn what_an_embedded_server_shows_of_the_host_is_inherited_from_the_built_in_ones() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file =
+        "name = \"a\"\nextends = \"strict\"\n[limits]\ntimeout_max = \"30s\"\ntimeout_default = \"10s\"\n";
+    std::fs::write(folder.path().join("a.toml"), file).expect("a file");
+    let bind = Bind { source: "/srv/tools".to_owned(), target: "/opt/tools".to_owned() };
+    let settings = BuiltInSettings {
+        self_approval: false,
+        rootfs: Some("/srv/root".to_owned()),
+        root_binds: vec![bind.clone()],
+        timeout_max: Some(Duration::from_secs(60)),
+    };
+    let profiles = Profiles::load_with(&settings, Some(folder.path())).expect("profiles");
+    for (name, longest) in [("strict", 60), ("sandboxed", 60), ("a", 30)] {
+        let profile = profiles.get(name).expect(name);
+        assert_eq!(profile.sandbox.rootfs.as_deref(), Some("/srv/root"), "{name}");
+        assert_eq!(profile.sandbox.root_binds, std::slice::from_ref(&bind), "{name}");
+        assert_eq!(profile.timeout_max, Duration::from_secs(longest), "{name}");
+        assert!(profile.command.timeout <= profile.timeout_max, "{name}");
+    }
+}
+
+#[test]
+fn a_profile_inherits_policy_and_sandbox_along_the_whole_chain() {
+    let profiles = load(&[
+        (
+            "base.toml",
+            "name = \"base\"\nextends = \"sandboxed\"\n[sandbox]\nroot_binds = [{ source = \"/opt/tools\" }]\npath = \"/opt/tools:/usr/bin\"\n[env]\nset = { CI = \"1\", A = \"base\" }\n[limits]\ngrace = \"9s\"\nprocesses = 12\n",
+        ),
+        (
+            "app.toml",
+            "name = \"app\"\nextends = \"base\"\n[policy]\ndeny = [\"Bash(git push:*)\"]\n[sandbox]\nroot_binds = [{ source = \"/opt/new\", target = \"/opt/tools\" }]\n[env]\nset = { A = \"app\" }\nallowed = [\"NODE_OPTIONS\"]\n[approvals]\nself_approval = true\nvalid_for = \"1h\"\n",
+        ),
+        ("notes.txt", "not a profile"),
+    ])
+    .expect("profiles");
+    let app = profiles.get("app").expect("app");
+    assert!(app.policy.auto_allow(), "the policy of `sandboxed` is inherited");
+    assert_eq!(app.sandbox.name, "app");
+    assert_eq!(app.sandbox.path, "/opt/tools:/usr/bin");
+    assert_eq!(app.sandbox.limits.processes, 12);
+    assert_eq!(app.sandbox.env["CI"], b"1");
+    assert_eq!(app.sandbox.env["A"], b"app");
+    assert_eq!(app.sandbox.allowed_env, ["NODE_OPTIONS"]);
+    let [bind] = app.sandbox.root_binds.as_slice() else { panic!("one bind") };
+    assert_eq!((bind.source.as_str(), bind.target.as_str()), ("/opt/new", "/opt/tools"));
+    assert!(app.self_approval);
+    assert_eq!(app.approval_valid, Some(Duration::from_secs(3600)));
+    assert_eq!(profiles.longest_grace(), Duration::from_secs(9));
+}
+
+#[test]
+fn a_readable_root_is_shown_at_its_own_place_unless_it_is_shown_already() {
+    let text = |name: &str, more: &str| {
+        let roots = "[\"/srv/cache\", \"/opt/tools/lib\", \"/usr/share/doc\"]";
+        format!(
+            "name = \"{name}\"\n[policy]\nreadable_roots = {roots}\n[sandbox]\nroot_binds = [{{ source = \"/opt/new\", \
+             target = \"/opt/tools\" }}]\n{more}"
+        )
+    };
+    let plain = text("plain", "");
+    let rooted = text("rooted", "rootfs = \"/opt/root\"\n");
+    let profiles =
+        load(&[("plain.toml", plain.as_str()), ("rooted.toml", rooted.as_str())]).expect("both load");
+    let shown = |name: &str| {
+        let binds = &profiles.get(name).expect("is loaded").sandbox.root_binds;
+        binds.iter().map(|bind| (bind.source.clone(), bind.target.clone())).collect::<Vec<_>>()
+    };
+    let pair = |source: &str, target: &str| (source.to_owned(), target.to_owned());
+    let tools = pair("/opt/new", "/opt/tools");
+    assert_eq!(shown("plain"), [tools.clone(), pair("/srv/cache", "/srv/cache")]);
+    assert_eq!(shown("rooted"), [tools]);
+}
+
+/// Every key of a profile.
+const FULL: &str = r#"name = "mine"
+extends = "strict"
+description = "all of it"
+secrets = ["DEPLOY_TOKEN"]
+
+[policy]
+modes = ["default", "plan"]
+default_mode = "default"
+allow = ["Bash(make)"]
+ask = ["Bash(git commit:*)"]
+deny = ["Bash(git push:*)"]
+auto_allow_if_sandboxed = false
+allow_confined = false
+allow_unsandboxed = false
+unsandboxed_without_asking = false
+excluded_commands = ["docker"]
+additional_directories = ["/opt/data"]
+readable_roots = ["/opt/cache"]
+
+[policy.shadow]
+allow = []
+ask = []
+deny = ["Bash(curl:*)"]
+
+[[policy.test]]
+command = "git push"
+expect = "deny"
+reason = "deny_rule"
+mode = "default"
+cwd = "/workspace"
+
+[sandbox]
+root_binds = [{ source = "/opt/new", target = "/opt/tools" }]
+path = "/opt/tools:/usr/bin"
+rootfs = "/opt/root"
+deny_read = ["secrets/**"]
+allow_read = ["secrets/public"]
+allow_write = ["src/**"]
+deny_write = ["src/generated"]
+unix_sockets = "on"
+netlink_route = false
+allowed_unix_sockets = ["/run/x.sock"]
+
+[protect]
+action = "quarantine"
+git_writes = true
+git_config = false
+names = ["deploy.yaml"]
+
+[env]
+set = { CI = "1" }
+allowed = ["NODE_OPTIONS"]
+pass = ["HTTP_PROXY"]
+
+[commands]
+background = true
+umask = "027"
+foreground_sleep = "allow"
+
+[limits]
+open_files = 100
+processes = 100
+file_size = 1000000
+output_bytes = 1000000
+inline_bytes = 1000
+private_tmp_bytes = 1000000
+memory_bytes = 1000000
+cpu_millis = 1000
+grace = "5s"
+timeout_default = "1m"
+timeout_max = "2m"
+
+[approvals]
+self_approval = true
+valid_for = "1h"
+remember = "tenant"
+
+[shell]
+name = "bash"
+init = "alias ll='ls -l'"
+prefix = ["/usr/bin/nice", "-n5"]
+"#;
+
+#[test]
+fn every_key_of_a_profile_has_its_cases_and_each_is_told_with_place_and_cure() {
+    load(&[("mine.toml", FULL)]).expect("it is right");
+    let refuse = |text: &str| load(&[("mine.toml", text)]).err().map(|error| named(&error));
+    let told = airlock_config::cases::assert_told(FULL, "mine.toml", schema::SCHEMA, refuse);
+    assert!(told.len() > 120, "{}", told.len());
+}
+
+/// Returns the lines of an error, each from the name of the file on.
+fn named(error: &ProfilesError) -> String {
+    let text = error.to_string();
+    let lines = text.lines().filter_map(|line| line.find("mine.toml").and_then(|at| line.get(at..)));
+    lines.flat_map(|line| [line, "\n"]).collect()
+}
+
+/// The keys of the policy part are compared through the policy's own parser.
+#[test]
+fn the_schema_knows_what_the_types_know() {
+    airlock_config::cases::assert_same_keys(FULL, schema::SCHEMA, &|text| {
+        let own = toml::from_str::<parse::keys::File>(text).err().map(|error| error.message().to_owned());
+        let policy = || airlock_policy::Profile::from_toml(text, "mine.toml", &|_| None).err();
+        own.or_else(|| policy().map(|error| error.problems[0].what.clone()))
+    });
+}
+
+#[test]
+fn every_mistake_names_file_place_key_and_cure() {
+    let cases = [
+        (
+            "name = \"mine\"\n[sandbox]\nrot_binds = []\n",
+            "3:1: `sandbox.rot_binds`: there is no such key; did you mean `root_binds`?",
+        ),
+        (
+            "name = \"mine\"\n[shell]\ninit = \"a\\u0000\"\n",
+            "3:1: `shell.init`: it is longer than 65536 bytes, or has a NUL byte; move",
+        ),
+        ("name = \"mine\"\nzsh = \"zsh\"\n", "2:1: `zsh`: there is no such key; write one of `name`"),
+        (
+            "name = \"mine\"\n[shell]\nprefix = [\"nice\"]\n",
+            "3:11: `shell.prefix[0]`: its first word is not an absolute path; write the absolute path",
+        ),
+        ("name = \"other\"\n", "1:1: `name`: the file `mine.toml` defines the profile `other`; use"),
+        (
+            "name = \"mine\"\nextends = \"nowhere\"\n",
+            "2:1: `extends`: the profile `nowhere` is not loaded; name",
+        ),
+        (
+            "name = \"mine\"\n[sandbox]\nroot_binds = [{ source = \"/a/../etc\" }]\n",
+            "3:26: `sandbox.root_binds[0].source`: it is the text `/a/../etc`; write an absolute path",
+        ),
+        ("name = \"mine\"\n[env]\nset = { \"A B\" = \"1\" }\n", "3:9: `env.set.A B`: `A B` is not the name"),
+        ("name = \"mine\"\n[env]\nset = { A = \"\\u0000\" }\n", "3:9: `env.set.A`: the value has a NUL byte"),
+        ("name = \"mine\"\n[env]\nallowed = [\"1A\"]\n", "3:12: `env.allowed[0]`: `1A` is not the name"),
+        (
+            "name = \"mine\"\n[limits]\ntimeout_default = \"2h\"\n",
+            "3:1: `limits.timeout_default`: `timeout_default` is longer",
+        ),
+        ("name = \"mine\"\n[policy]\ndeny = [\"Bash(\"]\n", "3:9: `policy.deny[0]`: "),
+        (
+            "name = \"mine\"\n[policy]\nmodes = [\"plan\"]\ndefault_mode = \"bypass\"\n",
+            "4:1: `policy.default_mode`: the default mode is not one of the permitted modes",
+        ),
+        (
+            "name = \"mine\"\n[[policy.test]]\ncommand = \"rm x\"\nexpect = \"allow\"\n",
+            "2:1: `policy.test[0]`: a test case of the profile fails",
+        ),
+        ("", "1:1: the file is empty; it must contain `name`"),
+    ];
+    for (text, expected) in cases {
+        let said = error(text);
+        assert!(said.starts_with(&format!("mine.toml:{expected}")), "{text:?}: {said}");
+        assert!(said.contains("; "), "no remedy in {said}");
+    }
+}
+
+#[test]
+fn all_mistakes_of_a_file_come_at_once() {
+    let text = "name = \"mine\"\n[policy]\nallow = [\"Bash(\", \"Bosh(x)\"]\n[env]\nallowed = [\"1\"]\n";
+    let error = load(&[("mine.toml", text)]).expect_err("three mistakes").to_string();
+    assert_eq!(error.lines().count(), 3, "{error}");
+}
+
+#[test]
+fn a_circle_of_profiles_is_refused() {
+    let error =
+        load(&[("a.toml", "name = \"a\"\nextends = \"b\"\n"), ("b.toml", "name = \"b\"\nextends = \"a\"\n")])
+            .expect_err("a circle");
+    assert!(error.to_string().contains("circular"), "{error}");
+}
+
+#[test]
+fn a_built_in_name_cannot_be_taken() {
+    let error = load(&[("strict.toml", "name = \"strict\"\n")]).expect_err("taken");
+    assert!(error.to_string().contains("`strict` is a built-in profile"), "{error}");
+}
+
+#[test]
+fn every_key_is_in_the_documentation() {
+    use airlock_config::{Field, Kind};
+
+    fn visit(fields: &[Field], page: &str) {
+        for field in fields {
+            match field.kind {
+                Kind::Table(inner) => visit(inner, page),
+                _ => {
+                    let shown = [format!("`{}`", field.name), format!(".{}`", field.name)];
+                    assert!(shown.iter().any(|key| page.contains(key)), "{}", field.name);
+                }
+            }
+        }
+    }
+    visit(schema::SCHEMA, include_str!("../../../../docs/profiles.md"));
+}

@@ -1,5 +1,0 @@
-//! Tests of the state machine.
-
-mod effects;
-mod random;
-mod table;

@@ -6,6 +6,7 @@
 mod engines;
 mod error;
 mod followed;
+mod limits;
 mod ready;
 mod stop;
 
@@ -13,9 +14,8 @@ use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use airlock_control::{
     TraceHooks,
-    exchange::{ExchangeLimits, ExchangeParts, Exchanges},
+    exchange::{ExchangeParts, Exchanges},
     fleet::{Fleet, NoPeers, PeerClient},
-    limits::{ServiceLimits, TenantLimits},
     links::Links,
     model::ANY_PROFILE,
     profiles::{LiveProfiles, Needed, Profiles},
@@ -23,11 +23,12 @@ use airlock_control::{
 };
 use airlock_output::{
     storage::{Outputs, Retention},
-    stream::{StreamLimits, StreamParts, Streams},
+    stream::{StreamParts, Streams},
 };
 use airlock_store::{Store, changes::Changes};
 use followed::{Followed, built_in, follow};
 use futures::future::LocalBoxFuture;
+use limits::{call_limits, exchange_limits, service_limits, stream_limits};
 use ready::Tokens;
 use tokio::{net::TcpListener, sync::Semaphore, task::JoinHandle};
 use tokio_stream::wrappers::ReceiverStream;
@@ -40,13 +41,10 @@ use tonic_health::{ServingStatus, server::HealthReporter};
 
 use crate::{
     authn::Authenticator,
-    config::{Config, Tenant},
+    config::Config,
     grpc::{
         self, EdgeParts,
-        interceptor::{
-            Interceptor,
-            calls::{CallLimits, Calls},
-        },
+        interceptor::{Interceptor, calls::Calls},
         peers::PeerLinks,
     },
     listen::listen,
@@ -355,88 +353,6 @@ fn edge_parts(
         hello_wait: config.link.heartbeat_timeout,
         relays: Arc::new(Semaphore::new(config.peers.as_ref().map_or(0, |peers| peers.relays))),
         limits: config.named_limits(),
-    }
-}
-
-fn service_limits(config: &Config) -> ServiceLimits {
-    let (limits, link) = (&config.limits, &config.link);
-    ServiceLimits {
-        sessions_per_tenant: limits.sessions_per_tenant,
-        executions_per_tenant: limits.executions_per_tenant,
-        executions_per_session: limits.executions_per_session,
-        queue_per_tenant: limits.queue_per_tenant,
-        queue: limits.queue,
-        starts_per_second: limits.starts_per_second,
-        denials_per_second: limits.denials_per_second,
-        output_bytes_per_day: limits.output_bytes_per_day,
-        tenants: config.tenants.iter().map(tenant_limits).collect(),
-        runners: limits.runners,
-        watches: limits.watches,
-        watches_per_tenant: limits.watches_per_tenant,
-        rules_per_session: limits.rules_per_session,
-        rules_per_tenant: limits.rules_per_tenant,
-        queue_wait: limits.queue_wait,
-        approval_valid: limits.approval_valid,
-        heartbeat_interval: link.heartbeat_interval,
-        heartbeat_timeout: link.heartbeat_timeout,
-        link_grace: link.link_grace,
-        lost_after: link.lost_after,
-        outputs_lost_after: config.outputs.lost_after,
-        start_window: link.start_window,
-        lease: link.lease,
-        open_wait: limits.open_wait,
-        close_wait: limits.close_wait,
-        ..ServiceLimits::default()
-    }
-}
-
-fn tenant_limits(tenant: &Tenant) -> (String, TenantLimits) {
-    let own = TenantLimits {
-        weight: tenant.weight,
-        executions: tenant.executions,
-        queue: tenant.queue,
-        sessions: tenant.sessions,
-        starts_per_second: tenant.starts_per_second,
-        denials_per_second: tenant.denials_per_second,
-        output_bytes_per_day: tenant.output_bytes_per_day,
-    };
-    (tenant.name.clone(), own)
-}
-
-fn stream_limits(config: &Config) -> StreamLimits {
-    let ring_bytes = config.limits.ring_bytes;
-    StreamLimits {
-        readers_per_execution: config.limits.readers_per_execution,
-        readers: config.limits.readers,
-        readers_per_tenant: config.limits.readers_per_tenant,
-        ring_bytes,
-        ahead_bytes: ring_bytes as u64 / 2,
-        storing_lease: config.link.lease,
-        ..StreamLimits::default()
-    }
-}
-
-fn call_limits(config: &Config) -> CallLimits {
-    let limits = &config.limits;
-    CallLimits {
-        waits: limits.waits,
-        waits_per_tenant: limits.waits_per_tenant,
-        lists: limits.lists,
-        lists_per_tenant: limits.lists_per_tenant,
-        checks: limits.checks,
-        checks_per_tenant: limits.checks_per_tenant,
-        timeout: limits.call_timeout,
-    }
-}
-
-fn exchange_limits(config: &Config) -> ExchangeLimits {
-    let limits = &config.limits;
-    ExchangeLimits {
-        exchanges_per_tenant: limits.exchanges_per_tenant,
-        exchanges: limits.exchanges,
-        exchange_open_wait: limits.exchange_open_wait,
-        exchange_answer_wait: limits.exchange_answer_wait,
-        transfer_idle: limits.transfer_idle,
     }
 }
 

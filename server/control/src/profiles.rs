@@ -10,14 +10,15 @@ mod reload;
 mod resolve;
 mod schema;
 mod set;
+mod single;
 mod visible;
 
 pub use folder::ProfilesError;
-pub use parse::read_one;
 pub use reload::Reload;
 pub use resolve::ResolvedProfile;
 pub(crate) use resolve::policy_mode;
 pub use set::{BuiltInSettings, LiveProfiles, Needed, Profiles};
+pub use single::read_one;
 pub use visible::default_of;
 
 #[cfg(test)]

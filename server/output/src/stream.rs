@@ -10,6 +10,7 @@ mod event;
 mod facts;
 mod hub;
 mod keep;
+mod lane;
 mod limits;
 mod link;
 mod progress;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 mod binary;
+mod commands;
 
 /// How long a test waits for an expected event. Only a failing test waits this long.
 const PATIENCE: Duration = Duration::from_secs(120);

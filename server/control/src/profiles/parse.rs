@@ -1,17 +1,14 @@
 //! Parsing of a profile file and its resolution against the parent. Every error contains file, position, key,
-//! problem and remedy. All errors of a file are reported together. Only [`read_one`] opens files. It blocks.
-
-mod confine;
-pub(super) mod keys;
-
-use std::{cell::RefCell, path::Path};
-
-use airlock_config::{ConfigError, Place, Problem};
-use airlock_domain::limits::{NAME_BYTES, SECRETS, SHELL_INIT_BYTES, SHELL_PREFIX_WORDS};
-use airlock_policy::{Case, Profile, ProfileError, ProfileText};
+//! problem and remedy. All errors of a file are reported together. This module opens no file.
 
 use self::keys::{Env, File, Limits, Shell, ShellKeys};
 use super::{resolve::ResolvedProfile, schema::SCHEMA};
+use airlock_config::{ConfigError, Place, Problem};
+use airlock_domain::limits::{NAME_BYTES, SECRETS, SHELL_INIT_BYTES, SHELL_PREFIX_WORDS};
+use airlock_policy::{Profile, ProfileError};
+
+mod confine;
+pub(super) mod keys;
 
 pub(super) fn problem(field: &str, what: String, cure: &str) -> Problem {
     Problem { place: None, field: field.to_owned(), what, cure: cure.to_owned() }
@@ -186,59 +183,4 @@ fn apply_limits(given: &Limits, profile: &mut ResolvedProfile) {
     for (value, target) in times {
         *target = value.map_or(*target, |time| time.0);
     }
-}
-
-/// Returns the policy part of the profile in `path` and its test cases, which are not run. Applies the same
-/// checks as a server.
-///
-/// # Errors
-/// Returns all problems of the file, or of a file that it extends.
-pub fn read_one(path: &Path) -> Result<(Profile, Vec<Case>), ConfigError> {
-    let shown = path.display().to_string();
-    let own = ProfileText { text: airlock_config::read(path)?, file: shown };
-    let file = file(&own.text, &own.file)?;
-    let mut found = Vec::new();
-    environment(&file.env, &mut found);
-    let broken = RefCell::new(None);
-    let beside = |name: &str| match beside(path, name)? {
-        Ok(parent) => Some(parent),
-        Err(error) => {
-            broken.borrow_mut().get_or_insert(error);
-            None
-        }
-    };
-    let resolved = Profile::resolve(&own, &beside);
-    if let Some(error) = broken.take() {
-        return Err(error);
-    }
-    let profile = match resolved {
-        Ok(profile) => Some(profile),
-        Err(error) if error.file == own.file => {
-            found.extend(policy_problems(error));
-            None
-        }
-        Err(error) => {
-            let file = error.file.clone();
-            return Err(ConfigError { file, problems: policy_problems(error).collect() });
-        }
-    };
-    ConfigError::unless_right(&own.file, Some(&own.text), found)?;
-    profile.ok_or_else(|| ConfigError::whole(&own.file, "it is invalid", "correct it"))
-}
-
-/// Returns the text of a parent profile in the same directory, or `None` if the parent is built in or does
-/// not exist.
-fn beside(path: &Path, name: &str) -> Option<Result<ProfileText, ConfigError>> {
-    let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
-    let path = path.with_file_name(format!("{name}.toml"));
-    if !plain || Profile::builtin(name).is_some() || !path.exists() {
-        return None;
-    }
-    let shown = path.display().to_string();
-    let read = || {
-        let text = airlock_config::read(&path)?;
-        file(&text, &shown)?;
-        Ok(ProfileText { file: shown.clone(), text })
-    };
-    Some(read())
 }

@@ -21,29 +21,13 @@ use tokio::{
 use super::{
     error::StreamError,
     event::{AttachFrom, Event, EventKind},
-    facts::{Facts, Source},
-    hub::Step,
+    facts::Facts,
+    lane::Lane,
     progress::Pace,
     reader::ReaderRegistration,
     ring::Piece,
-    shelf::{Shelf, Shelved},
     state::{Inner, Streams},
-    track::ReaderPosition,
 };
-
-/// The reader's state for one stream of the execution.
-struct Lane {
-    place: ReaderPosition,
-    shelf: Shelf,
-    done: bool,
-}
-
-/// The result of one look at a lane.
-enum Look {
-    Piece(Piece),
-    Nothing,
-    Done,
-}
 
 struct View {
     registration: ReaderRegistration,
@@ -157,11 +141,7 @@ impl View {
         facts: Facts,
         cursor: Cursor,
     ) -> Self {
-        let lane = |stream| Lane {
-            place: ReaderPosition::new(stream, cursor.offset(stream)),
-            shelf: Shelf::default(),
-            done: false,
-        };
+        let lane = |stream| Lane::new(stream, cursor.offset(stream));
         let mut lanes = vec![lane(OutputStream::Stdout)];
         if record.spec.command.separate_stderr {
             lanes.push(lane(OutputStream::Stderr));
@@ -370,72 +350,13 @@ impl View {
         let lanes = self.lanes.len();
         for turn in 0..lanes {
             let index = (self.turn + turn) % lanes;
-            match self.look_at_lane(index).await? {
-                Look::Piece(piece) => {
-                    self.turn = index + 1;
-                    return Ok(self.give(index, piece));
-                }
-                Look::Done => {
-                    if let Some(lane) = self.lanes.get_mut(index) {
-                        lane.done = true;
-                    }
-                }
-                Look::Nothing => {}
+            let Some(lane) = self.lanes.get_mut(index) else { continue };
+            if let Some(piece) = lane.look(&self.registration, &self.facts, self.late).await? {
+                self.turn = index + 1;
+                return Ok(self.give(index, piece));
             }
         }
         Ok(None)
-    }
-
-    async fn look_at_lane(&mut self, index: usize) -> Result<Look, StreamError> {
-        let Some(lane) = self.lanes.get_mut(index).filter(|lane| !lane.done) else {
-            return Ok(Look::Nothing);
-        };
-        let (inner, hub) = (&self.registration.inner, &self.registration.hub);
-        let stream = lane.place.stream;
-        let source = self.facts.source(stream);
-        let offset = lane.place.offset;
-        let past_end = |end| {
-            if self.facts.may_be_past_end {
-                Ok(Look::Done)
-            } else {
-                Err(StreamError::PastEnd { stream, asked: offset, end })
-            }
-        };
-        match source {
-            Source::NotYet => Ok(Look::Nothing),
-            Source::Gone { length } if offset < length => {
-                Ok(Look::Piece(Piece::Gap { from: offset, to: length }))
-            }
-            Source::Gone { .. } => Ok(Look::Done),
-            Source::Shelf => {
-                match lane.shelf.reader(&*inner.shelf, hub.id, stream).await?.read(offset).await? {
-                    Shelved::Piece(piece) => Ok(Look::Piece(piece)),
-                    Shelved::End => Ok(Look::Done),
-                    Shelved::PastEnd(end) => past_end(end),
-                }
-            }
-            Source::Live if self.facts.is_end(stream, offset) => Ok(Look::Done),
-            Source::Live => {
-                let now = Instant::now();
-                let (step, fell_behind) = match self.late && !self.facts.ring_is_spool(stream) {
-                    true => (hub.step_of_spool(&mut lane.place, now), false),
-                    false => hub.step(&mut lane.place, now),
-                };
-                if fell_behind {
-                    inner.observer.caught_up();
-                }
-                match step {
-                    Step::Piece(piece) => Ok(Look::Piece(piece)),
-                    Step::End => Ok(Look::Done),
-                    Step::PastEnd(end) if self.facts.finished => past_end(end),
-                    Step::PastEnd(_) | Step::Elsewhere(_) => Ok(Look::Nothing),
-                    Step::Wait => {
-                        inner.drive(hub);
-                        Ok(Look::Nothing)
-                    }
-                }
-            }
-        }
     }
 
     /// Creates the event and moves the reader forward.

@@ -123,7 +123,7 @@ pub struct SqliteOptions {
     pub readers: u32,
     /// How long SQLite waits for a lock on the file, which a backup can hold.
     pub busy_timeout: Duration,
-    /// How long a call waits for a free connection before it fails with [`StoreError::Unavailable`](crate::StoreError::Unavailable).
+    /// How long a call waits for a free connection before it fails with [`StoreError::Unavailable`].
     pub acquire_timeout: Duration,
 }
 

@@ -1,21 +1,22 @@
-//! The runner's configuration: TOML, typed, with a name for each limit, and checked across its fields at the start.
+//! The runner's configuration: a TOML file, the environment and flags, parsed into types at the start.
 //!
-//! It reads only the configuration file. The code that uses certificates and bases checks whether they exist.
+//! The types are the only definition of the keys; their schema checks every single value. Fields are checked against each
+//! other. The module reads only the configuration file. The code that uses certificates and bases checks whether they exist.
 
 mod check;
 mod defaults;
-mod duration;
-mod schema;
 mod sections;
 
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
+    sync::LazyLock,
 };
 
+use airlock_config::{Loaded, Schema};
 use airlock_domain::RunnerId;
 
-pub use airlock_config::{ConfigError, Problem};
+pub use airlock_config::{ConfigError, Layers, Overrides, Problem};
 pub use sections::{
     CgroupConfig, CgroupMode, DrainConfig, EnvConfig, FloorConfig, LimitsConfig, NetworkName,
     ReconnectConfig, RunnerConfig, SecretsConfig, ServerConfig, SpoolConfig, TelemetryConfig,
@@ -24,6 +25,15 @@ pub use sections::{
 
 /// The name that errors use for a configuration without a file.
 const NAME: &str = "runner configuration";
+/// The prefix of the variables that set a key.
+pub const VARIABLES: &str = "AIRLOCK_RUNNER";
+
+/// Returns the schema of the configuration.
+#[must_use]
+pub fn schema() -> &'static Schema {
+    static SCHEMA: LazyLock<Schema> = LazyLock::new(Schema::of::<RunnerConfig>);
+    &SCHEMA
+}
 
 impl RunnerConfig {
     /// Returns a configuration with every default, for one server.
@@ -54,12 +64,12 @@ impl RunnerConfig {
         }
     }
 
-    /// Reads and checks the file. Blocks.
+    /// Reads, merges and checks the layers. Blocks.
     ///
     /// # Errors
-    /// Returns every problem with file, location, key and remedy: first invalid values, then conflicts between keys.
-    pub fn load(path: &Path) -> Result<Self, ConfigError> {
-        Self::parse(&airlock_config::read(path)?, path)
+    /// Returns every problem with its origin, key and remedy: first invalid values, then conflicts between keys.
+    pub fn load(layers: impl Into<Layers>) -> Result<Self, ConfigError> {
+        Self::checked(layers.into().load(schema())?)
     }
 
     /// Reads and checks a text. `path` is used in errors only.
@@ -67,10 +77,20 @@ impl RunnerConfig {
     /// # Errors
     /// See [`RunnerConfig::load`].
     pub fn parse(text: &str, path: &Path) -> Result<Self, ConfigError> {
-        let name = path.display().to_string();
-        let config: Self = airlock_config::parse(text, &name, schema::SCHEMA)?;
-        ConfigError::unless_right(&name, Some(text), check::problems(&config))?;
-        Ok(config)
+        Self::parse_with(text, path, &Overrides::default())
+    }
+
+    /// Checks a text with an environment and flags.
+    ///
+    /// # Errors
+    /// See [`RunnerConfig::load`].
+    pub fn parse_with(text: &str, path: &Path, overrides: &Overrides) -> Result<Self, ConfigError> {
+        Self::checked(Loaded::parse(text, &path.display().to_string(), overrides, schema())?)
+    }
+
+    fn checked(loaded: Loaded<Self>) -> Result<Self, ConfigError> {
+        loaded.unless_right(check::problems(&loaded.config))?;
+        Ok(loaded.config)
     }
 
     /// Checks the relations between the fields of a configuration that a program built. The program must keep each

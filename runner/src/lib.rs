@@ -34,6 +34,7 @@ mod telemetry;
 mod trust;
 
 pub use config::RunnerConfig;
+pub use config::{Layers, Overrides, VARIABLES, schema as config_schema};
 pub use files::FilesError;
 pub use journal::JournalError;
 pub use secrets::SecretError;

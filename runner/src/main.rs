@@ -1,13 +1,12 @@
 //! The program `airlock-runner`. It reads its configuration, runs until it receives a stop signal, and then drains.
 //! It also provides the administrative subcommands.
 
-use std::{
-    path::{Path, PathBuf},
-    process::ExitCode,
-    time::Duration,
-};
+use std::{path::PathBuf, process::ExitCode, time::Duration};
 
-use airlock_runner::{Runner, RunnerConfig, Telemetry, doctor, drain, level_in, ready};
+use airlock_runner::{
+    Layers, Overrides, Runner, RunnerConfig, Telemetry, VARIABLES, config_schema, doctor, drain, level_in,
+    ready,
+};
 use airlock_telemetry::follow;
 use clap::{Args, Parser, Subcommand};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -16,6 +15,7 @@ use tokio_util::task::AbortOnDropHandle;
 const EXAMPLES: &str = "\
 Examples:
   airlock-runner check-config --config deploy/runner.toml
+  airlock-runner check-config --config runner.toml --effective   # every key with its value and origin
   airlock-runner doctor --config runner.toml      # check this host and the servers
   airlock-runner run --config runner.toml         # the same as airlock-runner --config runner.toml
   airlock-runner ready --config runner.toml       # for supervisors: exit code 0 once it takes commands
@@ -23,6 +23,9 @@ Examples:
 
 Signals: SIGTERM, SIGINT and SIGHUP drain it: no new commands, `drain.grace` for those that run,
 `drain.handover` for their output, then it ends. A change of `telemetry.log` takes effect at once; all other keys are read at the next start.
+
+Environment: AIRLOCK_RUNNER__SECTION__KEY sets a key of the configuration, such as AIRLOCK_RUNNER__LIMITS__SESSIONS=100.
+It overrides the file, and --set overrides it. It can set a key of [floor] only if --env-may-widen names the key.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or a configuration that is refused.";
 
@@ -39,24 +42,26 @@ Exit codes: 0 done, 1 failed, 2 wrong usage or a configuration that is refused."
 struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
-    /// The configuration file (TOML).
-    #[arg(long, value_name = "FILE", required = true)]
-    config: Option<PathBuf>,
-    /// Check the configuration and exit. Same as `check-config`.
-    #[arg(long)]
-    check_config: bool,
+    #[command(flatten)]
+    config: Option<Configuration>,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Run until SIGTERM, then drain.
-    Run(ConfigFile),
+    Run(Configuration),
     /// Check that the configuration is valid and that the files it names are readable.
-    CheckConfig(ConfigFile),
+    CheckConfig {
+        #[command(flatten)]
+        config: Configuration,
+        /// Print every key with its value and its origin: the default, the file, a variable or a flag.
+        #[arg(long)]
+        effective: bool,
+    },
     /// Check everything that the configuration requires of this host and of its servers.
     Doctor {
         #[command(flatten)]
-        config: ConfigFile,
+        config: Configuration,
         /// Print one JSON object instead of text.
         #[arg(long)]
         json: bool,
@@ -64,12 +69,12 @@ enum Command {
     /// Ask the running runner of this configuration whether it accepts commands.
     Ready {
         #[command(flatten)]
-        config: ConfigFile,
+        config: Configuration,
     },
     /// Stop the running runner of this configuration from accepting commands, and wait until no command runs.
     Drain {
         #[command(flatten)]
-        config: ConfigFile,
+        config: Configuration,
         /// The maximum time to wait, such as 30s or 5m.
         #[arg(long, value_name = "TIME", default_value = "10m", value_parser = humantime::parse_duration)]
         wait: Duration,
@@ -79,10 +84,24 @@ enum Command {
 }
 
 #[derive(Debug, Args)]
-struct ConfigFile {
+struct Configuration {
     /// The configuration file (TOML).
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
+    /// Set a key of the configuration, such as limits.sessions=100. Can be repeated.
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// Permit the environment to set this key of the floor, such as floor.max_timeout. Can be repeated.
+    #[arg(long, value_name = "KEY")]
+    env_may_widen: Vec<String>,
+}
+
+impl Configuration {
+    fn layers(self) -> Layers {
+        let mut overrides = Overrides::new(VARIABLES, std::env::vars_os(), self.set);
+        overrides.may_widen = self.env_may_widen;
+        Layers { file: self.config, overrides }
+    }
 }
 
 /// The exit code if the start failed or a check failed.
@@ -111,35 +130,42 @@ fn main() -> ExitCode {
 
 fn obey(arguments: Arguments) -> Result<(), Failure> {
     match (arguments.command, arguments.config) {
-        (Some(Command::Run(file)), _) => run(&file.config),
-        (Some(Command::CheckConfig(file)), _) => check(&file.config),
-        (Some(Command::Doctor { config, json }), _) => examine(load(&config.config)?, json),
-        (Some(Command::Ready { config }), _) => probe(&load(&config.config)?),
-        (Some(Command::Drain { config, wait }), _) => drain_and_wait(&load(&config.config)?, wait),
+        (Some(Command::Run(config)), _) => run(&config.layers()),
+        (Some(Command::CheckConfig { config, effective }), _) => check(&config.layers(), effective),
+        (Some(Command::Doctor { config, json }), _) => examine(load(&config.layers())?, json),
+        (Some(Command::Ready { config }), _) => probe(&load(&config.layers())?),
+        (Some(Command::Drain { config, wait }), _) => drain_and_wait(&load(&config.layers())?, wait),
         (Some(Command::Version), _) => {
             println!("airlock-runner {}", env!("CARGO_PKG_VERSION"));
             Ok(())
         }
-        (None, Some(file)) if arguments.check_config => check(&file),
-        (None, Some(file)) => run(&file),
+        (None, Some(config)) => run(&config.layers()),
         (None, None) => {
             Err((REFUSED, "no configuration file is given; name one with --config FILE".to_owned()))
         }
     }
 }
 
-fn load(file: &Path) -> Result<RunnerConfig, Failure> {
-    RunnerConfig::load(file).map_err(|error| (REFUSED, error.to_string()))
+fn load(layers: &Layers) -> Result<RunnerConfig, Failure> {
+    RunnerConfig::load(layers.clone()).map_err(|error| (REFUSED, error.to_string()))
 }
 
-fn check(file: &Path) -> Result<(), Failure> {
-    let unreadable = unreadable(&load(file)?);
+/// Prints the effective configuration also if relations between keys are wrong: it shows the reason.
+fn check(layers: &Layers, effective: bool) -> Result<(), Failure> {
+    if effective {
+        let loaded = layers.load::<RunnerConfig>(config_schema());
+        let loaded = loaded.map_err(|error| (REFUSED, error.to_string()))?;
+        print!("{}", loaded.effective().map_err(|error| (FAILED, error.to_string()))?);
+    }
+    let unreadable = unreadable(&load(layers)?);
     if !unreadable.is_empty() {
         let lines: Vec<String> =
-            unreadable.iter().map(|line| format!("{}: {line}", file.display())).collect();
+            unreadable.iter().map(|line| format!("{}: {line}", layers.file.display())).collect();
         return Err((REFUSED, lines.join("\n")));
     }
-    println!("{}: ok", file.display());
+    if !effective {
+        println!("{}: ok", layers.file.display());
+    }
     Ok(())
 }
 
@@ -229,20 +255,20 @@ impl Stop {
     }
 }
 
-fn run(file: &Path) -> Result<(), Failure> {
+fn run(layers: &Layers) -> Result<(), Failure> {
     let runtime = runtime()?;
     let failed = |error: Box<dyn std::error::Error>| (FAILED, error.to_string());
     let ran = runtime.block_on(async {
         // Install the handlers before any slow step: the first process of a container ignores a signal that it does
         // not catch.
         let mut stop = Stop::catch().map_err(|error| failed(error.into()))?;
-        let path = file.to_owned();
-        let loading = tokio::task::spawn_blocking(move || load(&path));
+        let read = layers.clone();
+        let loading = tokio::task::spawn_blocking(move || load(&read));
         let config = tokio::select! {
             loaded = loading => loaded.map_err(|error| failed(error.into()))??,
             () = stop.asked() => return Ok(()),
         };
-        serve(config, file.to_owned(), stop).await.map_err(failed)
+        serve(config, layers.clone(), stop).await.map_err(failed)
     });
     // A file that blocks the read keeps one thread busy until the process ends.
     runtime.shutdown_background();
@@ -251,11 +277,12 @@ fn run(file: &Path) -> Result<(), Failure> {
 
 async fn serve(
     config: RunnerConfig,
-    file: PathBuf,
+    layers: Layers,
     mut stop: Stop,
 ) -> Result<(), Box<dyn std::error::Error>> {
     let telemetry = Telemetry::start(&config.telemetry, &config.runner_id)?;
-    let following = tokio::spawn(follow(telemetry.level(), file, level_in));
+    let read = move |text: &str| level_in(text, &layers.overrides);
+    let following = tokio::spawn(follow(telemetry.level(), layers.file, read));
     let _following = AbortOnDropHandle::new(following);
     // Not cancelled by a signal: only a completed start leaves mounts and processes in a clean state.
     let runner = Runner::start(config).await?;

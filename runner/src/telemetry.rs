@@ -17,7 +17,7 @@ pub(crate) use airlock_telemetry::traceparent_of_span as traceparent;
 pub use metrics::TABLE as METRICS;
 pub(crate) use metrics::{Levels, Metrics};
 
-use crate::config::{RunnerConfig, TelemetryConfig};
+use crate::config::{Overrides, RunnerConfig, TelemetryConfig};
 
 /// The service name of a runner in telemetry.
 const SERVICE: &str = "airlock-runner";
@@ -68,12 +68,12 @@ impl Telemetry {
     }
 }
 
-/// Returns the log level that a configuration text sets.
+/// Returns the log level that a configuration text sets, with an environment and flags.
 ///
 /// # Errors
-/// If the text is not a valid runner configuration.
-pub fn level_in(text: &str) -> Result<String, String> {
-    let config = RunnerConfig::parse(text, Path::new("the configuration"));
+/// If they are not a valid runner configuration.
+pub fn level_in(text: &str, overrides: &Overrides) -> Result<String, String> {
+    let config = RunnerConfig::parse_with(text, Path::new("the configuration"), overrides);
     Ok(config.map_err(|error| error.to_string())?.telemetry.log)
 }
 

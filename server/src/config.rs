@@ -1,39 +1,52 @@
-//! The server's configuration: one TOML file, parsed into types at start.
+//! The server's configuration: a TOML file, the environment and flags, parsed into types at start.
 //!
-//! Unknown fields are refused, every limit has a name, and fields are checked against each other. All
-//! problems are reported together, with file, line, field and remedy. This module must not open a socket or a
-//! store.
+//! The types are the only definition of the keys; their schema checks every single value. Fields are checked against
+//! each other. All problems are reported together, with origin, field and remedy. This module must not open a socket
+//! or a store.
 
 mod check;
-mod duration;
 pub(crate) mod engines;
 mod identity;
-mod named;
-mod schema;
+mod limits;
 mod sections;
 
 use std::{
     net::{IpAddr, SocketAddr},
     path::Path,
+    sync::LazyLock,
 };
 
-use serde::Deserialize;
+use airlock_config::{Loaded, Schema};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-pub use airlock_config::{ConfigError, Problem};
+pub use airlock_config::{ConfigError, Layers, Overrides, Problem};
 pub use engines::{DatabaseUrl, Postgres, S3};
 pub use identity::{Identity, Match, RoleName, Tenant};
+pub use limits::{Limits, Link};
 pub use sections::{
-    ClientCertificates, Ground, Limits, Link, Listen, LogFormat, Outputs, Peers, Profiles, Store, Telemetry,
-    Tls,
+    ClientCertificates, Ground, Listen, LogFormat, Outputs, Peers, Profiles, Store, Telemetry, Tls,
 };
 
+/// The prefix of the variables that set a key.
+pub const VARIABLES: &str = "AIRLOCK_SERVER";
+/// The variable that sets `peers.advertise`. Servers in pods share one configuration but have different addresses.
+pub const ADVERTISE: &str = "AIRLOCK_ADVERTISE";
+
+/// Returns the schema of the configuration.
+#[must_use]
+pub fn schema() -> &'static Schema {
+    static SCHEMA: LazyLock<Schema> = LazyLock::new(Schema::of::<Config>);
+    &SCHEMA
+}
+
 /// The whole configuration.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
     /// The name of this server in the store, in leases and to runners. Unique among the servers of one store.
-    /// The default is the host name.
     #[serde(default = "airlock_config::host_name")]
+    #[schemars(extend("x-default" = "the host name"))]
     pub server_id: String,
     /// The listener.
     pub listen: Listen,
@@ -56,7 +69,7 @@ pub struct Config {
     /// The link to runners.
     #[serde(default)]
     pub link: Link,
-    /// The other servers of the same store. `None`: this server makes no calls to other servers.
+    /// The other servers of the same store. Without this table, the server makes no calls to other servers.
     pub peers: Option<Peers>,
     /// Traces, metrics and logs.
     #[serde(default)]
@@ -83,39 +96,47 @@ impl Config {
         }
     }
 
-    /// Reads, parses and checks `file` and the files that it names. Blocks.
+    /// Reads, merges and checks the layers, and the files that they name. Blocks.
     ///
     /// # Errors
     /// Returns all problems of the first stage that fails: the single keys, then the relations between keys,
     /// then the files.
-    pub fn load(file: &Path) -> Result<Self, ConfigError> {
-        let text = airlock_config::read(file)?;
-        let name = file.display().to_string();
-        let config = Self::parse(&text, &name)?;
-        ConfigError::unless_right(&name, Some(&text), config.file_problems())?;
-        Ok(config)
+    pub fn load(layers: impl Into<Layers>) -> Result<Self, ConfigError> {
+        let mut loaded = layers.into().load::<Self>(schema())?;
+        loaded.config.complete();
+        loaded.unless_right(loaded.config.problems())?;
+        loaded.unless_right(loaded.config.file_problems())?;
+        Ok(loaded.config)
     }
 
-    /// Parses and checks a configuration without the files that it names.
+    /// Parses and checks a text without the files that it names.
     ///
     /// # Errors
     /// See [`Config::load`]. `name` is the name of the file in errors.
     pub fn parse(text: &str, name: &str) -> Result<Self, ConfigError> {
-        let config: Self = airlock_config::parse(text, name, schema::SCHEMA)?;
-        ConfigError::unless_right(name, Some(text), config.problems())?;
-        Ok(config)
+        Self::parse_with(text, name, &Overrides::default())
     }
 
-    /// Sets the address at which the other servers of the store reach this one: `https://HOST:PORT`, or only
-    /// an IP address, which is combined with the port of `listen.address`. Without `peers`, nothing is set
-    /// and the method returns false. The value is not checked; see [`Config::check`].
-    pub fn advertise(&mut self, place: &str) -> bool {
-        let Some(peers) = &mut self.peers else { return false };
-        peers.advertise = Some(match place.parse::<IpAddr>() {
-            Ok(address) => format!("https://{}", SocketAddr::new(address, self.listen.address.port())),
-            Err(_) => place.to_owned(),
-        });
-        true
+    /// Parses and checks a text with an environment and flags, without the files that they name.
+    ///
+    /// # Errors
+    /// See [`Config::load`].
+    pub fn parse_with(text: &str, name: &str, overrides: &Overrides) -> Result<Self, ConfigError> {
+        let mut loaded = Loaded::<Self>::parse(text, name, overrides, schema())?;
+        loaded.config.complete();
+        loaded.unless_right(loaded.config.problems())?;
+        Ok(loaded.config)
+    }
+
+    /// Combines an address without a port in `peers.advertise` with the port of `listen.address`.
+    fn complete(&mut self) {
+        let port = self.listen.address.port();
+        let advertise = self.peers.as_mut().and_then(|peers| peers.advertise.as_mut());
+        if let Some(advertise) = advertise
+            && let Ok(address) = advertise.parse::<IpAddr>()
+        {
+            *advertise = format!("https://{}", SocketAddr::new(address, port));
+        }
     }
 
     /// Checks the fields of a configuration from a program against each other, and the files that it names.

@@ -3,12 +3,12 @@
 
 use std::{
     io::{IsTerminal as _, Read as _},
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::ExitCode,
 };
 
 use airlock_server::{
-    config::Config,
+    config::{self, Config, Layers, Overrides},
     profiles::Profiles,
     telemetry::{Telemetry, level_in},
     wiring::{Options, Server},
@@ -22,6 +22,7 @@ use tokio_util::task::AbortOnDropHandle;
 const EXAMPLES: &str = "\
 Examples:
   airlock-server check-config --config deploy/server.toml
+  airlock-server check-config --config server.toml --effective   # every key with its value and origin
   airlock-server hash-token < orchestrator.token      # the line for [[identity]]
   airlock-server serve --config server.toml           # the same as airlock-server --config server.toml
 
@@ -29,8 +30,8 @@ Signals: SIGTERM, SIGINT and SIGHUP shut the server down within `limits.shutdown
 runners for `link.link_grace`. The server reloads `telemetry.log_level`, each `[[identity]]`, certificates, keys and
 authorities within seconds after they change. It reads all other settings at the next start.
 
-Environment: AIRLOCK_ADVERTISE overrides `peers.advertise`. If it is an IP address only, the port of `listen.address` is
-added.
+Environment: AIRLOCK_SERVER__SECTION__KEY sets a key of the configuration, such as AIRLOCK_SERVER__LIMITS__QUEUE=100.
+It overrides the file, and --set overrides it. AIRLOCK_ADVERTISE sets `peers.advertise`, if the file has [peers].
 
 Exit codes: 0 success, 1 failure, 2 wrong usage or an invalid configuration.";
 
@@ -47,20 +48,22 @@ Exit codes: 0 success, 1 failure, 2 wrong usage or an invalid configuration.";
 struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
-    /// The configuration file, in TOML
-    #[arg(long, value_name = "FILE", required = true)]
-    config: Option<PathBuf>,
-    /// Check the configuration and exit; same as `check-config`
-    #[arg(long)]
-    check_config: bool,
+    #[command(flatten)]
+    config: Option<Configuration>,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Serve until SIGTERM
-    Serve(ConfigFile),
+    Serve(Configuration),
     /// Check the configuration, the files that it names and the profiles
-    CheckConfig(ConfigFile),
+    CheckConfig {
+        #[command(flatten)]
+        config: Configuration,
+        /// Print every key with its value and its origin: the default, the file, a variable or a flag
+        #[arg(long)]
+        effective: bool,
+    },
     /// Read a token from standard input and print the `match` of its identity
     HashToken,
     /// Print the version
@@ -68,15 +71,26 @@ enum Command {
 }
 
 #[derive(Debug, Args)]
-struct ConfigFile {
+struct Configuration {
     /// The configuration file, in TOML
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
+    /// Set a key of the configuration, such as limits.queue=100; can be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
 }
 
-/// The variable that overrides `peers.advertise`. Servers in pods share one configuration but have different
-/// addresses. The value is a URL or an IP address.
-const ADVERTISE: &str = "AIRLOCK_ADVERTISE";
+impl Configuration {
+    fn layers(self) -> Layers {
+        let mut overrides = Overrides::new(config::VARIABLES, std::env::vars_os(), self.set);
+        if let Some(address) = std::env::var_os(config::ADVERTISE) {
+            let address = address.to_string_lossy().into_owned();
+            overrides.named.push((config::ADVERTISE, "peers.advertise", address));
+        }
+        Layers { file: self.config, overrides }
+    }
+}
+
 /// The server did not start, or failed.
 const FAILED: u8 = 1;
 /// The configuration was refused. Clap uses the same code for invalid arguments.
@@ -109,40 +123,38 @@ fn main() -> ExitCode {
 
 fn obey(arguments: Arguments) -> Result<(), Failure> {
     match (arguments.command, arguments.config) {
-        (Some(Command::Serve(file)), _) => run(&file.config),
-        (Some(Command::CheckConfig(file)), _) => check(&file.config),
+        (Some(Command::Serve(config)), _) => run(&config.layers()),
+        (Some(Command::CheckConfig { config, effective }), _) => check(&config.layers(), effective),
         (Some(Command::HashToken), _) => hash_token(),
         (Some(Command::Version), _) => {
             println!("airlock-server {}", env!("CARGO_PKG_VERSION"));
             Ok(())
         }
-        (None, Some(file)) if arguments.check_config => check(&file),
-        (None, Some(file)) => run(&file),
+        (None, Some(config)) => run(&config.layers()),
         (None, None) => Err((REFUSED, "no configuration file is given; use --config FILE".to_owned())),
     }
 }
 
-fn load(file: &Path) -> Result<Config, Failure> {
-    let mut config = Config::load(file).map_err(|error| (REFUSED, error.to_string()))?;
-    if let Some(address) = std::env::var_os(ADVERTISE)
-        && config.advertise(&address.to_string_lossy())
-    {
-        config
-            .check()
-            .map_err(|error| (REFUSED, format!("with {ADVERTISE} from the environment: {error}")))?;
-    }
-    Ok(config)
+fn load(layers: Layers) -> Result<Config, Failure> {
+    Config::load(layers).map_err(|error| (REFUSED, error.to_string()))
 }
 
-fn check(file: &Path) -> Result<(), Failure> {
-    let config = load(file)?;
+/// Prints the effective configuration also if relations between keys are wrong: it shows the reason.
+fn check(layers: &Layers, effective: bool) -> Result<(), Failure> {
+    if effective {
+        let loaded = layers.load::<Config>(config::schema()).map_err(|error| (REFUSED, error.to_string()))?;
+        print!("{}", loaded.effective().map_err(|error| (FAILED, error.to_string()))?);
+    }
+    let config = load(layers.clone())?;
     Server::check(&config).map_err(|error| (REFUSED, error.to_string()))?;
     let profiles = Profiles::load(config.profiles.directory.as_deref());
     let profiles = profiles.map_err(|error| (REFUSED, error.to_string()))?;
     for (profile, warning) in profiles.warnings() {
         eprintln!("airlock-server: warning: profile {profile}: {warning}");
     }
-    println!("{}: ok", file.display());
+    if !effective {
+        println!("{}: ok", layers.file.display());
+    }
     Ok(())
 }
 
@@ -199,7 +211,7 @@ impl Stop {
     }
 }
 
-fn run(file: &Path) -> Result<(), Failure> {
+fn run(layers: &Layers) -> Result<(), Failure> {
     let failed = |error: Box<dyn std::error::Error>| (FAILED, error.to_string());
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -209,24 +221,26 @@ fn run(file: &Path) -> Result<(), Failure> {
         // Must precede anything slow: the first process of a container never receives a signal that it does
         // not catch.
         let mut stop = Stop::catch().map_err(|error| failed(error.into()))?;
-        let path = file.to_owned();
-        let loading = tokio::task::spawn_blocking(move || load(&path));
+        let read = layers.clone();
+        let loading = tokio::task::spawn_blocking(move || load(read));
         let config = tokio::select! {
             loaded = loading => loaded.map_err(|error| failed(error.into()))??,
             () = stop.asked() => return Ok(()),
         };
-        serve(config, file.to_owned(), stop).await.map_err(failed)
+        serve(config, layers.clone(), stop).await.map_err(failed)
     });
     // A thread that is still blocked, for example on a disk that does not respond, ends with the process.
     runtime.shutdown_background();
     served
 }
 
-async fn serve(config: Config, file: PathBuf, mut stop: Stop) -> Result<(), Box<dyn std::error::Error>> {
+async fn serve(config: Config, layers: Layers, mut stop: Stop) -> Result<(), Box<dyn std::error::Error>> {
     let telemetry = Telemetry::start(&config.telemetry, &config.server_id)?;
-    let following = tokio::spawn(follow(telemetry.install()?, file.clone(), level_in));
+    let overrides = layers.overrides.clone();
+    let read = move |text: &str| level_in(text, &overrides);
+    let following = tokio::spawn(follow(telemetry.install()?, layers.file.clone(), read));
     let _following = AbortOnDropHandle::new(following);
-    let options = Options { telemetry: Some(telemetry), file: Some(file), ..Options::default() };
+    let options = Options { telemetry: Some(telemetry), layers: Some(layers), ..Options::default() };
     let mut server = tokio::select! {
         started = Server::start_with(config, options) => started?,
         // No request was accepted yet. Incomplete work is handled as after a crash.

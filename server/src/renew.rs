@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     authn::Authenticator,
-    config::{self, Config},
+    config::{self, Config, Layers},
     grpc::peers::PeerLinks,
     telemetry::Metrics,
     tls::{self, Limiting, LiveTls},
@@ -105,19 +105,17 @@ impl Part {
     }
 
     /// The identities in the configuration file.
-    pub(crate) fn identities(file: &Path) -> Self {
-        Self::new("identity", vec![file.to_owned()])
+    pub(crate) fn identities(layers: &Layers) -> Self {
+        Self::new("identity", vec![layers.file.clone()])
     }
 
     pub(crate) fn into_identities(
         self,
+        layers: Layers,
         authenticator: Arc<Authenticator>,
         (live, needed): (LiveProfiles, Needed),
     ) -> Self {
-        let files = self.files.clone();
-        self.applied_by(move || {
-            files.iter().try_for_each(|file| take_identities(file, &authenticator, (&live, &needed)))
-        })
+        self.applied_by(move || take_identities(&layers, &authenticator, (&live, &needed)))
     }
 
     /// Activates the files if they have changed. Unusable files are tried again at the next scan: a
@@ -185,11 +183,11 @@ impl Renew {
 }
 
 fn take_identities(
-    file: &Path,
+    layers: &Layers,
     authenticator: &Authenticator,
     (live, needed): (&LiveProfiles, &Needed),
 ) -> Result<(), String> {
-    let config = Config::load(file).map_err(|error| error.to_string())?;
+    let config = Config::load(layers.clone()).map_err(|error| error.to_string())?;
     let profiles = live.now();
     let named = config.identities.iter().flat_map(|identity| &identity.profiles);
     let named = named.filter(|name| *name != ANY_PROFILE);

@@ -15,7 +15,7 @@ pub use airlock_telemetry::{
 };
 pub use metrics::Metrics;
 
-use crate::config::{Config as ServerConfig, LogFormat, Telemetry as Config};
+use crate::config::{Config as ServerConfig, LogFormat, Overrides, Telemetry as Config};
 
 /// The name of the instrumentation scope.
 const SCOPE: &str = "airlock-server";
@@ -77,12 +77,13 @@ impl Telemetry {
     }
 }
 
-/// Returns the log level in the text of a configuration.
+/// Returns the log level in the text of a configuration with an environment and flags.
 ///
 /// # Errors
-/// Returns an error if the text is not a valid server configuration.
-pub fn level_in(text: &str) -> Result<String, String> {
-    let config = ServerConfig::parse(text, "the configuration").map_err(|error| error.to_string())?;
+/// Returns an error if they are not a valid server configuration.
+pub fn level_in(text: &str, overrides: &Overrides) -> Result<String, String> {
+    let config = ServerConfig::parse_with(text, "the configuration", overrides);
+    let config = config.map_err(|error| error.to_string())?;
     Ok(config.telemetry.log_level)
 }
 

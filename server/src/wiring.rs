@@ -10,7 +10,7 @@ mod limits;
 mod ready;
 mod stop;
 
-use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use airlock_control::{
     TraceHooks,
@@ -41,7 +41,10 @@ use tonic_health::{ServingStatus, server::HealthReporter};
 
 use crate::{
     authn::Authenticator,
-    config::Config,
+    config::{Config, Layers, Tenant},
+    control::TraceHooks,
+    exchange::{ExchangeLimits, ExchangeParts, Exchanges},
+    fleet::{Fleet, NoPeers, PeerClient},
     grpc::{
         self, EdgeParts,
         interceptor::{Interceptor, calls::Calls},
@@ -75,8 +78,8 @@ pub struct Options {
     pub listener: Option<TcpListener>,
     /// Telemetry to use instead of the server's own. It is shut down with the server.
     pub telemetry: Option<Telemetry>,
-    /// The file of the configuration. Its identities are reloaded while the server runs.
-    pub file: Option<PathBuf>,
+    /// The layers of the configuration. Its identities are reloaded while the server runs.
+    pub layers: Option<Layers>,
 }
 
 /// The constructor of servers.
@@ -145,7 +148,7 @@ impl Server {
 
         // Errors of the operator are detected before anything slow is done.
         let profiles = LiveProfiles::new(load_profiles(&config)?);
-        let followed = Followed::begin(&config, options.file.as_deref());
+        let followed = Followed::begin(&config, options.layers.as_ref());
         let tls = config.listen.tls.as_ref().map(tls::live).transpose()?;
         let authenticator = Arc::new(Authenticator::new(&config));
         let needed = Needed::new(named_profiles(&config).cloned().collect());

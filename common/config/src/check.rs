@@ -1,175 +1,124 @@
-//! Compares a text with its schema and collects all differences. It stops early only if the text is not
-//! TOML.
+//! Converts the errors of a validation into problems: the value that was found, the remedy, the nearest known name.
 
-use std::{ops::Range, time::Duration};
+use std::collections::HashSet;
 
-use toml::{
-    Spanned,
-    de::{DeTable, DeValue},
-};
+use jsonschema::error::ValidationErrorKind;
+use serde_json::Value;
 
 use crate::{
-    place::Place,
-    problem::{PROBLEMS, Problem},
-    schema::{Field, Kind, names},
+    kinds::TIME,
+    layers::{Merged, Part},
+    origin::Origin,
+    path::{Path, value_at},
+    problem::Problem,
+    schema::{Schema, allows, has, properties, texts},
 };
 
 /// The longest part of a value in an error, in characters.
 const SHOWN: usize = 40;
 
-pub(crate) fn problems(text: &str, schema: &'static [Field]) -> Vec<Problem> {
-    let mut walk = Walk { text, schema, problems: Vec::new(), more: false };
-    if text.trim_start_matches('\u{feff}').trim().is_empty() {
-        let what = "the file is empty".to_owned();
-        walk.add(0, "", what, format!("it must contain {}", names(&needed(schema))));
-        return walk.problems;
+/// Validates the merged value, and returns all problems.
+pub(crate) fn problems(schema: &Schema, merged: &Merged) -> Vec<Problem> {
+    let validator = match &schema.validator {
+        Ok(validator) => validator,
+        Err(error) => {
+            let (what, cure) = (format!("the schema is not valid: {error}"), "report this".to_owned());
+            return vec![Problem { origin: None, field: String::new(), what, cure }];
+        }
+    };
+    let mut checks = Checks { schema, merged, seen: HashSet::new(), problems: Vec::new() };
+    for error in validator.iter_errors(&merged.value) {
+        let path = Path::from_pointer(error.instance_path().as_str(), &merged.value);
+        match error.kind() {
+            ValidationErrorKind::AdditionalProperties { unexpected } => {
+                unexpected.iter().for_each(|name| checks.unknown(&path, name));
+            }
+            ValidationErrorKind::Required { property } => {
+                checks.missing(&path.key(property.as_str().unwrap_or_default()));
+            }
+            ValidationErrorKind::MinProperties { .. } | ValidationErrorKind::MaxProperties { .. } => {
+                checks.alternatives(&path);
+            }
+            ValidationErrorKind::MinLength { .. } => checks.unfit(&path, Some("it is empty")),
+            _ => checks.unfit(&path, None),
+        }
     }
-    let (table, errors) = DeTable::parse_recoverable(text);
-    for error in errors {
-        walk.syntax(&error);
-    }
-    if walk.problems.is_empty() {
-        walk.table("", table.get_ref(), schema, 0);
-    }
-    walk.problems.sort_by_key(|problem| problem.place);
-    // A consequence of an error on the same line is not helpful.
-    walk.problems.dedup_by(|later, first| {
-        later.field.is_empty() && first.place.map(|at| at.line) == later.place.map(|at| at.line)
-    });
-    if walk.more {
-        walk.problems.push(Problem::more());
-    }
-    walk.problems
+    checks.problems
 }
 
-fn needed(schema: &[Field]) -> Vec<Field> {
-    schema.iter().filter(|field| field.required).copied().collect()
-}
-
-struct Walk<'a> {
-    text: &'a str,
-    schema: &'static [Field],
+struct Checks<'a> {
+    schema: &'a Schema,
+    merged: &'a Merged,
+    /// The values that have been reported. A value can violate several keywords.
+    seen: HashSet<String>,
     problems: Vec<Problem>,
-    /// Whether there are more problems than are reported.
-    more: bool,
 }
 
-impl Walk<'_> {
-    fn add(&mut self, offset: usize, field: &str, what: String, cure: String) {
-        if self.problems.len() >= PROBLEMS {
-            self.more = true;
-            return;
-        }
-        let place = Some(Place::at(self.text, offset));
-        self.problems.push(Problem { place, field: field.to_owned(), what, cure });
+impl Checks<'_> {
+    fn add(&mut self, path: &Path, origin: Origin, what: String, cure: String) {
+        self.problems.push(Problem { origin: Some(origin), field: path.to_string(), what, cure });
     }
 
-    fn syntax(&mut self, error: &toml::de::Error) {
-        let message = error.message().replace('\n', ", ");
-        let span = error.span().unwrap_or(0..0);
-        if message.starts_with("duplicate key") {
-            let key = self.text.get(span.clone()).unwrap_or_default().trim().to_owned();
-            let listed =
-                |field: &&Field| field.name == key && matches!(field.kind, Kind::List(Kind::Table(_)));
-            let list = self.schema.iter().find(listed);
-            let cure = list.map_or_else(|| "keep one of the two".to_owned(), |list| list.kind.cure());
-            self.add(span.start, &key, "it is set twice".to_owned(), cure);
-            return;
-        }
-        let cure = "correct it here: strings need quotes, and a table begins with its name in brackets";
-        self.add(span.start, "", format!("this is not valid TOML: {message}"), cure.to_owned());
-    }
-
-    fn table(&mut self, path: &str, table: &DeTable<'_>, fields: &'static [Field], at: usize) {
-        for (key, value) in table {
-            let name: &str = key.get_ref();
-            let inner = join(path, name);
-            match fields.iter().find(|field| field.name == name) {
-                Some(field) => self.value(&inner, value, &field.kind, key.span().start),
-                None => self.unknown(&inner, name, fields, key.span().start),
+    fn unknown(&mut self, table: &Path, name: &str) {
+        let path = table.key(name);
+        let origin = self.merged.origin(&path, Part::Key);
+        let Some(schema) = self.schema.at(table) else { return };
+        let near = nearest(name, properties(schema).map(|(key, _)| key));
+        let meant = near.map(|near| (table.key(near), near.to_owned()));
+        let meant = meant.or_else(|| self.schema.find(name).map(|path| (path.clone(), path.to_string())));
+        let cure = match (meant, &origin) {
+            (Some((path, _)), Origin::Variable(_)) => {
+                format!("did you mean `{}`?", self.merged.variable(&path))
             }
-        }
-        for field in fields.iter().filter(|field| field.required) {
-            if !table.keys().any(|key| key.get_ref() == field.name) {
-                let cure = format!("add it; {}", field.kind.cure());
-                self.add(at, &join(path, field.name), "it is missing".to_owned(), cure);
-            }
-        }
-    }
-
-    fn unknown(&mut self, path: &str, name: &str, fields: &'static [Field], at: usize) {
-        let near = nearest(name, fields.iter().map(|field| field.name));
-        let elsewhere = || home(self.schema, "", name);
-        let cure = match (near, elsewhere()) {
-            (Some(near), _) => format!("did you mean `{near}`?"),
-            (None, Some(home)) => format!("did you mean `{home}`?"),
-            (None, None) => format!("write one of {}, or remove it", names(fields)),
+            (Some((path, _)), Origin::Flag(_)) => format!("did you mean `{path}`?"),
+            (Some((_, near)), Origin::Place(_)) => format!("did you mean `{near}`?"),
+            (None, _) => format!("write one of {}, or remove it", names(schema)),
         };
-        self.add(at, path, "there is no such key".to_owned(), cure);
+        self.add(&path, origin, "there is no such key".to_owned(), cure);
     }
 
-    fn value(&mut self, path: &str, value: &Spanned<DeValue<'_>>, kind: &'static Kind, key: usize) {
-        let span = value.span();
-        match (kind, value.get_ref()) {
-            (Kind::Table(fields), DeValue::Table(table)) => self.table(path, table, fields, key),
-            (Kind::Map(inner), DeValue::Table(table)) => {
-                for (name, value) in table {
-                    self.value(&join(path, name.get_ref()), value, inner, name.span().start);
-                }
-            }
-            (Kind::List(inner), DeValue::Array(list)) => {
-                for (index, item) in list.iter().enumerate() {
-                    self.value(&format!("{path}[{index}]"), item, inner, item.span().start);
-                }
-            }
-            (Kind::Choice { words, fields }, value) => self.choice(path, value, (words, fields), kind, key),
-            (kind, value) => {
-                if let Some(what) = unfit(kind, value) {
-                    self.add(start(&span, key), path, what, cure(kind, value));
-                }
-            }
+    fn missing(&mut self, path: &Path) {
+        let origin = self.merged.origin(path, Part::Key);
+        let cure = self.schema.at(path).map_or_else(String::new, |schema| remedy(schema, &origin));
+        self.add(path, origin, "it is missing".to_owned(), format!("add it; {cure}"));
+    }
+
+    fn alternatives(&mut self, path: &Path) {
+        let Some(schema) = self.schema.at(path) else { return };
+        let given =
+            value_at(&self.merged.value, &path.0).and_then(Value::as_object).map_or(0, serde_json::Map::len);
+        let what = format!("{given} alternatives are given");
+        let cure = format!("give exactly one of {}", names(schema));
+        self.add(path, self.merged.origin(path, Part::Key), what, cure);
+    }
+
+    fn unfit(&mut self, path: &Path, what: Option<&str>) {
+        if !self.seen.insert(path.to_string()) {
+            return;
         }
-    }
-
-    fn choice(
-        &mut self,
-        path: &str,
-        value: &DeValue<'_>,
-        (words, fields): (&'static [&'static str], &'static [Field]),
-        kind: &Kind,
-        key: usize,
-    ) {
-        match value {
-            DeValue::Table(table) => {
-                self.table(path, table, fields, key);
-                if table.len() != 1 {
-                    let what = format!("{} alternatives are given", table.len());
-                    self.add(key, path, what, format!("give exactly one of {}", names(fields)));
-                }
+        let (Some(schema), Some(value)) = (self.schema.at(path), value_at(&self.merged.value, &path.0))
+        else {
+            return;
+        };
+        let is_choice = schema.get("x-words").is_some();
+        let origin = self.merged.origin(path, if is_choice { Part::Key } else { Part::Value });
+        let mut words = texts(schema, "enum");
+        words.extend(texts(schema, "x-words"));
+        let near = value.as_str().and_then(|text| nearest(text, words.into_iter()));
+        let cure = near.map_or_else(|| remedy(schema, &origin), |near| format!("did you mean \"{near}\"?"));
+        let what = match value {
+            _ if what.is_some() => what.unwrap_or_default().to_owned(),
+            Value::String(_) if self.schema.is_secret(path) => {
+                "this value is not one of the allowed values".to_owned()
             }
-            DeValue::String(text) if words.contains(&text.as_ref()) => {}
-            DeValue::String(text) => {
-                let near = nearest(text, words.iter().copied());
-                let cure = near.map_or_else(|| kind.cure(), |near| format!("did you mean \"{near}\"?"));
-                self.add(key, path, "this value is not one of the allowed values".to_owned(), cure);
-            }
-            other => self.add(key, path, format!("it is {}", found(other)), kind.cure()),
-        }
+            value => format!("it is {}", found(value)),
+        };
+        self.add(path, origin, what, cure);
     }
-}
-
-/// Returns the position of a value. The span of a table with a heading is not useful, so that of its
-/// key is used.
-fn start(span: &Range<usize>, key: usize) -> usize {
-    if span.start > key { span.start } else { key }
-}
-
-fn join(path: &str, name: &str) -> String {
-    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
 }
 
 /// Returns the most similar known name.
-fn nearest(name: &str, known: impl Iterator<Item = &'static str>) -> Option<&'static str> {
+pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let name = name.to_ascii_lowercase().replace('-', "_");
     known
         .map(|known| (strsim::damerau_levenshtein(&name, known), known))
@@ -178,60 +127,114 @@ fn nearest(name: &str, known: impl Iterator<Item = &'static str>) -> Option<&'st
         .map(|(_, known)| known)
 }
 
-/// Returns the path of the only key in the schema with this name.
-fn home(fields: &[Field], path: &str, name: &str) -> Option<String> {
-    fields.iter().find_map(|field| {
-        let inner = join(path, field.name);
-        match field.kind {
-            _ if field.name == name => Some(inner),
-            Kind::Table(fields) => home(fields, &inner, name),
-            _ => None,
-        }
-    })
+/// Returns an instruction, such as "write a whole number from 1 to 128". Only the file has quotes.
+fn remedy(schema: &Value, origin: &Origin) -> String {
+    let (quoted, bare) = match origin {
+        Origin::Place(_) => (" in quotes", ", without quotes"),
+        _ => ("", ""),
+    };
+    let bound = |name: &str| schema.get(name).map(Value::to_string).unwrap_or_default();
+    let items = schema.get("items");
+    if let Some(words) = schema.get("x-write").and_then(Value::as_str) {
+        return format!("write {words}");
+    }
+    if let Some(bounds) = schema.get(TIME) {
+        return format!(
+            "write a time with its unit{quoted}, such as \"500ms\", \"30s\" or \"4m\"{}",
+            times(bounds)
+        );
+    }
+    if schema.get("x-words").is_some() {
+        let words = one_of(&texts(schema, "x-words"));
+        return format!("write {words} or a table with exactly one of {}", names(schema));
+    }
+    if schema.get("enum").is_some() {
+        return format!("write {}", one_of(&texts(schema, "enum")));
+    }
+    if allows(schema, "boolean") {
+        return format!("write true or false{bare}");
+    }
+    if allows(schema, "integer") {
+        let range = match schema.get("maximum").and_then(Value::as_u64) {
+            Some(most) if most < i64::MAX.unsigned_abs() => format!("from {} to {most}", bound("minimum")),
+            _ => format!("{} or more", bound("minimum")),
+        };
+        let comma = if range.ends_with("more") { "," } else { "" };
+        return format!("write a whole number{comma} {range}{bare}");
+    }
+    if allows(schema, "number") {
+        return format!("write a number from {} to {}", bound("minimum"), bound("maximum"));
+    }
+    if items.is_some_and(|items| allows(items, "object") && !has(items, "x-words")) {
+        return "begin each of them with its name in double brackets, as in [[name]]".to_owned();
+    }
+    match (items, schema.get("properties")) {
+        (Some(_), _) => "write a list in brackets, such as [\"a\", \"b\"]".to_owned(),
+        (None, Some(_)) => format!("write a table with {}", names(schema)),
+        (None, None) if allows(schema, "object") => "write a table, such as { name = \"value\" }".to_owned(),
+        (None, None) => format!("write a string{quoted}"),
+    }
 }
 
-/// Returns the reason why a value does not match, if it does not.
-fn unfit(kind: &Kind, value: &DeValue<'_>) -> Option<String> {
-    let fits = match (kind, value) {
-        (Kind::Text, DeValue::String(_)) | (Kind::Bool, DeValue::Boolean(_)) => true,
-        (Kind::Number { least, most }, DeValue::Integer(number)) => {
-            let number = i128::from_str_radix(number.as_str(), number.radix()).unwrap_or(i128::MAX);
-            (i128::from(*least)..=i128::from(*most)).contains(&number)
-        }
-        (Kind::Fraction { least, most }, DeValue::Float(number)) => {
-            number.as_str().parse().is_ok_and(|number| (*least..=*most).contains(&number))
-        }
-        (Kind::Fraction { least, most }, DeValue::Integer(number)) => {
-            number.as_str().parse().is_ok_and(|number| (*least..=*most).contains(&number))
-        }
-        (Kind::Time { least, most }, DeValue::String(text)) => {
-            humantime::parse_duration(text).is_ok_and(|time: Duration| (*least..=*most).contains(&time))
-        }
-        (Kind::OneOf(words), DeValue::String(text)) => words.contains(&text.as_ref()),
-        (Kind::Form(form), DeValue::String(text)) => (form.holds)(text),
-        _ => false,
-    };
-    (!fits).then(|| format!("it is {}", found(value)))
+fn times(bounds: &Value) -> String {
+    let time =
+        |name| std::time::Duration::from_millis(bounds.get(name).and_then(Value::as_u64).unwrap_or_default());
+    let (least, most) = (time("least"), humantime::format_duration(time("most")));
+    match least.is_zero() {
+        true => format!(", {most} at most"),
+        false => format!(", from {} to {most}", humantime::format_duration(least)),
+    }
 }
 
-fn cure(kind: &Kind, value: &DeValue<'_>) -> String {
-    let near = match (kind, value) {
-        (Kind::OneOf(words), DeValue::String(text)) => nearest(text, words.iter().copied()),
-        _ => None,
-    };
-    near.map_or_else(|| kind.cure(), |near| format!("did you mean \"{near}\"?"))
+/// Formats `"a"`, or `"a", "b" or "c"`.
+fn one_of(words: &[&str]) -> String {
+    let quoted: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
+    match quoted.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, others)) => format!("{} or {last}", others.join(", ")),
+        None => String::new(),
+    }
+}
+
+/// Formats the keys, each in backticks.
+fn names(schema: &Value) -> String {
+    properties(schema).map(|(key, _)| format!("`{key}`")).collect::<Vec<_>>().join(", ")
+}
+
+/// Returns the message for a file without any content.
+pub(crate) fn empty(schema: &Schema) -> (String, String) {
+    let needed = texts(schema.json(), "required");
+    let needed: Vec<String> = needed.iter().map(|key| format!("`{key}`")).collect();
+    ("the file is empty".to_owned(), format!("it must contain {}", needed.join(", ")))
 }
 
 /// Describes a value.
-fn found(value: &DeValue<'_>) -> String {
+fn found(value: &Value) -> String {
     match value {
-        DeValue::String(text) => format!("the text `{}`", shortened(text).escape_debug()),
-        DeValue::Integer(number) => format!("the whole number {}", shortened(number.as_str())),
-        DeValue::Float(number) => format!("the number {}", shortened(number.as_str())),
-        DeValue::Boolean(value) => value.to_string(),
-        DeValue::Datetime(_) => "a date or time of day".to_owned(),
-        DeValue::Array(_) => "a list".to_owned(),
-        DeValue::Table(_) => "a table".to_owned(),
+        Value::String(text) => format!("the text `{}`", shortened(&without_password(text)).escape_debug()),
+        Value::Number(number)
+            if number.is_f64() && number.as_f64().is_some_and(|number| number.abs() < 1e18) =>
+        {
+            format!("the number {number}")
+        }
+        Value::Number(number) => {
+            let whole = number.as_f64().filter(|_| number.is_f64()).map(|number| format!("{number:.0}"));
+            format!("the whole number {}", shortened(&whole.unwrap_or_else(|| number.to_string())))
+        }
+        Value::Bool(value) => value.to_string(),
+        Value::Null => "a date or time of day".to_owned(),
+        Value::Array(_) => "a list".to_owned(),
+        Value::Object(_) => "a table".to_owned(),
+    }
+}
+
+/// Replaces the password of a URL.
+pub(crate) fn without_password(text: &str) -> String {
+    let Some((scheme, rest)) = text.split_once("://") else { return text.to_owned() };
+    let Some((user, host)) = rest.rsplit_once('@') else { return text.to_owned() };
+    match user.split_once(':') {
+        Some((user, _)) => format!("{scheme}://{user}:***@{host}"),
+        None => text.to_owned(),
     }
 }
 

@@ -2,9 +2,7 @@
 
 use std::fmt::{self, Write as _};
 
-use toml::de::DeTable;
-
-use crate::place::{Place, place_in};
+use crate::{document::Document, origin::Origin, path::Path};
 
 /// The largest number of problems that are reported for one text.
 pub(crate) const PROBLEMS: usize = 100;
@@ -14,8 +12,8 @@ const SHOWN: usize = 400;
 /// One problem.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// The position; `None` if there is no text.
-    pub place: Option<Place>,
+    /// The origin of the value; `None` for the file as a whole.
+    pub origin: Option<Origin>,
     /// The field's path, such as `link.lost_after` or `identity[1].match`; empty for the whole text.
     pub field: String,
     /// The problem.
@@ -28,7 +26,7 @@ impl Problem {
     /// Creates the problem that there are more problems than are reported.
     pub(crate) fn more() -> Self {
         let what = format!("there are more than {PROBLEMS} problems");
-        Self { place: None, field: String::new(), what, cure: "correct the problems above first".to_owned() }
+        Self { origin: None, field: String::new(), what, cure: "correct the problems above first".to_owned() }
     }
 }
 
@@ -46,7 +44,7 @@ impl ConfigError {
     #[must_use]
     pub fn whole(file: &str, what: &str, cure: &str) -> Self {
         let problem =
-            Problem { place: None, field: String::new(), what: what.to_owned(), cure: cure.to_owned() };
+            Problem { origin: None, field: String::new(), what: what.to_owned(), cure: cure.to_owned() };
         Self { file: file.to_owned(), problems: vec![problem] }
     }
 
@@ -56,21 +54,35 @@ impl ConfigError {
     /// # Errors
     /// The problems, if there are any.
     pub fn unless_right(file: &str, text: Option<&str>, mut problems: Vec<Problem>) -> Result<(), Self> {
-        if problems.is_empty() {
-            return Ok(());
-        }
-        if let Some(text) = text {
-            let more = problems.len() > PROBLEMS;
-            problems.truncate(PROBLEMS);
-            if let Ok(table) = DeTable::parse(text) {
-                for problem in &mut problems {
-                    problem.place = Some(place_in(table.get_ref(), text, &problem.field));
-                }
+        if let Some(document) = text.and_then(|text| Document::parse(text).ok()) {
+            for problem in &mut problems {
+                problem.origin = Some(Origin::Place(document.nearest(&Path::parse(&problem.field))));
             }
-            problems.sort_by_key(|problem| problem.place);
-            problems.extend(more.then(Problem::more));
         }
-        Err(Self { file: file.to_owned(), problems })
+        Self::sorted(file, problems)
+    }
+
+    /// Creates an error from the errors of the syntax. A consequence of an error on the same line is not helpful.
+    pub(crate) fn syntax(file: &str, mut problems: Vec<Problem>) -> Self {
+        let line = |problem: &Problem| problem.origin.as_ref().and_then(Origin::place).map(|at| at.line);
+        problems.sort_by(|one, other| one.origin.cmp(&other.origin));
+        problems.dedup_by(|later, first| later.field.is_empty() && line(first) == line(later));
+        let more = problems.len() > PROBLEMS;
+        problems.truncate(PROBLEMS);
+        problems.extend(more.then(Problem::more));
+        Self { file: file.to_owned(), problems }
+    }
+
+    /// Returns an error if there are problems. They are sorted by origin, and the first are reported.
+    pub(crate) fn sorted(file: &str, mut problems: Vec<Problem>) -> Result<(), Self> {
+        problems.sort_by(|one, other| one.origin.cmp(&other.origin));
+        let more = problems.len() > PROBLEMS;
+        problems.truncate(PROBLEMS);
+        problems.extend(more.then(Problem::more));
+        match problems.is_empty() {
+            true => Ok(()),
+            false => Err(Self { file: file.to_owned(), problems }),
+        }
     }
 }
 
@@ -80,10 +92,12 @@ impl fmt::Display for ConfigError {
             if index > 0 {
                 f.write_str("\n")?;
             }
-            harmless(f, &self.file)?;
-            if let Some(Place { line, column }) = problem.place {
-                write!(f, ":{line}:{column}")?;
+            let mut origin = String::new();
+            match &problem.origin {
+                Some(from) => from.show(&self.file, &mut origin)?,
+                None => origin.push_str(&self.file),
             }
+            harmless(f, &origin)?;
             if !problem.field.is_empty() {
                 f.write_str(": `")?;
                 harmless(f, &problem.field)?;
@@ -98,7 +112,7 @@ impl fmt::Display for ConfigError {
 }
 
 /// Writes a text on one line, without characters that affect a terminal.
-fn harmless(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
+pub(crate) fn harmless(f: &mut impl fmt::Write, text: &str) -> fmt::Result {
     for (index, c) in text.chars().enumerate() {
         match c {
             _ if index >= SHOWN => return f.write_char('…'),

@@ -1,43 +1,109 @@
-//! Tests of texts that do not match, and their messages.
+//! Tests of texts and assignments that do not match, and their messages.
 
+mod layers;
 mod odd;
 
-use std::{fs, time::Duration};
+use std::{collections::BTreeMap, fs, sync::LazyLock, time::Duration};
+
+use schemars::JsonSchema;
+use serde::Deserialize;
 
 use super::*;
 
-const LISTEN: &[Field] = &[
-    Field::required("address", Kind::Form(Form { holds: |text| text.contains(':'), what: "`a:b`" })),
-    Field::new("plain", Kind::Bool),
-];
-const IDENTITY: &[Field] = &[
-    Field::required("name", Kind::Text),
-    Field::required("roles", Kind::List(&Kind::OneOf(&["executor", "approver"]))),
-    Field::required(
-        "match",
-        Kind::Choice {
-            words: &["loopback"],
-            fields: &[Field::new("dns", Kind::Text), Field::new("token", Kind::Text)],
-        },
-    ),
-];
-const LIMITS: &[Field] = &[
-    Field::new("queue", Kind::at_least_u32(1)),
-    Field::new("share", Kind::Fraction { least: 0.0, most: 1.0 }),
-    Field::new("wait", Kind::Time { least: Duration::from_millis(100), most: Duration::from_secs(60) }),
-    Field::new("keep", Kind::time_from(Duration::ZERO)),
-    Field::new("level", Kind::OneOf(&["low", "high"])),
-];
-const SCHEMA: &[Field] = &[
-    Field::required("id", Kind::Text),
-    Field::required("listen", Kind::Table(LISTEN)),
-    Field::new("identity", Kind::List(&Kind::Table(IDENTITY))),
-    Field::new("bases", Kind::Map(&Kind::Text)),
-    Field::new("limits", Kind::Table(LIMITS)),
-];
+type Wait = Time<100, 60_000>;
+type Keep = Time<0, YEAR>;
+text_form!(Pair, "^[^:]+:[^:]+$", "`a:b`");
+
+/// Only for tests.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Config {
+    id: String,
+    listen: Listen,
+    #[serde(default)]
+    identity: Vec<Identity>,
+    #[serde(default)]
+    bases: BTreeMap<String, String>,
+    #[serde(default)]
+    limits: Limits,
+    /// The keys that the environment must not widen.
+    #[serde(default)]
+    #[schemars(extend("x-guarded" = true))]
+    floor: Floor,
+    #[schemars(extend("x-secret" = true))]
+    password: Option<String>,
+}
+
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Listen {
+    #[schemars(with = "Pair")]
+    address: String,
+    plain: Option<bool>,
+}
+
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Identity {
+    name: String,
+    roles: Vec<Role>,
+    #[schemars(extend("x-secret" = true))]
+    r#match: Match,
+}
+
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Role {
+    Executor,
+    Approver,
+}
+
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Match {
+    Dns(String),
+    Token(String),
+    Loopback,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+struct Limits {
+    #[schemars(range(min = 1))]
+    queue: u32,
+    #[schemars(range(min = 0.0, max = 1.0))]
+    share: f64,
+    #[serde(with = "Wait")]
+    wait: Duration,
+    #[serde(with = "Keep")]
+    keep: Option<Duration>,
+    level: Option<Level>,
+}
+
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Level {
+    /// Little.
+    Low,
+    /// Much.
+    High,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+struct Floor {
+    max_wait: u32,
+    names: Vec<String>,
+}
+
+fn schema() -> &'static Schema {
+    static SCHEMA: LazyLock<Schema> = LazyLock::new(Schema::of::<Config>);
+    &SCHEMA
+}
 
 const FULL: &str = r#"id = "one"
 bases = { a = "/a" }
+password = "s3cret"
 
 [listen]
 address = "a:b"
@@ -64,10 +130,22 @@ share = 0.5
 wait = "1s"
 keep = "0s"
 level = "low"
+
+[floor]
+max_wait = 3
+names = ["a"]
 "#;
 
+fn load(text: &str, overrides: &Overrides) -> Result<Loaded<Config>, ConfigError> {
+    Loaded::parse(text, "f.toml", overrides, schema())
+}
+
+fn said_with(text: &str, overrides: &Overrides) -> String {
+    load(text, overrides).map_or_else(|error| error.to_string(), |_| String::new())
+}
+
 fn said(text: &str) -> String {
-    check(text, "f.toml", SCHEMA).map_or_else(|error| error.to_string(), |()| String::new())
+    said_with(text, &Overrides::default())
 }
 
 #[test]
@@ -77,21 +155,22 @@ fn what_fits_is_taken() {
 
 #[test]
 fn every_key_has_its_cases_and_each_is_told() {
-    let told =
-        cases::assert_told(FULL, "f.toml", SCHEMA, |text| Some(said(text)).filter(|said| !said.is_empty()));
-    assert!(told.len() > 70, "{}", told.len());
+    let refuse =
+        |text: &str, overrides: &Overrides| Some(said_with(text, overrides)).filter(|said| !said.is_empty());
+    let told = cases::assert_told(FULL, "f.toml", (schema(), Some("AIRLOCK_TEST")), refuse);
+    assert!(told.len() > 200, "{}", told.len());
 }
 
 #[test]
 #[should_panic(expected = "limits.level")]
 fn a_key_without_a_case_fails() {
-    let _ = cases::all(&FULL.replace("level = \"low\"\n", ""), SCHEMA);
+    let _ = cases::all(&FULL.replace("level = \"low\"\n", ""), schema(), None);
 }
 
 #[test]
 fn each_kind_of_mistake_has_its_words() {
     for (from, to, expected) in [
-        ("queue", "queu", "f.toml:24:1: `limits.queu`: there is no such key; did you mean `queue`?"),
+        ("queue", "queu", "f.toml:25:1: `limits.queu`: there is no such key; did you mean `queue`?"),
         (
             "id =",
             "wait = \"1s\"\nid =",
@@ -100,36 +179,36 @@ fn each_kind_of_mistake_has_its_words() {
         (
             "plain",
             "zzzzzz",
-            "f.toml:6:1: `listen.zzzzzz`: there is no such key; write one of `address`, `plain`, or remove it",
+            "f.toml:7:1: `listen.zzzzzz`: there is no such key; write one of `address`, `plain`, or remove it",
         ),
-        ("address = \"a:b\"\n", "", "f.toml:4:2: `listen.address`: it is missing; add it; write `a:b`"),
+        ("address = \"a:b\"\n", "", "f.toml:5:2: `listen.address`: it is missing; add it; write `a:b`"),
         (
             "queue = 3",
             "queue = \"3\"",
-            "f.toml:24:9: `limits.queue`: it is the text `3`; write a whole number from 1 to 4294967295, without quotes",
+            "f.toml:25:9: `limits.queue`: it is the text `3`; write a whole number from 1 to 4294967295, without quotes",
         ),
-        ("queue = 3", "queue = 0", "f.toml:24:9: `limits.queue`: it is the whole number 0; write a whole"),
+        ("queue = 3", "queue = 0", "f.toml:25:9: `limits.queue`: it is the whole number 0; write a whole"),
         (
             "\"1s\"",
             "\"2m\"",
-            "f.toml:26:8: `limits.wait`: it is the text `2m`; write a time with its unit in quotes, such as \"500ms\", \"30s\" or \"4m\", from 100ms to 1m",
+            "f.toml:27:8: `limits.wait`: it is the text `2m`; write a time with its unit in quotes, such as \"500ms\", \"30s\" or \"4m\", from 100ms to 1m",
         ),
-        ("\"1s\"", "5", "f.toml:26:8: `limits.wait`: it is the whole number 5; write a time with its unit"),
+        ("\"1s\"", "5", "f.toml:27:8: `limits.wait`: it is the whole number 5; write a time with its unit"),
         (
             "[\"executor\"]",
             "[\"execute\"]",
-            "f.toml:10:10: `identity[0].roles[0]`: it is the text `execute`; did you mean \"executor\"?",
+            "f.toml:11:10: `identity[0].roles[0]`: it is the text `execute`; did you mean \"executor\"?",
         ),
         (
             "\"loopback\"",
             "\"lopback\"",
-            "f.toml:21:1: `identity[2].match`: this value is not one of the allowed values; did you mean \
+            "f.toml:22:1: `identity[2].match`: this value is not one of the allowed values; did you mean \
              \"loopback\"?",
         ),
         (
             "{ dns = \"x.example\" }",
             "{ dns = \"x\", token = \"y\" }",
-            "f.toml:11:1: `identity[0].match`: 2 alternatives are given; give exactly one of `dns`, `token`",
+            "f.toml:12:1: `identity[0].match`: 2 alternatives are given; give exactly one of `dns`, `token`",
         ),
         (
             "id = \"one\"",
@@ -148,7 +227,7 @@ fn everything_is_told_at_once_in_order() {
     let text = FULL.replace("queue", "queu").replace("\"one\"", "1").replace("plain = true", "plain = 1");
     let said = said(&text);
     let starts: Vec<&str> = said.lines().map(|line| line.split(": ").next().unwrap()).collect();
-    assert_eq!(starts, ["f.toml:1:6", "f.toml:6:9", "f.toml:24:1"], "{said}");
+    assert_eq!(starts, ["f.toml:1:6", "f.toml:7:9", "f.toml:25:1"], "{said}");
 }
 
 #[test]

@@ -74,7 +74,7 @@ impl Level {
 /// Follows the log filter in a configuration file. `read` returns the filter in the file's text, or an error. An
 /// invalid or missing file changes nothing and is reported once. Runs until it is dropped. If `RUST_LOG` is set, it
 /// returns at once.
-pub async fn follow(mut level: Level, file: PathBuf, read: fn(&str) -> Result<String, String>) {
+pub async fn follow(mut level: Level, file: PathBuf, read: impl Fn(&str) -> Result<String, String>) {
     if level.is_fixed {
         return;
     }

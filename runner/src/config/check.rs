@@ -20,7 +20,7 @@ impl Problems {
     fn unless(&mut self, holds: bool, field: &str, what: &str, cure: &'static str) {
         if !holds {
             let (field, what, cure) = (field.to_owned(), format!("it {what}"), cure.to_owned());
-            self.0.push(Problem { place: None, field, what, cure });
+            self.0.push(Problem { origin: None, field, what, cure });
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Tests that the example file is valid, and that each problem is reported with file and line.
 
-use super::{schema::SCHEMA, *};
+use airlock_config::cases;
+
+use super::*;
 
 const MINIMAL: &str = r#"runner_id = "r1"
 state_dir = "/var/lib/airlock-runner"
@@ -66,18 +68,69 @@ fn full() -> String {
     written.collect::<String>().replacen("[[server]]\n", "[[server]]\ninsecure_loopback = false\n", 1)
 }
 
-#[test]
-fn every_key_of_the_file_has_its_cases_and_each_is_told_with_place_and_cure() {
-    let refuse = |text: &str| parse(text).err().map(|error| error.to_string());
-    let told = airlock_config::cases::assert_told(&full(), "r.toml", SCHEMA, refuse);
-    assert!(told.len() > 250, "{}", told.len());
+/// Returns the keys of the floor.
+fn floor() -> Vec<String> {
+    cases::keys(schema()).into_iter().filter(|key| key.starts_with("floor.")).collect()
 }
 
 #[test]
-fn the_schema_knows_what_the_types_know() {
-    airlock_config::cases::assert_same_keys(&full(), SCHEMA, &|text| {
-        toml::from_str::<RunnerConfig>(text).err().map(|error| error.message().to_owned())
-    });
+fn every_key_of_every_layer_has_its_cases_and_each_is_told_with_origin_and_cure() {
+    let refuse = |text: &str, overrides: &Overrides| {
+        RunnerConfig::parse_with(text, Path::new("r.toml"), overrides).err().map(|error| error.to_string())
+    };
+    let told = cases::assert_told(&full(), "r.toml", (schema(), Some(VARIABLES)), refuse);
+    assert!(told.len() > 1000, "{}", told.len());
+}
+
+#[test]
+fn the_effective_configuration_shows_the_origin_of_every_key() {
+    let text = full();
+    let assignments = cases::assignments(&text, schema(), VARIABLES);
+    let report = |overrides: &Overrides| {
+        Loaded::<RunnerConfig>::parse(&text, "r.toml", overrides, schema()).unwrap().effective().unwrap()
+    };
+    let variables = assignments.iter().map(|(_, name, text)| (name.into(), text.into()));
+    let mut overrides = Overrides::new(VARIABLES, variables, Vec::new());
+    overrides.may_widen = floor();
+    let in_environment = report(&overrides);
+    let flags = assignments.iter().map(|(path, _, text)| format!("{path}={text}"));
+    let in_flags = report(&Overrides::new(VARIABLES, [], flags.collect()));
+    let in_file = report(&Overrides::default());
+    for (path, name, _) in &assignments {
+        for (report, origin) in
+            [(&in_environment, &**name), (&in_flags, &*format!("--set {path}")), (&in_file, "r.toml:")]
+        {
+            let line = report.lines().find(|line| line.starts_with(&format!("{path} = "))).unwrap();
+            assert!(line.contains(&format!("  # {origin}")), "{origin}: {line}");
+        }
+    }
+    let bare = Loaded::<RunnerConfig>::parse(MINIMAL, "r.toml", &Overrides::default(), schema()).unwrap();
+    let report = bare.effective().unwrap();
+    assert!(report.contains("floor.max_timeout = \"30m\"  # default\n"), "{report}");
+    assert!(report.contains("state_dir = \"/var/lib/airlock-runner\"  # r.toml:2:13\n"), "{report}");
+}
+
+#[test]
+fn the_environment_cannot_widen_the_floor_unless_a_flag_names_the_key() {
+    let text = full();
+    let assignments = cases::assignments(&text, schema(), VARIABLES);
+    let floor = floor();
+    assert!(floor.len() > 15, "{floor:?}");
+    for key in &floor {
+        let (path, name, value) = assignments.iter().find(|(path, ..)| path == key).unwrap();
+        let mut overrides = Overrides::new(VARIABLES, [(name.into(), value.into())], Vec::new());
+        // The permission for another key does not count.
+        overrides.may_widen = floor.iter().filter(|other| *other != key).cloned().collect();
+        let load = |overrides: &Overrides| RunnerConfig::parse_with(&text, Path::new("r.toml"), overrides);
+        let said = load(&overrides).unwrap_err().to_string();
+        let expected = format!("{name}: `{path}`: the environment must not change it");
+        assert!(
+            said.starts_with(&expected) && said.ends_with(&format!("`--env-may-widen {path}`")),
+            "{said}"
+        );
+        overrides.may_widen = vec![key.clone()];
+        load(&overrides).unwrap();
+    }
 }
 
 #[test]

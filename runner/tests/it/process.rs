@@ -238,7 +238,7 @@ fn the_program_says_what_is_wrong_with_its_configuration() {
     fs::write(&path, "runner_id = \"r\"\nstate_dir = \"/x\"\nslots = 0\n[[server]]\nendpoint = \"http://127.0.0.1:1\"\ninsecure_loopback = true\n").unwrap();
     let check = || {
         let program = env!("CARGO_BIN_EXE_airlock-runner");
-        Command::new(program).args(["--check-config", "--config"]).arg(&path).output().unwrap()
+        Command::new(program).args(["check-config", "--config"]).arg(&path).output().unwrap()
     };
     let bad = check();
     assert!(!bad.status.success());

@@ -8,7 +8,6 @@ mod folder;
 mod parse;
 mod reload;
 mod resolve;
-mod schema;
 mod set;
 mod single;
 mod visible;

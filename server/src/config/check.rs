@@ -10,8 +10,10 @@ use tracing_subscriber::EnvFilter;
 
 use findings::{Findings, is_name};
 
-use super::{ClientCertificates, Config, Identity, Problem, RoleName, schema::DAY};
+use super::{ClientCertificates, Config, Identity, Problem, RoleName, sections};
 
+/// The maximum of a time between keys.
+const DAY: Duration = Duration::from_millis(sections::DAY);
 /// The maximum length of a server's name, which is also that of a runner's name.
 const SERVER_ID_BYTES: usize = 63;
 
@@ -222,12 +224,6 @@ impl Config {
             "telemetry.otlp_certificate",
             "only one of otlp_certificate and otlp_key is set",
             "set both, or neither",
-        );
-        found.require(
-            !telemetry.service_name.is_empty(),
-            "telemetry.service_name",
-            "it is empty",
-            "remove it to use the default `airlock-server`",
         );
         found.require(
             EnvFilter::try_new(&telemetry.log_level).is_ok(),

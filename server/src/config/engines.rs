@@ -6,16 +6,23 @@ use std::{path::PathBuf, time::Duration};
 
 use airlock_output::storage::{S3Credentials, S3Options};
 use airlock_store::postgres::{PostgresOptions, PostgresTls, TlsMode};
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use url::Url;
 
-use super::duration::duration;
+use super::sections::Interval;
+use crate::outputs::{S3Credentials, S3Options};
+
+/// A larger number is likely a mistake, or too many connections for the database.
+const CONNECTIONS_MAX: u32 = 1000;
 
 /// A PostgreSQL database that several servers can share.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Postgres {
-    /// The address and the role; see [`DatabaseUrl`].
+    /// The address and the role, `postgres://USER@HOST:PORT/DATABASE`, without a password. For a Unix socket, the
+    /// host is the directory of the socket, with each `/` written as `%2F`.
+    #[schemars(extend("x-secret" = true))]
     pub url: String,
     /// A file that contains only the role's password. Default: the variable `PGPASSWORD`, if it is set.
     pub password_file: Option<PathBuf>,
@@ -30,15 +37,16 @@ pub struct Postgres {
     pub key: Option<PathBuf>,
     /// The maximum number of connections. `notify` uses one more.
     #[serde(default = "connections")]
+    #[schemars(range(min = 1, max = CONNECTIONS_MAX))]
     pub connections: u32,
     /// How long a call waits for a connection, including the time to open a new one.
-    #[serde(default = "five_seconds", deserialize_with = "duration")]
+    #[serde(default = "five_seconds", with = "Interval")]
     pub connect_timeout: Duration,
     /// The timeout of a statement.
-    #[serde(default = "ten_seconds", deserialize_with = "duration")]
+    #[serde(default = "ten_seconds", with = "Interval")]
     pub statement_timeout: Duration,
     /// How long a statement waits for a lock.
-    #[serde(default = "five_seconds", deserialize_with = "duration")]
+    #[serde(default = "five_seconds", with = "Interval")]
     pub lock_timeout: Duration,
     /// Whether servers notify each other of changes. If false, a change is noticed within a second.
     #[serde(default = "yes")]
@@ -60,7 +68,7 @@ pub struct DatabaseUrl {
 }
 
 /// A bucket in S3 or in a compatible service.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct S3 {
     /// The bucket. It must exist.
@@ -68,7 +76,7 @@ pub struct S3 {
     /// The region.
     #[serde(default = "region")]
     pub region: String,
-    /// The address of the service. `None`: AWS.
+    /// The address of the service. Default: AWS.
     pub endpoint: Option<String>,
     /// A prefix of the name of every object.
     #[serde(default)]
@@ -86,13 +94,13 @@ pub struct S3 {
     /// A file that contains only the secret access key.
     pub secret_access_key_file: Option<PathBuf>,
     /// The timeout of a connection attempt.
-    #[serde(default = "five_seconds", deserialize_with = "duration")]
+    #[serde(default = "five_seconds", with = "Interval")]
     pub connect_timeout: Duration,
     /// The timeout of one request.
-    #[serde(default = "thirty_seconds", deserialize_with = "duration")]
+    #[serde(default = "thirty_seconds", with = "Interval")]
     pub request_timeout: Duration,
     /// How long a request is retried if the storage is unavailable.
-    #[serde(default = "ten_seconds", deserialize_with = "duration")]
+    #[serde(default = "ten_seconds", with = "Interval")]
     pub retry_for: Duration,
 }
 

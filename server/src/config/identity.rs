@@ -1,12 +1,14 @@
 //! The identities and tenants in the configuration.
 
 use airlock_domain::RunnerId;
-use serde::Deserialize;
+use airlock_store::fair;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::model::Role;
 
 /// A principal: how it is recognized, and its permissions.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Identity {
     /// The name in executions, approvals and the audit.
@@ -21,6 +23,7 @@ pub struct Identity {
     pub profiles: Vec<String>,
     /// The method of recognition.
     #[serde(rename = "match")]
+    #[schemars(extend("x-secret" = true))]
     pub matches: Match,
     /// With the role `runner`: the runner IDs it may act for. Empty: only its own name. `*`: any.
     #[serde(default)]
@@ -28,25 +31,33 @@ pub struct Identity {
 }
 
 /// Settings of one tenant that override `limits`.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Tenant {
     /// The name of the tenant, as in identities.
+    #[schemars(length(min = 1))]
     pub name: String,
     /// Its share of the queue. A tenant with twice the weight is served twice as often. Default: 1.
     #[serde(default = "even")]
+    #[schemars(range(min = 1, max = fair::WEIGHT_MOST))]
     pub weight: u32,
     /// Replaces `limits.executions_per_tenant`.
+    #[schemars(range(min = 1))]
     pub executions: Option<u64>,
     /// Replaces `limits.queue_per_tenant`.
+    #[schemars(range(min = 1))]
     pub queue: Option<u64>,
     /// Replaces `limits.sessions_per_tenant`.
+    #[schemars(range(min = 1))]
     pub sessions: Option<u64>,
     /// Replaces `limits.starts_per_second`.
+    #[schemars(range(min = 1, max = fair::PER_SECOND_MOST))]
     pub starts_per_second: Option<u64>,
     /// Replaces `limits.denials_per_second`.
+    #[schemars(range(min = 1, max = fair::PER_SECOND_MOST))]
     pub denials_per_second: Option<u64>,
     /// Replaces `limits.output_bytes_per_day`.
+    #[schemars(range(min = 1))]
     pub output_bytes_per_day: Option<u64>,
 }
 
@@ -55,7 +66,7 @@ fn even() -> u32 {
 }
 
 /// The method by which an identity is recognized. Exactly one must be set.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Match {
     /// The common name of a client certificate.
@@ -71,7 +82,7 @@ pub enum Match {
 }
 
 /// A role, as written in the configuration.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RoleName {
     /// Runs commands.

@@ -1,6 +1,8 @@
 //! Tests that a configuration is accepted as a whole or refused with file, line, field and remedy.
 
-use super::{Config, DatabaseUrl, Problem, schema::SCHEMA};
+use airlock_config::{Loaded, Origin, cases};
+
+use super::{ADVERTISE, Config, DatabaseUrl, Overrides, Problem, VARIABLES, schema};
 
 const GOOD: &str = r#"
 server_id = "server-1"
@@ -37,6 +39,10 @@ fn problems(text: &str) -> Vec<Problem> {
         Err(error) => error.problems,
         Ok(config) => panic!("{text} gave {config:?}"),
     }
+}
+
+fn line_of(problem: &Problem) -> Option<usize> {
+    problem.origin.as_ref().and_then(Origin::place).map(|at| at.line)
 }
 
 #[test]
@@ -101,9 +107,8 @@ fn every_contradiction_has_its_line_and_field() {
     for (from, to, line, field, what) in table {
         let text = GOOD.replacen(from, to, 1);
         let found = problems(&text);
-        let fits = |p: &Problem| {
-            p.place.map(|at| at.line) == Some(*line) && p.field.starts_with(field) && p.what.contains(what)
-        };
+        let fits =
+            |p: &Problem| line_of(p) == Some(*line) && p.field.starts_with(field) && p.what.contains(what);
         assert!(found.iter().any(fits), "`{to}` gave {found:#?}");
         assert!(found.iter().all(|p| !p.cure.is_empty()), "{found:#?}");
     }
@@ -120,17 +125,48 @@ fn full() -> String {
 }
 
 #[test]
-fn every_key_of_the_file_has_its_cases_and_each_is_told_with_place_and_cure() {
-    let refuse = |text: &str| Config::parse(text, "server.toml").err().map(|error| error.to_string());
-    let told = airlock_config::cases::assert_told(&full(), "server.toml", SCHEMA, refuse);
-    assert!(told.len() > 300, "{}", told.len());
+fn every_key_of_every_layer_has_its_cases_and_each_is_told_with_origin_and_cure() {
+    let refuse = |text: &str, overrides: &Overrides| {
+        Config::parse_with(text, "server.toml", overrides).err().map(|error| error.to_string())
+    };
+    let told = cases::assert_told(&full(), "server.toml", (schema(), Some(VARIABLES)), refuse);
+    assert!(told.len() > 1500, "{}", told.len());
 }
 
 #[test]
-fn the_schema_knows_what_the_types_know() {
-    airlock_config::cases::assert_same_keys(&full(), SCHEMA, &|text| {
-        toml::from_str::<Config>(text).err().map(|error| error.message().to_owned())
-    });
+fn the_effective_configuration_shows_the_origin_of_every_key_and_no_secret() {
+    let text = full();
+    let assignments = cases::assignments(&text, schema(), VARIABLES);
+    let report = |overrides: &Overrides| {
+        Loaded::<Config>::parse(&text, "server.toml", overrides, schema()).unwrap().effective().unwrap()
+    };
+    let variables = assignments.iter().map(|(_, name, text)| (name.into(), text.into()));
+    let in_environment = report(&Overrides::new(VARIABLES, variables, Vec::new()));
+    let flags = assignments.iter().map(|(path, _, text)| format!("{path}={text}"));
+    let in_flags = report(&Overrides::new(VARIABLES, [], flags.collect()));
+    let in_file = report(&Overrides::default());
+    for (path, name, _) in &assignments {
+        // A secret is shown as a whole.
+        let path =
+            path.split_once(".match.").map_or(path.as_str(), |(identity, _)| &path[..identity.len() + 6]);
+        let name =
+            name.split_once("__MATCH__").map_or(name.as_str(), |(identity, _)| &name[..identity.len() + 7]);
+        for (report, origin) in
+            [(&in_environment, name), (&in_flags, &*format!("--set {path}")), (&in_file, "server.toml:")]
+        {
+            let line = report.lines().find(|line| line.starts_with(&format!("{path} = "))).unwrap();
+            assert!(line.contains(&format!("  # {origin}")), "{origin}: {line}");
+        }
+    }
+    for report in [in_environment, in_flags, in_file] {
+        assert!(report.contains("store.postgres.url = (secret)  # "), "{report}");
+        assert!(!report.contains("7b19e5a6") && !report.contains("postgres://"), "{report}");
+    }
+    let bare = Loaded::<Config>::parse(GOOD, "server.toml", &Overrides::default(), schema()).unwrap();
+    let report = bare.effective().unwrap();
+    assert!(report.contains("limits.queue = 10  # server.toml:21:9\n"), "{report}");
+    assert!(report.contains("limits.queue_wait = \"1m\"  # default\n"), "{report}");
+    assert!(report.contains("peers = (not set)  # default\n"), "{report}");
 }
 
 #[test]
@@ -153,7 +189,7 @@ fn identities_must_not_be_ambiguous() {
     };
     let same_token = problems(&second("other", &format!("{{ token_sha256 = \"{hash}\" }}")));
     assert_eq!(same_token[0].field, "identity[1].match");
-    assert_eq!(same_token[0].place.map(|at| at.line), Some(34));
+    assert_eq!(line_of(&same_token[0]), Some(34));
     let same_name = problems(&second("ci", "\"loopback\""));
     assert_eq!(same_name[0].field, "identity[1].name");
     Config::parse(&second("other", "\"loopback\""), "server.toml").unwrap();
@@ -254,13 +290,16 @@ fn what_the_example_leaves_out_are_the_defaults() {
 }
 
 /// Returns the configuration of one of several servers.
-fn peer() -> Config {
+fn peer(advertise: &str) -> Result<Config, Vec<Problem>> {
     let more = "[peers]\nserver_name = \"s\"\nca = \"c\"\ncertificate = \"c\"\nkey = \"k\"\n";
     let tls = "[listen.tls]\ncertificate = \"c\"\nkey = \"k\"\nclient_ca = \"c\"\n";
     let identity = "[[identity]]\nname = \"servers\"\ntenant = \"system\"\nroles = [\"server\"]\n\
                     match = { dns = \"s\" }\n";
     let text = GOOD.replace("insecure_loopback = true\n", tls).replace("127.0.0.1:0", "[::]:7443");
-    Config::parse(&format!("{text}{more}{identity}"), "server.toml").unwrap()
+    let named = vec![(ADVERTISE, "peers.advertise", advertise.to_owned())];
+    let overrides = Overrides { named, ..Overrides::default() };
+    Config::parse_with(&format!("{text}{more}{identity}"), "server.toml", &overrides)
+        .map_err(|error| error.problems)
 }
 
 #[test]
@@ -271,21 +310,19 @@ fn other_servers_are_told_an_address_of_either_family() {
         ("https://[fd00::1]:1", "https://[fd00::1]:1"),
         ("https://server-1.airlock:7443", "https://server-1.airlock:7443"),
     ] {
-        let mut config = peer();
-        assert!(config.advertise(told));
-        assert_eq!(config.peers.as_ref().unwrap().advertise.as_deref(), Some(reached));
-        let found = config.problems();
-        assert!(found.is_empty(), "{told}: {found:?}");
+        let config = peer(told).unwrap();
+        assert_eq!(config.peers.unwrap().advertise.as_deref(), Some(reached));
     }
     for wrong in ["https://fd00::1:7443", "https://10.0.0.1", "10.0.0.1:7443", ""] {
-        let mut config = peer();
-        assert!(config.advertise(wrong));
-        let found = config.problems();
+        let found = peer(wrong).unwrap_err();
         assert_eq!(found.len(), 1, "{wrong}: {found:?}");
+        assert_eq!(found[0].origin, Some(Origin::Variable(ADVERTISE.to_owned())));
         assert!(found[0].field == "peers.advertise" && found[0].cure.contains("[fd00::1]"), "{found:?}");
     }
-    let mut alone = Config::parse(GOOD, "server.toml").unwrap();
-    assert!(!alone.advertise("10.0.0.1"));
+    // Without the table, the variable has no effect.
+    let named = vec![(ADVERTISE, "peers.advertise", "10.0.0.1".to_owned())];
+    let alone = Overrides { named, ..Overrides::default() };
+    assert!(Config::parse_with(GOOD, "server.toml", &alone).unwrap().peers.is_none());
 }
 
 /// Returns a configuration with another store or output storage.

@@ -1,6 +1,6 @@
 //! The files of certificates and identities that the server reloads while it runs.
 
-use std::{path::Path, sync::Arc};
+use std::sync::Arc;
 
 use airlock_control::profiles::{BuiltInSettings, LiveProfiles, Needed, Profiles, Reload};
 use tokio_util::task::TaskTracker;
@@ -8,7 +8,7 @@ use tokio_util::task::TaskTracker;
 use super::ready::Tokens;
 use crate::{
     authn::Authenticator,
-    config::{self, Config},
+    config::{Config, Layers},
     grpc::peers::PeerLinks,
     renew::{Part, Renew},
     telemetry::Metrics,
@@ -22,16 +22,16 @@ pub(super) type Identities = (Arc<Authenticator>, LiveProfiles, Needed);
 pub(super) struct Followed {
     tls: Option<Part>,
     peers: Option<Part>,
-    identities: Option<Part>,
+    identities: Option<(Part, Layers)>,
 }
 
 impl Followed {
     /// Records the state of the files. Must be called before they are read. Blocks.
-    pub(super) fn begin(config: &Config, file: Option<&Path>) -> Self {
+    pub(super) fn begin(config: &Config, layers: Option<&Layers>) -> Self {
         Self {
             tls: config.listen.tls.as_ref().map(Part::tls),
             peers: config.peers.as_ref().map(Part::peers),
-            identities: file.map(Part::identities),
+            identities: layers.map(|layers| (Part::identities(layers), layers.clone())),
         }
     }
 
@@ -46,7 +46,9 @@ impl Followed {
         let files = config.listen.tls.clone();
         let tls = self.tls.zip(files.zip(tls)).map(|(part, (files, live))| part.into_tls(files, live));
         let peers = self.peers.zip(peers).map(|(part, links)| part.into_peers(links));
-        let identities = self.identities.map(|part| part.into_identities(authenticator, (profiles, needed)));
+        let identities = self
+            .identities
+            .map(|(part, layers)| part.into_identities(layers, authenticator, (profiles, needed)));
         [tls, peers, identities].into_iter().flatten().collect()
     }
 }

@@ -58,7 +58,9 @@ impl From<NotPermitted> for StoreError {
 }
 
 /// The failures that a committed step survives.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Durability {
     /// The death of the process.

@@ -37,7 +37,7 @@ fn program(folder: &Path, config: &str, more: &[&str]) -> Command {
     let file = folder.join("server.toml");
     fs::write(&file, config.replace("STATE", &folder.join("state").display().to_string())).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_airlock-server"));
-    command.arg("--config").arg(file).args(more).env_remove("RUST_LOG").stderr(Stdio::piped());
+    command.args(more).arg("--config").arg(file).env_remove("RUST_LOG").stderr(Stdio::piped());
     command
 }
 
@@ -49,7 +49,7 @@ fn finish(mut command: Command) -> (Option<i32>, String) {
 #[test]
 fn a_configuration_can_be_checked_alone() {
     let folder = tempfile::tempdir().unwrap();
-    assert_eq!(finish(program(folder.path(), CONFIG, &["--check-config"])), (Some(0), String::new()));
+    assert_eq!(finish(program(folder.path(), CONFIG, &["check-config"])), (Some(0), String::new()));
     assert!(!folder.path().join("state").exists());
 }
 
@@ -67,7 +67,7 @@ fn a_bad_configuration_is_exit_2_with_its_line() {
 fn a_profile_that_is_not_there_is_found_by_the_check() {
     let folder = tempfile::tempdir().unwrap();
     let config = format!("{CONFIG}\n[profiles]\ndefault = \"nowhere\"\n");
-    let (code, said) = finish(program(folder.path(), &config, &["--check-config"]));
+    let (code, said) = finish(program(folder.path(), &config, &["check-config"]));
     assert_eq!(code, Some(2), "{said}");
     assert!(said.contains("the profile `nowhere` does not exist"), "{said}");
 }
@@ -96,7 +96,7 @@ fn other_servers_may_be_told_an_address_alone() {
     let identity =
         "[[identity]]\nname = \"p\"\ntenant = \"system\"\nroles = [\"server\"]\nmatch = { dns = \"s\" }\n";
     let advertised = |address: &str| {
-        let mut command = program(folder.path(), &format!("{config}{identity}{peers}"), &["--check-config"]);
+        let mut command = program(folder.path(), &format!("{config}{identity}{peers}"), &["check-config"]);
         command.env("AIRLOCK_ADVERTISE", address);
         finish(command).1
     };

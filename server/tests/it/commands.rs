@@ -76,8 +76,9 @@ fn wrong_usage_is_exit_code_2_with_what_to_do() {
             "empty.toml:1:1: the file is empty; it must contain `listen`, `store`, `outputs`",
         ),
         (&["check-config", "--config", &latin1], "latin1.toml:1:14: this byte is not UTF-8; save"),
-        (&["--check-config", "--config", &twice], "twice.toml:2:1: `server_id`: it is set twice; keep one"),
+        (&["check-config", "--config", &twice], "twice.toml:2:1: `server_id`: it is set twice; keep one"),
         (&["--config", &broken], "broken.toml:1:"),
+        (&["--check-config", "--config", &broken], "--check-config"),
     ] {
         let (code, said, errors) = run(arguments, b"");
         assert_eq!((code, said.as_str()), (Some(2), ""), "{arguments:?}: {errors}");

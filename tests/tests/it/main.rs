@@ -12,6 +12,7 @@ mod base;
 mod canary;
 mod chaos;
 mod clocks;
+mod configuration;
 mod contract_files;
 mod day;
 mod demo;

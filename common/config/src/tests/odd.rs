@@ -78,7 +78,7 @@ fn however_much_is_wrong_the_answer_is_short_and_comes_soon() {
         let _ = told(text);
     }
     let problem = |number| Problem {
-        place: None,
+        origin: None,
         field: format!("a{number}"),
         what: "it is wrong".to_owned(),
         cure: "mend it".to_owned(),
@@ -86,5 +86,5 @@ fn however_much_is_wrong_the_answer_is_short_and_comes_soon() {
     let error =
         ConfigError::unless_right("f.toml", Some(&keys), (0..50_000).map(problem).collect()).unwrap_err();
     assert_eq!(error.problems.len(), 101);
-    assert_eq!(error.problems[2].place, Some(Place { line: 3, column: 1 }));
+    assert_eq!(error.problems[2].origin, Some(Origin::Place(Place { line: 3, column: 1 })));
 }

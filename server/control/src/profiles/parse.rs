@@ -2,22 +2,31 @@
 //! problem and remedy. All errors of a file are reported together. This module opens no file.
 
 use self::keys::{Env, File, Limits, Shell, ShellKeys};
-use super::{resolve::ResolvedProfile, schema::SCHEMA};
-use airlock_config::{ConfigError, Place, Problem};
+use super::resolve::ResolvedProfile;
+use airlock_config::{ConfigError, Origin, Place, Problem, Schema};
 use airlock_domain::limits::{NAME_BYTES, SECRETS, SHELL_INIT_BYTES, SHELL_PREFIX_WORDS};
 use airlock_policy::{Profile, ProfileError};
 
+use std::sync::LazyLock;
+
 mod confine;
 pub(super) mod keys;
+mod policy;
+
+/// Returns the schema of a profile file.
+pub(super) fn schema() -> &'static Schema {
+    static SCHEMA: LazyLock<Schema> = LazyLock::new(Schema::of::<File>);
+    &SCHEMA
+}
 
 pub(super) fn problem(field: &str, what: String, cure: &str) -> Problem {
-    Problem { place: None, field: field.to_owned(), what, cure: cure.to_owned() }
+    Problem { origin: None, field: field.to_owned(), what, cure: cure.to_owned() }
 }
 
 /// Converts the policy's problems with its part.
 pub(super) fn policy_problems(error: ProfileError) -> impl Iterator<Item = Problem> {
     error.problems.into_iter().map(|one| Problem {
-        place: Some(Place { line: one.line, column: one.column }),
+        origin: Some(Origin::Place(Place { line: one.line, column: one.column })),
         field: one.key,
         what: one.what,
         cure: one.remedy,
@@ -26,7 +35,7 @@ pub(super) fn policy_problems(error: ProfileError) -> impl Iterator<Item = Probl
 
 /// Parses the whole file and checks its keys and their types.
 pub(super) fn file(text: &str, path: &str) -> Result<File, ConfigError> {
-    airlock_config::parse(text, path, SCHEMA)
+    airlock_config::parse(text, path, schema())
 }
 
 pub(super) fn environment(env: &Env, problems: &mut Vec<Problem>) {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use airlock_config::Overrides;
 use airlock_domain::Bind;
 
 use super::*;
@@ -207,8 +208,8 @@ prefix = ["/usr/bin/nice", "-n5"]
 #[test]
 fn every_key_of_a_profile_has_its_cases_and_each_is_told_with_place_and_cure() {
     load(&[("mine.toml", FULL)]).expect("it is right");
-    let refuse = |text: &str| load(&[("mine.toml", text)]).err().map(|error| named(&error));
-    let told = airlock_config::cases::assert_told(FULL, "mine.toml", schema::SCHEMA, refuse);
+    let refuse = |text: &str, _: &Overrides| load(&[("mine.toml", text)]).err().map(|error| named(&error));
+    let told = airlock_config::cases::assert_told(FULL, "mine.toml", (parse::schema(), None), refuse);
     assert!(told.len() > 120, "{}", told.len());
 }
 
@@ -219,14 +220,27 @@ fn named(error: &ProfilesError) -> String {
     lines.flat_map(|line| [line, "\n"]).collect()
 }
 
-/// The keys of the policy part are compared through the policy's own parser.
+/// The keys of `[policy]` are compared with those of the policy's own parser.
 #[test]
 fn the_schema_knows_what_the_types_know() {
-    airlock_config::cases::assert_same_keys(FULL, schema::SCHEMA, &|text| {
-        let own = toml::from_str::<parse::keys::File>(text).err().map(|error| error.message().to_owned());
-        let policy = || airlock_policy::Profile::from_toml(text, "mine.toml", &|_| None).err();
-        own.or_else(|| policy().map(|error| error.problems[0].what.clone()))
-    });
+    let keys = |table: &str| {
+        let pointer = format!("/properties/policy/properties{table}");
+        let keys = parse::schema().json().pointer(&pointer).and_then(|keys| keys.as_object()).unwrap();
+        keys.keys().cloned().collect::<Vec<_>>()
+    };
+    for (heading, table) in [
+        ("[policy]", ""),
+        ("[policy.shadow]", "/shadow/properties"),
+        ("[[policy.test]]", "/test/items/properties"),
+    ] {
+        let text = format!("name = \"mine\"\n{heading}\nunknown_key = 1\n");
+        let error = airlock_policy::Profile::from_toml(&text, "mine.toml", &|_| None).err().unwrap();
+        let said = error.problems.iter().find(|problem| problem.what.contains("unknown_key")).unwrap();
+        let (_, known) = said.what.split_once("expected ").unwrap();
+        let mut known: Vec<&str> = known.split('`').skip(1).step_by(2).collect();
+        known.sort_unstable();
+        assert_eq!(known, keys(table), "{heading}");
+    }
 }
 
 #[test]
@@ -302,18 +316,12 @@ fn a_built_in_name_cannot_be_taken() {
 
 #[test]
 fn every_key_is_in_the_documentation() {
-    use airlock_config::{Field, Kind};
-
-    fn visit(fields: &[Field], page: &str) {
-        for field in fields {
-            match field.kind {
-                Kind::Table(inner) => visit(inner, page),
-                _ => {
-                    let shown = [format!("`{}`", field.name), format!(".{}`", field.name)];
-                    assert!(shown.iter().any(|key| page.contains(key)), "{}", field.name);
-                }
-            }
-        }
+    let page = include_str!("../../../docs/profiles.md");
+    for key in airlock_config::cases::keys(parse::schema()) {
+        let name = key.rsplit('.').next().unwrap();
+        let is_table =
+            ["policy", "shadow", "sandbox", "protect", "env", "limits", "commands", "approvals", "shell"];
+        let shown = [format!("`{name}`"), format!(".{name}`")];
+        assert!(is_table.contains(&name) || shown.iter().any(|shown| page.contains(shown)), "{key}");
     }
-    visit(schema::SCHEMA, include_str!("../../../../docs/profiles.md"));
 }

@@ -18,7 +18,7 @@ impl Findings {
     ) {
         if !holds {
             self.0.push(Problem {
-                place: None,
+                origin: None,
                 field: field.to_owned(),
                 what: what.into(),
                 cure: cure.into(),

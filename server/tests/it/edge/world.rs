@@ -153,7 +153,7 @@ impl World {
         let mut config = Config::load(&file).unwrap();
         be_patient(&mut config);
         let telemetry = Some(telemetry(&config.telemetry));
-        let options = Options { telemetry, file: Some(file), ..Options::default() };
+        let options = Options { telemetry, layers: Some((&file).into()), ..Options::default() };
         let server = Server::start_with(config.clone(), options).await.unwrap();
         Self { server, config, server_ca, client_ca, folder }
     }

@@ -1,14 +1,9 @@
 //! The values of the chart: exactly those that it defines and the programs support.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fs,
-    process::Command,
-};
+use std::{fs, process::Command};
 
 use airlock_tests::{
     chart::{self, render},
-    source,
     tools::tool,
 };
 use serde_json::{Value, json};
@@ -236,50 +231,4 @@ fn is_open(level: &[String]) -> bool {
     ];
     let config = level.iter().any(|key| key == "config");
     level.last().is_some_and(|last| OPEN.contains(&last.as_str()) && (!config || last == "labels"))
-}
-
-/// The keys of `[telemetry]` that the chart writes from `telemetry`.
-const COLLECTOR: [&str; 5] =
-    ["otlp_endpoint", "otlp_ca", "otlp_certificate", "otlp_key", "service_namespace"];
-
-#[test]
-fn the_chart_knows_the_keys_of_the_programs_and_no_others() {
-    let schema: Value =
-        serde_json::from_slice(&fs::read(chart::directory().join("values.schema.json")).unwrap()).unwrap();
-    // Keys that the chart sets itself, that a pod cannot have, or that need no change there.
-    let own: BTreeMap<&str, &[&str]> = BTreeMap::from([
-        ("server.telemetry", COLLECTOR.as_slice()),
-        ("server.peers", &["advertise", "server_name", "ca", "certificate", "key"]),
-        ("runner.telemetry", &COLLECTOR),
-        ("runner.floor", &["servers", "bind_sources", "rootfs", "unix_sockets", "networks", "unsandboxed"]),
-    ]);
-    for program in ["server", "runner"] {
-        let example = fs::read_to_string(source::root().join(format!("deploy/{program}.toml"))).unwrap();
-        let known = tables(&example);
-        let config = &schema["definitions"][format!("{program}Config")]["properties"];
-        for (table, keys) in config.as_object().unwrap() {
-            let Some(keys) = keys["properties"].as_object() else { continue };
-            let mut told: BTreeSet<&str> = keys.keys().map(String::as_str).collect();
-            told.extend(own.get(format!("{program}.{table}").as_str()).copied().unwrap_or_default());
-            let real: BTreeSet<&str> = known[table.as_str()].iter().map(String::as_str).collect();
-            assert_eq!(told, real, "{program}.toml [{table}]");
-        }
-    }
-}
-
-/// Returns the keys of each table in an example, including those in comments.
-fn tables(example: &str) -> BTreeMap<String, BTreeSet<String>> {
-    let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    let mut table = String::new();
-    for line in example.lines() {
-        let line = line.trim_start_matches("# ");
-        if let Some(name) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
-            table = name.trim_matches(['[', ']']).to_owned();
-        } else if let Some((key, _)) = line.split_once(" = ")
-            && key.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
-        {
-            found.entry(table.clone()).or_default().insert(key.to_owned());
-        }
-    }
-    found
 }

@@ -2,17 +2,17 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use airlock_domain::command::Umask;
+use airlock_config::text_form;
+use airlock_domain::{command::Umask, limits::INLINE_MAX};
 use airlock_store::record::RuleScope;
-use serde::{
-    Deserialize, Deserializer,
-    de::{Error as _, IgnoredAny},
-};
+use schemars::JsonSchema;
+use serde::{Deserialize, de::IgnoredAny};
 
+use super::policy::PolicyKeys;
 use crate::profiles::resolve::ResolvedProfile;
 
 /// The whole file. The policy crate parses its own part.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::profiles) struct File {
     pub(in crate::profiles) name: String,
@@ -22,6 +22,7 @@ pub(in crate::profiles) struct File {
     #[serde(default)]
     pub(super) secrets: Vec<String>,
     #[serde(rename = "policy")]
+    #[schemars(with = "Option<PolicyKeys>")]
     pub(super) _policy: Option<IgnoredAny>,
     #[serde(default)]
     pub(super) sandbox: Sandbox,
@@ -39,15 +40,16 @@ pub(in crate::profiles) struct File {
     pub(super) shell: ShellKeys,
 }
 
-#[derive(Deserialize, Default)]
+#[derive(Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ShellKeys {
     pub(super) name: Option<Shell>,
     pub(super) init: Option<String>,
+    #[schemars(with = "Option<Vec<Word>>")]
     pub(super) prefix: Option<Vec<String>>,
 }
 
-#[derive(Deserialize, Clone, Copy)]
+#[derive(Deserialize, Clone, Copy, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Shell {
     Bash,
@@ -55,44 +57,52 @@ pub(super) enum Shell {
     Pwsh,
 }
 
-#[derive(Deserialize, Default)]
+#[derive(Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Sandbox {
     #[serde(default)]
     pub(super) root_binds: Vec<RootBind>,
+    #[schemars(with = "Option<SearchPath>")]
     pub(super) path: Option<String>,
+    #[schemars(with = "Option<Directory>")]
     pub(super) rootfs: Option<String>,
     #[serde(default)]
+    #[schemars(with = "Vec<Glob>")]
     pub(super) deny_read: Vec<String>,
     #[serde(default)]
+    #[schemars(with = "Vec<Glob>")]
     pub(super) allow_read: Vec<String>,
+    #[schemars(with = "Option<Vec<Glob>>")]
     pub(super) allow_write: Option<Vec<String>>,
     #[serde(default)]
+    #[schemars(with = "Vec<Glob>")]
     pub(super) deny_write: Vec<String>,
     pub(super) unix_sockets: Option<Switch>,
     pub(super) netlink_route: Option<bool>,
     #[serde(default)]
+    #[schemars(with = "Vec<Directory>")]
     pub(super) allowed_unix_sockets: Vec<String>,
 }
 
-#[derive(Deserialize, Clone, Copy, PartialEq, Eq)]
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Switch {
     On,
     Off,
 }
 
-#[derive(Deserialize, Default)]
+#[derive(Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Protect {
     pub(super) action: Option<Action>,
     pub(super) git_writes: Option<bool>,
     pub(super) git_config: Option<bool>,
     #[serde(default)]
+    #[schemars(with = "Vec<Name>")]
     pub(super) names: Vec<String>,
 }
 
-#[derive(Deserialize, Clone, Copy)]
+#[derive(Deserialize, Clone, Copy, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Action {
     Report,
@@ -100,14 +110,16 @@ pub(super) enum Action {
     Fail,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RootBind {
+    #[schemars(with = "Directory")]
     pub(super) source: String,
+    #[schemars(with = "Option<Directory>")]
     pub(super) target: Option<String>,
 }
 
-#[derive(Deserialize, Default)]
+#[derive(Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::profiles) struct Env {
     #[serde(default)]
@@ -118,26 +130,35 @@ pub(in crate::profiles) struct Env {
     pub(super) pass: Vec<String>,
 }
 
-#[derive(Deserialize, Default)]
+#[derive(Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Limits {
+    #[schemars(range(min = 1))]
     pub(super) open_files: Option<u32>,
+    #[schemars(range(min = 1))]
     pub(super) processes: Option<u32>,
+    #[schemars(range(min = 1))]
     pub(super) file_size: Option<u64>,
+    #[schemars(range(min = 1))]
     pub(super) output_bytes: Option<u64>,
+    #[schemars(range(min = 1, max = INLINE_MAX))]
     pub(super) inline_bytes: Option<u32>,
+    #[schemars(range(min = 1))]
     pub(super) private_tmp_bytes: Option<u64>,
+    #[schemars(range(min = 1))]
     pub(super) memory_bytes: Option<u64>,
+    #[schemars(range(min = 1))]
     pub(super) cpu_millis: Option<u64>,
     pub(super) grace: Option<Time>,
     pub(super) timeout_default: Option<Time>,
     pub(super) timeout_max: Option<Time>,
 }
 
-#[derive(Deserialize, Default)]
+#[derive(Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Commands {
     background: Option<bool>,
+    #[schemars(with = "Option<UmaskText>")]
     umask: Option<Umask>,
     foreground_sleep: Option<Sleep>,
 }
@@ -153,14 +174,14 @@ impl Commands {
     }
 }
 
-#[derive(Deserialize, Clone, Copy, PartialEq, Eq)]
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Sleep {
     Allow,
     Refuse,
 }
 
-#[derive(Deserialize, Default)]
+#[derive(Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Approvals {
     pub(super) self_approval: Option<bool>,
@@ -168,7 +189,7 @@ pub(super) struct Approvals {
     pub(super) remember: Option<Remember>,
 }
 
-#[derive(Deserialize, Clone, Copy)]
+#[derive(Deserialize, Clone, Copy, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Remember {
     None,
@@ -187,12 +208,32 @@ impl From<Remember> for Option<RuleScope> {
 }
 
 /// A time with a unit, such as `5s` or `30m`.
-#[derive(Clone, Copy)]
-pub(super) struct Time(pub(super) Duration);
+#[derive(Deserialize, Clone, Copy, JsonSchema)]
+#[serde(transparent)]
+pub(super) struct Time(#[serde(with = "NonZero")] pub(super) Duration);
 
-impl<'de> Deserialize<'de> for Time {
-    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(input)?;
-        humantime::parse_duration(&text).map(Self).map_err(D::Error::custom)
-    }
-}
+type NonZero = airlock_config::Time<1, { airlock_config::YEAR }>;
+
+text_form!(
+    pub(super),
+    Directory,
+    r"^(?!([\s\S]*/)?\.\.(/|$))/",
+    "an absolute path without `..`, such as \"/usr/share/doc\""
+);
+text_form!(
+    Glob,
+    r"^(?!([\s\S]*/)?\.\.(/|$))[^\x00]+$",
+    "a glob without `..`, such as \"secrets/**\", or an absolute path in the sandbox"
+);
+text_form!(Name, r"^(?!\.{1,2}$)[^/\x00]+$", "the name of a file or directory, without `/`");
+text_form!(
+    SearchPath,
+    r"^/[^:]*(:/[^:]*)*$",
+    "absolute directories separated by `:`, such as \"/opt/tools/bin:/usr/bin\""
+);
+text_form!(
+    UmaskText,
+    "^0?[0-7]{1,3}$",
+    "one to four octal digits in quotes, at most \"777\", such as \"027\""
+);
+text_form!(Word, r"^[^\x00]+$", "a non-empty word without NUL bytes");

@@ -1,0 +1,112 @@
+//! Kinds of values that Rust's types do not express: times with bounds, and forms of text. They describe fields in
+//! schemas, and convert times.
+
+use std::{borrow::Cow, net::SocketAddr, time::Duration};
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize as _, Serializer, de::Error as _};
+
+/// 365.25 days, in milliseconds. The bound of times without a smaller one, so that adding one to a clock does not
+/// overflow.
+pub const YEAR: u64 = 31_557_600_000;
+/// The format of [`Address`].
+pub(crate) const ADDRESS: &str = "socket-address";
+/// The keyword of a time's bounds.
+pub(crate) const TIME: &str = "x-time";
+
+/// A time with its unit, from `LEAST` to `MOST` milliseconds. A field of the type [`Duration`] or `Option<Duration>`
+/// names it as `#[serde(with = "...")]`.
+#[derive(Debug)]
+pub struct Time<const LEAST: u64, const MOST: u64>;
+
+impl<const LEAST: u64, const MOST: u64> Time<LEAST, MOST> {
+    /// Writes a time, such as `4m`.
+    ///
+    /// # Errors
+    /// Those of the serializer.
+    pub fn serialize<S: Serializer>(time: &impl Timed, to: S) -> Result<S::Ok, S::Error> {
+        let shown = time.get().map(|time| humantime::format_duration(time).to_string().replace(' ', ""));
+        shown.serialize(to)
+    }
+
+    /// Reads a time. The schema has already checked its bounds.
+    ///
+    /// # Errors
+    /// If the text is not a time.
+    pub fn deserialize<'de, D: Deserializer<'de>, T: From<Duration>>(from: D) -> Result<T, D::Error> {
+        let text = String::deserialize(from)?;
+        humantime::parse_duration(&text).map(T::from).map_err(D::Error::custom)
+    }
+}
+
+impl<const LEAST: u64, const MOST: u64> JsonSchema for Time<LEAST, MOST> {
+    fn schema_name() -> Cow<'static, str> {
+        format!("Time{LEAST}To{MOST}").into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", (TIME): {"least": LEAST, "most": MOST}})
+    }
+}
+
+/// A field with a time.
+pub trait Timed {
+    /// Returns the time, if it is set.
+    fn get(&self) -> Option<Duration>;
+}
+
+impl Timed for Duration {
+    fn get(&self) -> Option<Duration> {
+        Some(*self)
+    }
+}
+
+impl Timed for Option<Duration> {
+    fn get(&self) -> Option<Duration> {
+        *self
+    }
+}
+
+/// An IP address and a port.
+#[derive(Debug)]
+pub struct Address;
+
+impl JsonSchema for Address {
+    fn schema_name() -> Cow<'static, str> {
+        "Address".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string",
+            "format": ADDRESS,
+            "x-write": "an IP address and a port, such as \"127.0.0.1:7443\" or \"[::]:7443\"",
+        })
+    }
+}
+
+/// Reports whether a text is an [`Address`].
+pub(crate) fn is_address(text: &str) -> bool {
+    text.parse::<SocketAddr>().is_ok()
+}
+
+/// Defines a form of text: a type that describes fields in schemas, its pattern, and what to write.
+#[macro_export]
+macro_rules! text_form {
+    ($name:ident, $pattern:expr, $write:expr $(,)?) => {
+        $crate::text_form!(, $name, $pattern, $write);
+    };
+    ($visible:vis, $name:ident, $pattern:expr, $write:expr $(,)?) => {
+        $visible struct $name;
+
+        impl schemars::JsonSchema for $name {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!({"type": "string", "pattern": $pattern, "x-write": $write})
+            }
+        }
+    };
+}

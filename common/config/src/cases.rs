@@ -8,9 +8,8 @@ use toml::de::{DeTable, DeValue};
 
 use crate::{
     kinds::TIME,
-    origin::Place,
+    origin::{Path, Place, Step},
     overrides::{Overrides, variable},
-    path::{Path, Step},
     schema::{Schema, allows, has, properties},
 };
 
@@ -71,7 +70,10 @@ pub fn assert_told(
         let said = refuse(text, overrides);
         assert!(said.is_some(), "{what} `{path}` of {origin} is taken:\n{text}\n{overrides:?}");
         let said = said.unwrap_or_default();
-        let (here, key) = (origin.replace("FILE", name), format!("`{path}`: "));
+        let (here, key) = (
+            origin.strip_prefix("FILE").map_or_else(|| origin.clone(), |line| format!("{name}{line}")),
+            format!("`{path}`: "),
+        );
         let fits = |one: &&str| one.starts_with(&here) && one.contains(&key) && one.contains(says.as_str());
         let found = said.lines().find(fits);
         assert!(found.is_some(), "{what} `{path}` must be told at {here} with `{says}`, and not by:\n{said}");

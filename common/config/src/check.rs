@@ -6,12 +6,12 @@ use jsonschema::error::ValidationErrorKind;
 use serde_json::Value;
 
 use crate::{
+    document::TWICE,
     kinds::TIME,
     layers::{Merged, Part},
-    origin::Origin,
-    path::{Path, value_at},
+    origin::{Origin, Path, value_at},
     problem::Problem,
-    schema::{Schema, allows, has, properties, texts},
+    schema::{Schema, allows, properties, texts},
 };
 
 /// The longest part of a value in an error, in characters.
@@ -117,6 +117,19 @@ impl Checks<'_> {
     }
 }
 
+/// Adds the remedy to a key that occurs twice, if it is a list of tables.
+pub(crate) fn twice(schema: &Schema, problem: &mut Problem) {
+    let listed = schema.at(&Path::parse(&problem.field)).filter(|schema| has_tables(schema));
+    if let (TWICE, Some(listed), Some(origin)) = (problem.what.as_str(), listed, &problem.origin) {
+        problem.cure = remedy(listed, origin);
+    }
+}
+
+/// Reports whether a key is a list of tables.
+fn has_tables(schema: &Value) -> bool {
+    schema.get("items").is_some_and(|items| allows(items, "object") && items.get("x-words").is_none())
+}
+
 /// Returns the most similar known name.
 pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let name = name.to_ascii_lowercase().replace('-', "_");
@@ -165,7 +178,7 @@ fn remedy(schema: &Value, origin: &Origin) -> String {
     if allows(schema, "number") {
         return format!("write a number from {} to {}", bound("minimum"), bound("maximum"));
     }
-    if items.is_some_and(|items| allows(items, "object") && !has(items, "x-words")) {
+    if has_tables(schema) {
         return "begin each of them with its name in double brackets, as in [[name]]".to_owned();
     }
     match (items, schema.get("properties")) {

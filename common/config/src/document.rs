@@ -9,10 +9,12 @@ use toml::{
 };
 
 use crate::{
-    origin::{Origin, Place},
-    path::Path,
+    origin::{Origin, Path, Place},
     problem::Problem,
 };
+
+/// The problem of a key that occurs twice.
+pub(crate) const TWICE: &str = "it is set twice";
 
 /// The byte offsets of a key and of its value. For an entry of a list, both are those of the entry.
 #[derive(Debug, Clone, Copy, Default)]
@@ -125,9 +127,8 @@ fn syntax(text: &str, error: &toml::de::Error) -> Problem {
     let origin = Some(Origin::Place(Place::at(text, span.start)));
     if message.starts_with("duplicate key") {
         let field = text.get(span).unwrap_or_default().trim().to_owned();
-        let cure = "keep one of the two; each entry of a list of tables begins with its name in double brackets, \
-                    as in [[name]]";
-        return Problem { origin, field, what: "it is set twice".to_owned(), cure: cure.to_owned() };
+        let cure = "keep one of the two".to_owned();
+        return Problem { origin, field, what: TWICE.to_owned(), cure };
     }
     let cure = "correct it here: strings need quotes, and a table begins with its name in brackets";
     let what = format!("this is not valid TOML: {message}");

@@ -9,9 +9,8 @@ use serde_json::Value;
 
 use crate::{
     document::Document,
-    origin::Origin,
+    origin::{Origin, Path, Step, value_at},
     overrides::{self, Assignment, Overrides},
-    path::{Path, Step, value_at},
     problem::Problem,
     schema::Schema,
 };

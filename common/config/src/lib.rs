@@ -16,7 +16,6 @@ mod kinds;
 mod layers;
 mod origin;
 mod overrides;
-mod path;
 mod problem;
 #[cfg(feature = "cases")]
 pub mod reference;
@@ -162,7 +161,10 @@ impl<T> Loaded<T> {
     {
         let document = match Document::parse(text) {
             Ok(document) => document,
-            Err(problems) => return Err(ConfigError::syntax(file, problems)),
+            Err(mut problems) => {
+                problems.iter_mut().for_each(|problem| check::twice(schema, problem));
+                return Err(ConfigError::syntax(file, problems));
+            }
         };
         let mut problems = overrides::unknown_permissions(overrides, schema);
         let merged = Merged::of(document, overrides, schema, &mut problems);
@@ -185,7 +187,7 @@ impl<T> Loaded<T> {
     /// The problems, if there are any.
     pub fn unless_right(&self, mut problems: Vec<Problem>) -> Result<(), ConfigError> {
         for problem in &mut problems {
-            problem.origin = Some(self.merged.origin(&path::Path::parse(&problem.field), Part::Key));
+            problem.origin = Some(self.merged.origin(&origin::Path::parse(&problem.field), Part::Key));
         }
         ConfigError::sorted(&self.file, problems)
     }

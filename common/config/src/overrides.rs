@@ -7,8 +7,7 @@ use serde_json::Value;
 use crate::{
     check::nearest,
     document::Document,
-    origin::Origin,
-    path::{Path, Step},
+    origin::{Origin, Path, Step},
     problem::Problem,
     schema::{Schema, allows, below, has, properties},
 };

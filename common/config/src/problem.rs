@@ -2,7 +2,10 @@
 
 use std::fmt::{self, Write as _};
 
-use crate::{document::Document, origin::Origin, path::Path};
+use crate::{
+    document::Document,
+    origin::{Origin, Path},
+};
 
 /// The largest number of problems that are reported for one text.
 pub(crate) const PROBLEMS: usize = 100;

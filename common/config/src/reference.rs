@@ -122,7 +122,7 @@ fn kind(schema: &Value) -> String {
         return format!("table of {}", kind(values));
     }
     match (bound("minimum"), bound("maximum")) {
-        (Some(least), Some(most)) if most != i64::MAX.to_string() => {
+        (Some(least), Some(most)) if most != i64::MAX.to_string() && most != u32::MAX.to_string() => {
             format!("{}, {least} to {most}", base(schema))
         }
         (Some(least), _) => format!("{}, {least} or more", base(schema)),

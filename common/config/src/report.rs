@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::{
     check::without_password,
     layers::{Merged, Part},
-    path::Path,
+    origin::Path,
     problem::harmless,
     schema::Schema,
 };
@@ -47,7 +47,9 @@ impl Report<'_> {
             value => toml(value),
         };
         let mut origin = String::new();
-        match self.merged.own(path, Part::Value) {
+        // A secret that is a table has one key, and an assignment can name it.
+        let inner = value.as_object().and_then(|table| table.keys().next()).map(|key| path.key(key));
+        match self.merged.own(inner.as_ref().unwrap_or(path), Part::Value) {
             Some(from) => drop(from.show(self.file, &mut origin)),
             None => origin.push_str("default"),
         }

@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     kinds::{self, ADDRESS, TIME},
-    path::{Path, Step},
+    origin::{Path, Step},
 };
 
 /// The schema of a configuration.

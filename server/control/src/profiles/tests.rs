@@ -254,7 +254,7 @@ fn every_mistake_names_file_place_key_and_cure() {
             "name = \"mine\"\n[shell]\ninit = \"a\\u0000\"\n",
             "3:1: `shell.init`: it is longer than 65536 bytes, or has a NUL byte; move",
         ),
-        ("name = \"mine\"\nzsh = \"zsh\"\n", "2:1: `zsh`: there is no such key; write one of `name`"),
+        ("name = \"mine\"\nzsh = \"zsh\"\n", "2:1: `zsh`: there is no such key; write one of `approvals`"),
         (
             "name = \"mine\"\n[shell]\nprefix = [\"nice\"]\n",
             "3:11: `shell.prefix[0]`: its first word is not an absolute path; write the absolute path",

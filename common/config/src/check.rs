@@ -10,7 +10,7 @@ use crate::{
     kinds::TIME,
     layers::{Merged, Part},
     origin::{Origin, Path, value_at},
-    problem::Problem,
+    problem::{PROBLEMS, Problem},
     schema::{Schema, allows, properties, texts},
 };
 
@@ -28,10 +28,13 @@ pub(crate) fn problems(schema: &Schema, merged: &Merged) -> Vec<Problem> {
     };
     let mut checks = Checks { schema, merged, seen: HashSet::new(), problems: Vec::new() };
     for error in validator.iter_errors(&merged.value) {
+        if checks.problems.len() > PROBLEMS {
+            break;
+        }
         let path = Path::from_pointer(error.instance_path().as_str(), &merged.value);
         match error.kind() {
             ValidationErrorKind::AdditionalProperties { unexpected } => {
-                unexpected.iter().for_each(|name| checks.unknown(&path, name));
+                unexpected.iter().take(PROBLEMS + 1).for_each(|name| checks.unknown(&path, name));
             }
             ValidationErrorKind::Required { property } => {
                 checks.missing(&path.key(property.as_str().unwrap_or_default()));

@@ -10,7 +10,7 @@ use toml::{
 
 use crate::{
     origin::{Origin, Path, Place},
-    problem::Problem,
+    problem::{PROBLEMS, Problem},
 };
 
 /// The problem of a key that occurs twice.
@@ -39,7 +39,7 @@ impl Document {
     pub(crate) fn parse(text: &str) -> Result<Self, Vec<Problem>> {
         let (table, errors) = DeTable::parse_recoverable(text);
         if !errors.is_empty() {
-            return Err(errors.iter().map(|error| syntax(text, error)).collect());
+            return Err(errors.iter().take(PROBLEMS + 1).map(|error| syntax(text, error)).collect());
         }
         let mut spots = HashMap::new();
         let value = read_table(table.get_ref(), &Path::default(), &mut spots);

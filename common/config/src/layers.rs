@@ -51,7 +51,7 @@ impl Merged {
             builder = builder.add_source(Override::of(one));
         }
         let merged = builder.build().and_then(config::Config::try_deserialize);
-        let value = merged.unwrap_or_else(|error| {
+        let mut value: Value = merged.unwrap_or_else(|error| {
             let what = format!("the layers cannot be merged: {error}");
             problems.push(Problem {
                 origin: None,
@@ -61,6 +61,10 @@ impl Merged {
             });
             document.value.clone()
         });
+        if let (Some(value), Some(file)) = (value.as_object_mut(), document.value.as_object()) {
+            let odd = file.iter().filter(|(key, _)| !overrides::is_name(key));
+            value.extend(odd.map(|(key, value)| (key.clone(), value.clone())));
+        }
         let names = Names { prefix: overrides.prefix, schema };
         Self { value, document, assignments, names }
     }
@@ -107,7 +111,8 @@ impl Merged {
     }
 }
 
-/// The layer of the file.
+/// The layer of the file, without keys that the crate `config` reads as a path, such as `"limits.queue"`. No
+/// configuration has such a key.
 #[derive(Debug, Clone)]
 struct File(Value);
 
@@ -118,15 +123,11 @@ impl Source for File {
 
     fn collect(&self) -> Result<Map<String, Setting>, config::ConfigError> {
         match setting(&self.0).kind {
-            ValueKind::Table(table) => Ok(table),
+            ValueKind::Table(table) => {
+                Ok(table.into_iter().filter(|(key, _)| overrides::is_name(key)).collect())
+            }
             _ => Ok(Map::new()),
         }
-    }
-
-    /// Takes the keys as they are. By default, a key with a dot would be a path.
-    fn collect_to(&self, cache: &mut Setting) -> Result<(), config::ConfigError> {
-        cache.kind = ValueKind::Table(self.collect()?);
-        Ok(())
     }
 }
 

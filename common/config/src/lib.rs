@@ -186,6 +186,7 @@ impl<T> Loaded<T> {
     /// # Errors
     /// The problems, if there are any.
     pub fn unless_right(&self, mut problems: Vec<Problem>) -> Result<(), ConfigError> {
+        problems.truncate(problem::PROBLEMS + 1);
         for problem in &mut problems {
             problem.origin = Some(self.merged.origin(&origin::Path::parse(&problem.field), Part::Key));
         }

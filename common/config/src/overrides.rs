@@ -239,9 +239,14 @@ fn indexed(index: usize) -> Result<Step, &'static str> {
     }
 }
 
-fn named(name: &str) -> Result<Step, &'static str> {
+/// Reports whether a key needs no quotes.
+pub(crate) fn is_name(name: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
-    match !name.is_empty() && name.chars().all(fits) {
+    !name.is_empty() && name.chars().all(fits)
+}
+
+fn named(name: &str) -> Result<Step, &'static str> {
+    match is_name(name) {
         true => Ok(Step::Key(name.to_owned())),
         false => Err("it does not name a key"),
     }

@@ -57,6 +57,7 @@ impl ConfigError {
     /// # Errors
     /// The problems, if there are any.
     pub fn unless_right(file: &str, text: Option<&str>, mut problems: Vec<Problem>) -> Result<(), Self> {
+        problems.truncate(PROBLEMS + 1);
         if let Some(document) = text.and_then(|text| Document::parse(text).ok()) {
             for problem in &mut problems {
                 problem.origin = Some(Origin::Place(document.nearest(&Path::parse(&problem.field))));

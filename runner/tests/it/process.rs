@@ -251,6 +251,18 @@ fn the_program_says_what_is_wrong_with_its_configuration() {
     );
     fs::write(&path, fs::read_to_string(&path).unwrap().replace("slots = 0", "slots = 1")).unwrap();
     assert!(check().status.success());
+    let with_environment = |flags: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_airlock-runner"));
+        command.args(["check-config", "--effective", "--config"]).arg(&path).args(flags);
+        command.env("AIRLOCK_RUNNER__FLOOR__MAX_TIMEOUT", "2h").output().unwrap()
+    };
+    let refused = with_environment(&[]);
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert!(refused.status.code() == Some(2) && said.contains("--env-may-widen floor.max_timeout"), "{said}");
+    let permitted = with_environment(&["--env-may-widen", "floor.max_timeout"]);
+    let said = String::from_utf8(permitted.stdout).unwrap();
+    let line = "floor.max_timeout = \"2h\"  # AIRLOCK_RUNNER__FLOOR__MAX_TIMEOUT";
+    assert!(permitted.status.success() && said.contains(line), "{said}");
     let text = fs::read_to_string(&path).unwrap() + "[bases]\ngone = \"/no/such/base\"\n";
     fs::write(&path, text).unwrap();
     let bad = check();

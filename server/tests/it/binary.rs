@@ -54,6 +54,35 @@ fn a_configuration_can_be_checked_alone() {
 }
 
 #[test]
+fn the_effective_configuration_shows_the_origin_of_each_layer() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = ["check-config", "--effective", "--set", "limits.queue=7"];
+    let mut command = program(folder.path(), CONFIG, &arguments);
+    command.env("AIRLOCK_SERVER__LIMITS__WAITS", "5000").env("AIRLOCK_SERVER_PORT", "tcp://10.0.0.1:7400");
+    let output = command.output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    for line in [
+        "limits.queue = 7  # --set limits.queue",
+        "limits.waits = 5000  # AIRLOCK_SERVER__LIMITS__WAITS",
+        "limits.lists = 256  # default",
+        "identity[0].match = (secret)  # ",
+        "server.toml:2:13",
+    ] {
+        assert!(said.contains(line), "{line} is not in\n{said}");
+    }
+    let mut wrong = program(folder.path(), CONFIG, &["--set", "limits.quue=7"]);
+    wrong.env("AIRLOCK_SERVER__LIMITS__WAITS", "many");
+    let (code, said) = finish(wrong);
+    assert_eq!(code, Some(2), "{said}");
+    assert!(
+        said.contains("AIRLOCK_SERVER__LIMITS__WAITS: `limits.waits`: it is the text `many`; "),
+        "{said}"
+    );
+    assert!(said.contains("--set limits.quue: `limits.quue`: there is no such key; did you mean"), "{said}");
+}
+
+#[test]
 fn a_bad_configuration_is_exit_2_with_its_line() {
     let folder = tempfile::tempdir().unwrap();
     let bad = CONFIG.replace("address = \"127.0.0.1:0\"", "address = \"0.0.0.0:0\"");

@@ -69,10 +69,10 @@ impl ConfigError {
     /// Creates an error from the errors of the syntax. A consequence of an error on the same line is not helpful.
     pub(crate) fn syntax(file: &str, mut problems: Vec<Problem>) -> Self {
         let line = |problem: &Problem| problem.origin.as_ref().and_then(Origin::place).map(|at| at.line);
-        problems.sort_by(|one, other| one.origin.cmp(&other.origin));
-        problems.dedup_by(|later, first| later.field.is_empty() && line(first) == line(later));
         let more = problems.len() > PROBLEMS;
         problems.truncate(PROBLEMS);
+        problems.sort_by(|one, other| one.origin.cmp(&other.origin));
+        problems.dedup_by(|later, first| later.field.is_empty() && line(first) == line(later));
         problems.extend(more.then(Problem::more));
         Self { file: file.to_owned(), problems }
     }

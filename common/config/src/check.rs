@@ -11,7 +11,7 @@ use crate::{
     layers::{Merged, Part},
     origin::{Origin, Path, value_at},
     problem::{PROBLEMS, Problem},
-    schema::{Schema, allows, properties, texts},
+    schema::{Schema, allows, nearest, properties, texts},
 };
 
 /// The longest part of a value in an error, in characters.
@@ -131,16 +131,6 @@ pub(crate) fn twice(schema: &Schema, problem: &mut Problem) {
 /// Reports whether a key is a list of tables.
 fn has_tables(schema: &Value) -> bool {
     schema.get("items").is_some_and(|items| allows(items, "object") && items.get("x-words").is_none())
-}
-
-/// Returns the most similar known name.
-pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let name = name.to_ascii_lowercase().replace('-', "_");
-    known
-        .map(|known| (strsim::damerau_levenshtein(&name, known), known))
-        .filter(|(distance, known)| *distance <= 1 + known.len() / 4 && *distance < known.len())
-        .min()
-        .map(|(_, known)| known)
 }
 
 /// Returns an instruction, such as "write a whole number from 1 to 128". Only the file has quotes.

@@ -10,7 +10,7 @@ use toml::{
 
 use crate::{
     origin::{Origin, Path, Place},
-    problem::{PROBLEMS, Problem},
+    problem::{ConfigError, PROBLEMS, Problem},
 };
 
 /// The problem of a key that occurs twice.
@@ -71,6 +71,23 @@ impl Document {
                 (None, None) => return self.place(0),
             }
         }
+    }
+}
+
+impl ConfigError {
+    /// Returns an error if there are problems. If `text` is given, the positions are found by the
+    /// fields.
+    ///
+    /// # Errors
+    /// The problems, if there are any.
+    pub fn unless_right(file: &str, text: Option<&str>, mut problems: Vec<Problem>) -> Result<(), Self> {
+        problems.truncate(PROBLEMS + 1);
+        if let Some(document) = text.and_then(|text| Document::parse(text).ok()) {
+            for problem in &mut problems {
+                problem.origin = Some(Origin::Place(document.nearest(&Path::parse(&problem.field))));
+            }
+        }
+        Self::sorted(file, problems)
     }
 }
 

@@ -5,11 +5,10 @@ use std::ffi::OsString;
 use serde_json::Value;
 
 use crate::{
-    check::nearest,
     document::Document,
     origin::{Origin, Path, Step},
     problem::Problem,
-    schema::{Schema, allows, below, has, properties},
+    schema::{Schema, allows, below, has, nearest, properties},
 };
 
 /// The separator of keys in the name of a variable. Kubernetes sets variables such as `AIRLOCK_SERVER_PORT` for its

@@ -2,10 +2,7 @@
 
 use std::fmt::{self, Write as _};
 
-use crate::{
-    document::Document,
-    origin::{Origin, Path},
-};
+use crate::origin::Origin;
 
 /// The largest number of problems that are reported for one text.
 pub(crate) const PROBLEMS: usize = 100;
@@ -49,21 +46,6 @@ impl ConfigError {
         let problem =
             Problem { origin: None, field: String::new(), what: what.to_owned(), cure: cure.to_owned() };
         Self { file: file.to_owned(), problems: vec![problem] }
-    }
-
-    /// Returns an error if there are problems. If `text` is given, the positions are found by the
-    /// fields.
-    ///
-    /// # Errors
-    /// The problems, if there are any.
-    pub fn unless_right(file: &str, text: Option<&str>, mut problems: Vec<Problem>) -> Result<(), Self> {
-        problems.truncate(PROBLEMS + 1);
-        if let Some(document) = text.and_then(|text| Document::parse(text).ok()) {
-            for problem in &mut problems {
-                problem.origin = Some(Origin::Place(document.nearest(&Path::parse(&problem.field))));
-            }
-        }
-        Self::sorted(file, problems)
     }
 
     /// Creates an error from the errors of the syntax. A consequence of an error on the same line is not helpful.

@@ -112,6 +112,16 @@ pub(crate) fn texts<'a>(schema: &'a Value, keyword: &str) -> Vec<&'a str> {
     list.into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
+/// Returns the most similar known name.
+pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let name = name.to_ascii_lowercase().replace('-', "_");
+    known
+        .map(|known| (strsim::damerau_levenshtein(&name, known), known))
+        .filter(|(distance, known)| *distance <= 1 + known.len() / 4 && *distance < known.len())
+        .min()
+        .map(|(_, known)| known)
+}
+
 /// The bounds of a time.
 struct Bounds(u64, u64);
 
